@@ -1,4 +1,4 @@
-//! The command line as a whole, `.env`, and logs.
+//! Command-line parsing, `.env`, and log setup.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -36,7 +36,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// Reads the command line.
+    /// Parses the command line.
     pub(crate) fn read(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let args: Vec<OsString> = args.into_iter().collect();
         let command = Self::command().mut_subcommands(without_empty_variables);
@@ -48,7 +48,7 @@ impl Cli {
         if let (Command::Run(run), Some(matches)) = (&mut cli.command, matches.subcommand_matches("run")) {
             let ids = matches.ids().map(clap::Id::as_str);
             let given = ids.filter(|id| {
-                // Groups have no source of their own.
+                // Skips argument groups: they have no value source of their own.
                 matches.try_contains_id(id).is_ok()
                     && matches.value_source(id) == Some(ValueSource::CommandLine)
             });
@@ -66,7 +66,7 @@ impl Cli {
     }
 }
 
-/// Whether an option was given with a value that has nothing in it.
+/// Returns true if the command line gives an option an empty value.
 fn is_empty(matches: &ArgMatches, id: &str) -> bool {
     let mut values = matches.try_get_raw(id).ok().flatten().into_iter().flatten();
     values.any(|value| value.to_string_lossy().trim().is_empty())
@@ -96,7 +96,7 @@ fn naming_its_variable(mut error: clap::Error, command: &clap::Command, args: &[
     error
 }
 
-/// A variable that is empty counts as not set. Values are not shown in help, which is the same everywhere.
+/// Treats empty variables as unset, and hides variable values in help, so that help is the same on every machine.
 fn without_empty_variables(command: clap::Command) -> clap::Command {
     command.mut_subcommands(without_empty_variables).mut_args(|arg| {
         let is_empty = |name: &std::ffi::OsStr| {
@@ -120,12 +120,12 @@ Examples:
 Every flag with `[env: …]` can be set in the environment or in a file `.env` in the current folder.
 `bench help COMMAND` has more examples.";
 
-/// Reads `.env` in the current folder. What the environment already has stays as it is.
+/// Loads `.env` from the current folder. Variables that are already set keep their values.
 pub(crate) fn load_env_file() -> anyhow::Result<()> {
     match dotenvy::from_path(".env") {
         Ok(()) => Ok(()),
         Err(error) if error.not_found() => Ok(()),
-        // The error's own text shows the line, which may hold a key.
+        // The error's own text shows the line, which may contain a key.
         Err(dotenvy::Error::LineParse(line, _)) => {
             let name: String = line
                 .chars()
@@ -146,14 +146,14 @@ pub(crate) fn load_env_file() -> anyhow::Result<()> {
 /// Sends logs to standard error.
 pub(crate) fn start_logs(verbose: u8) {
     let default = match verbose {
-        // What is to be known of a dataset is told by the commands themselves.
-        // The SDK means connections that the services in this process do not have.
+        // `bench_datasets`: the commands print notes about datasets themselves. `aws_smithy_runtime`: the SDK warns
+        // about connections, which the services in this process don't use.
         0 => "warn,bench_datasets=error,aws_smithy_runtime=off,s3s=off",
         1 => "info,dynoxide=warn,s3s=warn,hyper=warn",
         _ => "debug,hyper=info,h2=info,rustls=info",
     };
     let directives = std::env::var("RUST_LOG").ok().filter(|directives| !directives.trim().is_empty());
-    // Who asks for logs gets all of them.
+    // Users who ask for logs get all of them.
     let thinned = (verbose == 0 && directives.is_none()).then(Thinned::default);
     let filter = EnvFilter::builder().parse(directives.as_deref().unwrap_or(default));
     let filter = filter.unwrap_or_else(|error| {

@@ -1,22 +1,22 @@
-//! Progress bars of this process, and what is printed while they are shown.
+//! Progress bars of this process, and printing while they are shown.
 
 use std::io::{self, Write};
 use std::sync::OnceLock;
 
 use indicatif::MultiProgress;
 
-/// All bars of this process: what else is printed must not go between them.
+/// Returns all progress bars of this process. Other output must go around them.
 pub(crate) fn bars() -> &'static MultiProgress {
     static BARS: OnceLock<MultiProgress> = OnceLock::new();
     BARS.get_or_init(MultiProgress::new)
 }
 
-/// Prints while the bars are out of the way.
+/// Hides the bars while `print` runs.
 pub(crate) fn suspended<T>(print: impl FnOnce() -> T) -> T {
     bars().suspend(print)
 }
 
-/// Where logs go: standard error, past the bars.
+/// Returns the writer for logs: standard error, without disturbing the bars.
 pub(crate) fn log_writer() -> impl Write {
     LogWriter
 }

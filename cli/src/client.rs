@@ -1,4 +1,4 @@
-//! The HTTP API: of a server, or of the stack in this process.
+//! Client of the HTTP API, either of a server or of the stack in this process.
 
 mod files;
 mod inside;
@@ -25,13 +25,13 @@ use crate::refused::Refused;
 
 pub(crate) use pace::Pace;
 
-/// The variable with the key for a server, unless `--api-key-env` names another.
+/// Variable with the API key for a server, unless `--api-key-env` names another.
 const KEY_VARIABLE: &str = "BENCH_API_KEY";
-/// The variable with a server's operator secret.
+/// Variable with a server's operator secret.
 const ADMIN_VARIABLE: &str = "BENCH_ADMIN_SECRET";
-/// How long a server may take to build a file.
+/// Maximum time to wait for a server to build a file.
 const BUILD_MAX: Duration = Duration::from_secs(30 * 60);
-/// Longest answer that is held in memory, in bytes.
+/// Maximum number of response bytes to hold in memory.
 const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// Which server, if any.
@@ -46,12 +46,12 @@ pub(crate) struct ServerArgs {
 }
 
 impl ServerArgs {
-    /// The server's address, when one was given.
+    /// Returns the server's address, if one was given.
     pub(crate) fn server(&self) -> Option<&str> {
         self.server.as_deref().map(str::trim).filter(|server| !server.is_empty())
     }
 
-    /// The key in the variable that was named.
+    /// Returns the key from the variable that `--api-key-env` names.
     pub(crate) fn named_key(&self) -> anyhow::Result<Option<Secret>> {
         let Some(name) = self.api_key_env.as_deref().map(str::trim).filter(|name| !name.is_empty()) else {
             return Ok(None);
@@ -59,7 +59,7 @@ impl ServerArgs {
         let plausible = !name.starts_with(|c: char| c.is_ascii_digit())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !plausible {
-            // What was given may be the key itself: it is not repeated.
+            // The value may be the key itself, so the message doesn't repeat it.
             let message = "--api-key-env takes the name of a variable, not a key";
             return Err(Problem::usage(message)
                 .hint("export MY_KEY=…, then give --api-key-env MY_KEY")
@@ -70,7 +70,7 @@ impl ServerArgs {
             .ok_or_else(|| Problem::usage(format!("--api-key-env: the variable {name} is not set")).into())
     }
 
-    /// A client of the server, `None` when none was given.
+    /// Returns a client of the server, or `None` if no server was given.
     pub(crate) fn client(&self) -> anyhow::Result<Option<Client>> {
         let Some(server) = self.server() else { return Ok(None) };
         let key = self.named_key()?.or_else(|| env::var(KEY_VARIABLE).ok().and_then(Secret::new));
@@ -84,13 +84,13 @@ impl ServerArgs {
     }
 }
 
-/// Asks the HTTP API.
+/// Client of the HTTP API.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     transport: Transport,
     key: Option<Secret>,
     admin: Option<Secret>,
-    /// For orders.
+    /// Caller's key for the judge, sent with orders and changes.
     judge_key: Option<Secret>,
 }
 
@@ -100,7 +100,7 @@ enum Transport {
     Inside(inside::Inside),
 }
 
-/// What a request carries.
+/// Body of a request.
 #[derive(Debug, Clone, Copy)]
 enum Payload<'a> {
     None,
@@ -114,7 +114,7 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// An answer whose body is still on its way.
+/// Response whose body is still arriving.
 struct Answer {
     status: StatusCode,
     headers: HeaderMap,
@@ -124,13 +124,13 @@ struct Answer {
 mod bytes_stream {
     use std::pin::Pin;
 
-    /// A body as it arrives.
+    /// Response body as a stream.
     pub(super) type ByteStream =
         Pin<Box<dyn futures_util::Stream<Item = anyhow::Result<axum::body::Bytes>> + Send>>;
 }
 
 impl Client {
-    /// The API of a stack in this process.
+    /// Creates a client for a stack in this process.
     pub(crate) fn inside(router: axum::Router) -> Self {
         Self {
             transport: Transport::Inside(inside::Inside::new(router)),
@@ -140,21 +140,21 @@ impl Client {
         }
     }
 
-    /// The same, with a key to act for.
+    /// Sets the key to send with requests.
     #[must_use]
     pub(crate) fn with_key(mut self, key: Option<Secret>) -> Self {
         self.key = key.or(self.key);
         self
     }
 
-    /// The same, with a key for the judge of what is ordered.
+    /// Sets the caller's key for the judge of the runs that it orders.
     #[must_use]
     pub(crate) fn with_judge_key(mut self, key: Option<Secret>) -> Self {
         self.judge_key = key.or(self.judge_key);
         self
     }
 
-    /// The same, acting for the operator: with the admin secret if there is one, and with no other key.
+    /// Makes the client act for the operator: with the admin secret, if there is one, instead of any other key.
     #[must_use]
     pub(crate) fn acting_as_admin(mut self) -> Self {
         self.key = None;
@@ -162,7 +162,7 @@ impl Client {
         self
     }
 
-    /// The server's address; `None` inside the process.
+    /// Returns the server's address, or `None` for the stack in this process.
     pub(crate) fn address(&self) -> Option<&str> {
         match &self.transport {
             Transport::Remote(remote) => Some(remote.address()),
@@ -170,12 +170,12 @@ impl Client {
         }
     }
 
-    /// What is at a path.
+    /// Sends a GET request and parses the response.
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
         self.ask(Method::GET, path, Payload::None).await
     }
 
-    /// What comes of an order.
+    /// Sends a POST request and parses the response.
     pub(crate) async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -184,12 +184,12 @@ impl Client {
         self.ask(Method::POST, path, Payload::of(body)).await
     }
 
-    /// What comes of a change.
+    /// Sends a PATCH request and parses the response.
     pub(crate) async fn patch<T: DeserializeOwned>(&self, path: &str, body: &Value) -> anyhow::Result<T> {
         self.ask(Method::PATCH, path, Payload::Json(body)).await
     }
 
-    /// What comes of a removal.
+    /// Sends a DELETE request and parses the response.
     pub(crate) async fn delete<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
         self.ask(Method::DELETE, path, Payload::None).await
     }
@@ -205,8 +205,8 @@ impl Client {
         serde_json::from_slice(&text).with_context(|| format!("the answer of {path} is not the one expected"))
     }
 
-    /// Stores what is at a path in a file, which appears once it is whole: in `to`, or, when that is a folder, in it
-    /// under the name that comes with the answer.
+    /// Downloads a path into the file `to`, or, if `to` is a folder, into a file in it named by the response. The file
+    /// appears once it is complete.
     pub(crate) async fn download(&self, path: &str, to: &Path) -> anyhow::Result<PathBuf> {
         use futures_util::StreamExt;
         let mut answer = self.when_built(path).await?;
@@ -229,21 +229,21 @@ impl Client {
             anyhow::Ok(())
         };
         if let Err(error) = written.await {
-            // What is left of it helps nobody; a failure to remove it changes nothing.
+            // The partial file is of no use. A failure to remove it changes nothing.
             let _ = tokio::fs::remove_file(&partial).await;
             return Err(error.context(format!("could not write {}", to.display())));
         }
         Ok(to)
     }
 
-    /// The answer of a path whose file may still have to be built: asked again until it is.
+    /// Sends a GET request for a file that the server may still have to build, and repeats it until the file is ready.
     async fn when_built(&self, path: &str) -> anyhow::Result<Answer> {
         let since = Instant::now();
         let mut pace = Pace::new();
         let mut told = false;
         loop {
             let answer = self.send(Method::GET, path, Payload::None).await?;
-            // Not an error, so that it has no code.
+            // 202 is a success status, so it has no error code to check.
             if answer.status != StatusCode::ACCEPTED {
                 return Ok(answer);
             }
@@ -286,7 +286,7 @@ impl Client {
     }
 }
 
-/// The seconds in `Retry-After`. A date is not read: no server of ours sends one.
+/// Parses the seconds in `Retry-After`. Dates are ignored, since our servers don't send them.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))
@@ -311,13 +311,13 @@ async fn collect(mut body: ByteStream) -> anyhow::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The code in an error's body.
+/// Extracts the code from an error's body.
 fn code(body: &[u8]) -> Option<Code> {
     let parsed: Value = serde_json::from_slice(body).ok()?;
     Code::from_name(parsed.get("code")?.as_str()?)
 }
 
-/// The sentence in an error's body: the API's `detail`, which is a text or a list of what is wrong with fields.
+/// Extracts the sentence from an error's body: the API's `detail`, which is a text or a list of problems with fields.
 fn detail(status: StatusCode, body: &[u8]) -> String {
     let parsed: Option<Value> = serde_json::from_slice(body).ok();
     match parsed.as_ref().and_then(|body| body.get("detail")) {
@@ -329,7 +329,7 @@ fn detail(status: StatusCode, body: &[u8]) -> String {
                     Some(Value::String(field)) => Some(field.clone()),
                     other => other.map(Value::to_string),
                 };
-                // Before the sentence of a check, `msg` has words of the compatible system that say nothing to people.
+                // In front of a check's own sentence, `msg` has words of the compatible system that don't help people.
                 let is_check = problem.get("type").is_some_and(|kind| kind == "value_error");
                 let sentence = problem.pointer("/ctx/error").filter(|_| is_check).and_then(Value::as_str);
                 let text = sentence.or_else(|| problem.get("msg").and_then(Value::as_str));
@@ -342,7 +342,7 @@ fn detail(status: StatusCode, body: &[u8]) -> String {
     }
 }
 
-/// The name in a `Content-Disposition`, made safe: a server must not choose where a file goes.
+/// Extracts the name from a `Content-Disposition` and makes it safe: a server must not choose where a file goes.
 fn file_name(disposition: &str) -> Option<String> {
     let name = disposition.split_once("filename=")?.1.trim().split(';').next()?.trim().trim_matches('"');
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '_' };
@@ -350,13 +350,13 @@ fn file_name(disposition: &str) -> Option<String> {
     (!name.trim_matches('.').is_empty()).then(|| name.trim_start_matches('.').to_owned())
 }
 
-/// An error of the transport, in one sentence.
+/// Describes a transport error in one sentence.
 fn transport_error(what: &str, error: impl Into<anyhow::Error>) -> anyhow::Error {
     let error = error.into();
     Problem::failure(format!("{what}: {}", sentence(&error))).into()
 }
 
-/// A text as one part of a query string or path.
+/// Percent-encodes a text for a path or query string.
 pub(crate) fn encode(text: &str) -> String {
     text.bytes()
         .map(|byte| match byte {
@@ -398,7 +398,7 @@ mod tests {
             ))
         };
         assert_eq!(value_error(r#","ctx":{"error":"`x` has 1 field"}"#), "cron: `x` has 1 field");
-        // Of an older server, and of the compatible system.
+        // Responses of an older server and of the compatible system.
         for context in ["", r#","ctx":{"error":{}}"#] {
             assert_eq!(value_error(context), "cron: Value error, `x` has 1 field");
         }

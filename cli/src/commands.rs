@@ -1,4 +1,4 @@
-//! One file per command.
+//! Commands, one file each.
 
 mod access;
 mod benchmarks;
@@ -124,14 +124,14 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<ExitStatus> {
     }
 }
 
-/// The API that a command asks: of a server, or of the stack in a data directory.
+/// API that a command uses: of a server, or of the stack in a data directory.
 struct Api {
     client: Client,
     stack: Option<Stack>,
 }
 
 impl Api {
-    /// The server that was named, else the stack in the data directory, where no work is done.
+    /// Connects to the server that was named, or opens the stack in the data directory, where no work is done.
     async fn open(server: &ServerArgs, data: &DataArgs) -> anyhow::Result<Self> {
         if let Some(client) = server.client()? {
             return Ok(Self { client: client.with_judge_key(judge::judge_key()), stack: None });
@@ -139,7 +139,7 @@ impl Api {
         Self::open_with(data.options()?, server).await
     }
 
-    /// The same for what is ordered here and left to `bench serve`.
+    /// Connects to the server, or opens the stack for orders that `bench serve` will work on.
     async fn open_for_server(server: &ServerArgs, data: &DataArgs) -> anyhow::Result<Self> {
         if server.server().is_some() {
             return Self::open(server, data).await;
@@ -161,15 +161,15 @@ impl Api {
     }
 }
 
-/// Reads a run's id from the command line.
+/// Parses a run's id from the command line.
 fn parse_run(text: &str) -> Result<RunId, String> {
     text.parse::<RunId>().map_err(|error| format!("{error}; `bench runs` lists them"))
 }
 
-/// That a file which an option names is there.
+/// Checks that a file named by an option exists.
 fn check_exists(option: &str, file: &Path) -> anyhow::Result<()> {
     if !matches!(file.try_exists(), Ok(false)) {
-        // Whatever else is wrong with it is told by what opens it.
+        // Code that opens the file reports any other problem.
         return Ok(());
     }
     Err(Problem::usage(format!(
@@ -180,7 +180,7 @@ fn check_exists(option: &str, file: &Path) -> anyhow::Result<()> {
     .into())
 }
 
-/// Refuses the path of a file in a folder that isn't there. A path that ends in a separator is that of a folder.
+/// Rejects a file path in a missing folder. A path that ends in a separator names a folder.
 fn check_folder_of(option: &str, file: &Path) -> anyhow::Result<()> {
     let names_folder = file.as_os_str().to_string_lossy().ends_with(std::path::MAIN_SEPARATOR);
     let folder = if names_folder { Some(file) } else { file.parent() };
@@ -192,7 +192,7 @@ fn check_folder_of(option: &str, file: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Warns of what a server left out of an order or a schedule: names that are no benchmarks, and fields without effect.
+/// Warns about parts of an order or schedule that the server ignored: unknown benchmarks and fields without effect.
 fn warn_of_ignored(saved: &Value) {
     let texts = |name: &str| {
         let listed = saved.get(name).and_then(Value::as_array).into_iter().flatten();
@@ -205,7 +205,7 @@ fn warn_of_ignored(saved: &Value) {
     texts("warnings").iter().for_each(|warning| output::warn(warning));
 }
 
-/// The benchmark of that name.
+/// Looks up a benchmark by name.
 fn find_benchmark(name: &str) -> anyhow::Result<&'static dyn bench_benchmarks::Benchmark> {
     let known = name.parse::<bench_domain::BenchmarkName>().ok();
     known.and_then(|name| bench_benchmarks::find(name.as_str())).ok_or_else(|| {

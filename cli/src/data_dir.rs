@@ -1,4 +1,4 @@
-//! Where everything is kept on this machine.
+//! The data directory of this machine.
 
 use std::env;
 use std::path::PathBuf;
@@ -42,14 +42,14 @@ impl From<DurabilityArg> for Durability {
 }
 
 impl DataArgs {
-    /// The directory; it need not exist.
+    /// Returns the directory, which may be missing.
     pub(crate) fn path(&self) -> anyhow::Result<PathBuf> {
         let given = self.data_dir.clone().filter(|path| !path.as_os_str().is_empty());
         given.map_or_else(|| default_data_dir(|name| env::var_os(name).map(PathBuf::from)), Ok)
     }
 
-    /// How the stack in it is opened: it works on what this process orders or resumes. A variable that cannot name a judge is left out: what needs a judge looks at it
-    /// on its own, and nothing else is to fail by it.
+    /// Returns options for a stack that works on runs ordered or resumed by this process. Leaves out a variable that
+    /// can't name a judge: commands that need a judge check it themselves, and others must not fail because of it.
     pub(crate) fn options(&self) -> anyhow::Result<StackOptions> {
         let mut options = StackOptions { scope: Scope::Foreground, ..StackOptions::new(self.path()?) };
         if check_variable(options.vars.get(MODEL_VARIABLE).map(String::as_str)).is_err() {
@@ -58,28 +58,28 @@ impl DataArgs {
         Ok(options)
     }
 
-    /// The stack in it, without any work being done.
+    /// Opens the stack in the directory without working on runs.
     pub(crate) async fn open(&self) -> anyhow::Result<Stack> {
         Stack::open(self.options()?).await
     }
 
-    /// The same, telling of downloads.
+    /// Opens the stack like [`DataArgs::open`], and reports the progress of downloads.
     pub(crate) async fn open_telling(&self, progress: Arc<dyn Progress>) -> anyhow::Result<Stack> {
         Stack::open(StackOptions { progress, ..self.options()? }).await
     }
 }
 
 fn default_data_dir(var: impl Fn(&str) -> Option<PathBuf>) -> anyhow::Result<PathBuf> {
-    // The XDG specification has relative paths ignored.
+    // The XDG specification requires relative paths to be ignored.
     let absolute = |name| var(name).filter(|path| path.is_absolute());
     let base = absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/share")));
     base.map(|base| base.join("bench-runner"))
         .ok_or_else(|| Problem::usage("there is no home directory: give --data-dir").into())
 }
 
-/// The keys of this installation: from `BENCH_SIGNING_…` where those are set, else from the data directory.
+/// Returns the keys of this installation, from `BENCH_SIGNING_…` variables if set, else from the data directory.
 ///
-/// With `create`, a key is made when there is none.
+/// If `create` is true, makes a key if there is none.
 pub(crate) fn key_ring(
     data_dir: impl FnOnce() -> anyhow::Result<PathBuf>,
     create: bool,

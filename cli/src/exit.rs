@@ -1,4 +1,4 @@
-//! How a command ends, and how it says what went wrong.
+//! Exit statuses of commands, and error reports.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -12,19 +12,19 @@ use bench_stack::sandboxes::python::PythonEnvironmentError;
 use crate::output;
 use crate::refused::Refused;
 
-/// What to do while another process uses the data directory.
+/// Advice if another process uses the data directory.
 pub(crate) const IN_USE_HINT: &str = "wait until it is done, use another --data-dir, or give the address of a running `bench serve` with --server";
 
-/// How a command ends.
+/// Exit status of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
-    /// It did what was asked: 0.
+    /// The command did what was asked: 0.
     Success,
-    /// A run failed, a verification failed, or something went wrong: 1.
+    /// A run failed, a verification failed, or an error occurred: 1.
     Failure,
-    /// The command line or a setting cannot be used: 2.
+    /// The command line or a setting is unusable: 2.
     Usage,
-    /// Ended by Ctrl-C: 130, as shells have it.
+    /// Ctrl-C ended the command: 130, as in shells.
     Interrupted,
 }
 
@@ -39,7 +39,7 @@ impl From<ExitStatus> for ExitCode {
     }
 }
 
-/// What went wrong, in one sentence, and what to do about it.
+/// A problem in one sentence, with advice.
 #[derive(Debug)]
 pub(crate) struct Problem {
     message: String,
@@ -48,17 +48,17 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// Wrong usage.
+    /// Reports wrong usage.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None, status: ExitStatus::Usage }
     }
 
-    /// Anything else.
+    /// Reports any other failure.
     pub(crate) fn failure(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None, status: ExitStatus::Failure }
     }
 
-    /// The same, with what to do about it.
+    /// Adds advice.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -74,7 +74,7 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// Prints what went wrong on standard error, and says how the command ends.
+/// Prints an error on standard error, and returns the exit status for it.
 pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
     let problem = error.chain().find_map(|cause| cause.downcast_ref::<Problem>());
     let refused = error.chain().find_map(|cause| cause.downcast_ref::<Refused>());
@@ -104,7 +104,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
     }
 }
 
-/// Whether an order or a request with this code is the caller's mistake, as a wrong flag is.
+/// Returns true if an order or request with this code is the caller's mistake, as a wrong flag is.
 pub(crate) const fn is_wrong_usage(code: Code) -> bool {
     matches!(
         code,
@@ -123,7 +123,7 @@ pub(crate) const fn is_wrong_usage(code: Code) -> bool {
     )
 }
 
-/// Whether a Python environment for sandboxes was named that cannot be used.
+/// Returns true if the configured Python environment for sandboxes is unusable.
 fn is_unusable_python(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let error = match cause.downcast_ref::<SandboxesError>() {
@@ -134,14 +134,14 @@ fn is_unusable_python(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Whether a variable was set that cannot be used.
+/// Returns true if a variable has an unusable value.
 fn is_unusable_setting(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.is::<SettingError>() || matches!(cause.downcast_ref(), Some(SandboxesError::Variable { .. }))
     })
 }
 
-/// An error and its causes in one line; causes that a text already carries are not told twice.
+/// Formats an error and its causes in one line, without repeating causes that a text already contains.
 pub(crate) fn sentence(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(refused(StatusCode::UNPROCESSABLE_ENTITY, None), ExitStatus::Usage);
         assert_eq!(refused(StatusCode::NOT_FOUND, Some(Code::RunNotFound)), ExitStatus::Failure);
         assert_eq!(refused(StatusCode::NOT_FOUND, None), ExitStatus::Failure);
-        // A code decides, whatever the status.
+        // The code takes precedence over the status.
         assert_eq!(refused(StatusCode::UNPROCESSABLE_ENTITY, Some(Code::RunNotOver)), ExitStatus::Failure);
     }
 

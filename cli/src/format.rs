@@ -1,27 +1,27 @@
-//! Numbers as people read them.
+//! Number formats for people.
 
 use bench_domain::Timestamp;
 
-/// A share as `66.7 %`; `-` for none.
+/// Formats a share as `66.7 %`, or `-` if there is none.
 pub(crate) fn percent(share: Option<f64>) -> String {
     share
         .filter(|share| share.is_finite())
         .map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0))
 }
 
-/// A score with its 95 % interval: `66.7 % (48.8–80.8)`, without one `66.7 % (–)`. That of a share is cut to 0 and 1,
-/// over which an interval around a mean can reach; any other is shown as it is.
+/// Formats a score with its 95% interval: `66.7 % (48.8–80.8)`, or `66.7 % (–)` without one. Clips the interval of a
+/// share to 0 and 1, since an interval around a mean can exceed them. Other intervals are shown unchanged.
 pub(crate) fn percent_within(score: f64, interval: Option<(f64, f64)>, is_share: bool) -> String {
     let score_text = percent(Some(score));
     let Some((low, high)) = interval else { return format!("{score_text} (–)") };
     let is_share = is_share && score >= 0.0;
     let bound = |bound: f64| if is_share { bound.clamp(0.0, 1.0) } else { bound } * 100.0;
-    // A dash before a sign would read as two.
+    // An en dash before a minus sign would look like two dashes.
     let to = if bound(high) < 0.0 { " to " } else { "–" };
     format!("{score_text} ({:.1}{to}{:.1})", bound(low), bound(high))
 }
 
-/// Milliseconds as `850 ms`, `12.3 s` or `4 m 10 s`.
+/// Formats milliseconds as `850 ms`, `12.3 s` or `4 m 10 s`.
 pub(crate) fn milliseconds(ms: f64) -> String {
     match ms {
         ms if !ms.is_finite() || ms < 0.0 => "-".to_owned(),
@@ -31,7 +31,7 @@ pub(crate) fn milliseconds(ms: f64) -> String {
     }
 }
 
-/// Seconds in their two largest units.
+/// Formats seconds in their two largest units.
 pub(crate) fn seconds(seconds: f64) -> String {
     if !seconds.is_finite() || seconds < 0.0 {
         return "-".to_owned();
@@ -50,7 +50,7 @@ pub(crate) fn seconds(seconds: f64) -> String {
     }
 }
 
-/// A count with thin groups of three: `12,032`.
+/// Formats a count with a comma between groups of three digits: `12,032`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
@@ -63,7 +63,7 @@ pub(crate) fn count(number: u64) -> String {
     grouped
 }
 
-/// Bytes as `1.5 MB`.
+/// Formats bytes as `1.5 MB`.
 pub(crate) fn bytes(bytes: u64) -> String {
     #[allow(clippy::cast_precision_loss)] // shown with one decimal
     let mut value = bytes as f64;
@@ -76,22 +76,22 @@ pub(crate) fn bytes(bytes: u64) -> String {
     format!("{value:.1} TB")
 }
 
-/// Dollars: `$0.0123`, `$4.10`.
+/// Formats dollars: `$0.0123`, `$4.10`.
 pub(crate) fn dollars(usd: f64) -> String {
     if usd != 0.0 && usd.abs() < 1.0 { format!("${usd:.4}") } else { format!("${usd:.2}") }
 }
 
-/// A time to the minute, UTC.
+/// Formats a time to the minute, in UTC.
 pub(crate) fn minute(time: Timestamp) -> String {
     time.to_string().get(..16).unwrap_or_default().replace('T', " ")
 }
 
-/// The first characters of an id or a digest.
+/// Returns the first 12 characters of an id or digest.
 pub(crate) fn short(id: &str) -> String {
     id.chars().take(12).collect()
 }
 
-/// A word with the number before it, in the plural where that is due.
+/// Formats a number with a word, in the plural if needed.
 pub(crate) fn plural(number: u64, word: &str) -> String {
     format!("{} {word}{}", count(number), if number == 1 { "" } else { "s" })
 }

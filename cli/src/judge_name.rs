@@ -1,24 +1,24 @@
-//! The name of a model that judges, as it is given on the command line or by a variable.
+//! Name of a judge model, from the command line or a variable.
 
 use bench_inference::{ModelName, ModelNameError, ModelSource};
 
 use crate::exit::Problem;
 
-/// The variable that names the judge of runs that name none.
+/// Variable with the judge of runs that name none.
 pub(crate) const MODEL_VARIABLE: &str = "BENCH_JUDGE_MODEL";
 
-/// A judge as it was named.
+/// Judge with its parsed name.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedJudge {
     /// `provider/model`, or a server's own name of a model.
     pub(crate) name: String,
-    /// `None` for a server's own name.
+    /// `None` if the name is a server's own.
     pub(crate) source: Option<ModelSource>,
     /// The provider's name of the model.
     pub(crate) slug: String,
 }
 
-/// Reads a name that `flag` gives. A server may have names of its own.
+/// Parses a name that `flag` gives. A server may have names of its own.
 pub(crate) fn named_judge(flag: &str, given: &str, remote: bool) -> anyhow::Result<NamedJudge> {
     match ModelName::parse_judge(given) {
         Ok(name) => Ok(NamedJudge { name: name.to_string(), source: Some(name.source), slug: name.slug }),
@@ -30,7 +30,7 @@ pub(crate) fn named_judge(flag: &str, given: &str, remote: bool) -> anyhow::Resu
     }
 }
 
-/// Whether the judge that the variable names, if any, can be one.
+/// Checks that the judge named by the variable, if any, is valid.
 pub(crate) fn check_variable(text: Option<&str>) -> anyhow::Result<()> {
     let text = text.filter(|text| !text.trim().is_empty());
     text.map(|text| named_judge(MODEL_VARIABLE, text, false)).transpose().map(drop)

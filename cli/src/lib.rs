@@ -1,18 +1,18 @@
 //! The `bench` command: runs benchmarks on this machine, serves the API, and talks to servers.
 //!
-//! | module | what for |
+//! | module | contents |
 //! | --- | --- |
-//! | `args` | the command line as a whole, `.env`, logs |
-//! | `logs`, `causes` | what many samples end with is told once: in logs, and why a run failed |
-//! | `commands` | one file per command |
-//! | `judge_name` | the name of a model that judges |
-//! | `client` | the HTTP API: of a server, or of the stack in this process |
-//! | `views` | what the API answers, as far as it is shown |
+//! | `args` | command-line parsing, `.env`, log setup |
+//! | `logs`, `causes` | merging of equal causes of many samples, in logs and in the reasons why a run failed |
+//! | `commands` | commands, one file each |
+//! | `judge_name` | name of a judge model |
+//! | `client` | client of the HTTP API, either of a server or of the stack in this process |
+//! | `views` | API responses, limited to the fields that are shown |
 //! | `show`, `progress`, `output` | tables, progress and everything else that is printed |
 //!
-//! What holds here: every command reads and changes runs through the HTTP API, with `--server` over the network
-//! and without it inside the process, so both show the same. Only ordering a run on this machine goes past it:
-//! files and addresses are accepted from the command line, never from a request.
+//! Invariant: every command reads and changes runs through the HTTP API, over the network with `--server` and inside
+//! the process without it, so both show the same. The only exception is ordering a run on this machine: files and
+//! addresses are accepted from the command line, never from a request.
 
 mod args;
 mod bars;
@@ -34,14 +34,14 @@ use std::process::ExitCode;
 
 use crate::exit::ExitStatus;
 
-/// Version of the command and the commit it was built from, as `bench --version` prints them.
+/// Version of the command and the commit that it was built from, as printed by `bench --version`.
 pub(crate) const VERSION: &str = env!("BENCH_VERSION");
 
 /// Runs the command that the process was started with.
 #[must_use]
 pub fn main() -> ExitCode {
-    // Before any thread exists, since it changes the environment; and before the arguments are read, since
-    // variables stand in for them.
+    // Must run before any thread exists, since it changes the environment, and before arguments are parsed, since
+    // variables replace missing ones.
     if let Err(error) = args::load_env_file() {
         return exit::report(&error).into();
     }
@@ -49,7 +49,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let status = if error.use_stderr() { ExitStatus::Usage } else { ExitStatus::Success };
-            // A closed pipe is the only way to fail, and then nobody reads.
+            // Printing fails only if the pipe is closed and has no reader.
             let _ = error.print();
             return status.into();
         }
@@ -60,7 +60,7 @@ pub fn main() -> ExitCode {
         Err(error) => return exit::report(&anyhow::Error::new(error).context("could not start")).into(),
     };
     let status = runtime.block_on(commands::run(cli.command)).unwrap_or_else(|error| exit::report(&error));
-    // Threads that wait for input or for the network must not keep the process.
+    // Threads that wait for input or the network must not keep the process alive.
     runtime.shutdown_background();
     status.into()
 }

@@ -1,4 +1,4 @@
-//! Logs for people: what many samples end with is not told once for each.
+//! Logs for people, without a line for each of many samples that end for the same reason.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,21 +11,21 @@ use tracing_subscriber::layer::Context;
 
 use crate::{causes, output};
 
-/// Lines of a run's samples with the same cause.
+/// Maximum number of log lines about samples of a run with the same cause.
 const LINES_MAX: u32 = 3;
-/// Causes that are counted at once; then counting starts anew.
+/// Maximum number of causes to count at once. After that, counting starts over.
 const CAUSES_MAX: usize = 1_000;
 
-/// Lets through the first warnings of a run that say the same of its samples.
+/// Filter that passes only the first warnings with the same cause about samples of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Thinned {
     seen: Mutex<HashMap<(String, Vec<String>), u32>>,
 }
 
 impl Thinned {
-    /// Whether it is told; `None` for the first one that is not.
+    /// Returns true if the message is logged, false if it is dropped, and `None` for the first one dropped.
     fn admits(&self, run: &str, message: &str) -> Option<bool> {
-        // In front of it stands which sample it is.
+        // The text in front of `: ` identifies the sample.
         let cause = causes::cause(message.split_once(": ").map_or(message, |(_, cause)| cause));
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.len() >= CAUSES_MAX {
@@ -55,7 +55,7 @@ impl<S: Subscriber> Layer<S> for Thinned {
 #[derive(Debug, Default)]
 struct Told {
     run: Option<String>,
-    /// Set if it tells why a sample ended.
+    /// True if the event says why a sample ended.
     is_of_sample: bool,
     message: String,
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Before any thread exists: sandboxes are made by processes of this program that have one thread only.
+    // Must run before any thread exists: processes of this program that create sandboxes may have one thread only.
     if let Some(code) = bench_sandbox::isolation::stage_main() {
         return code;
     }

@@ -1,4 +1,4 @@
-//! The one place that prints. Data goes to standard output, everything about it to standard error.
+//! The only module that prints. Data goes to standard output, everything else to standard error.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process;
@@ -9,17 +9,17 @@ use serde::Serialize;
 
 use crate::bars;
 
-/// Whether standard error is a terminal: progress bars are drawn there.
+/// Returns true if standard error is a terminal, where progress bars can be drawn.
 pub(crate) fn is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Columns that a table on standard output may have.
+/// Returns the number of columns for a table on standard output.
 pub(crate) fn width() -> Option<u16> {
     console::Term::stdout().size_checked().map(|(_, columns)| columns)
 }
 
-/// Columns of the terminal that standard error is.
+/// Returns the number of columns of the terminal on standard error.
 pub(crate) fn error_width() -> Option<u16> {
     console::Term::stderr().size_checked().map(|(_, columns)| columns)
 }
@@ -30,10 +30,10 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     written(writeln!(stdout, "{text}").and_then(|()| stdout.flush()))
 }
 
-/// What came of a write to standard output. Ends the process when nobody reads any more.
+/// Checks the result of a write to standard output. Ends the process if the pipe is closed.
 pub(crate) fn written(result: io::Result<()>) -> anyhow::Result<()> {
     match result {
-        // Whoever read this has seen enough, as `head` does.
+        // The reader needs no more output, as with `head`.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => process::exit(0),
         other => other.context("could not write to standard output"),
     }
@@ -44,23 +44,23 @@ pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     print(&serde_json::to_string_pretty(value).context("could not write the result as JSON")?)
 }
 
-/// Tells something on standard error.
+/// Prints a message on standard error.
 pub(crate) fn note(text: &str) {
-    // Nothing can be done when nobody hears it.
+    // A failure is ignored, since it can't be reported elsewhere.
     let _ = bars::suspended(|| writeln!(io::stderr().lock(), "{text}"));
 }
 
-/// Warns on standard error.
+/// Prints a warning on standard error.
 pub(crate) fn warn(text: &str) {
     note(&format!("{} {text}", style("warning:").for_stderr().yellow().bold()));
 }
 
-/// Says on standard error what went wrong.
+/// Prints an error on standard error.
 pub(crate) fn error(text: &str) {
     note(&format!("{} {text}", style("error:").for_stderr().red().bold()));
 }
 
-/// Says on standard error what to do about it.
+/// Prints advice on standard error.
 pub(crate) fn hint(text: &str) {
     note(&format!("{} {text}", style("hint:").for_stderr().cyan()));
 }

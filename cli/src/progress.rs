@@ -1,4 +1,4 @@
-//! Progress: bars on a terminal, a line now and then elsewhere.
+//! Progress: bars on a terminal, otherwise an occasional line.
 
 mod datasets;
 mod file;

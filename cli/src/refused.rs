@@ -5,43 +5,43 @@ use std::time::Duration;
 use bench_domain::Code;
 use http::StatusCode;
 
-/// A request that the API refused.
+/// Request that the API refused.
 #[derive(Debug, thiserror::Error)]
 #[error("{detail}")]
 pub(crate) struct Refused {
-    /// Status of the answer.
+    /// Status of the response.
     status: StatusCode,
-    /// Code in the answer's body, where it is one that this program knows.
+    /// Code from the response's body, if this program knows it.
     sent: Option<Code>,
     /// The API's own sentence.
     detail: String,
-    /// When the server asks to be asked again.
+    /// Time that the server asks to wait before the next request.
     retry_after: Option<Duration>,
 }
 
 impl Refused {
-    /// An answer with this status, and with this code in its body.
+    /// Creates a refusal with this status, and with this code from the response's body.
     pub(crate) fn new(status: StatusCode, sent: Option<Code>, detail: impl Into<String>) -> Self {
         Self { status, sent, detail: detail.into(), retry_after: None }
     }
 
-    /// The same, where the server asks for a wait.
+    /// Adds the time that the server asks to wait.
     #[must_use]
     pub(crate) fn after(mut self, wait: Option<Duration>) -> Self {
         self.retry_after = wait;
         self
     }
 
-    /// Time that the server asks to wait.
+    /// Returns the time that the server asks to wait.
     pub(crate) const fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 
-    /// Code of the refusal.
+    /// Returns the code of the refusal.
     ///
-    /// Only here a status decides: a body without a code that this program knows is from an older or newer server, from
-    /// a proxy or gateway in front of it, or from the file store that it redirects to. `None` where its status says
-    /// nothing either.
+    /// Only this function infers a code from a status: a body without a code that this program knows is from an older
+    /// or newer server, from a proxy or gateway in front of it, or from the file store that it redirects to. Returns
+    /// `None` if the status doesn't imply a code either.
     pub(crate) fn code(&self) -> Option<Code> {
         self.sent.or_else(|| {
             Some(match self.status {
@@ -59,7 +59,7 @@ impl Refused {
         })
     }
 
-    /// Whether the request lacks a key or secret, or has one that the server doesn't take.
+    /// Returns true if the request lacks a key or secret, or has one that the server doesn't accept.
     pub(crate) fn is_unauthorized(&self) -> bool {
         matches!(
             self.code(),
@@ -72,7 +72,7 @@ impl Refused {
         )
     }
 
-    /// Whether the same request may be answered later: the server is busy or being restarted.
+    /// Returns true if the same request may succeed later, because the server is busy or restarting.
     pub(crate) fn may_pass(&self) -> bool {
         matches!(
             self.code(),

@@ -1,4 +1,4 @@
-//! Tables.
+//! Tables and lines about runs.
 
 use bench_benchmarks::NO_TEXT_DIGEST;
 use bench_domain::RunStatus;
@@ -9,7 +9,7 @@ use console::style;
 use crate::views::{Benchmark, Dataset, Judge, JudgedBenchmark, Judgings, Run};
 use crate::{format, output};
 
-/// An empty table with a header, as wide as the terminal.
+/// Creates an empty table with a header, as wide as the terminal.
 pub(crate) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
@@ -20,12 +20,12 @@ pub(crate) fn table(header: &[&str]) -> Table {
     table
 }
 
-/// A cell with a number.
+/// Creates a cell with a number.
 pub(crate) fn number(text: impl ToString) -> Cell {
     Cell::new(text.to_string()).set_alignment(CellAlignment::Right)
 }
 
-/// What came out of runs: a row for each benchmark.
+/// Builds a table of results, with a row for each benchmark.
 pub(crate) fn results(runs: &[Run]) -> Table {
     let all = || runs.iter().flat_map(|run| &run.benchmarks);
     let with_tokens = all().any(|it| [it.input_tokens, it.output_tokens, it.estimated_tokens] != [0; 3]);
@@ -69,7 +69,7 @@ pub(crate) fn results(runs: &[Run]) -> Table {
     table
 }
 
-/// Tokens of a benchmark's answers: those that the provider counted, and an estimate of those that it did not.
+/// Formats the tokens of a benchmark's answers: those that the provider counted, and an estimate of the rest.
 fn tokens(benchmark: &Benchmark) -> String {
     let (input, output) = (format::count(benchmark.input_tokens), format::count(benchmark.output_tokens));
     match benchmark.estimated_tokens {
@@ -78,7 +78,7 @@ fn tokens(benchmark: &Benchmark) -> String {
     }
 }
 
-/// What the tilde before tokens means; `None` where all were counted.
+/// Explains the tilde before tokens, or returns `None` if the provider counted all tokens.
 fn estimated(benchmark: &Benchmark) -> Option<String> {
     (benchmark.estimated_tokens > 0).then(|| {
         format!(
@@ -88,12 +88,12 @@ fn estimated(benchmark: &Benchmark) -> Option<String> {
     })
 }
 
-/// Lists how scores were made: who answered, and for each benchmark a line with protocol, prompt and judge, and one with
-/// what several samples per item come to.
+/// Describes how scores were made: the source of the answers, and for each benchmark a line with protocol, prompt and
+/// judge, and a line with metrics over several samples per item.
 pub(crate) fn made_by(runs: &[Run]) -> Vec<String> {
     let mut lines = Vec::new();
     for run in runs {
-        // The same model name at two providers is two models.
+        // The same model name at two providers means two models.
         if run.endpoint_host().is_some() {
             lines.push(format!("answers by {}", run.located_model()));
         }
@@ -110,12 +110,12 @@ pub(crate) fn made_by(runs: &[Run]) -> Vec<String> {
     lines
 }
 
-/// What the score is where it is no accuracy, protocol, prompt and judge of a benchmark, once it was planned.
+/// Describes metric (if not accuracy), protocol, prompt and judge of a benchmark, after it is planned.
 pub(crate) fn facts(benchmark: &Benchmark) -> Option<String> {
     let name = benchmark.protocol_name.as_ref().or(benchmark.protocol.as_ref())?;
     let mut parts = Vec::new();
     let metric = benchmark.known().and_then(|known| known.facts().metrics.first());
-    // Everybody takes a score for the share of right answers unless told otherwise.
+    // Readers assume that a score is the share of correct answers unless it says otherwise.
     if let Some(metric) = metric.filter(|metric| **metric != "accuracy") {
         parts.push(format!("score: {metric}"));
     }
@@ -140,10 +140,10 @@ pub(crate) fn facts(benchmark: &Benchmark) -> Option<String> {
     Some(parts.join(", "))
 }
 
-/// Judge of a run without a model: compares texts.
+/// Judge without a model, which compares texts.
 const ORACLE: &str = "oracle";
 
-/// What must be known of a run's scores before they are read: answers of a model that no model judged.
+/// Returns a warning if no model judged the answers of a model.
 pub(crate) fn judged_without_model(run: &Run) -> Option<String> {
     let of_oracle =
         |benchmark: &&Benchmark| benchmark.judge.as_ref().is_some_and(|judge| judge.model == ORACLE);
@@ -158,9 +158,9 @@ pub(crate) fn judged_without_model(run: &Run) -> Option<String> {
     })
 }
 
-/// A judge with all that a score depends on.
+/// Describes a judge with all settings that affect scores.
 pub(crate) fn judge(judge: &Judge) -> String {
-    // What is not set is the provider's; the oracle has none.
+    // Settings that aren't given have the provider's values. The oracle has no settings.
     let is_oracle = judge.model == ORACLE;
     let setting = |name: &str, value: Option<String>| match value {
         Some(value) => format!(", {name}: {value}"),
@@ -183,7 +183,7 @@ pub(crate) fn judge(judge: &Judge) -> String {
     format!("judge {model} (version {version}, prompt: {prompt_source} ({digest}){settings})")
 }
 
-/// What several samples per item come to.
+/// Describes the metrics over several samples per item.
 pub(crate) fn sampled(benchmark: &Benchmark) -> Option<String> {
     let sampled = benchmark.sampled()?;
     let mut text = format!("mean of the items' means {}", format::percent(Some(sampled.mean)));
@@ -199,7 +199,7 @@ pub(crate) fn sampled(benchmark: &Benchmark) -> Option<String> {
     Some(text)
 }
 
-/// The versions of a run's judging: a row for each benchmark of each.
+/// Builds a table of a run's judgings, with a row for each benchmark of each judging.
 pub(crate) fn judgings(judgings: &Judgings) -> Table {
     let mut table =
         table(&["version", "run", "judge", "status", "benchmark", "score", "coverage", "judged by"]);
@@ -235,7 +235,7 @@ pub(crate) fn judgings(judgings: &Judgings) -> Table {
     table
 }
 
-/// A list of runs.
+/// Builds a table of runs.
 pub(crate) fn runs(runs: &[Run]) -> Table {
     let mut table = table(&["run", "created (UTC)", "model", "benchmarks", "status", "score", "coverage"]);
     for run in runs {
@@ -250,14 +250,14 @@ pub(crate) fn runs(runs: &[Run]) -> Table {
             number(format::percent(run.coverage)),
         ]);
     }
-    // Ids are there to be copied: they are not broken over lines.
+    // Ids must stay on one line, so that users can copy them.
     if let Some(column) = table.column_mut(0) {
         column.set_constraint(comfy_table::ColumnConstraint::ContentWidth);
     }
     table
 }
 
-/// What everybody must see before they read results with demo data in them.
+/// Returns a warning to show before results that contain demo data.
 pub(crate) fn demo_banner(runs: &[Run]) -> Option<String> {
     let demo = runs.iter().flat_map(|run| &run.benchmarks).filter(|benchmark| benchmark.demo);
     let mut names: Vec<&str> = demo.map(|benchmark| benchmark.benchmark_name.as_str()).collect();
@@ -272,7 +272,7 @@ pub(crate) fn demo_banner(runs: &[Run]) -> Option<String> {
     })
 }
 
-/// A run's state in words.
+/// Describes a run's state in words.
 pub(crate) fn status(run: &Run) -> String {
     let done: u64 = run.benchmarks.iter().map(|benchmark| benchmark.completed_samples).sum();
     let planned: u64 = run.benchmarks.iter().map(|benchmark| benchmark.planned_samples).sum();
@@ -408,7 +408,7 @@ mod tests {
             "mean_of_items": 0.5, "clustered": { "mean": 0.5, "standard_error": 0.025 },
             "pass_at": { "4": { "value": 0.75 }, "1": { "value": 0.5 } },
             "pass_hat": { "4": { "value": 0.25 }, "1": { "value": 0.5 } },
-            // What the benchmark's protocol reports besides.
+            // Further metrics of the benchmark's protocol.
             "pass@1": 0.5, "pass@3": 0.625, "pass@3_by_difficulty": { "easy": 0.625 }, "pass@x": 1.0
         });
         benchmark.metrics = metrics.as_object().cloned();

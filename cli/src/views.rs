@@ -1,4 +1,5 @@
-//! What the API answers, as far as it is shown. Fields that an older or compatible server lacks have defaults.
+//! Views of API responses, limited to the fields that are shown. Fields that older or compatible servers lack have
+//! defaults.
 
 mod judging;
 
@@ -10,7 +11,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use judging::{Judge, JudgedBenchmark, Judgings, OrderedJudge, Rejudges};
 
-/// A run as `/api/runs/{id}` answers it.
+/// Run as returned by `/api/runs/{id}`.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Run {
     pub(crate) id: String,
@@ -48,7 +49,7 @@ pub(crate) struct Run {
     pub(crate) cost: Option<Cost>,
     #[serde(default)]
     pub(crate) failure_reason: Option<String>,
-    /// Code of `error_message`; `None` where it was stored without.
+    /// Code of `error_message`; `None` if it was stored without a code.
     #[serde(default, deserialize_with = "code::known")]
     pub(crate) error_code: Option<Code>,
     #[serde(default)]
@@ -59,13 +60,13 @@ pub(crate) struct Run {
     pub(crate) judge: Option<OrderedJudge>,
     #[serde(default)]
     pub(crate) rejudges: Option<Rejudges>,
-    /// Whether it is open and nobody works on it until it is resumed.
+    /// True if the run is open, but no process works on it until it is resumed.
     #[serde(default)]
     pub(crate) interrupted: bool,
     pub(crate) benchmarks: Vec<Benchmark>,
 }
 
-/// What a run may cost.
+/// Budget of a run.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Limits {
     #[serde(default)]
@@ -74,7 +75,7 @@ pub(crate) struct Limits {
     pub(crate) tokens: Option<u64>,
 }
 
-/// What a run has spent.
+/// Tokens and dollars that a run has spent.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Spent {
     pub(crate) tokens: u64,
@@ -84,7 +85,7 @@ pub(crate) struct Spent {
     pub(crate) estimated_tokens: u64,
 }
 
-/// One benchmark of a run.
+/// A benchmark of a run.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct Benchmark {
     pub(crate) benchmark_name: String,
@@ -101,7 +102,7 @@ pub(crate) struct Benchmark {
     pub(crate) accuracy_all: Option<f64>,
     #[serde(default)]
     pub(crate) error_message: Option<String>,
-    /// Code of `error_message`; `None` where it was stored without.
+    /// Code of `error_message`; `None` if it was stored without a code.
     #[serde(default, deserialize_with = "code::known")]
     pub(crate) error_code: Option<Code>,
     #[serde(default)]
@@ -127,7 +128,7 @@ pub(crate) struct Benchmark {
     pub(crate) demo: bool,
     #[serde(default)]
     pub(crate) protocol_name: Option<String>,
-    /// The benchmark's own settings that count.
+    /// Benchmark-specific settings in effect.
     #[serde(default)]
     pub(crate) options: BTreeMap<String, String>,
     #[serde(default)]
@@ -150,10 +151,10 @@ pub(crate) struct Benchmark {
     pub(crate) judge_input_tokens: u64,
     #[serde(default)]
     pub(crate) judge_output_tokens: u64,
-    /// Tokens of answers that the provider did not count; in none of the counts.
+    /// Estimated tokens of answers that the provider did not count. Not included in the other counts.
     #[serde(default)]
     pub(crate) estimated_tokens: u64,
-    /// The part of the judge's tokens that its provider did not count.
+    /// Part of the judge's tokens that its provider did not count.
     #[serde(default)]
     pub(crate) judge_estimated_tokens: u64,
     #[serde(default)]
@@ -162,20 +163,20 @@ pub(crate) struct Benchmark {
     pub(crate) metrics: Option<Map<String, Value>>,
 }
 
-/// A 95 % interval.
+/// A 95% interval.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Interval {
     pub(crate) low: f64,
     pub(crate) high: f64,
 }
 
-/// What tokens cost, in US dollars.
+/// Cost of tokens, in US dollars.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Cost {
     pub(crate) total_usd: f64,
 }
 
-/// Where the items come from.
+/// Source of the items.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Dataset {
     pub(crate) id: String,
@@ -194,14 +195,14 @@ pub(crate) struct RunsPage {
     pub(crate) total: u64,
 }
 
-/// A run as `--json` prints it.
+/// Run as printed by `--json`.
 #[derive(Debug, Serialize)]
 pub(crate) struct RunSummary<'a> {
     id: &'a str,
     status: RunStatus,
     model: String,
     endpoint_host: Option<&'a str>,
-    /// Names only; `results` has what came out.
+    /// Names only. `results` has the scores.
     benchmarks: Vec<&'a str>,
     score: Option<f64>,
     /// `score of mmlu_pro` or `mean of 3 benchmark scores`.
@@ -221,7 +222,7 @@ pub(crate) struct RunSummary<'a> {
     results: Vec<BenchmarkSummary<'a>>,
 }
 
-/// A benchmark of a run as `--json` prints it.
+/// Benchmark of a run as printed by `--json`.
 #[derive(Debug, Serialize)]
 struct BenchmarkSummary<'a> {
     benchmark: &'a str,
@@ -262,7 +263,7 @@ struct BenchmarkSummary<'a> {
     error: Option<&'a str>,
 }
 
-/// Time from request to the end of the answer, in milliseconds.
+/// Time from the request to the end of the answer, in milliseconds.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Latency {
     pub(crate) p50: f64,
@@ -270,18 +271,18 @@ pub(crate) struct Latency {
 }
 
 impl Run {
-    /// Returns the model's name with the host that answers for it, where the server tells one.
+    /// Returns the model's name with the host that answers for it, if the server gives the host.
     pub(crate) fn located_model(&self) -> String {
         bench_domain::run::located(&self.model(), self.endpoint_host.as_deref())
     }
 
-    /// Returns the host that answers for the model, where the server tells one.
+    /// Returns the host that answers for the model, if the server gives it.
     pub(crate) fn endpoint_host(&self) -> Option<&str> {
         self.endpoint_host.as_deref()
     }
 
-    /// Returns the overall score; in a run of several benchmarks it says what that is, since a mean of scores of different
-    /// benchmarks is no score of any of them. Benchmarks without a score don't count.
+    /// Returns the overall score. In a run of several benchmarks it includes a label, since a mean of scores of
+    /// different benchmarks is not a score of any of them. Benchmarks without a score don't count.
     pub(crate) fn overall(&self) -> String {
         let score = crate::format::percent(self.overall_score);
         match &self.overall_score_label {
@@ -292,7 +293,7 @@ impl Run {
         }
     }
 
-    /// The model as `--model` takes it.
+    /// Returns the model as `--model` takes it.
     pub(crate) fn model(&self) -> String {
         match &self.model {
             Some(model) => model.clone(),
@@ -300,12 +301,12 @@ impl Run {
         }
     }
 
-    /// The model's name at its provider, for what has little room.
+    /// Returns the model's name at its provider, for narrow columns.
     pub(crate) fn model_slug(&self) -> &str {
         &self.model_slug
     }
 
-    /// Number of samples that ended with an infrastructure-error.
+    /// Returns the number of samples that ended with an infrastructure-error.
     pub(crate) fn infrastructure_errors(&self) -> u64 {
         let errors = |benchmark: &Benchmark| {
             benchmark.outcomes.as_ref()?.get(Outcome::InfrastructureError.as_str()).copied()
@@ -313,14 +314,14 @@ impl Run {
         self.benchmarks.iter().filter_map(errors).sum()
     }
 
-    /// Whether nothing of it changes any more: a run that was stopped by its budget or by refusals still gets the
-    /// answers that were on their way, until its benchmarks are closed.
+    /// Returns true if the run won't change any more. A run that was stopped by its budget or by refusals still
+    /// receives the answers that were in progress, until its benchmarks are closed.
     pub(crate) fn is_over(&self) -> bool {
         let awaits_answers = self.failure_reason.is_some() && self.has_open_benchmarks();
         !self.status.is_open() && !awaits_answers
     }
 
-    /// Whether it is over and its benchmarks are closed: they are soon after the run has failed or was canceled.
+    /// Returns true if the run is over and its benchmarks are closed. After a failure or cancellation, they close soon.
     pub(crate) fn is_settled(&self) -> bool {
         !self.status.is_open() && !self.has_open_benchmarks()
     }
@@ -329,7 +330,7 @@ impl Run {
         self.benchmarks.iter().any(|benchmark| matches!(benchmark.status.as_str(), "pending" | "running"))
     }
 
-    /// What scripts read.
+    /// Returns the summary for `--json`.
     pub(crate) fn summary(&self) -> RunSummary<'_> {
         RunSummary {
             id: &self.id,
@@ -397,21 +398,21 @@ impl Benchmark {
         }
     }
 
-    /// What this program knows of the benchmark, under the protocol that was used.
+    /// Returns this program's own entry for the benchmark, under the protocol and options that were used.
     pub(crate) fn known(&self) -> Option<&'static dyn bench_benchmarks::Benchmark> {
         let known = bench_benchmarks::find(&self.benchmark_name)?;
         let known = bench_benchmarks::under_protocol(known, self.protocol_name.as_deref()).ok()?;
         Some(known.under_options(&self.options).ok()?.unwrap_or(known))
     }
 
-    /// Latencies, once it is over.
+    /// Returns the latencies, if the benchmark is over.
     pub(crate) fn latency(&self) -> Option<Latency> {
         let latency = self.metrics.as_ref()?.get("latency_ms")?;
         Some(Latency { p50: latency.get("p50")?.as_f64()?, p95: latency.get("p95")?.as_f64()? })
     }
 
-    /// With several samples per item: the mean over items of the item's mean, its standard error clustered by item,
-    /// pass@k by k, and pass^k by k from 2: for 1 it is the same as pass@1.
+    /// Returns the metrics over several samples per item: the mean over items of each item's mean, its standard error
+    /// clustered by item, pass@k by k, and pass^k by k from 2, since pass^1 equals pass@1.
     pub(crate) fn sampled(&self) -> Option<Sampled> {
         let metrics = self.metrics.as_ref().filter(|_| self.samples_per_item.is_some_and(|n| n > 1))?;
         let clustered = metrics.get("clustered").filter(|value| !value.is_null())?;
@@ -426,7 +427,7 @@ impl Benchmark {
             by_k
         };
         let mut pass_at = by_k("pass_at", 1);
-        // The benchmark's own figures, for the k that its users ask for.
+        // Adds the benchmark's own metrics, for the k that its users expect.
         for (name, value) in metrics {
             let k = name.strip_prefix("pass@").and_then(|k| k.parse::<u32>().ok());
             let Some((k, value)) = k.zip(value.as_f64()) else { continue };
@@ -443,7 +444,7 @@ impl Benchmark {
         })
     }
 
-    /// Outcomes that occurred, in the order in which they are listed everywhere.
+    /// Returns the outcomes that occurred, in their usual order.
     pub(crate) fn outcomes(&self) -> Vec<(Outcome, u64)> {
         let Some(outcomes) = &self.outcomes else { return Vec::new() };
         let all = Outcome::ALL.into_iter();
@@ -453,7 +454,7 @@ impl Benchmark {
     }
 }
 
-/// What several samples per item come to.
+/// Metrics over several samples per item.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Sampled {
     pub(crate) mean: f64,
@@ -499,7 +500,7 @@ mod tests {
 
     use super::*;
 
-    /// What the compatible system answers: none of our own fields.
+    /// The compatible system's response has none of our own fields.
     #[test]
     fn a_run_of_the_compatible_system_is_understood() {
         let run: Run = serde_json::from_value(json!({

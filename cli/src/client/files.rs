@@ -1,4 +1,4 @@
-//! Files that go to a server: small ones within a request, larger ones to the store behind it.
+//! File uploads: small files within a request, larger ones directly to the server's file store.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,15 +20,15 @@ use crate::progress::FileProgress;
 use crate::refused::Refused;
 
 const VERIFY: &str = "/api/exports/verify";
-/// Larger files are not sent within a request: behind API Gateway it has 6 MB at most, a third of them for base64.
+/// Maximum size of a file within a request. API Gateway accepts 6 MB, and base64 takes up a third of that.
 const IN_REQUEST_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Largest file that goes within a request to a server that takes files in no other way.
+/// Maximum size of a file within a request to a server that doesn't offer uploads.
 const FALLBACK_BYTES_MAX: u64 = 256 * 1024 * 1024;
 const PIECE_BYTES: usize = 256 * 1024;
-/// What separates the parts of a form; a file that has it within is sent under another one.
+/// Separator between the parts of a form. If the file contains it, another one is used.
 const BOUNDARY: &str = "bench-runner-part";
 
-/// An address that a server gives for a file.
+/// Upload address from a server.
 #[derive(Debug, Deserialize)]
 struct Upload {
     upload_id: String,
@@ -37,7 +37,7 @@ struct Upload {
 }
 
 impl Client {
-    /// Lets the server verify an archive.
+    /// Asks the server to verify an archive.
     pub(crate) async fn verify(&self, path: &Path) -> anyhow::Result<Value> {
         let shown = path.display();
         let mut file = File::open(path).await.with_context(|| format!("could not read {shown}"))?;
@@ -75,7 +75,7 @@ impl Client {
         self.post(VERIFY, Some(&json!({ "upload_id": upload.upload_id }))).await
     }
 
-    /// What is done about a server that gave no address for an upload.
+    /// Falls back to sending the file within the request if the server doesn't offer uploads.
     async fn without_uploads(&self, error: anyhow::Error, file: File, length: u64) -> anyhow::Result<Value> {
         let Some(refused) = error.downcast_ref::<Refused>() else { return Err(error) };
         match refused.code() {
@@ -113,7 +113,7 @@ impl Client {
     }
 }
 
-/// A boundary that the content does not have.
+/// Returns a boundary that doesn't occur in the content.
 fn boundary(content: &[u8]) -> String {
     let has = |boundary: &str| content.windows(boundary.len()).any(|part| part == boundary.as_bytes());
     let mut boundary = BOUNDARY.to_owned();

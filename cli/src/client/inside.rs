@@ -1,4 +1,4 @@
-//! The API of the stack in this process: the router is called, nothing goes over a socket.
+//! API of the stack in this process: calls its router directly, without a socket.
 
 use axum::Router;
 use axum::body::Body;
@@ -39,7 +39,7 @@ impl Inside {
             Payload::None => request.body(Body::empty()),
         };
         let request = request.map_err(|error| transport_error("the request cannot be made", error))?;
-        // A router cannot fail: whatever goes wrong is an answer.
+        // The router is infallible: it reports every failure as a response.
         let response = match self.router.clone().oneshot(request).await {
             Ok(response) => response,
             Err(never) => match never {},

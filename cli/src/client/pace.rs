@@ -1,10 +1,10 @@
-//! How often a server is asked: often at first, seldom when it takes long.
+//! Polling interval: short at first, longer when an operation takes long.
 
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_secs(1);
 const LAST: Duration = Duration::from_secs(10);
-/// Longest wait that a server may ask for.
+/// Maximum wait that a server may ask for.
 const ASKED_MAX: Duration = Duration::from_secs(300);
 
 /// Waits that grow from 1 to 10 seconds.
@@ -14,12 +14,12 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Begins with the shortest wait.
+    /// Starts with the shortest wait.
     pub(crate) const fn new() -> Self {
         Self { next: FIRST }
     }
 
-    /// The next wait; not shorter than what the server asked for.
+    /// Returns the next wait, at least as long as the server asked for.
     pub(crate) fn next(&mut self, asked: Option<Duration>) -> Duration {
         let wait = self.next;
         self.next = wait.mul_f64(1.2).min(LAST);

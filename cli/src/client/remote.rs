@@ -1,4 +1,4 @@
-//! The API of a running server.
+//! API of a running server.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use tokio_util::io::ReaderStream;
 use super::{Answer, Payload, transport_error};
 use crate::exit::Problem;
 
-/// How long it may take until a connection stands.
+/// Maximum time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a server may keep silent: it may be building an export.
+/// Maximum time without data from a server, which may be building an export.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
-/// Bytes of a file that are read at once.
+/// Maximum number of file bytes to read at once.
 const PIECE_BYTES: usize = 256 * 1024;
-/// Redirects that are followed: to the storage that holds an export.
+/// Maximum number of redirects to follow, which lead to the storage of an export.
 const REDIRECTS_MAX: usize = 3;
 
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ pub(super) struct Remote {
 }
 
 impl Remote {
-    /// A client of the server at an address such as `https://bench.example` or `localhost:3000`.
+    /// Creates a client of a server at an address such as `https://bench.example` or `localhost:3000`.
     pub(super) fn new(server: &str) -> anyhow::Result<Self> {
         let text = if server.contains("://") { server.to_owned() } else { format!("http://{server}") };
         let base = Url::parse(text.trim_end_matches('/'))
@@ -44,12 +44,12 @@ impl Remote {
                 .hint("name the variable with the key by --api-key-env")
                 .into());
         }
-        // Any provider will do, also one that is installed already.
+        // Fails if a TLS provider is already installed, which is fine: any provider works.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = || {
             let builder = reqwest::Client::builder()
                 .user_agent(concat!("bench-runner/", env!("CARGO_PKG_VERSION")))
-                // Followed by hand: the key must not go along.
+                // Redirects are followed by hand, so that the key isn't sent along.
                 .redirect(Policy::none())
                 .referer(false)
                 .connect_timeout(CONNECT_TIMEOUT)
@@ -61,7 +61,7 @@ impl Remote {
                         .parse::<std::net::IpAddr>()
                         .is_ok_and(|ip| ip.is_loopback())
             });
-            // No proxy can reach this machine's own servers.
+            // A proxy can't reach servers on this machine.
             if local { builder.no_proxy() } else { builder }
         };
         // A machine without root certificates can still use plain HTTP.
@@ -111,8 +111,8 @@ impl Remote {
         Ok(Answer { status, headers, body: Box::pin(body) })
     }
 
-    /// Sends a file to an address that a server gave for it. `sent` hears of each piece's length. Nothing of ours
-    /// goes along: no key, no cookie.
+    /// Uploads a file to an address that a server gave, and calls `sent` with the length of each piece. Sends no key
+    /// and no cookie.
     pub(super) async fn put_file(
         &self,
         url: &str,
@@ -135,7 +135,7 @@ impl Remote {
             return Ok(());
         }
         let text = answer.text().await.unwrap_or_default();
-        // S3 says in XML what it did not like.
+        // S3 explains errors in XML.
         let message = text.split_once("<Message>").and_then(|(_, rest)| rest.split_once("</Message>"));
         let message = message.map_or_else(String::new, |(message, _)| format!(": {message}"));
         Err(Problem::failure(format!("{what}: the store answered {status}{message}")).into())

@@ -109,7 +109,7 @@ pub(crate) async fn run(args: AccessArgs) -> anyhow::Result<ExitStatus> {
 
 async fn with(at: &At, act: impl AsyncFnOnce(&Api) -> anyhow::Result<()>) -> anyhow::Result<ExitStatus> {
     let mut api = Api::open(&at.server, &at.data).await?;
-    // The list is the operator's, whatever key is set for orders.
+    // The list belongs to the operator, regardless of the key that is set for orders.
     api.client = api.client.acting_as_admin();
     let done = act(&api).await;
     api.close().await;
@@ -123,7 +123,7 @@ impl CreateArgs {
             Some(name) => {
                 let key = env::var(name).ok().filter(|key| !key.trim().is_empty());
                 Some(key.ok_or_else(|| {
-                    // What was given may be the key itself: it is not repeated.
+                    // The value may be the key itself, so the message doesn't repeat it.
                     Problem::usage("--key-env names a variable that is not set")
                         .hint("export CALLER_KEY=…, then give --key-env CALLER_KEY")
                 })?)
@@ -189,7 +189,7 @@ async fn revoke(api: &Api, args: &RevokeArgs) -> anyhow::Result<()> {
     }
 }
 
-/// Reads `90s`, `15m`, `12h`, `30d` or `1y`.
+/// Parses `90s`, `15m`, `12h`, `30d` or `1y`.
 fn parse_seconds(text: &str) -> Result<u64, String> {
     let invalid = || "give a number and a unit: 15m, 12h, 30d or 1y".to_owned();
     let unit = text.chars().next_back().ok_or_else(invalid)?;

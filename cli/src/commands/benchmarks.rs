@@ -139,7 +139,8 @@ fn describe(benchmark: &'static dyn Benchmark, stored: &Stored) -> anyhow::Resul
     Ok(bench_api::describe(benchmark, stored, answer_time, missing.map(|error| error.to_string())))
 }
 
-/// What is stored on this machine; nothing when it cannot be told, such as while a server uses the directory.
+/// Returns the datasets stored on this machine, or nothing if they can't be listed, such as while a server uses the
+/// directory.
 async fn stored(data: &DataArgs) -> anyhow::Result<Stored> {
     if !data.path()?.exists() {
         return Ok(Stored::default());

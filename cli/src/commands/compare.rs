@@ -151,7 +151,7 @@ fn table(benchmarks: &[Benchmark]) -> comfy_table::Table {
     table
 }
 
-/// In percentage points, with its sign.
+/// Formats a difference in percentage points, with its sign.
 pub(super) fn difference(paired: &PairedComparison) -> String {
     let Some(difference) = paired.difference else { return "-".to_owned() };
     let points = |share: f64| format!("{:+.1}", share * 100.0 + 0.0);

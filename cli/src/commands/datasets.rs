@@ -77,7 +77,7 @@ pub(crate) async fn run(args: DatasetsArgs) -> anyhow::Result<ExitStatus> {
         return Ok(ExitStatus::Success);
     }
     let progress = Arc::new(DatasetProgress::default());
-    // Names are checked before anything is opened.
+    // Checks names before opening anything.
     match &command {
         DatasetsCommand::Pull { name, protocol, option, .. } => {
             ordered_as(name, protocol.as_deref(), option)?;
@@ -92,7 +92,7 @@ pub(crate) async fn run(args: DatasetsArgs) -> anyhow::Result<ExitStatus> {
     result
 }
 
-/// The benchmark as a run with these would have it.
+/// Resolves the benchmark under the protocol and options that a run would use.
 fn ordered_as(
     name: &str,
     protocol: Option<&str>,
@@ -121,7 +121,7 @@ async fn work(
                 Some(file) => stack.library.import_local(benchmark, &file, progress).await?,
                 None => stack.library.prepare(benchmark, &DatasetChoice::Hub, progress).await?,
             };
-            // Without a network later, prompts need their official texts too.
+            // A run without a network also needs the official texts for its prompts.
             let texts = stack.library.templates(benchmark, TemplateLookup::StoreThenOrigin, progress).await?;
             progress.clear();
             return pulled(&name, &prepared, &texts, json);
@@ -146,7 +146,7 @@ async fn work(
 fn pulled(name: &str, prepared: &Prepared, texts: &OfficialTexts, json: bool) -> anyhow::Result<ExitStatus> {
     let used = &prepared.used;
     if let Some(reason) = &prepared.demo_reason {
-        // Runs make do with demo data; here the dataset itself was asked for.
+        // Runs fall back to demo data, but here the user asked for the dataset itself.
         return Err(Problem::failure(format!("{name}: {reason}")).into());
     }
     if json {

@@ -1,7 +1,7 @@
-//! `bench doctor`: what works on this machine, and how to fix what doesn't.
+//! `bench doctor`: checks what works on this machine and how to fix what doesn't.
 //!
-//! Every check has a time limit, runs beside the others, and changes nothing: sandboxes are tried in a temporary folder,
-//! no model is asked, and keys are sent to their own provider only.
+//! Every check has a time limit, runs concurrently with the others, and changes nothing: sandboxes are tried in a
+//! temporary folder, no model is called, and keys are sent to their own provider only.
 
 mod clock;
 mod containers;
@@ -81,7 +81,7 @@ impl Machine {
         self.vars.get(name).cloned()
     }
 
-    /// Returns whether `HF_HUB_OFFLINE` says that the hub must not be asked.
+    /// Returns true if `HF_HUB_OFFLINE` forbids calls to the hub.
     fn hub_is_off(&self) -> bool {
         hub::config(self).is_ok_and(|config| config.offline)
     }
@@ -105,7 +105,7 @@ pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<ExitStatus> {
     let interrupt = Interrupt::listen();
     let findings: Vec<Finding> = tokio::select! {
         findings = join_all(checks) => findings.into_iter().flatten().collect(),
-        // Ends sandboxes and removes the temporary folder.
+        // Returning ends the sandboxes and removes the temporary folder.
         () = interrupt.wait() => return Ok(ExitStatus::Interrupted),
     };
     if args.json {

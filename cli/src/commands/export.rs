@@ -61,7 +61,7 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Success)
 }
 
-/// Refuses a folder that isn't there: a misspelled one would otherwise become a file of that name, or a new folder.
+/// Rejects a missing folder. Otherwise a misspelled folder would become a file of that name, or a new folder.
 fn check_out(out: &Path) -> anyhow::Result<()> {
     if out.is_dir() {
         return Ok(());

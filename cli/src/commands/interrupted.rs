@@ -1,4 +1,4 @@
-//! Runs that are open and that no process works on.
+//! Open runs that no process works on.
 
 use bench_api::list_runs;
 use bench_domain::{RunId, RunStatus};
@@ -8,20 +8,20 @@ use crate::views::Run;
 use crate::{format, output, show};
 use bench_stack::Stack;
 
-/// Maximum number of runs that are looked at.
+/// Maximum number of runs to read.
 const RUNS_MAX: u64 = 1_000;
-/// Maximum number of runs that are listed.
+/// Maximum number of runs to list.
 const LISTED_MAX: usize = 5;
 
-/// Lists the interrupted runs of a stack's data directory but these, each with the command that resumes it. `server` is
-/// the address at which the stack is served.
+/// Lists the interrupted runs of a stack's data directory except `but`, each with the command that resumes it. `server`
+/// is the address of the server that uses the stack.
 pub(crate) async fn list(stack: &Stack, but: &[RunId], server: Option<&str>) {
     match find(stack).await {
         Ok(found) => {
             let others = found.into_iter().filter(|run| but.iter().all(|known| known.to_string() != run.id));
             tell(&others.collect::<Vec<_>>(), server);
         }
-        // It is only for information: what was ordered is done all the same.
+        // The list is only for information, so a failure doesn't affect orders.
         Err(error) => tracing::warn!(%error, "Interrupted runs were not listed: {error}"),
     }
 }

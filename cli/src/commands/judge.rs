@@ -15,7 +15,7 @@ use crate::exit::Problem;
 use crate::judge_name::{MODEL_VARIABLE, NamedJudge, named_judge};
 use crate::output;
 
-/// The variable with a key of one's own for the judge.
+/// Variable with the caller's key for the judge.
 const KEY_VARIABLE: &str = "BENCH_JUDGE_API_KEY";
 
 /// Who judges, where a benchmark's answers are judged by a model.
@@ -40,20 +40,20 @@ fn parse_seed(text: &str) -> Result<i64, String> {
     text.trim().parse().map_err(|_| format!("it must be a whole number from {} to {}", i64::MIN, i64::MAX))
 }
 
-/// Who judges, checked.
+/// Checked judge settings.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Judge {
-    /// `None` leaves it to the default.
+    /// Judge that was named, or `None` for the default.
     pub(crate) named: Option<NamedJudge>,
-    /// Whether it was named on the command line itself.
+    /// True if the command line named the judge.
     pub(crate) is_given: bool,
-    /// What is wrong with the variable that names it: only a run that needs a judge fails by that.
+    /// Problem with the variable that names the judge. It only fails runs that need a judge.
     pub(crate) unusable: Option<String>,
     generation: Generation,
 }
 
 impl JudgeArgs {
-    /// The judge that was named here or by the variable. A server knows models by its own names, too.
+    /// Returns the judge that the command line or the variable names. A server may also accept its own names of models.
     pub(crate) fn judge_or_variable(&self, remote: bool) -> anyhow::Result<Judge> {
         let given = |text: &String| !text.trim().is_empty();
         let is_given = self.judge_model.as_ref().is_some_and(given);
@@ -65,7 +65,7 @@ impl JudgeArgs {
         let (named, unusable) = match named {
             Ok(named) => (named, None),
             Err(error) if remote => {
-                // Whether a server's benchmarks need a judge is known there only: its own default judges then.
+                // Only the server knows if its benchmarks need a judge, so its own default judge is used.
                 output::warn(&format!("{error}; it is not used"));
                 (None, None)
             }
@@ -74,7 +74,7 @@ impl JudgeArgs {
         Ok(Judge { named, is_given, unusable, generation: self.generation() })
     }
 
-    /// The judge that was named here.
+    /// Returns the judge that the command line names.
     pub(crate) fn judge(&self, remote: bool) -> anyhow::Result<Judge> {
         let named = self.judge_model.as_deref().filter(|text| !text.trim().is_empty());
         let named = named.map(|name| named_judge("--judge-model", name, remote)).transpose()?;
@@ -92,7 +92,7 @@ impl JudgeArgs {
 }
 
 impl Judge {
-    /// As the API's functions take it; `None` when nothing was said of it.
+    /// Converts the settings for an order in this process, or returns `None` if none were given.
     pub(crate) fn order(&self) -> Option<JudgeOrder> {
         let order = JudgeOrder {
             model: self.named.as_ref().map(|judge| judge.name.clone()),
@@ -102,7 +102,7 @@ impl Judge {
         (order != JudgeOrder::default()).then_some(order)
     }
 
-    /// As requests have it; `None` when nothing was said of it.
+    /// Converts the settings for a request, or returns `None` if none were given.
     pub(crate) fn body(&self) -> Option<Value> {
         let mut body = Map::new();
         let mut given = |name: &str, value: Value| {
@@ -120,12 +120,12 @@ impl Judge {
     }
 }
 
-/// The caller's own key for the judge.
+/// Returns the caller's key for the judge.
 pub(crate) fn judge_key() -> Option<Secret> {
     env::var(KEY_VARIABLE).ok().and_then(Secret::new)
 }
 
-/// Reads `NAME=PROTOCOL`, or `PROTOCOL` alone where one benchmark is to be run. A server may know others.
+/// Parses `NAME=PROTOCOL`, or `PROTOCOL` alone if the order has one benchmark. A server may have further protocols.
 pub(crate) fn protocols(
     given: &[String],
     benchmarks: &[String],
@@ -192,7 +192,7 @@ mod tests {
             let error = protocols(&list(&given), &list(&benchmarks), false).unwrap_err().to_string();
             assert!(error.contains(part), "{given:?}: {error}");
         }
-        // A server may know what is not known here.
+        // A server may have benchmarks and protocols that this program lacks.
         assert_eq!(protocols(&list(&["x"]), &list(&["other"]), true).unwrap()["other"], "x");
     }
 

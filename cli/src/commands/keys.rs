@@ -28,11 +28,11 @@ Examples:
   bench keys unpin 56475aa75463
   bench keys --server https://bench.example  the keys that a server signs with";
 
-/// A longer file is no public key, in bytes.
+/// Maximum size of a public key file, in bytes.
 const KEY_FILE_BYTES_MAX: u64 = 16 * 1024;
-/// A longer secret is none, in bytes.
+/// Maximum size of a stored secret, in bytes.
 const SECRET_BYTES_MAX: u64 = 1024 * 1024;
-/// Value of `--distrust` that stands for the present key.
+/// Value of `--distrust` for the present key.
 const PRESENT: &str = "present";
 
 #[derive(Debug, Args)]
@@ -104,7 +104,7 @@ pub(crate) async fn run(args: KeysArgs) -> anyhow::Result<ExitStatus> {
     }
     let now = jiff::Timestamp::now();
     let mut ring = match key_ring(|| args.data.path(), true) {
-        // The key file was put back after it was distrusted: only this command replaces it.
+        // The distrusted key file was put back. Only this command replaces it.
         Err(error) if is_distrusted(&error) && matches!(args.command, Some(KeysCommand::Rotate { .. })) => {
             key_ring(|| args.data.path(), false)?
         }
@@ -176,12 +176,12 @@ pub(crate) async fn run(args: KeysArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Success)
 }
 
-/// A time as the table of keys has them.
+/// Formats a time for the table of keys.
 fn second(time: jiff::Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Distrusts an own key, which replaces the present one if it is that.
+/// Distrusts one of the installation's own keys, and replaces it if it is the present one.
 fn distrust(ring: &mut KeyRing, key: PublicKey, now: jiff::Timestamp) -> anyhow::Result<()> {
     ring.distrust(key, now)?;
     if let Some(current) = ring.current() {
@@ -195,7 +195,7 @@ fn is_distrusted(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(KeyRingError::Distrusted { .. }))
 }
 
-/// The own key that is meant.
+/// Finds the installation's own key that `name` refers to.
 fn own_key(ring: &KeyRing, name: &str) -> anyhow::Result<PublicKey> {
     let own = ring.current().into_iter().chain(ring.retired()).map(|key| key.public_key);
     find_key(own, name).map_err(|error| {
@@ -219,7 +219,7 @@ fn no_key(kind: &str, error: &KeyNameError) -> Problem {
     Problem::usage(text).hint("`bench keys` lists them; a fingerprint's first 8 digits are enough")
 }
 
-/// From standard input to standard output: a private key on a command line could be seen by others.
+/// Rotates a secret from standard input to standard output. On a command line, other users could see a private key.
 fn rotate_stored(distrust: Distrust<'_>) -> anyhow::Result<ExitStatus> {
     let input = std::io::stdin();
     if input.is_terminal() {
@@ -258,7 +258,7 @@ fn own(document: &KeysDocument) -> comfy_table::Table {
         ]);
     }
     for column in [1, 2] {
-        // Keys are there to be copied.
+        // Keys must stay on one line, so that users can copy them.
         if let Some(column) = table.column_mut(column) {
             column.set_constraint(comfy_table::ColumnConstraint::ContentWidth);
         }
@@ -266,7 +266,7 @@ fn own(document: &KeysDocument) -> comfy_table::Table {
     table
 }
 
-/// A public key as it is given on the command line: itself, or a file that holds it.
+/// Reads a public key, or a file that contains one, as given on the command line.
 pub(crate) fn read_public_key(given: &str) -> anyhow::Result<PublicKey> {
     if let Ok(key) = PublicKey::parse(given) {
         return Ok(key);

@@ -72,7 +72,7 @@ pub(crate) async fn run(args: ModelsArgs) -> anyhow::Result<ExitStatus> {
     result.map(|()| ExitStatus::Success)
 }
 
-/// What a million tokens cost, as `--price` takes it; `-` where that is not known.
+/// Formats the price of a million tokens as `--price` takes it, or `-` if it is unknown.
 fn price(model: &Model) -> String {
     match (model.input_per_million_usd, model.output_per_million_usd) {
         (Some(input), Some(output)) => format!("{}, {}", dollars(input), dollars(output)),

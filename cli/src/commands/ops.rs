@@ -34,7 +34,7 @@ pub(crate) struct OpsArgs {
     json: bool,
 }
 
-/// The overview, as far as it is shown. What a compatible server lacks is empty.
+/// Fields of the overview that are shown. Fields that a compatible server lacks are empty.
 #[derive(Debug, Deserialize)]
 struct Overview {
     workers: Vec<Worker>,
@@ -123,7 +123,7 @@ struct Unreadable {
 
 pub(crate) async fn run(args: OpsArgs) -> anyhow::Result<ExitStatus> {
     let mut api = super::Api::open(&args.server, &args.data).await?;
-    // Details are the operator's, whatever key is set for orders.
+    // The details belong to the operator, regardless of the key that is set for orders.
     api.client = api.client.acting_as_admin();
     let path = format!("/api/ops/overview?minutes={}", args.minutes);
     let answer = if args.json {
@@ -240,7 +240,7 @@ fn runs(runs: &[&Line]) -> Table {
             Cell::new(run.benchmarks.as_deref().unwrap_or_default().join(", ")),
         ]);
     }
-    // Ids are there to be copied: they are not broken over lines.
+    // Ids must stay on one line, so that users can copy them.
     if let Some(column) = table.column_mut(0) {
         column.set_constraint(comfy_table::ColumnConstraint::ContentWidth);
     }

@@ -1,4 +1,4 @@
-//! Settings of benchmarks of their own on the command line.
+//! Benchmark-specific settings on the command line.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::exit::Problem;
 /// Options by benchmark.
 pub(crate) type ByBenchmark = BTreeMap<String, Options>;
 
-/// Reads `BENCHMARK.NAME=VALUE`, or `NAME=VALUE` where one benchmark is to be run. A server may know others.
+/// Parses `BENCHMARK.NAME=VALUE`, or `NAME=VALUE` if the order has one benchmark. A server may have further options.
 pub(crate) fn options(
     given: &[String],
     benchmarks: &[String],
@@ -59,7 +59,7 @@ pub(crate) fn options(
     Ok(options)
 }
 
-/// A benchmark as it is ordered: under its protocol and with its options.
+/// Looks up a benchmark under its ordered protocol and options.
 pub(crate) fn ordered(
     name: &str,
     protocols: &BTreeMap<String, String>,
@@ -68,7 +68,7 @@ pub(crate) fn ordered(
     ordered_with(name, protocols, options).map(|(benchmark, _)| benchmark)
 }
 
-/// The same, and those of its options that are not the default ones.
+/// Looks up a benchmark like [`ordered`], and returns its non-default options, too.
 pub(crate) fn ordered_with(
     name: &str,
     protocols: &BTreeMap<String, String>,
@@ -84,7 +84,7 @@ pub(crate) fn ordered_with(
     Ok((under.unwrap_or(benchmark), chosen))
 }
 
-/// Options as people are shown them.
+/// Formats options for people.
 pub(crate) fn listed(options: &Options) -> String {
     options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
 }
@@ -114,7 +114,7 @@ mod tests {
             assert!(error.contains(part), "{given:?}: {error}");
         }
         assert_eq!(options(&list(&["", " "]), &[], &none, false).unwrap(), ByBenchmark::new());
-        // A server may know what is not known here; a value may hold anything.
+        // A server may have options that this program lacks, and a value may contain anything.
         let known = options(&list(&[" other.a = b=c,d "]), &list(&["other"]), &none, true).unwrap();
         assert_eq!(known["other"]["a"], "b=c,d");
         assert_eq!(listed(&known["other"]), "a=b=c,d");

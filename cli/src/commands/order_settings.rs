@@ -1,4 +1,4 @@
-//! Plain fields of an order: how `bench run` and `bench schedules` take, send and show them.
+//! Plain fields of an order: parsing, sending and display in `bench run` and `bench schedules`.
 
 use bench_domain::Generation;
 use bench_runs::Order;
@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::format;
 
-/// Options of `bench run` and the variables that stand in for them. `bench schedules` reads none: an edit changes what is
-/// given and nothing else.
+/// Options of `bench run` and the variables that replace them. `bench schedules` reads no variables: an edit changes
+/// only what the command line gives.
 const VARIABLES: [(&str, &str); 3] =
     [("samples", "BENCH_SAMPLES"), ("temperature", "BENCH_TEMPERATURE"), ("max_tokens", "BENCH_MAX_TOKENS")];
 
@@ -28,21 +28,21 @@ pub(crate) struct OrderSettings {
 }
 
 impl OrderSettings {
-    /// Sets them in an order of this process.
+    /// Sets the fields of an order in this process.
     pub(crate) fn set_in(&self, order: &mut Order) {
         let Self { samples, temperature, max_tokens } = *self;
         order.samples = samples;
         order.generation = Generation { temperature, max_tokens, ..Generation::default() };
     }
 
-    /// Fields of a request: those that were given.
+    /// Returns the given fields for a request.
     pub(crate) fn fields(&self) -> Map<String, Value> {
         let Ok(Value::Object(mut fields)) = serde_json::to_value(self) else { return Map::new() };
         fields.retain(|_, value| !value.is_null());
         fields
     }
 
-    /// Names and values for people.
+    /// Returns names and values for people.
     pub(crate) fn shown(&self) -> Vec<(&'static str, Option<String>)> {
         let Self { samples, temperature, max_tokens } = *self;
         vec![
@@ -53,7 +53,7 @@ impl OrderSettings {
     }
 }
 
-/// Adds the variable that stands in for an option of `bench run`.
+/// Adds the variable that replaces an option of `bench run`.
 pub(crate) fn with_variable(arg: Arg) -> Arg {
     match VARIABLES.iter().find(|(id, _)| arg.get_id() == id) {
         Some((_, variable)) => arg.env(variable),
@@ -61,7 +61,7 @@ pub(crate) fn with_variable(arg: Arg) -> Arg {
     }
 }
 
-/// Reads a temperature.
+/// Parses a temperature.
 pub(crate) fn parse_temperature(text: &str) -> Result<f64, String> {
     let temperature = text.trim().parse::<f64>().ok().filter(|temperature| (0.0..=2.0).contains(temperature));
     temperature.ok_or_else(|| "it must be a number from 0 to 2".to_owned())

@@ -75,17 +75,17 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
     let mut body = args.budget.body().and_then(|body| body.as_object().cloned()).unwrap_or_default();
     body.extend(judge.body().map(|judge| ("judge".to_owned(), judge)));
     if !remote && !args.data.path()?.exists() {
-        // Looking makes nothing.
+        // A command that only reads creates no data directory.
         return Err(no_such_run(args.run).into());
     }
     if !args.detach {
         results::check_folder(&args.work.out)?;
     }
-    // What is only put into the queue is left to `bench serve`.
+    // A detached run is left in the queue for `bench serve`.
     let scope = if args.detach { Scope::Server } else { Scope::Foreground };
     let session = Session::open_in(scope, &args.work, &args.server, &args.data).await?;
     let ordered = match (session.orders(), base_url) {
-        // Only the command line may say where the judge answers: no request can.
+        // Only the command line may set the judge's address. Requests can't.
         (Some(orders), Some(base_url)) => {
             let order = RejudgeOrder {
                 judge: judge.order().unwrap_or_default(),
@@ -156,7 +156,7 @@ fn no_such_run(run: RunId) -> Problem {
     Problem::failure(format!("there is no run {run}; `bench runs` lists them"))
 }
 
-/// A comparison, as far as it is shown here.
+/// Fields of a comparison that are shown.
 #[derive(Debug, Deserialize)]
 struct Comparison {
     benchmarks: Vec<Benchmark>,
@@ -171,7 +171,7 @@ struct Benchmark {
     paired: PairedComparison,
 }
 
-/// The new scores beside the old ones. A run that failed half way is not compared.
+/// Prints the new scores beside the old ones. A run that failed before its end isn't compared.
 async fn side_by_side(client: &Client, old: RunId, new: RunId) -> anyhow::Result<()> {
     let found: Run = client.get(&format!("/api/runs/{new}")).await?;
     if found.status.is_open() || found.benchmarks.iter().all(|benchmark| benchmark.planned_samples == 0) {

@@ -72,7 +72,7 @@ item takes several questions, a line has the step's name as a text,
 {\"item_id\": \"76\", \"step\": \"76.1\", \"response\": \"…\"}, or the answers to all steps that are asked, in
 order, as `responses`: null for one that the dataset gives.";
 
-/// The text below the options.
+/// Returns the help text below the options.
 pub(crate) fn help() -> String {
     let providers = PROVIDERS.iter().filter(|provider| provider.needs_key);
     let keys: Vec<_> = providers.map(|provider| provider.key_variable).collect();
@@ -88,11 +88,11 @@ Exit code 0 when every run succeeded, 1 when one failed, 2 for wrong usage, 130 
     )
 }
 
-/// How long answers on their way may take after Ctrl-C.
+/// Time for calls in progress to end after Ctrl-C.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(10);
-/// How long the stack may take to close when all is done.
+/// Time for the stack to close after all work is done.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
-/// Waits for answers that are shorter than this are not told.
+/// Minimum wait for calls in progress at which users see a message.
 const SETTLES_UNNOTICED: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
@@ -165,12 +165,12 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitStatus> {
     }
 }
 
-/// Where a run is taken up again.
+/// Returns the API path that requeues a run.
 pub(crate) fn requeue_path(run: RunId) -> String {
     format!("/api/admin/runs/{run}/requeue")
 }
 
-/// The body of a requeue; `None` where it says nothing.
+/// Builds the body of a requeue request, or returns `None` if it would be empty.
 pub(crate) fn requeue_body(budget: BudgetArgs, errors: bool) -> Option<Value> {
     let mut body = budget.body().and_then(|body| body.as_object().cloned()).unwrap_or_default();
     if errors {
@@ -179,8 +179,8 @@ pub(crate) fn requeue_body(budget: BudgetArgs, errors: bool) -> Option<Value> {
     (!body.is_empty()).then_some(Value::Object(body))
 }
 
-/// Goes on with a run: an open one at once, a failed or canceled one with what is missing, one that succeeded with its
-/// infrastructure-errors. `errors`: with nothing else.
+/// Resumes a run: an open one from where it stopped, a failed or canceled one with its missing samples, and a
+/// successful one with its infrastructure-errors. If `errors` is true, repeats only infrastructure-errors.
 pub(crate) async fn resume(
     run: RunId,
     budget: BudgetArgs,
@@ -190,7 +190,7 @@ pub(crate) async fn resume(
     data: &DataArgs,
     json: bool,
 ) -> anyhow::Result<ExitStatus> {
-    // The key is looked at before anything is opened.
+    // Checks the key before opening anything.
     server.named_key()?;
     results::check_folder(&work.out)?;
     let session = Session::open(work, server, data).await?;
@@ -237,7 +237,7 @@ async fn take_up(client: &Client, run: RunId, budget: BudgetArgs, errors: bool) 
     Ok(())
 }
 
-/// What works on runs: the stack in this process, or a server.
+/// Place where the work on runs is done: the stack in this process, or a server.
 pub(crate) struct Session {
     pub(crate) client: Client,
     stack: Option<Stack>,
@@ -249,7 +249,7 @@ impl Session {
         Self::open_in(Scope::Foreground, work, server, data).await
     }
 
-    /// The same for a process that works on other runs than its own, or leaves them to those that do.
+    /// Opens a session for a process that also works on runs of other processes, or that leaves its runs to them.
     pub(crate) async fn open_in(
         scope: Scope,
         work: &WorkArgs,
@@ -273,7 +273,7 @@ impl Session {
         Ok(Self { client, stack: Some(stack), datasets })
     }
 
-    /// What makes runs, where that is done in this process.
+    /// Returns the order service of this process, or `None` if a server makes the runs.
     pub(crate) fn orders(&self) -> Option<&Orders> {
         self.stack.as_ref().map(|stack| stack.orders.as_ref())
     }
@@ -284,7 +284,7 @@ impl Session {
         }
     }
 
-    /// Works until the runs are over, and shows what came out.
+    /// Works until the runs are over, and shows their results.
     async fn work(
         self,
         runs: &[RunId],
@@ -296,7 +296,7 @@ impl Session {
         self.work_and(runs, demo_wanted, work, json, async |_| Ok(())).await
     }
 
-    /// The same, and then what else is to be shown while the API can still be asked.
+    /// Does the same as [`Session::work`], then calls `then` while the API is still available.
     pub(crate) async fn work_and(
         mut self,
         runs: &[RunId],
@@ -355,12 +355,13 @@ impl Session {
         if let Some(stack) = &mut self.stack
             && over.iter().any(|run| run.status != RunStatus::Succeeded)
         {
-            // Answers on their way are paid for: they are in the results, or the results and the archive would differ.
+            // Calls in progress cost money, so their answers go into the results. Arriving later, they would make the
+            // results differ from the archive.
             tokio::select! {
                 () = settle(stack) => {}
                 () = interrupt.wait() => {}
             }
-            // What is shown stays as it is.
+            // The results must not change any more after they are shown.
             stack.break_off().await;
             over = watch::look(&self.client, runs).await?;
         }
@@ -368,7 +369,7 @@ impl Session {
     }
 }
 
-/// Gives what is being worked on some time to end, and says so when it takes long.
+/// Waits a limited time for samples in progress to end, with a message if it takes long.
 async fn settle(stack: &mut Stack) {
     if !stack.settle(SETTLES_UNNOTICED).await {
         let seconds = INTERRUPT_GRACE.as_secs();

@@ -26,13 +26,13 @@ Examples:
   bench runs RUN --events                    what happened, in order
   bench runs --server http://127.0.0.1:3000";
 
-/// Samples of a page: the API's own bound.
+/// Number of samples per page, the API's maximum.
 const ITEMS_PAGE: usize = 500;
-/// Events of a page.
+/// Number of events per page.
 const EVENTS_PAGE: usize = 1_000;
-/// Runs of a page.
+/// Number of runs per page.
 const RUNS_PAGE: u64 = 200;
-/// Characters of a text in a table.
+/// Maximum number of characters of a text in a table.
 const CELL_CHARS_MAX: usize = 60;
 
 #[derive(Debug, Args)]
@@ -74,7 +74,7 @@ fn parse_status(text: &str) -> Result<RunStatus, String> {
 
 pub(crate) async fn run(args: RunsArgs) -> anyhow::Result<ExitStatus> {
     if args.server.server().is_none() && !args.data.path()?.exists() {
-        // Looking makes nothing.
+        // A command that only reads creates no data directory.
         return match args.run {
             Some(_) => Err(Problem::failure("Run not found").into()),
             None => list(&[], 0, args.json).map(|()| ExitStatus::Success),
@@ -156,8 +156,8 @@ fn list(runs: &[Run], total: u64, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The versions of the run's judging, when there is more than one. An older server knows none, and with the run that
-/// asked the model the list is gone.
+/// Returns the run's judgings if there is more than one. Older servers have no judgings, and deleting the original run
+/// deletes the list.
 async fn versions(api: &Api, run: RunId) -> anyhow::Result<Option<Judgings>> {
     match api.client.get::<Judgings>(&format!("/api/runs/{run}/judgings")).await {
         Ok(found) => Ok((found.judgings.len() > 1).then_some(found)),
@@ -256,7 +256,7 @@ async fn items(api: &Api, run: &Run, only: Option<&str>, json: bool) -> anyhow::
         loop {
             let path = format!("/api/runs/{}/benchmarks/{name}?limit={ITEMS_PAGE}&offset={offset}", run.id);
             let page: Details = api.client.get(&path).await?;
-            // A server may end a page early, before it becomes too large.
+            // A server may end a page early to limit its size.
             offset += page.items.items.len();
             let is_last = page.items.items.is_empty() || offset as u64 >= page.items.total;
             for mut item in page.items.items {

@@ -1,4 +1,4 @@
-//! `bench sandy`: the sandbox host by itself.
+//! `bench sandy`: a standalone sandbox host.
 
 pub(super) mod setup;
 
@@ -32,12 +32,12 @@ Examples:
 `bench run` and `bench serve` bring a sandbox host of their own: this one is for sandboxes on another machine.
 Ctrl-C ends all sandboxes.";
 
-/// Variable with the key that callers show.
+/// Variable with the API key that callers must send.
 const KEY_VARIABLE: &str = "SANDY_API_KEY";
-/// What to do about a machine on which nothing safe is possible.
+/// Advice for a machine that allows no safe kind of sandbox.
 pub(super) const UNSAFE_MACHINE_HINT: &str =
     "run it on a Linux machine or in a container that allows user namespaces or landlock";
-/// How long answers on their way may take after Ctrl-C.
+/// Time for responses in progress to end after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Args)]
@@ -105,7 +105,7 @@ async fn serve(args: &SandyArgs, settings: SandboxSettings) -> anyhow::Result<Ex
     let key = key(args.no_key, local, env::var(KEY_VARIABLE).ok().as_deref())?;
     let listener = bind("--bind", &addresses, args.port).await?;
     let address = listener.local_addr().context("could not read the server's own address")?;
-    // Each sandbox has some pipes and files of its own.
+    // Each sandbox opens some pipes and files of its own.
     let limits = args.connections.limits(0);
     let interrupt = Interrupt::listen();
     let (isolation, settings) = tokio::task::spawn_blocking(move || (settings.isolation(), settings)).await?;
@@ -127,7 +127,7 @@ async fn serve(args: &SandyArgs, settings: SandboxSettings) -> anyhow::Result<Ex
             "all slots together may use more memory than this machine has: see --memory-mib and --slots",
         );
     }
-    // Pages of other sites cannot use a host that listens on loopback, key or none.
+    // Web pages of other sites can't use a host that listens on loopback, with or without a key.
     let routes =
         bench_web::finish(router(Arc::clone(&host)), ServerConfig { local, allowed_origins: Vec::new() });
     let stopping = interrupt.clone();
@@ -135,7 +135,7 @@ async fn serve(args: &SandyArgs, settings: SandboxSettings) -> anyhow::Result<Ex
     let server = bench_http_server::serve(listener, routes, limits, async move {
         stopping.wait().await;
         output::note("Stopping; all sandboxes end. Ctrl-C again ends at once.");
-        // Whoever waits for a command is told that its sandbox is gone.
+        // Tells callers that wait for a command that its sandbox is gone.
         ending.shut_down().await;
     });
     let deadline = async {
@@ -151,7 +151,7 @@ async fn serve(args: &SandyArgs, settings: SandboxSettings) -> anyhow::Result<Ex
     Ok(ExitStatus::Success)
 }
 
-/// The key that callers show, or none where that is allowed.
+/// Returns the key that callers must send, or `None` if the host is allowed to work without.
 fn key(no_key: bool, local: bool, variable: Option<&str>) -> anyhow::Result<Option<ApiKey>> {
     let key = variable.and_then(ApiKey::new);
     match (key, no_key) {
@@ -171,7 +171,7 @@ fn key(no_key: bool, local: bool, variable: Option<&str>) -> anyhow::Result<Opti
     }
 }
 
-/// A machine on which nothing safe is possible, in one sentence.
+/// Explains in one sentence that the machine allows no safe kind of sandbox.
 fn unsafe_machine(error: SandboxesError) -> anyhow::Error {
     match error {
         SandboxesError::Isolation(reason) => {
@@ -181,7 +181,7 @@ fn unsafe_machine(error: SandboxesError) -> anyhow::Error {
     }
 }
 
-/// Says in plain words what there is.
+/// Prints the settings of the host in plain words.
 fn tell(
     address: SocketAddr,
     isolation: &dyn Isolation,

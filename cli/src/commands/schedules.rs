@@ -39,11 +39,11 @@ Schedules of this machine run while `bench serve` does; those of a server (--ser
 All runs of a schedule have the same items (its seed is fixed), so that each is compared with the one
 before; when one is worse, failed, takes too long or did not start, --webhook-url is called.";
 
-/// Schedules asked for at once.
+/// Number of schedules per request.
 const SCHEDULES_PAGE: usize = 200;
-/// Planned times asked for at once.
+/// Number of planned times per request.
 const FIRINGS_PAGE: u64 = 200;
-/// Characters of an id that name a schedule at least.
+/// Minimum length of an id prefix that identifies a schedule.
 const PREFIX_CHARS_MIN: usize = 4;
 
 #[derive(Debug, Args)]
@@ -201,7 +201,7 @@ pub(crate) async fn run(args: SchedulesArgs) -> anyhow::Result<ExitStatus> {
     }
 }
 
-/// Opens the API, asks it, and closes it whatever came out.
+/// Opens the API, calls `ask`, and closes the API in any case.
 async fn with(at: &At, ask: impl AsyncFnOnce(&Api) -> anyhow::Result<()>) -> anyhow::Result<ExitStatus> {
     let api = Api::open(&at.server, &at.data).await?;
     let asked = ask(&api).await;
@@ -211,7 +211,7 @@ async fn with(at: &At, ask: impl AsyncFnOnce(&Api) -> anyhow::Result<()>) -> any
 
 async fn list(at: &At) -> anyhow::Result<ExitStatus> {
     if at.server.server().is_none() && !at.data.path()?.exists() {
-        // Looking makes nothing.
+        // A command that only reads creates no data directory.
         return print_all(&[], at.json).map(|()| ExitStatus::Success);
     }
     with(at, async |api| print_all(&all(api).await?, at.json)).await
@@ -244,7 +244,7 @@ async fn all(api: &Api) -> anyhow::Result<Vec<Value>> {
     }
 }
 
-/// The one schedule that a name or an id means.
+/// Finds the schedule with this name, id or id prefix.
 async fn resolve(api: &Api, given: &str) -> anyhow::Result<Value> {
     let given = given.trim();
     let all = all(api).await?;

@@ -47,7 +47,7 @@ Exit code 0 when at least 90 % of the rows (BENCH_COVERAGE_MIN) could be graded,
   bench run --model replay:FILE --benchmark hle --judge-model PROVIDER/MODEL
   bench run --model replay:FILE --benchmark livecodebench";
 
-/// Lines that are graded together.
+/// Number of lines to grade together.
 const BATCH_LINES: usize = 1_024;
 
 #[derive(Debug, Args)]
@@ -85,7 +85,7 @@ pub(crate) async fn run(args: ScoreArgs) -> anyhow::Result<ExitStatus> {
         super::check_exists("--dataset", file)?;
     }
     if let Some(out) = args.out.as_deref().filter(|out| *out != Path::new("-")) {
-        // Grading takes minutes: a misspelled folder is found before.
+        // Grading takes minutes, so a misspelled folder is reported first.
         super::check_folder_of("--out", out)?;
         if out.is_dir() {
             return Err(Problem::usage(format!("--out: `{}` is a folder", out.display()))
@@ -122,7 +122,7 @@ pub(crate) async fn run(args: ScoreArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Success)
 }
 
-/// Where answers are graded whose worth only a judge or a sandbox can tell.
+/// Explains how to grade answers that need a judge or a sandbox.
 fn needs_more(args: &ScoreArgs, benchmark: &dyn Benchmark) -> Problem {
     let file = if args.responses == Path::new("-") { Path::new("FILE") } else { &args.responses };
     let name = benchmark.name();
@@ -157,7 +157,7 @@ async fn score(
             let item = items.of(&line.row).await.map_err(|error| lines.at(line.number, &error))?;
             asked.push((line, item));
         }
-        // What comes before a bad line is written, so that it is seen how far it came.
+        // The verdicts before a bad line are written, so that users see how far grading came.
         for (number, graded) in grade(benchmark, &asked) {
             let graded: ScoreLine = graded.map_err(|error| lines.at(number, &error))?;
             counts.add(graded.outcome);
@@ -179,7 +179,7 @@ fn bar() -> ProgressBar {
     bar
 }
 
-/// Tells what came out, and returns the coverage: graded rows over all, of which there is at least one.
+/// Prints a summary, and returns the coverage: graded rows over all rows (at least one).
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // counts are far below 2^53
 fn summarise(benchmark: &dyn Benchmark, counts: &OutcomeCounts, started: Instant) -> f64 {
     let graded = counts.graded();
@@ -212,7 +212,7 @@ fn summarise(benchmark: &dyn Benchmark, counts: &OutcomeCounts, started: Instant
     coverage
 }
 
-/// Where verdicts go. A file appears once it is whole.
+/// Destination of verdicts. A file appears once it is complete.
 enum Sink {
     Stdout(BufWriter<io::Stdout>),
     File { file: BufWriter<File>, partial: PathBuf, to: PathBuf },
@@ -256,11 +256,11 @@ impl Sink {
 impl Drop for Sink {
     fn drop(&mut self) {
         if let Self::File { partial, .. } = self {
-            // Gone already when everything went well.
+            // After success the partial file is already gone.
             let _ = std::fs::remove_file(partial);
         }
     }
 }
 
-/// Shared by threads that grade.
+/// Item that grading threads share.
 type SharedItem = Arc<bench_items::Item>;

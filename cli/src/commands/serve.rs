@@ -33,9 +33,9 @@ Open runs that were ordered at a server or by a schedule go on at once. Interrup
 on with `bench run --resume RUN`: with --server URL at this server, else in a terminal once this server has ended.
 Ctrl-C ends it; what is done stays.";
 
-/// How long requests and answers on their way may take after Ctrl-C.
+/// Time for requests and calls in progress to end after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(10);
-/// Upper bound of `--max-connections`.
+/// Maximum value of `--max-connections`.
 const CONNECTIONS_MAX: u64 = 30_000;
 
 #[derive(Debug, Args)]
@@ -70,7 +70,7 @@ pub(crate) struct ConnectionsArgs {
 }
 
 impl ConnectionsArgs {
-    /// The limits of a server that has up to this many other files open at once.
+    /// Returns the limits of a server that has up to `others` other files open at once.
     pub(crate) fn limits(&self, others: usize) -> Limits {
         let asked = self.max_connections.and_then(|asked| usize::try_from(asked).ok());
         let limits = Limits::for_open_files(asked, raise_open_files_limit(), others);
@@ -85,10 +85,10 @@ impl ConnectionsArgs {
 }
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
-    // Whoever orders a run at a server may count on the judge that was set for it.
+    // Users who order runs at a server rely on the judge that is configured there.
     check_variable(env::var(MODEL_VARIABLE).ok().as_deref())?;
     let addresses = addresses("--host", &args.host, args.port).await?;
-    // Whoever reaches a loopback address sits at this machine.
+    // Clients of a loopback address are on this machine.
     let local = addresses.iter().all(|address| address.ip().is_loopback());
     let listener = bind("--host", &addresses, args.port).await?;
     let address = listener.local_addr().context("could not read the server's own address")?;
@@ -98,12 +98,12 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
         progress: Arc::new(DatasetProgress::default()),
         local,
         scope: Scope::Server,
-        // It is bound to loopback: others could not reach it.
+        // The listener uses loopback, so clients on other machines couldn't reach it.
         s3_listener: local,
         ..args.data.options()?
     };
     let data_dir = options.data_dir.clone();
-    // Each answer that is waited for is a connection to a provider, and may be one to a sandbox.
+    // Each call in progress has a connection to a provider, and may have one to a sandbox.
     let limits = args.connections.limits(2 * options.concurrency);
     let providers = providers(|name| options.vars.get(name).cloned())?;
     let interrupt = Interrupt::listen();
@@ -141,7 +141,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
     let deadline = async {
         interrupt.wait().await;
         output::note("Stopping; what is done stays. Ctrl-C again ends at once.");
-        // Event streams stay open for as long as their runs.
+        // Event streams stay open until their runs end.
         tokio::time::sleep(GRACE).await;
     };
     tokio::select! {
@@ -152,7 +152,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Success)
 }
 
-/// The addresses of a name that an option gives.
+/// Resolves a host that an option gives.
 pub(crate) async fn addresses(option: &str, host: &str, port: u16) -> anyhow::Result<Vec<SocketAddr>> {
     let bare = host.trim().trim_start_matches('[').trim_end_matches(']');
     let found = lookup_host((bare, port)).await.map(Iterator::collect::<Vec<_>>).unwrap_or_default();
@@ -162,7 +162,7 @@ pub(crate) async fn addresses(option: &str, host: &str, port: u16) -> anyhow::Re
     Ok(found)
 }
 
-/// Listens on one of them.
+/// Listens on one of the addresses.
 pub(crate) async fn bind(option: &str, addresses: &[SocketAddr], port: u16) -> anyhow::Result<TcpListener> {
     TcpListener::bind(addresses).await.map_err(|error| {
         let problem = match error.kind() {
@@ -183,7 +183,7 @@ pub(crate) async fn bind(option: &str, addresses: &[SocketAddr], port: u16) -> a
     })
 }
 
-/// Providers that can be asked, and what the others lack.
+/// Lists the providers that have a key, and what the others lack.
 fn providers(var: impl Fn(&str) -> Option<String>) -> anyhow::Result<String> {
     let inference = InferenceConfig::from_vars(var).map_err(|error| Problem::usage(error.to_string()))?;
     let (mut ready, mut missing) = (Vec::new(), Vec::new());

@@ -55,7 +55,7 @@ pub(crate) struct VerifyArgs {
     json: bool,
 }
 
-/// One archive's verification as `--json` prints it.
+/// Verification of an archive, as printed by `--json`.
 #[derive(Debug, Serialize)]
 struct Verdict {
     file: String,
@@ -63,17 +63,17 @@ struct Verdict {
     verification: Verification,
     /// One code for each of `errors`.
     reasons: Vec<Reason>,
-    /// Who signed, when that is known and trusted.
+    /// Signer, if known and trusted.
     signed_by: Option<String>,
-    /// What the signed manifest says of the run.
+    /// Facts about the run from the signed manifest.
     run: MeasuredRun,
-    /// What the signed manifest says of each benchmark; left out where it says nothing.
+    /// Facts about each benchmark from the signed manifest; omitted if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     benchmarks: Vec<Measured>,
 }
 
 pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<ExitStatus> {
-    // A key that was given is trusted here, whatever a server trusts.
+    // A key given on the command line is checked here, independent of the keys that a server trusts.
     if !args.here
         && args.public_key.is_empty()
         && let Some(client) = args.server.client()?
@@ -99,7 +99,7 @@ pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<ExitStatus> {
     Ok(if all_valid { ExitStatus::Success } else { ExitStatus::Failure })
 }
 
-/// Lets a server verify the archives.
+/// Asks a server to verify the archives.
 async fn at_server(args: &VerifyArgs, client: &Client) -> anyhow::Result<ExitStatus> {
     let mut verdicts = Vec::with_capacity(args.files.len());
     for path in &args.files {
@@ -113,7 +113,7 @@ async fn at_server(args: &VerifyArgs, client: &Client) -> anyhow::Result<ExitSta
         if let Some(text) = unknown::explain_servers(path, &found.errors) {
             found.errors = vec![text];
         }
-        // The server's answer has no room for it; the archive that it found to be valid is at hand.
+        // The server's response has no manifest, so it is read from the archive that the server found valid.
         let manifest = File::open(path).ok().filter(|_| found.valid);
         let manifest = manifest.and_then(|archive| unverified_manifest(archive, &Limits::default()));
         let benchmarks = manifest.as_ref().map(measured).unwrap_or_default();
@@ -133,7 +133,7 @@ async fn at_server(args: &VerifyArgs, client: &Client) -> anyhow::Result<ExitSta
     Ok(if all_valid { ExitStatus::Success } else { ExitStatus::Failure })
 }
 
-/// What a server found.
+/// Verification by a server.
 #[derive(Debug, Serialize, Deserialize)]
 struct ServersVerdict {
     valid: bool,
@@ -145,7 +145,7 @@ struct ServersVerdict {
     exported_at: Option<String>,
     benchmark_count: Option<u64>,
     public_key_fingerprint: Option<String>,
-    /// Everything else that it says.
+    /// Other fields of the response.
     #[serde(flatten)]
     rest: Map<String, Value>,
 }
@@ -208,7 +208,7 @@ async fn trusted_keys(args: &VerifyArgs) -> anyhow::Result<Vec<TrustedKey>> {
 fn examine(path: &std::path::Path, trusted: &[TrustedKey]) -> Verdict {
     let file = path.display().to_string();
     let mut verification = match File::open(path) {
-        // What is wrong with the file itself is told in the same form, so that one bad file of many is no more than that.
+        // Problems with the file itself use the same form, so that one bad file doesn't affect the others.
         Err(error) => {
             let mut verification = Verification::default();
             let (reason, text) = match error.kind() {
@@ -230,7 +230,7 @@ fn examine(path: &std::path::Path, trusted: &[TrustedKey]) -> Verdict {
     let mut reasons = verification.reasons().to_vec();
     for (error, reason) in verification.errors.iter_mut().zip(&reasons) {
         let text = match reason {
-            // The library's text speaks of a server's variables.
+            // The library's text refers to a server's variables.
             Reason::KeysUnavailable => {
                 "No key is trusted: give one with --public-key, or pin it with `bench keys pin`".to_owned()
             }
@@ -287,7 +287,7 @@ fn describe(verdict: &Verdict) -> String {
             let code = code.as_ref().and_then(serde_json::Value::as_str).unwrap_or("invalid");
             lines.push(format!("  {code}: {error}"));
         }
-        // An unknown key is named by what it really is.
+        // For an unknown key, the error already names the real fingerprint.
         if let Some(claimed) = verification.public_key_fingerprint.as_ref().filter(|_| !is_unknown) {
             lines.push(format!("  it says that it was signed by {}", format::short(claimed)));
         }

@@ -1,4 +1,4 @@
-//! Progress of downloads.
+//! Progress of dataset downloads.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::bars::bars;
 use crate::{format, output};
 
-/// How often a line is printed where there is no terminal.
+/// Interval of lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// Shows what happens while datasets are prepared.
+/// Shows progress while datasets are prepared.
 #[derive(Debug, Default)]
 pub(crate) struct DatasetProgress {
     shown: Mutex<Shown>,
@@ -32,7 +32,7 @@ enum Kind {
 }
 
 impl DatasetProgress {
-    /// Takes the bar away: the datasets are there.
+    /// Removes the bar after the datasets are ready.
     pub(crate) fn clear(&self) {
         let mut shown = self.lock();
         if let Some(bar) = shown.bar.take() {
@@ -48,7 +48,7 @@ impl DatasetProgress {
 }
 
 impl Shown {
-    /// The bar for what goes on now.
+    /// Returns the bar for the current step.
     fn bar(&mut self, kind: Kind) -> &ProgressBar {
         let bar = self.bar.get_or_insert_with(|| {
             let bar = bars().insert(0, ProgressBar::new(0));
@@ -67,7 +67,7 @@ impl Shown {
         bar
     }
 
-    /// Prints a line if the last one is some time ago.
+    /// Prints a line if the last one is at least `LINE_EVERY` old.
     fn line(&mut self, text: impl FnOnce() -> String) {
         if self.line_at.is_none_or(|at| at.elapsed() >= LINE_EVERY) {
             self.line_at = Some(Instant::now());
@@ -96,7 +96,7 @@ impl Progress for DatasetProgress {
                         total_bytes.map_or_else(String::new, |total| format!(" of {}", format::bytes(total)));
                     format!("Downloading {file}: {}{total}", format::bytes(done_bytes))
                 }),
-                // Rows become items faster than a line is read.
+                // These steps end faster than people can read a line.
                 Step::Unpacking { .. } | Step::Normalizing { .. } | Step::Waiting { .. } => {}
             }
             return;

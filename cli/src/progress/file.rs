@@ -1,18 +1,18 @@
-//! Progress of a file that is sent.
+//! Progress of a file upload.
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::bars::bars;
 use crate::output;
 
-/// Shows how much of a file was sent: a bar on a terminal, one line elsewhere.
+/// Shows how much of a file was sent: a bar on a terminal, otherwise one line.
 #[derive(Debug, Clone)]
 pub(crate) struct FileProgress {
     bar: Option<ProgressBar>,
 }
 
 impl FileProgress {
-    /// Nothing was sent yet.
+    /// Starts the progress of a file before its first byte is sent.
     pub(crate) fn new(name: String, bytes: u64) -> Self {
         if !output::is_terminal() {
             output::note(&format!("Uploading {name}: {} MB", bytes.div_ceil(1_000_000)));
@@ -26,14 +26,14 @@ impl FileProgress {
         Self { bar: Some(bar) }
     }
 
-    /// So many bytes more were sent.
+    /// Adds the number of bytes sent.
     pub(crate) fn add(&self, bytes: u64) {
         if let Some(bar) = &self.bar {
             bar.inc(bytes);
         }
     }
 
-    /// Ends the bar.
+    /// Removes the bar.
     pub(crate) fn finish(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();

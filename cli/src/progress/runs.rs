@@ -1,4 +1,4 @@
-//! Progress of runs: a bar for each benchmark of each run.
+//! Progress of runs, with a bar for each benchmark of each run.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -9,16 +9,16 @@ use crate::bars::bars;
 use crate::views::{Benchmark, Run};
 use crate::{format, output};
 
-/// How often lines are printed where there is no terminal.
+/// Interval of lines without a terminal.
 const LINES_EVERY: Duration = Duration::from_secs(5);
-/// Columns for the name in front of a bar.
+/// Maximum number of columns for the name in front of a bar.
 const NAME_CHARS_MAX: usize = 32;
 
-/// Shows how far runs are.
+/// Shows the progress of runs.
 #[derive(Debug)]
 pub(crate) struct RunProgress {
     bars: HashMap<String, ProgressBar>,
-    /// What each benchmark's line said last: samples done, and when that was first seen.
+    /// Last line of each benchmark: samples done, and the time at which that number was first seen.
     lines: HashMap<String, Pace>,
     printed_at: Option<Instant>,
     terminal: bool,
@@ -32,7 +32,7 @@ struct Pace {
 }
 
 impl RunProgress {
-    /// Nothing is shown yet.
+    /// Starts without showing anything.
     pub(crate) fn new() -> Self {
         Self {
             bars: HashMap::new(),
@@ -42,7 +42,7 @@ impl RunProgress {
         }
     }
 
-    /// Shows where the runs stand now.
+    /// Shows the current state of the runs.
     pub(crate) fn update(&mut self, runs: &[Run]) {
         let several = runs.len() > 1;
         for run in runs {
@@ -69,7 +69,7 @@ impl RunProgress {
         }
     }
 
-    /// Leaves the bars as they are and ends.
+    /// Leaves the bars in place and ends the progress.
     pub(crate) fn finish(self, runs: &[Run]) {
         if !self.terminal {
             let mut this = self;
@@ -93,12 +93,12 @@ impl RunProgress {
                     .with_key(
                         "per_sec",
                         |state: &indicatif::ProgressState, text: &mut dyn std::fmt::Write| {
-                            // Writing into a string cannot fail.
+                            // Writing to a string can't fail.
                             let _ = write!(text, "{:.1}/s", state.per_sec());
                         },
                     ),
             );
-            // What was done before is not this process's speed.
+            // Samples done before must not count towards this process's speed.
             bar.reset_eta();
             bar
         });
@@ -107,7 +107,7 @@ impl RunProgress {
         bar.set_message(correct(benchmark));
     }
 
-    /// Prints a line for each benchmark that went on; says whether there was one.
+    /// Prints a line for each benchmark that progressed, and returns true if there was one.
     fn print(&mut self, runs: &[Run], several: bool) -> bool {
         let mut any = false;
         for run in runs {
@@ -126,8 +126,8 @@ impl RunProgress {
     }
 }
 
-/// Whether counts may be those from before the run was taken up again: all is done and the run is not over. What is to
-/// be done anew is taken back a moment later.
+/// Returns true if the counts may be from before the run was resumed: all samples are done but the run isn't over.
+/// Samples to repeat are subtracted a moment later.
 fn may_be_of_before(run: &Run, benchmark: &Benchmark) -> bool {
     benchmark.completed_samples >= benchmark.planned_samples && !run.is_over()
 }
@@ -159,7 +159,7 @@ fn name(run: &Run, benchmark: &Benchmark, several: bool) -> String {
     format!("{cut} {name}{demo}")
 }
 
-/// The share of right answers so far.
+/// Formats the share of correct answers so far.
 fn correct(benchmark: &Benchmark) -> String {
     if benchmark.graded_samples == 0 {
         return String::new();
@@ -190,7 +190,7 @@ mod tests {
         progress.update(&[run("running", 2)]);
         let pace = *progress.lines.values().next().unwrap();
         assert_eq!((pace.at_first, pace.printed), (2, Some(2)), "the speed counts from there");
-        // What was shown goes on, also when all is done.
+        // A benchmark that was shown before is still shown after its last sample.
         assert!(progress.print(&[run("running", 22)], false));
         // A run that was over from the start is shown.
         let mut progress = RunProgress { terminal: false, ..RunProgress::new() };

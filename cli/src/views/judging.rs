@@ -1,22 +1,22 @@
-//! Who judged, and how often.
+//! Judges and judgings of a run.
 
 use bench_domain::RunStatus;
 use serde::{Deserialize, Serialize};
 
-/// The judge of a run as it was ordered.
+/// Judge of a run, as ordered.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct OrderedJudge {
     pub(crate) model: String,
 }
 
-/// Whose answers were judged again, and which time that is.
+/// Run whose answers a run judges again, with the number of the judging.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Rejudges {
     pub(crate) run: String,
     pub(crate) version: u32,
 }
 
-/// The judge that a benchmark of a run used.
+/// Judge that a benchmark of a run used.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Judge {
     pub(crate) model: String,
@@ -33,13 +33,13 @@ pub(crate) struct Judge {
     pub(crate) max_tokens: Option<u32>,
 }
 
-/// The versions of a run's judging, as `/api/runs/{id}/judgings` answers them.
+/// Judgings of a run, as returned by `/api/runs/{id}/judgings`.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Judgings {
     pub(crate) judgings: Vec<Judging>,
 }
 
-/// One version.
+/// A judging.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Judging {
     pub(crate) version: u32,
@@ -52,7 +52,7 @@ pub(crate) struct Judging {
     pub(crate) benchmarks: Vec<JudgedBenchmark>,
 }
 
-/// One benchmark of one version.
+/// A benchmark of a judging.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct JudgedBenchmark {
     pub(crate) benchmark_name: String,

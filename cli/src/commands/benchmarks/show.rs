@@ -1,4 +1,4 @@
-//! A benchmark in detail, for people.
+//! Detailed view of a benchmark, for people.
 
 use bench_api::{BenchmarkView, DatasetFacts, JudgeView, PromptView, ProtocolView};
 use bench_benchmarks::NO_TEXT_DIGEST;
@@ -7,19 +7,19 @@ use console::style;
 
 use crate::{format, output};
 
-/// Width of the names of fields.
+/// Columns for the names of fields.
 const NAME_WIDTH: usize = 14;
-/// Narrowest text that is broken into lines.
+/// Minimum text width for line breaking.
 const TEXT_WIDTH_MIN: usize = 40;
 
-/// Lines with a name before each text.
+/// Lines of text, each with a name in front.
 #[derive(Default)]
 struct Page {
     lines: Vec<String>,
     width: Option<usize>,
 }
 
-/// Everything about a benchmark under one of its protocols.
+/// Describes a benchmark under one of its protocols.
 pub(super) fn detail(benchmark: &BenchmarkView, protocol: &ProtocolView) -> String {
     let mut page = Page { lines: Vec::new(), width: output::width().map(usize::from) };
     page.lines.push(format!("{} ({})", style(&benchmark.display_name).bold(), benchmark.name));
@@ -201,13 +201,13 @@ impl Page {
     }
 
     fn field(&mut self, name: &str, text: &str) {
-        // A long name has its text behind it all the same.
+        // A name that fills its column still needs a gap before the text.
         let name = format!("{name:<NAME_WIDTH$}");
         let gap = if name.ends_with(' ') { "" } else { " " };
         self.text(&format!("  {name}{gap}"), text);
     }
 
-    /// A text behind its start, broken between words where the terminal is too narrow.
+    /// Appends a text after its start, wrapped between words if the terminal is too narrow.
     fn text(&mut self, start: &str, text: &str) {
         let indent = start.chars().count();
         let room = self.width.map(|width| width.saturating_sub(indent).max(TEXT_WIDTH_MIN));

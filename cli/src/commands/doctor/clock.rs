@@ -15,16 +15,16 @@ use super::finding::{Check, Finding};
 use super::hub;
 use crate::format;
 
-/// Time for a server to answer.
+/// Maximum time for a server to answer.
 const LIMIT: Duration = Duration::from_secs(5);
-/// Difference from which AWS refuses signed requests.
+/// Minimum difference at which AWS rejects signed requests.
 const REFUSED_FROM: SignedDuration = SignedDuration::from_mins(5);
 /// Difference that network latency and the whole seconds of `Date` don't explain.
 const NOTICED_FROM: SignedDuration = SignedDuration::from_secs(10);
 /// Precision of the comparison.
 const MEASURED_FROM: SignedDuration = SignedDuration::from_secs(2);
 
-/// How far this machine's clock is ahead of a server's.
+/// Offset of this machine's clock from a server's; positive if it is ahead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Offset {
     host: String,
@@ -50,8 +50,8 @@ pub(super) async fn check(machine: &Machine) -> Vec<Finding> {
     }
 }
 
-/// Returns the servers that other checks ask anyway: the hub, and providers whose keys are set. Providers on this machine
-/// share its clock.
+/// Returns the servers that other checks call anyway: the hub, and providers whose keys are set. Leaves out providers
+/// on this machine, since they share its clock.
 fn addresses(machine: &Machine) -> Vec<Url> {
     let hub = hub::config(machine).ok().filter(|_| !machine.hub_is_off()).map(|config| config.hub_url);
     let inference = machine.inference.as_ref().ok();
@@ -64,7 +64,7 @@ fn addresses(machine: &Machine) -> Vec<Url> {
 }
 
 fn client() -> anyhow::Result<Client> {
-    // Fails if a TLS provider is installed already, which is fine: any will do.
+    // Fails if a TLS provider is already installed, which is fine: any provider works.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = || Client::builder().redirect(Policy::none()).referer(false).timeout(LIMIT);
     // A machine without root certificates can still use plain HTTP.
@@ -81,7 +81,7 @@ async fn measure(client: &Client, address: Url) -> Option<Offset> {
     Some(Offset { host, ahead: here.duration_since(server_time(answer.headers())?) })
 }
 
-/// Reads when a server answered. A cached response is older than its `Date` by its `Age`.
+/// Parses the time at which a server answered. A cached response is older than its `Date` by its `Age`.
 fn server_time(headers: &HeaderMap) -> Option<Timestamp> {
     let date = jiff::fmt::rfc2822::parse(headers.get(DATE)?.to_str().ok()?).ok()?.timestamp();
     let age = headers.get(AGE).and_then(|age| age.to_str().ok()?.trim().parse::<u32>().ok()).unwrap_or(0);

@@ -13,11 +13,11 @@ use tokio::process::Command;
 use super::Machine;
 use super::finding::{Check, Finding, within};
 
-/// Time for an engine's program to tell its version, and for its socket to answer.
+/// Maximum time for an engine's program to print its version, and for its socket to answer.
 const LIMIT: Duration = Duration::from_secs(5);
 /// Maximum number of bytes to read from a socket.
 const ANSWER_BYTES_MAX: u64 = 1024;
-/// Asks an engine whether it is alive, in the API that Docker and Podman share.
+/// Request that checks whether an engine is alive, in the API that Docker and Podman share.
 const PING: &[u8] = b"GET /_ping HTTP/1.0\r\nHost: localhost\r\n\r\n";
 /// Reason why a missing engine is never a problem.
 const NOT_NEEDED: &str = "today's benchmarks don't need one";
@@ -26,9 +26,9 @@ const NOT_NEEDED: &str = "today's benchmarks don't need one";
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Engine {
     name: &'static str,
-    /// Version of its program; `None` without a program.
+    /// Version of its program; `None` if the program is missing.
     version: Option<String>,
-    /// A socket that answers, or why the first one doesn't.
+    /// A socket that answers, or the reason why the first one doesn't.
     socket: Option<Result<PathBuf, String>>,
 }
 
@@ -63,7 +63,7 @@ async fn engine(name: &'static str, sockets: &[Option<PathBuf>]) -> Engine {
     Engine { name, version: version(name).await, socket }
 }
 
-/// Version of an engine's program; `None` where there is no such program, or it doesn't tell.
+/// Returns the version of an engine's program, or `None` if the program is missing or prints no version.
 async fn version(program: &str) -> Option<String> {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
@@ -71,7 +71,7 @@ async fn version(program: &str) -> Option<String> {
     version_in(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// The first word that begins with a digit: `podman version 5.4.0`, `Docker version 28.2.2, build e6534b4`.
+/// Returns the first word that begins with a digit: `podman version 5.4.0`, `Docker version 28.2.2, build e6534b4`.
 fn version_in(text: &str) -> Option<String> {
     let word = text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
     Some(word.trim_end_matches(',').chars().take(40).collect())

@@ -10,12 +10,12 @@ use super::finding::{Check, Finding, within};
 use crate::exit::{IN_USE_HINT, sentence};
 use crate::format;
 
-/// Time for the disk to answer; that of a network mount may never do so.
+/// Maximum time for the disk to answer. A network mount may never answer.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Free space below which the large datasets may not fit: that of LiveCodeBench has several gigabytes, the values of
-/// SciCode and the packages of `bench sandy setup` have 1.5.
+/// Free space below which the large datasets may not fit: LiveCodeBench takes several gigabytes, and the values of
+/// SciCode and the packages of `bench sandy setup` take 1.5.
 const FREE_BYTES_RECOMMENDED: u64 = 5_000_000_000;
-/// Free space below which a run may fill the disk: it stores each prompt and each answer.
+/// Free space below which a run, which stores each prompt and each answer, may fill the disk.
 const FREE_BYTES_MIN: u64 = 200_000_000;
 
 pub(super) async fn check(data_dir: &anyhow::Result<PathBuf>) -> Vec<Finding> {

@@ -8,24 +8,24 @@ use serde::Serialize;
 /// Maximum length of a fact, in characters.
 const FACT_CHARS_MAX: usize = 300;
 
-/// How a check ended. The names are part of `--json`.
+/// Status of a check. The names are part of `--json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Status {
-    /// It works.
+    /// Works.
     Ok,
-    /// It works, with a limit.
+    /// Works, with a limit.
     Warning,
-    /// It doesn't work.
+    /// Doesn't work.
     Problem,
-    /// It is optional, and isn't there.
+    /// Optional and missing.
     NotSetUp,
-    /// It wasn't checked.
+    /// Not checked.
     Skipped,
 }
 
 impl Status {
-    /// The status in tables.
+    /// Returns the status as shown in tables.
     pub(super) const fn label(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -42,17 +42,17 @@ impl Status {
 pub(super) struct Finding {
     /// Stable name, for programs.
     pub(super) name: String,
-    /// The same for people.
+    /// Name of the check, for people.
     #[serde(skip)]
     pub(super) title: String,
     pub(super) status: Status,
-    /// What was found, as a short phrase.
+    /// Result, as a short phrase.
     pub(super) fact: String,
-    /// What to do, for each status but `ok` and `skipped`.
+    /// Advice, for each status except `ok` and `skipped`.
     pub(super) fix: Option<String>,
 }
 
-/// The name of a check, for programs and for people.
+/// Name of a check, for programs and for people.
 #[derive(Debug, Clone)]
 pub(super) struct Check {
     name: String,
@@ -89,7 +89,7 @@ impl Check {
     }
 }
 
-/// A fact in one line without a final period, cut where a server sent a long text.
+/// Formats a fact as one line without a final period, and truncates long texts from servers.
 fn one_line(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if text.chars().count() > FACT_CHARS_MAX {
@@ -98,7 +98,7 @@ fn one_line(text: &str) -> String {
     text.trim_end_matches('.').to_owned()
 }
 
-/// Waits for a result as long as the limit allows; `None` after that.
+/// Waits for a result, or returns `None` once the limit has passed.
 pub(super) async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(limit, work).await.ok()
 }

@@ -9,7 +9,7 @@ use reqwest::Url;
 use super::Machine;
 use super::finding::{Check, Finding, within};
 
-/// Time for the hub to answer.
+/// Maximum time for the hub to answer.
 const LIMIT: Duration = Duration::from_secs(10);
 const TOKEN_VARIABLE: &str = "HF_TOKEN";
 
@@ -69,7 +69,7 @@ fn dataset() -> Option<&'static str> {
     open.flat_map(|benchmark| benchmark.spec().sources).map(|source| source.id).next()
 }
 
-/// Reports on the token. `reply` is the hub's answer to it, if the hub was asked.
+/// Reports on the token. `reply` is the hub's response to it, if the hub was called.
 fn token(is_set: bool, reply: Option<Result<(), String>>) -> Finding {
     let check = Check::new("hub-token", "hub token");
     if !is_set {

@@ -6,7 +6,7 @@ use bench_stack::CONCURRENCY_DEFAULT;
 use super::finding::{Check, Finding};
 use crate::format;
 
-/// Checks that all sandboxes together may use what each of them may use.
+/// Checks that the machine has enough memory for all sandboxes at their limits.
 pub(super) fn memory(total_bytes: u64, slots: u64, sandbox_bytes: u64) -> Finding {
     let check = Check::new("memory", "memory");
     let (total, each) = (format::bytes(total_bytes), format::bytes(sandbox_bytes));
@@ -20,15 +20,15 @@ pub(super) fn memory(total_bytes: u64, slots: u64, sandbox_bytes: u64) -> Findin
     check.warning(fact, fix)
 }
 
-/// Checks that `bench serve` may have as many connections as it accepts by default.
+/// Checks that `bench serve` may open as many connections as it accepts by default.
 pub(super) fn open_files() -> Finding {
-    // `bench serve` raises the limit, too. It changes for this process only.
+    // `bench serve` raises the limit, too. This changes it for this process only.
     open_files_of(raise_open_files_limit())
 }
 
 fn open_files_of(limit: u64) -> Finding {
     let check = Check::new("open-files", "open files");
-    // A sample at work has a connection to its provider, and may have one to a sandbox.
+    // A sample in progress has a connection to its provider, and may have one to a sandbox.
     let connections = |limit| Limits::for_open_files(None, limit, 2 * CONCURRENCY_DEFAULT).connections_max;
     let (allowed, wanted) = (connections(limit), connections(u64::MAX));
     let fact = format!("up to {}", format::count(limit));

@@ -1,4 +1,4 @@
-//! Providers: whether a key is set, and whether the provider answers and accepts it.
+//! Checks of providers: a key is set, and the provider answers and accepts it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use futures_util::future::{join, join_all};
 use super::Machine;
 use super::finding::{Check, Finding, within};
 
-/// Time for a provider to answer all that it is asked here.
+/// Maximum time for all calls to a provider.
 const LIMIT: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -101,7 +101,7 @@ async fn with_key(
             check.ok(format!("{host} answers, whatever the key; models: {count}"))
         }
         (Ok(_), Err(error)) => check.problem(error.to_string(), network_fix(provider)),
-        // The key may be restricted to some models, or the provider is busy: a run may still succeed.
+        // The key may be restricted to some models, or the provider is busy, so a run may still succeed.
         (Err(failure), Ok(_)) => {
             let fix =
                 format!("try a run of one item, such as with --subset-count 1; {variable} may be restricted");

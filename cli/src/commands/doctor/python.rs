@@ -1,4 +1,4 @@
-//! The Python that programs in sandboxes find, and the packages that graders need.
+//! Checks of the Python that sandboxes use and of the packages that graders need.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,15 +10,15 @@ use super::finding::{Check, Finding, within};
 use crate::commands::sandy::setup;
 use crate::exit::sentence;
 
-/// Time for Python to tell its version.
+/// Maximum time for Python to print its version.
 const LOOK_LIMIT: Duration = Duration::from_secs(15);
-/// Time for the packages to be loaded and used.
+/// Maximum time to import and use the packages.
 const TRY_LIMIT: Duration = Duration::from_secs(30);
 /// Extra time to create and remove the sandbox.
 const SPARE: Duration = Duration::from_secs(10);
 /// Maximum number of output bytes to read.
 const OUTPUT_BYTES_MAX: usize = 16 << 10;
-/// Prints the version and the packages that can't be found. No quotation mark that a shell would read.
+/// Prints the version and the packages that can't be found. Contains no quotation mark that a shell would interpret.
 const LOOK: &str = "import sys; from importlib.util import find_spec; print(sys.version.split()[0], \
                     *[name for name in sys.argv[1:] if find_spec(name) is None])";
 /// Exit code of a shell for an unknown command.
@@ -33,7 +33,7 @@ pub(super) fn elsewhere() -> Finding {
     python_check().skipped("the sandbox service has its own")
 }
 
-/// Reports that Python was not tried, because no sandbox could be made.
+/// Reports that Python was not tried, because no sandbox could be created.
 pub(super) fn untried() -> Finding {
     python_check().skipped("there is no sandbox to try it in")
 }
@@ -99,7 +99,7 @@ pub(super) async fn check(
     }
 }
 
-/// Says how to install missing packages, and what `bench sandy setup` lacks for it.
+/// Explains how to install missing packages, and what `bench sandy setup` lacks on this machine.
 async fn setup_fix(is_own: bool) -> String {
     let again = if is_own { " --again" } else { "" };
     match within(LOOK_LIMIT, setup::obstacle()).await.flatten() {

@@ -1,4 +1,4 @@
-//! Sandboxes: the form that this machine allows, or the service that is named instead.
+//! Checks of sandboxes: the kinds that this machine allows, or the service that is configured instead.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use super::{Machine, limits, python};
 use crate::commands::sandy::UNSAFE_MACHINE_HINT;
 use crate::exit::sentence;
 
-/// Time to create a sandbox of each form.
+/// Maximum time to create one sandbox of each kind.
 const PROBE_LIMIT: Duration = Duration::from_secs(20);
 const SERVICE_LIMIT: Duration = Duration::from_secs(10);
-/// Mode of the temporary folder: sandboxes of other users pass through it.
+/// Mode of the temporary folder, which lets sandboxes that run as other users pass through.
 const PASSABLE: u32 = 0o711;
 
 pub(super) async fn check(machine: &Machine, data_dir: Option<&Path>) -> Vec<Finding> {
@@ -63,8 +63,8 @@ pub(super) async fn check(machine: &Machine, data_dir: Option<&Path>) -> Vec<Fin
     findings
 }
 
-/// Tries the forms in a temporary data directory, with the Python of the real one. Nothing is created in the real one.
-/// Blocks meanwhile.
+/// Tries the kinds of sandboxes in a temporary data directory, with the Python of the real one. Creates nothing in the
+/// real one. Blocks the thread.
 fn probe(
     settings: &SandboxSettings,
     python: Option<&PythonEnvironment>,

@@ -1,4 +1,4 @@
-//! Findings as people and programs read them.
+//! Output of findings, for people and for programs.
 
 use comfy_table::Cell;
 use console::style;
@@ -7,11 +7,11 @@ use serde::Serialize;
 use super::finding::{Finding, Status};
 use crate::{VERSION, format, output, show};
 
-/// The order in which fixes and counts are shown.
+/// Order of fixes and counts.
 const BY_URGENCY: [Status; 5] =
     [Status::Problem, Status::Warning, Status::Ok, Status::NotSetUp, Status::Skipped];
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Debug, Serialize)]
 pub(super) struct Report<'a> {
     version: &'static str,
@@ -62,7 +62,7 @@ fn mark(status: Status) -> String {
     .to_string()
 }
 
-/// The number of findings by status: `9 ok, 1 warning, 2 not set up`.
+/// Counts the findings by status: `9 ok, 1 warning, 2 not set up`.
 fn summary(findings: &[Finding]) -> String {
     let count = |status| findings.iter().filter(|finding| finding.status == status).count() as u64;
     let part = |status: Status| match (status, count(status)) {

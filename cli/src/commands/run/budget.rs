@@ -19,12 +19,12 @@ pub(crate) struct BudgetArgs {
 }
 
 impl BudgetArgs {
-    /// The budget.
+    /// Returns the budget.
     pub(crate) const fn budget(self) -> Budget {
         Budget { usd: self.budget_usd, tokens: self.budget_tokens }
     }
 
-    /// The body of a request that names a budget; `None` without one.
+    /// Returns the body of a request with this budget, or `None` without a budget.
     pub(crate) fn body(self) -> Option<Value> {
         let mut body = Map::new();
         body.extend(self.budget_usd.map(|usd| ("budget_usd".to_owned(), json!(usd))));
@@ -38,7 +38,7 @@ fn parse_usd(text: &str) -> Result<f64, String> {
     usd.ok_or_else(|| format!("it must be a number above 0, at most {BUDGET_USD_MAX}"))
 }
 
-/// Reads `IN,OUT`, in US dollars per million tokens.
+/// Parses `IN,OUT`, in US dollars per million tokens.
 pub(super) fn parse_price(text: &str) -> Result<Price, String> {
     let price = text
         .split_once(',')
@@ -49,7 +49,7 @@ pub(super) fn parse_price(text: &str) -> Result<Price, String> {
     })
 }
 
-/// What is to be said of a run that its budget stopped: with what came in after that.
+/// Explains that a run stopped at its budget, with the answers that arrived afterwards; `None` for other runs.
 pub(super) fn stopped(run: &Run) -> Option<String> {
     if run.failure_reason.as_deref() != Some("budget") {
         return None;

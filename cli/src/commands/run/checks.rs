@@ -1,4 +1,4 @@
-//! What is looked at before anything is queued: whether model and judge can be asked.
+//! Checks before anything is queued: model and judge must be callable.
 
 use std::env;
 
@@ -14,7 +14,7 @@ use bench_stack::StackOptions;
 use bench_stack::sandboxes::SandboxSettings;
 use bench_stack::sandboxes::python::lacking;
 
-/// Says before anything is queued that a provider cannot be asked.
+/// Fails before anything is queued if a provider lacks its settings.
 pub(super) fn check_providers(plan: &Plan, key: Option<&Secret>) -> anyhow::Result<()> {
     let inference = InferenceConfig::from_vars(|name| env::var(name).ok());
     let inference = inference.map_err(|error| Problem::usage(error.to_string()))?;
@@ -33,8 +33,8 @@ pub(super) fn check_providers(plan: &Plan, key: Option<&Secret>) -> anyhow::Resu
     Ok(())
 }
 
-/// Says before anything is asked that the sandboxes of this machine lack the packages that grading needs. Another host's
-/// are not known.
+/// Fails before any model is called if the sandboxes of this machine lack packages that grading needs. The packages of
+/// a separate sandbox service are unknown and not checked.
 pub(super) async fn check_packages(plan: &Plan, options: &StackOptions) -> anyhow::Result<()> {
     let Some((benchmark, facts)) = plan.executed().find(|(_, facts)| !facts.packages.is_empty()) else {
         return Ok(());
@@ -56,7 +56,7 @@ pub(super) async fn check_packages(plan: &Plan, options: &StackOptions) -> anyho
         .into())
 }
 
-/// Says before anything is queued that nobody can judge.
+/// Fails before anything is queued if a benchmark needs a judge and none is usable.
 pub(super) fn check_judge(
     plan: &Plan,
     key: Option<&Secret>,
@@ -88,7 +88,7 @@ pub(super) fn check_judge(
     check_named_judge(named, plan.judge_base_url.as_deref(), judge_key.or(key.filter(|_| same)))
 }
 
-/// Says before anything is queued that this judge cannot be asked.
+/// Fails before anything is queued if this judge lacks its settings.
 pub(crate) fn check_named_judge(
     named: &NamedJudge,
     base_url: Option<&str>,

@@ -1,6 +1,6 @@
-//! `bench run --dry-run`: the prompts of a run that is not made.
+//! `bench run --dry-run`: prints the prompts of a run without making it.
 //!
-//! Items are chosen by the planner's functions and asked about by the worker's. They are loaded one by one.
+//! The planner's functions choose the items, and the worker's functions make the prompts. Items are loaded one by one.
 
 use std::borrow::Cow;
 use std::io::{IsTerminal, stdout};
@@ -25,7 +25,7 @@ use crate::progress::DatasetProgress;
 use crate::{format, output};
 use bench_stack::Stack;
 
-/// Shows what would be asked.
+/// Prints the prompts of the ordered run.
 pub(super) async fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     if args.server.server().is_some() {
         let message = "--dry-run makes the prompts on this machine, from the datasets here: a server cannot be asked for them";
@@ -40,7 +40,7 @@ pub(super) async fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     shown
 }
 
-/// A benchmark as it would be run.
+/// Benchmark with the settings of the ordered run.
 struct Ordered {
     benchmark: &'static dyn Benchmark,
     options: Options,
@@ -60,7 +60,7 @@ async fn show(
         let known: BenchmarkName = name.parse().context("a benchmark's name cannot be used")?;
         let default = if plan.demo { DatasetChoice::Demo } else { DatasetChoice::Hub };
         let choice = datasets.get(&known).cloned().unwrap_or(default);
-        // An order with a dataset that cannot be had is refused as a whole.
+        // An order whose dataset is unavailable is rejected as a whole.
         stack.library.check(benchmark, &choice).map_err(|error| Problem::failure(error.to_string()))?;
         all.push(Ordered { benchmark, options, choice });
     }
@@ -90,7 +90,7 @@ async fn show(
                 tell_note(&shown, plan.demo);
                 problems += shown.items(stack, &cache).await?;
             }
-            // The run would go on with the others.
+            // A run would continue with the other benchmarks.
             Err(obstacle) => {
                 failed = true;
                 output::warn(&format!("{}: {obstacle}", ordered.benchmark.name()));
@@ -103,7 +103,7 @@ async fn show(
     Ok(if failed { ExitStatus::Failure } else { ExitStatus::Success })
 }
 
-/// Warns of what must be known of the dataset, as a run does.
+/// Prints the warnings about a dataset that a run would print.
 fn tell_note(shown: &Shown<'_>, demo_wanted: bool) {
     let (name, dataset) = (shown.benchmark.name(), &shown.outline.wording.dataset);
     match &dataset.note {
@@ -113,16 +113,16 @@ fn tell_note(shown: &Shown<'_>, demo_wanted: bool) {
     }
 }
 
-/// What is printed of a benchmark.
+/// Data for printing a benchmark.
 struct Shown<'a> {
     benchmark: &'static dyn Benchmark,
     outline: &'a Outline,
-    /// How often each item is asked.
+    /// Number of samples per item.
     samples: u32,
     json: bool,
 }
 
-/// A prompt as JSON has it.
+/// Prompt as a line of JSON.
 #[derive(Serialize)]
 struct Line<'a> {
     benchmark: &'a str,
@@ -130,20 +130,20 @@ struct Line<'a> {
     /// The dataset's own id of the item.
     #[serde(skip_serializing_if = "Option::is_none")]
     source_id: Option<&'a str>,
-    /// How often the item is asked.
+    /// Number of samples of the item.
     samples: u32,
-    /// Which of them, from 0, where they are not asked alike.
+    /// Index of the sample, from 0, if samples of the item have different prompts.
     #[serde(skip_serializing_if = "Option::is_none")]
     sample: Option<u32>,
-    /// What the dataset calls the question, of an item that takes several.
+    /// The dataset's name of the question, if the item has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<&'a str>,
-    /// Whose answers to earlier questions the prompt depends on.
+    /// Source of the earlier answers that the prompt contains.
     #[serde(skip_serializing_if = "Option::is_none")]
     earlier_answers: Option<EarlierAnswers>,
-    /// `null` where it cannot be told.
+    /// `None` if the prompt is unknown.
     prompt: Option<PromptView<'a>>,
-    /// Why the item cannot be asked.
+    /// Reason why the item can't be asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<&'a str>,
     prompt_source: &'a str,
@@ -153,9 +153,9 @@ struct Line<'a> {
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum EarlierAnswers {
-    /// The dataset has them, and they are in the prompt.
+    /// The dataset has all earlier answers, and the prompt contains them.
     Dataset,
-    /// The dataset has not all of them: only the model's answers make the prompt.
+    /// The dataset lacks some earlier answers. The prompt needs the model's answers.
     Model,
 }
 
@@ -172,11 +172,11 @@ struct MessageView<'a> {
     images: Vec<ImageView<'a>>,
 }
 
-/// An image, without its content.
+/// Image without its content.
 #[derive(Serialize)]
 struct ImageView<'a> {
     media_type: &'a str,
-    /// Length of the data URL.
+    /// Length of the data URL, in bytes.
     url_bytes: usize,
 }
 
@@ -198,7 +198,7 @@ impl<'a> PromptView<'a> {
 }
 
 impl Shown<'_> {
-    /// Prints the prompts. How many samples cannot be asked.
+    /// Prints the prompts of all items, and returns the number of samples that can't be asked.
     async fn items(&self, stack: &Stack, cache: &SupportCache) -> anyhow::Result<u64> {
         if !self.json {
             output::print(&visible(&self.headline()))?;
@@ -226,7 +226,7 @@ impl Shown<'_> {
         Ok(problems)
     }
 
-    /// Whether the sample asks the item in a way of its own.
+    /// Returns true if the sample has a prompt of its own.
     fn is_special(&self, item: &Item, sample: u32) -> bool {
         matches!(self.benchmark.item_for_sample(item, sample), Cow::Owned(_))
     }
@@ -249,7 +249,8 @@ impl Shown<'_> {
         )
     }
 
-    /// Prints the questions of an item, of all its samples or one. How many samples cannot be asked.
+    /// Prints the questions of an item, for one sample or all of them, and returns the number of samples that can't be
+    /// asked.
     async fn item(
         &self,
         planned: &PlannedSample,
@@ -338,7 +339,7 @@ fn as_text(line: &Line<'_>) -> String {
     text
 }
 
-/// The text as it is, but for a terminal, which is not to obey what a dataset says.
+/// Escapes control characters, so that a dataset can't control the terminal.
 fn visible(text: &str) -> Cow<'_, str> {
     let is_obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !stdout().is_terminal() || !text.contains(is_obeyed) {

@@ -1,4 +1,4 @@
-//! Why a run did not succeed, and what can be done about it.
+//! Reasons why a run didn't succeed, and advice on how to continue.
 
 use bench_domain::{CauseCounts, Code, ErrorCause, Outcome, RunStatus, code};
 use serde::Deserialize;
@@ -9,9 +9,9 @@ use crate::client::Client;
 use crate::views::{Benchmark, Run};
 use crate::{format, output};
 
-/// Reasons that are told of one benchmark.
+/// Maximum number of reasons to show per benchmark.
 const REASONS_MAX: usize = 3;
-/// The protocol that leaves out what a model without images cannot take.
+/// Protocol without images, for models that don't accept any.
 const TEXT_ONLY: &str = "text-only";
 
 #[derive(Debug, Deserialize)]
@@ -25,24 +25,24 @@ struct Summary {
     error_breakdown: Vec<Reason>,
 }
 
-/// How often samples ended with an error.
+/// Number of samples that ended with the same error.
 #[derive(Debug, Clone, Deserialize)]
 struct Reason {
     message: String,
-    /// `None` where it was stored without.
+    /// `None` if the error was stored without a code.
     #[serde(default, deserialize_with = "code::known")]
     code: Option<Code>,
     count: u64,
 }
 
 impl Reason {
-    /// Returns whether it lies in the item or in the stored responses: it would be the same again.
+    /// Returns true if the cause is in the item or in the stored responses, so that another attempt would fail, too.
     fn is_permanent(&self) -> bool {
         self.code.is_some_and(Code::is_permanent)
     }
 }
 
-/// Tells on standard error why a run did not succeed, and how to go on.
+/// Explains on standard error why a run didn't succeed, and how to continue.
 pub(super) async fn tell(client: &Client, run: &Run) {
     if let Some(stopped) = budget::stopped(run) {
         output::error(&format!("run {} ({}) {stopped}", run.id, run.model()));
@@ -60,7 +60,7 @@ pub(super) async fn tell(client: &Client, run: &Run) {
     output::error(&format!("run {} ({}) {what}{why}", run.id, run.model()));
     let mut all = Vec::new();
     for benchmark in &run.benchmarks {
-        // The sentence about the run often has it already.
+        // The sentence about the run often contains this error already.
         if let Some(error) = benchmark.error_message.as_ref().filter(|error| !why.contains(*error)) {
             output::note(&format!("  {}: {error}", benchmark.benchmark_name));
         }
@@ -75,7 +75,7 @@ pub(super) async fn tell(client: &Client, run: &Run) {
     }
 }
 
-/// Tells on standard error which errors a run that succeeded has, and how they are asked again.
+/// Lists on standard error the infrastructure-errors of a run that succeeded, and how to repeat those samples.
 pub(crate) async fn tell_errors(client: &Client, run: &Run) {
     let mut has_any = false;
     for benchmark in run.benchmarks.iter().filter(|it| outcome(it, Outcome::InfrastructureError) > 0) {
@@ -95,8 +95,8 @@ pub(crate) async fn tell_errors(client: &Client, run: &Run) {
     }
 }
 
-/// The causes of a benchmark's infrastructure-errors, a line for each, most frequent first. Where the run's view has none, as
-/// for a gated dataset, its benchmark's page may.
+/// Formats the causes of a benchmark's infrastructure-errors, one line each, most frequent first. Reads them from the
+/// benchmark's page if the run's view has none, as for a gated dataset.
 pub(crate) async fn error_causes(client: &Client, run: &Run, benchmark: &Benchmark) -> Vec<String> {
     if outcome(benchmark, Outcome::InfrastructureError) == 0 {
         return Vec::new();
@@ -110,8 +110,8 @@ pub(crate) async fn error_causes(client: &Client, run: &Run, benchmark: &Benchma
     lines(&causes.map(reason).collect::<Vec<_>>())
 }
 
-/// What samples of a benchmark ended with, most frequent first. Nothing where it cannot be had: the failure itself
-/// is told in any case.
+/// Returns the errors that a benchmark's samples ended with, most frequent first. Returns nothing if they can't be
+/// read, since the caller reports the failure itself in any case.
 async fn reasons(client: &Client, run: &Run, benchmark: &Benchmark) -> Vec<Reason> {
     if ungraded(benchmark) == 0 {
         return Vec::new();
@@ -121,7 +121,7 @@ async fn reasons(client: &Client, run: &Run, benchmark: &Benchmark) -> Vec<Reaso
     found.map(|details| details.summary.error_breakdown).unwrap_or_default()
 }
 
-/// The most frequent reasons, a line for each. What differs only by item or sample is one.
+/// Formats the most frequent reasons, one line each. Merges reasons that differ only by item or sample.
 fn lines(reasons: &[Reason]) -> Vec<String> {
     let mut counts = CauseCounts::default();
     reasons.iter().for_each(|Reason { message, code, count }| counts.add(*code, message, *count));
@@ -137,10 +137,10 @@ fn ungraded(benchmark: &Benchmark) -> u64 {
     benchmark.outcomes().iter().filter(|(outcome, _)| !outcome.is_graded()).map(|(_, count)| count).sum()
 }
 
-/// Whether a benchmark could come out otherwise when it is asked again as it was ordered.
+/// Returns true if repeating a benchmark with the same order could change its results.
 fn may_change(benchmark: &Benchmark, reasons: &[Reason]) -> bool {
     if benchmark.planned_samples == 0 {
-        // Named items and few-shot examples that the dataset lacks are not there the next time either.
+        // Named items and few-shot examples that the dataset lacks will be missing next time, too.
         return benchmark.status != "succeeded" && !benchmark.error_code.is_some_and(Code::is_permanent);
     }
     let stay: u64 = reasons.iter().filter(|reason| reason.is_permanent()).map(|reason| reason.count).sum();
@@ -148,11 +148,11 @@ fn may_change(benchmark: &Benchmark, reasons: &[Reason]) -> bool {
         || outcome(benchmark, Outcome::InfrastructureError) > stay
 }
 
-/// How to go on; `reasons` has those of each benchmark.
+/// Returns advice on how to continue. `reasons` has the reasons of each benchmark.
 fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
     let id = &run.id;
     if run.failure_reason.as_deref() == Some("refused") {
-        // What helps stands in the error; as it was ordered the run gets the same refusal.
+        // The error itself says what helps. Without a change, the provider would refuse the run again.
         return vec![format!(
             "`bench run --resume {id}` goes on with this run, as it was ordered, once the provider takes its requests"
         )];

@@ -1,23 +1,24 @@
-//! Ctrl-C: once to stop, twice to end at once.
+//! Ctrl-C handling: the first one stops the work, the second one ends the process.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// Hears Ctrl-C and requests to end.
+/// Receives Ctrl-C and termination requests.
 #[derive(Debug, Clone)]
 pub(crate) struct Interrupt {
     stopped: watch::Receiver<bool>,
 }
 
 impl Interrupt {
-    /// Listens from now on. The second signal ends the process at once: everything that was acknowledged is safe.
+    /// Starts to listen. The second signal ends the process immediately, which is safe for all acknowledged writes.
     pub(crate) fn listen() -> Self {
         let (stop, stopped) = watch::channel(false);
         tokio::spawn(async move {
             let (Ok(mut interrupt), Ok(mut terminate)) =
                 (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
             else {
-                // Signals then do what they do without anybody listening. The sender stays, so that nobody is told.
+                // Signals keep their default effect. The pending future keeps the sender alive, so that receivers see
+                // no change.
                 tracing::warn!("Signals cannot be heard; Ctrl-C ends the process at once");
                 return std::future::pending().await;
             };
@@ -31,14 +32,14 @@ impl Interrupt {
                 if heard > 1 {
                     std::process::exit(130);
                 }
-                // Nobody waits any more when the work is done.
+                // Sending fails if all receivers are gone because the work is done.
                 let _ = stop.send(true);
             }
         });
         Self { stopped }
     }
 
-    /// Returns once a signal was heard.
+    /// Returns after the first signal.
     pub(crate) async fn wait(&self) {
         let mut stopped = self.stopped.clone();
         if stopped.wait_for(|stopped| *stopped).await.is_err() {

@@ -1,4 +1,4 @@
-//! Models as they are named on the command line, and files of stored responses.
+//! Models as named on the command line, and files of stored responses.
 
 use std::env;
 use std::path::PathBuf;
@@ -9,25 +9,25 @@ use bench_pipeline::RecordedResponses;
 
 use crate::exit::Problem;
 
-/// Longest file of stored responses, in bytes: written as JSON it has at most twice as many.
+/// Maximum size of a file of stored responses, in bytes. Encoding as JSON at most doubles it.
 const REPLAY_BYTES_MAX: u64 = bench_blobs::OBJECT_BYTES_MAX as u64 / 2;
 
-/// A model, with the stored responses that stand in for it.
+/// Model, with the stored responses that replace it, if any.
 #[derive(Debug)]
 pub(super) struct Model {
-    /// As it was given, without the path of a file.
+    /// Name as given, without the path of a file.
     pub(super) name: String,
-    /// `None` for a server's own name of a model.
+    /// `None` if the name is a server's own name of a model.
     pub(super) source: Option<ModelSource>,
-    /// Its name at the provider.
+    /// Name at the provider.
     pub(super) slug: String,
     pub(super) replay: Option<Responses>,
 }
 
-/// Stored responses: as they are kept, and read.
+/// Stored responses, as text and parsed.
 #[derive(Debug)]
 pub(super) struct Responses {
-    /// Name of their file.
+    /// Name of the file.
     pub(super) file: String,
     pub(super) text: String,
     pub(super) replay: RecordedResponses,
@@ -39,7 +39,7 @@ impl Model {
     }
 }
 
-/// The models that were named, or the one that a variable names. A dry run needs none.
+/// Reads the models that were named, or the one from `DEFAULT_MODEL`. A dry run needs none.
 pub(super) fn models(given: &[String], dry_run: bool, remote: bool) -> anyhow::Result<Vec<Model>> {
     let mut names: Vec<String> = given.iter().filter(|name| !name.trim().is_empty()).cloned().collect();
     if names.is_empty() {
@@ -56,7 +56,7 @@ pub(super) fn models(given: &[String], dry_run: bool, remote: bool) -> anyhow::R
 fn model(given: &str, remote: bool) -> anyhow::Result<Model> {
     let name = match ModelName::parse(given) {
         Ok(name) => name,
-        // A server knows models by id and by slug, too.
+        // A server also accepts models by id and by slug.
         Err(_) if remote => {
             let name = given.trim().to_owned();
             return Ok(Model { slug: name.clone(), name, source: None, replay: None });
@@ -93,7 +93,7 @@ fn model(given: &str, remote: bool) -> anyhow::Result<Model> {
     if replay.is_empty() {
         return Err(Problem::failure(format!("{shown} holds no responses")).into());
     }
-    // Results are handed on: where the file lies on this machine is nobody's business.
+    // Results are published, so they must not contain the file's path on this machine.
     let slug = path.file_name().map_or_else(|| name.slug.clone(), |file| file.to_string_lossy().into_owned());
     let name = ModelName { source: ModelSource::Replay, slug: slug.clone() }.to_string();
     let replay = Responses { file: shown.to_string(), text, replay };

@@ -1,4 +1,4 @@
-//! From the command line to orders.
+//! Conversion of the command line to orders.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -21,7 +21,7 @@ use crate::commands::order_settings::{OrderSettings, parse_temperature, with_var
 use crate::commands::{check_exists, find_benchmark};
 use crate::exit::Problem;
 
-/// Help of an option that has another default than in schedules.
+/// Help of an option whose default differs from that in schedules.
 const TEMPERATURE_HELP: &str =
     "Randomness of the answers, 0 to 2 [default: DEFAULT_TEMPERATURE, else the benchmark's own]";
 
@@ -77,39 +77,39 @@ pub(crate) struct OrderArgs {
     pub(super) price: Option<Price>,
 }
 
-/// What was ordered, checked as far as that goes without opening anything.
+/// Order from the command line, checked without opening anything.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) models: Vec<Model>,
-    /// Empty: those that a server preselects.
+    /// Empty for the benchmarks that a server preselects.
     pub(super) benchmarks: Vec<String>,
     pub(super) items: Vec<String>,
     pub(super) subset: Subset,
     pub(super) settings: OrderSettings,
     pub(super) base_url: Option<String>,
     pub(super) datasets: Vec<(BenchmarkName, PathBuf)>,
-    /// Whether demo data was asked for.
+    /// True if the user asked for demo data.
     pub(super) demo: bool,
     pub(super) budget: BudgetArgs,
     pub(super) price: Option<Price>,
-    /// The protocols that were chosen, by benchmark.
+    /// Protocols that were given, by benchmark.
     pub(super) protocols: BTreeMap<String, String>,
-    /// The benchmarks' own settings that were given.
+    /// Benchmark-specific settings that were given.
     pub(super) options: ByBenchmark,
     pub(super) judge: Judge,
     pub(super) judge_base_url: Option<String>,
 }
 
-/// A checked command line.
+/// Checked command line.
 pub(super) struct Resolved {
     pub(super) plan: Plan,
-    /// The key that `--api-key-env` names.
+    /// Key from the variable that `--api-key-env` names.
     pub(super) key: Option<Secret>,
-    /// The key for the judge.
+    /// Caller's key for the judge.
     pub(super) judge_key: Option<Secret>,
 }
 
-/// Refuses arguments that would change what was ordered.
+/// Rejects arguments that would change an existing run's order.
 pub(super) fn refuse_changes(run: RunId, given: &[String]) -> anyhow::Result<()> {
     let order = OrderArgs::augment_args(clap::Command::new("order"));
     let is_order = |id: &&String| order.get_arguments().any(|arg| arg.get_id() == id.as_str());
@@ -140,7 +140,7 @@ pub(super) fn resolve(args: &RunArgs) -> anyhow::Result<Resolved> {
     Ok(Resolved { plan, key, judge_key })
 }
 
-/// What was ordered. Whether model and judge can be asked is another question.
+/// Builds the order, without checking that model and judge are callable.
 pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
     let remote = args.server.server().is_some();
     let datasets = datasets(&args.order.dataset)?;
@@ -205,7 +205,7 @@ fn benchmarks(
     for name in &given {
         let name = match find_benchmark(name) {
             Ok(benchmark) => benchmark.name().to_owned(),
-            // A server may know others.
+            // A server may have further benchmarks.
             Err(_) if remote => (*name).to_owned(),
             Err(error) => return Err(error),
         };
@@ -248,7 +248,7 @@ fn datasets(given: &[String]) -> anyhow::Result<Vec<(BenchmarkName, PathBuf)>> {
     Ok(datasets)
 }
 
-/// What stands on the command line wins over what a variable says.
+/// Determines the subset. Options on the command line override variables.
 fn subset(args: &RunArgs) -> anyhow::Result<Subset> {
     let given = |id: &str| args.given.iter().any(|given| given == id);
     let (pct, count) = match (given("subset_pct"), given("subset_count")) {
@@ -276,7 +276,7 @@ fn temperature(given: Option<f64>) -> anyhow::Result<Option<f64>> {
 }
 
 impl Plan {
-    /// The first benchmark whose answers are judged, and how.
+    /// Returns the first benchmark that needs a judge, with its judging.
     pub(super) fn judged(&self) -> Option<(&str, &'static dyn Judging)> {
         self.benchmarks.iter().find_map(|name| {
             let benchmark = self.ordered(name).ok()?;
@@ -284,7 +284,7 @@ impl Plan {
         })
     }
 
-    /// The benchmarks whose answers are run in sandboxes, and how.
+    /// Lists the benchmarks that run answers in sandboxes, with what they need there.
     pub(super) fn executed(&self) -> impl Iterator<Item = (&str, &'static SandboxFacts)> {
         self.benchmarks.iter().filter_map(|name| {
             let benchmark = self.ordered(name).ok()?;
@@ -292,12 +292,12 @@ impl Plan {
         })
     }
 
-    /// The benchmark under its protocol and with its options.
+    /// Looks up a benchmark under its ordered protocol and options.
     pub(super) fn ordered(&self, name: &str) -> anyhow::Result<&'static dyn Benchmark> {
         ordered(name, &self.protocols, &self.options)
     }
 
-    /// The same, and those of its options that are not the default ones.
+    /// Looks up a benchmark like [`Plan::ordered`], and returns its non-default options, too.
     pub(super) fn ordered_with(&self, name: &str) -> anyhow::Result<(&'static dyn Benchmark, Options)> {
         ordered_with(name, &self.protocols, &self.options)
     }

@@ -1,4 +1,4 @@
-//! Orders, placed: in this process, or at a server.
+//! Placement of orders, in this process or at a server.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -23,11 +23,11 @@ use crate::output;
 use crate::progress::DatasetProgress;
 use crate::views::Run;
 
-/// Characters of a file's digest that are shown.
+/// Number of digits of a file's digest to show.
 const DIGEST_CHARS: usize = 12;
 
 impl Plan {
-    /// Says before a run is made that a dataset lacks items that were named.
+    /// Fails before a run is made if a dataset lacks items that were named.
     fn check_items(&self, benchmark: &dyn Benchmark, dataset: &Prepared) -> anyhow::Result<()> {
         if self.items.is_empty() {
             return Ok(());
@@ -51,7 +51,7 @@ impl Plan {
         .into())
     }
 
-    /// Takes in the files that were given, and says what they lack.
+    /// Imports the dataset files that were given, and checks that they contain the named items.
     pub(super) async fn take_in(
         &self,
         stack: &Stack,
@@ -78,7 +78,7 @@ impl Plan {
         Ok(datasets)
     }
 
-    /// Orders the runs in this process: files are taken in first.
+    /// Orders the runs in this process, after importing files.
     pub(super) async fn order_here(
         &self,
         stack: &Stack,
@@ -122,13 +122,13 @@ impl Plan {
                 ..Order::default()
             };
             self.settings.set_in(&mut order);
-            // A key is for a provider: none is asked for the others.
+            // The key is for a provider. Other answer sources take none.
             let orderer = if is_remote { orderer.clone() } else { local.clone() };
             let created = stack.orders.create(order, orderer).await;
             let created = created.map_err(|error| {
                 let message = format!("{}: {error}", model.name);
                 match error.code() {
-                    // Here they are the user's to mend: a variable or a file on this machine.
+                    // On this machine, users can fix these themselves: they set the variable or the file.
                     Code::ProviderNotConfigured | Code::DatasetUnavailable => Problem::usage(message),
                     code if is_wrong_usage(code) => Problem::usage(message),
                     _ => Problem::failure(message),
@@ -141,7 +141,7 @@ impl Plan {
         Ok(runs)
     }
 
-    /// Orders the runs at a server. `own_key` says that the caller's key is to be used at the provider.
+    /// Orders the runs at a server. If `own_key` is true, the server uses the caller's key at the provider.
     pub(super) async fn order_at(&self, client: &Client, own_key: bool) -> anyhow::Result<Vec<RunId>> {
         let path = if own_key { "/api/runs/api" } else { "/api/runs" };
         let benchmarks = match self.benchmarks.is_empty() {
@@ -175,7 +175,7 @@ impl Plan {
             }
         };
         optional("provider", json!(model.source.map(ModelSource::as_str)));
-        // A server takes all items where nothing is said, and warns of a share that something else replaces.
+        // Without a subset, a server takes all items. It warns about a share that another setting overrides.
         optional("subset_pct", json!((self.subset.pct != 100).then_some(self.subset.pct)));
         optional("subset_count", json!(self.subset.count));
         optional("subset_seed", json!(self.subset.seed));
@@ -191,7 +191,7 @@ impl Plan {
     }
 }
 
-/// The files that were taken in beside the items, each with the beginning of its digest.
+/// Describes the files that were imported beside the items, each with the start of its digest.
 fn beside(dataset: &Prepared) -> Option<String> {
     let taken: HashSet<&str> = dataset.used.attachments.values().map(|file| file.sha256.as_str()).collect();
     let files = dataset.index.files.iter().filter(|file| taken.contains(file.sha256.as_str()));
@@ -201,7 +201,7 @@ fn beside(dataset: &Prepared) -> Option<String> {
     Some(named.collect::<Vec<_>>().join(", ")).filter(|named| !named.is_empty())
 }
 
-/// The benchmarks that are run when none is named.
+/// Returns the benchmarks that run when none is named.
 pub(crate) async fn preselected(client: &Client) -> anyhow::Result<Vec<String>> {
     let answer: Value = client.get("/api/benchmarks").await?;
     let all = answer.get("benchmarks").and_then(Value::as_array).into_iter().flatten();

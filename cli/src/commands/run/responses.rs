@@ -1,4 +1,4 @@
-//! Stored responses and the items that they are for, looked at before a run is made.
+//! Checks of stored responses against the items of a run, before it is made.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,11 +17,11 @@ use crate::format;
 use crate::progress::DatasetProgress;
 use bench_stack::Stack;
 
-/// Names of benchmarks that a message lists.
+/// Maximum number of benchmarks to name in a message.
 const BENCHMARKS_SHOWN_MAX: usize = 5;
 
-/// Refuses stored responses that are for no item of the run's datasets, or of which that cannot be told: graded against
-/// another item they would make a score that means nothing.
+/// Rejects stored responses that match no item of the run's datasets, or match ambiguously. Graded against another
+/// item, they would make a meaningless score.
 pub(super) async fn check(
     plan: &Plan,
     stack: &Stack,
@@ -56,7 +56,7 @@ pub(super) async fn check(
     Ok(())
 }
 
-/// A benchmark of the run and the names of its items.
+/// A benchmark of the run, with the names of its items.
 struct Known<'a> {
     benchmark: &'static dyn Benchmark,
     names: ItemNames<'a>,
@@ -67,7 +67,7 @@ impl<'a> Known<'a> {
         Self { benchmark, names: ItemNames::new(&prepared.index.items) }
     }
 
-    /// Whether a line may be for this benchmark.
+    /// Returns true if a line may be for this benchmark.
     fn is_named_by(&self, named: &NamedItem<'_>) -> bool {
         named.benchmark.is_none_or(|name| name == self.benchmark.name())
     }
@@ -76,7 +76,7 @@ impl<'a> Known<'a> {
 fn check_file(file: &str, replay: &RecordedResponses, known: &[Known<'_>]) -> Result<(), Problem> {
     let named = replay.named();
     check_benchmarks(file, &named)?;
-    // A file may have responses to further benchmarks than this run's.
+    // A file may have responses to benchmarks that this run doesn't include.
     let named: Vec<_> =
         named.into_iter().filter(|named| known.iter().any(|known| known.is_named_by(named))).collect();
     let all = named.iter().map(|named| named.lines).sum();
@@ -100,8 +100,8 @@ fn check_file(file: &str, replay: &RecordedResponses, known: &[Known<'_>]) -> Re
                 }
             }
         }
-        // A line without a benchmark is for those that have its item; which one is meant of several must be certain all
-        // the same.
+        // A line without a benchmark is for every benchmark that has its item, but an ambiguous item in any of them is
+        // still an error.
         let worst = errors.iter().find(|error| matches!(error, bench_items::NameError::Ambiguous { .. }));
         let Some(error) = worst.or(errors.first().filter(|_| !is_found)) else { continue };
         let is_same = |(others, _): &&mut (Vec<&Known<'_>>, NameProblems)| {
@@ -134,7 +134,7 @@ fn check_file(file: &str, replay: &RecordedResponses, known: &[Known<'_>]) -> Re
     })
 }
 
-/// A benchmark that there is not is a misspelt one: its lines would be passed over.
+/// Rejects unknown benchmarks, which are probably misspelled: their lines would otherwise be ignored.
 fn check_benchmarks(file: &str, named: &[NamedItem<'_>]) -> Result<(), Problem> {
     let is_unknown =
         |named: &&NamedItem<'_>| named.benchmark.is_some_and(|name| bench_benchmarks::find(name).is_none());
@@ -158,7 +158,7 @@ fn check_benchmarks(file: &str, named: &[NamedItem<'_>]) -> Result<(), Problem> 
     .hint("`bench benchmarks` lists those that there are"))
 }
 
-/// Refuses two answers to one question, of which the item is named in two ways.
+/// Rejects two answers to the same question that name the item in different ways.
 fn check_clash(
     file: &str,
     replay: &RecordedResponses,

@@ -1,4 +1,4 @@
-//! What came out: the table, the exports, and whether the archive verifies.
+//! Results of runs: the table, the exports, and the verification of the archive.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ use crate::views::Run;
 use crate::{output, show};
 use bench_stack::Stack;
 
-/// Where a run's results were left.
+/// Files with a run's results.
 struct Files {
     zip: PathBuf,
     csv: PathBuf,
     verified: bool,
 }
 
-/// Shows the results of runs that are over and leaves them in `out`.
+/// Shows the results of runs that are over, and writes them to `out`.
 pub(super) async fn show(
     client: &Client,
     stack: Option<&Stack>,
@@ -74,8 +74,8 @@ pub(super) async fn show(
     Ok(status)
 }
 
-/// How many answers of a run that ended early still want their verdict: resumed, only the judge is asked for them, or
-/// only a sandbox.
+/// Prints the number of answers that still need a verdict in a run that ended early. If the run is resumed, only the
+/// judge or a sandbox works on them.
 async fn tell_unjudged(client: &Client, run: &Run) -> anyhow::Result<()> {
     for benchmark in &run.benchmarks {
         let missing = match (&benchmark.judge, benchmark.known().and_then(|known| known.sandbox())) {
@@ -103,19 +103,19 @@ fn value(run: &Run, files: Option<&Files>) -> anyhow::Result<Value> {
     Ok(value)
 }
 
-/// Checks that the folder for the results can be made, before anything is ordered: a run must not be paid for and then
-/// have no place. Makes nothing: an order that is refused later leaves no empty folder behind.
+/// Checks that the folder for results can be created, before anything is ordered, so that users don't pay for a run
+/// whose results have no place. Creates nothing, so that an order rejected later leaves no empty folder behind.
 pub(crate) fn check_folder(out: &Path) -> anyhow::Result<()> {
     let mut paths =
         out.ancestors().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
-    // A link that leads nowhere is there, too: no folder can be made in its place.
+    // A dangling link also counts: no folder can be created in its place.
     let Some(existing) = paths.find(|path| path.symlink_metadata().is_ok()) else { return Ok(()) };
     if !existing.is_dir() {
         return Err(Problem::usage(format!("--out: `{}` is not a folder", existing.display()))
             .hint("choose another folder for the results")
             .into());
     }
-    // To make something in a folder takes both.
+    // Creating an entry in a folder needs both permissions.
     rustix::fs::access(existing, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| {
         Problem::usage(format!("--out: could not write into the folder `{}`: {error}", existing.display()))
             .hint("choose another folder for the results, or allow it with `chmod u+wx`")
@@ -176,7 +176,7 @@ mod tests {
     fn a_folder_that_cannot_be_written_is_refused() {
         let place = tempfile::tempdir().unwrap();
         fs::set_permissions(place.path(), fs::Permissions::from_mode(0o500)).unwrap();
-        // Who may do anything, as root, may write here: the check has to agree with what happens.
+        // Users such as root may write here in spite of the mode. The check must agree with the actual result.
         let may_write = fs::create_dir(place.path().join("probe")).is_ok();
         for out in [place.path().to_owned(), place.path().join("new/deeper")] {
             match check_folder(&out) {

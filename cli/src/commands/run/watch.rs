@@ -1,4 +1,4 @@
-//! Waiting for runs, and telling how far they are.
+//! Waiting for runs, with progress reports.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -14,22 +14,23 @@ use crate::refused::Refused;
 use crate::views::Run;
 use crate::{output, show};
 
-/// How often a run in this process is looked at.
+/// Polling interval for a run in this process.
 const LOOK_EVERY_HERE: Duration = Duration::from_millis(250);
-/// How often a server may fail in a row: it may be restarting.
+/// Maximum number of consecutive failures of a server, which may be restarting.
 const FAILURES_MAX: u32 = 30;
 
-/// How long the benchmarks of runs that are over may take to be closed; then they are shown as they are.
+/// Maximum time to wait for the benchmarks of ended runs to close. After that, they are shown as they are.
 const SETTLE_MAX: Duration = Duration::from_secs(60);
 
-/// Less room than this on the disk is none: a write in progress needs some to be taken back.
+/// Minimum free disk space, in bytes. With less, the disk counts as full: rolling back a write in progress takes some
+/// space.
 const DISK_FREE_BYTES_MIN: u64 = 1024 * 1024;
 
-/// How the waiting ended.
+/// Result of the wait.
 pub(super) enum Watched {
     /// Every run is over.
     Over(Vec<Run>),
-    /// Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
 }
 
@@ -61,7 +62,7 @@ pub(super) async fn watch(
             Ok(now) => {
                 failures = 0;
                 seen = now;
-                // Planned: nothing is downloaded for it any more.
+                // All benchmarks are planned, so no more downloads follow.
                 if seen
                     .iter()
                     .all(|run| run.benchmarks.iter().all(|b| b.planned_samples > 0 || b.status != "pending"))
@@ -90,7 +91,7 @@ pub(super) async fn watch(
                 tracing::info!(%error, "The server did not answer and is asked again");
             }
         }
-        // A server is asked less and less often; here it costs nothing.
+        // A server is polled less and less often. Polling this process costs nothing.
         let wait = if client.address().is_some() { pace.next(asked) } else { LOOK_EVERY_HERE };
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
@@ -102,7 +103,7 @@ pub(super) async fn watch(
     Ok(watched)
 }
 
-/// Without room nothing can be stored, and what is not stored would be asked again for ever.
+/// Fails if the disk is full: the worker could store no answers, and would ask for them again forever.
 fn refuse_full_disk(dir: &Path, runs: &[RunId]) -> anyhow::Result<()> {
     let Ok(disk) = rustix::fs::statvfs(dir) else { return Ok(()) };
     if disk.f_bavail.saturating_mul(disk.f_frsize) >= DISK_FREE_BYTES_MIN {
@@ -114,7 +115,7 @@ fn refuse_full_disk(dir: &Path, runs: &[RunId]) -> anyhow::Result<()> {
     Err(problem.hint(format!("make room, then go on with: {}", resume.join("; "))).into())
 }
 
-/// Asks for runs as they are now.
+/// Reads the current state of runs.
 pub(super) async fn look(client: &Client, runs: &[RunId]) -> anyhow::Result<Vec<Run>> {
     let mut all = Vec::with_capacity(runs.len());
     for run in runs {
@@ -123,7 +124,7 @@ pub(super) async fn look(client: &Client, runs: &[RunId]) -> anyhow::Result<Vec<
     Ok(all)
 }
 
-/// Warns once of what must be known of a dataset: demo data that nobody asked for, an older revision.
+/// Warns once about a dataset's note, such as an older revision, and about demo data that the user didn't ask for.
 fn tell_notes(runs: &[Run], demo_wanted: bool, told: &mut HashSet<String>) {
     for benchmark in runs.iter().flat_map(|run| &run.benchmarks) {
         let Some(dataset) = &benchmark.dataset else { continue };
@@ -140,7 +141,7 @@ fn tell_notes(runs: &[Run], demo_wanted: bool, told: &mut HashSet<String>) {
     }
 }
 
-/// Warns once that no model judges what a model answers, as soon as all benchmarks are planned.
+/// Warns once, after all benchmarks are planned, if no model judges the answers.
 fn tell_judge(runs: &[Run], told: &mut HashSet<String>) {
     let is_planned =
         |run: &&Run| run.benchmarks.iter().all(|b| b.planned_samples > 0 || b.status != "pending");
@@ -158,7 +159,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_told_with_the_way_on() {
         let run = RunId::random();
-        // A file system without room for anything.
+        // A file system without free space.
         let error = refuse_full_disk(Path::new("/proc"), &[run]).unwrap_err();
         let problem = error.downcast_ref::<Problem>().unwrap();
         assert!(problem.to_string().contains("/proc is full"), "{problem}");

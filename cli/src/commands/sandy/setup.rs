@@ -1,8 +1,8 @@
 //! `bench sandy setup`: the Python environment of code benchmarks.
 //!
-//! It is made in a folder of its own, tried out, and used from the moment on in which the link `current` leads to it: what
-//! was made half is never used. Packages are those that SciCode names, pinned: another version of one could give another
-//! verdict.
+//! The environment is made in a folder of its own and tried out. After that, the link `current` is set to it, so an
+//! incomplete environment is never used. Packages are those that SciCode names, pinned, because another version could
+//! give another verdict.
 
 mod packages;
 
@@ -30,21 +30,21 @@ use crate::output;
 use bench_stack::sandboxes::python::{PythonEnvironment, current_link, folder};
 use bench_stack::sandboxes::{SandboxSettings, SandboxesError};
 
-/// Tells what an environment was made of; only a whole one has it.
+/// File that describes an environment. Only complete environments have it.
 const MARKER: &str = "bench-environment.json";
 const LOCK: &str = "lock";
-/// How long loading the packages in a sandbox may take, the first time from a slow disk.
+/// Maximum time to load the packages in a sandbox, the first time from a slow disk.
 const TRY_TIMEOUT: Duration = Duration::from_secs(180);
-/// Bytes kept of what a program complains about.
+/// Maximum number of bytes of a program's error output to keep.
 const COMPLAINT_BYTES_MAX: u64 = 64 << 10;
-/// Characters of a line of pip that are shown where there is no terminal whose width it has to fit.
+/// Maximum number of characters of a line from pip if the terminal width is unknown.
 const LINE_CHARS_MAX: usize = 100;
 const INDENT: &str = "  ";
-/// Runs a module as `python -m` does, and lets the kernel end it with the program that started it: nobody else would
-/// when that is killed. Where there is no such request, it runs without.
+/// Runs a module as `python -m` does, and has the kernel end it with its parent process: nothing else would if the
+/// parent is killed. On systems without `prctl`, the module runs without this.
 const RUN_MODULE: &str = "import runpy, sys\ntry:\n    import ctypes\n    ctypes.CDLL(None).prctl(1, 9)\n\
     except Exception:\n    pass\ndel sys.argv[0]\nrunpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)";
-/// Where Python is looked for: every sandbox sees the machine's own, others only where they can be shared.
+/// Places to look for Python. Every sandbox sees the machine's own Python, others only if they can be shared.
 const PROGRAMS: [&str; 6] = [
     "/usr/bin/python3",
     "/usr/bin/python3.12",
@@ -53,7 +53,7 @@ const PROGRAMS: [&str; 6] = [
     "python3",
     "python3.12",
 ];
-/// Tells version and installation, and whether environments can be made.
+/// Prints version and installation, and if Python can make environments.
 const PROBE: &str = "import json, sys\ntry:\n    import venv, ensurepip\n    makes = True\nexcept ImportError:\n    makes = False\n\
     print(json.dumps({'major': sys.version_info[0], 'minor': sys.version_info[1], 'version': sys.version.split()[0], 'makes': makes}))";
 
@@ -67,7 +67,7 @@ pub(crate) struct SetupArgs {
     again: bool,
 }
 
-/// What an environment was made of.
+/// Description of the parts of an environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Made {
     program: PathBuf,
@@ -75,7 +75,7 @@ struct Made {
     packages: Vec<String>,
 }
 
-/// A Python program of the machine.
+/// Python program of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct Program {
     #[serde(skip)]
@@ -87,7 +87,7 @@ struct Program {
 }
 
 impl Program {
-    /// Why no environment can be made with it.
+    /// Returns the reason why the program can't make an environment, if any.
     fn lacks(&self) -> Option<String> {
         if self.major != 3 || !(MINOR_MIN..=MINOR_MAX).contains(&self.minor) {
             return Some(format!(
@@ -141,7 +141,7 @@ async fn make(args: &SetupArgs, settings: &SandboxSettings) -> anyhow::Result<()
     output::print(&link.display().to_string())
 }
 
-/// A folder that is removed unless it became whole, also when the work on it is given up.
+/// Folder that is removed on drop, such as after cancellation, unless it was completed.
 struct HalfMade<'a>(Option<&'a Path>);
 
 impl HalfMade<'_> {
@@ -153,7 +153,7 @@ impl HalfMade<'_> {
 impl Drop for HalfMade<'_> {
     fn drop(&mut self) {
         if let Some(place) = self.0 {
-            // What cannot be removed now is removed next time.
+            // If this fails, the next setup removes the folder.
             let _ = fs::remove_dir_all(place);
         }
     }
@@ -178,7 +178,7 @@ async fn install(
     let python = place.join("bin/python3");
     let mut pip = python_module(&python, "pip");
     pip.args(["install", "--no-input", "--disable-pip-version-check", "--only-binary", ":all:"]);
-    // The list is complete; pip's check below says so, too.
+    // The list includes all dependencies. `pip check` below verifies that.
     pip.args(["--no-deps", "--progress-bar", "off"]).args(&made.packages);
     run_step(pip, "the packages could not be installed").await?;
     let mut check = python_module(&python, "pip");
@@ -194,13 +194,13 @@ async fn install(
     fs::write(place.join(MARKER), marker).context("could not write what it was made of")
 }
 
-/// That programs in a sandbox can use it, too: they are another user, and see less of the machine.
+/// Checks that programs in a sandbox can use the environment: they run as another user and see less of the machine.
 async fn try_in_sandbox(place: &Path, settings: &SandboxSettings) -> anyhow::Result<()> {
     let settings = SandboxSettings { python: Some(place.to_owned()), ..settings.clone() };
     let (isolation, settings) = tokio::task::spawn_blocking(move || (settings.isolation(), settings)).await?;
     let isolation = match isolation {
         Ok(isolation) => isolation,
-        // It may be made for another machine, and says so when it is used here.
+        // The environment may be meant for another machine. This one reports the problem when it is used here.
         Err(SandboxesError::Isolation(reason)) => {
             output::warn(&format!("not tried in a sandbox: {reason}"));
             return Ok(());
@@ -223,7 +223,7 @@ async fn try_in_sandbox(place: &Path, settings: &SandboxSettings) -> anyhow::Res
     }
 }
 
-/// The command that loads and uses each package in a sandbox.
+/// Returns the command that loads and uses each package in a sandbox.
 pub(in crate::commands) fn trial(timeout: Duration) -> Exec {
     Exec {
         command: format!("python3 -I -c \"{IMPORTS}\""),
@@ -234,12 +234,12 @@ pub(in crate::commands) fn trial(timeout: Duration) -> Exec {
     }
 }
 
-/// Says why no environment can be made with the machine's own Python; `None` where one can.
+/// Returns the reason why the machine's own Python can't make an environment, or `None` if it can.
 pub(in crate::commands) async fn obstacle() -> Option<anyhow::Error> {
     find_program(None).await.err()
 }
 
-/// Whether the environment that is used was made of the same.
+/// Returns true if the current environment was made of the same parts.
 fn is_current(data_dir: &Path, made: &Made) -> bool {
     let Ok(Some(current)) = PythonEnvironment::current(data_dir) else { return false };
     let marker = fs::read(current.folder.join(MARKER)).ok();
@@ -292,14 +292,14 @@ async fn look_at(name: &OsStr) -> Result<Program, String> {
     Ok(program)
 }
 
-/// A module of Python as a program that does not outlive this process.
+/// Builds a command for a Python module that ends with this process.
 fn python_module(python: &Path, module: &str) -> Command {
     let mut command = Command::new(python);
     command.args(["-I", "-c", RUN_MODULE, module]);
     command
 }
 
-/// A program and those that it started: all end with this.
+/// Process group of a program and its children. Dropping it kills them all.
 struct Group(Option<Pid>);
 
 impl Group {
@@ -307,7 +307,7 @@ impl Group {
         Self(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw))
     }
 
-    /// Its number may soon be that of others.
+    /// Disarms the group after the program ended: its id may soon belong to other processes.
     fn let_go(mut self) {
         self.0 = None;
     }
@@ -316,13 +316,13 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
-            // Nobody may be left.
+            // Fails if no process is left.
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
 }
 
-/// A line that is not longer than that, cut between words; the mark of it is an ellipsis.
+/// Shortens a line to the maximum length at a word boundary, with an ellipsis.
 fn fitted(line: &str, chars_max: usize) -> String {
     if line.chars().count() <= chars_max {
         return line.to_owned();
@@ -337,12 +337,12 @@ fn fitted(line: &str, chars_max: usize) -> String {
     format!("{}…", words.trim_end_matches([' ', ',']))
 }
 
-/// Runs a program to its end and shows what it is at.
+/// Runs a program to its end and shows its progress.
 async fn run_step(mut command: Command, failure: &str) -> anyhow::Result<()> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    // Ctrl-C is for this program, which then ends the other with all that it started.
+    // Only this process receives Ctrl-C. It then ends the other program and its children.
     command.process_group(0);
-    // Whatever the caller's Python was set up for, this one is by itself.
+    // The caller's Python settings must not affect this Python.
     command.env_remove("PYTHONPATH").env_remove("PYTHONHOME").env_remove("VIRTUAL_ENV");
     let mut child = command.spawn().with_context(|| failure.to_owned())?;
     let group = Group::of(&child);
@@ -367,7 +367,7 @@ async fn run_step(mut command: Command, failure: &str) -> anyhow::Result<()> {
     let complains = async {
         let mut kept = Vec::new();
         let Some(mut stderr) = stderr else { return kept };
-        // What cannot be read is not told; the exit code is.
+        // Error output that can't be read is dropped. The exit code is reported in any case.
         let _ = (&mut stderr).take(COMPLAINT_BYTES_MAX).read_to_end(&mut kept).await;
         let _ = tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await;
         kept
@@ -382,7 +382,7 @@ async fn run_step(mut command: Command, failure: &str) -> anyhow::Result<()> {
     Err(explained(failure, text).into())
 }
 
-/// What pip or Python complains about, in one sentence.
+/// Summarizes the error output of pip or Python in one sentence.
 fn explained(failure: &str, complaint: &str) -> Problem {
     let unreachable = [
         "NewConnectionError",
@@ -422,7 +422,7 @@ fn explained(failure: &str, complaint: &str) -> Problem {
     Problem::failure(format!("{failure}: {last}"))
 }
 
-/// Lets everybody read what its owner can: a sandbox is another user.
+/// Grants everyone the read and execute permissions of the owner, since sandboxes run as another user.
 fn open_to_all(folder: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -447,7 +447,7 @@ fn open_one(path: &Path) -> std::io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode((mode | readable) & 0o7777))
 }
 
-/// Lets the link lead there, at once.
+/// Points the link to the name atomically.
 fn switch(link: &Path, name: &Path) -> anyhow::Result<()> {
     let new = link.with_extension("new");
     let failed = || format!("could not write {}", link.display());
@@ -458,7 +458,7 @@ fn switch(link: &Path, name: &Path) -> anyhow::Result<()> {
     symlink(name, &new).and_then(|()| fs::rename(&new, link)).with_context(failed)
 }
 
-/// Removes environments but these: older ones, and what was made half. The last one before may be in use.
+/// Removes all environments except `kept`: older and incomplete ones. `kept` has the previous one, which may be in use.
 fn clear(all: &Path, kept: [Option<&OsStr>; 2]) {
     let Ok(entries) = fs::read_dir(all) else { return };
     for entry in entries.flatten() {
@@ -535,7 +535,7 @@ mod tests {
             () = started => {}
         }
         assert!(!made.exists());
-        // The one that the shell started is gone, too, or waits to be collected.
+        // The process that the shell started is gone, too, or is a zombie.
         let stat = PathBuf::from(format!("/proc/{}/stat", fs::read_to_string(told).unwrap().trim()));
         let lives =
             || fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ") && !stat.contains(") X "));
@@ -579,7 +579,7 @@ mod tests {
         for name in ["env-1", "env-2", "env-3", "other"] {
             fs::create_dir(place.path().join(name)).unwrap();
         }
-        // Left behind by one that was killed.
+        // Left behind by a setup that was killed.
         symlink("env-0", link.with_extension("new")).unwrap();
         for name in ["env-1", "env-2"] {
             switch(&link, Path::new(name)).unwrap();

@@ -1,4 +1,4 @@
-//! What a schedule is to be, on the command line.
+//! Settings of a schedule on the command line.
 
 use bench_inference::{ModelName, ModelSource};
 use clap::Args;
@@ -108,7 +108,7 @@ struct WhatArgs {
 }
 
 impl WhatArgs {
-    /// The fields that were given. At this machine unknown benchmarks are refused; a server may have others.
+    /// Returns the given fields. Rejects benchmarks that are unknown on this machine; a server may have others.
     fn fields(&self, remote: bool) -> anyhow::Result<Map<String, Value>> {
         let mut fields = Map::new();
         let mut given = |name: &str, value: Option<Value>| {
@@ -126,7 +126,7 @@ impl WhatArgs {
         given("selected_benchmarks", (!self.benchmark.is_empty()).then(|| json!(self.benchmark)));
         given("items", (!self.item.is_empty()).then(|| json!(self.item)));
         given("subset_pct", self.subset_pct.map(|pct| json!(pct)));
-        // A share takes the place of a number.
+        // A share replaces a number.
         given("subset_count", self.subset_pct.map(|_| Value::Null));
         given("subset_count", self.subset_count.map(|count| json!(count)));
         given("subset_seed", self.seed.as_ref().map(|seed| json!(seed)));
@@ -147,7 +147,7 @@ fn webhook(url: Option<&str>) -> Option<Value> {
     url.map(str::trim).filter(|url| !url.is_empty()).map(|url| json!(url))
 }
 
-/// Provider and name of a model. A server knows models by id and by slug, too.
+/// Splits a model into provider and name. A server also accepts models by id and by slug.
 fn model_of(given: &str) -> anyhow::Result<(Option<&'static str>, String)> {
     match ModelName::parse(given) {
         Ok(name) if name.source == ModelSource::Replay => {
@@ -163,7 +163,7 @@ impl AddArgs {
         &self.at
     }
 
-    /// The body of the order.
+    /// Builds the request body of a new schedule.
     pub(super) async fn body(&self, client: &Client) -> anyhow::Result<Value> {
         let mut fields = self.what.fields(self.at.server.server().is_some())?;
         if self.what.model.is_none() {
@@ -193,7 +193,7 @@ impl EditArgs {
         &self.schedule
     }
 
-    /// The body of the change.
+    /// Builds the request body of a change.
     pub(super) fn body(&self) -> anyhow::Result<Value> {
         let mut fields = self.what.fields(self.at.server.server().is_some())?;
         fields.extend(self.name.as_ref().map(|name| ("name".to_owned(), json!(name))));
@@ -212,7 +212,7 @@ impl EditArgs {
     }
 }
 
-/// The name of this machine's time zone, where it has one.
+/// Returns the name of this machine's time zone, or UTC.
 fn zone_here() -> String {
     let zone = jiff::tz::TimeZone::try_system().ok();
     zone.as_ref().and_then(|zone| zone.iana_name()).unwrap_or("UTC").to_owned()

@@ -1,4 +1,4 @@
-//! Schedules and their history as tables.
+//! Tables of schedules and their history.
 
 use bench_domain::Timestamp;
 use comfy_table::{Cell, Table};
@@ -8,7 +8,7 @@ use super::{Difference, Firing, Schedule};
 use crate::format;
 use crate::show::{number, table};
 
-/// A list of schedules.
+/// Builds a table of schedules.
 pub(super) fn list(schedules: &[Schedule]) -> Table {
     let mut table = table(&["name", "when", "model", "benchmarks", "next (UTC)", "last", "id"]);
     for schedule in schedules {
@@ -30,7 +30,7 @@ pub(super) fn list(schedules: &[Schedule]) -> Table {
     table
 }
 
-/// One schedule, line by line.
+/// Describes a schedule, one line per field.
 pub(super) fn detail(schedule: &Schedule) -> String {
     let mut lines = vec![style(&schedule.name).bold().to_string()];
     let mut field = |name: &str, value: Option<String>| {
@@ -99,7 +99,7 @@ pub(super) fn detail(schedule: &Schedule) -> String {
     lines.join("\n")
 }
 
-/// Planned times and what became of them.
+/// Builds a table of planned times and their results.
 pub(super) fn history(firings: &[Firing]) -> Table {
     let mut table = table(&[
         "planned (UTC)",
@@ -117,7 +117,7 @@ pub(super) fn history(firings: &[Firing]) -> Table {
             Cell::new(firing.run_id.as_deref().unwrap_or("-")),
         ]);
     }
-    // Ids are there to be copied: they are not broken over lines.
+    // Ids must stay on one line, so that users can copy them.
     if let Some(column) = table.column_mut(4) {
         column.set_constraint(comfy_table::ColumnConstraint::ContentWidth);
     }
@@ -133,7 +133,7 @@ fn benchmarks(schedule: &Schedule) -> String {
     format!("{}{demo}", schedule.benchmarks.join(", "))
 }
 
-/// A time in a zone, with UTC beside it.
+/// Formats a time in a zone, with UTC beside it.
 pub(super) fn local(time: Timestamp, zone: &str) -> String {
     let utc = format!("{} UTC", format::minute(time));
     let zoned = jiff::Timestamp::from_second(time.as_seconds()).ok().and_then(|time| time.in_tz(zone).ok());
@@ -143,7 +143,7 @@ pub(super) fn local(time: Timestamp, zone: &str) -> String {
     }
 }
 
-/// A firing in a few words.
+/// Summarizes a firing in a few words.
 fn outcome(firing: &Firing) -> String {
     let regressed = firing.comparison.as_ref().is_some_and(|comparison| comparison.regressed);
     let score = firing.score.map_or_else(String::new, |score| format!(" {}", format::percent(Some(score))));
@@ -181,7 +181,7 @@ fn differences(firing: &Firing) -> String {
     lines.join("\n")
 }
 
-/// In percentage points, with its sign.
+/// Formats a difference in percentage points, with its sign.
 fn difference(found: &Difference) -> String {
     let points = |share: f64| format!("{:+.1}", share * 100.0 + 0.0);
     let regressed = if found.regressed { " REGRESSED" } else { "" };

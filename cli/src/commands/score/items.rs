@@ -1,4 +1,4 @@
-//! Items that responses name instead of bringing their grading fields.
+//! Lookup of items that responses name instead of containing their grading fields.
 
 use std::collections::HashMap;
 use std::io::{BufReader, Read};
@@ -20,10 +20,10 @@ use crate::exit::{Problem, sentence};
 use crate::progress::DatasetProgress;
 use bench_stack::Stack;
 
-/// Items that are kept in memory: several responses to one item come close to each other.
+/// Maximum number of items in memory. Responses to the same item are usually close together.
 const KEPT_MAX: usize = 10_000;
 
-/// Finds items by their names. The data directory is opened when the first one is asked for.
+/// Finds items by name. Opens the data directory on first use.
 pub(super) struct Items {
     benchmark: &'static dyn Benchmark,
     choice: DatasetChoice,
@@ -35,7 +35,7 @@ pub(super) struct Items {
 struct Opened {
     stack: Stack,
     index: Index,
-    /// Places in the index of the items that the responses name.
+    /// Index positions of the items that the responses name.
     places: HashMap<String, usize>,
     kept: HashMap<usize, SharedItem>,
 }
@@ -53,12 +53,13 @@ impl Items {
     /// Finds every item that the lines name, before any of them is graded.
     ///
     /// # Errors
-    /// When responses are for no item of the dataset, or may be for several; they are counted and listed.
+    ///
+    /// Fails if responses match no item of the dataset, or match ambiguously. The error counts and lists them.
     pub(super) async fn find<R: Read>(&mut self, mut lines: Lines<BufReader<R>>) -> anyhow::Result<()> {
         let Some((number, first)) = next_name(self.benchmark, &mut lines)? else { return Ok(()) };
         let opened = open(self.benchmark, &self.choice, self.file.as_deref(), &self.data).await;
         let opened = opened.map_err(|error| match error.is::<Problem>() {
-            // It says what to do, and no line is the cause of it.
+            // This error says what to do and isn't caused by the line.
             true => error,
             false => lines.at(number, &sentence(&error)),
         })?;
@@ -93,11 +94,11 @@ impl Items {
         .into())
     }
 
-    /// The item that a line names; `None` when the line brings what is needed itself.
+    /// Returns the item that a line names, or `None` if the line contains the grading fields.
     pub(super) async fn of(&mut self, row: &Row) -> Result<Option<SharedItem>, String> {
         let Some(name) = name_of(self.benchmark, row)? else { return Ok(None) };
         let found = self.opened.as_mut().and_then(|opened| Some((*opened.places.get(&name)?, opened)));
-        // Every line that names an item was looked at before.
+        // `find` has seen every line that names an item, so a missing name means that the input changed.
         let Some((at, opened)) = found else {
             return Err("the input has changed while it was read".to_owned());
         };
@@ -121,7 +122,8 @@ impl Items {
     }
 }
 
-/// The next line that names an item, by its number, and that name. What is wrong with a line is told when it is graded.
+/// Returns the number of the next line that names an item, and that name. Skips bad lines, which are reported when they
+/// are graded.
 fn next_name<R: Read>(
     benchmark: &dyn Benchmark,
     lines: &mut Lines<BufReader<R>>,
@@ -134,7 +136,7 @@ fn next_name<R: Read>(
     Ok(None)
 }
 
-/// The item that a line names, where it does not bring the grading fields itself.
+/// Returns the name of the item, if the line doesn't contain the grading fields.
 fn name_of(benchmark: &dyn Benchmark, row: &Row) -> Result<Option<String>, String> {
     let name = match row.get("item_id") {
         Some(Value::String(name)) => name.clone(),
@@ -160,7 +162,7 @@ async fn open(
     progress.clear();
     let prepared = prepared?;
     if let Some(reason) = &prepared.demo_reason {
-        // Grading against other items than those that were asked would be worse than none.
+        // Grading against items that the model wasn't asked would be worse than no grading.
         let name = benchmark.name();
         return Err(Problem::failure(format!(
             "{name}: responses are not graded against demo items: {reason}"

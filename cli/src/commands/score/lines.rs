@@ -1,4 +1,4 @@
-//! Reading responses and grading them.
+//! Reading and grading of responses.
 
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read};
@@ -13,23 +13,23 @@ use serde_json::Value;
 use super::SharedItem;
 use crate::exit::Problem;
 
-/// Longest line, in bytes.
+/// Maximum length of a line, in bytes.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// One line of input.
+/// A line of input.
 pub(super) struct Line {
-    /// From 1.
+    /// Line number, from 1.
     pub(super) number: u64,
     pub(super) row: Row,
 }
 
-/// The lines of a file, read as they are needed.
+/// Lines of a file, read on demand.
 pub(super) struct Lines<R> {
     name: String,
     input: R,
     read: u64,
     over: bool,
-    /// A line that cannot be used: told once what came before it was graded.
+    /// Error of an unusable line, reported after the lines before it are graded.
     bad: Option<anyhow::Error>,
 }
 
@@ -40,7 +40,7 @@ impl<R: Read> Lines<BufReader<R>> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Up to so many lines; none at the end. Empty lines are passed over.
+    /// Returns up to `lines_max` lines, or none at the end. Skips empty lines.
     pub(super) fn batch(&mut self, lines_max: usize) -> anyhow::Result<Vec<Line>> {
         if let Some(error) = self.bad.take() {
             return Err(error);
@@ -60,22 +60,22 @@ impl<R: BufRead> Lines<R> {
         Ok(batch)
     }
 
-    /// An error in a line.
+    /// Builds an error about a line.
     pub(super) fn at(&self, line: u64, problem: &impl Display) -> anyhow::Error {
         Problem::failure(format!("{}, line {line}: {problem}", self.name)).into()
     }
 
-    /// Name of the input.
+    /// Returns the name of the input.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The next line that may name an item; `None` at the end. Lines that are no objects are passed over.
+    /// Returns the next line that may name an item, or `None` at the end. Skips lines that aren't JSON objects.
     pub(super) fn next_naming(&mut self) -> anyhow::Result<Option<Line>> {
         while !self.over {
             let Some((number, text)) = self.read_text()? else { continue };
             let text = content(number, &text);
-            // Most files name none, and need not be parsed for it. A name may be written with escapes.
+            // Most files name no items, so most lines needn't be parsed. A name may be written with escapes.
             let may_name =
                 str::from_utf8(text).is_ok_and(|text| text.contains("item_id") || text.contains("\\u"));
             if let (true, Ok(Value::Object(row))) = (may_name, serde_json::from_slice(text)) {
@@ -95,7 +95,7 @@ impl<R: BufRead> Lines<R> {
             Ok(Value::Object(row)) => Ok(Some(Line { number, row })),
             Ok(_) => Err(self.at(number, &"it is not a JSON object")),
             Err(error) => {
-                // serde counts lines within the text; the column is what helps.
+                // serde counts lines within the text, so only its column is useful.
                 let reason = error.to_string();
                 let reason = reason.split(" at line ").next().unwrap_or_default();
                 Err(self.at(number, &format!("it is not JSON (column {}): {reason}", error.column())))
@@ -103,7 +103,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The bytes of the next line and its number; `None` at the end.
+    /// Returns the number and bytes of the next line, or `None` at the end.
     fn read_text(&mut self) -> anyhow::Result<Option<(u64, Vec<u8>)>> {
         let mut text = Vec::new();
         let read = self.input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut text);
@@ -120,12 +120,12 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// A line without a byte order mark.
+/// Strips the byte order mark.
 fn content(number: u64, text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").filter(|_| number == 1).unwrap_or(text)
 }
 
-/// The verdicts on lines, in their order, each with its line's number. Uses all processors.
+/// Grades lines on all processors, and returns the verdicts in order, each with its line's number.
 pub(super) fn grade(
     benchmark: &'static dyn Benchmark,
     asked: &[(Line, Option<SharedItem>)],
@@ -143,7 +143,7 @@ pub(super) fn grade(
             .chunks(part)
             .map(|part| (part, scope.spawn(move || part.iter().map(one).collect::<Vec<_>>())))
             .collect();
-        // A thread that panicked is done again here, where the panic ends the command with its text.
+        // The part of a thread that panicked is repeated here, so that the panic ends the command with its message.
         parts
             .into_iter()
             .flat_map(|(part, thread)| thread.join().unwrap_or_else(|_| part.iter().map(one).collect()))

@@ -1,4 +1,4 @@
-//! Where responses come from: read once to find their items, and once to grade them.
+//! Source of responses, which is read once to find the items and once to grade.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
@@ -17,8 +17,8 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Opens a file, or standard input for `-`. What can be read only once, such as a pipe, is copied into a temporary file
-    /// without a name.
+    /// Opens a file, or standard input for `-`. Copies input that can be read only once, such as a pipe, to an unnamed
+    /// temporary file.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             return Self::copied("standard input".to_owned(), io::stdin().lock());
@@ -42,12 +42,12 @@ impl Source {
         Ok(Self { name, file })
     }
 
-    /// What it is called in messages.
+    /// Returns the name of the input for messages.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its lines, from the first one.
+    /// Returns all lines, starting with the first one.
     pub(super) fn lines(&mut self) -> anyhow::Result<Lines<BufReader<File>>> {
         let failed = || format!("could not read {}", self.name);
         self.file.rewind().with_context(failed)?;

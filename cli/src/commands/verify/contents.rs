@@ -1,4 +1,4 @@
-//! What an archive that verified says of its scores: a score means nothing without what it was measured on and how.
+//! Facts about scores from a verified archive: a score means nothing without its dataset and protocol.
 
 use console::style;
 use serde::Serialize;
@@ -6,18 +6,18 @@ use serde_json::{Map, Value};
 
 use crate::{causes, format};
 
-/// One benchmark as the signed manifest has it. What older manifests do not tell is null.
+/// Benchmark as described by the signed manifest. Fields that older manifests lack are null.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Measured {
     benchmark: String,
     status: Option<String>,
     score: Option<f64>,
     coverage: Option<f64>,
-    /// Whether the items came with the program instead of from the real dataset.
+    /// True if the items are demo data instead of the real dataset.
     demo: bool,
-    /// Id and revision with `@` between them.
+    /// Id and revision, separated by `@`.
     dataset: Option<String>,
-    /// What the protocol is pinned to.
+    /// Pinned form of the protocol.
     protocol: Option<String>,
     protocol_name: Option<String>,
     /// `official` or `own`.
@@ -27,26 +27,26 @@ pub(super) struct Measured {
     error_causes: Vec<Cause>,
 }
 
-/// A cause of infrastructure-errors.
+/// Cause of infrastructure-errors.
 #[derive(Debug, PartialEq, Serialize)]
 struct Cause {
     message: String,
     count: u64,
 }
 
-/// What the signed manifest says of the run itself.
+/// Run as described by the signed manifest.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub(super) struct MeasuredRun {
-    /// Who answered: `chutes`, `openai-compatible` and the like.
+    /// Answer source: `chutes`, `openai-compatible` and so on.
     provider: Option<String>,
-    /// Host of the base URL that was asked.
+    /// Host of the base URL that was called.
     endpoint_host: Option<String>,
-    /// What the overall score is: that of one benchmark or a mean.
+    /// Meaning of the overall score: the score of one benchmark, or a mean.
     overall_score_label: Option<String>,
 }
 
 impl MeasuredRun {
-    /// Reads a manifest. What older manifests lack stays `None`.
+    /// Reads a manifest. Fields that older manifests lack stay `None`.
     pub(super) fn of_manifest(manifest: &Map<String, Value>) -> Self {
         let model = manifest.get("model").and_then(Value::as_object);
         Self {
@@ -62,7 +62,7 @@ impl MeasuredRun {
         Some(bench_domain::run::located(provider, self.endpoint_host.as_deref()))
     }
 
-    /// Returns the overall score with what it is.
+    /// Returns the overall score with its meaning.
     pub(super) fn score(&self, overall: Option<f64>) -> String {
         match (&self.overall_score_label, overall) {
             (Some(label), Some(_)) => format!("{} ({label})", format::percent(overall)),
@@ -71,7 +71,7 @@ impl MeasuredRun {
     }
 }
 
-/// Who judged the answers.
+/// Judge of the answers.
 #[derive(Debug, PartialEq, Serialize)]
 struct JudgedBy {
     model: Option<String>,
@@ -80,7 +80,7 @@ struct JudgedBy {
     prompt_source: Option<String>,
 }
 
-/// The benchmarks of a manifest; none where it does not list them.
+/// Returns the benchmarks of a manifest, or none if it doesn't list them.
 pub(super) fn measured(manifest: &Map<String, Value>) -> Vec<Measured> {
     let listed = manifest.get("benchmarks").and_then(Value::as_array);
     let all_demo =
@@ -127,13 +127,13 @@ fn causes(benchmark: &Map<String, Value>) -> Vec<Cause> {
     listed.filter_map(cause).collect()
 }
 
-/// A text without what a terminal would take for commands.
+/// Returns a text field without control characters that a terminal would obey.
 fn text(fields: &Map<String, Value>, name: &str) -> Option<String> {
     let text = fields.get(name)?.as_str()?;
     Some(text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
 }
 
-/// Lines on all of them, to stand below the archive's own.
+/// Describes the benchmarks in lines that follow those about the archive.
 pub(super) fn describe(all: &[Measured]) -> Vec<String> {
     let mut lines = Vec::new();
     let demo: Vec<&str> = all.iter().filter(|one| one.demo).map(|one| one.benchmark.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Archives that are sound, but signed by a key that isn't known here.
+//! Intact archives that are signed by an unknown key.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::format;
 
-/// What is said of an archive that was refused because of its key alone, if nothing else is wrong with it.
+/// Explains the refusal of an archive whose only problem is its key, or returns `None` if there are other problems.
 pub(super) fn explain(path: &Path, reasons: &[Reason], trusted: &[TrustedKey]) -> Option<String> {
     let by_key = [Reason::SignatureInvalid, Reason::FingerprintMismatch, Reason::KeysUnavailable];
     if reasons.is_empty() || !reasons.iter().all(|reason| by_key.contains(reason)) {
@@ -26,7 +26,7 @@ pub(super) fn explain(path: &Path, reasons: &[Reason], trusted: &[TrustedKey]) -
     })
 }
 
-/// The same of an archive that a server refused with these errors. The protocol of a verification has no codes, and
+/// Explains the same for an archive that a server refused with these errors. The verification protocol has no codes and
 /// fixes this text.
 pub(super) fn explain_servers(path: &Path, errors: &[String]) -> Option<String> {
     let by_key = errors.iter().any(|error| error == FINGERPRINT_MISMATCH);

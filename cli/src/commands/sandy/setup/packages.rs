@@ -1,21 +1,21 @@
-//! What the environment is made of.
+//! Python versions and packages of the environment.
 
-/// Versions of Python 3 that all packages have builds for.
+/// Lowest minor version of Python 3 for which all packages have builds.
 pub(super) const MINOR_MIN: u32 = 10;
-/// The last of them.
+/// Highest minor version of Python 3 for which all packages have builds.
 pub(super) const MINOR_MAX: u32 = 12;
 
-/// The list that sandboxes are tested with.
+/// List of packages that sandboxes are tested with.
 const REQUIREMENTS: &str = include_str!("../../../../../shared/sandbox/python-requirements.txt");
 
-/// All packages, with those that they need, each as pip reads it. SciCode asks for numpy before 2 and scipy before 1.14,
-/// which took out `scipy.integrate.simps`.
+/// Returns all packages with their dependencies, as pip reads them. SciCode needs numpy before 2 and scipy before 1.14,
+/// which removed `scipy.integrate.simps`.
 pub(super) fn packages() -> Vec<&'static str> {
     let lines = REQUIREMENTS.lines().map(str::trim);
     lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
 }
 
-/// Uses each of them. No quotation mark that a shell would read.
+/// Imports and uses each package. Contains no quotation mark that a shell would interpret.
 pub(super) const IMPORTS: &str = "import numpy, scipy.integrate, scipy.linalg, sympy, h5py\n\
     import matplotlib; matplotlib.use('Agg'); import matplotlib.pyplot\n\
     assert abs(scipy.linalg.det(numpy.eye(3)) - 1) < 1e-9\n\
