@@ -1,5 +1,5 @@
-//! The sandbox host of the stack: on a loopback port of its own, behind a key that nobody else has, so that it is used
-//! as any other Sandy server is. It is made when it is first asked for something: most commands never run code.
+//! The sandbox host of the stack, on a loopback port of its own and behind a random key, so that callers use it like
+//! any other Sandy server. It is created by the first request, since most commands never run code.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use tower::ServiceExt;
 
 use crate::sandboxes::SandboxSettings;
 
-/// Connections of the host beside those of the jobs.
+/// Connections of the host in addition to those of the jobs.
 const SPARE_CONNECTIONS: usize = 64;
 
-/// The host, once it was asked for something.
+/// Host that is created by the first request.
 struct Lazy {
     settings: SandboxSettings,
     key: ApiKey,
@@ -33,7 +33,7 @@ struct Lazy {
 impl Lazy {
     async fn answer(self: Arc<Self>, request: Request) -> Response {
         if !self.key.is_sent_in(request.headers()) {
-            // Whoever else sits at this machine does not start it.
+            // Other users of this machine must not start the host.
             let detail = "This sandbox host requires a key: send it as `Authorization: Bearer KEY`.";
             return ApiError::new(Code::MissingCredentials, detail).into_response();
         }
@@ -53,7 +53,7 @@ impl Lazy {
     }
 }
 
-/// The sandbox host of the stack.
+/// Sandbox host of the stack.
 pub(super) struct BuiltIn {
     pub(super) config: SandyConfig,
     lazy: Arc<Lazy>,
@@ -61,7 +61,7 @@ pub(super) struct BuiltIn {
 }
 
 impl BuiltIn {
-    /// Takes a port; nothing is started yet.
+    /// Binds a port without creating the host.
     pub(super) async fn open(settings: SandboxSettings, concurrency: usize) -> anyhow::Result<Self> {
         let secret: [u8; 32] = rand::random();
         let secret = hex::encode(secret);

@@ -1,4 +1,4 @@
-//! The keys of an installation: what signs its archives, and what protects callers' keys.
+//! Keys of an installation: signing keys for its archives, and the master key that protects callers' keys.
 
 use std::fs;
 use std::io::Write;
@@ -11,15 +11,16 @@ use bench_state::credentials::{KEY_BYTES, LocalKey};
 
 use crate::SettingError;
 
-/// Where this installation's signing keys are.
+/// Returns the folder of this installation's signing keys.
 pub fn keys_dir(data_dir: &Path) -> PathBuf {
     data_dir.join("keys")
 }
 
-/// The signing keys that variables hold, where they name any.
+/// Reads the signing keys from variables, or returns `None` if no variable is set.
 ///
 /// # Errors
-/// When one of them is no key.
+///
+/// Fails if a variable contains no valid key.
 pub fn ring_of_vars(var: impl Fn(&str) -> Option<String>) -> Result<Option<KeyRing>, SettingError> {
     let (private, public) = (var("BENCH_SIGNING_PRIVATE_KEY"), var("BENCH_SIGNING_PUBLIC_KEY"));
     if private.is_none() && public.is_none() {
@@ -35,7 +36,7 @@ pub fn ring_of_vars(var: impl Fn(&str) -> Option<String>) -> Result<Option<KeyRi
     KeyRing::from_config(&config).map(Some).map_err(SettingError::new)
 }
 
-/// The keys of the environment when it names any, else those of the data directory.
+/// Returns the keys from the environment if it has any, else those of the data directory.
 pub(crate) fn key_ring(data_dir: &Path, var: impl Fn(&str) -> Option<String>) -> anyhow::Result<KeyRing> {
     if let Some(ring) = ring_of_vars(var)? {
         return Ok(ring);
@@ -45,12 +46,13 @@ pub(crate) fn key_ring(data_dir: &Path, var: impl Fn(&str) -> Option<String>) ->
         .with_context(|| format!("could not open the signing keys in {}", dir.display()))
 }
 
-/// The key that protects callers' keys: made on the first start, readable by its owner alone.
+/// Returns the master key, which protects callers' keys. Creates it on the first start, readable by its owner alone.
 pub(crate) fn master_key(data_dir: &Path) -> anyhow::Result<[u8; KEY_BYTES]> {
     let path = data_dir.join("master.key");
     let shown = path.display();
     if !path.exists() {
-        // Under another name first: a key that is there is whole. The data directory's lock keeps others out.
+        // Written under another name first, so that an existing key file is always complete. The data directory's lock
+        // excludes other writers.
         let key = LocalKey::generate()?;
         let new = data_dir.join("master.key.new");
         let mut file = fs::OpenOptions::new()

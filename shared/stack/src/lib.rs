@@ -1,7 +1,7 @@
-//! The whole system in one process: the embedded services, every function, one port.
+//! The whole system in one process: the embedded services, every function, and one port.
 //!
-//! What Lambda and the template do in the cloud happens here: queues drive the functions, HTTP
-//! functions share a router, the scheduler is woken by the clock. The functions are the same.
+//! In the cloud, Lambda and the template connect the functions. Here queues drive the functions, HTTP functions share a
+//! router, and timers start the scheduler's tasks. The functions are the same.
 
 mod built_in;
 mod keys;
@@ -48,17 +48,19 @@ use self::mappings::{LONG_INVOCATION, RESERVE};
 use self::sandboxes::{FILES, SandboxSettings};
 use self::wakes::Wakes;
 
-/// Version of this program, as runs and exports name it.
+/// Version of this program in runs and exports.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Names of table, bucket and queues on the embedded stack: nobody else is there.
+/// Name of the table on the embedded stack. Names of table, bucket and queues are fixed, since nothing else uses these
+/// services.
 const TABLE: &str = "bench-runner";
 const CREDENTIALS_TABLE: &str = "bench-runner-credentials";
 const BUCKET: &str = "bench-runner";
 const QUEUE_PREFIX: &str = "bench-";
-/// Connections to the bucket's listener: `bench`, and programs of this machine that have a presigned address.
+/// Maximum number of connections to the bucket's listener, from `bench` and from programs of this machine that have a
+/// presigned address.
 const S3_CONNECTIONS_MAX: usize = 128;
 
-/// The system, opened.
+/// An opened system.
 pub struct Stack {
     /// The AWS services.
     pub embedded: Embedded,
@@ -72,13 +74,13 @@ pub struct Stack {
     pub credentials: Credentials,
     /// Datasets.
     pub library: Library,
-    /// Makes runs, for the API and for callers in this process.
+    /// Service that makes runs, for the API and for callers in this process.
     pub orders: Arc<Orders>,
-    /// The API's functions, for callers in this process.
+    /// Functions of the API, for callers in this process.
     pub api: Arc<Api>,
-    /// The exports' functions, for callers in this process.
+    /// Functions of the exports, for callers in this process.
     pub exports: Arc<Exports>,
-    /// Where the bucket answers to programs on this machine.
+    /// Address of the bucket for programs on this machine.
     pub s3_address: Option<SocketAddr>,
     s3_server: Option<AbortOnDropHandle<()>>,
     sandy: SandyConfig,
@@ -101,7 +103,7 @@ struct Functions {
 
 struct Running {
     host: Host,
-    /// End when they are dropped.
+    /// Dropping this ends the tasks.
     wakes: Wakes,
 }
 
@@ -114,7 +116,7 @@ impl Progress for Shared {
 }
 
 impl Stack {
-    /// Opens the services and makes what is not there. No work is done yet.
+    /// Opens the services and creates what is missing. No function works yet.
     pub async fn open(options: StackOptions) -> anyhow::Result<Self> {
         let var = |name: &str| options.vars.get(name).filter(|value| !value.trim().is_empty()).cloned();
         let mut embedded = EmbeddedOptions::new(&options.data_dir).durability(options.durability);
@@ -141,7 +143,7 @@ impl Stack {
             retry_delay: options.again,
             ..QueueSettings::default()
         };
-        // Each function has clients of its own: a recorder can tell who calls.
+        // Each function has its own clients, so that a recorder can tell callers apart.
         let of = |function| embedded.sdk_config_for(function);
         let scope = options.scope;
         let state_of = |function| State::new(&of(function), TABLE, embedded.epoch()).scoped(scope);
@@ -200,13 +202,13 @@ impl Stack {
             Arc::clone(&owners),
             api_config,
         );
-        // Its messages are handed out again.
+        // A resumed run's messages are delivered again.
         let queued = embedded.clone();
         let api = Arc::new(api.on_resume(move |run| queued.resume_group(run.to_string())));
         let exports_config = ExportsConfig {
             gated: bench_benchmarks::gated(),
             git_sha: option_env!("BENCH_GIT_SHA").map(str::to_owned),
-            // The S3 listener is on loopback: only who sits at this machine can reach it.
+            // The S3 listener uses loopback, so only programs on this machine can reach it.
             direct_uploads: s3_address.is_some(),
             ..ExportsConfig::new(VERSION, api.access.clone())
         };
@@ -216,7 +218,7 @@ impl Stack {
         let mut scheduler_config =
             SchedulerConfig::from_vars(var, options.local, VERSION).map_err(SettingError::new)?;
         scheduler_config.sandy = sandy.clone();
-        // The lists are public, but of use only where their models can be asked.
+        // The lists are public, but only useful if their models can be called.
         let listed = &scheduler_config.runs.inference;
         let sync_models = scheduler_config.sync_models
             && listed.public_lists().any(|(provider, _)| listed.is_configured(provider));
@@ -239,7 +241,7 @@ impl Stack {
             sandboxes: sandbox_host(),
         };
         let mut turns_config = worker_config.clone();
-        // Operators tell them apart by their names.
+        // Operators tell the two workers apart by their ids.
         turns_config.identity.worker_id.push_str("/turns");
         let functions = Functions {
             planner: Arc::new(Planner {
@@ -290,29 +292,29 @@ impl Stack {
         })
     }
 
-    /// The scheduler, for who does not want to wait for its clock.
+    /// Returns the scheduler, for callers that don't want to wait for its timers.
     pub fn scheduler(&self) -> &Arc<Scheduler> {
         &self.functions.scheduler
     }
 
-    /// Where sandboxes are made: by the server that `SANDY_BASE_URL` names, else by the stack's own host.
+    /// Returns the address of the sandbox host: the server that `SANDY_BASE_URL` names, else the stack's own host.
     pub fn sandy_config(&self) -> SandyConfig {
         self.sandy.clone()
     }
 
-    /// All HTTP functions behind one address.
+    /// Returns a router with all HTTP functions.
     pub fn router(&self) -> Router {
         let routes = bench_api::routes(Arc::clone(&self.api));
         let routes = routes.merge(bench_exports::router(Arc::clone(&self.exports)));
         bench_web::finish(routes, self.api.config.server.clone())
     }
 
-    /// Lets the queues drive the functions. What was open goes on at once, as far as it is in the stack's scope.
+    /// Lets the queues drive the functions. Open runs in the stack's scope continue immediately.
     pub async fn start(&mut self) -> anyhow::Result<()> {
         if self.running.is_some() {
             return Ok(());
         }
-        // Before anything is received: messages of other runs stay in the queues untouched.
+        // Must happen before any message is received, so that messages of other runs stay in the queues untouched.
         let interrupted = self.interrupted().await?;
         self.embedded.pause_groups(interrupted.iter().map(ToString::to_string).collect()).await?;
         let host = Host::start(self.queues.client(), self.mappings()?);
@@ -321,7 +323,7 @@ impl Stack {
         Ok(())
     }
 
-    /// The open runs that this stack does not work on.
+    /// Returns the open runs that this stack doesn't work on.
     async fn interrupted(&self) -> anyhow::Result<Vec<RunId>> {
         let mut interrupted = Vec::new();
         for status in [RunStatus::Running, RunStatus::Queued] {
@@ -334,15 +336,15 @@ impl Stack {
         Ok(interrupted)
     }
 
-    /// Serves schedules from now on: for a process that stays. What is not started is not served.
+    /// Starts to serve schedules, for processes that keep running. Does nothing if the stack isn't started.
     pub fn serve_schedules(&mut self) {
         if let Some(running) = &mut self.running {
             running.wakes.serve(&self.functions.scheduler, self.sync_models);
         }
     }
 
-    /// Takes no more work and waits up to `grace` for what is being worked on. Returns whether all of it has ended. The
-    /// services stay open.
+    /// Accepts no more work, and waits up to `grace` for invocations in progress. Returns true if all of them ended.
+    /// The services stay open.
     pub async fn settle(&mut self, grace: Duration) -> bool {
         match &mut self.running {
             Some(running) => running.host.drain(grace).await,
@@ -350,15 +352,15 @@ impl Stack {
         }
     }
 
-    /// Ends what is being worked on now. It goes on at the next start.
+    /// Aborts the invocations in progress. The next start continues their work.
     pub async fn break_off(&mut self) {
         if let Some(running) = &mut self.running {
             running.host.stop(Duration::ZERO).await;
         }
     }
 
-    /// Takes no more work, gives what is being worked on up to `grace`, and closes the services. What was
-    /// not finished goes on at the next start.
+    /// Accepts no more work, waits up to `grace` for invocations in progress, and closes the services. The next start
+    /// continues unfinished work.
     pub async fn stop(mut self, grace: Duration) {
         if let Some(mut running) = self.running.take() {
             drop(running.wakes);
@@ -370,7 +372,7 @@ impl Stack {
             sandboxes.stop().await;
         }
         if let Some(server) = self.s3_server.take() {
-            // It holds the bucket's folder until it has really ended.
+            // The server keeps the bucket's folder in use until its task has ended.
             server.abort();
             let _ = server.await;
         }
@@ -378,7 +380,7 @@ impl Stack {
     }
 }
 
-/// Where sandboxes are made, and the host that makes them if it is the stack's own.
+/// Returns the configuration for calls to the sandbox host, and the host itself if it is the stack's own.
 async fn open_sandboxes(
     data_dir: &Path,
     helper: Option<PathBuf>,

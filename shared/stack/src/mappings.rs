@@ -1,4 +1,4 @@
-//! Which queue drives which function, how many at once, and for how long.
+//! Mappings of queues to functions, with concurrency and timeouts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use bench_queue::QueueName;
 
 use crate::Stack;
 
-/// How long planning or closing a run may take: a large dataset is downloaded within it.
+/// Timeout of planning or closing a run, including the download of a large dataset.
 pub(crate) const LONG_INVOCATION: Duration = Duration::from_secs(3_600);
-/// How long a dead letter may take.
+/// Timeout of handling dead letters.
 const SHORT_INVOCATION: Duration = Duration::from_secs(300);
-/// What an invocation has besides its answers' time limit.
+/// Time of an invocation in addition to the time limit of its answers.
 pub(crate) const RESERVE: Duration = Duration::from_secs(60);
 
 impl Stack {
@@ -84,7 +84,7 @@ impl Stack {
     }
 }
 
-/// A function as the host calls it.
+/// Wraps a function in the form that the host calls.
 fn handler<T, F, Fut>(function: Arc<T>, call: F) -> Handler
 where
     T: Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! How a stack is opened.
+//! Options for opening a stack.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,12 +12,12 @@ use bench_queue::QueueSettings;
 use bench_state::Scope;
 use bench_state::credentials::KeyWrapper;
 
-/// Samples worked on at once unless said otherwise.
+/// Default number of samples to work on at once.
 pub const CONCURRENCY_DEFAULT: usize = 16;
-/// Upper bound of samples worked on at once.
+/// Maximum number of samples to work on at once.
 pub const CONCURRENCY_MAX: usize = 2_000;
 
-/// A setting that can't be used, in one sentence that names its variable.
+/// An unusable setting, described in one sentence that names its variable.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct SettingError(String);
@@ -28,45 +28,45 @@ impl SettingError {
     }
 }
 
-/// Makes a key wrapper from the configuration of AWS clients.
+/// Creates a key wrapper from the configuration of AWS clients.
 pub type KeyWrapperFor = Arc<dyn Fn(&SdkConfig) -> Arc<dyn KeyWrapper> + Send + Sync>;
 
-/// How a stack is opened.
+/// Options for opening a stack.
 pub struct StackOptions {
-    /// Where everything is kept.
+    /// Data directory.
     pub data_dir: PathBuf,
-    /// What an acknowledged write survives.
+    /// Durability of acknowledged writes.
     pub durability: Durability,
-    /// Faults to inject; for tests.
+    /// Faults to inject, for tests.
     pub faults: Option<Faults>,
-    /// Observer of every call to the services; for tests.
+    /// Observer of every call to the services, for tests.
     pub recorder: Option<Recorder>,
-    /// Secrets that Secrets Manager holds, by name; for functions that run in processes of their own.
+    /// Secrets in Secrets Manager, by name, for functions that run in processes of their own.
     pub secrets: BTreeMap<String, String>,
-    /// Samples worked on at once.
+    /// Number of samples to work on at once.
     pub concurrency: usize,
-    /// Hears of dataset downloads.
+    /// Receiver of progress events of dataset downloads.
     pub progress: Arc<dyn Progress>,
-    /// Bound to loopback: whoever sits at this machine needs no key.
+    /// True if the server listens on loopback, so that users of this machine need no key.
     pub local: bool,
-    /// The runs that it works on. The others of the data directory stay as they are: not asked, not paid for.
+    /// Runs to work on. Other runs of the data directory stay as they are and cause no calls or costs.
     pub scope: Scope,
-    /// When a message that failed comes again the first time; shorter for tests.
+    /// Delay before the first redelivery of a failed message; shorter in tests.
     pub again: Duration,
-    /// Lets programs on this machine reach the bucket, on a free loopback port: presigned addresses work there.
+    /// If true, programs on this machine can reach the bucket on a free loopback port, where presigned addresses work.
     pub s3_listener: bool,
-    /// Program that the built-in sandbox host runs as its helper; this program itself where it is not said. For tests,
-    /// whose own program is no `bench`.
+    /// Program that the built-in sandbox host runs as its helper; by default this program itself. For tests, whose own
+    /// program isn't `bench`.
     pub sandbox_helper: Option<PathBuf>,
-    /// Protects callers' keys in place of the data directory's master key, for clients with the given configuration. For
-    /// tests, which use KMS as deployed functions do.
+    /// Creates a wrapper that protects callers' keys instead of the data directory's master key, from the configuration
+    /// of AWS clients. For tests, which use KMS as deployed functions do.
     pub key_wrapper: Option<KeyWrapperFor>,
-    /// Variables of the environment, as every function reads them.
+    /// Environment variables, which all functions read from here.
     pub vars: BTreeMap<String, String>,
 }
 
 impl StackOptions {
-    /// The defaults, with the variables of this process.
+    /// Returns the defaults, with the variables of this process.
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         Self {
             data_dir: data_dir.into(),

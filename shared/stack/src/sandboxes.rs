@@ -1,4 +1,4 @@
-//! Sandboxes of this machine, as `bench sandy` and the stack have them: what they share, what they may use.
+//! Sandboxes of this machine, for `bench sandy` and the stack: shared folders and limits.
 
 pub mod python;
 
@@ -14,87 +14,88 @@ use bench_sandbox::isolation::{Isolation, IsolationError, IsolationOptions, Shar
 
 use self::python::{PythonEnvironment, PythonEnvironmentError};
 
-/// Large files that jobs need, each named by its SHA-256, within the data directory.
+/// Folder in the data directory for large files that jobs need, each named by its SHA-256.
 pub const FILES: &str = "sandbox-files";
-/// What sandboxes need outside, within the data directory.
+/// Folder in the data directory for state of the sandboxes.
 const STATE: &str = "sandboxes";
-/// Where sandboxes see the large files.
+/// Path of the large files inside sandboxes.
 const FILES_INSIDE: &str = "/opt/sandbox-files";
-/// Where sandboxes see the Python environment.
+/// Path of the Python environment inside sandboxes.
 const PYTHON_INSIDE: &str = "/opt/sandbox-python";
-/// Most slots that can be asked for.
+/// Maximum number of slots.
 pub const SLOTS_MAX: u64 = 1_000;
-/// Most memory and disk of a sandbox that can be asked for, in MiB.
+/// Maximum memory and disk space of a sandbox, in MiB.
 pub const MIB_MAX: u64 = 1 << 20;
-/// Least memory of a sandbox that can be asked for, in MiB: no program starts with less.
+/// Minimum memory of a sandbox, in MiB. With less, programs don't start.
 pub const MEMORY_MIB_MIN: u64 = 16;
 
-/// Why no sandbox can be made as it was set.
+/// Reason why sandboxes can't be created with these settings.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxesError {
-    /// A variable cannot be used.
+    /// A variable is invalid.
     #[error("{name} is a whole number from {min} to {max}")]
     Variable {
-        /// Its name.
+        /// Name of the variable.
         name: &'static str,
-        /// The smallest value.
+        /// Minimum value.
         min: u64,
-        /// The largest value.
+        /// Maximum value.
         max: u64,
     },
-    /// This program's own file is not known.
+    /// The path of this program's own file is unknown.
     #[error("this program's own file cannot be told: {0}")]
     Helper(io::Error),
-    /// The Python environment cannot be used.
+    /// The Python environment is unusable.
     #[error(transparent)]
     Python(#[from] PythonEnvironmentError),
-    /// The data directory cannot be used.
+    /// The data directory is unusable.
     #[error(transparent)]
     DataDir(#[from] EmbeddedError),
-    /// A folder in it cannot be used.
+    /// A folder in the data directory is unusable.
     #[error("could not use {}: {source}", folder.display())]
     Folder {
-        /// Its path.
+        /// Path of the folder.
         folder: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
-    /// Nothing safe is possible on this machine.
+    /// This machine allows no safe kind of sandbox.
     #[error(transparent)]
     Isolation(#[from] IsolationError),
 }
 
-/// How sandboxes are made on this machine.
+/// Settings for sandboxes on this machine.
 ///
 /// | variable | default | meaning |
 /// | --- | --- | --- |
-/// | `BENCH_SANDBOX_SLOTS` | the number of processors | sandboxes that may work at once |
-/// | `BENCH_SANDBOX_MEMORY_MIB` | 4096 | memory of each at most: what SciCode asks for |
-/// | `BENCH_SANDBOX_DISK_MIB` | 1024 | what the working folder of each holds |
-/// | `BENCH_SANDBOX_PYTHON` | what `bench sandy setup` made | the Python environment that programs find |
+/// | `BENCH_SANDBOX_SLOTS` | number of processors | maximum number of sandboxes that work at once |
+/// | `BENCH_SANDBOX_MEMORY_MIB` | 4096 | maximum memory of each sandbox; SciCode needs the default |
+/// | `BENCH_SANDBOX_DISK_MIB` | 1024 | disk space of each sandbox's working folder |
+/// | `BENCH_SANDBOX_PYTHON` | the environment from `bench sandy setup` | Python environment for programs in sandboxes |
 #[derive(Debug, Clone)]
 pub struct SandboxSettings {
-    /// Where everything is kept.
+    /// Data directory.
     pub data_dir: PathBuf,
-    /// Program that is run as a helper: `bench` itself.
+    /// Program to run as a helper: `bench` itself.
     pub helper: PathBuf,
-    /// Sandboxes that may work at once.
+    /// Maximum number of sandboxes that work at once.
     pub slots: Option<u64>,
-    /// Memory of each, in MiB.
+    /// Memory of each sandbox, in MiB.
     pub memory_mib: Option<u64>,
-    /// What the working folder of each holds, in MiB.
+    /// Disk space of each sandbox's working folder, in MiB.
     pub disk_mib: Option<u64>,
-    /// The Python environment that programs find, where one was named.
+    /// Python environment for programs in sandboxes, if one was named.
     pub python: Option<PathBuf>,
-    /// Whether programs reach the network.
+    /// True if programs may use the network.
     pub allow_network: bool,
 }
 
 impl SandboxSettings {
-    /// As the variables have it.
+    /// Reads the settings from variables.
     ///
     /// # Errors
-    /// One sentence that names the variable that cannot be used.
+    ///
+    /// Fails with one sentence that names the invalid variable.
     pub fn from_vars(
         data_dir: &Path,
         helper: Option<PathBuf>,
@@ -116,18 +117,20 @@ impl SandboxSettings {
         })
     }
 
-    /// This program.
+    /// Returns the path of this program.
     ///
     /// # Errors
-    /// When the system does not tell where it is.
+    ///
+    /// Fails if the system doesn't give the path.
     pub fn own_helper() -> Result<PathBuf, SandboxesError> {
         std::env::current_exe().map_err(SandboxesError::Helper)
     }
 
-    /// The Python environment that sandboxes get.
+    /// Returns the Python environment for sandboxes.
     ///
     /// # Errors
-    /// When the one that was named cannot be used.
+    ///
+    /// Fails if the environment that was named is unusable.
     pub fn python(&self) -> Result<Option<PythonEnvironment>, PythonEnvironmentError> {
         match &self.python {
             Some(folder) => PythonEnvironment::open(folder).map(Some),
@@ -135,11 +138,12 @@ impl SandboxSettings {
         }
     }
 
-    /// The strongest form that this machine allows; it is tried out, which takes a moment and blocks.
+    /// Returns the strongest isolation that this machine allows. Tries it out, which takes a moment and blocks.
     ///
     /// # Errors
-    /// [`SandboxesError::Isolation`] where nothing safe is possible; another when a folder or the Python environment
-    /// cannot be used.
+    ///
+    /// Fails with [`SandboxesError::Isolation`] if this machine allows no safe kind of sandbox, or with another error
+    /// if a folder or the Python environment is unusable.
     pub fn isolation(&self) -> Result<Arc<dyn Isolation>, SandboxesError> {
         secure_data_dir(&self.data_dir)?;
         let files = self.data_dir.join(FILES);
@@ -147,7 +151,7 @@ impl SandboxSettings {
             .and_then(|()| files.canonicalize())
             .map_err(|source| SandboxesError::Folder { folder: files, source })?;
         let mut options = IsolationOptions::new(&self.helper, self.data_dir.join(STATE));
-        // The first one is what SANDY_FILES names.
+        // `SANDY_FILES` names the first shared folder.
         options.shared.push(SharedFolder { host: files, inside: PathBuf::from(FILES_INSIDE) });
         if let Some(python) = self.python()? {
             let inside = PathBuf::from(PYTHON_INSIDE);
@@ -160,7 +164,8 @@ impl SandboxSettings {
         options.allow_network = self.allow_network;
         let isolation = probe(&options)?;
         if isolation.form().name != "namespaces" && rustix::process::geteuid().is_root() {
-            // Without namespaces another user sees these folders where they are, or does not.
+            // Without namespaces, sandboxes see these folders at their paths on the machine, but only if another user
+            // may enter them.
             let closed = options.shared.iter().filter_map(|shared| closed_folder(&shared.host));
             for folder in closed.collect::<BTreeSet<_>>() {
                 tracing::warn!(
@@ -173,7 +178,7 @@ impl SandboxSettings {
         Ok(isolation)
     }
 
-    /// Bounds of the host.
+    /// Returns the configuration of the host.
     #[must_use]
     pub fn config(&self, key: Option<ApiKey>) -> HostConfig {
         let slots = self.slots.and_then(|slots| usize::try_from(slots).ok());
@@ -189,8 +194,8 @@ impl SandboxSettings {
         config
     }
 
-    /// A host that answers in any case: where nothing can be made it says why, each time. Blocks as
-    /// [`SandboxSettings::isolation`] does; call it within a Tokio runtime.
+    /// Creates a host that always responds: if this machine allows no sandboxes, each response explains why. Blocks
+    /// like [`SandboxSettings::isolation`]; must be called within a Tokio runtime.
     pub fn host(&self, key: ApiKey) -> Arc<SandboxHost> {
         let isolation = self.isolation().unwrap_or_else(|error| {
             tracing::warn!(%error, "No code can be run on this machine: {error}");
@@ -206,7 +211,7 @@ impl SandboxSettings {
     }
 }
 
-/// The first folder on the way to this one that other users may not enter.
+/// Returns the first folder on the path that other users may not enter.
 fn closed_folder(path: &Path) -> Option<PathBuf> {
     let is_closed =
         |folder: &&Path| fs::metadata(folder).is_ok_and(|folder| folder.permissions().mode() & 0o001 == 0);

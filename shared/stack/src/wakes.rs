@@ -1,31 +1,31 @@
-//! What wakes the scheduler in the cloud, in this process.
+//! Timers that start the scheduler's tasks, as schedules do in the cloud.
 
 use bench_scheduler::{Scheduler, Task};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// How often reconciliation looks.
+/// Interval of reconciliation.
 const RECONCILE_EVERY: Duration = Duration::from_secs(300);
-/// How often planned times are looked at.
+/// Interval of checking planned times.
 const TICK_EVERY: Duration = Duration::from_secs(60);
-/// How often the list of models is asked for, and keys are looked for that should be gone.
+/// Interval of updating the list of models, and of looking for keys that should have been deleted.
 const HOURLY: Duration = Duration::from_secs(3_600);
 
-/// Tasks that end with their owner.
+/// Tasks that end when this is dropped.
 #[derive(Default)]
 pub(super) struct Wakes(Vec<JoinHandle<()>>);
 
 impl Wakes {
-    /// Sends again what was lost, every five minutes.
+    /// Sends lost messages again, every five minutes.
     pub(super) fn reconciling(scheduler: &Arc<Scheduler>) -> Self {
         let mut wakes = Self::default();
         wakes.add(scheduler, Task::Reconcile, RECONCILE_EVERY, RECONCILE_EVERY);
         wakes
     }
 
-    /// Serves schedules too, and the hourly tasks. Times that were missed while nobody was at work are looked at
-    /// right away.
+    /// Starts to serve schedules and to run the hourly tasks. The first check, for times that were missed while no
+    /// process was running, happens immediately.
     pub(super) fn serve(&mut self, scheduler: &Arc<Scheduler>, sync_models: bool) {
         self.add(scheduler, Task::Tick, Duration::ZERO, TICK_EVERY);
         self.add(scheduler, Task::Reap, HOURLY, HOURLY);

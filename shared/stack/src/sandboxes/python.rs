@@ -1,4 +1,4 @@
-//! The Python environment that programs in sandboxes find.
+//! Python environments for programs in sandboxes.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -7,41 +7,41 @@ use std::{fs, io};
 
 use tokio::process::Command;
 
-/// Python environments, within the data directory.
+/// Folder of the Python environments, in the data directory.
 const FOLDER: &str = "python";
-/// The one that is used: a link to its folder.
+/// Link to the folder of the current environment.
 const CURRENT: &str = "current";
-/// Folders of the machine's programs: every sandbox has them.
+/// Folders of the machine's programs, which every sandbox has.
 const SYSTEM: [&str; 4] = ["/usr", "/bin", "/lib", "/lib64"];
-/// Folders that sandboxes have themselves: nothing of the machine's can be seen below them.
+/// Folders that sandboxes have themselves, so that the machine's folders below them aren't visible.
 const THEIRS: [&str; 4] = ["/workspace", "/tmp", "/proc", "/dev"];
-/// Bytes of the file that tells what an environment was made of.
+/// Maximum size of an environment's `pyvenv.cfg`, in bytes.
 const CONFIG_BYTES_MAX: u64 = 64 << 10;
 
-/// Where sandboxes look for programs.
+/// `PATH` of sandboxes.
 const SANDBOX_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
-/// How long looking for packages may take: they are found, not loaded.
+/// Maximum time to look for packages, which are found but not loaded.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(20);
-/// Says which packages cannot be found.
+/// Prints the packages that can't be found.
 const LOOK: &str = "import sys\nfrom importlib.util import find_spec\nprint(*[name for name in sys.argv[1:] if find_spec(name) is None])";
 
-/// Why a Python environment cannot be used.
+/// Reason why a Python environment is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum PythonEnvironmentError {
-    /// It is none that sandboxes can use.
+    /// Sandboxes can't use the folder as an environment.
     #[error("{} is no Python environment that sandboxes can use: {why}", folder.display())]
     Unusable {
-        /// Its folder.
+        /// Folder of the environment.
         folder: PathBuf,
-        /// What is wrong with it.
+        /// Problem with the environment.
         why: String,
     },
-    /// The link to it cannot be read.
+    /// The link to the environment can't be read.
     #[error("could not look at {}: {source}", link.display())]
     Link {
-        /// The link.
+        /// Path of the link.
         link: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
 }
@@ -49,29 +49,30 @@ pub enum PythonEnvironmentError {
 /// A Python environment (venv).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PythonEnvironment {
-    /// Its folder; no link.
+    /// Real path of its folder, without links.
     pub folder: PathBuf,
-    /// Where its Python was installed, if not among the machine's programs: sandboxes need it, too.
+    /// Installation folder of its Python, if outside of the machine's program folders. Sandboxes need it, too.
     pub base: Option<PathBuf>,
 }
 
-/// The folder of all environments of a data directory.
+/// Returns the folder of all environments of a data directory.
 #[must_use]
 pub fn folder(data_dir: &Path) -> PathBuf {
     data_dir.join(FOLDER)
 }
 
-/// The link to the environment that is used.
+/// Returns the path of the link to the current environment.
 #[must_use]
 pub fn current_link(data_dir: &Path) -> PathBuf {
     folder(data_dir).join(CURRENT)
 }
 
 impl PythonEnvironment {
-    /// The environment in this folder.
+    /// Opens the environment in a folder.
     ///
     /// # Errors
-    /// [`PythonEnvironmentError::Unusable`] where it is none that a sandbox can use.
+    ///
+    /// Fails with [`PythonEnvironmentError::Unusable`] if sandboxes can't use the folder as an environment.
     pub fn open(folder: &Path) -> Result<Self, PythonEnvironmentError> {
         let none = |why| PythonEnvironmentError::Unusable { folder: folder.to_owned(), why };
         let real = folder.canonicalize().map_err(|error| none(error.to_string()))?;
@@ -85,7 +86,7 @@ impl PythonEnvironment {
         let base = if program.starts_with(&real) || SYSTEM.iter().any(|system| program.starts_with(system)) {
             None
         } else {
-            // PREFIX/bin/python3.N
+            // The path has the form PREFIX/bin/python3.N.
             let prefix = program.ancestors().nth(2).filter(|prefix| prefix.components().count() > 1);
             let prefix = prefix.ok_or_else(|| none(format!("its Python is {}", program.display())))?;
             Some(prefix.to_owned())
@@ -100,10 +101,11 @@ impl PythonEnvironment {
         Ok(Self { folder: real, base })
     }
 
-    /// The environment that `bench sandy setup` made, if it did.
+    /// Returns the environment that `bench sandy setup` made, or `None` if it made none.
     ///
     /// # Errors
-    /// When it cannot be used any more.
+    ///
+    /// Fails if the environment is no longer usable.
     pub fn current(data_dir: &Path) -> Result<Option<Self>, PythonEnvironmentError> {
         let link = current_link(data_dir);
         match link.symlink_metadata() {
@@ -114,8 +116,8 @@ impl PythonEnvironment {
     }
 }
 
-/// Which of these packages the Python that sandboxes get does not have: that of the environment, else the machine's. All
-/// of them where there is no Python, none where that cannot be told.
+/// Returns the packages that are missing from the Python of sandboxes, which is that of the environment, else the
+/// machine's. Returns all of them if there is no Python, and none if that can't be determined.
 pub async fn lacking(environment: Option<&PythonEnvironment>, packages: &[&str]) -> Vec<String> {
     let program = environment.map_or_else(|| PathBuf::from("python3"), |own| own.folder.join("bin/python3"));
     let mut look = Command::new(program);
@@ -174,7 +176,7 @@ mod tests {
         fs::remove_dir_all(&folder).unwrap();
         assert!(PythonEnvironment::current(&data).is_err());
 
-        // An own Python below /tmp cannot be seen where it is.
+        // A Python installed below `/tmp` isn't visible in sandboxes.
         let own = tempfile::tempdir_in("/tmp").unwrap();
         fs::create_dir_all(own.path().join("py/bin")).unwrap();
         fs::write(own.path().join("py/bin/python3.12"), "").unwrap();
