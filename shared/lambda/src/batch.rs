@@ -1,4 +1,4 @@
-//! Batches of messages: each handled by itself, failures reported one by one.
+//! Message batches: handles each message separately and reports failures per message.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -11,40 +11,40 @@ use futures_util::future::join_all;
 
 use crate::metrics;
 
-/// How long a message of another version stays away before it is looked at again.
+/// Delay before the next delivery of a message of another version.
 const OTHER_VERSION_DELAY: Duration = Duration::from_secs(60);
 
-/// How long a message stays in the wrong queue that can't be forwarded from there.
+/// Delay before the next delivery of a message that is in the wrong queue and can't be forwarded.
 const MISDIRECTED_DELAY: Duration = Duration::from_secs(60);
 
-/// What became of a message.
+/// Result of handling a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handled {
-    /// It is not needed any more.
+    /// The message is no longer needed.
     Done,
-    /// It is to be delivered again.
+    /// The message must be delivered again.
     Again,
 }
 
 /// A message in a dead-letter queue that no version of this program wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableMessage {
-    /// SQS's id.
+    /// SQS's message id.
     pub message_id: String,
-    /// The queue it was sent to.
+    /// Queue that the message was sent to.
     pub queue: QueueName,
-    /// When it was sent. Stays the same however often it is delivered.
+    /// Time at which the message was sent, the same for each delivery.
     pub sent_at: Timestamp,
-    /// Its text.
+    /// Body of the message.
     pub text: String,
-    /// Why it cannot be read.
+    /// Reason why the message can't be parsed.
     pub problem: String,
 }
 
-/// Handles the messages of a batch side by side.
+/// Handles the messages of a batch concurrently.
 ///
-/// A message that fails is reported by its id and comes again; its neighbours do not. One that this
-/// program cannot read comes again too, until it is dead; one of another version is put back.
+/// Reports a message that fails by its id, so that SQS delivers this one again and not the others. A message that this
+/// program can't parse is delivered again until it becomes a dead letter. A message of another version is put back.
 pub async fn handle_batch<F, Fut, E>(
     event: SqsEvent,
     queue: QueueName,
@@ -61,10 +61,10 @@ where
     join(event, |record| async move { handle_one(&record, source, queues, handle, nobody).await }).await
 }
 
-/// The same for messages from dead-letter queues, told apart by the ARN that each comes with.
+/// Handles a batch of messages from dead-letter queues, which the ARN of each message identifies.
 ///
-/// One that no version of this program wrote is given to `keep`. One of another version stays where it is, and is
-/// looked at again every minute, until that version looks at it or its retention ends.
+/// Passes messages that no version of this program wrote to `keep`. Leaves messages of other versions in place and
+/// checks them again every minute, until that version handles them or their retention ends.
 pub async fn handle_dead_batch<F, Fut, K, Kept, E>(
     event: SqsEvent,
     queues: &Queues,
@@ -92,12 +92,13 @@ where
     .await
 }
 
-/// Sends a message that a function received and doesn't handle, such as one of a version that used the queues otherwise,
-/// to the queue of its kind. A function that may not send there puts it back into `from`, the queue it came from, where it
-/// is found in the log every minute.
+/// Forwards a message to the queue of its kind, if the function that received it doesn't handle it, such as a message
+/// of a version that used the queues differently. A function that may not send there puts the message back into `from`,
+/// the queue it came from, which adds a log entry every minute.
 ///
 /// # Errors
-/// When neither queue takes it: the message has to be delivered again.
+///
+/// Fails if neither queue accepts the message, which must then be delivered again.
 pub async fn forward(message: Message, from: QueueName, queues: &Queues) -> Result<(), QueueError> {
     let (run, received, queue) = (message.run(), from.as_str(), message.queue());
     tracing::warn!(run.id = %run, "A message for queue {} arrived in queue {received} and is forwarded", queue.as_str());
@@ -107,7 +108,7 @@ pub async fn forward(message: Message, from: QueueName, queues: &Queues) -> Resu
     queues.put_back(from, &message.to_body(), MISDIRECTED_DELAY).await
 }
 
-/// Handles every record, and reports those that are to come again.
+/// Handles all records, and reports those that must be delivered again.
 async fn join<F, Fut>(event: SqsEvent, handle: F) -> SqsBatchResponse
 where
     F: Fn(SqsMessage) -> Fut,
@@ -128,14 +129,14 @@ where
     response
 }
 
-/// Where messages were received: their receipts are good there only.
+/// Queue that messages were received from. Their receipts are valid only there.
 #[derive(Clone, Copy)]
 struct Source {
     queue: QueueName,
     dead: bool,
 }
 
-/// In an ordinary queue an unreadable message is not kept: it comes again until it is dead.
+/// Drops unreadable messages of an ordinary queue, since SQS delivers them again until they become dead letters.
 async fn never<E>(_: UnreadableMessage) -> Result<(), E> {
     Ok(())
 }
@@ -200,8 +201,8 @@ fn unreadable(record: &SqsMessage, queue: QueueName, problem: String) -> Unreada
     }
 }
 
-/// Lets another version of the program have a message: out of an ordinary queue as a new message, so that its
-/// deliveries are not counted; in a dead-letter queue, which counts none, by looking away for a while.
+/// Leaves a message for another version of the program. In an ordinary queue, sends it as a new message, so that its
+/// deliveries aren't counted. In a dead-letter queue, where deliveries don't count, hides it for a while.
 async fn put_back(record: &SqsMessage, source: Source, queues: &Queues, body: &str) -> Handled {
     if source.dead {
         let receipt = record.receipt_handle.as_deref().unwrap_or_default();
@@ -219,7 +220,8 @@ async fn put_back(record: &SqsMessage, source: Source, queues: &Queues, body: &s
     }
 }
 
-/// Lets a message come again sooner. If this fails too, it comes again when its visibility timeout ends.
+/// Shortens the time until the next delivery. If this fails, too, the message is delivered after its visibility
+/// timeout.
 async fn come_again(record: &SqsMessage, source: Source, queues: &Queues) {
     let receipt = record.receipt_handle.as_deref().unwrap_or_default();
     let deliveries = record.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse().ok());

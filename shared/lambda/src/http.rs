@@ -14,28 +14,28 @@ use crate::Deadline;
 use crate::metrics;
 use crate::runtime::deadline_of;
 
-/// Header that carries the viewer's `Authorization` through CloudFront, whose own signature takes that header's place.
-/// A CloudFront Function of `template.yaml` fills it in.
+/// Header with the viewer's `Authorization`, which CloudFront replaces by its own signature. A CloudFront Function of
+/// `template.yaml` sets it.
 const VIEWER_AUTHORIZATION: &str = "x-bench-authorization";
 /// Account that Lambda reports for requests to a function URL without authentication.
 const ANONYMOUS_ACCOUNT: &str = "anonymous";
-/// Beginning of an `Authorization` header with an AWS signature.
+/// Start of an `Authorization` header with an AWS signature.
 const SIGNATURE: &[u8] = b"AWS4-HMAC-SHA256";
 
-/// How a function answers.
+/// Form of a function's responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answers {
-    /// In one piece, as API Gateway takes them: up to 6 MiB.
+    /// Complete responses of up to 6 MiB, as API Gateway accepts them.
     Whole,
-    /// As a response stream, as a function URL with `RESPONSE_STREAM` passes it on.
+    /// Response streams, as a function URL with `RESPONSE_STREAM` forwards them.
     Streamed,
 }
 
 /// Serves a router until the environment is shut down.
 ///
-/// Handlers find the invocation's [`Deadline`] among the request's extensions. The panic of a handler is caught
-/// around the router (`bench_web::finish`) and answered with 500. Any other panic ends the invocation with an error
-/// and not the process, as long as panics unwind.
+/// Handlers find the invocation's [`Deadline`] in the request's extensions. If a handler panics, `bench_web::finish`
+/// catches the panic and responds with 500. Any other panic ends the invocation with an error but not the process, as
+/// long as panics unwind.
 pub async fn run_http(router: Router, answers: Answers) -> anyhow::Result<()> {
     let router = router.layer(from_fn(around));
     let repaired = ServiceBuilder::new().map_request(repaired as fn(_) -> _);
@@ -48,7 +48,7 @@ pub async fn run_http(router: Router, answers: Answers) -> anyhow::Result<()> {
     ended.map_err(|error| anyhow::anyhow!(error))
 }
 
-/// Tells handlers how long they have, and counts answers that are errors of ours.
+/// Adds the deadline for handlers, and counts responses with server errors.
 async fn around(mut request: Request, next: Next) -> Response {
     let _print = metrics::PrintAtEnd;
     let deadline = request.extensions().get().map(deadline_of);
@@ -62,8 +62,8 @@ async fn around(mut request: Request, next: Next) -> Response {
     response
 }
 
-/// A request whose address `lambda_http` can put together. It does so from headers that anybody can send, and
-/// panics on some: a `Host` that is no host, a scheme that is none, a query that was not encoded.
+/// Repairs a request so that `lambda_http` can build its URL. `lambda_http` builds it from headers that any caller can
+/// set, and panics on an invalid `Host`, an invalid scheme, or an unencoded query.
 fn repaired(mut event: LambdaEvent<LambdaRequest>) -> LambdaEvent<LambdaRequest> {
     if let LambdaRequest::ApiGatewayV2(request) = &mut event.payload {
         restore_authorization(request);
@@ -72,8 +72,8 @@ fn repaired(mut event: LambdaEvent<LambdaRequest>) -> LambdaEvent<LambdaRequest>
     event
 }
 
-/// Gives a signed request the `Authorization` header that the viewer sent, and none if the viewer sent none. Every other
-/// request keeps its own header: there anybody can send the copy, which is removed.
+/// Restores the viewer's `Authorization` header of a signed request, or removes the header if the viewer sent none.
+/// Other requests keep their own header. Any caller can send the copy in those, so it is removed.
 fn restore_authorization(request: &mut ApiGatewayV2httpRequest) {
     let sent = request.headers.remove(VIEWER_AUTHORIZATION);
     if !is_signed(request) {
@@ -85,8 +85,9 @@ fn restore_authorization(request: &mut ApiGatewayV2httpRequest) {
     };
 }
 
-/// Checks whether a request came to a function URL that takes signed requests only. Callers can't influence the request
-/// context. Lambda names the signer there and removes the signature from the headers; emulators may leave it in place.
+/// Checks whether a request came to a function URL that accepts signed requests only. Callers can't influence the
+/// request context, where Lambda names the signer. Lambda removes the signature from the headers; emulators may leave
+/// it in place.
 fn is_signed(request: &ApiGatewayV2httpRequest) -> bool {
     let context = &request.request_context;
     let at_function_url = context.domain_name.as_deref().is_some_and(|name| name.contains(".lambda-url."));
@@ -117,8 +118,8 @@ fn repair(request: &mut ApiGatewayV2httpRequest) {
     }
 }
 
-/// Letters, digits, dots and hyphens, with or without a port, that do not end like an IPv4 address: what every
-/// parser of addresses takes. Ours have no other names.
+/// Returns true for a host that every URL parser accepts: letters, digits, dots and hyphens, with or without a port,
+/// and not ending like an IPv4 address. Our hosts have no other names.
 fn is_host(text: &str) -> bool {
     let (name, port) = text.split_once(':').unwrap_or((text, "443"));
     let name_is_plain = (1..=253).contains(&name.len())
@@ -127,16 +128,16 @@ fn is_host(text: &str) -> bool {
                 && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
                 && !label.starts_with('-')
                 && !label.ends_with('-')
-                // Decoded and checked by some parsers.
+                // Some parsers decode and check these labels.
                 && !label.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("xn--"))
         });
-    // `1.2.3`, `x.127.0.0.1` and `0x7f` are taken for addresses, and not all of them are.
+    // Parsers take `1.2.3`, `x.127.0.0.1` and `0x7f` for IP addresses, and reject some of them.
     let last = name.rsplit('.').next().unwrap_or_default();
     let is_name = last.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
     name_is_plain && is_name && port.parse::<u16>().is_ok()
 }
 
-/// The text with everything percent-encoded that cannot stand in an address as it is. What is encoded stays so.
+/// Percent-encodes the bytes that a URL can't contain. Keeps existing encodings.
 fn encoded(text: &str) -> String {
     let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%".contains(&byte);
     if text.bytes().all(is_fine) {
@@ -213,7 +214,7 @@ mod tests {
         assert_eq!(answer["body"], "https://api.example.org/x?a=b%20c&d=%C3%A4 in time");
     }
 
-    /// What ends the whole invocation without the repair.
+    /// Without the repair, these end the whole invocation.
     #[tokio::test]
     async fn headers_that_make_no_address_are_answered() {
         let own = "https://abc.execute-api.us-east-1.amazonaws.com/x in time";
@@ -259,7 +260,7 @@ mod tests {
         }
     }
 
-    /// `Authorization` and its copy as a handler sees them.
+    /// Returns `Authorization` and its copy as a handler sees them.
     async fn seen(event: Value) -> (Option<String>, Option<String>) {
         let echo = |request: Request| async move {
             let text = |name| request.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
@@ -273,7 +274,7 @@ mod tests {
         serde_json::from_str(answer["body"].as_str().unwrap()).unwrap()
     }
 
-    /// A request to a function URL, as Lambda passes it on when CloudFront has signed it.
+    /// Builds a request to a function URL, as passed on by Lambda after CloudFront has signed it.
     fn signed_event(headers: Value) -> Value {
         let host = "0123456789abcdef.lambda-url.us-east-1.on.aws";
         let mut event = event_json(host, "https", "/x", "");
@@ -300,7 +301,7 @@ mod tests {
     async fn signed_requests_carry_the_viewers_authorization() {
         let sent = json!({ VIEWER_AUTHORIZATION: "Bearer sk-viewer" });
         assert_eq!(seen(signed_event(sent)).await, (bearer("sk-viewer"), None));
-        // Emulators check the signature, leave it in place and do not name the signer.
+        // Emulators check the signature, leave it in place and don't name the signer.
         let mut unnamed =
             signed_event(json!({ "authorization": SIGV4, VIEWER_AUTHORIZATION: "Bearer sk-viewer" }));
         unnamed["requestContext"].as_object_mut().unwrap().remove("authorizer");
@@ -327,7 +328,7 @@ mod tests {
             event["headers"].as_object_mut().unwrap().extend(headers.as_object().unwrap().clone());
             event
         };
-        // An API Gateway authorizer is no signature of CloudFront's either.
+        // An API Gateway authorizer doesn't count as CloudFront's signature either.
         let authorized = |headers: &Value| {
             let mut event = api_gateway(headers);
             event["requestContext"]["authorizer"] =
@@ -345,7 +346,7 @@ mod tests {
             assert_eq!(seen(make(&sent)).await, (bearer("sk-own"), None));
             assert_eq!(seen(make(&without("authorization"))).await, (None, None));
         }
-        // Nor does a signature of the caller's own open the copy where signatures are not checked.
+        // If signatures aren't checked, a caller's own signature doesn't make the copy count either.
         let forged = json!({ "authorization": SIGV4, VIEWER_AUTHORIZATION: "Bearer sk-copy" });
         for make in makers {
             assert_eq!(seen(make(&forged)).await, (Some(SIGV4.to_owned()), None));

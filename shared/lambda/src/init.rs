@@ -1,12 +1,12 @@
-//! What a function does once, before its first event.
+//! Initialization of a function, before its first event.
 //!
-//! One SDK configuration for all clients, so that they share connections, and a call to each service that the
-//! function will need, so that the first event pays no DNS, TCP and TLS. The calls run beside the reading of
-//! secrets. An answer that refuses is as good as any, since the connection is then open; one that takes longer
-//! than [`CONNECT_WAIT`] is not waited for, and the first event does what is left.
+//! All clients share one SDK configuration and its connections. Init calls each service that the function will need, so
+//! that the first event pays no DNS, TCP and TLS. These calls run concurrently with the reading of secrets. Error
+//! responses are fine, since they also leave the connection open. Init doesn't wait longer than [`CONNECT_WAIT`]; the
+//! first event does the rest.
 //!
-//! KMS is left out on purpose: it is asked once per run and environment, and every call is an entry in the
-//! account's audit log.
+//! KMS is left out on purpose: it is called once per run and environment, and every call adds an entry to the account's
+//! audit log.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -30,26 +30,26 @@ use futures_util::future::join_all;
 use crate::metrics;
 use crate::vars::Vars;
 
-/// How long init waits for connections.
+/// Maximum time that init waits for connections.
 const CONNECT_WAIT: Duration = Duration::from_secs(2);
-/// How long a TCP and TLS handshake may take. It takes milliseconds within a region.
+/// Timeout of a TCP and TLS handshake, which takes milliseconds within a region.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a service may take to begin its answer. The slowest here is S3 taking an 8 MiB part.
+/// Timeout for the start of a service's response. The slowest is S3 when it receives an 8 MiB part.
 const READ_TIMEOUT: Duration = Duration::from_secs(20);
-/// How often a call is sent at most, unless a client says otherwise. With the SDK's waits (doubling from up to
-/// one second) a throttle of some ten seconds is ridden out within the call.
+/// Maximum number of attempts per call, unless a client overrides it. With the SDK's waits (doubling from up to one
+/// second), a call outlasts throttling of about ten seconds.
 const TRIES_MAX: u32 = 6;
-/// How long a connection rests before it is given up. Services close theirs after about that long. An
-/// environment that was frozen finds its connections closed by the other side; a call that meets one is sent
-/// again on a new connection, by the HTTP client or by the SDK's retry.
+/// Time after which an idle connection is dropped, close to the time after which services close theirs. After an
+/// environment was frozen, the services have closed its connections. The HTTP client or the SDK's retry then repeats
+/// the call on a new connection.
 const IDLE: Duration = Duration::from_secs(50);
 
-/// A service that a function opens a connection to, by a call that its role allows anyhow.
+/// Service to connect to during init, with a call that the function's role allows anyway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Warm {
-    /// DynamoDB, by `GetItem` of a key that is not there.
+    /// DynamoDB, by `GetItem` of a missing key.
     Table,
-    /// S3, by `HeadObject` of a key that is not there.
+    /// S3, by `HeadObject` of a missing key.
     #[cfg(feature = "blobs")]
     Bucket,
     /// SQS, by `GetQueueAttributes` of the queue that drives the function.
@@ -58,12 +58,12 @@ pub enum Warm {
     DeadLetters(QueueName),
 }
 
-/// What a function has after its init.
+/// Result of a function's init.
 #[derive(Debug, Clone)]
 pub struct Init {
-    /// The configuration of every AWS client.
+    /// Configuration of every AWS client.
     pub aws: SdkConfig,
-    /// The function's variables, secrets included.
+    /// Variables of the function, including secrets.
     pub vars: Vars,
 }
 
@@ -71,7 +71,8 @@ impl Init {
     /// Starts logs and metrics, reads variables and secrets, and opens connections.
     ///
     /// # Errors
-    /// Names the secret that could not be read. The function then ends, and Lambda's log has the error.
+    ///
+    /// Names the secret that can't be read. The function then ends, and Lambda logs the error.
     pub async fn start(warm: &[Warm]) -> anyhow::Result<Self> {
         init_tracing();
         let environment = Vars::of_process();
@@ -80,24 +81,24 @@ impl Init {
             metrics::start(&namespace, function.as_deref().unwrap_or("unknown"));
         }
         let aws = sdk_config().await;
-        // The names of table, bucket and queues are no secrets: they are in the environment.
+        // The names of table, bucket and queues aren't secrets, so the environment has them.
         let connected = connect(&aws, &environment, warm);
         let (vars, ()) = futures_util::join!(environment.clone().with_secrets(&aws), connected);
         Ok(Self { aws, vars: vars? })
     }
 }
 
-/// Logs as JSON lines, filtered by `RUST_LOG` (default `info`).
+/// Writes logs as JSON lines, filtered by `RUST_LOG` (default `info`).
 fn init_tracing() {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
     tracing_subscriber::fmt().json().with_env_filter(filter).with_current_span(false).without_time().init();
 }
 
-/// The SDK's configuration from the environment, with TLS by rustls and ring.
+/// Loads the SDK's configuration from the environment, with TLS by rustls and ring.
 ///
-/// Retries are the standard ones: throttles and broken connections, with growing, jittered waits. The adaptive
-/// mode is not used, since it holds back all calls of a client for the throttling of one table key. A stream
-/// that stands still for five seconds is ended and read again.
+/// Uses standard retries: throttles and broken connections are retried with growing, jittered waits. The adaptive mode
+/// would hold back all calls of a client for the throttling of one table key. A stream without data for five seconds is
+/// ended and read again.
 async fn sdk_config() -> SdkConfig {
     let http =
         Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).pool_idle_timeout(IDLE).build_https();
@@ -111,7 +112,7 @@ async fn sdk_config() -> SdkConfig {
         .await
 }
 
-/// Calls each service once. Never fails: what is wrong shows at the first event, with its error.
+/// Calls each service once. Never fails, since the first event reports any problem.
 async fn connect(aws: &SdkConfig, vars: &Vars, warm: &[Warm]) {
     let calls = warm.iter().filter_map(|service| call(aws, vars, *service));
     if tokio::time::timeout(CONNECT_WAIT, join_all(calls)).await.is_err() {

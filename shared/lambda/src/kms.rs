@@ -1,4 +1,4 @@
-//! Callers' data keys under a KMS key: what the master key file is on one machine.
+//! Callers' data keys under a KMS key, which replaces the master key file of a single machine.
 
 use aws_sdk_kms::Client;
 use aws_sdk_kms::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
@@ -8,13 +8,12 @@ use aws_types::SdkConfig;
 use bench_state::StateError;
 use bench_state::credentials::{KEY_BYTES, KeyWrapper, Wrapped};
 
-/// Under this name the encryption context says what a data key is for: the id of a run or a schedule.
+/// Name in the encryption context of the purpose of a data key: the id of a run or a schedule.
 pub const CONTEXT_NAME: &str = "bench:for";
 
 /// Wraps data keys with a KMS key.
 ///
-/// The context is part of what KMS authenticates, and stands in its log: a data key opens only for what it was
-/// made for, and every opening can be seen.
+/// KMS authenticates the context and logs it, so a data key opens only for its purpose, and every use is visible.
 #[derive(Debug, Clone)]
 pub struct KmsKey {
     client: Client,
@@ -22,7 +21,7 @@ pub struct KmsKey {
 }
 
 impl KmsKey {
-    /// The key with this id or ARN.
+    /// Uses the key with this id or ARN.
     pub fn new(config: &SdkConfig, key_id: impl Into<String>) -> Self {
         Self { client: Client::new(config), key_id: key_id.into() }
     }
@@ -50,7 +49,7 @@ impl KeyWrapper for KmsKey {
             let decrypt = self.client.decrypt().key_id(&self.key_id).ciphertext_blob(Blob::new(wrapped));
             let decrypted = decrypt.encryption_context(CONTEXT_NAME, context).send().await;
             let decrypted = decrypted.map_err(|error| {
-                // What KMS cannot open today it cannot open tomorrow; everything else may pass.
+                // These errors are permanent. All others may be transient.
                 let is_final = matches!(
                     error.as_service_error(),
                     Some(
@@ -75,7 +74,7 @@ impl KeyWrapper for KmsKey {
     }
 }
 
-/// What the service said, without the rest of its answer.
+/// Extracts code and message from a service's error.
 fn told<E>(error: SdkError<E>) -> String
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,

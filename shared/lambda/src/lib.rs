@@ -1,7 +1,7 @@
-//! What the functions share: batches, deadlines, configuration and the Lambda runtime.
+//! Code that all functions share: batches, deadlines, configuration and the Lambda runtime.
 //!
-//! A function is a library with a handler and a `main` of a few lines. The handler knows nothing of
-//! the runtime: the embedded host calls the same one with the same events.
+//! A function is a library with a handler, and a `main` of a few lines. The handler doesn't depend on the runtime: the
+//! embedded host calls the same handler with the same events.
 
 mod batch;
 #[cfg(feature = "http")]
@@ -34,23 +34,23 @@ pub use vars::Vars;
 use bench_domain::Timestamp;
 use std::time::Duration;
 
-/// When an invocation is ended, finished or not.
+/// Time at which an invocation is ended, finished or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadline(pub Timestamp);
 
 impl Deadline {
-    /// A deadline so far from now.
+    /// Returns a deadline that is `duration` from now.
     pub fn after(duration: Duration) -> Self {
         Self(bench_clock::now().plus(duration))
     }
 
-    /// The time left until `reserve` before the end; zero when that is past.
+    /// Returns the time left until `reserve` before the deadline, or zero if that has passed.
     pub fn left(self, reserve: Duration) -> Duration {
         self.0.since(bench_clock::now()).saturating_sub(reserve)
     }
 }
 
-/// What a panic said.
+/// Extracts the message of a panic.
 pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a text").to_owned()

@@ -1,8 +1,8 @@
 //! Metrics in CloudWatch's embedded metric format.
 //!
-//! What is counted during an invocation is printed as one line at its end, from which CloudWatch makes metrics:
-//! no call, no waiting. Without `BENCH_METRICS_NAMESPACE` (as on the embedded stack) nothing is kept and nothing
-//! printed. Each metric has one dimension, `Function`, the function's name.
+//! At its end, each invocation prints its counts as one line. CloudWatch makes metrics from it without any call or
+//! wait. Without `BENCH_METRICS_NAMESPACE` (as on the embedded stack), counts are dropped and not printed. Each metric
+//! has one dimension, `Function`, with the function's name.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -17,55 +17,55 @@ pub const SAMPLES_GRADED: &str = "SamplesGraded";
 pub const SAMPLES_FAILED: &str = "SamplesFailed";
 /// Answers that were handed over to a judge.
 pub const SAMPLES_HANDED_OVER: &str = "SamplesHandedOver";
-/// Replies of judges that hold a verdict.
+/// Replies of judges with a verdict.
 pub const SAMPLES_JUDGED: &str = "SamplesJudged";
-/// Replies of judges that hold none.
+/// Replies of judges without a verdict.
 pub const REPLIES_WITHOUT_VERDICT: &str = "RepliesWithoutVerdict";
-/// Samples that were put off: a busy provider, or a failed attempt that is repeated.
+/// Samples that were put off because of a busy provider or a failed attempt.
 pub const SAMPLES_WAITED: &str = "SamplesWaited";
-/// Jobs in sandboxes that are over.
+/// Jobs in sandboxes that ended.
 pub const JOBS_DONE: &str = "JobsDone";
-/// Sandboxes that were lost under a job.
+/// Sandboxes that were lost during a job.
 pub const SANDBOXES_LOST: &str = "SandboxesLost";
-/// Messages whose handling failed, and that come again.
+/// Messages whose handling failed and that SQS delivers again.
 pub const MESSAGES_FAILED: &str = "MessagesFailed";
 /// Messages that arrived in a dead-letter queue.
 pub const DEAD_LETTERS: &str = "DeadLetters";
-/// Of those, the ones that nobody can read.
+/// Dead letters that can't be parsed.
 pub const UNREADABLE_MESSAGES: &str = "UnreadableMessages";
 /// Runs that ended with a score.
 pub const RUNS_SUCCEEDED: &str = "RunsSucceeded";
 /// Runs that ended as failed.
 pub const RUNS_FAILED: &str = "RunsFailed";
-/// What the answers of runs that ended cost, at the price known when they were ordered, in US dollars.
+/// Cost of the answers of ended runs, at the price known when they were ordered, in US dollars.
 pub const MODEL_SPEND_USD: &str = "ModelSpendUsd";
 /// Requests with a wrong admin secret.
 pub const WRONG_ADMIN_SECRETS: &str = "WrongAdminSecrets";
-/// Requests answered with 500 or more, and woken tasks that failed.
+/// Requests answered with 500 or more, and scheduled tasks that failed.
 pub const HANDLER_ERRORS: &str = "HandlerErrors";
 
-/// Metrics that CloudWatch takes in one line.
+/// Maximum number of metrics per line in CloudWatch.
 const METRICS_PER_LINE_MAX: usize = 100;
-/// Characters of a namespace and of a dimension's value that CloudWatch takes.
+/// Maximum number of characters of a namespace and of a dimension's value in CloudWatch.
 const NAME_CHARS_MAX: usize = 255;
 const FUNCTION: &str = "Function";
 
 static COLLECTOR: OnceLock<Collector> = OnceLock::new();
 
-/// Starts collecting metrics for this function in this namespace. Before, counts are dropped.
+/// Starts to collect metrics for a function in a namespace. Counts before that are dropped.
 pub fn start(namespace: &str, function: &str) {
-    // A second start changes nothing: there is one process and one function.
+    // A second start has no effect, since a process has one function.
     let _ = COLLECTOR.set(Collector::new(namespace.trim(), function));
 }
 
-/// Adds to a metric. Values that are no numbers are left out.
+/// Adds a value to a metric. Ignores values that aren't finite numbers.
 pub fn count(name: &'static str, value: f64) {
     if let Some(collector) = COLLECTOR.get() {
         collector.add(name, value);
     }
 }
 
-/// Prints what was counted when it goes out of scope, also when the handler panics.
+/// Prints the metrics when it goes out of scope, also after a panic of the handler.
 #[derive(Debug)]
 pub struct PrintAtEnd;
 
@@ -74,13 +74,14 @@ impl Drop for PrintAtEnd {
         let Some(collector) = COLLECTOR.get() else { return };
         for mut line in collector.take(bench_clock::now()) {
             line.push('\n');
-            // In one write: a line that is cut by a log line is no metric. There is nobody to tell of a failure.
+            // Written at once, because CloudWatch ignores a metric line that a log line interrupts. A failure can't be
+            // reported anywhere.
             let _ = std::io::stdout().lock().write_all(line.as_bytes());
         }
     }
 }
 
-/// Sums of one invocation.
+/// Sums of an invocation.
 #[derive(Debug)]
 struct Collector {
     namespace: String,
@@ -100,7 +101,7 @@ impl Collector {
         }
     }
 
-    /// The lines of what was added since the last time; usually one or none.
+    /// Returns lines with the counts since the last call, usually one or none.
     fn take(&self, now: Timestamp) -> Vec<String> {
         let sums = std::mem::take(&mut *self.sums.lock().unwrap_or_else(PoisonError::into_inner));
         let sums: Vec<_> = sums.into_iter().collect();
@@ -128,7 +129,7 @@ impl Collector {
     }
 }
 
-/// CloudWatch has no unit for money.
+/// Returns the unit of a metric. CloudWatch has no unit for money.
 fn unit(name: &str) -> &'static str {
     if name == MODEL_SPEND_USD { "None" } else { "Count" }
 }
@@ -141,7 +142,7 @@ mod tests {
         Collector::new("bench-dev", "bench-dev-worker")
     }
 
-    /// What "Specification: Embedded metric format" requires of a line.
+    /// Checks a line against "Specification: Embedded metric format".
     fn check(line: &str) -> Value {
         assert!(!line.contains('\n'));
         let root: Value = serde_json::from_str(line).unwrap();

@@ -1,4 +1,4 @@
-//! Where a function's table, bucket and keys are.
+//! Clients for a function's table, bucket, queues and keys.
 //!
 //! | variable | meaning |
 //! | --- | --- |
@@ -6,9 +6,9 @@
 //! | `BENCH_BUCKET` | bucket of bodies, datasets and exports |
 //! | `BENCH_CREDENTIALS_TABLE` | table of callers' keys |
 //! | `BENCH_KMS_KEY_ID` | id or ARN of the KMS key that protects callers' keys |
-//! | `BENCH_MASTER_KEY` | base64 of 32 bytes that protect callers' keys where there is no KMS key |
-//! | `BENCH_OWNER_KEY` | secret text of 32 characters or more, by which owners are known; else made from the master key |
-//! | `BENCH_QUEUE_PLANS_URL`, `BENCH_QUEUE_ITEMS_URL`, `BENCH_QUEUE_TURNS_URL`, `BENCH_QUEUE_FINISHES_URL` | addresses of the queues |
+//! | `BENCH_MASTER_KEY` | base64 of 32 bytes that protect callers' keys if there is no KMS key |
+//! | `BENCH_OWNER_KEY` | secret text of at least 32 characters that derives owners' ids; by default made from the master key |
+//! | `BENCH_QUEUE_PLANS_URL`, `BENCH_QUEUE_ITEMS_URL`, `BENCH_QUEUE_TURNS_URL`, `BENCH_QUEUE_FINISHES_URL` | URLs of the queues |
 
 use std::sync::Arc;
 
@@ -24,27 +24,27 @@ use crate::init::Init;
 use crate::kms::KmsKey;
 use crate::vars::Vars;
 
-/// Leases are void only when their time is over: Lambda hosts come and go independently.
+/// Leases end only with their time, since Lambda hosts start and stop independently.
 const EPOCH: u64 = 0;
 
 impl Init {
-    /// The state of all runs.
+    /// Returns the state of all runs.
     pub fn state(&self) -> anyhow::Result<State> {
         Ok(State::new(&self.aws, self.vars.required("BENCH_TABLE")?, EPOCH))
     }
 
-    /// The bucket.
+    /// Returns the bucket.
     #[cfg(feature = "blobs")]
     pub fn blobs(&self) -> anyhow::Result<Blobs> {
         Ok(Blobs::new(&self.aws, self.vars.required("BENCH_BUCKET")?))
     }
 
-    /// The queues that this function knows.
+    /// Returns the queues whose URLs this function has.
     pub fn queues(&self) -> Queues {
         Queues::from_vars(&self.aws, self.vars.lookup())
     }
 
-    /// The table of callers' keys, for who stores or reads them: needs a KMS key or a master key.
+    /// Returns the table of callers' keys for functions that store or read them. Needs a KMS key or a master key.
     pub fn credentials(&self) -> anyhow::Result<Credentials> {
         let wrapper: Arc<dyn KeyWrapper> = match self.vars.get("BENCH_KMS_KEY_ID") {
             Some(key_id) => Arc::new(KmsKey::new(&self.aws, key_id.trim())),
@@ -55,7 +55,7 @@ impl Init {
         self.credentials_with(wrapper)
     }
 
-    /// The table of callers' keys, for who only removes them: needs no key.
+    /// Returns the table of callers' keys for functions that only remove them. Needs no key.
     pub fn credentials_to_remove(&self) -> anyhow::Result<Credentials> {
         self.credentials_with(Arc::new(NoKey))
     }
@@ -64,7 +64,7 @@ impl Init {
         Ok(Credentials::new(&self.aws, self.vars.required("BENCH_CREDENTIALS_TABLE")?, wrapper))
     }
 
-    /// The key by which owners are known.
+    /// Returns the key that derives owners' ids.
     pub fn owner_key(&self) -> anyhow::Result<Arc<OwnerKey>> {
         Ok(Arc::new(owner_key(&self.vars)?))
     }

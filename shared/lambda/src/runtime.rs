@@ -1,4 +1,4 @@
-//! The Lambda runtime around the handlers.
+//! The Lambda runtime for the handlers.
 
 use std::future::Future;
 use std::time::{Duration, SystemTime};
@@ -29,8 +29,7 @@ where
     lambda_runtime::run(service).await.map_err(|error| anyhow::anyhow!(error))
 }
 
-/// Serves wake-ups by schedule until the environment is shut down. The handler gets what the schedule sends, as
-/// it is.
+/// Serves scheduled events until the environment is shut down. The handler receives the schedule's payload unchanged.
 pub async fn run_scheduled<F, Fut>(handle: F) -> anyhow::Result<()>
 where
     F: Fn(serde_json::Value, Deadline) -> Fut,

@@ -1,9 +1,9 @@
-//! The variables of a function: its environment, and what its secrets hold.
+//! Variables of a function, from its environment and its secrets.
 //!
-//! `BENCH_SECRETS` names secrets of Secrets Manager, by id or ARN, separated by commas. Each holds a JSON
-//! object whose members are variables. They are read once, at init, and act like environment variables; a
-//! variable that the environment has too keeps the environment's value, and of several secrets the first in
-//! the list counts. A secret that cannot be read stops the function with the secret's name.
+//! `BENCH_SECRETS` names secrets in Secrets Manager, by id or ARN, separated by commas. Each secret is a JSON object
+//! whose members are variables. They are read once, at init, and act like environment variables. The environment takes
+//! precedence over secrets, and earlier secrets in the list over later ones. If a secret can't be read, the function
+//! stops with an error that names the secret.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use aws_types::SdkConfig;
 use futures_util::future::try_join_all;
 use serde_json::Value;
 
-/// The variable that names the secrets.
+/// Variable with the names of the secrets.
 const SECRETS: &str = "BENCH_SECRETS";
-/// Secrets that one function reads at most.
+/// Maximum number of secrets of a function.
 const SECRETS_MAX: usize = 16;
 
-/// A function's variables, read once. Does not show their values.
+/// Variables of a function, read once. Their values are never shown.
 #[derive(Clone, Default)]
 pub struct Vars(BTreeMap<String, String>);
 
@@ -36,7 +36,7 @@ impl From<BTreeMap<String, String>> for Vars {
 }
 
 impl Vars {
-    /// The variables of this process, without secrets. What is no Unicode text is left out.
+    /// Returns the variables of this process, without secrets. Leaves out variables that aren't valid Unicode.
     pub fn of_process() -> Self {
         let all = std::env::vars_os();
         Self(
@@ -45,11 +45,12 @@ impl Vars {
         )
     }
 
-    /// These variables, and what the secrets hold that `BENCH_SECRETS` names in them. All secrets are read side
-    /// by side; nothing is asked where none is named.
+    /// Adds the variables from the secrets that `BENCH_SECRETS` names. Reads all secrets concurrently, and calls no
+    /// service if no secret is named.
     ///
     /// # Errors
-    /// Names the secret that is missing, refused or no JSON object, and says what Secrets Manager said.
+    ///
+    /// Names the secret that is missing, refused or not a JSON object, with the message from Secrets Manager.
     pub async fn with_secrets(mut self, aws: &SdkConfig) -> anyhow::Result<Self> {
         let list = self.get(SECRETS).unwrap_or_default();
         let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
@@ -60,7 +61,7 @@ impl Vars {
         let client = Client::new(aws);
         for members in try_join_all(names.into_iter().map(|name| read(&client, name))).await? {
             for (name, value) in members {
-                // One that is set to nothing counts as not set, here as everywhere.
+                // As elsewhere, an empty variable counts as not set.
                 let is_set = self.get(&name).is_some();
                 if !is_set {
                     self.0.insert(name, value);
@@ -70,19 +71,20 @@ impl Vars {
         Ok(self)
     }
 
-    /// A variable that is set and not empty.
+    /// Returns a variable that is set and not empty.
     pub fn get(&self, name: &str) -> Option<String> {
         self.0.get(name).filter(|value| !value.trim().is_empty()).cloned()
     }
 
-    /// A variable that a function cannot do without; the error names it.
+    /// Returns a variable that a function requires. The error names the variable.
     pub fn required(&self, name: &str) -> anyhow::Result<String> {
         self.get(name).with_context(|| format!("{name} is not set"))
     }
 
-    /// A variable that is true or false; not set is false.
+    /// Returns a variable that is true or false, by default false.
     ///
     /// # Errors
+    ///
     /// Names the variable.
     pub fn flag(&self, name: &str) -> anyhow::Result<bool> {
         let value = self.get(name).map(|value| value.trim().to_lowercase());
@@ -93,12 +95,12 @@ impl Vars {
         }
     }
 
-    /// The variables as the `from_vars` of settings take them.
+    /// Returns a lookup function for the `from_vars` constructors of settings.
     pub fn lookup(&self) -> impl Fn(&str) -> Option<String> + Copy + '_ {
         |name| self.get(name)
     }
 
-    /// All of them.
+    /// Returns all variables.
     pub fn all(&self) -> impl Iterator<Item = (String, String)> + '_ {
         self.0.iter().map(|(name, value)| (name.clone(), value.clone()))
     }
@@ -115,7 +117,7 @@ async fn read(client: &Client, name: &str) -> anyhow::Result<Vec<(String, String
     members(got.secret_string().unwrap_or_default()).with_context(|| format!("secret `{name}`"))
 }
 
-/// The variables in a secret's text. Errors say nothing of it.
+/// Parses the variables in a secret's text. Errors don't reveal the text.
 fn members(text: &str) -> anyhow::Result<Vec<(String, String)>> {
     let Ok(Value::Object(object)) = serde_json::from_str(text) else {
         anyhow::bail!("what it holds is no JSON object");

@@ -1,4 +1,4 @@
-//! A role that lacks a right: every error says which.
+//! A role without a permission: every error names the missing permission.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed step fails the test")]
 
 use std::time::Duration;
@@ -20,7 +20,7 @@ struct Role {
     _dir: tempfile::TempDir,
 }
 
-/// Table, queues and bucket are made by somebody else; the role has no right to `action`.
+/// Sets up a role without permission for `action`. Another role created table, queues and bucket.
 async fn without(action: &str) -> Role {
     let dir = tempfile::tempdir().unwrap();
     let open = |faults: &str| {
@@ -56,7 +56,7 @@ async fn dynamodb() {
     let error = role.state.run(run).await.unwrap_err();
     assert!(error.is_transient(), "a role can be mended");
     assert_names(error, "dynamodb:GetItem");
-    // Asked once: waiting does not give a right.
+    // No retries: waiting doesn't grant permissions.
     assert_eq!(role.embedded.fault_counts().by_name().get("deny"), Some(&1));
     let role = without("Query").await;
     assert_names(role.state.run_with_benchmarks(run).await.unwrap_err(), "dynamodb:Query");
@@ -88,7 +88,7 @@ async fn s3() {
     let role = without("GetObject").await;
     put(&role).await.unwrap();
     assert_names(role.blobs.get("k").await.unwrap_err(), "s3:GetObject");
-    // The answer to HEAD has no text.
+    // Responses to HEAD have no text.
     let role = without("HeadObject").await;
     assert_names(role.blobs.head("k").await.unwrap_err(), "s3:GetObject");
     let role = without("ListObjectsV2").await;

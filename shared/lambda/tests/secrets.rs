@@ -1,4 +1,4 @@
-//! Secrets and KMS as deployed, against the services in this process.
+//! Secrets and KMS as deployed, against the embedded services.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed step fails the test")]
 
 use std::collections::BTreeMap;
@@ -105,7 +105,7 @@ async fn a_missing_right_to_kms_is_named_and_may_pass() {
     assert!(denied.contains("AccessDeniedException") && denied.contains("perform: kms:Decrypt"), "{denied}");
 }
 
-/// The finisher removes callers' keys, and has no right to KMS.
+/// The finisher removes callers' keys, and has no permission for KMS.
 #[tokio::test]
 async fn who_only_removes_keys_needs_none() {
     let dir = tempfile::tempdir().unwrap();
