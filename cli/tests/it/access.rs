@@ -1,4 +1,4 @@
-//! `bench access`, and servers at addresses other than the usual one.
+//! `bench access`, and servers that listen on other addresses than the default one.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -22,7 +22,7 @@ const ORDER: [&str; 10] = [
     "1",
 ];
 
-/// The status and body of an answer over a plain connection.
+/// Sends a request over a plain connection, and returns status and body of the response.
 fn ask(server: &Server, method: &str, path: &str, host: &str, headers: &str, body: &str) -> (u16, String) {
     let at = server.address.strip_prefix("http://").unwrap().replace("0.0.0.0", "127.0.0.1");
     let mut stream = TcpStream::connect(at).unwrap();

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::provider::{Seen, model_server};
 use crate::support::{Done, Place, mmlu_items};
 
-/// Five items, one after the other; each answer has 12 tokens.
+/// Runs five items one after the other. Each answer has 12 tokens.
 fn run(place: &Place, address: &str, more: &[&str]) -> Done {
     place.write("items.jsonl", mmlu_items(5));
     let mut args = vec![
@@ -42,7 +42,7 @@ fn a_run_stops_at_its_budget_and_goes_on_with_a_larger_one() {
     let found = &value[0];
     assert_eq!((&found["status"], &found["failure_reason"]), (&"failed".into(), &"budget".into()));
     assert_eq!((&found["budget"]["tokens"], &found["spent"]["tokens"]), (&30.into(), &36.into()));
-    // The partial result is there: counted, without a score, exported and signed.
+    // There is a partial result: counted, without a score, exported and signed.
     let result = &found["results"][0];
     assert_eq!((&result["graded"], &result["score"]), (&3.into(), &Value::Null));
     assert_eq!((&result["score_of_graded"], &result["coverage"]), (&1.0.into(), &0.6.into()));
@@ -87,7 +87,7 @@ fn budgets_that_are_none_are_wrong_usage() {
         args.extend((!value.is_empty()).then_some(value));
         assert_eq!(place.bench(&args).code, 2, "{flag} {value}");
     }
-    // Nothing is paid for the oracle.
+    // The oracle's answers cost nothing.
     let args = [
         "run",
         "--model",

@@ -1,4 +1,4 @@
-//! `bench doctor`, against servers of its own.
+//! `bench doctor`, against test servers.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,12 +13,12 @@ use crate::support::{Done, Place};
 const KEY: &str = "sk-doctor-4711";
 const TOKEN: &str = "hf_doctor_4711";
 
-/// A request: its first line, and its key.
+/// First line and key of a request.
 type Asked = (String, Option<String>);
-/// Status, `Date` header and body of an answer.
+/// Status, `Date` header and body of a response.
 type Answer = (u16, String, &'static str);
 
-/// The hub and every provider at one address.
+/// Server that acts as the hub and as every provider.
 struct World {
     address: String,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -39,7 +39,7 @@ impl World {
         Self { address, asked }
     }
 
-    /// The command with this world as its hub, and as two providers with keys.
+    /// Runs `bench doctor` with this server as its hub and as two providers with keys.
     fn doctor(&self, place: &Place, args: &[&str]) -> Done {
         let mut command = place.command(&[&["doctor"], args].concat());
         let base = format!("{}/v1", self.address);
@@ -75,13 +75,13 @@ fn serve(mut stream: TcpStream, noted: &Mutex<Vec<Asked>>, answer: &impl Fn(&Ask
     let _ = stream.write_all(format!("{head}{body}").as_bytes());
 }
 
-/// The time so many seconds from now, as servers tell it.
+/// Formats the time in this number of seconds from now as a `Date` header.
 fn date(seconds: i64) -> String {
     let time = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
     time.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
-/// Answers as hub and providers do that know the keys.
+/// Responds like a hub and providers that accept the keys.
 fn well((first, key): &Asked) -> Answer {
     let is_right = [KEY, TOKEN].iter().any(|right| key.as_deref() == Some(&format!("Bearer {right}")));
     match first.split(' ').nth(1).unwrap_or_default() {
@@ -91,7 +91,7 @@ fn well((first, key): &Asked) -> Answer {
     }
 }
 
-/// Each check by its name, and the exit code.
+/// Checks the exit code and that problems have fixes, and returns a lookup of checks by name.
 fn checks(done: &Done) -> impl Fn(&str) -> Value + use<> {
     let report: Value =
         serde_json::from_str(&done.out).unwrap_or_else(|error| panic!("{error}: {}{}", done.out, done.err));
@@ -210,7 +210,7 @@ fn servers_that_keep_silent_end_as_problems() {
     });
     let began = Instant::now();
     let done = world.doctor(&place, &["--json"]);
-    // Each check has a limit of some seconds, and they run at once.
+    // Each check has a limit of some seconds, and all checks run concurrently.
     assert!(began.elapsed() < Duration::from_secs(100), "{:?}", began.elapsed());
     let check = checks(&done);
     for name in ["hub", "provider-chutes", "provider-openai-compatible"] {

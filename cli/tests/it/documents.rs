@@ -1,8 +1,8 @@
-//! Commands in the documentation do what it says.
+//! Tests that commands in the documentation work as described.
 //!
-//! A block of commands that begins with ```` ```sh ```` is run here, as it stands. ```` ```sh account ```` marks one that
-//! needs an account (of a provider, of AWS, of a server), ```` ```sh build ```` one that builds or tests this program;
-//! their flags are checked in `settings.rs`.
+//! These tests run each block of commands that begins with ```` ```sh ````, unchanged. Blocks that begin with
+//! ```` ```sh account ```` need an account (of a provider, of AWS, of a server), and blocks that begin with
+//! ```` ```sh build ```` build or test this program: of these, `settings.rs` checks the flags.
 
 use std::fs;
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use crate::settings::documents;
 use crate::support::Place;
 
-/// The blocks of a document that begin with this line, each with the number of its first line.
+/// Returns the blocks of a document that begin with this line, each with the number of its first line.
 fn blocks(text: &str, start: &str) -> Vec<(usize, String)> {
     let mut blocks = Vec::new();
     let mut lines = text.lines().enumerate();
@@ -25,14 +25,14 @@ fn blocks(text: &str, start: &str) -> Vec<(usize, String)> {
     blocks
 }
 
-/// A run of the demo items that succeeded.
+/// Makes a successful run of the demo items, and returns its id.
 fn finished_run(place: &Place) -> String {
     let args = ["run", "--model", "oracle", "--demo", "--benchmark", "mmlu_pro", "--json"];
     let result = place.json(&args);
     result[0]["id"].as_str().unwrap().to_owned()
 }
 
-/// Runs a block in a folder of its own, in which `RUN` and `BASELINE` are finished runs.
+/// Runs a block in a folder of its own, where `RUN` and `BASELINE` are finished runs.
 fn run_block(name: &str, block: &str) {
     let place = Place::new();
     let mut script = block.to_owned();
@@ -44,7 +44,7 @@ fn run_block(name: &str, block: &str) {
     }
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
     let script = script.replace(":3000", &format!(":{port}"));
-    // Servers that the block leaves behind end with it.
+    // Servers that the block starts in the background end with it.
     let script =
         format!("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n{script}\n");
     let programs = Path::new(env!("CARGO_BIN_EXE_bench")).parent().unwrap();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Place, mmlu_items};
 
-/// The lines that a dry run prints as JSON; it must succeed.
+/// Returns the lines of a successful dry run with `--json`.
 fn lines(place: &Place, args: &[&str]) -> Vec<Value> {
     let args = [&["run", "--dry-run", "--json"], args].concat();
     let done = place.bench(&args);
@@ -29,7 +29,7 @@ fn a_dry_run_shows_what_a_run_asks_and_makes_none() {
         "--samples",
         "2",
     ];
-    // Neither a model nor a key.
+    // Needs neither a model nor a key.
     let dry = lines(&place, &choice);
     assert_eq!(place.json(&["runs", "--json"]), json!([]));
     assert_eq!(dry.len(), 4);
@@ -39,7 +39,7 @@ fn a_dry_run_shows_what_a_run_asks_and_makes_none() {
         assert_eq!((line.get("step"), line.get("sample"), line.get("problem")), (None, None, None));
     }
 
-    // The run asks the same of the same items, in the same order.
+    // The run asks for the same items with the same prompts, in the same order.
     let run = place.json(&[&["run", "--model", "oracle", "--json"], &choice[..]].concat());
     let id = run[0]["id"].as_str().unwrap();
     let items = place.json(&["runs", id, "--items", "--json"]);
@@ -83,7 +83,7 @@ fn questions_with_steps_judges_and_orders_of_their_own() {
     for line in steps.iter().filter(|line| line["prompt"].is_null()) {
         assert_eq!(line["earlier_answers"], "model");
     }
-    // Nobody has to judge.
+    // Needs no judge.
     let judged = lines(&place, &["--benchmark", "hle", "--demo", "--subset-count", "1", "--seed", "s"]);
     assert_eq!(judged.len(), 1);
     assert!(!judged[0]["prompt"]["messages"].as_array().unwrap().is_empty());
@@ -112,7 +112,7 @@ fn a_dry_run_needs_the_datasets_here_and_may_be_cut_off() {
     let mut first = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     assert!(first.starts_with("=== mmlu_pro: 2,000 of 2,000 items"), "{first}");
-    // Nobody reads any more.
+    // The reader is gone.
     let done = child.wait_with_output().unwrap();
     assert_eq!((done.status.code(), String::from_utf8(done.stderr).unwrap().as_str()), (Some(0), ""));
 }

@@ -1,4 +1,4 @@
-//! Data directories that earlier versions wrote (`tests/data/earlier/make.py`): opened, listed, resumed and verified.
+//! Data directories of earlier versions (`tests/data/earlier/make.py`): opening, listing, resuming and verifying.
 
 use std::collections::HashMap;
 use std::process::Command;
@@ -11,12 +11,12 @@ use tokio::runtime::Runtime;
 
 use crate::support::Place;
 
-/// Where the model of these directories answers: `make.py` has the same.
+/// Port of the model in these directories, the same as in `make.py`.
 const PORT: u16 = 28_471;
-/// How long another process may hold the port, such as the same test of another checkout.
+/// Maximum time to wait for the port while another process uses it, such as the same test in another checkout.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The directory as one version left it.
+/// Unpacks the directory of a version.
 fn written_by(version: &str) -> Place {
     let place = Place::new();
     let archive = format!("{}/tests/data/earlier/{version}.tar.gz", env!("CARGO_MANIFEST_DIR"));
@@ -45,7 +45,7 @@ fn model(runtime: &Runtime) -> ModelServer {
     }
 }
 
-/// The run of this benchmark with this status, as it is listed.
+/// Returns the listed run of this benchmark with this status.
 fn listed(place: &Place, benchmark: &str, status: &str) -> Value {
     let runs = place.json(&["runs", "--json"]);
     let is_it = |run: &&Value| run["status"] == status && run["benchmarks"].to_string().contains(benchmark);
@@ -57,7 +57,7 @@ fn listed(place: &Place, benchmark: &str, status: &str) -> Value {
         .clone()
 }
 
-/// Resumes the run of this benchmark that was killed, and gives its id.
+/// Resumes the killed run of this benchmark, and returns its id.
 fn resume(place: &Place, benchmark: &str) -> String {
     let run = listed(place, benchmark, "running");
     assert_eq!(run["interrupted"], true, "{run}");
@@ -68,7 +68,7 @@ fn resume(place: &Place, benchmark: &str) -> String {
     id
 }
 
-/// How many samples of a run are correct.
+/// Counts the correct samples of a run.
 fn correct(place: &Place, id: &str) -> usize {
     let items = place.json(&["runs", id, "--items", "--json"]);
     items.as_array().unwrap().iter().filter(|item| item["is_correct"] == true).count()
@@ -85,7 +85,7 @@ fn what_0_1_0_left_is_listed_and_its_archive_verified() {
     let verified = place.bench(&["verify", archive.to_str().unwrap()]);
     assert_eq!(verified.code, 0, "{}{}", verified.out, verified.err);
 
-    // Its results as they are shown now, and its archive as it is handed out now.
+    // Shows the run's results and exports its archive with the current version.
     let over = listed(&place, "hle", "succeeded");
     assert_eq!(correct(&place, over["id"].as_str().unwrap()), 3);
     let exported = place.bench(&["export", over["id"].as_str().unwrap()]);
@@ -98,21 +98,21 @@ fn runs_that_0_1_0_began_go_on() {
     let runtime = Runtime::new().unwrap();
     let server = model(&runtime);
 
-    // Messages of both queues, a lease of a process that is gone, and answers that were paid for.
+    // The directory has messages in both queues, a lease of a process that is gone, and answers that were paid for.
     let id = resume(&place, "mmlu_pro");
     assert_eq!(correct(&place, &id), 8);
     let asked: HashMap<String, u64> = server.asked().into_iter().collect();
     let expected = ["hangs", "c0", "c1", "c2"].map(|item| (item.to_owned(), 1));
     assert_eq!(asked, HashMap::from(expected), "answers that were stored are not asked for again");
 
-    // Its judge had not replied.
+    // The judge had not replied.
     let id = resume(&place, "hle");
     assert_eq!(correct(&place, &id), 3);
     let model_questions =
         server.asked().into_iter().filter(|(item, _)| item.is_empty()).map(|(_, times)| times);
     assert!(model_questions.sum::<u64>() < 3, "the answer that was to be judged is not asked for again");
 
-    // Its sandbox is gone.
+    // The sandbox is gone.
     let id = resume(&place, "livecodebench");
     assert_eq!(correct(&place, &id), 4);
 }

@@ -1,4 +1,4 @@
-//! Interrupted runs: who works on them, and how they are listed and resumed.
+//! Interrupted runs: the processes that work on them, listing and resuming.
 
 use std::process::{Child, Stdio};
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use tokio::runtime::Runtime;
 use crate::serve::Server;
 use crate::support::{Done, Place};
 
-/// Long enough for a machine with much else to do.
+/// Long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Longer than any test.
 const FOREVER: Duration = Duration::from_secs(3_600);
 
-/// MMLU-Pro rows with a marker by which the model server tells items apart.
+/// MMLU-Pro rows with a marker that identifies items for the model server.
 fn items(prefix: &str, count: usize) -> String {
     let row = |id: String, cot: &str| {
         let row = json!({
@@ -30,7 +30,7 @@ fn items(prefix: &str, count: usize) -> String {
     (0..count).map(|n| row(format!("{prefix}{n}"), "")).fold(shot, |all, row| all + &row)
 }
 
-/// A model server whose items `a…` hang until it is well, and a place with both kinds of items.
+/// Model server that doesn't answer items `a…` until `well` is set, and a place with both kinds of items.
 struct Scene {
     /// Drives the server.
     _runtime: Runtime,
@@ -67,7 +67,7 @@ impl Scene {
         self.place.bench(&args.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Questions about items `a…` so far.
+    /// Returns the number of questions about items `a…` so far.
     fn asked_of_a(&self) -> u64 {
         self.server.asked().iter().filter(|(item, _)| item.starts_with('a')).map(|(_, times)| times).sum()
     }
@@ -95,7 +95,7 @@ impl Scene {
         }
     }
 
-    /// The only run there is.
+    /// Returns the id of the only run.
     fn first(&self) -> String {
         self.place.json(&["runs", "--json"])[0]["id"].as_str().unwrap().to_owned()
     }
@@ -114,7 +114,7 @@ fn a_new_run_leaves_an_interrupted_one_alone_until_it_is_resumed() {
     assert_eq!(scene.asked_of_a(), 1);
     let a = scene.first();
 
-    // One sample at a time: a single question about the other run would keep this one from its end.
+    // One sample at a time: any question about the interrupted run would block this one.
     let done = scene.run(&scene.order("b.jsonl"));
     assert_eq!(done.code, 0, "{}{}", done.out, done.err);
     assert!(done.err.contains(&format!("bench run --resume {a}")), "{}", done.err);
@@ -151,7 +151,7 @@ fn a_server_continues_what_was_ordered_or_resumed_at_a_server() {
     scene.killed_while_asking(&scene.order("a.jsonl"));
     let a = scene.first();
 
-    // Not a run of the command line: another one gets through, ordered at the same server.
+    // The server doesn't take up a run of the command line. Another run, ordered at the same server, ends.
     let server = Server::start(&scene.place, &["--concurrency", "1"]);
     let address = server.address.clone();
     let demo =
@@ -162,7 +162,7 @@ fn a_server_continues_what_was_ordered_or_resumed_at_a_server() {
     let listed = scene.place.bench(&["runs", "--server", &address]);
     assert!(listed.err.contains(&format!("bench run --resume {a} --server {address}")), "{}", listed.err);
 
-    // Resumed at the server it is the server's, of this one and of later ones.
+    // A run that is resumed at the server belongs to this server and to later ones.
     let at_server = [resume(&a), vec!["--server".into(), address]].concat();
     let mut watching = scene.start(&at_server);
     scene.until_asked(2, &mut watching);
@@ -177,7 +177,7 @@ fn a_server_continues_what_was_ordered_or_resumed_at_a_server() {
     }
     drop(server);
 
-    // A command in the foreground leaves it alone, and works on it when it is told to.
+    // A command in the foreground leaves the run alone, and works on it if told to resume it.
     let asked = scene.asked_of_a();
     let done = scene.run(&scene.order("b.jsonl"));
     assert_eq!(done.code, 0, "{}{}", done.out, done.err);
@@ -225,7 +225,7 @@ fn a_run_that_succeeded_with_errors_is_completed() {
     assert_eq!(causes[0]["count"], 1);
     assert!(causes[0]["message"].as_str().unwrap().contains("the gpu melted"), "{causes}");
 
-    // It may fail again, and be asked again.
+    // The sample may fail again and be repeated again.
     let before = server.asked();
     let again = bench(&["requeue", &run, "--errors", "--json"]);
     assert_eq!(again.code, 0, "{}{}", again.out, again.err);

@@ -1,4 +1,4 @@
-//! Which items stored responses and orders are for: by the dataset's own ids, or by the indices of rows.
+//! Items of stored responses and orders, by the dataset's own ids or by row index.
 
 use serde_json::{Value, json};
 
@@ -6,8 +6,8 @@ use crate::support::{Done, Place};
 
 const LETTERS: [&str; 3] = ["A", "B", "C"];
 
-/// Rows like those of MMLU-Pro, whose `question_id` begins at 70: the right answer of a row is another than that of the row
-/// 70 further on.
+/// MMLU-Pro rows whose `question_id` begins at 70. The correct answer of a row differs from that of the row 70
+/// positions later.
 fn rows(count: usize) -> String {
     let shot = json!({
         "question": "Shot?", "options": ["a", "b", "c"], "answer": "A", "answer_index": 0, "category": "math",
@@ -22,7 +22,7 @@ fn rows(count: usize) -> String {
     std::iter::once(shot).chain(items).map(|row| format!("{row}\n")).collect()
 }
 
-/// Right responses to the rows, named as `name` does; `id` is what `bench score` needs.
+/// Correct responses to the rows, with names from `name`. `bench score` needs `id`.
 fn replies(count: usize, name: impl Fn(usize) -> Value) -> String {
     let reply = |row: usize| {
         let response = format!("The answer is ({}).", LETTERS[row % 3]);
@@ -54,7 +54,7 @@ fn result(done: &Done) -> Value {
     serde_json::from_str::<Value>(&done.out).unwrap()[0].take()
 }
 
-/// Nothing was graded, and nothing signed.
+/// Checks that nothing was graded or signed.
 fn nothing_was_made(place: &Place) {
     assert_eq!(place.json(&["runs", "--json"]), json!([]));
     assert!(!place.path("bench-results").exists());
@@ -135,7 +135,7 @@ fn responses_that_match_no_item_are_refused_before_anything_is_graded() {
     let done = score(&place, &[]);
     assert_eq!((done.code, done.out.as_str()), (1, ""), "no verdict comes before the error");
 
-    // As older versions named them: by the index of the row alone.
+    // Older versions named items by row index alone.
     place.write("replies.jsonl", replies(1_000, |row| json!(row.to_string())));
     for done in [run(&place, &[]), score(&place, &[])] {
         done.refused(1, "70 of 1,000 responses match no item of mmlu_pro: `0`, `1`, `2`, `3`, `4`, …");
@@ -155,7 +155,7 @@ fn an_id_of_several_items_is_refused_and_their_rows_are_not() {
     let twice = rows(5).replace("\"question_id\":74", "\"question_id\":71");
     place.write("rows.jsonl", &twice);
     place.write("replies.jsonl", replies(5, |row| if row == 4 { json!(71) } else { json!(70 + row) }));
-    // Both lines have the same id, which the file alone shows to be wrong.
+    // Both lines have the same id, so the file alone shows the error.
     run(&place, &[]).refused(1, "line 5: the same item and sample as in line 2");
     place.write("replies.jsonl", replies(4, |row| json!(70 + row)));
     for done in [run(&place, &[]), score(&place, &[])] {
@@ -188,7 +188,7 @@ fn two_answers_to_one_question_are_refused() {
     nothing_was_made(&place);
     place.write("replies.jsonl", file.replace("\"#0\"", "\"#0\",\"benchmark\":\"mmlu-pro\""));
     run(&place, &[]).refused(1, "1 of 3 responses is for an unknown benchmark: `mmlu-pro`");
-    // Another benchmark's responses may stand in the same file.
+    // The file may also contain another benchmark's responses.
     place.write("replies.jsonl", file.replace("\"#0\"", "\"99999\",\"benchmark\":\"hle\""));
     assert_eq!(result(&run(&place, &[]))["score"], 1.0);
 }
@@ -212,14 +212,14 @@ fn a_line_for_any_benchmark_belongs_to_those_that_have_its_item() {
 #[test]
 fn demo_items_do_not_stand_in_for_those_that_were_answered() {
     let place = Place::new();
-    // Ids that the demo data has, too; the hub is out of reach.
+    // The demo data has these ids, too. The hub can't be reached.
     place.write("replies.jsonl", "{\"id\": 1, \"item_id\": 101, \"response\": \"The answer is (A).\"}\n");
     let args = ["run", "--model", "replay:replies.jsonl", "--benchmark", "mmlu_pro", "--item", "101"];
     place.bench(&args).refused(1, "mmlu_pro: stored responses are not graded against demo items");
     nothing_was_made(&place);
     let done = place.bench(&[&args[..], &["--demo", "--json"]].concat());
     assert_eq!(result(&done)["results"][0]["outcomes"]["incorrect"], 1);
-    // No line of the file is the cause.
+    // The error isn't caused by a line of the file.
     let done = place.bench(&["score", "mmlu_pro", "--responses", "replies.jsonl"]);
     assert!(done.err.contains("\nhint: give --dataset FILE"), "{}", done.err);
     done.refused(1, "error: mmlu_pro: responses are not graded against demo items: the hub at");
@@ -231,7 +231,7 @@ fn items_are_chosen_by_their_own_ids_and_by_row() {
     place.write("rows.jsonl", rows(100));
     let args =
         ["run", "--model", "oracle", "--benchmark", "mmlu_pro", "--dataset", "mmlu_pro=rows.jsonl", "--json"];
-    // 72 is the id of row 2, and the index of another.
+    // 72 is the id of row 2, and the index of another row.
     for (names, chosen) in [(["72", "#99"], ["2", "99"]), (["#72", "169"], ["72", "99"])] {
         let [one, other] = names;
         let run = place.json(&[&args[..], &["--item", one, "--item", other]].concat());

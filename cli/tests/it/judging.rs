@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use crate::support::Place;
 
-/// The lines of a table that have this text.
+/// Returns the lines of a table that contain this text.
 fn rows<'a>(out: &'a str, text: &str) -> Vec<&'a str> {
     out.lines().filter(|line| line.contains(text)).collect()
 }
@@ -79,14 +79,14 @@ fn answers_are_judged_and_judged_again_beside_the_old_scores() {
     let compared = place.bench(&["compare", second, first]);
     assert!(compared.err.contains("judged differently"), "{}", compared.err);
 
-    // Exports name the version, hold what the judge said, and verify.
+    // Exports name the version, contain the judge's replies, and verify.
     let exported = place.bench(&["export", second, "--format", "csv", "--out", "again.csv"]);
     assert_eq!(exported.code, 0, "{}", exported.err);
     let table = std::fs::read_to_string(place.path("again.csv")).unwrap();
     let header = table.lines().next().unwrap();
     assert!(header.contains(",judge_prompt,judge_reply,"), "{header}");
     assert!(table.contains(first), "{header}");
-    // Without the items nothing can be judged, and that is said.
+    // Without the items, the answers can't be judged again, and an error says so.
     assert_eq!(place.bench(&["datasets", "rm", "hle"]).code, 0);
     let gone = place.bench(&["rejudge", first]);
     assert!(gone.code == 1 && gone.err.contains("not stored any more"), "{}{}", gone.out, gone.err);
@@ -122,7 +122,7 @@ fn answers_that_were_not_judged_are_kept_and_shown() {
     let (run, result) = (&value[0], &value[0]["results"][0]);
     assert_eq!((&run["status"], &run["files"]["verified"]), (&json!("failed"), &json!(true)));
     assert!(run["error"].as_str().unwrap().contains("401"), "{run}");
-    // Not `running`, as for a moment after the failure.
+    // The status is not `running`, which it is for a moment after the failure.
     assert_eq!(result["status"], "skipped");
     let table = std::fs::read_to_string(place.path(run["files"]["csv"].as_str().unwrap())).unwrap();
     assert!(table.contains(",skipped,") && !table.contains(",running,"), "{table}");
@@ -183,7 +183,7 @@ fn judges_and_protocols_are_checked_before_anything_is_made() {
         .bench(&[&["rejudge", missing][..], &address, &server].concat())
         .refused(2, "cannot be sent to a server");
     assert!(!place.path("data").exists(), "nothing was made");
-    // Where nobody judges, a judge that was named is not used, and that is said.
+    // If no benchmark needs a judge, the given judge isn't used, and a message says so.
     let done = place.bench(&[
         "run",
         "--model",
@@ -230,7 +230,7 @@ fn answers_are_judged_again_where_the_command_line_says() {
     assert_eq!(seen[0].path, "/v1/chat/completions");
     assert_eq!(seen[0].authorization.as_deref(), Some("Bearer sk-judge"));
     assert_eq!(seen[0].body["model"], "j");
-    // A judge that failed leaves the answers: what can be done with them is said, and no reason is said twice.
+    // A failed judge leaves the answers: the message says how to continue, and repeats no reason.
     for part in
         ["version 2", "the judge could not be asked", "bench rejudge", "BENCH_JUDGE_API_KEY", "--resume"]
     {
@@ -274,7 +274,7 @@ fn protocol(name: &str) -> &'static str {
 fn several_samples_of_an_item_are_all_kept_and_summed_up() {
     let place = Place::new();
     let lines = (0..4).flat_map(|item| (0..4).map(move |sample| (item, sample))).map(|(item, sample)| {
-        // Item n is right n times of four.
+        // Item n has n correct answers out of four.
         let response = if sample < item { "The answer is (C)." } else { "The answer is (A)." };
         format!("{}\n", json!({ "item_id": format!("#{item}"), "sample": sample, "response": response }))
     });
@@ -298,7 +298,7 @@ fn several_samples_of_an_item_are_all_kept_and_summed_up() {
     let metrics = &result["metrics"];
     assert_eq!((&result["samples_per_item"], &result["planned"]), (&json!(4), &json!(16)));
     assert_eq!((&result["score"], &metrics["mean_of_items"]), (&json!(6.0 / 16.0), &json!(6.0 / 16.0)));
-    // pass@k over items with 0, 1, 2 and 3 right of four.
+    // pass@k over items with 0, 1, 2 and 3 correct answers out of four.
     for (k, value) in [("1", 6.0 / 16.0), ("2", (0.5 + 5.0 / 6.0 + 1.0) / 4.0), ("4", 3.0 / 4.0)] {
         let found = metrics["pass_at"][k]["value"].as_f64().unwrap();
         assert!((found - value).abs() < 1e-12, "pass@{k}: {found}");

@@ -47,7 +47,7 @@ fn rotate_secret(place: &Place, more: &[&str], secret: &str) -> Done {
     Done::of(&child.wait_with_output().unwrap())
 }
 
-/// The runbook's command: what the server exported before verifies with the new secret.
+/// Tests the command from the runbook: earlier exports of the server verify with the new secret.
 #[test]
 fn a_stored_secret_is_rotated_through_a_pipe() {
     let place = Place::new();
@@ -82,7 +82,7 @@ fn a_stored_secret_is_rotated_through_a_pipe() {
 
     rotate_secret(&place, &[], "hush").refused(2, "no JSON object");
     rotate_secret(&place, &[], "{}").refused(2, "BENCH_SIGNING_PRIVATE_KEY is not configured");
-    // The key that signed the archive leaked after it was rotated away.
+    // The key that signed the archive leaked after it was replaced.
     let again = rotate_secret(&place, &[], &secret);
     let leaked = rotated_key(&again.err);
     let done = rotate_secret(&place, &["--distrust", &leaked[..10]], &again.out);
@@ -91,13 +91,13 @@ fn a_stored_secret_is_rotated_through_a_pipe() {
     rotate_secret(&place, &["--distrust", "00000000"], &secret).refused(2, "no key is named `00000000`");
 }
 
-/// The fingerprint of the key that was rotated away.
+/// Extracts the fingerprint of the replaced key from the output.
 fn rotated_key(told: &str) -> String {
     let line = told.lines().find(|line| line.contains("still verify")).unwrap_or_else(|| panic!("{told}"));
     line.split(' ').find(|word| word.len() == 64).unwrap().to_owned()
 }
 
-/// One item of the demo, exported.
+/// Runs and exports one item of the demo.
 fn exported(place: &Place) -> String {
     let runs = place.json(&[
         "run",
@@ -121,7 +121,7 @@ fn a_leaked_key_of_this_machine_is_distrusted() {
     let first_key = key(&place.json(&["keys", "--json"]), 0);
     assert_eq!(place.bench(&["verify", &first]).code, 0);
 
-    // The present key: a new one is made, and only archives of the leaked one are refused.
+    // Distrusting the present key makes a new one. Only archives signed by the leaked key are rejected.
     let done = place.bench(&["keys", "rotate", "--distrust", "--json"]);
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(done.err.contains(&format!("{first_key} verify no longer")), "{}", done.err);
@@ -138,7 +138,7 @@ fn a_leaked_key_of_this_machine_is_distrusted() {
     let second = exported(&place);
     assert_eq!(place.bench(&["verify", &second]).code, 0);
 
-    // An earlier key, by the start of its fingerprint; the present key stays.
+    // Distrusting an earlier key, named by the start of its fingerprint, keeps the present key.
     let second_key = key(&shown, 0);
     let third_key = key(&place.json(&["keys", "rotate", "--json"]), 0);
     assert_eq!(place.bench(&["verify", &second]).code, 0);
@@ -150,7 +150,7 @@ fn a_leaked_key_of_this_machine_is_distrusted() {
     assert!(listed.out.contains("distrusted") && listed.out.contains(&second_key[..12]), "{}", listed.out);
     assert!(!listed.out.contains('.'), "times without fractions: {}", listed.out);
 
-    // Rotation and an earlier key at once.
+    // Rotates the present key and distrusts an earlier one at once.
     let fourth_key = key(&place.json(&["keys", "rotate", "--json"]), 0);
     let shown = place.json(&["keys", "rotate", "--distrust", &third_key, "--json"]);
     let ids: Vec<_> = (0..2).map(|at| key(&shown, at)).collect();
@@ -170,7 +170,7 @@ fn a_run_from_before_a_rotation_is_exported_with_the_new_key() {
     assert!(value["signed_by"].as_str().unwrap().contains("current key"), "{value}");
 }
 
-/// Everything of a data directory that was there before, open to others.
+/// An existing data directory that other users can read.
 #[test]
 fn a_data_directory_that_was_there_is_closed_to_others() {
     use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! `kill -9` at random moments of a run, again and again, until the run is through.
+//! `kill -9` at random moments of a run, repeated until the run ends.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -14,16 +14,17 @@ use crate::support::{Done, Place};
 
 const ITEMS: usize = 500;
 const CONCURRENCY: usize = 16;
-/// Kills that a test run has to survive.
+/// Minimum number of kills that a test run has to survive.
 const KILLS_MIN: usize = 20;
-/// Lives of a process that are tried before the test gives up.
+/// Maximum number of processes that the test starts.
 const LIVES_MAX: usize = 400;
-/// Added to the next lives when one ended before it answered anything: a busy machine takes long to start a process.
+/// Extra time for the next processes after one was killed before it received an answer. A busy machine starts processes
+/// slowly.
 const LONGER: Duration = Duration::from_millis(100);
-/// Slow enough that every kill meets calls under way.
+/// Slow enough that every kill interrupts calls in progress.
 const LATENCY: Duration = Duration::from_millis(60);
 
-/// MMLU-Pro rows with a marker by which the model server tells items apart.
+/// MMLU-Pro rows with a marker that identifies items for the model server.
 fn items() -> String {
     let mut rows = String::new();
     for number in 0..ITEMS + 1 {
@@ -65,7 +66,7 @@ fn a_run_survives_twenty_kills_at_any_moment() {
             None => command.args(order).args(&base_url),
         };
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        // Short lives until there were enough kills, then one that may end by itself.
+        // Processes are killed early until there were enough kills. The last one may end by itself.
         let mut left = match kills {
             kills if kills < KILLS_MIN => startup + Duration::from_millis(random.random_range(20..=420)),
             _ => Duration::from_secs(120),
@@ -89,11 +90,11 @@ fn a_run_survives_twenty_kills_at_any_moment() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        // A process that had not ordered its run yet left nothing that could survive.
+        // A kill counts only if the process had ordered its run: otherwise there was nothing to survive.
         kills += usize::from(run.is_some());
         let asked: u64 = server.asked().values().sum();
         let answered: u64 = server.answered().values().sum();
-        // What was asked and not written out whole, and what may have been on its way to the disk.
+        // Calls whose answers were not received completely, or may not have reached the disk.
         in_flight_sum += CONCURRENCY as u64;
         let phase = match (asked, answered) {
             (0, _) => "planning",
@@ -101,7 +102,7 @@ fn a_run_survives_twenty_kills_at_any_moment() {
             _ if answered == answered_before => "starting",
             _ => "answering",
         };
-        // Shorter again by more than that after progress: there must be something left for the next kill.
+        // Progress shortens the time by more than that, since work must be left for the next kill.
         startup = match answered == answered_before {
             true => startup + LONGER,
             false => startup.saturating_sub(2 * LONGER),
@@ -133,7 +134,7 @@ fn a_run_survives_twenty_kills_at_any_moment() {
         (&json!("succeeded"), &json!(1.0), &json!(1.0))
     );
     assert_eq!(shown["results"][0]["outcomes"]["correct"], ITEMS);
-    // The archive holds every item once, with its answer, and verifies.
+    // The archive contains every item once, with its answer, and verifies.
     assert_eq!(place.bench(&["export", &run, "--format", "csv", "--out", "table.csv"]).code, 0);
     assert_eq!(place.bench(&["export", &run, "--format", "zip", "--out", "results.zip"]).code, 0);
     assert_eq!(place.bench(&["verify", "results.zip"]).code, 0);

@@ -1,4 +1,4 @@
-//! The real `bench`: files in, command, exit code and output.
+//! Tests of the `bench` program: input files, command, exit code and output.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what fails here fails the test")]
 

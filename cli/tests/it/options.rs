@@ -1,10 +1,11 @@
-//! Settings of benchmarks of their own, and the files that jobs need, on the command line.
+//! Benchmark-specific settings, and files that jobs need, on the command line.
 
 use serde_json::{Value, json};
 
 use crate::support::{Place, vector};
 
-/// Twenty problems, every other one of the summer of 2024; none of their answers is code, so that nothing is run.
+/// Writes twenty problems, every other one from the summer of 2024. None of the answers contains code, so no sandbox is
+/// needed.
 fn problems(place: &Place) {
     let text = std::fs::read_to_string(vector("livecodebench.jsonl")).unwrap();
     let (mut items, mut replies) = (String::new(), String::new());
@@ -13,7 +14,7 @@ fn problems(place: &Place) {
         let day = if number % 2 == 0 { "2024-01-01T00:00:00" } else { "2024-08-15T00:00:00" };
         row["contest_date"] = day.into();
         items.push_str(&format!("{row}\n"));
-        // By the name that the authors gave the problem, not by the item's number.
+        // Responses use the authors' name of the problem, not the item's index.
         let reply = json!({ "item_id": row["question_id"], "response": "I do not know." });
         replies.push_str(&format!("{reply}\n"));
     }

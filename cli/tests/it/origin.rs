@@ -1,11 +1,11 @@
-//! What a result says of who answered, what its score is, and which way differences are taken.
+//! Provenance in results: the host that answered, the meaning of the score, and the direction of differences.
 
 use serde_json::{Value, json};
 
 use crate::provider::model_server;
 use crate::support::{Done, Place, mmlu_items};
 
-/// Rows of a category, the first one a worked example where `worked` says so.
+/// Rows of a category. If `worked` is true, the first one is a worked example.
 fn rows(category: &str, worked: bool, count: usize) -> String {
     let row = |number: usize, cot: &str| {
         json!({
@@ -93,7 +93,7 @@ fn runs_without_common_items_are_not_compared() {
     });
     let same = place.json(&["compare", &one, &one, "--json"]);
     assert_eq!(same["benchmarks"][0]["items"], 3);
-    // Items of two datasets are matched by their own ids: rows with the same index are other questions.
+    // Items of two datasets are matched by their own ids, since rows with the same index are different questions.
     place.bench(&["compare", &one, &other]).refused(1, "have no graded item in common");
     place.write("items.jsonl", rows("law", true, 4));
     let last = made(&run(&place, &["--model", "oracle", "--item", "law-4"]));
@@ -170,7 +170,7 @@ fn a_folder_that_is_not_there_is_refused() {
         place.bench(&["export", id, "--out", out]).refused(2, "--out: there is no folder `missing");
         assert!(!place.path("missing").exists());
     }
-    // A file where the results' folder should be is found before anything is asked.
+    // A file in place of the results' folder is reported before any model is called.
     place.write("taken", "");
     let done = place.bench(&["run", "--model", "oracle", "--demo", "--out", "taken"]);
     done.refused(2, "--out: `taken` is not a folder");

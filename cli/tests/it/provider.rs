@@ -8,14 +8,14 @@ use crate::support::{Done, Place, mmlu_items};
 
 const KEY: &str = "sk-test-4711";
 
-/// What a request brought.
+/// Contents of a request.
 pub(crate) struct Seen {
     pub(crate) path: String,
     pub(crate) authorization: Option<String>,
     pub(crate) body: Value,
 }
 
-/// A model server that answers every question with C, or refuses every key.
+/// Starts a model server that answers every question with C, or rejects every key.
 pub(crate) fn model_server(status: u16) -> (String, Arc<Mutex<Vec<Seen>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -98,7 +98,7 @@ fn run(place: &Place, address: &str) -> Done {
     Done::of(&place.command(&args).env("TEST_KEY", KEY).output().unwrap())
 }
 
-/// Whether a text occurs anywhere below a folder.
+/// Returns true if a text occurs anywhere below a folder.
 fn occurs(folder: &std::path::Path, text: &[u8]) -> bool {
     std::fs::read_dir(folder).unwrap().map(Result::unwrap).any(|entry| {
         match entry.file_type().unwrap().is_dir() {
@@ -131,7 +131,7 @@ fn a_model_server_is_asked_with_the_named_key_and_settings() {
             (&"test-model".into(), &0.5.into())
         );
     }
-    // The key is nowhere: not in the output, not in the results, not in the data directory.
+    // The key is neither in the output, nor in the results, nor in the data directory.
     assert!(!done.out.contains(KEY) && !done.err.contains(KEY));
     assert!(
         !occurs(&place.path("data"), KEY.as_bytes()) && !occurs(&place.path("bench-results"), KEY.as_bytes())
@@ -149,7 +149,7 @@ fn a_refused_key_fails_the_run_with_its_cause() {
     assert!(done.err.contains("401"), "{}", done.err);
     assert!(!done.err.contains(KEY) && !done.out.contains(KEY));
     assert!(!seen.lock().unwrap().is_empty());
-    // It is not kept: whoever takes the run up again brings it anew.
+    // The key isn't kept: users who requeue the run must give it again.
     let id = value[0]["id"].as_str().unwrap();
     let again = place.bench(&["requeue", id]);
     assert_eq!(again.code, 1, "{}", again.err);

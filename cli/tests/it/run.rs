@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Done, Place, mmlu_items};
 
-/// Long enough for a machine with much else to do.
+/// Long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn files(run: &Value) -> (String, String) {
@@ -46,7 +46,7 @@ fn oracle_on_items_from_a_file_end_to_end() {
     let verdict = place.json(&["verify", zip.to_str().unwrap(), "--json"]);
     assert_eq!((&verdict["valid"], &verdict["run_id"]), (&json!(true), &json!(id)));
 
-    // The same run through every command that shows one.
+    // Every command that shows a run shows the same one.
     let items = place.json(&["runs", id, "--items", "--json"]);
     assert_eq!(items.as_array().unwrap().len(), 20);
     assert!(items.as_array().unwrap().iter().all(|item| item["outcome"] == "correct"));
@@ -83,7 +83,7 @@ fn demo_data_is_said_loudly_everywhere() {
     assert!(!done.err.contains("warning:"), "it was asked for: {}", done.err);
     let runs = place.json(&["runs", "--json"]);
     assert_eq!((&runs[0]["demo"], &runs[0]["score"]), (&json!(true), &json!(1.0)));
-    // Without being asked for, it comes with a warning that says why.
+    // Demo data that the user didn't ask for causes a warning with the reason.
     let done = place.bench(&["run", "--model", "oracle", "--benchmark", "aime_2025", "--json"]);
     assert_eq!(done.code, 0, "{}{}", done.out, done.err);
     assert!(done.err.contains("warning: aime_2025: demo data was used"), "{}", done.err);
@@ -138,7 +138,7 @@ fn a_subset_is_the_same_for_every_model_and_several_run_side_by_side() {
     assert_eq!(result["outcomes"]["correct"], right);
     assert_eq!(result["outcomes"]["unparsed"], 10 - right);
     assert_eq!(runs[1]["score"], right as f64 / 10.0);
-    // The stored responses' path on this machine is in no result.
+    // No result contains the path of the stored responses on this machine.
     let (zip, csv) = files(&runs[1]);
     assert!(!std::fs::read_to_string(place.path(&csv)).unwrap().contains(place.path("").to_str().unwrap()));
     assert_eq!(place.bench(&["verify", &zip]).code, 0);
@@ -148,7 +148,7 @@ fn a_subset_is_the_same_for_every_model_and_several_run_side_by_side() {
 fn a_run_that_fails_is_exit_code_1_and_is_requeued() {
     let place = Place::new();
     place.write("items.jsonl", mmlu_items(10));
-    // Half of the responses are missing: coverage is too low for a score.
+    // Half of the responses are missing, so the coverage is too low for a score.
     let replies: String = (1..=5)
         .map(|n| format!("{}\n", json!({ "item_id": n.to_string(), "response": "The answer is (C)." })))
         .collect();
@@ -171,13 +171,13 @@ fn a_run_that_fails_is_exit_code_1_and_is_requeued() {
     assert!(done.err.contains("mmlu_pro: 5 × no stored response for item …, sample 0"), "{}", done.err);
     let told = done.err.lines().filter(|line| line.contains("no stored response for item `")).count();
     assert_eq!(told, 3, "logs do not tell of each sample: {}", done.err);
-    // The stored responses stay what they are.
+    // Stored responses don't change, so another attempt can't help.
     assert!(!done.err.contains("--resume") && done.err.contains("would change nothing"), "{}", done.err);
     assert!(done.err.contains("order a new one with a file that has them all"), "{}", done.err);
     // A failed run has an export, too, and it verifies.
     let (zip, _) = files(&value[0]);
     assert_eq!(place.bench(&["verify", &zip]).code, 0);
-    // Again: nothing has changed, so it fails again, with what was right kept.
+    // A requeued run fails again, because nothing has changed, and keeps its correct samples.
     let again = place.bench(&["requeue", id, "--json"]);
     assert_eq!(again.code, 1, "{}", again.err);
     let value: Value = serde_json::from_str(&again.out).unwrap();
@@ -187,7 +187,7 @@ fn a_run_that_fails_is_exit_code_1_and_is_requeued() {
 #[test]
 fn a_run_goes_on_after_a_kill_and_a_locked_directory_is_told() {
     let place = Place::new();
-    // Slow enough to be killed half way: one at a time, with every write on the disk.
+    // Slow enough to be killed before its end: one sample at a time, with every write synced to disk.
     place.write("items.jsonl", mmlu_items(300));
     let mut child = place
         .command(&[
@@ -242,7 +242,7 @@ fn ctrl_c_keeps_what_is_done_and_says_how_to_go_on() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Progress lines come once samples are being worked on.
+    // Progress lines appear once samples are in progress.
     let mut child = child;
     let mut err = BufReader::new(child.stderr.take().unwrap());
     let mut seen = String::new();

@@ -1,4 +1,4 @@
-//! `bench sandy`, and the sandbox host that the stack brings.
+//! `bench sandy`, and the sandbox host of the stack.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::serve::Server;
 use crate::support::{Done, Place};
 
-/// A sandbox host that is killed with the test.
+/// Sandbox host that is killed at the end of the test.
 struct Host {
     child: Child,
     address: String,
@@ -75,7 +75,7 @@ impl Drop for Host {
     }
 }
 
-/// Whether any process of this machine has this in its command line.
+/// Returns true if a process of this machine has this text in its command line.
 fn runs(mark: &str) -> bool {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let mut lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
@@ -109,7 +109,7 @@ fn an_environment_that_cannot_be_made_is_not_left_behind() {
     place
         .bench(&["sandy", "setup", "--program", "/bin/true"])
         .refused(2, "/bin/true is no Python that works");
-    // Nobody listens there: no package comes, if it gets that far on this machine.
+    // No server listens at this address, so no package can be downloaded, if setup gets that far on this machine.
     let mut command = place.command(&["sandy", "setup"]);
     command
         .env("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
@@ -131,7 +131,7 @@ async fn sandboxes_end_with_their_host() {
         let path = host.sandbox().await;
         let done = host.exec(&path, "env; ls -a").await;
         assert!(!done["stdout"].as_str().unwrap().contains("the-key"), "{done}");
-        // A number that nobody else sleeps for.
+        // Duration that no other process sleeps for.
         let mark = format!("{}.0{number}", 100_000_000 + u64::from(std::process::id()));
         host.exec(&path, &format!("setsid sleep {mark} >/dev/null 2>&1 &")).await;
         until("it began", || runs(&mark)).await;

@@ -1,11 +1,11 @@
-//! `bench schedules`, in a data directory and against a server.
+//! `bench schedules`, in a data directory and at a server.
 
 use serde_json::{Value, json};
 
 use crate::serve::Server;
 use crate::support::Place;
 
-/// The whole life of a schedule. `at` says where.
+/// Tests the whole life of a schedule. `at` has the options for the place.
 fn life(place: &Place, at: &[&str]) {
     let all = |args: &[&str]| {
         [&["schedules"], args, at].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()

@@ -11,7 +11,7 @@ fn lines(path: &std::path::Path) -> Vec<Value> {
 fn mmlu_pro_agrees_with_every_official_verdict() {
     let place = Place::new();
     let cases = lines(&vector("mmlu_pro_extract.jsonl"));
-    // The vectors say what is extracted; each is graded against a gold answer that it meets and one that it misses.
+    // The vectors have the extracted answers. Each is graded against one gold answer that matches and one that doesn't.
     let golds = ["A", "B", "C", "D", "E", "F", "G", "H", "I", "J"];
     let input: String = cases
         .iter()
@@ -104,7 +104,7 @@ fn gpqa_diamond_agrees_with_every_verdict_of_both_protocols() {
         assert_eq!(verdicts.len(), cases.len());
         for ((case, verdict), gold) in cases.iter().zip(&verdicts).zip(&golds) {
             assert_eq!((&verdict["id"], &verdict["extracted"]), (&case["id"], &case[column]), "{case}");
-            // As written: a lower-case letter is extracted and wrong.
+            // As specified, a lower-case letter is extracted but incorrect.
             let correct = case[column] == gold.as_str();
             assert_eq!(verdict["correct"], correct, "{case}");
             assert_eq!(verdict["score"], if correct { 1.0 } else { 0.0 });
@@ -116,7 +116,7 @@ fn gpqa_diamond_agrees_with_every_verdict_of_both_protocols() {
 #[test]
 fn gpqa_items_are_looked_up_with_their_sample() {
     let place = Place::new();
-    // The right answer of row 0 is shown third in sample 0, as Random(0) draws it, and elsewhere in sample 1.
+    // Sample 0 shows the correct answer of row 0 third, as drawn by Random(0). Sample 1 shows it elsewhere.
     let replies: String = ["A", "B", "C", "D"]
         .iter()
         .flat_map(|letter| (0..2).map(move |sample| (letter, sample)))
@@ -218,7 +218,7 @@ fn items_are_looked_up_by_their_ids() {
     place.write("in.jsonl", reply("999", "x"));
     let done = score(&["--dataset", "items.jsonl"]);
     done.refused(1, "in.jsonl: 1 of 1 responses matches no item of mmlu_pro: `999`");
-    // Without a network there is nothing to look up, and demo items are not a substitute.
+    // Without a network, items can't be looked up, and demo items aren't a substitute.
     score(&[]).refused(1, "mmlu_pro: responses are not graded against demo items");
 }
 

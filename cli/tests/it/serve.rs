@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::support::{Place, vector};
 
-/// A server that ends with the test.
+/// Server that ends with the test.
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: String,
@@ -24,7 +24,7 @@ impl Server {
         Self::of(command)
     }
 
-    /// Starts a command that becomes a server.
+    /// Starts a server with a command.
     fn of(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -65,7 +65,7 @@ fn every_command_works_against_a_server() {
         "--json",
     ]);
     assert_eq!((&runs[0]["status"], &runs[0]["files"]["verified"]), (&json!("succeeded"), &json!(true)));
-    // Warnings are of what was given, and of nothing that the command adds.
+    // Warnings are only about options that the user gave, not about those that the command adds.
     let one = ["run", "--model", "oracle", "--benchmark", "mmlu_pro", "--demo", "--item", "#0"];
     for more in [&[][..], &["--benchmark", "nope"]] {
         let args = with(&[&one[..], more].concat());
@@ -96,7 +96,7 @@ fn every_command_works_against_a_server() {
     let zip = json(&["export", id, "--json"])["file"].as_str().unwrap().to_owned();
     assert_eq!(json(&["verify", &zip, "--json"])["valid"], true);
     assert_eq!(json(&["verify", &zip, "--here", "--json"])["valid"], true);
-    // One that is too large for a request goes to the server's bucket. It is no archive any more then.
+    // An archive that is too large for a request is uploaded to the server's bucket. The padding makes it invalid.
     let mut large = std::fs::read(place.path(&zip)).unwrap();
     large.resize(5 * 1024 * 1024, 7);
     place.write("large.zip", &large);
@@ -106,14 +106,14 @@ fn every_command_works_against_a_server() {
     let verdict: serde_json::Value = serde_json::from_str(&done.out).unwrap();
     assert_eq!((&verdict["valid"], &verdict["file"]), (&json!(false), &json!("large.zip")), "{verdict}");
     assert!(done.err.contains("Uploading large.zip"), "{}", done.err);
-    // Somebody else's archive: its key is what is wrong.
+    // Another signer's archive: only the key is wrong.
     let theirs = vector("chutes-signed-export.zip");
     let args = with(&["verify", theirs.to_str().unwrap(), "--json"]);
     let done = place.bench(&args.iter().map(String::as_str).collect::<Vec<_>>());
     let verdict: serde_json::Value = serde_json::from_str(&done.out).unwrap();
     let error = "intact, signed by a key `56475aa75463` that the server does not know";
     assert_eq!(verdict["errors"], json!([error]));
-    // This machine does not know the server's key.
+    // This machine doesn't know the server's key.
     let done = place.bench(&["verify", &zip]);
     assert!(done.code == 1 && done.out.contains("intact, signed by an unknown key"), "{}", done.out);
     let args = with(&["cancel", id]);
@@ -144,7 +144,7 @@ fn a_request_to_end_is_heard() {
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
 }
 
-/// On loopback everybody is the person at this machine: a policy that does not apply is not passed over in silence.
+/// On loopback, all callers count as the user of this machine. A policy that has no effect there causes a warning.
 #[test]
 #[cfg(unix)]
 fn a_policy_that_does_not_apply_is_warned_about() {
@@ -164,7 +164,7 @@ fn a_policy_that_does_not_apply_is_warned_about() {
     assert!(!warned(&[]));
 }
 
-/// A server that may open few files takes few connections, and idle ones make room for others.
+/// A server that may open only a few files accepts few connections, and closes idle ones to make room for others.
 #[test]
 fn idle_connections_do_not_make_a_server_unreachable() {
     let place = Place::new();
@@ -187,7 +187,7 @@ fn idle_connections_do_not_make_a_server_unreachable() {
     }
 }
 
-/// The status and body of a GET over a plain connection.
+/// Sends a GET request over a plain connection, and returns status and body of the response.
 fn get(address: &str) -> (u16, String) {
     use std::io::{Read, Write};
     let rest = address.strip_prefix("http://").unwrap();

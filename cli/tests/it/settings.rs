@@ -1,4 +1,4 @@
-//! Variables and flags: documented, read and set by the template are the same ones.
+//! Checks that documentation, code and template agree on variables and flags.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{Done, Place};
 
-/// Names in the sources that are not settings of this program.
+/// Names in the sources that aren't settings of this program.
 const NOT_SETTINGS: [&str; 22] = [
-    // Of the Lambda runtime, of cargo and build scripts, of Python, of container engines and of the base directories.
+    // Variables of the Lambda runtime, cargo and build scripts, Python, container engines, and the base directories.
     "AWS_LAMBDA_FUNCTION_NAME",
     "AWS_LAMBDA_LOG_STREAM_NAME",
     "BENCH_VERSION",
@@ -20,11 +20,11 @@ const NOT_SETTINGS: [&str; 22] = [
     "VIRTUAL_ENV",
     "XDG_DATA_HOME",
     "XDG_RUNTIME_DIR",
-    // What programs in sandboxes find in their environment.
+    // Environment variables of programs in sandboxes.
     "SANDY_ALLOW_LANDLOCK",
     "SANDY_FILES",
     "SANDY_ISOLATION",
-    // Part of a name, or a name in somebody else's program.
+    // Parts of names, and names in other programs.
     "BENCH_LIMIT",
     "JUDGE_PROMPT",
     "OMNISCIENCE_ANSWER_PROMPT",
@@ -36,7 +36,7 @@ const NOT_SETTINGS: [&str; 22] = [
 ];
 /// Settings that a library reads.
 const OF_LIBRARIES: [&str; 1] = ["AWS_ENDPOINT_URL"];
-/// Settings whose names are put together: `BENCH_QUEUE_…_URL` in `shared/queue`.
+/// Settings whose names are composed: `BENCH_QUEUE_…_URL` in `shared/queue`.
 const PUT_TOGETHER: [&str; 4] =
     ["BENCH_QUEUE_PLANS_URL", "BENCH_QUEUE_ITEMS_URL", "BENCH_QUEUE_TURNS_URL", "BENCH_QUEUE_FINISHES_URL"];
 
@@ -48,19 +48,19 @@ fn text(name: &str) -> String {
     fs::read_to_string(root().join(name)).unwrap()
 }
 
-/// Whether this could be a variable: `TWO_WORDS` or more.
+/// Returns true if the text could be a variable: `TWO_WORDS` or more.
 fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_uppercase())
         && text.contains('_')
         && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// The names among the parts of a text that this character encloses.
+/// Returns the names among the parts of a text between these quotes.
 fn names(text: &str, quote: char) -> impl Iterator<Item = String> {
     text.split(quote).filter(|part| is_name(part)).map(str::to_owned)
 }
 
-/// Names in the program's own sources, without tests and comments.
+/// Returns names in the program's own sources, without tests and comments.
 fn names_in_sources() -> BTreeSet<String> {
     let mut folders = ["cli/src", "functions", "shared", "infra"].map(|name| root().join(name)).to_vec();
     let mut found = BTreeSet::new();
@@ -93,7 +93,7 @@ struct Row {
     read_by: Vec<String>,
 }
 
-/// The rows of `docs/configuration.md` under these headings.
+/// Returns the rows of `docs/configuration.md` under these headings.
 fn rows(wanted: impl Fn(&str) -> bool) -> Vec<Row> {
     let (mut rows, mut heading) = (Vec::new(), String::new());
     for line in text("docs/configuration.md").lines() {
@@ -151,7 +151,8 @@ fn what_is_documented_is_read_and_what_is_read_is_documented() {
     assert!(read.is_empty(), "documented as not read: {read:?}");
 }
 
-/// What the template sets for each function, by its name in the documents; `all` has what it sets for every one.
+/// Returns the variables that the template sets for each function, by its name in the documents. `all` has the
+/// variables of every function.
 fn set_by_template() -> BTreeMap<String, BTreeSet<String>> {
     let mut set: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let (mut function, mut within) = (String::new(), false);
@@ -209,7 +210,7 @@ fn the_template_sets_what_its_functions_read() {
     }
 }
 
-/// Commands and flags in a line of a document: `bench runs --status` is `runs` and `--status`.
+/// Extracts commands and flags from a line of a document: `bench runs --status` is `runs` and `--status`.
 fn flags(line: &str) -> Vec<(Vec<String>, String)> {
     let mut found = Vec::new();
     for (at, name) in line.match_indices("bench ") {
@@ -232,7 +233,7 @@ fn flags(line: &str) -> Vec<(Vec<String>, String)> {
     found
 }
 
-/// The documentation: Markdown files of the root folder but for the history of changes, and of `docs`.
+/// Lists the documentation: Markdown files of the root folder, except the changelog, and of `docs`.
 pub(crate) fn documents() -> Vec<PathBuf> {
     let files =
         [root().to_owned(), root().join("docs")].into_iter().flat_map(|folder| fs::read_dir(folder).unwrap());
@@ -292,7 +293,7 @@ fn settings_that_cannot_be_used_are_named() {
     }
     let done = Done::of(&place.command(&["keys"]).env("BENCH_SIGNING_PRIVATE_KEY", "x").output().unwrap());
     done.refused(2, "BENCH_SIGNING_PRIVATE_KEY");
-    // Clap's own sentence names the flag; the variable is the tip.
+    // Clap's own sentence names the flag, and the tip names the variable.
     for (name, value) in [("BENCH_CONCURRENCY", "0"), ("BENCH_DEMO", "maybe"), ("BENCH_TEMPERATURE", "3")] {
         let args = ["run", "--model", "oracle", "--benchmark", "mmlu_pro"];
         let done = Done::of(&place.command(&args).env(name, value).output().unwrap());
@@ -308,7 +309,7 @@ fn settings_that_cannot_be_used_are_named() {
 fn a_data_directory_opens_under_other_settings() {
     let place = Place::new();
     let run = ["run", "--model", "oracle", "--benchmark", "mmlu_pro", "--demo", "--subset-count", "1"];
-    // How long messages stay hidden follows from it.
+    // This setting determines the visibility timeout of messages.
     for seconds in ["", "840", "2"] {
         let mut command = place.command(&run);
         let done = command.env("WORKER_ITEM_TIMEOUT_SECONDS", seconds).output().unwrap();

@@ -1,4 +1,4 @@
-//! Starting the command in a folder of its own, with an environment of its own.
+//! Support for tests that run the command in a folder and environment of its own.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -10,7 +10,7 @@ pub(crate) struct Place {
     dir: TempDir,
 }
 
-/// What a command did.
+/// Result of a command.
 pub(crate) struct Done {
     pub(crate) code: i32,
     pub(crate) out: String,
@@ -32,7 +32,7 @@ impl Place {
         path
     }
 
-    /// The command, which knows nothing of the environment that the tests run in, and no network.
+    /// Builds the command, without the environment of the tests and without a network.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bench"));
         command
@@ -51,7 +51,7 @@ impl Place {
         Done::of(&self.command(args).output().unwrap())
     }
 
-    /// The JSON that a command prints; it must succeed.
+    /// Returns the JSON that a command prints. The command must succeed.
     pub(crate) fn json(&self, args: &[&str]) -> Value {
         let done = self.bench(args);
         assert_eq!(done.code, 0, "{args:?}\n{}{}", done.out, done.err);
@@ -68,7 +68,7 @@ impl Done {
         }
     }
 
-    /// One `error:` line and perhaps one `hint:`, and this exit code.
+    /// Checks the exit code, and that there is one `error:` line and at most one `hint:`.
     #[track_caller]
     pub(crate) fn refused(&self, code: i32, part: &str) {
         assert_eq!(self.code, code, "{}{}", self.out, self.err);
@@ -83,7 +83,7 @@ pub(crate) fn vector(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/vectors").join(name)
 }
 
-/// Items in the dataset's own columns, whose right answer is always C.
+/// Items in the dataset's own columns, whose correct answer is always C.
 pub(crate) fn mmlu_items(count: usize) -> String {
     let shot = serde_json::json!({
         "question": "Shot?", "options": ["a", "b", "c"], "answer": "A", "answer_index": 0, "category": "math",

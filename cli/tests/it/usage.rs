@@ -54,7 +54,7 @@ fn clap_refuses_with_2_as_well() {
         &["run", "--samples", "0"],
         &["run", "--concurrency", "0"],
         &["run", "--resume", "not-a-uuid"],
-        // A shell variable that is not set must not order a run of everything.
+        // An unset shell variable must not order a run of everything.
         &["run", "--model", "oracle", "--demo", "--item", ""],
         &["run", "--model", "oracle", "--demo", "--benchmark", " "],
         &["run", "--model", "oracle", "--demo", "--seed", ""],

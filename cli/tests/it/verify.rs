@@ -46,7 +46,7 @@ fn another_key_or_none_is_a_reason() {
     assert_eq!((&value["valid"], &value["reasons"]), (&json!(false), &json!(["unknown_key"])));
     assert!(!place.path("data").exists());
 
-    // One that was changed is not intact, whoever signed it.
+    // A changed archive isn't intact, regardless of its signer.
     let mut changed = std::fs::read(zip).unwrap();
     let middle = changed.len() / 2;
     changed[middle] ^= 1;
@@ -55,7 +55,7 @@ fn another_key_or_none_is_a_reason() {
     assert!(done.code == 1 && done.out.starts_with("invalid: "), "{}", done.out);
     assert!(!done.out.contains("intact"), "{}", done.out);
 
-    // Trusted once it is pinned, and no longer after that.
+    // The key is trusted after pinning, and no longer after unpinning.
     assert_eq!(place.bench(&["keys", "pin", KEY, "--label", "vectors"]).code, 0);
     let done = place.bench(&["verify", zip]);
     assert_eq!(done.code, 0, "{}", done.out);
@@ -126,7 +126,7 @@ fn scores_of_an_archive_are_told_with_what_they_were_measured_on() {
     }
     assert_eq!((&of("hle")["judge"]["version"], &of("mmlu_pro")["judge"]), (&json!(1), &Value::Null));
 
-    // An archive of the compatible system tells none of it.
+    // An archive of the compatible system has none of these facts.
     let old = vector("chutes-signed-export.zip");
     let old = ["verify", old.to_str().unwrap(), "--public-key", KEY];
     let done = place.bench(&old);
