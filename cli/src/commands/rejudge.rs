@@ -171,7 +171,7 @@ struct Benchmark {
     paired: PairedComparison,
 }
 
-/// Prints the new scores beside the old ones. A run that failed before its end isn't compared.
+/// Prints the new scores beside the old ones. Skips a run that is still open, or that failed before it was planned.
 async fn side_by_side(client: &Client, old: RunId, new: RunId) -> anyhow::Result<()> {
     let found: Run = client.get(&format!("/api/runs/{new}")).await?;
     if found.status.is_open() || found.benchmarks.iter().all(|benchmark| benchmark.planned_samples == 0) {

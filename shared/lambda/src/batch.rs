@@ -97,7 +97,6 @@ where
 /// the queue it came from, which adds a log entry every minute.
 ///
 /// # Errors
-///
 /// Fails if neither queue accepts the message, which must then be delivered again.
 pub async fn forward(message: Message, from: QueueName, queues: &Queues) -> Result<(), QueueError> {
     let (run, received, queue) = (message.run(), from.as_str(), message.queue());

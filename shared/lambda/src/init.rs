@@ -71,7 +71,6 @@ impl Init {
     /// Starts logs and metrics, reads variables and secrets, and opens connections.
     ///
     /// # Errors
-    ///
     /// Names the secret that can't be read. The function then ends, and Lambda logs the error.
     pub async fn start(warm: &[Warm]) -> anyhow::Result<Self> {
         init_tracing();

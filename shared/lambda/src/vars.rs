@@ -49,7 +49,6 @@ impl Vars {
     /// service if no secret is named.
     ///
     /// # Errors
-    ///
     /// Names the secret that is missing, refused or not a JSON object, with the message from Secrets Manager.
     pub async fn with_secrets(mut self, aws: &SdkConfig) -> anyhow::Result<Self> {
         let list = self.get(SECRETS).unwrap_or_default();
@@ -84,7 +83,6 @@ impl Vars {
     /// Returns a variable that is true or false, by default false.
     ///
     /// # Errors
-    ///
     /// Names the variable.
     pub fn flag(&self, name: &str) -> anyhow::Result<bool> {
         let value = self.get(name).map(|value| value.trim().to_lowercase());

@@ -19,7 +19,6 @@ pub fn keys_dir(data_dir: &Path) -> PathBuf {
 /// Reads the signing keys from variables, or returns `None` if no variable is set.
 ///
 /// # Errors
-///
 /// Fails if a variable contains no valid key.
 pub fn ring_of_vars(var: impl Fn(&str) -> Option<String>) -> Result<Option<KeyRing>, SettingError> {
     let (private, public) = (var("BENCH_SIGNING_PRIVATE_KEY"), var("BENCH_SIGNING_PUBLIC_KEY"));

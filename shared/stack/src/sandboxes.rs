@@ -94,7 +94,6 @@ impl SandboxSettings {
     /// Reads the settings from variables.
     ///
     /// # Errors
-    ///
     /// Fails with one sentence that names the invalid variable.
     pub fn from_vars(
         data_dir: &Path,
@@ -120,7 +119,6 @@ impl SandboxSettings {
     /// Returns the path of this program.
     ///
     /// # Errors
-    ///
     /// Fails if the system doesn't give the path.
     pub fn own_helper() -> Result<PathBuf, SandboxesError> {
         std::env::current_exe().map_err(SandboxesError::Helper)
@@ -129,7 +127,6 @@ impl SandboxSettings {
     /// Returns the Python environment for sandboxes.
     ///
     /// # Errors
-    ///
     /// Fails if the environment that was named is unusable.
     pub fn python(&self) -> Result<Option<PythonEnvironment>, PythonEnvironmentError> {
         match &self.python {
@@ -141,7 +138,6 @@ impl SandboxSettings {
     /// Returns the strongest isolation that this machine allows. Tries it out, which takes a moment and blocks.
     ///
     /// # Errors
-    ///
     /// Fails with [`SandboxesError::Isolation`] if this machine allows no safe kind of sandbox, or with another error
     /// if a folder or the Python environment is unusable.
     pub fn isolation(&self) -> Result<Arc<dyn Isolation>, SandboxesError> {

@@ -46,7 +46,7 @@ pub(super) struct EditArgs {
     /// When it runs: minute, hour, day of month, month, day of week, such as '30 2 * * *'
     #[arg(long, value_name = "CRON")]
     cron: Option<String>,
-    // Without its variable: an edit changes what is given and nothing else.
+    // No variable: an edit changes only what the command line gives.
     /// Is called when a run is worse than the one before, failed, takes too long or did not start
     #[arg(long, value_name = "URL")]
     webhook_url: Option<String>,

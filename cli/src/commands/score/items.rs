@@ -53,7 +53,6 @@ impl Items {
     /// Finds every item that the lines name, before any of them is graded.
     ///
     /// # Errors
-    ///
     /// Fails if responses match no item of the dataset, or match ambiguously. The error counts and lists them.
     pub(super) async fn find<R: Read>(&mut self, mut lines: Lines<BufReader<R>>) -> anyhow::Result<()> {
         let Some((number, first)) = next_name(self.benchmark, &mut lines)? else { return Ok(()) };

@@ -17,7 +17,7 @@ pub(super) struct Measured {
     demo: bool,
     /// Id and revision, separated by `@`.
     dataset: Option<String>,
-    /// Pinned form of the protocol.
+    /// Name of the protocol, including the pinned version.
     protocol: Option<String>,
     protocol_name: Option<String>,
     /// `official` or `own`.

@@ -71,7 +71,6 @@ impl PythonEnvironment {
     /// Opens the environment in a folder.
     ///
     /// # Errors
-    ///
     /// Fails with [`PythonEnvironmentError::Unusable`] if sandboxes can't use the folder as an environment.
     pub fn open(folder: &Path) -> Result<Self, PythonEnvironmentError> {
         let none = |why| PythonEnvironmentError::Unusable { folder: folder.to_owned(), why };
@@ -104,7 +103,6 @@ impl PythonEnvironment {
     /// Returns the environment that `bench sandy setup` made, or `None` if it made none.
     ///
     /// # Errors
-    ///
     /// Fails if the environment is no longer usable.
     pub fn current(data_dir: &Path) -> Result<Option<Self>, PythonEnvironmentError> {
         let link = current_link(data_dir);
