@@ -40,7 +40,7 @@ async fn find(stack: &Stack) -> anyhow::Result<Vec<Run>> {
     Ok(found)
 }
 
-/// Lists those of the runs that are interrupted.
+/// Prints the interrupted runs among these, each with the command that resumes it.
 pub(crate) fn tell(runs: &[Run], server: Option<&str>) {
     lines(runs, server).iter().for_each(|line| output::note(line));
 }
