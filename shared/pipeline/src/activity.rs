@@ -1,6 +1,6 @@
-//! What operators see of a worker: a heartbeat once a minute, and the tokens that came through it.
+//! Reports a worker to operators: a heartbeat once a minute, and the tokens of the answers it received.
 //!
-//! Nothing depends on it: what can't be written is logged, and work goes on.
+//! The pipeline doesn't depend on these records: a failed write is logged, and work goes on.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,22 +10,23 @@ use bench_domain::{RunId, Timestamp, Usage};
 use bench_state::State;
 use bench_state::ops::{Heartbeat, TokenSum};
 
-/// How long tokens are gathered before they are written.
+/// Time for which tokens are gathered before they are written.
 const GATHER_FOR: Duration = Duration::from_secs(10);
-/// How often a worker with long answers looks whether a minute is over.
+/// Interval at which a worker that waits for long answers checks whether a new minute has begun.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(20);
 const MINUTE_US: i64 = 60_000_000;
 
 /// Name and capacity of a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerIdentity {
-    /// The process: `SANDY_SANDBOX_ID`, else `WORKER_INSTANCE_ID`, else the Lambda environment, else the host.
+    /// Id of the process: `SANDY_SANDBOX_ID`, else `WORKER_INSTANCE_ID`, else the Lambda environment, else
+    /// the host name.
     pub worker_id: String,
-    /// The machine's name, or the Lambda function's.
+    /// Name of the Lambda function, or else of the machine.
     pub hostname: Option<String>,
-    /// Runs that it may work on at once. `WORKER_MAX_CONCURRENT`, default 3.
+    /// Maximum number of runs that the worker works on at once. `WORKER_MAX_CONCURRENT`, default 3.
     pub max_concurrent_runs: u64,
-    /// Samples that it works on at once. `WORKER_ITEM_CONCURRENCY`, default 4.
+    /// Maximum number of samples that the worker works on at once. `WORKER_ITEM_CONCURRENCY`, default 4.
     pub item_concurrency: u64,
 }
 
@@ -36,10 +37,10 @@ impl Default for WorkerIdentity {
 }
 
 impl WorkerIdentity {
-    /// Reads the variables named at the fields; what is not set has the default.
+    /// Reads the variables named in the field docs. Unset variables get their default.
     ///
     /// # Errors
-    /// One sentence that names the variable which is no number.
+    /// Returns one sentence that names the variable that isn't a number.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> anyhow::Result<Self> {
         let default = Self::default();
         let number = |name: &str, default: u64| match var(name) {
@@ -50,7 +51,8 @@ impl WorkerIdentity {
             },
         };
         let hostname = var("AWS_LAMBDA_FUNCTION_NAME").or_else(machine);
-        // `2026/01/02/[$LATEST]0123…`: each environment has its own, and the machine's name says nothing.
+        // `2026/01/02/[$LATEST]0123…`: each environment has its own stream, while the machine's name
+        // identifies nothing.
         let environment = var("AWS_LAMBDA_LOG_STREAM_NAME")
             .and_then(|stream| stream.rsplit(']').next().map(str::to_owned))
             .filter(|id| !id.is_empty());
@@ -73,21 +75,21 @@ fn machine() -> Option<String> {
     name.filter(|name| !name.is_empty())
 }
 
-/// Runs that are worked on.
+/// Runs in progress.
 #[derive(Default)]
 struct Load {
-    /// Samples that are worked on now, by run.
+    /// Number of samples in progress, by run.
     now: HashMap<RunId, usize>,
-    /// Runs that were worked on since the last heartbeat.
+    /// Runs that were in progress at any time since the last heartbeat.
     since: HashSet<RunId>,
-    /// The minute of the last heartbeat.
+    /// Minute of the last heartbeat.
     minute: Option<i64>,
 }
 
 #[derive(Default)]
 struct Gathered {
     tokens: TokenSum,
-    /// Whether a task that will write them is under way.
+    /// True while a background task is waiting to write them.
     timed: bool,
 }
 
@@ -102,7 +104,7 @@ struct Inner {
 #[derive(Clone)]
 pub(crate) struct Activity(Arc<Inner>);
 
-/// A sample that is worked on, until it is dropped.
+/// A sample in progress. Dropping the value ends it.
 pub(crate) struct InProgress<'a> {
     activity: &'a Activity,
     run: RunId,
@@ -129,7 +131,7 @@ impl Activity {
         Self(Arc::new(Inner { state, identity, load: Mutex::default(), gathered: Mutex::default() }))
     }
 
-    /// Counts a sample of a run as worked on until the value is dropped.
+    /// Counts a sample of a run as in progress until the returned value is dropped.
     pub(crate) fn start(&self, run: RunId) -> InProgress<'_> {
         let mut load = locked(&self.0.load);
         *load.now.entry(run).or_default() += 1;
@@ -138,7 +140,8 @@ impl Activity {
         InProgress { activity: self, run }
     }
 
-    /// Writes the heartbeat of this minute, unless it was written or nothing was worked on since the last one.
+    /// Writes the heartbeat of this minute, unless it was already written or no run was in progress since the
+    /// last one.
     pub(crate) async fn beat(&self) {
         let now = bench_clock::now();
         let Some(heartbeat) = self.due(now) else { return };
@@ -147,7 +150,7 @@ impl Activity {
         }
     }
 
-    /// Does the same in the background.
+    /// Writes the heartbeat in the background.
     pub(crate) fn beat_in_background(&self) {
         let activity = self.clone();
         tokio::spawn(async move { activity.beat().await });
@@ -173,7 +176,7 @@ impl Activity {
         })
     }
 
-    /// Counts the tokens of an answer. They are written with others, ten seconds later at most.
+    /// Counts the tokens of an answer. They are written together with others, at most ten seconds later.
     pub(crate) fn count_tokens(&self, usage: Option<Usage>) {
         let Some(usage) = usage.filter(|usage| usage.total() > 0) else { return };
         let tokens = TokenSum { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens };
@@ -191,7 +194,7 @@ impl Activity {
         });
     }
 
-    /// Writes the tokens that were gathered. What is not taken waits for the next time.
+    /// Writes the gathered tokens. Tokens that can't be written are kept for the next flush.
     pub(crate) async fn flush(&self) {
         let tokens = std::mem::take(&mut locked(&self.0.gathered).tokens);
         if tokens == TokenSum::default() {

@@ -1,4 +1,4 @@
-//! Claims samples, and gives them back.
+//! Claims samples and gives them back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,17 +15,15 @@ use crate::Pipeline;
 use crate::error::PipelineError;
 use crate::load::{BenchmarkContext, RunContext};
 
-/// A sample that this attempt may work on until its deadline, with everything that is known of it.
+/// A sample that this attempt may work on until its deadline, with its run and benchmark.
 pub(crate) struct ClaimedSample {
-    /// Its run.
     pub(crate) run: Arc<RunContext>,
-    /// Its benchmark, as the run carries it out.
+    /// The benchmark under the settings of the run.
     pub(crate) benchmark: Arc<BenchmarkContext>,
-    /// Its address.
     pub(crate) sample: SampleRef,
-    /// Its record after the claim.
+    /// Record of the sample after the claim.
     pub(crate) record: SampleRecord,
-    /// Number of the attempt: the fencing token of every write.
+    /// Number of the attempt, which is the fencing token of every write.
     pub(crate) attempt: u32,
     /// End of the lease.
     pub(crate) deadline: Deadline,
@@ -33,21 +31,22 @@ pub(crate) struct ClaimedSample {
 }
 
 impl ClaimedSample {
-    /// Loads the item as this sample asks it, once for the attempt.
+    /// Loads the item in the form that this sample asks, once per attempt.
     pub(crate) async fn item(&self, pipeline: &Pipeline) -> Result<&Item, PipelineError> {
         let load = || self.benchmark.item(&pipeline.blobs, &self.record, self.sample.position.sample);
         self.item.get_or_try_init(load).await
     }
 
-    /// Makes the message of this sample for a stage.
+    /// Builds this sample's message for a stage.
     pub(crate) fn message(&self, stage: Stage) -> Message {
         Message::for_stage(stage, self.sample.clone(), self.run.generation)
     }
 }
 
 impl Pipeline {
-    /// Claims a sample in `stage`, or in any turn if `stage` is one. Returns `None` where the message has nothing to do:
-    /// the run or the sample is over, another attempt holds it, or its message was sent again.
+    /// Claims a sample in `stage`, or in any later stage if `stage` is one. Returns `None` if the message
+    /// needs no work: the run or the sample is over, another attempt holds the sample, or its message was
+    /// sent again.
     pub(crate) async fn claim(
         &self,
         stage: Stage,
@@ -72,30 +71,33 @@ impl Pipeline {
                 let message = Message::for_stage(stage, sample.clone(), run.generation);
                 self.send_later(&message, now, due_at).await?;
             }
-            // The attempt that holds it will finish it; reconciliation sends it again when the lease is over.
+            // The attempt that holds it will finish it; otherwise reconciliation sends it again once the
+            // lease has ended.
             Claim::Busy => {}
-            // Handed over, perhaps by an attempt that was killed before it could send the message.
+            // Handed over, possibly by an attempt that was killed before it could send the message.
             Claim::Elsewhere(found) if found.is_turn() => {
                 let message = Message::for_stage(found, sample.clone(), run.generation);
                 self.queues.send(&message, Duration::ZERO).await?;
             }
             Claim::Elsewhere(_) => {}
-            // Perhaps by an attempt that was killed before it could say that the run is complete.
+            // Possibly ended by an attempt that was killed before it could report the run as complete.
             Claim::Over => self.finish_if_complete(sample.run).await?,
             Claim::Gone => tracing::warn!(run.id = %sample.run, "There is no sample {sample}"),
         }
         Ok(None)
     }
 
-    /// Gives the sample back after an error: its message comes again sooner than the lease ends.
+    /// Gives the sample back after an error, so that its message can be retried before the lease ends.
     pub(crate) async fn release_after_error(&self, claimed: &ClaimedSample) -> Result<(), PipelineError> {
         let ClaimedSample { sample, record, attempt, .. } = claimed;
-        // Not cleared: the attempt may have failed behind storing an answer, which the next one then finds.
+        // Keeps stored answers valid: the attempt may have failed after it stored one, and the next attempt
+        // then uses it.
         self.state.release(sample, *attempt, record.cleared, bench_clock::now(), record.effort).await?;
         Ok(())
     }
 
-    /// Gives the sample back, to be tried again after `wait`: what was stored by now is not looked for again.
+    /// Gives the sample back, to be tried again after `wait`. Answers stored by this attempt or earlier ones
+    /// are not used again.
     pub(crate) async fn put_off(
         &self,
         claimed: &ClaimedSample,
@@ -111,11 +113,12 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Leaves the sample as if it had not been claimed.
+    /// Gives the sample back as if it had never been claimed.
     pub(crate) async fn give_back(&self, claimed: &ClaimedSample) -> Result<(), PipelineError> {
         let (attempt, effort) = (claimed.attempt, claimed.record.effort);
         self.state.release(&claimed.sample, attempt, attempt, bench_clock::now(), effort).await?;
-        // Requeued meanwhile: the new generation's message may have met this claim and been dropped.
+        // If the run was requeued meanwhile, the new generation's message may have met this claim and been
+        // dropped.
         let found = self.state.run(claimed.sample.run).await?;
         if let Some(found) = found.filter(|found| found.state.status().is_open()) {
             let message =
@@ -125,14 +128,14 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Sends a message for later; the one that was received is then not needed any more.
+    /// Sends a delayed message, which replaces the received one.
     async fn send_later(
         &self,
         message: &Message,
         now: Timestamp,
         due_at: Timestamp,
     ) -> Result<(), PipelineError> {
-        // A second more, since SQS counts in whole seconds and waking early means another round.
+        // Adds a second, since SQS counts whole seconds and an early delivery would only be put off again.
         let delay = match due_at.since(now) {
             Duration::ZERO => Duration::ZERO,
             wait => wait + Duration::from_secs(1),

@@ -1,4 +1,4 @@
-//! Stores what came back, ends samples and counts them, and sends for the finisher.
+//! Stores answers, ends and counts samples, and sends the finisher its message.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use crate::Pipeline;
 use crate::claim::ClaimedSample;
 use crate::error::PipelineError;
 
-/// How often storing an answer is tried: it was paid for.
+/// Maximum number of tries to store an answer, which has already been paid for.
 const STORE_TRIES: u32 = 6;
 /// Minimum interval between two progress events of a benchmark.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
-/// Where the body of an attempt is stored.
+/// Reference to a stored body of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredBody {
-    /// The attempt that stored it.
+    /// Number of the attempt that stored it.
     pub(crate) attempt: u32,
     /// SHA-256 of the stored bytes, lowercase hex.
     pub(crate) sha256: String,
@@ -35,7 +35,7 @@ impl From<StoredBody> for BodyRef {
 }
 
 impl Pipeline {
-    /// Finds what an earlier attempt stored that ended between storing and committing it.
+    /// Finds a body stored by an earlier attempt that ended before it could commit it.
     pub(crate) async fn stored_body(
         &self,
         claimed: &ClaimedSample,
@@ -48,7 +48,7 @@ impl Pipeline {
         Ok(None)
     }
 
-    /// Stores what came back under this attempt, before anything else is done with it.
+    /// Stores the body under this attempt, before anything else is done with it.
     pub(crate) async fn store(
         &self,
         claimed: &ClaimedSample,
@@ -70,7 +70,7 @@ impl Pipeline {
         Ok(StoredBody { attempt, sha256 })
     }
 
-    /// Ends a sample with this verdict, with the answer that was handed over if one was.
+    /// Ends a sample with a verdict. Keeps the answer if one was handed over.
     pub(crate) async fn end(&self, claimed: &ClaimedSample, verdict: Verdict) -> Result<(), PipelineError> {
         if verdict.outcome == Outcome::InfrastructureError {
             let reason = claimed.run.keys.redact(&verdict.reason);
@@ -83,12 +83,13 @@ impl Pipeline {
         self.commit(claimed, &finished, Spending::default(), None).await
     }
 
-    /// Ends a sample, unless another attempt holds it now or has ended it; nothing is changed then. `spent` are the tokens
-    /// that count for a budget with it, `tokens` those that are counted for operators.
+    /// Ends a sample. Changes nothing if another attempt holds the sample or has ended it. `spent` are the
+    /// tokens to count for a budget, `tokens` those to count for operators.
     ///
     /// # Errors
-    /// When the sample isn't ended, or when it is and the finisher could not be sent for. The message that is then
-    /// delivered again sends for the finisher, and counts nothing a second time.
+    /// Fails if the sample could not be ended, or if it was ended but the message to the finisher could not
+    /// be sent. Redelivery of the sample's message then sends the finisher's message, and counts nothing
+    /// twice.
     pub(crate) async fn commit(
         &self,
         claimed: &ClaimedSample,
@@ -109,16 +110,16 @@ impl Pipeline {
         self.activity.count_tokens(tokens);
         let is_graded = finished.verdict.outcome.is_graded();
         metrics::count(if is_graded { metrics::SAMPLES_GRADED } else { metrics::SAMPLES_FAILED }, 1.0);
-        // Nothing depends on it: a sample that is over stays so when its progress event can't be written.
+        // Optional: a sample stays over even if its progress event can't be written.
         if let Err(error) = self.add_progress_event(claimed).await {
             tracing::debug!(%error, "No progress event was written");
         }
-        // Last: this alone is made up for by the next delivery of the message.
+        // Last, because the next delivery of the message repeats only this step.
         if closed { self.finish_if_complete(sample.run).await } else { Ok(()) }
     }
 
-    /// Counts the tokens of an attempt whose sample was taken over, unless the other attempt took over what it stored: they
-    /// were paid for all the same.
+    /// Counts the tokens of an attempt whose sample another attempt took over, since they were paid for.
+    /// Skips them if the other attempt used the stored body.
     pub(crate) async fn count_lost(
         &self,
         claimed: &ClaimedSample,
@@ -135,7 +136,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Sends for the finisher when nothing is left to do for the run.
+    /// Sends the finisher its message once the run has no work left.
     pub(crate) async fn finish_if_complete(&self, run: RunId) -> Result<(), PipelineError> {
         let found = self.state.run_with_benchmarks(run).await?;
         if let Some(found) = found.filter(RunWithBenchmarks::is_complete) {
@@ -171,7 +172,7 @@ impl Pipeline {
     }
 }
 
-/// Removes keys from what a grader, a provider or a sandbox host said of a sample.
+/// Removes keys from texts by a grader, a provider or a sandbox host.
 fn without_keys(finished: &Finished, keys: &Keys) -> Finished {
     let mut finished = finished.clone();
     let Verdict { reason, extracted, detail, .. } = &mut finished.verdict;

@@ -1,4 +1,4 @@
-//! What may be tried, and how long.
+//! Limits on attempts and time.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use bench_inference::Keys;
 
 use crate::WorkerIdentity;
 
-/// What a function that asks models may try, and how long.
+/// Limits on attempts and time for a function that asks models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PipelineConfig {
     /// Failed attempts of a sample before it ends as infrastructure-error. `WORKER_ITEM_ATTEMPTS`.
     pub attempts_max: u32,
-    /// How long a sample waits for a provider that says it is busy. `BENCH_RATE_LIMIT_PATIENCE_SECONDS`.
+    /// Maximum time for which a sample waits for a busy provider. `BENCH_RATE_LIMIT_PATIENCE_SECONDS`.
     pub patience: Duration,
-    /// How long one answer may take.
+    /// Time limit for one answer.
     pub answer_time: AnswerTime,
-    /// Part of an invocation that is kept for storing and committing what came late.
+    /// Time at the end of an invocation that is reserved for storing and committing late answers.
     pub reserve: Duration,
-    /// Who works, as operators see it.
+    /// Name and capacity of this worker, shown to operators.
     pub identity: WorkerIdentity,
-    /// The operator's keys besides those of providers, as far as this process has them: they are removed from every text
-    /// that is stored.
+    /// The operator's keys other than those of providers, as far as this process has them. They are removed
+    /// from every stored text.
     pub keys: Keys,
 }
 
@@ -52,25 +52,27 @@ impl Default for PipelineConfig {
     }
 }
 
-/// Upper bound of failed attempts that an operator may allow.
+/// Maximum number of failed attempts that an operator may allow.
 const ATTEMPTS_MAX: u32 = 100;
-/// Lowest bound of lost attempts.
+/// Minimum for the number of lost attempts allowed.
 const LOST_MIN: u32 = 20;
-/// Lost attempts for each failed one that is allowed.
+/// Lost attempts allowed for each failed attempt that is allowed.
 const LOST_FACTOR: u32 = 4;
 
 impl PipelineConfig {
-    /// Lost attempts of a sample before it ends as infrastructure-error: four times as many as failed ones, and at least
-    /// 20. A lost attempt was cut off with its process, which usually says nothing about the sample; but one that kills
-    /// or hangs its process each time must not be paid for without end.
+    /// Returns the number of lost attempts of a sample before it ends as infrastructure-error: four times the
+    /// number of failed ones, and at least 20.
+    ///
+    /// A lost attempt was cut off with its process, which usually says nothing about the sample. But a sample
+    /// that kills or hangs its process each time must not cost money forever.
     pub fn lost_max(&self) -> u32 {
         self.attempts_max.saturating_mul(LOST_FACTOR).max(LOST_MIN)
     }
 
-    /// Reads the variables named at the fields; what is not set has the default.
+    /// Reads the variables named in the field docs. Unset variables get their default.
     ///
     /// # Errors
-    /// One sentence that names the variable which is no number.
+    /// Returns one sentence that names the variable that isn't a number.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> anyhow::Result<Self> {
         let default = Self::default();
         let number = |name: &str, default: u64| match var(name) {

@@ -1,4 +1,4 @@
-//! Ends a run that must not ask any more.
+//! Ends a run that must not ask any more questions.
 
 use std::time::Duration;
 
@@ -10,14 +10,15 @@ use crate::Pipeline;
 use crate::claim::ClaimedSample;
 use crate::error::PipelineError;
 
-/// When the finisher comes to a run that its budget or refusals stopped: nobody believes it open any more.
+/// Delay of the finisher for a run stopped by its budget or by refusals. By then, no process still considers
+/// the run open.
 const FINISH_AFTER: Duration = Duration::from_secs(2);
-/// Times that a write which others keep changing is read anew.
+/// Maximum number of retries of a conditional write that conflicts with other writers.
 const RACES_MAX: u32 = 20;
 
 impl Pipeline {
-    /// Ends the run as failed, if no other attempt has ended it, and gives the sample back: every further call would fail as
-    /// well.
+    /// Ends the run as failed, unless another attempt has ended it, and gives the sample back: further calls
+    /// would fail as well.
     pub(crate) async fn fail_run(
         &self,
         claimed: &ClaimedSample,
@@ -28,10 +29,11 @@ impl Pipeline {
         self.give_back(claimed).await
     }
 
-    /// Ends the run as failed, if no other attempt has ended it.
+    /// Ends the run as failed, unless another attempt has ended it.
     ///
     /// # Errors
-    /// When a service fails, or when others keep changing the run: the message has to be delivered again.
+    /// Fails if a service fails or other writers keep changing the run. The message must then be delivered
+    /// again.
     pub(crate) async fn close_run(
         &self,
         claimed: &ClaimedSample,
@@ -68,14 +70,14 @@ impl Pipeline {
             if self.state.change_run(&found, &next, generation, &event, now).await? == Transition::Done {
                 debug_assert!(matches!(next, RunState::Failed { .. }));
                 match reason {
-                    // As its owner wanted it.
+                    // The run's owner set this limit, so it isn't an error.
                     Some(FailureReason::Budget) => tracing::info!(run.id = %run, "Run {run} {why}"),
                     Some(FailureReason::Refused) | None => {
                         tracing::error!(run.id = %run, error = why, "Run {run} failed: {why}")
                     }
                 }
-                // The finisher closes its benchmarks and removes the caller's key. Where answers are on their way it
-                // comes when nobody believes the run open any more.
+                // The finisher closes the benchmarks and removes the caller's key. If answers are still
+                // pending, it comes late enough that every process has seen the run end.
                 let wait = if reason.is_some() { FINISH_AFTER } else { Duration::ZERO };
                 return Ok(self.queues.send(&Message::Finish { run, generation }, wait).await?);
             }

@@ -1,4 +1,4 @@
-//! Errors of services that an attempt needs.
+//! Errors of the services that an attempt needs.
 
 use bench_blobs::BlobError;
 use bench_datasets::DatasetError;
@@ -8,7 +8,7 @@ use bench_state::StateError;
 /// Reason why a sample could not be handled now. Its message is delivered again.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PipelineError {
-    /// The state failed.
+    /// The state store failed.
     #[error(transparent)]
     State(#[from] StateError),
     /// A queue failed.
@@ -20,7 +20,7 @@ pub(crate) enum PipelineError {
     /// An item or a text of its dataset could not be read.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
-    /// Others kept changing the run.
+    /// Other writers kept changing the run.
     #[error("the run kept changing while it was to be failed")]
     Races,
     /// The attempt panicked.

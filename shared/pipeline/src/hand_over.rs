@@ -1,4 +1,4 @@
-//! Hands samples over: to the stage that grades a stored answer, or to the next question.
+//! Hands samples over to the stage that grades a stored answer, or to the next question.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use crate::claim::ClaimedSample;
 use crate::error::PipelineError;
 
 impl Pipeline {
-    /// Opens the sample for stage `to`; for the next question if that is the stage it is in. `spent` are the tokens that
-    /// count for a budget with it, `tokens` those that are counted for operators. Nothing is lost when the message is: the
-    /// sample's record names the stage.
+    /// Opens the sample for stage `to`, which is the current stage if the item has another question. `spent`
+    /// are the tokens to count for a budget, `tokens` those to count for operators. A lost message does no
+    /// harm, since the sample's record names the stage.
     pub(crate) async fn hand_over(
         &self,
         claimed: &ClaimedSample,

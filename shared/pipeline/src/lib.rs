@@ -1,17 +1,18 @@
-//! A sample from message to score.
+//! Takes samples from message to score.
 //!
 //! A [`Pipeline`] receives batches of messages and takes each sample through the same steps:
 //!
-//! 1. [`claim`]: the sample becomes this attempt's, with its run and its benchmark, which [`load`] reads once for all
+//! 1. [`claim`]: claims the sample for this attempt. [`load`] reads its run and its benchmark once for all
 //!    samples of the run.
-//! 2. The sample's stage, chosen in [`pipeline`]: [`answer`] asks one of the sources and grades, [`judge`] asks a model
-//!    what the answer is worth, [`job`] runs the answer in a sandbox. Another kind of work is another module.
-//! 3. [`commit`]: what was received is stored before anything else is done with it; the verdict ends the sample. A stage
-//!    that has no verdict hands the sample over ([`hand_over`]) or puts it off ([`claim`]).
+//! 2. [`pipeline`] chooses the sample's stage: [`answer`] asks the run's answer source and grades, [`judge`]
+//!    asks a model to grade the answer, [`job`] runs the answer in a sandbox. A new kind of work becomes a
+//!    new module.
+//! 3. [`commit`]: stores what was received before anything else is done with it; the verdict ends the sample.
+//!    A stage without a verdict hands the sample over ([`hand_over`]) or puts it off ([`claim`]).
 //!
-//! [`model`] asks models and says what the failures of their providers mean for sample and run, [`budget`] counts what
-//! a run has spent, [`end_run`] stops a run whose next request would fail as well. `ARCHITECTURE.md` lists the files in the
-//! order in which a sample passes them.
+//! [`model`] asks models and handles the failures of their providers, [`budget`] counts what a run has spent,
+//! [`end_run`] stops a run whose next request would fail as well. `ARCHITECTURE.md` lists the files in the
+//! order in which a sample passes through them.
 
 mod activity;
 mod answer;

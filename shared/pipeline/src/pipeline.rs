@@ -17,7 +17,7 @@ use crate::load::Runs;
 use crate::model::ModelClients;
 use crate::{PipelineConfig, SandboxHost, Services};
 
-/// Takes samples from message to score. Both queues of samples can be driven by one pipeline or by several.
+/// Takes samples from message to score. One pipeline can serve both queues of samples, or each queue its own.
 pub struct Pipeline {
     pub(crate) state: State,
     pub(crate) queues: Queues,
@@ -31,7 +31,7 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Makes a pipeline of its clients.
+    /// Creates a pipeline from its clients.
     pub fn new(services: Services, config: PipelineConfig) -> Self {
         let Services { state, queues, blobs, credentials, chat, inference, ledgers, sandboxes } = services;
         let operator_keys = inference.keys().and(&config.keys);
@@ -41,9 +41,9 @@ impl Pipeline {
         Self { state, queues, blobs, chat, runs, clients, sandboxes, activity, config }
     }
 
-    /// Handles a batch of messages from `queue`, all of them at once: waiting for ten answers costs one invocation.
+    /// Handles a batch of messages from `queue` concurrently: waiting for ten answers costs one invocation.
     pub async fn handle(&self, queue: QueueName, event: SqsEvent, deadline: Deadline) -> SqsBatchResponse {
-        // Boxed: the future is deep, and callers nest it further.
+        // Boxed, because the future is large and callers nest it further.
         let mut work = Box::pin(handle_batch(event, queue, &self.queues, |message| async move {
             match message {
                 Message::Sample { sample, generation } => {
@@ -67,8 +67,8 @@ impl Pipeline {
         response
     }
 
-    /// Writes token counts for operators that were not written yet: for the end of an invocation, after which nothing
-    /// may run, and for the end of the process.
+    /// Writes the remaining token counts for operators. Call this at the end of an invocation, after which no
+    /// code may run, and at the end of the process.
     pub async fn flush(&self) {
         Box::pin(self.activity.flush()).await;
     }
@@ -84,14 +84,14 @@ impl Pipeline {
         let claimed = Box::pin(self.claim(stage, sample, generation, deadline)).await?;
         let Some(claimed) = claimed else { return Ok(()) };
         let _in_progress = self.activity.start(sample.run);
-        // A panic is a failed attempt like any other: five of them make a dead letter.
+        // A panic is a failed attempt like any other: after five of them, the message is a dead letter.
         let attempted = AssertUnwindSafe(Box::pin(self.attempt(&claimed))).catch_unwind().await;
         let attempted =
             attempted.unwrap_or_else(|panic| Err(PipelineError::Panic(panic_text(panic.as_ref()))));
         if attempted.is_err()
             && let Err(error) = self.release_after_error(&claimed).await
         {
-            // The attempt's own error is the one to report; this one only means that its lease has to end first.
+            // Only the attempt's own error is returned; this one just means that the lease has to end first.
             tracing::warn!(run.id = %sample.run, %error, "Sample {sample} could not be given back: {error}");
         }
         attempted
@@ -101,13 +101,13 @@ impl Pipeline {
     async fn attempt(&self, claimed: &ClaimedSample) -> Result<(), PipelineError> {
         let lost = claimed.record.effort.lost;
         if lost >= self.config.lost_max() {
-            // Before anything is done with it: grading the stored answer may be what ends the process.
+            // Checked first, because grading the stored answer may be what kills the process.
             let why =
                 format!("{lost} attempts were cut off by the end of their process, and none came to an end");
             return self.end(claimed, Verdict::ungraded(claimed.record.stage().attempts_lost(), why)).await;
         }
         let stored = self.stored_body(claimed).await?;
-        // Boxed: in one future, the states of all stages together overflow the stack of an ordinary thread.
+        // Boxed, because the combined states of all stages overflow the stack of an ordinary thread.
         match &claimed.record.turn {
             None | Some(Turn { stage: Stage::Answer, .. }) => Box::pin(self.answer(claimed, stored)).await,
             Some(turn @ Turn { stage: Stage::Judge, .. }) => {

@@ -19,15 +19,15 @@ pub struct Services {
     pub state: State,
     /// Messages.
     pub queues: Queues,
-    /// Items, prompts, answers.
+    /// Items, prompts and answers.
     pub blobs: Blobs,
     /// Callers' keys.
     pub credentials: Credentials,
     /// HTTP client for model providers.
     pub chat: ChatClient,
-    /// The operator's providers.
+    /// Configuration of the operator's providers.
     pub inference: InferenceConfig,
-    /// What runs have spent: one for all pipelines of a process.
+    /// Spending of runs. Shared by all pipelines of a process.
     pub ledgers: Ledgers,
     /// Host of the sandboxes that run answers. Only samples in stage `sandbox` need it.
     pub sandboxes: SandboxHost,
@@ -35,10 +35,10 @@ pub struct Services {
 
 #[cfg(feature = "deployed")]
 impl Services {
-    /// Makes the clients of a Lambda function from its variables.
+    /// Creates the clients of a Lambda function from its variables.
     ///
     /// # Errors
-    /// Names the variable that is missing or can't be used.
+    /// Names the variable that is missing or invalid.
     pub fn from_init(init: &Init) -> anyhow::Result<Self> {
         let inference = InferenceConfig::from_vars(init.vars.lookup())?;
         let sandy = SandyConfig::from_vars(init.vars.lookup()).map_err(anyhow::Error::msg)?;
@@ -57,10 +57,10 @@ impl Services {
 
 #[cfg(feature = "deployed")]
 impl Pipeline {
-    /// Makes the pipeline of a Lambda function from its variables.
+    /// Creates the pipeline of a Lambda function from its variables.
     ///
     /// # Errors
-    /// Names the variable that is missing or can't be used.
+    /// Names the variable that is missing or invalid.
     pub fn from_init(init: &Init) -> anyhow::Result<Self> {
         Ok(Self::new(Services::from_init(init)?, PipelineConfig::from_vars(init.vars.lookup())?))
     }

@@ -1,4 +1,4 @@
-//! The answers of an earlier run, for a run that judges them again.
+//! Takes over the answers of an earlier run, for a run that grades them again.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +11,25 @@ use crate::Pipeline;
 use crate::claim::ClaimedSample;
 use crate::error::PipelineError;
 
-/// The run that asked the model.
+/// The earlier run, which asked the model.
 #[derive(Debug)]
 pub(crate) struct EarlierRun {
     run: RunId,
-    /// Loaded once; `None` if the run was deleted.
+    /// Loaded once. `None` if the run was deleted.
     plans: OnceCell<Option<Plans>>,
 }
 
 /// Attempt and number of partitions of a run's plans.
 type Plans = BTreeMap<BenchmarkName, (u32, u32)>;
 
-/// What the earlier run has of a sample.
+/// Result of looking up a sample in the earlier run.
 #[derive(Debug)]
 enum Found {
-    /// An answer, without what a judge said of it.
+    /// An answer, without a judge's verdict on it.
     Answer(Box<SampleBody>),
-    /// No answer: the sample ended like this.
+    /// No answer: the verdict with which the sample ended.
     Ended(Verdict),
-    /// Nothing that can be used, and why.
+    /// Nothing usable, and the reason.
     Missing(String),
 }
 
@@ -46,7 +46,7 @@ impl EarlierRun {
         Ok(self.plans.get_or_try_init(load).await?.as_ref())
     }
 
-    /// Finds what the earlier run has at the place of `sample`.
+    /// Looks up the sample of the earlier run at the position of `sample`.
     async fn find(
         &self,
         pipeline: &Pipeline,
@@ -66,7 +66,7 @@ impl EarlierRun {
             return missing("has another item at this place");
         }
         let finished = record.finished.as_ref();
-        // Handed over and not judged, as in a run that was stopped: the answer is there.
+        // A sample that was handed over but not judged, as in a stopped run, has its answer in the turn.
         let handed_over = record.unjudged().map(|answer| &answer.body);
         let stored = match (finished.and_then(|finished| finished.body.as_ref()).or(handed_over), finished) {
             (Some(stored), _) => stored,
@@ -96,8 +96,8 @@ fn plans_of(found: &RunWithBenchmarks) -> Plans {
 }
 
 impl Pipeline {
-    /// Takes over the answer of the earlier run. Returns `None` without one: the sample then ended as it did there, or the
-    /// run failed since the earlier one was deleted.
+    /// Takes over the answer of the earlier run. Returns `None` if there is none: the sample then ended with
+    /// the earlier sample's verdict, or the run failed because the earlier run was deleted.
     pub(super) async fn take_over_answer(
         &self,
         claimed: &ClaimedSample,

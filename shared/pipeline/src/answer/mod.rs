@@ -1,8 +1,8 @@
-//! Stage `answer`: asks the run's source, stores the answer, and grades it or hands it over.
+//! Stage `answer`: asks the run's answer source, stores the answer, and grades it or hands it over.
 //!
-//! Killed between any two of these, the next attempt goes on behind the last one that was finished: an answer that was
-//! stored is graded, not asked for again. An item that takes several questions is handed over to the next attempt, which
-//! asks the next one.
+//! If the process is killed between two of these steps, the next attempt continues after the last completed
+//! step: it grades a stored answer instead of asking again. An item with several questions is handed over
+//! after each answer, and the next attempt asks the next question.
 
 mod earlier_run;
 mod model;
@@ -33,18 +33,18 @@ pub(crate) enum AnswerSource {
     Oracle,
     /// Responses from a file.
     Recorded(Recorded),
-    /// The answers of an earlier run, which this one judges anew.
+    /// The answers of an earlier run, which this run grades again.
     EarlierRun(EarlierRun),
-    /// None: the run fails.
+    /// No source. The run fails.
     Unavailable(Unavailable),
 }
 
-/// The question that is asked now.
+/// The next question to ask.
 struct NextPrompt {
     prompt: Prompt,
-    /// Name of the step; `None` for an item that takes one question.
+    /// Name of the step. `None` for an item with one question.
     step: Option<String>,
-    /// The steps that were answered.
+    /// Steps answered so far.
     earlier: Vec<Step>,
     item_id: String,
     /// The expected answer, for the stored body.
@@ -52,7 +52,7 @@ struct NextPrompt {
 }
 
 impl NextPrompt {
-    /// Makes the body to store of an answer.
+    /// Builds the body to store, with this answer.
     fn answered(self, answer: Answer) -> SampleBody {
         let Self { prompt, step, earlier: mut steps, item_id, expected } = self;
         if let Some(name) = step {
@@ -63,7 +63,8 @@ impl NextPrompt {
 }
 
 impl Pipeline {
-    /// Gets an answer and grades it. `stored` is what an earlier attempt stored and did not commit.
+    /// Gets an answer and grades it. `stored` is an answer that an earlier attempt stored without committing
+    /// it.
     pub(crate) async fn answer(
         &self,
         claimed: &ClaimedSample,
@@ -87,14 +88,15 @@ impl Pipeline {
         let receipt = claimed.run.receive(source.spent_on(&body).into());
         let stored = self.store(claimed, &body).await?;
         let graded = self.grade(claimed, body, stored).await;
-        // After an error, too: it may have come behind the commit.
+        // Also after an error, which may have happened after the commit.
         if let Some(receipt) = receipt {
             receipt.committed();
         }
         graded
     }
 
-    /// Goes on with a stored answer: the next question, a verdict, or the next stage.
+    /// Continues with a stored answer: asks the next question, commits a verdict, or hands the sample to the
+    /// next stage.
     async fn grade(
         &self,
         claimed: &ClaimedSample,
@@ -102,18 +104,19 @@ impl Pipeline {
         stored: StoredBody,
     ) -> Result<(), PipelineError> {
         let (source, item) = (self.answer_source(claimed), claimed.item(self).await?);
-        // An answer that was counted, and is graded again after a requeue, costs nothing more.
+        // An answer that was already counted, and is graded again after a requeue, adds no cost.
         let counted = claimed.record.counted == Some(stored.attempt);
         let spent = if counted { Usage::default() } else { source.spent_on(&body) };
-        // For operators: those of an item's earlier questions were counted with them.
+        // Tokens shown to operators. Those of the item's earlier questions were counted with their own
+        // answers.
         let was_asked = !matches!(source, AnswerSource::EarlierRun(_));
         let tokens = body.answer.usage.filter(|_| was_asked && !counted);
         let answered = answered(claimed, source, item, &body, stored);
         let benchmark = claimed.benchmark.benchmark;
         if let Some(steps) = benchmark.steps() {
             let material = claimed.benchmark.material(&self.blobs, item).await?;
-            // A question that can't be asked ends the sample in the attempt that would ask it: by then this answer is
-            // counted.
+            // If the next question can't be asked, the attempt that would ask it ends the sample. By then
+            // this answer has been counted.
             if !matches!(steps.next(item, &material, &body.steps), Ok(None)) {
                 return self.hand_over(claimed, Stage::Answer, &answered, spent, tokens).await;
             }
@@ -141,13 +144,14 @@ impl Pipeline {
         self.commit(claimed, &finished, spent.into(), tokens).await
     }
 
-    /// Returns the source of the run's answers, made for its first sample.
+    /// Returns the source of the run's answers. The run's first sample creates it.
     fn answer_source<'a>(&self, claimed: &'a ClaimedSample) -> &'a AnswerSource {
         let run = &claimed.run;
         run.answers.get_or_init(|| AnswerSource::new(run, &self.clients))
     }
 
-    /// Makes the next prompt about the sample's item. Ends the sample and returns `None` if there can't be one.
+    /// Builds the next prompt about the sample's item. If that isn't possible, ends the sample and returns
+    /// `None`.
     async fn next_prompt(&self, claimed: &ClaimedSample) -> Result<Option<NextPrompt>, PipelineError> {
         let problem = match self.try_next_prompt(claimed).await? {
             Ok(next) => return Ok(Some(next)),
@@ -188,7 +192,7 @@ impl Pipeline {
 }
 
 impl AnswerSource {
-    /// Returns the source that a run was ordered with. Calls no service.
+    /// Creates the source that the run's order names. Calls no service.
     fn new(run: &RunContext, clients: &ModelClients) -> Self {
         let spec = &run.spec;
         if let Some(rejudges) = &spec.rejudges {
@@ -209,7 +213,7 @@ impl AnswerSource {
         }
     }
 
-    /// Returns the tokens that an answer cost: none where no provider was asked.
+    /// Returns the tokens that an answer cost. Zero unless a provider was asked.
     fn spent_on(&self, body: &SampleBody) -> Usage {
         match self {
             Self::Model(_) => usage_or_estimate(&body.prompt, &body.answer),
@@ -218,7 +222,7 @@ impl AnswerSource {
     }
 }
 
-/// Returns what the record keeps of an answer, all questions of its item together.
+/// Returns the part of an answer that the sample's record keeps, combined over all questions of the item.
 fn answered(
     claimed: &ClaimedSample,
     source: &AnswerSource,
@@ -230,7 +234,7 @@ fn answered(
     let answers =
         || body.steps.iter().map(|step| &step.answer).chain(if body.steps.is_empty() { last } else { &[] });
     let usage = match source {
-        // The run that asked the model has paid for it.
+        // The earlier run has paid for these tokens.
         AnswerSource::EarlierRun(_) => Some(Usage::default()),
         _ => answers().filter_map(|answer| answer.usage).reduce(Usage::plus),
     };

@@ -1,4 +1,4 @@
-//! Answers of a model at a provider.
+//! Asks a model at a provider for answers.
 
 use bench_domain::{Outcome, SampleBody, Verdict};
 use bench_inference::{Failure, FailureKind, TooLong};
@@ -33,7 +33,8 @@ impl Pipeline {
         Ok(None)
     }
 
-    /// Ends the sample if the failure says something about the sample; otherwise does what a provider's failure means.
+    /// Ends the sample if the failure concerns this sample only. Otherwise handles it as a failure of the
+    /// provider.
     async fn model_failed(
         &self,
         claimed: &ClaimedSample,
@@ -44,7 +45,7 @@ impl Pipeline {
         let why = match failure.kind {
             FailureKind::TooLong(TooLong::Time) => format!("the answer took too long: {cause}"),
             FailureKind::TooLong(TooLong::Context) => {
-                // The length of the prompt as its dataset counts it.
+                // Length of the prompt as the dataset counts it.
                 match claimed.benchmark.benchmark.input_tokens(claimed.item(self).await?) {
                     Some(tokens) => {
                         format!("the prompt of {tokens} tokens (cl100k_base) is too long: {cause}")

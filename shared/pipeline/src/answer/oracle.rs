@@ -1,4 +1,4 @@
-//! The dataset's own answers: what a perfect model would say.
+//! Answers from the dataset itself, as a perfect model would.
 
 use bench_domain::{Answer, SampleBody};
 
@@ -10,7 +10,8 @@ use crate::error::PipelineError;
 pub(crate) const NAME: &str = "oracle";
 
 impl Pipeline {
-    /// Answers from the item. Returns `None` if the item can't be asked: the sample was then ended.
+    /// Answers with the item's expected answer. Returns `None` if the item can't be asked: the sample was
+    /// then ended.
     pub(super) async fn ask_oracle(
         &self,
         claimed: &ClaimedSample,

@@ -1,4 +1,4 @@
-//! Responses from a file that the caller gave.
+//! Answers from a file of stored responses that the caller provided.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::{Pipeline, RecordedResponses};
 /// Name of this source in orders and records.
 pub(crate) const NAME: &str = "replay";
 
-/// The recorded responses of a run, loaded once.
+/// Stored responses of a run, loaded once.
 pub(crate) struct Recorded {
-    /// The object that holds them.
+    /// Key of the object that holds the responses.
     key: String,
     responses: OnceCell<Result<Arc<RecordedResponses>, String>>,
 }
@@ -26,7 +26,7 @@ impl Recorded {
         Self { key: key.unwrap_or_default().to_owned(), responses: OnceCell::new() }
     }
 
-    /// Returns the responses, or the sentence with which the run fails.
+    /// Returns the responses, or the error message with which the run fails.
     async fn load(
         &self,
         pipeline: &Pipeline,
@@ -43,7 +43,7 @@ impl Recorded {
 }
 
 impl Pipeline {
-    /// Looks up the recorded response. Returns `None` without one: the sample was then ended or given back.
+    /// Looks up the stored response. Returns `None` without one: the sample was then ended or given back.
     pub(super) async fn look_up_response(
         &self,
         claimed: &ClaimedSample,
@@ -59,7 +59,7 @@ impl Pipeline {
         let Some(next) = self.next_prompt(claimed).await? else { return Ok(None) };
         let (record, sample) = (&claimed.record, claimed.sample.position.sample);
         let row = format!("{ROW_SIGN}{}", record.item_id);
-        // An item without an id of its own goes by the index of its row, with the sign or without it.
+        // An item without its own id is named by the index of its row, with or without the `#`.
         let own_id = record.source_id.as_deref().unwrap_or(&record.item_id);
         let step = next.step.as_deref().map(|name| (name, next.earlier.len()));
         let benchmark = claimed.sample.benchmark.as_str();
@@ -74,8 +74,9 @@ impl Pipeline {
     }
 }
 
-/// Returns why stored responses that an older program took in are not used: it took their ids for indices of rows, so that
-/// part of the run may be graded against other items than the rest would be.
+/// Returns the reason why stored responses that an older program accepted can't be used, if it applies. That
+/// program took their ids for row indices, so part of the run may be graded against other items than the rest
+/// would be.
 pub(super) fn outdated_responses(spec: &RunSpec) -> Option<&'static str> {
     let is_outdated = spec.model.replay_key.is_some() && spec.item_naming == ItemNaming::RowIndex;
     is_outdated.then_some(

@@ -1,4 +1,5 @@
-//! What a run with a budget has spent, known to this process at the cost of one batch read a second.
+//! Tracks what a run with a budget has spent. Each process reads the counters at most once a second, in one
+//! batch.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,26 +10,27 @@ use bench_domain::{RunId, Spending};
 use bench_state::{ShardCount, Shards, State, StateError};
 use tokio::time::Instant;
 
-/// How old the knowledge of what other processes have spent may be.
+/// Maximum age of what this process knows about the spending of other processes.
 const READ_EVERY: Duration = Duration::from_secs(1);
 
-/// The sum of the committed counters, and what this process has received on top of it.
+/// The sum of the committed counters, plus the answers that this process has received since.
 ///
-/// An answer is on top from its receipt until the counters were read after its commit. So the estimate is never
-/// below what is spent as far as this process can know; while a commit and a reading overlap it may be above.
+/// An answer is added at its receipt and removed after the first reading of the counters that begins after
+/// its commit. So the estimate is never below the actual spending as far as this process can know; it may be
+/// above it while a commit and a reading overlap.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     book: Mutex<Book>,
-    /// One reader at a time: the others find what it has read. Holds which shards there are.
+    /// Allows one reader at a time; the others use what it has read. Holds the shards to read.
     reading: tokio::sync::Mutex<Known>,
 }
 
-/// What the runs of this process have spent, known to all of its functions that ask models.
+/// Ledgers of the runs of this process, shared by all functions that ask models.
 #[derive(Debug, Clone, Default)]
 pub struct Ledgers(Arc<Mutex<HashMap<RunId, Weak<Ledger>>>>);
 
 impl Ledgers {
-    /// The ledger of a run, for as long as anybody holds it.
+    /// Returns the ledger of a run. A ledger lives as long as any context or attempt holds it.
     pub(crate) fn of(&self, run: RunId) -> Arc<Ledger> {
         let mut ledgers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(ledger) = ledgers.get(&run).and_then(Weak::upgrade) {
@@ -43,9 +45,9 @@ impl Ledgers {
 
 #[derive(Debug, Default)]
 struct Book {
-    /// When the last reading began.
+    /// Time at which the last reading began.
     read_at: Option<Instant>,
-    /// How many readings were begun.
+    /// Number of readings begun.
     readings: u64,
     committed: ShardCount,
     received: HashMap<u64, Received>,
@@ -55,21 +57,21 @@ struct Book {
 #[derive(Debug)]
 struct Received {
     spent: Spending,
-    /// The reading that was the last one when it was committed; later ones have it.
+    /// Number of the last reading begun before the commit; later readings include it.
     committed_at: Option<u64>,
 }
 
-/// The shards of a run, by which its counters are read.
+/// Shards of a run, needed to read its counters.
 #[derive(Debug, Default)]
 struct Known {
     generation: u32,
-    /// Whether no benchmark will be planned any more.
+    /// True if no more benchmarks will be planned.
     complete: bool,
     shards: Vec<Shards>,
 }
 
-/// Tokens that were received and are not committed yet. Dropped before [`Receipt::committed`] they do not count:
-/// their answer is stored, and counts when it is committed.
+/// Tokens that were received but not committed yet. If dropped before [`Receipt::committed`], they no longer
+/// count: their answer is stored, and counts when it is committed.
 pub(crate) struct Receipt<'a> {
     ledger: &'a Ledger,
     id: u64,
@@ -80,7 +82,7 @@ impl Ledger {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts tokens at once.
+    /// Counts tokens immediately.
     pub(crate) fn receive(&self, spent: Spending) -> Receipt<'_> {
         let mut book = self.book();
         let id = book.next;
@@ -89,25 +91,25 @@ impl Ledger {
         Receipt { ledger: self, id }
     }
 
-    /// What is spent at most, as far as this process knows.
+    /// Returns the upper bound of the spending, as far as this process knows.
     pub(crate) fn estimate(&self) -> Spending {
         let book = self.book();
         book.received.values().fold(book.committed.spending(), |sum, received| sum.plus(received.spent))
     }
 
-    /// The counters as they were last read.
+    /// Returns the counters as of the last reading.
     pub(crate) fn committed(&self) -> ShardCount {
         self.book().committed
     }
 
-    /// Reads the counters if the last reading is older than a second.
+    /// Reads the counters if the last reading began more than a second ago.
     pub(crate) async fn refresh(&self, state: &State, run: RunId, generation: u32) -> Result<(), StateError> {
-        // Nothing was read before there was a process.
+        // `None` if the clock started less than a second ago: any reading is then recent enough.
         let oldest = Instant::now().checked_sub(READ_EVERY);
         self.read_since(state, run, generation, oldest).await
     }
 
-    /// Reads the counters as they are now.
+    /// Reads the counters now.
     pub(crate) async fn read_now(
         &self,
         state: &State,
@@ -171,7 +173,7 @@ impl Known {
 }
 
 impl Receipt<'_> {
-    /// The counters have them from now on.
+    /// Marks the tokens as committed: readings that begin from now on include them.
     pub(crate) fn committed(self) {
         let mut book = self.ledger.book();
         let readings = book.readings;
@@ -204,7 +206,7 @@ mod tests {
         ShardCount { spent_input: tokens, ..ShardCount::default() }
     }
 
-    /// A reading in two halves, with something happening in between.
+    /// Simulates a reading: begins it, calls `between`, and ends it.
     fn reading(ledger: &Ledger, tokens: u64, between: impl FnOnce()) {
         let number = {
             let mut book = ledger.book();
@@ -234,7 +236,7 @@ mod tests {
     fn a_commit_during_a_reading_is_never_lost() {
         let ledger = Ledger::default();
         let one = ledger.receive(usage(10));
-        // The reading missed it, or not: nobody knows, so it still counts.
+        // It is unknown whether the reading included the commit, so the receipt still counts.
         reading(&ledger, 0, || one.committed());
         assert_eq!(ledger.estimate().total(), 10);
         reading(&ledger, 10, || {});

@@ -1,4 +1,4 @@
-//! The budget of a run: checked before every question, and the end of the run when it is reached.
+//! Checks the budget of a run before every question, and ends the run when the budget is reached.
 //!
 //! Adds no calls to services for a run without a budget.
 
@@ -16,17 +16,18 @@ use crate::claim::ClaimedSample;
 use crate::error::PipelineError;
 use crate::model::Role;
 
-/// How soon answers that are being committed are looked for again.
+/// Interval at which an attempt checks again whether pending answers were committed.
 const COMMITS_TAKE: Duration = Duration::from_millis(50);
-/// Wait of a sample whose attempt has no time left to wait for answers that are being committed.
+/// Wait of a sample whose attempt has no time left to wait for pending commits.
 const PUT_OFF: Duration = Duration::from_secs(5);
 
 impl Pipeline {
-    /// Returns whether the run may ask another question. If not, the run was stopped, or the sample put off.
+    /// Returns true if the run may ask another question. Otherwise the run was stopped or the sample was put
+    /// off.
     ///
-    /// An estimate stops no run: what this process has received may be in the counters already. An attempt that meets the
-    /// limit waits until the counters have it all, or until too little of its time is left; nothing new is asked
-    /// meanwhile.
+    /// An estimate alone never stops a run, since tokens that this process received may already be in the
+    /// counters. An attempt that reaches the limit waits until the counters include everything, or until too
+    /// little of its time is left. No new question is asked meanwhile.
     pub(crate) async fn budget_allows(&self, claimed: &ClaimedSample) -> Result<bool, PipelineError> {
         let Some(ledger) = &claimed.run.ledger else { return Ok(true) };
         let (run, generation) = (claimed.sample.run, claimed.run.generation);
@@ -38,7 +39,7 @@ impl Pipeline {
             if let Some(reached) = budget.reached_by(committed.spending(), prices) {
                 let (done, expected) = (grouped(committed.done), grouped(committed.expected));
                 let why = format!("stopped: {reached}, {done} of {expected} samples done");
-                // With what was answered until now.
+                // Counts every sample answered until now.
                 self.fail_run(claimed, Code::BudgetReached, &why).await?;
                 return Ok(false);
             }
@@ -51,7 +52,7 @@ impl Pipeline {
         Ok(true)
     }
 
-    /// Counts what an attempt without an answer has cost, if the run has a budget.
+    /// Counts the cost of an attempt that got no answer, if the run has a budget.
     pub(crate) async fn count_failed(
         &self,
         claimed: &ClaimedSample,
@@ -69,7 +70,7 @@ impl Pipeline {
     /// Counts tokens that no commit will count, if the run has a budget.
     pub(crate) async fn count_spent(&self, claimed: &ClaimedSample, spent: Spending) {
         let Some(receipt) = claimed.run.receive(spent) else { return };
-        // A sample must not fail because of the accounts.
+        // A sample must not fail because of bookkeeping.
         match self.state.add_spent(&claimed.sample, spent).await {
             Ok(()) => receipt.committed(),
             Err(error) => {

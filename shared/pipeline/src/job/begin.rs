@@ -1,4 +1,4 @@
-//! Makes a sandbox for an answer, and starts its job.
+//! Creates a sandbox for an answer and starts its job.
 
 use std::time::Duration;
 
@@ -13,19 +13,20 @@ use crate::Pipeline;
 use crate::claim::ClaimedSample;
 use crate::error::PipelineError;
 
-/// Time for which a sandbox stays in the ledger beyond its job's time limit: for files on their way, turns that come late,
-/// and a result that is fetched.
+/// Time for which a sandbox stays in the ledger beyond its job's time limit, to cover file transfers, late
+/// turns and fetching the result.
 const LEASE_MARGIN: Duration = Duration::from_secs(2 * 3_600);
-/// How long finding out what a sandbox has may take: Python packages are slow to import the first time.
+/// Time limit for checking what a sandbox provides. Python packages are slow to import the first time.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(120);
-/// Characters of what a sandbox lacks.
+/// Maximum number of characters of the list of what a sandbox lacks.
 const LACKING_CHARS_MAX: usize = 300;
-/// When more of large files is sent, and when it is asked again whether the sandbox has downloaded them.
+/// Waits before sending more of a large file, and before checking again whether the sandbox has downloaded
+/// its files.
 const SEND_AGAIN: Duration = Duration::ZERO;
 const DOWNLOAD_AGAIN: Duration = Duration::from_secs(10);
 
 impl Pipeline {
-    /// Asks for a sandbox.
+    /// Requests a sandbox from the host.
     pub(super) async fn create_sandbox(
         &self,
         turn: JobTurn<'_>,
@@ -56,7 +57,7 @@ impl Pipeline {
         };
         match saved {
             Ok(true) => self.start_prepared(turn, &starting, &sandbox, work).await,
-            // Nobody else knows of it.
+            // Without the saved record, no other attempt knows of this sandbox.
             other => {
                 self.end_sandbox(&sandbox).await;
                 other.map(drop)
@@ -64,7 +65,7 @@ impl Pipeline {
         }
     }
 
-    /// Puts the job's files into its sandbox and starts it.
+    /// Copies the job's files into its sandbox and starts it.
     pub(super) async fn start_job(
         &self,
         turn: JobTurn<'_>,
@@ -120,8 +121,8 @@ impl Pipeline {
         Ok(uploaded)
     }
 
-    /// Returns what the sandbox lacks for the job, in a sentence. Asked before the answer is there: later, whatever is missing may
-    /// be the answer's own doing.
+    /// Returns a sentence about what the sandbox lacks for the job, if anything. Checked before the answer is
+    /// copied in: later, anything missing may be the answer's own doing.
     async fn lacking(&self, sandbox: &str, spec: &JobSpec) -> Result<Option<String>, JobError> {
         let Some(probe) = &spec.probe else { return Ok(None) };
         let command = ExecRequest::new(probe.as_str()).repeatable().within(PROBE_TIMEOUT);
@@ -134,7 +135,7 @@ impl Pipeline {
         Ok(Some(if said.is_empty() { "the sandbox has no python3 that works".to_owned() } else { said }))
     }
 
-    /// Saves where the job stands. `false` when another attempt has the sample now.
+    /// Saves the state of the job. Returns `false` if another attempt holds the sample now.
     pub(super) async fn save_job(&self, turn: JobTurn<'_>, job: &Job) -> Result<bool, PipelineError> {
         let ClaimedSample { sample, attempt, .. } = turn.claimed;
         if saved_job(turn.handed_over)?.as_ref() == Some(job) {

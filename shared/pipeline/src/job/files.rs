@@ -1,4 +1,4 @@
-//! Brings files that a dataset has beside its items into sandboxes.
+//! Copies a dataset's separate files into sandboxes.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 
 use crate::Pipeline;
 
-/// Bytes of a file in memory while it is copied.
+/// Bytes of a file held in memory while it is copied.
 const PIECE_BYTES: u64 = 8 << 20;
 
 /// Reads files from the blob store.
@@ -31,12 +31,12 @@ impl FileSource for StoredFiles {
 }
 
 impl Pipeline {
-    /// Returns where files beside the items are read from.
+    /// Returns the source of the dataset's separate files.
     pub(super) fn stored_files(&self) -> StoredFiles {
         StoredFiles(self.blobs.clone())
     }
 
-    /// Puts the job's stored files where all sandboxes of this machine see them.
+    /// Copies the job's stored files to the folder that all sandboxes of this machine can read.
     pub(super) async fn share_files(&self, spec: &JobSpec) -> Result<(), JobError> {
         let Some(folder) = &self.sandboxes.files else { return Ok(()) };
         for file in &spec.files {
@@ -49,7 +49,7 @@ impl Pipeline {
     }
 }
 
-/// One at a time: the others find what it has copied.
+/// Allows one copy at a time; waiting tasks find the files already copied.
 static SHARING: Mutex<()> = Mutex::const_new(());
 
 async fn share(source: &StoredFiles, folder: &Path, file: &StoredFile) -> Result<(), SourceError> {
@@ -70,7 +70,7 @@ async fn share(source: &StoredFiles, folder: &Path, file: &StoredFile) -> Result
         is_transient: false,
     };
     tokio::fs::create_dir_all(folder).await.map_err(failed)?;
-    // Under another name first: a file that is there is whole.
+    // Written under a temporary name first, so that a file with the final name is always complete.
     let part = folder.join(format!("{}.part", file.sha256));
     let mut out = tokio::fs::File::create(&part).await.map_err(failed)?;
     let mut digest = Sha256::new();

@@ -1,19 +1,21 @@
-//! Stage `sandbox`: runs a stored answer in a sandbox, and reads from what it left what the answer is worth.
+//! Stage `sandbox`: runs a stored answer in a sandbox, and grades it by the job's output.
 //!
-//! A job is begun, polled until it is over, harvested and read, each in an attempt of its own if it takes long. Where it
-//! stands ([`JobState`]) is saved before each side effect, so that a turn that was killed is repeated from there, and
-//! what it does twice is done once in the sandbox:
+//! A job is started, polled until it ends, harvested and read, each in its own attempt if it takes long. Its
+//! state ([`JobState`]) is saved before each side effect, so that a turn that was killed is repeated from
+//! there. Every side effect is idempotent in the sandbox:
 //!
-//! 1. `creating` is saved, a sandbox asked for, entered into the ledger, and saved as `starting`. Killed in the moment
-//!    between, one sandbox is lost to us: a host takes no labels, and ends it by its own rules.
-//! 2. The job's files are put there and its script is started: both may be done twice. `running` is saved.
-//! 3. It is looked at, often at first, then in turns of their own after 1, 2, 4 … 60 seconds.
-//! 4. What it left is stored beside the answer before anything else is done. Its sandbox is ended, the result read, the
-//!    verdict committed.
+//! 1. `creating` is saved. A sandbox is requested, entered into the ledger, and saved as `starting`. If the
+//!    process is killed in between, one sandbox is lost to us: a host takes no labels, and ends it by its own
+//!    rules.
+//! 2. The job's files are copied there and its script is started; both can safely be repeated. `running` is
+//!    saved.
+//! 3. The job is polled, often at first, then in separate turns after 1, 2, 4 … 60 seconds.
+//! 4. Its output is stored beside the answer before anything else is done. Its sandbox is ended, the result
+//!    read, and the verdict committed.
 //!
-//! A sandbox that is lost is followed by another with the same time limit, as often as the benchmark allows. What goes
-//! wrong with sandboxes is an infrastructure-error of the sample or the end of the run, never a verdict; the answer is
-//! kept, and a requeue runs it again without asking the model.
+//! A lost sandbox is replaced by another with the same time limit, as often as the benchmark allows. Problems
+//! with sandboxes are an infrastructure-error of the sample or the end of the run, never a verdict. The
+//! answer is kept, and a requeue runs it again without asking the model.
 
 mod begin;
 mod files;
@@ -37,23 +39,25 @@ use crate::claim::ClaimedSample;
 use crate::commit::StoredBody;
 use crate::error::PipelineError;
 
-/// The host that makes sandboxes.
+/// The host that creates sandboxes.
 #[derive(Debug)]
 pub struct SandboxHost {
     sandy: Sandy,
-    /// Each sandbox has one job.
+    /// Name of the job in its sandbox. Each sandbox has one job.
     job: JobName,
-    /// Its name in the ledger of sandboxes.
+    /// Name of the host in the ledger of sandboxes.
     name: String,
-    /// How long an attempt stays with a job that was just started, before it leaves the rest to later ones.
+    /// Time for which an attempt polls a job that it has just started, before it leaves the job to later
+    /// attempts.
     linger: Duration,
-    /// A folder that all sandboxes of this host see, with large files by their SHA-256; `None` when the host is on another
-    /// machine.
+    /// Folder that all sandboxes of this host can read, with large files named by their SHA-256. `None` if
+    /// the host is on another machine.
     files: Option<PathBuf>,
 }
 
 impl SandboxHost {
-    /// The service, wherever it is. An attempt stays with a job for two seconds: on Lambda waiting is paid for.
+    /// Creates a host for a sandbox service on any machine. An attempt polls a new job for two seconds, since
+    /// waiting on Lambda costs money.
     pub fn new(config: SandyConfig) -> Self {
         let name = config.host().unwrap_or_default();
         Self {
@@ -65,31 +69,33 @@ impl SandboxHost {
         }
     }
 
-    /// The same on the machine of this process, where waiting costs nothing: with a folder that its sandboxes see.
+    /// Marks the host as running on this machine, where waiting costs nothing. `files` is a folder that its
+    /// sandboxes can read.
     #[must_use]
     pub fn on_this_machine(self, files: PathBuf) -> Self {
         Self { linger: Duration::from_secs(20), files: Some(files), ..self }
     }
 }
 
-/// A claimed sample with its job, as it was when the sample was claimed.
+/// A claimed sample with its turn, as of the claim.
 #[derive(Clone, Copy)]
 struct JobTurn<'a> {
     claimed: &'a ClaimedSample,
     handed_over: &'a Turn,
 }
 
-/// What is run, and how it is graded.
+/// An answer to run, and how to grade it.
 struct Work<'a> {
     grader: &'static dyn SandboxGrader,
     item: &'a Item,
-    /// The answer.
+    /// Body with the answer.
     body: SampleBody,
     spec: JobSpec,
 }
 
 impl Pipeline {
-    /// Makes the next step of the sample's job. `stored` is what an earlier attempt stored and did not commit.
+    /// Performs the next step of the sample's job. `stored` is a body that an earlier attempt stored without
+    /// committing it.
     pub(crate) async fn sandbox_job(
         &self,
         claimed: &ClaimedSample,
@@ -119,7 +125,7 @@ impl Pipeline {
         }
     }
 
-    /// Makes what is run. Ends the sample and returns `None` if that can't be said.
+    /// Builds the work to run. If that isn't possible, ends the sample and returns `None`.
     async fn prepare_job<'a>(&self, turn: JobTurn<'a>, job: &Job) -> Result<Option<Work<'a>>, PipelineError> {
         let benchmark = &turn.claimed.benchmark;
         let Some(grader) = benchmark.benchmark.sandbox() else {
@@ -149,7 +155,7 @@ impl Pipeline {
         }
     }
 
-    /// Ends the sandbox of a sample whose run is over or gone. Another attempt may still hold the sample.
+    /// Ends the sandbox of a sample whose run is over or deleted. Another attempt may still hold the sample.
     pub(crate) async fn end_job_of(&self, sample: &SampleRef) -> Result<(), PipelineError> {
         let Some(record) = self.state.sample(sample).await? else { return Ok(()) };
         if record.finished.is_some() {
@@ -162,8 +168,8 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Ends a sandbox and takes it out of the ledger. Where that fails it stays there, and reconciliation ends it when
-    /// its lease is over.
+    /// Ends a sandbox and removes it from the ledger. If that fails it stays there, and reconciliation ends
+    /// it after its lease.
     async fn end_sandbox(&self, sandbox: &str) {
         if let Err(error) = self.sandboxes.sandy.terminate(sandbox).await {
             tracing::warn!(%error, "A sandbox could not be ended now: {error}");
@@ -175,12 +181,12 @@ impl Pipeline {
     }
 }
 
-/// Reads where the job stands; `None` before there is one.
+/// Reads the saved job. `None` before the first one.
 fn saved_job(turn: &Turn) -> Result<Option<Job>, StateError> {
     if turn.stage == Stage::Sandbox { turn.checkpoint() } else { Ok(None) }
 }
 
-/// Returns a round that is to begin, with a nonce of its own.
+/// Returns a new round with a fresh nonce.
 fn new_round(round: u32) -> Job {
     let nonce: [u8; 32] = rand::random();
     Job { round, nonce: hex::encode(nonce), state: JobState::Creating }

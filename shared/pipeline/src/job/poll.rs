@@ -1,4 +1,4 @@
-//! Polls a running job, and fetches what it left.
+//! Polls a running job and fetches its output.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{JobTurn, Work};
 use crate::Pipeline;
 use crate::error::PipelineError;
 
-/// Wait before the second poll of an attempt, which doubles up to the maximum.
+/// Wait before an attempt's second poll. Doubles up to the maximum.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
@@ -21,15 +21,15 @@ const WAIT_MAX: Duration = Duration::from_secs(1);
 pub(super) struct RunningJob<'a> {
     pub(super) job: &'a Job,
     pub(super) sandbox: &'a str,
-    /// When it must be over.
+    /// Time by which it must have ended.
     pub(super) until: Timestamp,
-    /// Attempts that polled it and left it running.
+    /// Number of attempts that polled it and left it running.
     pub(super) polls: u32,
 }
 
 impl Pipeline {
-    /// Polls a running job until it is over, or leaves that to a later attempt. `work` is what is run, if this attempt has
-    /// started it.
+    /// Polls a running job until it ends, or leaves that to a later attempt. `work` is given if this attempt
+    /// has started the job.
     pub(super) async fn poll_job(
         &self,
         turn: JobTurn<'_>,
@@ -38,7 +38,7 @@ impl Pipeline {
     ) -> Result<(), PipelineError> {
         let RunningJob { job, sandbox, until, polls } = running;
         let (sandy, name) = (&self.sandboxes.sandy, &self.sandboxes.job);
-        // A job that has run for long is not over within this attempt: one poll is enough.
+        // A job that has been running for long is unlikely to end within this attempt, so one poll is enough.
         let linger = if polls == 0 { self.sandboxes.linger } else { Duration::ZERO };
         let now = bench_clock::now();
         let left = turn.claimed.deadline.0.since(now).saturating_sub(self.config.reserve);
@@ -59,7 +59,7 @@ impl Pipeline {
             }
             let now = bench_clock::now();
             if now > until {
-                // It has kept its own time limit from ending it.
+                // The job has prevented its own time limit from ending it.
                 return match job::stop(sandy, sandbox, name).await {
                     Ok(()) => self.harvest_job(turn, running, work, JobEnd::TimedOut).await,
                     Err(error) => self.job_failed(turn, job, &error).await,
@@ -79,7 +79,7 @@ impl Pipeline {
         self.continue_job_later(turn, poll_wait(polls)).await
     }
 
-    /// Leaves the rest to a later attempt. What this one waited for is there now.
+    /// Leaves the rest to a later attempt. Resets the counts of failures and waits, since this attempt made progress.
     pub(super) async fn continue_job_later(
         &self,
         turn: JobTurn<'_>,
@@ -89,7 +89,7 @@ impl Pipeline {
         self.put_off(turn.claimed, wait, effort).await
     }
 
-    /// Fetches what the job left, stores it, ends the sandbox, and reads it.
+    /// Fetches the job's output, stores it, ends the sandbox, and reads the output.
     async fn harvest_job(
         &self,
         turn: JobTurn<'_>,

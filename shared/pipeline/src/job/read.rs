@@ -1,4 +1,4 @@
-//! Reads what a job left: a verdict, or another round.
+//! Reads the output of a job: a verdict, or another round.
 
 use bench_benchmarks::Round;
 use bench_domain::{Execution, Job, Spending, Verdict};
@@ -10,7 +10,8 @@ use crate::commit::StoredBody;
 use crate::error::PipelineError;
 
 impl Pipeline {
-    /// Commits the verdict in a stored execution. Without one the answer is run again, as often as its benchmark allows.
+    /// Commits the verdict in a stored execution. Without a verdict, runs the answer again, as often as its
+    /// benchmark allows.
     pub(super) async fn read_execution(
         &self,
         turn: JobTurn<'_>,
@@ -34,7 +35,7 @@ impl Pipeline {
                 return self.begin_round(turn, &new_round(number + 1)).await;
             }
             Err(none) if !none.retry => {
-                // Every sandbox would end like that: what is said begins with what helps.
+                // Every sandbox would end the same way. The message begins with what operators can do.
                 tracing::warn!(run.id = %sample.run, error.code = %none.code, "Sample {sample}: {}", none.why);
                 Verdict::ungraded(none.code, none.why)
             }
@@ -49,7 +50,7 @@ impl Pipeline {
             }
         };
         let finished = Finished { body: Some(stored.into()), ..record.ended(verdict, bench_clock::now()) };
-        // What the model's answer cost was counted when it was handed over.
+        // The cost of the model's answer was counted when the sample was handed over.
         self.commit(turn.claimed, &finished, Spending::default(), None).await
     }
 }

@@ -1,4 +1,4 @@
-//! What failures of sandboxes and their host mean for the sample and the run.
+//! Handles failures of sandboxes and their host, for the sample and the run.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use super::{JobTurn, new_round, saved_job};
 use crate::Pipeline;
 use crate::error::PipelineError;
 
-/// How long a sample waits for a sandbox host that cannot be reached or answers nothing that can be used. One that says
-/// it is full is waited for as long as a busy provider.
+/// Maximum time for which a sample waits for a sandbox host that can't be reached or sends unusable
+/// responses. A host that reports being full is waited for as long as a busy provider.
 const HOST_PATIENCE: Duration = Duration::from_secs(15 * 60);
-/// Sandboxes that may be lost under a job: a host that preempts them does so again and again.
+/// Maximum number of sandboxes lost under a job: a host that preempts one will do so again.
 const ROUNDS_MAX: u32 = 5;
-/// How long a full host is left alone that does not say for how long.
+/// Wait for a full host that doesn't say how long to wait.
 const FULL_WAIT: Duration = Duration::from_secs(2);
 
 impl Pipeline {
-    /// A step of the job did not work: it is made again, or the job is begun again in another sandbox, or the sample
-    /// ends, or the run.
+    /// Handles a failed step of the job: repeats the step, starts the job again in another sandbox, or ends
+    /// the sample or the run.
     pub(super) async fn job_failed(
         &self,
         turn: JobTurn<'_>,
@@ -29,7 +29,7 @@ impl Pipeline {
         error: &JobError,
     ) -> Result<(), PipelineError> {
         let why = format!("the sandbox host: {error}");
-        // The host was sent a key.
+        // The host was sent a key, which its errors may quote.
         let why = turn.claimed.run.keys.redact(&why);
         let waits = turn.claimed.record.effort.waits;
         match error.kind() {
@@ -59,7 +59,7 @@ impl Pipeline {
         }
     }
 
-    /// Begins again in another sandbox, or ends the sample when too many were used up.
+    /// Starts another round in a new sandbox, or ends the sample after too many rounds.
     pub(super) async fn next_round(
         &self,
         turn: JobTurn<'_>,
@@ -79,7 +79,8 @@ impl Pipeline {
         self.begin_round(turn, &new_round(round)).await
     }
 
-    /// Saves a new round and leaves it to the next attempt. Nothing that was stored in an earlier one is read again.
+    /// Saves a new round and leaves it to the next attempt. Bodies stored in earlier rounds are not read
+    /// again.
     pub(super) async fn begin_round(&self, turn: JobTurn<'_>, job: &Job) -> Result<(), PipelineError> {
         if !self.save_job(turn, job).await? {
             return Ok(());
@@ -88,7 +89,7 @@ impl Pipeline {
         self.put_off(turn.claimed, Duration::ZERO, effort).await
     }
 
-    /// Ends the sample as infrastructure-error, its answer kept and its sandbox ended.
+    /// Ends the sample as infrastructure-error. Keeps its answer and ends its sandbox.
     pub(super) async fn end_job_without_verdict(
         &self,
         turn: JobTurn<'_>,

@@ -1,10 +1,10 @@
-//! Stage `judge`: asks a model what a stored answer is worth.
+//! Stage `judge`: asks a model to grade a stored answer.
 //!
-//! The judge is asked, its reply stored beside the answer under this attempt, read and committed, in this order. Killed
-//! between any two of these, the next attempt goes on behind the last one that was finished: a reply that was stored is
-//! read, not asked for again, and the model is never asked again at all. A judge call is a model call like any other, with
-//! its own provider, key, waits, tokens and cost. What goes wrong with it is an infrastructure-error of the sample or the
-//! end of the run, never a verdict.
+//! The judge is asked; then its reply is stored beside the answer under this attempt, read, and committed, in
+//! this order. If the process is killed between two of these steps, the next attempt continues after the last
+//! completed step: it reads a stored reply instead of asking again, and never asks the measured model again.
+//! A judge call is a model call like any other, with its own provider, key, waits, tokens and cost. Its
+//! failures are an infrastructure-error of the sample or the end of the run, never a verdict.
 
 mod verdict;
 
@@ -24,13 +24,13 @@ use crate::error::PipelineError;
 use crate::load::RunContext;
 use crate::model::{Asked, Key, ModelClient, ModelClients, Question, Role, Unavailable};
 
-/// The source of the replies of a run's judge.
+/// Source of the replies of a run's judge.
 pub(crate) enum JudgeSource {
     /// A model at a provider.
     Model(Box<ModelClient>),
-    /// The dataset itself: what a perfect judge would say.
+    /// The dataset itself, which replies as a perfect judge would.
     Oracle,
-    /// None: a sample that needs it fails the run.
+    /// No source. A sample that needs the judge fails the run.
     Unavailable(Unavailable),
 }
 
@@ -44,7 +44,8 @@ struct Case<'a> {
 }
 
 impl Pipeline {
-    /// Gets a verdict from the judge. `stored` is what an earlier attempt stored and did not commit.
+    /// Gets a verdict from the judge. `stored` is a body that an earlier attempt stored without committing
+    /// it.
     pub(crate) async fn judge(
         &self,
         claimed: &ClaimedSample,
@@ -98,20 +99,21 @@ impl Pipeline {
         let body = SampleBody { judgement: Some(judgement.clone()), ..body };
         let stored = self.store(claimed, &body).await?;
         let read = self.read_reply(case, &body.answer, &judgement, stored).await;
-        // After an error, too: it may have come behind the commit.
+        // Also after an error, which may have happened after the commit.
         if let Some(receipt) = receipt {
             receipt.committed();
         }
         read
     }
 
-    /// Returns the source of the judge's replies, made for the run's first sample that needs it.
+    /// Returns the source of the judge's replies. The run's first sample that needs it creates it.
     fn judge_source<'a>(&self, claimed: &'a ClaimedSample) -> &'a JudgeSource {
         let run = &claimed.run;
         run.judge.get_or_init(|| JudgeSource::new(run, &self.clients))
     }
 
-    /// Asks a model for a verdict. Returns `None` without a reply: the sample was then ended, put off or given back.
+    /// Asks a model for a verdict. Returns `None` without a reply: the sample was then ended, put off or
+    /// given back.
     async fn ask_judge(
         &self,
         case: Case<'_>,
@@ -144,7 +146,8 @@ impl Pipeline {
         Ok(None)
     }
 
-    /// Does what a provider's failure means, except for a reply that took too long: the next one may not.
+    /// Handles a failure of the judge's provider. A reply that took too long is retried, since the next one
+    /// may be faster.
     async fn judge_failed(
         &self,
         claimed: &ClaimedSample,
@@ -157,7 +160,7 @@ impl Pipeline {
         }
     }
 
-    /// Ends the sample as infrastructure-error, its answer kept.
+    /// Ends the sample as infrastructure-error and keeps its answer.
     pub(crate) async fn end_without_verdict(
         &self,
         claimed: &ClaimedSample,
@@ -169,7 +172,7 @@ impl Pipeline {
 }
 
 impl JudgeSource {
-    /// Returns the source that a run was ordered with. Calls no service.
+    /// Creates the source that the run's order names. Calls no service.
     fn new(run: &RunContext, clients: &ModelClients) -> Self {
         let could_not = |Unavailable { code, why }: Unavailable| {
             Self::Unavailable(Unavailable { code: code.of_judge(), why: Role::Judge.explain(&why) })

@@ -1,4 +1,4 @@
-//! Reads a stored reply of the judge: a verdict, or another question.
+//! Reads a stored reply of the judge: commits its verdict, or asks again.
 
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ use crate::model::Role;
 const QUOTED_CHARS_MAX: usize = 200;
 
 impl Pipeline {
-    /// Commits the verdict in a stored reply. Without one the judge is asked again, as often as its protocol allows.
+    /// Commits the verdict in a stored reply. Without a verdict, asks the judge again, as often as its
+    /// protocol allows.
     pub(super) async fn read_reply(
         &self,
         case: Case<'_>,
@@ -30,7 +31,7 @@ impl Pipeline {
     ) -> Result<(), PipelineError> {
         let Case { claimed, turn, judge, item } = case;
         let Judgement { model, prompt, reply } = judgement;
-        // A reply that was counted, and is read again after a requeue, costs nothing more.
+        // A reply that was already counted, and is read again after a requeue, adds no cost.
         let counted = claimed.record.counted == Some(stored.attempt);
         let (spent, usage) = match self.judge_source(claimed) {
             _ if counted => (Usage::ZERO, turn.usage),
@@ -69,7 +70,7 @@ impl Pipeline {
         self.commit(claimed, &finished, Role::Judge.spending(spent), tokens).await
     }
 
-    /// Notes the reply and opens the sample for another one.
+    /// Records the reply and opens the sample for another one.
     async fn ask_again(
         &self,
         claimed: &ClaimedSample,
@@ -93,7 +94,8 @@ impl Pipeline {
     }
 }
 
-/// Marks a verdict whose reply was cut off behind it. It counts; what would have followed is not known.
+/// Marks a verdict whose reply was cut off after it. The verdict counts, although the rest of the reply is
+/// unknown.
 fn noting_truncation(mut verdict: Verdict, finish: &Finish) -> Verdict {
     if *finish == Finish::Length {
         verdict.detail.insert("judge_truncated".to_owned(), true.into());
@@ -108,7 +110,8 @@ fn sum(before: Option<Usage>, now: Option<Usage>) -> Option<Usage> {
     }
 }
 
-/// Returns why a sample ended without a verdict. Of a gated item the reply is not quoted: not everybody may see it.
+/// Returns the reason why a sample ended without a verdict. The reply isn't quoted if the item is gated,
+/// since not everyone may see it.
 fn without_verdict(model: &str, replies: u32, none: &NoVerdict, text: &str, gated: bool) -> String {
     let times = if replies == 1 { "its reply".to_owned() } else { format!("{replies} replies") };
     let start = format!("the judge {model} gave no verdict in {times}");
@@ -123,7 +126,7 @@ fn without_verdict(model: &str, replies: u32, none: &NoVerdict, text: &str, gate
     }
 }
 
-/// The beginning of a text from outside, without control characters.
+/// Returns the beginning of an untrusted text, without control characters.
 fn excerpt(text: &str) -> String {
     let text = text.trim();
     let clean = |c: char| if c.is_control() { ' ' } else { c };

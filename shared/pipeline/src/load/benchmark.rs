@@ -1,4 +1,4 @@
-//! One benchmark of a run: its items, and what its prompts need besides them.
+//! Loads a benchmark of a run: its items and the other inputs of its prompts.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use crate::error::PipelineError;
 pub(crate) struct BenchmarkContext {
     /// The benchmark under the protocol of the run.
     pub(crate) benchmark: &'static dyn Benchmark,
-    /// How it is carried out.
+    /// The plan of this benchmark.
     pub(crate) plan: Plan,
     /// Sort key of its record.
     pub(crate) sort: String,
@@ -33,7 +33,7 @@ pub(crate) struct BenchmarkContext {
 }
 
 impl BenchmarkContext {
-    /// Returns `None` for a benchmark that isn't planned yet, or that this program doesn't know.
+    /// Returns `None` for a benchmark that isn't planned yet or that this program doesn't know.
     pub(super) fn new(spec: &RunSpec, record: BenchmarkRecord, support: &Arc<SupportCache>) -> Option<Self> {
         Some(Self {
             benchmark: bench_benchmarks::find_for_run(spec, &record.name)?,
@@ -45,14 +45,14 @@ impl BenchmarkContext {
         })
     }
 
-    /// Returns whether only the run's owner and the operator may see its items.
+    /// Returns true if only the run's owner and the operator may see its items.
     pub(crate) fn is_private(&self) -> bool {
         let name = self.benchmark.name().parse();
         name.is_ok_and(|name| bench_benchmarks::is_private(&name, Some(&self.plan.dataset)))
     }
 
-    /// Removes what a failure quotes of a gated item: causes are logged, and shown in events and as the error of the run,
-    /// which anybody may read.
+    /// Removes quotes of a gated item from a failure. Causes are logged, and shown in events and as the error
+    /// of the run, which anyone may read.
     pub(crate) fn without_quotes(&self, prompt: &Prompt, failure: Failure) -> Failure {
         if !self.is_private() || !prompt.is_quoted_in(&failure.cause) {
             return failure;
@@ -65,7 +65,7 @@ impl BenchmarkContext {
         Failure { cause, ..failure }
     }
 
-    /// Loads the item of a sample's record, as its n-th sample asks it.
+    /// Loads the item of a sample's record, in the form that its n-th sample asks.
     pub(crate) async fn item(
         &self,
         blobs: &Blobs,
@@ -73,7 +73,7 @@ impl BenchmarkContext {
         sample: u32,
     ) -> Result<Item, PipelineError> {
         let stored = load_item(blobs, &self.plan.dataset.data_key, record.offset, record.length).await?;
-        // Some have many megabytes: only a protocol that changes its items makes another one.
+        // Some items have many megabytes, so only a protocol that changes its items makes a copy.
         let changed = match self.benchmark.item_for_sample(&stored, sample) {
             Cow::Owned(changed) => Some(changed),
             Cow::Borrowed(_) => None,
@@ -81,7 +81,7 @@ impl BenchmarkContext {
         Ok(changed.unwrap_or(stored))
     }
 
-    /// Loads what an item's prompt needs besides it.
+    /// Loads the other inputs of an item's prompt.
     pub(crate) async fn material(&self, blobs: &Blobs, item: &Item) -> Result<Material, PipelineError> {
         let templates = self.templates(blobs).await?;
         let loader = MaterialLoader { blobs, cache: &self.support, dataset: &self.plan.dataset, templates };
@@ -95,15 +95,15 @@ impl BenchmarkContext {
     }
 }
 
-/// Maximum size in bytes of the documents that prompts need besides their items, kept for all runs together: those of
-/// more than a hundred prompts of 100,000 tokens.
+/// Maximum size in bytes of the documents cached for prompts, for all runs together: enough for more than a
+/// hundred prompts of 100,000 tokens.
 pub const SUPPORT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Loads what the prompts of a dataset need besides their items.
+/// Loads the inputs that the prompts of a dataset need besides their items.
 pub struct MaterialLoader<'a> {
-    /// The store with the dataset's values.
+    /// Store with the dataset's values.
     pub blobs: &'a Blobs,
-    /// Values that were loaded.
+    /// Cache of loaded values.
     pub cache: &'a SupportCache,
     /// The dataset.
     pub dataset: &'a DatasetUse,
@@ -112,10 +112,10 @@ pub struct MaterialLoader<'a> {
 }
 
 impl MaterialLoader<'_> {
-    /// Loads what the prompt of `item` needs. A value that the dataset doesn't have is null.
+    /// Loads the inputs that the prompt of `item` needs. A value that the dataset doesn't have is null.
     ///
     /// # Errors
-    /// When the store fails or has a value no more.
+    /// Fails if the store fails or no longer has a value.
     pub async fn load(&self, benchmark: &dyn Benchmark, item: &Item) -> Result<Material, DatasetError> {
         let mut support = BTreeMap::new();
         for name in benchmark.support_names(item) {

@@ -1,4 +1,4 @@
-//! Loads a run once for all of its samples, and looks whether it is still open.
+//! Loads a run once for all of its samples, and checks whether it is still open.
 
 mod benchmark;
 
@@ -22,9 +22,9 @@ use crate::claim::ClaimedSample;
 use crate::error::PipelineError;
 use crate::judge::JudgeSource;
 
-/// Maximum age of the knowledge that a run is open.
+/// Maximum age of a check that a run is open.
 const OPEN_FOR: Duration = Duration::from_secs(1);
-/// Maximum number of runs that are kept; the least recently used one goes first.
+/// Maximum number of runs kept in memory. The least recently used one is dropped first.
 const RUNS_MAX: usize = 64;
 
 /// One run, loaded once for all of its samples.
@@ -33,23 +33,23 @@ pub(crate) struct RunContext {
     pub(crate) spec: RunSpec,
     /// Its generation when it was loaded.
     pub(crate) generation: u32,
-    /// When the run was last taken up again, if it was.
+    /// Time at which the run was last requeued or resumed, if it was.
     pub(crate) taken_up: Option<TakenUp>,
-    /// Keys that its caller gave.
+    /// Keys provided by the caller.
     pub(crate) caller_keys: CallerKeys,
     /// Source of its answers, once stage `answer` has made it.
     pub(crate) answers: OnceLock<AnswerSource>,
     /// Source of its judge's replies, once stage `judge` has made it.
     pub(crate) judge: OnceLock<JudgeSource>,
-    /// Keys that are removed from every text that is stored: the run's own, its judge's and the operator's.
+    /// Keys to remove from every stored text: the run's own, its judge's and the operator's.
     pub(crate) keys: Keys,
-    /// What it has spent, if it has a budget.
+    /// Ledger of its spending, if it has a budget.
     pub(crate) ledger: Option<Arc<Ledger>>,
-    /// Its planned benchmarks.
+    /// Planned benchmarks.
     benchmarks: BTreeMap<BenchmarkName, Arc<BenchmarkContext>>,
-    /// Time at which the run was last seen open, in microseconds; 0 once it was seen over.
+    /// Time at which the run was last seen open, in microseconds. 0 once it was seen to be over.
     seen_open: AtomicI64,
-    /// Order of the last use among the runs of this process.
+    /// Sequence number of its last use among the runs of this process.
     used: AtomicU64,
 }
 
@@ -68,13 +68,13 @@ impl RunContext {
         })
     }
 
-    /// Counts tokens of an answer from its receipt on, if the run has a budget.
+    /// Counts the tokens of an answer as soon as it is received, if the run has a budget.
     pub(crate) fn receive(&self, spent: Spending) -> Option<Receipt<'_>> {
         self.ledger.as_ref().map(|ledger| ledger.receive(spent))
     }
 }
 
-/// Keys that callers gave for a run.
+/// Keys that callers provided for a run.
 #[derive(Debug, Default)]
 pub(crate) struct CallerKeys {
     /// For the model that is measured.
@@ -84,7 +84,7 @@ pub(crate) struct CallerKeys {
 }
 
 impl CallerKeys {
-    /// Loads both keys whatever the stage: neither may be in a stored text.
+    /// Loads both keys regardless of the stage, since both must be redacted from stored texts.
     async fn load(credentials: &Credentials, spec: &RunSpec) -> Result<Self, StateError> {
         let mut keys = Self::default();
         if spec.auth == AuthMode::ApiKey {
@@ -104,10 +104,10 @@ pub(crate) struct Runs {
     operator_keys: Keys,
     loaded: Mutex<HashMap<RunId, Arc<RunContext>>>,
     support: Arc<SupportCache>,
-    /// Ledgers outlive the contexts of their runs, for as long as an attempt works on one.
+    /// Outlive the contexts of their runs, for as long as an attempt works on one.
     ledgers: Ledgers,
     clock: AtomicU64,
-    /// One reader at a time: the others find what it has read.
+    /// Allows one loader at a time; the others use the run that it has loaded.
     loading: tokio::sync::Mutex<()>,
 }
 
@@ -125,14 +125,15 @@ impl Runs {
         }
     }
 
-    /// Returns the run of a sample in this generation or a later one, and the sample's benchmark. `None` when the message
-    /// is not needed: the run is over, or the sample is not in its plans.
+    /// Returns the run of a sample in this generation or a later one, and the sample's benchmark. `None` if
+    /// the message isn't needed: the run is over, or the sample isn't in its plans.
     pub(crate) async fn open(
         &self,
         sample: &SampleRef,
         generation: u32,
     ) -> Result<Option<(Arc<RunContext>, Arc<BenchmarkContext>)>, PipelineError> {
-        // What is known may be from before a benchmark was planned or the run was requeued: look again.
+        // The loaded run may be from before a benchmark was planned or the run was requeued, so it is
+        // reloaded once.
         for _ in 0..2 {
             let Some(run) = self.get(sample.run).await? else { return Ok(None) };
             if run.generation >= generation
@@ -146,26 +147,27 @@ impl Runs {
         Ok(None)
     }
 
-    /// Returns whether the run of a claimed sample is still open. Looks at most once a second.
+    /// Returns true if the run of a claimed sample is still open. Checks at most once a second.
     pub(crate) async fn is_open(&self, claimed: &ClaimedSample) -> Result<bool, PipelineError> {
         let found = self.open(&claimed.sample, claimed.run.generation).await?;
         Ok(found.is_some_and(|(run, _)| run.generation == claimed.run.generation))
     }
 
-    /// Returns whether the answer to a question that was asked is still wanted. It is when the run was stopped by its
-    /// budget or by refusals meanwhile: the answer is being paid for.
+    /// Returns true if the answer to a question already asked is still needed. That includes a run that was
+    /// stopped by its budget or by refusals meanwhile, since the answer is being paid for.
     pub(crate) async fn wants_answers(&self, run: RunId) -> Result<bool, PipelineError> {
         if let Some(known) = self.known(run)
             && self.check_open(&known).await?
         {
             return Ok(true);
         }
-        // Forgotten, or of an older generation: a requeued run still needs the answer.
+        // The run is no longer loaded, or was loaded in an older generation. A requeued run still needs the
+        // answer.
         let found = self.state.run(run).await?;
         Ok(found.is_some_and(|found| found.state.status().is_open() || found.state.is_stopped()))
     }
 
-    /// Drops what is known of a run, so that it is loaded anew.
+    /// Drops a loaded run, so that its next use reloads it.
     pub(crate) fn forget(&self, run: RunId) {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
     }
@@ -197,7 +199,8 @@ impl Runs {
         Ok(Some(context))
     }
 
-    /// Returns whether the run is still open. Looks at most once a second; a run of another generation is loaded anew.
+    /// Returns true if the run is still open. Checks at most once a second; a run of another generation is
+    /// reloaded.
     async fn check_open(&self, run: &Arc<RunContext>) -> Result<bool, PipelineError> {
         let fresh = |seen: i64| bench_clock::now().since(Timestamp::from_micros(seen)) < OPEN_FOR;
         match run.seen_open.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! Makes clients of the models that runs ask.
+//! Creates clients for the models that runs ask.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -16,16 +16,16 @@ use crate::load::RunContext;
 /// The key that pays for the requests to a model.
 #[derive(Debug)]
 pub(crate) enum Key {
-    /// The operator's.
+    /// The operator's key.
     Operator,
-    /// One that the caller gave.
+    /// A key provided by the caller.
     Caller(Secret),
-    /// One that the caller gave and that is gone.
+    /// A caller's key that is gone.
     Missing(Unavailable),
 }
 
 impl Key {
-    /// `missing` is the error when the caller's key is needed and not there.
+    /// Selects the key. `missing` is the error if the caller's key is needed but gone.
     pub(crate) fn new(auth: AuthMode, caller: Option<Secret>, missing: Unavailable) -> Self {
         match (auth, caller) {
             (AuthMode::System, _) => Self::Operator,
@@ -35,7 +35,7 @@ impl Key {
     }
 }
 
-/// Why a source of answers or of a judge's replies can't be used: the run fails with it.
+/// Reason why a model can't be asked. The run fails with it.
 #[derive(Debug)]
 pub(crate) struct Unavailable {
     pub(crate) code: Code,
@@ -48,10 +48,10 @@ impl Unavailable {
     }
 }
 
-/// Makes clients of the models that runs ask.
+/// Creates clients for the models that runs ask.
 pub(crate) struct ModelClients {
     inference: InferenceConfig,
-    /// Refusals outlive the contexts of their runs: a request that is under way belongs to them.
+    /// Refusals outlive the contexts of their runs, since requests in flight still report to them.
     refusals: Mutex<HashMap<(RunId, u32, Role), Weak<Refusals>>>,
 }
 
@@ -60,10 +60,10 @@ impl ModelClients {
         Self { inference, refusals: Mutex::default() }
     }
 
-    /// Makes the client of a run's model. Calls no service.
+    /// Creates the client of a run's model. Calls no service.
     ///
     /// # Errors
-    /// Why the model can't be asked: the run fails with it.
+    /// Returns the reason why the model can't be asked. The run fails with it.
     pub(crate) fn client(
         &self,
         run: &RunContext,
@@ -80,7 +80,7 @@ impl ModelClients {
             Key::Missing(missing) => return Err(missing),
         };
         let endpoint = match (&model.base_url, key) {
-            // An address of the command line's: the operator's key belongs to another one.
+            // An address from the command line. The operator's key is for another address.
             (Some(base_url), key) => Endpoint::new(provider, base_url, key),
             (None, Some(key)) => self.inference.endpoint_with_key(provider, key),
             (None, None) => self.inference.endpoint(provider),
@@ -93,12 +93,12 @@ impl ModelClients {
         Ok(Box::new(ModelClient { role, model: model.clone(), endpoint, refusals, wait }))
     }
 
-    /// How long a provider is left alone that is busy and doesn't say for how long.
+    /// Returns the wait for a busy provider that doesn't say how long to wait.
     pub(crate) const fn rate_limit_sleep(&self) -> Duration {
         self.inference.rate_limit_sleep
     }
 
-    /// Returns what the provider refused of a run in one of its generations.
+    /// Returns the refusals that a run got in one of its generations.
     fn refusals(&self, run: RunId, generation: u32, role: Role) -> Arc<Refusals> {
         let mut all = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = all.get(&(run, generation, role)).and_then(Weak::upgrade) {
@@ -111,7 +111,7 @@ impl ModelClients {
     }
 }
 
-/// Names whose key pays, so that its waits are shared: never a key.
+/// Returns a name for the key that pays, so that its waits are shared. Never returns a key.
 fn credential(run: &RunContext, role: Role) -> String {
     let owner = match &run.spec.owner {
         Owner::Key(hash) => hash.as_str(),
@@ -120,7 +120,7 @@ fn credential(run: &RunContext, role: Role) -> String {
     match (role, &run.spec.judge) {
         (Role::Judge, Some(judge)) => match judge.auth {
             AuthMode::System => "system".to_owned(),
-            // The owner is known by the other key; this one goes with it.
+            // The owner is identified by the other key; this one is bound to it.
             AuthMode::ApiKey => format!("judge:{owner}"),
         },
         (Role::Model | Role::Judge, _) => match run.spec.auth {

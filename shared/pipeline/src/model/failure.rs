@@ -1,4 +1,4 @@
-//! What the failures of a provider mean for the sample and the run.
+//! Handles failures of a provider, for the sample and the run.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::Pipeline;
 use crate::claim::ClaimedSample;
 use crate::error::PipelineError;
 
-/// Longest single wait; a longer one is several messages anyway.
+/// Maximum length of a single wait. A longer wait would take several messages anyway.
 const WAIT_MAX: Duration = Duration::from_secs(3_600);
 
 impl Pipeline {
-    /// Ends the run, puts the sample off, or ends it as infrastructure-error: after enough attempts or enough time, or at
-    /// once when the same request would be refused again. Callers first handle failures that say something about the
-    /// sample itself; here those are an infrastructure-error.
+    /// Ends the run, puts the sample off, or ends it as infrastructure-error: after enough attempts or enough
+    /// time, or at once if the same request would be refused again. Callers first handle failures that
+    /// concern the sample itself; here those are an infrastructure-error.
     pub(crate) async fn provider_failed(
         &self,
         claimed: &ClaimedSample,
@@ -61,8 +61,8 @@ impl Pipeline {
         self.put_off(claimed, wait.min(WAIT_MAX), Effort { failures, ..effort }).await
     }
 
-    /// Ends a sample whose answer is larger than what is kept. It was paid for: its tokens count as far as the provider
-    /// has counted them.
+    /// Ends a sample whose answer is larger than the size limit. The answer was paid for, so its tokens count
+    /// as far as the provider reported them.
     async fn end_too_large(
         &self,
         claimed: &ClaimedSample,
@@ -80,12 +80,13 @@ impl Pipeline {
             Role::Judge => &mut finished.judge_usage,
         };
         *sum = sum.map_or(usage, |sum| Some(sum.plus(usage.unwrap_or_default())));
-        // A run with a budget has counted it when it came.
+        // A run with a budget counted them at receipt.
         let spent = usage.filter(|_| claimed.run.ledger.is_none()).unwrap_or_default();
         self.commit(claimed, &finished, client.role.spending(spent), usage).await
     }
 
-    /// Puts the sample off for as long as the provider asked: bounded by the time since the first wait, not by number.
+    /// Puts the sample off for as long as the provider asked. Limited by the time since the first wait, not
+    /// by the number of waits.
     async fn wait_for_provider(
         &self,
         claimed: &ClaimedSample,
@@ -101,8 +102,9 @@ impl Pipeline {
         self.wait_or_end(claimed, client.role.code(failure), &why, asked, patience).await
     }
 
-    /// Puts the sample off for about `wait`, at most an hour, since something that it needs isn't available now. Ends it as
-    /// infrastructure-error with `code` and `why` once it has waited for `patience`.
+    /// Puts the sample off for about `wait`, at most an hour, because a service that it needs isn't
+    /// available. Ends the sample as infrastructure-error with `code` and `why` once it has waited for
+    /// `patience`.
     pub(crate) async fn wait_or_end(
         &self,
         claimed: &ClaimedSample,
@@ -119,7 +121,7 @@ impl Pipeline {
             let why = format!("{why} (the runner gave up after waiting {waited} s)");
             return self.end(claimed, Verdict::ungraded(code, why)).await;
         }
-        // Spread out, so that samples that wait don't all ask again in the same second.
+        // Adds jitter, so that waiting samples don't all ask again in the same second.
         let wait = wait.min(WAIT_MAX);
         let wait = wait + jittered(wait.mul_f64(0.2).max(Duration::from_millis(500)));
         metrics::count(metrics::SAMPLES_WAITED, 1.0);
@@ -132,7 +134,7 @@ fn is_out_of_patience(effort: &Effort, patience: Duration) -> bool {
     effort.waiting_since.is_some_and(|since| bench_clock::now().since(since) >= patience)
 }
 
-/// Returns a duration between half of this one and all of it.
+/// Returns a random duration between half of this one and all of it.
 fn jittered(duration: Duration) -> Duration {
     duration.mul_f64(rand::random_range(0.5..=1.0))
 }

@@ -1,4 +1,4 @@
-//! Asks a model at a provider, for answers or as the judge, for as long as the run wants the answer.
+//! Asks a model at a provider for answers, or the judge for replies, for as long as the run needs them.
 
 mod clients;
 mod failure;
@@ -21,10 +21,10 @@ use crate::Pipeline;
 use crate::claim::ClaimedSample;
 use crate::error::PipelineError;
 
-/// How often a call in flight looks whether its run is still open.
+/// Interval at which a call in flight checks whether its run is still open.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// What a run asks a provider for.
+/// Purpose for which a run asks a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Role {
     /// Answers of the model that is measured.
@@ -34,7 +34,7 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// Returns the word for who is asked, as users know it.
+    /// Returns the word that users know for the model in this role.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Model => "model",
@@ -42,7 +42,7 @@ impl Role {
         }
     }
 
-    /// Returns the stage that asks.
+    /// Returns the stage that asks the model in this role.
     pub(crate) const fn stage(self) -> Stage {
         match self {
             Self::Model => Stage::Answer,
@@ -50,7 +50,7 @@ impl Role {
         }
     }
 
-    /// Counts tokens for a budget.
+    /// Assigns tokens to this role's part of the spending.
     pub(crate) const fn spending(self, usage: Usage) -> Spending {
         match self {
             Self::Model => Spending { answers: usage, judge: Usage::ZERO },
@@ -58,7 +58,7 @@ impl Role {
         }
     }
 
-    /// Returns the code of a failure, which depends on who was asked.
+    /// Returns the code of a failure in this role.
     pub(crate) const fn code(self, failure: &Failure) -> Code {
         match self {
             Self::Model => failure.code(),
@@ -66,7 +66,7 @@ impl Role {
         }
     }
 
-    /// Adds who could not be asked to a cause, unless it is the model that is measured.
+    /// Adds to a cause that the judge could not be asked. Returns causes of the measured model unchanged.
     pub(crate) fn explain(self, cause: &str) -> String {
         match self {
             Self::Model => cause.to_owned(),
@@ -77,12 +77,12 @@ impl Role {
 
 /// A model at a provider, as one run asks it.
 pub(crate) struct ModelClient {
-    /// What the run asks it for.
+    /// Purpose for which the run asks it.
     pub(crate) role: Role,
     /// The model.
     pub(crate) model: ModelRef,
     endpoint: Endpoint,
-    /// What it refused of this run.
+    /// Refusals that it gave this run.
     refusals: Arc<Refusals>,
     wait: Wait,
 }
@@ -90,28 +90,28 @@ pub(crate) struct ModelClient {
 /// A question to a model.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Question<'a> {
-    /// What the model is shown.
+    /// Prompt to send.
     pub(crate) prompt: &'a Prompt,
-    /// Parameters of its answer.
+    /// Generation settings of the answer.
     pub(crate) generation: &'a Generation,
-    /// JSON schema of the answer, for models that can be bound to one.
+    /// JSON schema of the answer, for models that support structured output.
     pub(crate) reply_schema: Option<&'a Value>,
 }
 
-/// What came of asking.
+/// Result of asking a model.
 #[derive(Debug)]
 pub(crate) enum Asked {
     /// An answer.
     Answer(Box<Answer>),
-    /// No answer.
+    /// A failure.
     Failed(Failure),
     /// The run ended meanwhile.
     RunOver,
 }
 
 impl Pipeline {
-    /// Asks a model once, unless its provider has to be left alone now. Ends early when the run does. Removes the run's keys from
-    /// what comes back.
+    /// Asks a model once, unless its provider asked for a wait that hasn't ended. Returns early if the run
+    /// ends. Removes the run's keys from the answer or the failure.
     pub(crate) async fn ask(
         &self,
         claimed: &ClaimedSample,
@@ -148,7 +148,7 @@ impl Pipeline {
                     }
                 }),
                 () = tokio::time::sleep(LOOK_EVERY) => {
-                    // A look that fails ends nothing: the answer is being paid for.
+                    // A failed check doesn't cancel the call, since the answer is being paid for.
                     if matches!(self.runs.wants_answers(claimed.sample.run).await, Ok(false)) {
                         return Ok(Asked::RunOver);
                     }

@@ -1,15 +1,16 @@
-//! Requests that a provider refuses for what all of them have in common, such as a setting that the model doesn't take.
+//! Handles requests that a provider refuses for a reason that all requests share, such as a setting that the
+//! model doesn't support.
 //!
-//! Such a request is never sent again unchanged: its sample ends after one. And when the first samples of a run all get
-//! the same refusal, the run is stopped, since the others would get it, too.
+//! A refused request is never sent again unchanged: its sample ends after one refusal. If the first samples
+//! of a run all get the same refusal, the run is stopped, since the others would get it, too.
 //!
-//! Each process counts the refusals that it gets. Those that several processes get add up in the state; it is written
-//! and read only while a provider refuses and has answered nothing. Once the provider has answered a request of the run,
-//! a refusal is about one sample. Before a run is stopped, the requests that are under way in this process are waited
-//! for, and no new ones are sent meanwhile: a refusal comes sooner than an answer.
+//! Each process counts the refusals that it gets. Counts of several processes add up in the state, which is
+//! written and read only while a provider refuses and has answered nothing. Once the provider has answered a
+//! request of the run, a refusal concerns one sample only. Before a run is stopped, this process waits for
+//! its requests in flight and sends no new ones, since refusals arrive sooner than answers.
 //!
-//! A run that is taken up again begins anew: what was answered or refused before says nothing of what the provider
-//! takes now.
+//! A run that is requeued or resumed starts over: earlier answers and refusals say nothing about what the
+//! provider accepts now.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,15 +27,17 @@ use crate::Pipeline;
 use crate::claim::ClaimedSample;
 use crate::error::PipelineError;
 
-/// Number of samples whose requests are refused alike before a run is stopped; all of them, if it has fewer.
+/// Number of samples that must be refused alike before a run is stopped. Applies to all samples if the run
+/// has fewer.
 pub const REFUSED_SAMPLES: u64 = 5;
-/// How long a process waits for answers to other processes that it knows nothing of, when most of the refusals are not
-/// its own.
+/// Maximum time for which a process waits for answers to requests of other processes, which it can't see, if
+/// most of the refusals are not its own.
 const OTHERS_TAKE: Duration = Duration::from_secs(60);
-/// Refusals of a run that one process notes in the state. Sentences that keep differing are about the items.
+/// Maximum number of refusals of a run that one process writes to the state. Messages that keep differing
+/// concern single items.
 const NOTED_MAX: u32 = 100;
 
-/// Refusals that one run got in one role since it was last taken up, as this process knows them.
+/// Refusals that one run got in one role since it was last requeued or resumed, as far as this process knows.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     book: Mutex<Book>,
@@ -42,40 +45,40 @@ pub(super) struct Refusals {
 
 #[derive(Debug, Default)]
 struct Book {
-    /// Requests that wait for their response.
+    /// Number of requests in flight.
     asking: u64,
-    /// Whether the provider has answered a request of the run.
+    /// True if the provider has answered a request of the run.
     answered: bool,
-    /// Refusals that were noted in the state.
+    /// Number of refusals written to the state.
     noted: u32,
-    /// By digest of the sentence.
+    /// Refusals by digest of their message.
     seen: BTreeMap<String, Seen>,
 }
 
 #[derive(Debug)]
 struct Seen {
-    /// What the provider said, as it said it first.
+    /// The first message of the provider.
     cause: String,
-    /// Samples that this process asked for.
+    /// Samples for which this process asked.
     here: BTreeSet<(BenchmarkName, Position)>,
-    /// Samples of all processes.
+    /// Number of samples in all processes.
     samples: u64,
-    /// When the first of them was refused.
+    /// Time of the first refusal.
     since: Timestamp,
 }
 
-/// What the refusals so far mean.
+/// Conclusion from the refusals so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Meaning {
-    /// They are about single samples, or too few.
+    /// They concern single samples, or are too few.
     Nothing,
-    /// The run may have to be stopped: answers that are under way decide.
+    /// The run may have to be stopped, depending on the requests in flight.
     Suspicion,
-    /// All that is known was refused alike.
+    /// All known requests were refused alike.
     Alike { cause: String, samples: u64 },
 }
 
-/// A request that waits for its response.
+/// A request in flight.
 pub(super) struct Asking<'a>(&'a Refusals);
 
 impl Drop for Asking<'_> {
@@ -90,20 +93,20 @@ impl Refusals {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a request until its response has come.
+    /// Counts a request as in flight until the returned value is dropped.
     pub(super) fn ask(&self) -> Asking<'_> {
         self.book().asking += 1;
         Asking(self)
     }
 
-    /// The provider has answered: from now on a refusal is about one sample.
+    /// Records that the provider has answered. From now on, a refusal concerns one sample only.
     pub(super) fn answered(&self) {
         let mut book = self.book();
         book.answered = true;
         book.seen.clear();
     }
 
-    /// Takes a refusal down; the digest of its sentence where it is to be noted in the state.
+    /// Records a refusal. Returns the digest of its message if the refusal has to be written to the state.
     fn refused(&self, sample: &SampleRef, failure: &Failure, now: Timestamp) -> Option<String> {
         let mut book = self.book();
         if book.answered || book.noted >= NOTED_MAX {
@@ -141,7 +144,7 @@ impl Refusals {
 }
 
 impl Pipeline {
-    /// Ends a sample whose request was refused, and the run if its first samples all were.
+    /// Ends a sample whose request was refused, and stops the run if its first samples were all refused.
     pub(super) async fn refused(
         &self,
         claimed: &ClaimedSample,
@@ -162,8 +165,8 @@ impl Pipeline {
         self.end(claimed, Verdict::ungraded(client.role.code(failure), why)).await
     }
 
-    /// Returns what keeps a request from being sent: nothing, a wait while the provider has only refused so far, or the
-    /// end of the run.
+    /// Returns the reason not to send a request now: none, a wait while the provider has only refused so far,
+    /// or the end of the run.
     pub(super) async fn held_up(
         &self,
         claimed: &ClaimedSample,
@@ -191,7 +194,7 @@ impl Pipeline {
         })))
     }
 
-    /// Stops the run if all that is known of it was refused alike; returns whether it is over.
+    /// Stops the run if all known requests of it were refused alike. Returns true if the run is over.
     async fn stop_if_refused(
         &self,
         claimed: &ClaimedSample,
@@ -217,9 +220,9 @@ impl Pipeline {
         Ok(true)
     }
 
-    /// Returns whether a request of this run in this role was answered since the run was ordered or last taken up, as far
-    /// as its counters tell. Every answer of a provider counts some tokens, estimated ones if need be; a grade alone says
-    /// nothing, since an earlier answer may have got it.
+    /// Returns true if a request of this run in this role was answered since the run was ordered or last
+    /// requeued or resumed, as far as its counters show. Every answer of a provider counts some tokens,
+    /// estimated ones if necessary. A grade alone proves nothing, since it may come from an earlier answer.
     async fn has_answers(&self, claimed: &ClaimedSample, role: Role) -> Result<bool, PipelineError> {
         let run = claimed.sample.run;
         let Some(found) = self.state.run_with_benchmarks(run).await? else { return Ok(false) };
@@ -234,7 +237,7 @@ impl Pipeline {
 }
 
 impl ModelClient {
-    /// Returns what to do about a model that the provider doesn't have.
+    /// Returns a hint for a model that the provider doesn't have.
     pub(super) fn model_hint(&self, failure: &Failure) -> Option<String> {
         let is_refused =
             failure.gave_up_by == GaveUpBy::Provider && matches!(failure.status, Some(400 | 404 | 422));
@@ -242,20 +245,22 @@ impl ModelClient {
     }
 }
 
-/// Returns the number of samples that have to be refused alike: fewer only where the run has no more.
+/// Returns the number of samples that must be refused alike. Lower than the constant only if the run has
+/// fewer samples.
 fn refused_samples(claimed: &ClaimedSample) -> u64 {
     claimed.run.samples().unwrap_or(REFUSED_SAMPLES).clamp(1, REFUSED_SAMPLES)
 }
 
-/// Why a request is not sent.
+/// Reason why a request isn't sent.
 pub(super) enum HeldUp {
-    /// Later.
+    /// The request has to wait.
     Wait(Failure),
-    /// Never.
+    /// The run is over.
     RunOver,
 }
 
-/// Digest of a refusal without what differs by request: words with a digit in them, such as ids and lengths, and case.
+/// Returns the digest of a refusal without the parts that differ by request: case, and words with a digit in
+/// them, such as ids and lengths.
 fn digest(status: Option<u16>, cause: &str) -> String {
     let mut hash = Sha256::new();
     hash.update(status.map_or_else(String::new, |status| status.to_string()));
@@ -268,7 +273,7 @@ fn digest(status: Option<u16>, cause: &str) -> String {
     hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns what can be done about a refusal, where `party` is `model` or `judge`.
+/// Returns a hint on how to resolve a refusal. `party` is `model` or `judge`.
 fn hint(cause: &str, party: &str) -> String {
     let cause = cause.to_lowercase();
     let names = |words: &[&str]| words.iter().any(|word| cause.contains(word));
@@ -289,7 +294,7 @@ fn hint(cause: &str, party: &str) -> String {
     }
 }
 
-/// Whether a refusal, in lowercase, is about the name of the model.
+/// Returns true if a refusal, in lowercase, is about the name of the model.
 fn names_model(cause: &str) -> bool {
     let missing =
         ["not found", "not_found", "unknown", "not exist", "not a valid model", "invalid model", "no such"];

@@ -1,4 +1,4 @@
-//! Waits that a provider asked for, shared by all that use the same credential and model.
+//! Shares the waits that a provider asked for among all requests with the same credential and model.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -10,14 +10,14 @@ use super::ModelClient;
 use crate::Pipeline;
 use crate::error::PipelineError;
 
-/// Maximum age of the knowledge of a provider's wait.
+/// Maximum age of what this process knows about a provider's wait.
 const READ_EVERY: Duration = Duration::from_secs(1);
 
 /// A provider's wait, as this process knows it.
 pub(super) struct Wait {
-    /// Names whose key pays; never a key.
+    /// Name of the key that pays. Never the key itself.
     credential: String,
-    /// The model with its address.
+    /// Model and base URL.
     model: String,
     /// Time of the last reading, in microseconds.
     read_at: AtomicI64,
@@ -32,7 +32,8 @@ impl Wait {
 }
 
 impl Pipeline {
-    /// Returns the failure that stands for a request while the provider's wait lasts. Reads at most once a second.
+    /// Returns the failure that stands in for a request while the provider's wait lasts. Reads the wait at
+    /// most once a second.
     pub(super) async fn told_to_wait(
         &self,
         client: &ModelClient,
@@ -57,7 +58,7 @@ impl Pipeline {
         }))
     }
 
-    /// Makes every process with the same credential and model wait.
+    /// Makes all processes with the same credential and model wait.
     pub(super) async fn share_wait(
         &self,
         client: &ModelClient,

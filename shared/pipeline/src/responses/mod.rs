@@ -1,17 +1,18 @@
-//! Stored responses that stand in for a model.
+//! Stored responses that replace a model.
 //!
-//! One JSON object a line: `response` and `item_id` (or `id`), and if wanted `benchmark`, `sample` (from 0),
-//! `reasoning`, `finish_reason` and `usage`. Other fields are ignored. A line without `benchmark` serves every
-//! benchmark, one without `sample` every sample; the more special line wins. A `response` that is null stands for a model
-//! that did not answer.
+//! The file has one JSON object per line, with `response` and `item_id` (or `id`), and optionally
+//! `benchmark`, `sample` (from 0), `reasoning`, `finish_reason` and `usage`. Other fields are ignored. A line
+//! without `benchmark` applies to every benchmark, one without `sample` to every sample; the more specific
+//! line wins. A null `response` stands for a model that did not answer.
 //!
-//! `item_id` is the dataset's own id of the item, or the index of its row after a `#`. Which item that is only the
-//! dataset can tell: [`RecordedResponses::named`] lists the ids, so that they are checked before anything is graded.
+//! `item_id` is the dataset's own id of the item, or the index of its row after a `#`. Only the dataset can
+//! resolve ids to items: [`RecordedResponses::named`] lists the ids, so that callers can check them before
+//! anything is graded.
 //!
-//! An item that takes several questions has either a line for each, with the step's name, a text, in `step`, or one line with
-//! `responses`: their texts in the order of the steps, null where the dataset gives a step and nobody is asked.
-//! What is said of the answer (`reasoning` and so on) goes with `response` only. The line of a step wins over
-//! `responses`.
+//! An item with several questions has either one line for each, with the name of the step as a string in
+//! `step`, or one line with `responses`: the texts in the order of the steps, null for steps that the dataset
+//! provides and no model is asked. The fields about an answer (`reasoning` and so on) apply to `response` only. The
+//! line of a step wins over `responses`.
 
 mod parse;
 #[cfg(test)]
@@ -22,7 +23,7 @@ use std::collections::HashMap;
 use bench_domain::{Answer, Finish};
 use bench_inference::{ReportedUsage, parse_usage};
 
-/// Stored responses by item. Holds the responses and their keys, nothing else of the file.
+/// Stored responses by item. Holds only the responses and their keys, not the rest of the file.
 #[derive(Debug, Default)]
 pub struct RecordedResponses {
     by_item: HashMap<Box<str>, Vec<Stored>>,
@@ -37,17 +38,17 @@ struct Stored {
     sample: Option<u32>,
     line: u32,
     text: Text,
-    /// What few lines have.
+    /// Fields that few lines have.
     extra: Option<Box<Extra>>,
 }
 
 #[derive(Debug)]
 enum Text {
-    /// To the only question, or to the step that [`Extra`] names.
+    /// Answers the only question, or the step named in [`Extra`].
     One(Box<str>),
-    /// To all questions that are asked, in order.
+    /// Answers all questions asked, in order.
     Several(Box<[Box<str>]>),
-    /// Nothing: to the only question, to the step that [`Extra`] names, or without one to every step.
+    /// No answer to the only question, to the step named in [`Extra`], or, without a name, to any step.
     Nothing,
 }
 
@@ -59,34 +60,35 @@ struct Extra {
     usage_raw: Option<Box<str>>,
 }
 
-/// A file of stored responses that cannot be used.
+/// Error in a file of stored responses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct ResponsesError {
-    /// Number of the line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What is wrong with it, in one sentence.
+    /// Problem with the line, in one sentence.
     pub problem: String,
 }
 
-/// An item as stored responses name it.
+/// An item named by stored responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamedItem<'a> {
-    /// The id as it stands there.
+    /// The id as written in the file.
     pub id: &'a str,
-    /// The benchmark that the lines are for; `None` for any.
+    /// The benchmark that the lines apply to. `None` for any.
     pub benchmark: Option<&'a str>,
-    /// The first line that names it.
+    /// Number of the first line that names it.
     pub line: u32,
-    /// How many lines name it.
+    /// Number of lines that name it.
     pub lines: u64,
 }
 
 impl RecordedResponses {
-    /// Reads a file's text. Empty lines are skipped.
+    /// Parses the text of a file. Empty lines are skipped.
     ///
     /// # Errors
-    /// [`ResponsesError`] names the first line that is no object, lacks its item or its response, or repeats one.
+    /// Returns a [`ResponsesError`] for the first line that isn't an object, lacks its item or its response,
+    /// or repeats an earlier line.
     pub fn parse(jsonl: &str) -> Result<Self, ResponsesError> {
         let mut responses = Self::default();
         for (index, text) in jsonl.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -98,17 +100,17 @@ impl RecordedResponses {
         Ok(responses)
     }
 
-    /// How many responses there are.
+    /// Returns the number of responses.
     pub const fn len(&self) -> usize {
         self.responses
     }
 
-    /// Whether there is no response at all.
+    /// Returns true if there are no responses.
     pub const fn is_empty(&self) -> bool {
         self.responses == 0
     }
 
-    /// The items that the responses name, in the order of their first lines.
+    /// Returns the items that the responses name, in the order of their first lines.
     pub fn named(&self) -> Vec<NamedItem<'_>> {
         let mut named: Vec<NamedItem<'_>> = Vec::with_capacity(self.by_item.len());
         for (id, lines) in &self.by_item {
@@ -129,7 +131,8 @@ impl RecordedResponses {
         named
     }
 
-    /// The first two lines that answer the same question, where two ids name the same item of a benchmark.
+    /// Returns the first two lines that answer the same question, for two ids that name the same item of a
+    /// benchmark.
     pub fn clash(&self, benchmark: &str, one: &str, other: &str) -> Option<(u32, u32)> {
         let of = |id: &str| self.by_item.get(id).into_iter().flatten();
         let serves = |stored: &&Stored| self.benchmark(stored).is_none_or(|name| name == benchmark);
@@ -141,10 +144,10 @@ impl RecordedResponses {
         twice.map(|(a, b)| (a.min(b), a.max(b))).min()
     }
 
-    /// The response stored for a sample of an item, which may be named by any of these ids: the most special one is taken.
+    /// Returns the most specific response stored for a sample of an item, which may be named by any of `ids`.
     ///
-    /// `step` is for items that take several questions: the name of the step and how many were asked before it.
-    /// Steps that the dataset gives are not asked and do not count.
+    /// `step` is for items with several questions: the name of the step and the number of questions asked
+    /// before it. Steps that the dataset provides are not asked and don't count.
     pub fn lookup(
         &self,
         benchmark: &str,
@@ -162,7 +165,7 @@ impl RecordedResponses {
                 (stored.benchmark.is_some(), stored.sample.is_some(), stored.step().is_some())
             })?;
         let mut answer = Answer::local(text);
-        // What a line says of the item as a whole is not said of each of its steps.
+        // Fields about the item as a whole don't apply to its single steps.
         if let Some(extra) = stored.extra.as_deref().filter(|_| step.is_none() || stored.step().is_some()) {
             answer.reasoning = extra.reasoning.as_deref().map(str::to_owned);
             answer.finish =
@@ -185,7 +188,7 @@ impl Stored {
         self.extra.as_ref()?.step.as_deref()
     }
 
-    /// What it answers to that question.
+    /// Returns the text that answers this question, if any.
     fn text(&self, step: Option<(&str, usize)>) -> Option<&str> {
         match (&self.text, self.step(), step) {
             (Text::One(text), None, None) => Some(text),

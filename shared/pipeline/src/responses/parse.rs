@@ -1,4 +1,4 @@
-//! Reads lines of recorded responses.
+//! Parses lines of stored responses.
 
 use std::borrow::Cow;
 
@@ -37,17 +37,17 @@ struct Line<'a> {
 }
 
 impl RecordedResponses {
-    /// Adds the response of one line, or says what is wrong with it.
+    /// Adds the response of one line, or returns the problem with it.
     pub(super) fn add(&mut self, number: usize, text: &str) -> Result<(), String> {
         if text.len() > LINE_BYTES_MAX || self.responses >= RESPONSES_MAX {
             return Err("the file is too large for stored responses".to_owned());
         }
-        // serde would take an array for an object's fields in order.
+        // serde would accept an array with the fields in order.
         if !text.trim_start().starts_with('{') {
             return Err("not an object with a response".to_owned());
         }
         let line: Line<'_> = serde_json::from_str(text).map_err(|error| {
-            // serde counts lines within the text; the column is what helps.
+            // serde counts lines within this text; only its column is useful.
             format!("not an object with a response (column {}): {}", error.column(), reason(&error))
         })?;
         let item_id = line.item_id.or(line.id).ok_or("there is no `item_id`")?;
@@ -56,7 +56,7 @@ impl RecordedResponses {
             None => None,
             Some(step) => Some(step_name(step.get())?),
         };
-        // Beside `responses`, null is a column that is not filled.
+        // Next to `responses`, a null `response` is an unused column.
         let response = line.response.filter(|response| !is_null(response) || line.responses.is_none());
         let (text, count) = match (response, line.responses) {
             (Some(_), Some(_)) => return Err("there are both `response` and `responses`".to_owned()),
@@ -124,7 +124,7 @@ impl RecordedResponses {
         u32::try_from(index).unwrap_or(u32::MAX)
     }
 }
-/// A field that is there, also when it is null.
+/// Deserializes a field that is present, even if it is null.
 fn present<'de: 'a, 'a, D: Deserializer<'de>>(field: D) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(field).map(Some)
 }
@@ -133,7 +133,8 @@ fn is_null(json: &RawValue) -> bool {
     json.get() == "null"
 }
 
-/// A step's name is a text: who writes a number means its place, which no name matches, or loses its last zeros.
+/// Parses the name of a step, which must be a string. Users who write a number mean the step's position,
+/// which matches no name, or lose trailing zeros.
 fn step_name(json: &str) -> Result<Box<str>, String> {
     match json.as_bytes().first() {
         Some(b'"') => serde_json::from_str(json)
@@ -145,14 +146,14 @@ fn step_name(json: &str) -> Result<Box<str>, String> {
     }
 }
 
-/// The sentence about the first escape of half a character in JSON that could not be read, if there is one: JSON
-/// writes characters beyond U+FFFF as two escapes, and a text that was cut between them is none.
+/// Returns the error message for the first escape of half a character in JSON that could not be parsed, if
+/// any. JSON writes characters beyond U+FFFF as two escapes; a text that was cut between them is invalid.
 fn half_character(field: &str, json: &str) -> Option<String> {
     let mut rest = json;
     while let Some(at) = rest.find('\\') {
         let escape = rest.get(at..)?;
         let Some(unit) = utf16_unit(escape) else {
-            // The escaped character may be a backslash; it starts no escape of its own.
+            // The escaped character may be a backslash, which doesn't begin another escape.
             rest = escape.get(1..)?.char_indices().nth(1).and_then(|(next, _)| escape.get(1 + next..))?;
             continue;
         };
@@ -171,13 +172,13 @@ fn half_character(field: &str, json: &str) -> Option<String> {
     None
 }
 
-/// The code unit of the `\u` escape, with its four digits, at the start of a text.
+/// Returns the code unit of a `\u` escape, with its four digits, at the start of a text.
 fn utf16_unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
 }
 
-/// A text as it is, a whole number as its digits.
+/// Returns a string as it is, and an integer as its digits.
 fn item_key(json: &str) -> Option<Box<str>> {
     match json.as_bytes().first()? {
         b'"' => serde_json::from_str(json).ok(),

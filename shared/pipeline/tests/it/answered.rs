@@ -1,4 +1,4 @@
-//! A sample that is answered: stored, graded, committed, and never asked for twice.
+//! A sample is answered, stored, graded and committed, and never asked for twice.
 
 use bench_domain::{Answer, Outcome, Prompt, SampleBody, Stage, Usage};
 use bench_pipeline::PipelineConfig;
@@ -10,7 +10,7 @@ use crate::provider::{ANSWER_TOKENS, PROMPT_TOKENS, Reply};
 use crate::run::{Run, model};
 use crate::world::{World, handle, lease_end};
 
-/// Claims a sample as a process does that is killed afterwards; returns the number of the attempt.
+/// Claims a sample as a process would that is killed afterwards. Returns the number of the attempt.
 pub(crate) async fn claim(state: &State, run: &Run, stage: Stage) -> u32 {
     let now = bench_clock::now();
     match state.claim(stage, &run.sample(0), now, lease_end()).await.unwrap() {
@@ -59,7 +59,7 @@ async fn killed_after_storing_the_answer_it_is_graded_and_not_asked_for_again() 
     let body = SampleBody::new("0".to_owned(), Prompt::user("What is 0 + 7?"), answer, "7".to_owned());
     let sha256 = world.blobs.put_body(&run.sample(0), attempt, &body).await.unwrap();
 
-    // The next start: the lease of the one before is void.
+    // The next start of the host voids the leases of earlier starts.
     let pipeline = world.pipeline_after(1, PipelineConfig::default());
     assert!(handle(&pipeline, &run.message(0)).await);
     let finished = run.finished(&world, 0).await;

@@ -1,4 +1,4 @@
-//! Messages whose sample isn't to be worked on now.
+//! Messages whose sample needs no work now.
 
 use bench_domain::Stage;
 use bench_domain::sample::{Effort, SampleState};
@@ -52,7 +52,7 @@ async fn a_sample_that_is_over_is_not_worked_on_again() {
     assert!(handle(&pipeline, &run.message(0)).await);
     assert_eq!(run.record(&world, 0).await, before);
     assert_eq!(world.provider.asked(), 1);
-    // The attempt that ended it may have been killed before it sent for the finisher.
+    // The attempt that ended it may have been killed before it sent the finisher's message.
     assert_eq!(world.waiting(QueueName::Finishes).await, (2, 0));
 }
 

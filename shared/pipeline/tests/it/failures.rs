@@ -1,4 +1,4 @@
-//! What failures of a provider mean for the sample and the run.
+//! Effects of a provider's failures on the sample and the run.
 
 use bench_domain::sample::SampleState;
 use bench_domain::{Outcome, RunStatus};
@@ -25,7 +25,7 @@ async fn a_rate_limit_becomes_a_planned_wait_that_all_samples_share() {
     assert!(record.effort.waiting_since.is_some());
     assert_eq!(world.waiting(QueueName::Items).await, (0, 1));
 
-    // In this process, and in another one.
+    // The wait applies in this process and in another one.
     assert!(handle(&pipeline, &run.message(1)).await);
     assert_eq!(run.record(&world, 1).await.effort.waits, 1);
     let run = Run::aime(&world, 1, model(&world), json!({})).await;

@@ -20,7 +20,7 @@ async fn an_answer_is_handed_over_and_its_verdict_committed() {
     let record = run.record(&world, 0).await;
     assert_eq!((record.stage(), record.finished), (Stage::Judge, None));
     assert_eq!(world.waiting(QueueName::Turns).await, (1, 0));
-    // A second message for the answer goes on to the judge's queue.
+    // A second message for the answer is passed on to the judge's queue.
     assert!(handle(&pipeline, &run.message(0)).await);
     assert_eq!((world.waiting(QueueName::Turns).await, world.provider.asked()), ((2, 0), 1));
 

@@ -1,4 +1,4 @@
-//! What is logged, by all tests of this process.
+//! Captures the log of all tests in this process.
 
 use std::io::Write;
 use std::sync::{Mutex, Once};
@@ -17,7 +17,7 @@ impl Write for Lines {
     }
 }
 
-/// Keeps the log from now on.
+/// Starts capturing the log.
 pub(crate) fn watch() {
     static WATCHING: Once = Once::new();
     WATCHING.call_once(|| {
@@ -26,7 +26,7 @@ pub(crate) fn watch() {
     });
 }
 
-/// Returns the lines that have both texts.
+/// Returns the lines that contain both texts.
 pub(crate) fn lines_with(one: &str, other: &str) -> Vec<String> {
     let lines = LINES.lock().unwrap();
     let lines = String::from_utf8_lossy(&lines);

@@ -1,4 +1,4 @@
-//! Samples from message to score, on the AWS services in one process and a provider on loopback.
+//! Takes samples from message to score, on the embedded AWS services and a provider on loopback.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 

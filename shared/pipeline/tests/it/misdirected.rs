@@ -1,4 +1,4 @@
-//! Messages that arrive in a queue of samples and are about something else.
+//! Messages that arrive in a queue of samples but concern something else.
 
 use bench_lambda::Deadline;
 use bench_queue::{Message, QueueName};
@@ -40,7 +40,7 @@ async fn they_are_put_back_by_a_function_that_may_not_send_there() {
     );
     assert_eq!(log::lines_with(&run.to_string(), "is put back into queue items").len(), 1);
 
-    // A message that no queue takes is delivered again.
+    // A message that can't be sent to its queue is delivered again.
     let pipeline = world.pipeline_with_queues(&[]);
     assert!(!handle_from(&pipeline, QueueName::Items, &message, Deadline::after(INVOCATION)).await);
 }

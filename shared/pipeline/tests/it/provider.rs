@@ -1,4 +1,4 @@
-//! A provider on loopback that answers by a rule and counts requests.
+//! A scripted provider on loopback that counts requests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Tokens that the provider counts for each answer.
+/// Tokens that the provider reports for each answer.
 pub(crate) const PROMPT_TOKENS: u64 = 11;
 pub(crate) const ANSWER_TOKENS: u64 = 7;
 
@@ -21,17 +21,17 @@ pub(crate) const ANSWER_TOKENS: u64 = 7;
 pub(crate) enum Reply {
     /// An answer with this text.
     Text(&'static str),
-    /// A refusal with this status, and when to come back if the provider says so.
+    /// An error with this status, and the seconds to wait if the provider reports them.
     Status(u16, Option<u64>),
 }
 
 struct Shared {
-    /// Responses that are left; the last one is repeated.
+    /// Remaining responses. The last one is repeated.
     replies: Mutex<VecDeque<Reply>>,
     requests: Mutex<Vec<Value>>,
 }
 
-/// A running provider; ends when it is dropped.
+/// A running provider. Stops when it is dropped.
 pub(crate) struct Provider {
     base_url: String,
     shared: Arc<Shared>,
@@ -39,7 +39,7 @@ pub(crate) struct Provider {
 }
 
 impl Provider {
-    /// Starts a provider that gives these replies in order, and the last one from then on.
+    /// Starts a provider that gives these replies in order and then repeats the last one.
     pub(crate) async fn start(replies: &[Reply]) -> Self {
         let shared = Arc::new(Shared {
             replies: Mutex::new(replies.iter().cloned().collect()),
@@ -57,12 +57,12 @@ impl Provider {
         &self.base_url
     }
 
-    /// The requests so far.
+    /// Returns the requests so far.
     pub(crate) fn requests(&self) -> Vec<Value> {
         self.shared.requests.lock().unwrap().clone()
     }
 
-    /// The number of requests so far.
+    /// Returns the number of requests so far.
     pub(crate) fn asked(&self) -> usize {
         self.shared.requests.lock().unwrap().len()
     }

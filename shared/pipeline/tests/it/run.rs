@@ -17,7 +17,7 @@ pub(crate) struct Run {
     plan: Plan,
 }
 
-/// The provider's model of a world.
+/// Returns a model at the provider of `world`.
 pub(crate) fn model(world: &World) -> Value {
     json!({
         "id": bench_domain::ModelId::of("openai-compatible", "m"), "provider": "openai-compatible", "slug": "m",
@@ -25,7 +25,7 @@ pub(crate) fn model(world: &World) -> Value {
     })
 }
 
-/// A source that is no provider.
+/// Returns an answer source that isn't a provider.
 pub(crate) fn source(name: &str, replay_key: Option<&str>) -> Value {
     json!({
         "id": bench_domain::ModelId::of(name, name), "provider": name, "slug": name, "replay_key": replay_key,
@@ -33,7 +33,7 @@ pub(crate) fn source(name: &str, replay_key: Option<&str>) -> Value {
 }
 
 impl Run {
-    /// A run of AIME's form with so many items. The n-th problem's answer is `n + 7`.
+    /// Creates a run in AIME's form with this number of items. The answer to problem `n` is `n + 7`.
     pub(crate) async fn aime(world: &World, items: usize, model: Value, more: Value) -> Self {
         let item = |number: usize| {
             let problem = format!("What is {number} + 7?");
@@ -44,7 +44,7 @@ impl Run {
         Self::place(world, "aime_2025", (0..items).map(item).collect(), model, more).await
     }
 
-    /// A run of AA-Omniscience's form with one item, whose answers need a judge.
+    /// Creates a run in AA-Omniscience's form with one item, whose answers need a judge.
     pub(crate) async fn judged(world: &World, judge: Value, more: Value) -> Self {
         let row = json!({
             "question_id": 0, "domain": "Law", "topic": "Own", "answer": "gold", "question": "What glitters?",
@@ -85,7 +85,7 @@ impl Run {
         run
     }
 
-    /// Writes the run as the planner leaves it.
+    /// Writes the run as the planner would.
     async fn write(&self, world: &World, spec: &RunSpec, planned: &[PlannedSample]) {
         let (state, now) = (&world.state, bench_clock::now());
         let created = NewEvent::new(EventKind::RunCreated, "created");
@@ -105,7 +105,7 @@ impl Run {
         world.state.run_with_benchmarks(self.id).await.unwrap().unwrap()
     }
 
-    /// The address of an item's sample.
+    /// Returns the address of an item's sample.
     pub(crate) fn sample(&self, item: u32) -> SampleRef {
         SampleRef {
             run: self.id,
@@ -116,12 +116,12 @@ impl Run {
         }
     }
 
-    /// The message that asks for an item's answer.
+    /// Returns the message that asks for an item's answer.
     pub(crate) fn message(&self, item: u32) -> Message {
         Message::Sample { sample: self.sample(item), generation: 1 }
     }
 
-    /// The message of an item's later stages.
+    /// Returns the message for an item's later stages.
     pub(crate) fn turn(&self, item: u32) -> Message {
         Message::Turn { sample: self.sample(item), generation: 1 }
     }
@@ -130,12 +130,12 @@ impl Run {
         world.state.sample(&self.sample(item)).await.unwrap().unwrap()
     }
 
-    /// How an item's sample ended; it must have.
+    /// Returns the end of an item's sample. Panics if the sample is open.
     pub(crate) async fn finished(&self, world: &World, item: u32) -> Finished {
         self.record(world, item).await.finished.unwrap()
     }
 
-    /// Whether an item's sample is open, for whoever comes next.
+    /// Returns true if any attempt may claim the item's sample.
     pub(crate) async fn is_open(&self, world: &World, item: u32) -> bool {
         matches!(self.record(world, item).await.state, SampleState::Open { .. })
     }

@@ -1,4 +1,4 @@
-//! Sources of answers other than a provider.
+//! Answer sources other than a provider.
 
 use bench_domain::{Outcome, RunStatus, Usage};
 use bench_queue::QueueName;

@@ -102,7 +102,7 @@ async fn an_invocation_that_ends_does_not_wait_for_the_budgets_accounts() {
     let budget = json!({"budget": {"tokens": PROMPT_TOKENS + ANSWER_TOKENS}});
     let run = Run::aime(&world, 2, model(&world), budget).await;
     let pipeline = Arc::new(world.pipeline());
-    // The first answer has come, and is not stored yet: whether the budget is reached its commit tells.
+    // The first answer has arrived but isn't stored yet. Only its commit shows whether the budget is reached.
     let (arrived, go_on) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let (at_store, released) = (Arc::clone(&arrived), Arc::clone(&go_on));
     world.before("PutObject", move || {

@@ -1,4 +1,4 @@
-//! The services of one test, and pipelines on them.
+//! Services of one test, and pipelines that use them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,12 +19,12 @@ use crate::provider::{Provider, Reply};
 /// Time limit of one invocation.
 pub(crate) const INVOCATION: Duration = Duration::from_secs(300);
 
-/// Name of the pipelines' clients.
+/// Name under which the pipelines' calls are recorded.
 const PIPELINE: &str = "pipeline";
 
 type Hook = Arc<dyn Fn() + Send + Sync>;
 
-/// What is done before a call of a pipeline, by the call's action.
+/// A hook to call before each call of an action by a pipeline.
 #[derive(Clone, Default)]
 struct Hooks(Arc<Mutex<Option<(&'static str, Hook)>>>);
 
@@ -38,7 +38,7 @@ impl Hooks {
     }
 }
 
-/// The services of one test.
+/// Services of one test.
 pub(crate) struct World {
     pub(crate) state: State,
     pub(crate) queues: Queues,
@@ -51,7 +51,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Empty services, and a provider that gives these replies.
+    /// Creates empty services, and a provider that gives these replies.
     pub(crate) async fn new(replies: &[Reply]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let hooks = Hooks::default();
@@ -79,22 +79,22 @@ impl World {
         Self { state, queues, blobs, provider, credentials, embedded, hooks, _directory: directory }
     }
 
-    /// The state as a host sees it that was started so many times after the first one: leases of earlier starts are void.
+    /// Creates the state client of a host restarted `starts` times: leases of earlier starts are void.
     pub(crate) fn state_after(&self, starts: u64) -> State {
         State::new(&self.embedded.sdk_config(), "bench", self.embedded.epoch() + starts)
     }
 
-    /// A pipeline of the first start.
+    /// Creates a pipeline of the first start.
     pub(crate) fn pipeline(&self) -> Pipeline {
         self.pipeline_after(0, PipelineConfig::default())
     }
 
-    /// A pipeline of a host that was started so many times after the first one. It knows nothing of any run yet.
+    /// Creates a pipeline of a host restarted `starts` times. It has no runs loaded.
     pub(crate) fn pipeline_after(&self, starts: u64, config: PipelineConfig) -> Pipeline {
         self.pipeline_of(starts, config, &QueueName::ALL)
     }
 
-    /// A pipeline of the first start that may send to some of the queues only.
+    /// Creates a pipeline of the first start that may send only to these queues.
     pub(crate) fn pipeline_with_queues(&self, queues: &[QueueName]) -> Pipeline {
         self.pipeline_of(0, PipelineConfig::default(), queues)
     }
@@ -116,30 +116,30 @@ impl World {
         Pipeline::new(services, config)
     }
 
-    /// Does something before each call of this action that a pipeline makes from now on. It may block if the test's
+    /// Calls `hook` before each later call of this action by a pipeline. The hook may block if the test's
     /// runtime has several threads.
     pub(crate) fn before(&self, action: &'static str, hook: impl Fn() + Send + Sync + 'static) {
         *self.hooks.0.lock().unwrap() = Some((action, Arc::new(hook)));
     }
 
-    /// Lets calls go on as usual.
+    /// Removes the hook.
     pub(crate) fn before_nothing(&self) {
         *self.hooks.0.lock().unwrap() = None;
     }
 
-    /// How many messages a queue has: those that can be received now, and those that are due later.
+    /// Returns the number of messages in a queue that are visible, and the number that are delayed.
     pub(crate) async fn waiting(&self, queue: QueueName) -> (u64, u64) {
         let Depth { visible, delayed, .. } = self.queues.depth(queue).await.unwrap();
         (visible, delayed)
     }
 }
 
-/// Handles one message; `false` if it was reported as failed.
+/// Handles one message. Returns `false` if it was reported as failed.
 pub(crate) async fn handle(pipeline: &Pipeline, message: &Message) -> bool {
     handle_from(pipeline, message.queue(), message, Deadline::after(INVOCATION)).await
 }
 
-/// Handles one message from this queue until a deadline; `false` if it was reported as failed.
+/// Handles one message from this queue until a deadline. Returns `false` if it was reported as failed.
 pub(crate) async fn handle_from(
     pipeline: &Pipeline,
     queue: QueueName,
@@ -155,7 +155,7 @@ pub(crate) async fn handle_from(
     response.batch_item_failures.is_empty()
 }
 
-/// The end of a lease that is long.
+/// Returns an end of a lease that is far enough in the future.
 pub(crate) fn lease_end() -> Timestamp {
     bench_clock::now().plus(INVOCATION)
 }
