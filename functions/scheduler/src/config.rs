@@ -1,4 +1,4 @@
-//! What the scheduler needs to know.
+//! Settings of the scheduler.
 
 use std::sync::Arc;
 
@@ -13,23 +13,23 @@ use crate::topic::Topic;
 ///
 /// | variable | default | meaning |
 /// | --- | --- | --- |
-/// | `MAINTENANCE_MODE` | false | schedules wait, for an hour at most; open runs go on |
-/// | `MAINTENANCE_MESSAGE` | – | why |
-/// | `SKIP_MODEL_SYNC` | false | the provider's list of models is never asked for |
-/// | `SANDY_BASE_URL`, `SANDY_API_KEY` | – | the sandbox service, where sandboxes that were left over are ended |
-/// | `BENCH_ACCESS`, `BENCH_LIMIT_…` | see [`AccessPolicy`], [`OrderLimits`] | the same as those of the API |
+/// | `MAINTENANCE_MODE` | false | new runs of schedules wait, for an hour at most; open runs continue |
+/// | `MAINTENANCE_MESSAGE` | – | reason shown |
+/// | `SKIP_MODEL_SYNC` | false | don't fetch the provider's list of models |
+/// | `SANDY_BASE_URL`, `SANDY_API_KEY` | – | sandbox service on which left-over sandboxes are ended |
+/// | `BENCH_ACCESS`, `BENCH_LIMIT_…` | see [`AccessPolicy`], [`OrderLimits`] | same as for the API |
 ///
-/// Besides those, all variables of [`InferenceConfig`].
+/// The scheduler also reads all variables of [`InferenceConfig`].
 #[derive(Debug, Clone)]
 pub struct SchedulerConfig {
-    /// Who may order how much, and which providers there are: a schedule makes no run that its owner could not order.
-    /// Where `local` is set the server is this machine's own: webhooks may be plain HTTP and may be on this machine.
+    /// Limits on orders, and the known providers. A schedule makes no run that its owner could not order. If `local`
+    /// is set, the server runs on this machine: webhooks may use plain HTTP and addresses of this machine.
     pub runs: RunCreatorConfig,
-    /// Why no run may be made at present, if so.
+    /// Reason why no runs can be made now, if any.
     pub maintenance: Option<String>,
-    /// Whether the provider's list of models is asked for.
+    /// If true, the provider's list of models is fetched.
     pub sync_models: bool,
-    /// The sandbox service, whose left-over sandboxes are ended.
+    /// The sandbox service whose left-over sandboxes are ended.
     pub sandy: SandyConfig,
     pub(crate) chat: Arc<ChatClient>,
     /// Topic for notices that operators must see.
@@ -37,10 +37,10 @@ pub struct SchedulerConfig {
 }
 
 impl SchedulerConfig {
-    /// Reads the variables through `var`, which gives `None` for one that is not set.
+    /// Reads the variables through `var`, which returns `None` for an unset one.
     ///
     /// # Errors
-    /// The first variable that cannot be used.
+    /// Names the first invalid variable.
     pub fn from_vars(
         var: impl Fn(&str) -> Option<String>,
         local: bool,
@@ -74,7 +74,7 @@ impl SchedulerConfig {
     }
 }
 
-/// Names of variables that sentences of other crates begin with.
+/// Variables whose names begin error messages of other crates.
 const NAMES: [&str; 8] = [
     "BENCH_ACCESS",
     "BENCH_LIMIT_SAMPLES_PER_ORDER",
@@ -86,7 +86,7 @@ const NAMES: [&str; 8] = [
     "SANDY_API_KEY",
 ];
 
-/// The error that a sentence `VARIABLE: problem` stands for.
+/// Parses an error message of the form `VARIABLE: problem`.
 fn unusable(variable: &'static str, told: &str) -> ConfigError {
     let (name, problem) = told.split_once(": ").unwrap_or((variable, told));
     let variable = NAMES.into_iter().find(|known| *known == name).unwrap_or(variable);

@@ -1,31 +1,31 @@
-//! What a tick did, counted by all that take part in it.
+//! Counts the results of a tick, across its concurrent tasks.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bench_state::{CompareError, StateError};
 
-/// What a tick did.
+/// Results of a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ticked {
-    /// Runs that were made.
+    /// Runs made.
     pub started: u32,
-    /// Planned times whose run was given up, or that were missed without another one in their place.
+    /// Planned times whose run was given up, or that were missed without a later one to replace them.
     pub not_started: u32,
-    /// Planned times that were missed.
+    /// Planned times missed.
     pub missed: u32,
-    /// Runs that were found to be over.
+    /// Runs found to be over.
     pub ended: u32,
-    /// Runs that were found to take too long.
+    /// Runs found to take too long.
     pub not_finished: u32,
-    /// Runs that are worse than the one before.
+    /// Runs that scored worse than the previous one.
     pub regressed: u32,
-    /// Messages that were delivered.
+    /// Messages delivered.
     pub told: u32,
-    /// Schedules and firings that could not be looked after this time.
+    /// Schedules and firings that were skipped because of errors.
     pub passed_over: u32,
 }
 
-/// [`Ticked`] as it is counted by several at once.
+/// [`Ticked`] as atomic counters for concurrent tasks.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) started: AtomicU32,
@@ -58,7 +58,7 @@ impl Counts {
     }
 }
 
-/// Why one firing could not be gone on with this time.
+/// Reason why a firing could not be continued in this tick.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FiringError {
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! From a planned time to its run.
+//! Makes the run of a planned time.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use bench_state::{FiringRecord, StateError};
 use crate::counts::{Counts, count};
 use crate::scheduler::Scheduler;
 
-/// How long making a run is tried again.
+/// Time for which making a run is retried.
 pub(crate) const RETRY_FOR: Duration = Duration::from_secs(3_600);
 impl Scheduler {
-    /// Makes the run of a firing. `None`: somebody else went on with it.
+    /// Makes the run of a firing. Returns `None` if another process has continued the firing.
     pub(crate) async fn start(
         &self,
         schedule: &Schedule,

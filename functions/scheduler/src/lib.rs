@@ -1,6 +1,7 @@
-//! EventBridge: schedules, reconciliation, model sync, reaping of keys and sandboxes.
+//! Handles timed events from EventBridge: schedules, reconciliation, model sync, and removal of left-over keys and
+//! sandboxes.
 //!
-//! Every task can be run at any time and by several at once, and goes on where another one stopped.
+//! Every task can run at any time and several times at once. Each continues where another one stopped.
 
 mod config;
 mod counts;

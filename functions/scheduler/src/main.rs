@@ -1,15 +1,15 @@
-//! The scheduler as a Lambda function.
+//! Lambda function of the scheduler.
 
 use bench_lambda::{Init, Warm, metrics, run_scheduled};
 use bench_scheduler::{Scheduler, SchedulerConfig, SnsTopic};
 use std::sync::Arc;
 
-// One event at a time, and nearly all of it waiting: one thread is enough.
+// The function handles one event at a time and mostly waits, so one thread is enough.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let init = Init::start(&[Warm::Table]).await?;
     let mut settings = SchedulerConfig::from_vars(init.vars.lookup(), false, env!("CARGO_PKG_VERSION"))?;
-    // SNS topic for notices that operators must see.
+    // SNS topic for notices to operators.
     if let Some(arn) = init.vars.get("BENCH_TOPIC_ARN") {
         settings.topic = Some(Arc::new(SnsTopic::new(&init.aws, arn.trim())));
     }

@@ -1,8 +1,8 @@
-//! Telling people: by the schedule's webhook and the installation's topic.
+//! Delivers notices to the schedule's webhook and the installation's topic.
 //!
-//! Each message is delivered at least once. Who delivers takes a lease first, so that two ticks at once deliver
-//! it once; only a process that ends between delivering and noting it lets the next one deliver it again.
-//! Receivers know such a repeat by its `id`.
+//! Each message is delivered at least once. A tick takes a lease before it delivers, so that concurrent ticks deliver
+//! a message only once. A message is repeated only if a process ends after delivering it and before recording that.
+//! Receivers recognize repeats by their `id`.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use crate::counts::{Counts, count};
 use crate::scheduler::Scheduler;
 use crate::topic::Topic;
 
-/// How long delivering may take: five notices by two ways, ten seconds each.
+/// Lease for a delivery: up to five notices over two channels, ten seconds each.
 const LEASE: Duration = Duration::from_secs(180);
-/// SNS: characters of a subject.
+/// Maximum number of characters of an SNS subject.
 const SUBJECT_CHARS_MAX: usize = 99;
 
 impl Scheduler {
-    /// Delivers what is still to be delivered of a firing.
+    /// Delivers the open notices of a firing.
     pub(crate) async fn tell(
         &self,
         schedule: &Schedule,
@@ -67,12 +67,12 @@ impl Scheduler {
                 notice.topic = notice.topic.after(sent.map(|()| now));
             }
         }
-        // When somebody else holds the firing now our lease was over, and it is told again.
+        // If another process holds the firing now, our lease has ended, and it delivers the notices again.
         self.state.save_firing(&record, firing, None).await.map(drop)
     }
 }
 
-/// What is told. Names the run, never what it asked or answered.
+/// Returns the body of a notice. It names the run but contains no prompts or answers.
 pub(crate) fn body(schedule: &Schedule, firing: &Firing, notice: &Notice) -> Value {
     let (status, score, comparison) = match &firing.state {
         FiringState::Ended { run_status, score, comparison, .. } => {
@@ -96,10 +96,10 @@ pub(crate) fn body(schedule: &Schedule, firing: &Firing, notice: &Notice) -> Val
     })
 }
 
-/// Publishes a notice: its sentence, then all of it as JSON.
+/// Publishes a notice: its text, then the whole body as JSON.
 pub(crate) async fn publish(topic: &dyn Topic, schedule: &Schedule, body: &Value) -> Result<(), String> {
     let kind = body.get("kind").and_then(Value::as_str).unwrap_or_default();
-    // Subjects are ASCII without control characters.
+    // SNS requires ASCII subjects without control characters.
     let name: String =
         schedule.name.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
     let subject: String = format!("Bench Runner: {kind}: {name}").chars().take(SUBJECT_CHARS_MAX).collect();

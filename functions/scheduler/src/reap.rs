@@ -1,9 +1,9 @@
-//! Keys that should be gone.
+//! Removes keys that should have been deleted.
 //!
-//! By construction none is left: a run and its key are written together, the write that ends a run lists it as
-//! unsettled, and it stays listed until the finisher has removed the key; a schedule and its key are removed
-//! together. This looks after that: a key that is found all the same is removed and reported. Records that
-//! expire are removed by the table some time after; nobody reads them as valid until then.
+//! By design, no keys are left over: a run and its key are written together, the write that ends a run lists it as
+//! unsettled, and it stays listed until the finisher has removed the key; a schedule and its key are deleted
+//! together. This task double-checks: it removes and reports any key that it finds nevertheless. DynamoDB deletes
+//! expired records with a delay; readers ignore them until then.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -15,20 +15,20 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::scheduler::Scheduler;
 
-/// The latest runs are looked at.
+/// Number of latest runs to check.
 const RUNS_LOOKED_AT: u64 = 500;
 const READS_AT_ONCE: usize = 16;
-/// Unsettled runs that are read; more would mean that nothing is settled at all.
+/// Maximum number of unsettled runs to read. More would mean that no run gets settled at all.
 const UNSETTLED_MAX: usize = 10_000;
-/// A run that ended just now may be settled at this moment.
+/// Minimum time since the end of a run. The finisher may still be settling a newer one.
 const SETTLED_FOR: Duration = Duration::from_secs(600);
 
-/// What was found.
+/// Results of a check for left-over keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reaped {
-    /// Runs with a key of their own that were looked at.
+    /// Runs with a key that were checked.
     pub looked_at: u64,
-    /// Keys that were removed.
+    /// Keys removed.
     pub removed: u64,
 }
 
@@ -36,10 +36,10 @@ impl Scheduler {
     /// Removes the keys of recent runs that are over and settled.
     ///
     /// # Errors
-    /// When the state failed. The next one looks again.
+    /// Fails if the state fails. The next call checks again.
     pub async fn reap(&self, now: Timestamp) -> Result<Reaped, StateError> {
         let recent = self.state.list_runs(&RunFilter::default(), 0, RUNS_LOOKED_AT).await?.runs;
-        // After the runs: one that ends in between is unsettled, or too young.
+        // Read after the runs: a run that ends in between is then either unsettled or too recent.
         let unsettled = self.state.list_unsettled(UNSETTLED_MAX).await?;
         let unsettled: HashSet<RunId> = unsettled.into_iter().map(|left| left.run).collect();
         let settled = recent.into_iter().filter(|run| !unsettled.contains(run));
@@ -51,7 +51,8 @@ impl Scheduler {
         Ok(Reaped { looked_at: found.len() as u64, removed })
     }
 
-    /// Whether a key was removed; `None` when the run has none by its order, or is not settled for long enough.
+    /// Returns true if a key was removed. `None` if the order has no caller's key, or the run was not settled long
+    /// enough ago.
     async fn reap_run(&self, run: RunId, now: Timestamp) -> Result<Option<bool>, StateError> {
         let Some(record) = self.state.run(run).await? else { return Ok(None) };
         let since = record.state.completed_at();
@@ -63,7 +64,7 @@ impl Scheduler {
         if !self.credentials.has(run).await? {
             return Ok(Some(false));
         }
-        // Only of this generation: a run that is taken up again at this moment has a new one.
+        // Deletes only the key of this generation: a run requeued at this moment has a new one.
         self.credentials.delete_of(run, record.generation).await?;
         tracing::error!(run.id = %run, "The key of run {run} was left over and is removed now");
         Ok(Some(true))

@@ -1,7 +1,7 @@
-//! Reconciliation: what was lost is sent again.
+//! Reconciliation: sends lost messages again.
 //!
-//! Messages can be lost. Every open record says when it is due; what is long past due is sent again.
-//! A duplicate does no harm: who receives it looks at the record first.
+//! Messages can be lost. Every open record has a due time; records long past it get another message. Duplicates are
+//! harmless, since receivers check the record first.
 
 use std::time::Duration;
 
@@ -12,30 +12,30 @@ use bench_state::{RunFilter, RunWithBenchmarks, StateError};
 
 use crate::scheduler::Scheduler;
 
-/// How long past due something must be before its message is sent again; doubles with each time.
+/// Time past due after which a message is sent again. Doubles with each time.
 pub const GRACE: Duration = Duration::from_secs(600);
-/// The wait is doubled so many times at most: 600 s · 2^7 is 21 hours.
+/// Maximum number of doublings: 600 s · 2^7 is 21 hours.
 const DOUBLINGS_MAX: u32 = 7;
-/// Runs looked at in one go.
+/// Maximum number of open runs per pass.
 const RUNS_MAX: u64 = 10_000;
-/// Runs that are over and not cleared up, looked at in one go.
+/// Maximum number of unsettled runs per pass, which are over but not cleaned up.
 const UNSETTLED_MAX: usize = 10_000;
 
-/// What reconciliation sent again.
+/// Messages that reconciliation sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Resent {
-    /// Runs to be planned.
+    /// Messages to plan runs.
     pub plans: u64,
-    /// Samples.
+    /// Messages of samples.
     pub samples: u64,
-    /// Runs to be closed or cleared up.
+    /// Messages to close or clean up runs.
     pub finishes: u64,
 }
 
-/// Why reconciliation stopped. The next one goes on.
+/// Reason why reconciliation stopped. The next pass continues.
 #[derive(Debug, thiserror::Error)]
 pub enum ReconcileError {
-    /// The state failed.
+    /// The state store failed.
     #[error(transparent)]
     State(#[from] StateError),
     /// A queue failed.
@@ -44,15 +44,15 @@ pub enum ReconcileError {
 }
 
 impl Scheduler {
-    /// Visits the open runs that this process works on and sends again what is past due by [`GRACE`].
+    /// Sends messages again for open runs that this process works on and that are past due by [`GRACE`].
     pub async fn reconcile(&self) -> Result<Resent, ReconcileError> {
-        // Boxed: the future is deep, and callers nest it further.
+        // Boxed, because the future is large and callers nest it further.
         Box::pin(self.reconcile_after(GRACE)).await
     }
 
-    /// For the start of a host that alone works on the state: every lease is void, so whatever of its runs is not
-    /// planned or not closed is sent again at once. Samples too, but only if the queue has lost their
-    /// messages; otherwise these are there and visible.
+    /// Sends messages again at the start of a host that is the only user of the state. All leases are void then, so
+    /// every run that is not planned or not closed gets its message immediately. Samples get theirs only if the queue
+    /// has lost its messages; otherwise their messages are still there and visible.
     pub async fn resume(&self) -> Result<Resent, ReconcileError> {
         let lost = Stages {
             answer: self.is_empty(QueueName::Items).await?,
@@ -67,8 +67,8 @@ impl Scheduler {
         Ok(resent)
     }
 
-    /// Visits the open runs that this process works on, and all those that are over and not cleared up, and sends again what is past due by
-    /// `grace`.
+    /// Sends messages again for open runs that this process works on and for all runs that are over but not cleaned
+    /// up, if they are past due by `grace`.
     pub async fn reconcile_after(&self, grace: Duration) -> Result<Resent, ReconcileError> {
         let mut resent = Resent::default();
         let when = When::PastDueBy(grace);
@@ -118,7 +118,7 @@ impl Scheduler {
     ) -> Result<(), ReconcileError> {
         let Some(found) = self.state.run_with_benchmarks(run).await? else { return Ok(()) };
         if !self.state.works_on(&found.run) {
-            // Interrupted: it costs nothing until it is resumed.
+            // Interrupted: it makes no calls until it is resumed.
             return Ok(());
         }
         self.resend_run(&found, when, resent).await?;
@@ -128,7 +128,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Lets the finisher clear up after runs that are over; its message may have been lost.
+    /// Sends the finisher's messages again for runs that are over but not settled, since theirs may have been lost.
     async fn resend_unsettled(&self, when: When, resent: &mut Resent) -> Result<(), ReconcileError> {
         for left in self.state.list_unsettled(UNSETTLED_MAX).await? {
             if when.includes(left.since, 0, bench_clock::now()) {
@@ -200,7 +200,8 @@ impl Scheduler {
                             shards: plan.shards,
                             position: record.position,
                         };
-                        // Noted first: a message too few is sent later, a note too few would repeat it each time.
+                        // Recorded first: if the message then isn't sent, it is sent later; a missing record would
+                        // repeat it in each pass.
                         if when == When::Now || self.state.note_resent(&sample, record).await? {
                             messages.push(Message::for_stage(record.stage(), sample, generation));
                         }
@@ -218,7 +219,7 @@ impl Scheduler {
     }
 }
 
-/// Samples of which stages are looked at.
+/// Stages whose samples are checked.
 #[derive(Debug, Clone, Copy)]
 struct Stages {
     answer: bool,
@@ -233,17 +234,17 @@ impl Stages {
     }
 }
 
-/// One run must not keep the others waiting.
+/// Logs the error of one run, so that it doesn't block the others.
 fn passed_over(run: RunId, error: &ReconcileError) {
     tracing::error!(run.id = %run, %error, "Reconciliation passed over run {run}: {error}");
 }
 
-/// What is sent again.
+/// Selects what to send again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
-    /// Everything, due or not: nobody else is at work, and leases of the past are void.
+    /// Everything, due or not: no other process is working, and earlier leases are void.
     Now,
-    /// What is past due by so much, doubled with each time that it was sent again.
+    /// Everything past due by this time, doubled for each previous resend.
     PastDueBy(Duration),
 }
 

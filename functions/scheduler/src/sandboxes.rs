@@ -1,9 +1,9 @@
-//! Sandboxes that should be gone.
+//! Ends sandboxes that should no longer exist.
 //!
-//! Whoever has a job run ends its sandbox when the job is over, and takes it out of the ledger. What is left there past
-//! its lease was made by somebody who was killed, or belongs to a run that ended. This ends those, and only those: a
-//! sandbox that is in no ledger of ours is never touched. One that was made in the moment before a crash and never
-//! entered ends by the rules of its host.
+//! The worker ends a job's sandbox when the job is over, and removes it from the ledger. Sandboxes still in the
+//! ledger after their lease belong to a worker that was killed or to a run that ended. This task ends only those: it
+//! never touches a sandbox that isn't in our ledger. A sandbox created just before a crash, and never entered, ends
+//! by the rules of its host.
 
 use bench_domain::Timestamp;
 use bench_sandy::SandyErrorKind;
@@ -11,15 +11,15 @@ use bench_state::StateError;
 
 use crate::scheduler::Scheduler;
 
-/// Sandboxes ended in one go.
+/// Maximum number of sandboxes ended per pass.
 const SANDBOXES_MAX: usize = 200;
 
 impl Scheduler {
-    /// Ends the sandboxes of the ledger whose lease is over; tells how many are gone now. One that cannot be ended stays
-    /// in the ledger, and so does one of another host.
+    /// Ends the sandboxes of the ledger whose lease is over, and returns the number that no longer exist. A sandbox
+    /// that can't be ended stays in the ledger, and so does one of another host.
     ///
     /// # Errors
-    /// When the state failed. The next one goes on.
+    /// Fails if the state fails. The next call continues.
     pub async fn end_overdue_sandboxes(&self, now: Timestamp) -> Result<u64, StateError> {
         let Some(host) = self.config.sandy.host() else { return Ok(0) };
         let mut ended = 0;
@@ -39,7 +39,7 @@ impl Scheduler {
                         error.kind(),
                         SandyErrorKind::Transient | SandyErrorKind::Busy | SandyErrorKind::Refused
                     ) {
-                        // The others would fare no better now.
+                        // The others would fail as well now.
                         break;
                     }
                 }

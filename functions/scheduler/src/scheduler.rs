@@ -1,4 +1,4 @@
-//! What every task works with.
+//! Services and settings that all tasks use.
 
 use bench_queue::Queues;
 use bench_runs::RunCreator;
@@ -23,7 +23,7 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// The scheduler over these services.
+    /// Creates a scheduler that uses these services.
     pub fn new(state: State, queues: Queues, credentials: Credentials, config: SchedulerConfig) -> Self {
         let webhooks = WebhookClient::new(config.runs.local);
         let sandy = Sandy::new(config.sandy.clone());

@@ -17,7 +17,7 @@ pub struct SnsTopic {
 }
 
 impl SnsTopic {
-    /// The topic with this ARN.
+    /// Creates a client for the topic with this ARN.
     pub fn new(sdk: &SdkConfig, arn: impl Into<String>) -> Self {
         Self { client: aws_sdk_sns::Client::new(sdk), arn: arn.into() }
     }
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
     use crate::notify::{body, publish};
 
-    /// Answers one request as SNS would, and gives what was asked.
+    /// Answers one request as SNS would, and returns the request.
     async fn publish_once(
         status: &'static str,
         answer: &'static str,

@@ -1,4 +1,4 @@
-//! What the scheduler is woken for.
+//! Tasks of the scheduler.
 
 use std::fmt;
 
@@ -15,21 +15,21 @@ use bench_state::StateError;
 /// One of the scheduler's tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
-    /// Takes up planned times, and goes on with those that are open. Every minute.
+    /// Starts due runs of schedules and continues open firings. Every minute.
     Tick,
-    /// Sends again what was lost, and ends sandboxes that were left over. Every five minutes.
+    /// Sends lost messages again and ends left-over sandboxes. Every five minutes.
     Reconcile,
-    /// Takes over the provider's list of models. Every hour.
+    /// Imports the provider's list of models. Every hour.
     SyncModels,
-    /// Looks for keys that should be gone. Every hour.
+    /// Removes keys that should have been deleted. Every hour.
     Reap,
 }
 
 impl Task {
-    /// Every task.
+    /// All tasks.
     pub const ALL: [Self; 4] = [Self::Tick, Self::Reconcile, Self::SyncModels, Self::Reap];
 
-    /// The name in the input.
+    /// Returns the name used in the input.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Tick => "tick",
@@ -39,10 +39,10 @@ impl Task {
         }
     }
 
-    /// The task that an input such as `{"task": "tick"}` asks for.
+    /// Parses the task from an input such as `{"task": "tick"}`.
     ///
     /// # Errors
-    /// Names what it asks for instead.
+    /// Quotes the invalid task name, if there is one.
     pub fn from_input(input: &Value) -> Result<Self, UnknownTask> {
         let name = input.get("task");
         let task =
@@ -51,7 +51,7 @@ impl Task {
     }
 }
 
-/// An input that asks for no task.
+/// Error for an input that names no known task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownTask(Option<String>);
 
@@ -68,38 +68,38 @@ impl fmt::Display for UnknownTask {
 
 impl std::error::Error for UnknownTask {}
 
-/// Why a task stopped. The next one goes on.
+/// Reason why a task stopped. The next call continues.
 #[derive(Debug, thiserror::Error)]
 pub enum SchedulerError {
-    /// There is no such task.
+    /// The task is unknown.
     #[error(transparent)]
     Task(#[from] UnknownTask),
-    /// The state failed.
+    /// The state store failed.
     #[error(transparent)]
     State(#[from] StateError),
     /// Reconciliation stopped.
     #[error(transparent)]
     Reconcile(#[from] ReconcileError),
-    /// The catalogue was left as it is.
+    /// The catalog could not be updated and is unchanged.
     #[error(transparent)]
     Sync(#[from] SyncError),
 }
 
-/// What a task did.
+/// Results of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Done {
-    /// Planned times.
+    /// Results of a tick.
     Ticked(Ticked),
     /// Messages sent again.
     Resent(Resent),
-    /// Models in the provider's list; `None` when it is not asked for.
+    /// Number of models in the provider's list. `None` if it isn't fetched.
     Synced(Option<usize>),
-    /// Keys that were left over.
+    /// Keys checked and removed.
     Reaped(Reaped),
 }
 
 impl Done {
-    /// What is counted, by the name of its metric.
+    /// Returns the counts by the names of their metrics.
     pub fn metrics(&self) -> Vec<(&'static str, f64)> {
         let Self::Ticked(ticked) = self else { return Vec::new() };
         let counts = [
@@ -117,24 +117,24 @@ impl Done {
 }
 
 impl Scheduler {
-    /// Does what an input such as `{"task": "tick"}` asks for, at the time `now`.
+    /// Runs the task that an input such as `{"task": "tick"}` names, at the time `now`.
     ///
     /// # Errors
-    /// When there is no such task, or it could not be done. It is safe to be done again.
+    /// Fails if the task is unknown or failed. Retrying is safe.
     pub async fn handle(&self, input: &Value, now: Timestamp) -> Result<Done, SchedulerError> {
         self.run(Task::from_input(input)?, now).await
     }
 
-    /// Does a task.
+    /// Runs a task.
     ///
     /// # Errors
-    /// When it could not be done. It is safe to be done again.
+    /// Fails if the task failed. Retrying is safe.
     pub async fn run(&self, task: Task, now: Timestamp) -> Result<Done, SchedulerError> {
         Ok(match task {
             Task::Tick => Done::Ticked(self.tick(now).await?),
             Task::Reconcile => {
                 let resent = self.reconcile().await?;
-                // Boxed: the future is deep, and callers nest it further.
+                // Boxed, because the future is large and callers nest it further.
                 Box::pin(self.end_overdue_sandboxes(now)).await?;
                 Done::Resent(resent)
             }
@@ -148,7 +148,7 @@ impl Scheduler {
             return Ok(None);
         }
         let sync = bench_catalog::sync_models(&self.state, &self.config.chat, &self.config.runs.inference);
-        // Boxed: the future is deep, and callers nest it further.
+        // Boxed, because the future is large and callers nest it further.
         Box::pin(sync).await.map(Some)
     }
 }

@@ -1,7 +1,7 @@
-//! Planned times: taken up when they come, gone on with until nothing remains to be done.
+//! Starts planned times of schedules when they are due, and continues their firings until they are complete.
 //!
-//! Taking a time up is one conditional write ([`State::fire`](bench_state::State::fire)). Everything after it
-//! starts from the list of open firings, so a process that stops anywhere is no loss: the next tick goes on.
+//! Starting one is a single conditional write ([`State::fire`](bench_state::State::fire)). All later steps work from
+//! the list of open firings, so a process may stop at any point: the next tick continues.
 
 use bench_domain::Timestamp;
 use bench_domain::schedule::{Due, Firing, FiringState, NoticeKind};
@@ -11,19 +11,19 @@ use futures_util::{StreamExt, stream};
 use crate::counts::{Counts, FiringError, Ticked, count};
 use crate::scheduler::Scheduler;
 
-/// Firings gone on with at once: each may wait for a webhook.
+/// Number of firings handled concurrently. Each may wait for a webhook.
 const FIRINGS_AT_ONCE: usize = 8;
-/// Open firings looked at in one go.
+/// Maximum number of open firings per tick.
 const FIRINGS_MAX: usize = 5_000;
 
 impl Scheduler {
-    /// Takes up the planned times that have come by `now`, makes their runs, looks after those that were made
-    /// before, and tells people what they must see.
+    /// Fires the planned times that are due by `now`, makes their runs, checks runs made before, and delivers
+    /// notices.
     ///
     /// # Errors
-    /// When the lists could not be read. What goes wrong with one schedule keeps no other one waiting.
+    /// Fails if the lists could not be read. An error in one schedule doesn't affect the others.
     pub async fn tick(&self, now: Timestamp) -> Result<Ticked, StateError> {
-        // Boxed: the future is deep, and callers nest it further.
+        // Boxed, because the future is large and callers nest it further.
         Box::pin(self.tick_all(now)).await
     }
 
@@ -38,7 +38,7 @@ impl Scheduler {
             }
         }
         let open = self.state.open_firings(FIRINGS_MAX).await?;
-        // Collected first: a closure that borrows would make this future not `Send`.
+        // Collected first, because a closure that borrows would make this future not `Send`.
         let visits: Vec<_> = open.into_iter().map(|firing| self.look_after(firing, now, &counts)).collect();
         stream::iter(visits).for_each_concurrent(FIRINGS_AT_ONCE, |visit| visit).await;
         let ticked = counts.sum();
@@ -80,7 +80,7 @@ impl Scheduler {
             latest.notify(NoticeKind::Missed, text, schedule.webhook.is_some(), self.config.topic.is_some());
         }
         firings.extend(due.fire.map(|planned| Firing::starting(schedule.id, planned, now)));
-        // `Raced`: somebody else took it up, or its owner changed it.
+        // `Raced`: another process fired it, or its owner changed the schedule.
         if self.state.fire(record, due.next, &firings, now).await? == Transition::Done {
             for missed in &due.missed {
                 count(&counts.missed);

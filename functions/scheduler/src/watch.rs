@@ -1,4 +1,4 @@
-//! From a run to what it means: over, too late, worse than before.
+//! Watches the run of a firing: whether it is over, late, or worse than the previous one.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use bench_state::{CompareError, FiringRecord, RunWithBenchmarks, StateError};
 use crate::counts::{Counts, FiringError, count};
 use crate::scheduler::Scheduler;
 
-/// How long a run of a schedule may take, unless its next planned time comes first.
+/// Maximum duration of a scheduled run, unless its next planned time comes first.
 const FINISH_WITHIN: Duration = Duration::from_secs(24 * 3_600);
-/// How many planned times are looked through for one whose run succeeded.
+/// Maximum number of earlier planned times to search for one whose run succeeded.
 const LOOKED_BACK: usize = 400;
 
 impl Scheduler {
-    /// Looks how the run of a firing goes. `None`: somebody else went on with it.
+    /// Checks the run of a firing. Returns `None` if another process has continued the firing.
     pub(crate) async fn watch(
         &self,
         schedule: &Schedule,
@@ -172,13 +172,13 @@ impl Scheduler {
         Ok(None)
     }
 
-    /// Adds a notice for everybody who is to be told.
+    /// Adds a notice for all configured receivers.
     pub(crate) fn note(&self, firing: &mut Firing, schedule: &Schedule, kind: NoticeKind, text: String) {
         firing.notify(kind, text, schedule.webhook.is_some(), self.config.topic.is_some());
     }
 }
 
-/// A run that was made late is measured against the planned time that came after that.
+/// Returns true if a run takes too long. A run that was made late is measured against the planned time after that.
 fn is_overdue(schedule: &Schedule, firing: &Firing, started_at: Timestamp, now: Timestamp) -> bool {
     let next = schedule.timing.next_after(firing.planned.max(started_at));
     now.since(started_at) >= FINISH_WITHIN || next.is_some_and(|next| next <= now)

@@ -1,8 +1,8 @@
-//! Calls to addresses that callers chose.
+//! Calls addresses chosen by callers.
 //!
-//! Such an address must not lead into the operator's own network. So the name is resolved here, addresses that
-//! are not public are left out, and the connection is made to what remains: there is no second look-up that
-//! could say something else. Redirects are not followed, proxies not used.
+//! Such an address must not lead into the operator's own network. So this module resolves the name itself, drops
+//! addresses that aren't public, and connects to one of the rest: there is no second lookup that could return
+//! something else. It doesn't follow redirects or use proxies.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
@@ -14,11 +14,11 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use serde_json::Value;
 
-/// Longest time for one call, from the look-up of its name to the answer's status.
+/// Time limit of a call, from the lookup of its name to the response's status.
 const CALL_MAX: Duration = Duration::from_secs(10);
 const USER_AGENT: &str = concat!("bench-runner/", env!("CARGO_PKG_VERSION"));
 
-/// An address that is not called.
+/// Error for an address that must not be called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is not a public address")]
 pub struct Refused(IpAddr);
@@ -26,7 +26,7 @@ pub struct Refused(IpAddr);
 /// Calls webhooks.
 #[derive(Debug)]
 pub(crate) struct WebhookClient {
-    /// Every address may be called, also by plain HTTP.
+    /// If true, all addresses may be called, also by plain HTTP.
     local: bool,
     http: OnceLock<Result<reqwest::Client, String>>,
 }
@@ -36,13 +36,13 @@ impl WebhookClient {
         Self { local, http: OnceLock::new() }
     }
 
-    /// Sends a message. The error says what went wrong, without the address: its path may be a secret.
+    /// Sends a message. The error leaves out the address, since its path may be a secret.
     pub(crate) async fn post(&self, webhook: &Webhook, body: &Value) -> Result<(), String> {
         let client = self.http.get_or_init(|| build(self.local)).as_ref().map_err(Clone::clone)?;
-        // Checked again: it may have been stored by a server that was local then.
+        // Checked again: the webhook may have been stored by a server that was local at the time.
         let webhook = Webhook::new(webhook.as_str(), self.local).map_err(|error| error.to_string())?;
         let url = Url::parse(webhook.as_str()).map_err(|error| error.to_string())?;
-        // An address instead of a name is not looked up.
+        // An IP address isn't resolved, so it is checked here.
         let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
         if let (false, Ok(address)) = (self.local, host.parse::<IpAddr>()) {
             refuse_address(address).map_err(|error| error.to_string())?;
@@ -54,7 +54,7 @@ impl WebhookClient {
 }
 
 fn build(local: bool) -> Result<reqwest::Client, String> {
-    // Somebody else may have installed one already; any will do.
+    // Fails if another crate has already installed a provider; any provider works.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = || {
         let builder = reqwest::Client::builder()
@@ -64,18 +64,18 @@ fn build(local: bool) -> Result<reqwest::Client, String> {
             .no_proxy()
             .http1_only()
             .connect_timeout(CALL_MAX)
-            // A message now and then: a connection of the last one is long closed.
+            // Messages are rare, so a pooled connection would already be closed.
             .pool_max_idle_per_host(0);
         if local { builder } else { builder.https_only(true).dns_resolver(Arc::new(PublicOnly)) }
     };
     builder().build().or_else(|error| {
-        // A machine without any root certificate can still use plain HTTP.
+        // A machine without root certificates can still use plain HTTP.
         tracing::warn!(error = %chain(&error), "No root certificates were found: HTTPS webhooks cannot be reached");
         builder().tls_certs_only([]).build().map_err(|error| chain(&error))
     })
 }
 
-/// An error with its causes.
+/// Formats an error with its causes.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -87,7 +87,7 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// Looks names up and gives only their public addresses.
+/// Resolver that returns only public addresses.
 #[derive(Debug)]
 struct PublicOnly;
 
@@ -114,11 +114,11 @@ impl Resolve for PublicOnly {
     }
 }
 
-/// Refuses every address that is not a public one of the internet.
+/// Rejects every address that isn't public on the internet.
 ///
 /// # Errors
-/// Loopback, private, link-local, shared, multicast, reserved and unspecified ones, and those that stand for
-/// one of them inside IPv6.
+/// Rejects loopback, private, link-local, shared, multicast, reserved and unspecified addresses, and IPv6 addresses
+/// that embed one of them.
 pub fn refuse_address(address: IpAddr) -> Result<(), Refused> {
     let public = match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -132,9 +132,9 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     let special = match (a, b, c) {
         // This network; reserved and broadcast.
         (0 | 240..=255, _, _) => true,
-        // Private between carrier and customer.
+        // Carrier-grade NAT.
         (100, 64..=127, _) => true,
-        // Protocol assignments; benchmarks of networks; relays of 6to4.
+        // Protocol assignments; network benchmarks; 6to4 relays.
         (192, 0, 0) | (198, 18 | 19, _) | (192, 88, 99) => true,
         _ => false,
     };
@@ -158,9 +158,9 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
         // 6to4.
         [0x2002, high, low, ..] => embedded(high, low),
-        // Protocol assignments, Teredo and benchmarks among them; documentation.
+        // Protocol assignments, including Teredo and benchmarking; documentation.
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
-        // Everything else that is public begins with the bits 001.
+        // All other public addresses begin with the bits 001.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }
@@ -225,7 +225,7 @@ mod tests {
     #[tokio::test]
     async fn names_and_numbers_of_this_machine_are_refused() {
         let client = WebhookClient::new(false);
-        // Every way to write one of this machine's addresses.
+        // All notations of this machine's addresses.
         for url in [
             "https://localhost:1/x",
             "https://127.0.0.1:1/x",
@@ -241,7 +241,7 @@ mod tests {
             assert!(error.contains("is not a public address"), "{url}: {error}");
             assert!(!error.contains("/x"), "{error}");
         }
-        // One that a local server stored.
+        // A webhook that a local server stored.
         let plain = Webhook::new("http://1.1.1.1/", true).unwrap();
         assert!(client.post(&plain, &json!({})).await.unwrap_err().contains("https"));
     }
