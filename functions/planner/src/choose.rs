@@ -1,4 +1,4 @@
-//! Which items of a dataset a run asks.
+//! Chooses the items of a dataset that a run asks.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -12,19 +12,19 @@ use bench_state::PlannedSample;
 
 use crate::{Obstacle, Selection};
 
-/// Items that a message names.
+/// Maximum number of items that a message names.
 const NAMES_SHOWN_MAX: usize = 5;
 
-/// The items of a run.
+/// Items of a run.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Chosen {
     pub(crate) items: Vec<PlannedSample>,
-    /// How many there were to choose from.
+    /// Number of items to choose from.
     pub(crate) of: u64,
 }
 
-/// The items of the run's subset in the order of the sample, or those that it names in dataset order. What the
-/// benchmark's options leave out is not there to be chosen.
+/// Returns the items of the run's subset in the order of the random sample, or those that the order names in the
+/// dataset's order. Items excluded by the benchmark's options can't be chosen.
 pub(crate) fn items(selection: &Selection<'_>, index: &Index) -> Result<Chosen, Obstacle> {
     let Selection { benchmark, options, .. } = *selection;
     let name = benchmark.name();
@@ -93,7 +93,7 @@ fn named<'a>(
     Err(Obstacle::Failed(Code::ItemNotFound, why))
 }
 
-/// The items that an order names, by their ids in the index.
+/// Resolves the items that an order names to their ids in the index.
 fn found<'a>(
     wanted: &[String],
     benchmark: &dyn Benchmark,
@@ -118,7 +118,7 @@ fn found<'a>(
     })
 }
 
-/// The same for an order that was stored when items went by the indices of their rows alone.
+/// Resolves items of an order that was stored when items were named only by the indices of their rows.
 fn rows<'a>(wanted: &[String], name: &str, index: &'a Index) -> Result<BTreeSet<&'a str>, String> {
     let mut missing: BTreeSet<&str> = wanted.iter().map(String::as_str).collect();
     let ids = index.items.iter().map(|entry| entry.id.as_str());

@@ -1,4 +1,4 @@
-//! Who judges the answers of a benchmark, and how.
+//! Chooses the judge of a benchmark and its settings.
 
 use bench_benchmarks::{Benchmark, Templates};
 use bench_domain::run::JudgeUse;
@@ -6,7 +6,7 @@ use bench_domain::{Code, RunSpec};
 
 use crate::{Obstacle, merged};
 
-/// The judging of a benchmark in this run; `None` where the benchmark needs no judge.
+/// Returns the judge settings of a benchmark in this run. `None` if the benchmark needs no judge.
 pub(crate) fn of_run(
     spec: &RunSpec,
     benchmark: &dyn Benchmark,

@@ -1,9 +1,9 @@
-//! SQS plans: a run becomes its items and samples.
+//! Plans runs from the SQS queue `plans`: chooses their items and creates their samples.
 //!
-//! The planner takes the run under a lease, and for each benchmark brings the dataset into the blob
-//! store, chooses the items, writes the samples' records under keys that carry its attempt, makes
-//! them visible by one conditional write, and sends a message for each. Killed anywhere it can be
-//! repeated: what an earlier attempt wrote and did not make visible is never read.
+//! The planner holds a run under a lease. For each benchmark it copies the dataset into the blob store, chooses the
+//! items, writes the samples' records under keys that contain its attempt, makes them visible with one conditional
+//! write, and sends a message for each. It can be killed at any point and repeated safely: records that an earlier
+//! attempt wrote but didn't make visible are never read.
 
 mod choose;
 mod judge;
@@ -33,24 +33,24 @@ use crate::requeue::Reopened;
 pub use crate::outline::{Outline, Wording, outline};
 pub use crate::selection::{Obstacle, Selection};
 
-/// Times that a write which others keep changing is read anew.
+/// Maximum number of retries of a conditional write that conflicts with other writers.
 const RACES_MAX: u32 = 20;
-/// Messages handed to the queue at once.
+/// Number of messages passed to the queue at once.
 const MESSAGES_AT_ONCE: usize = 1_000;
 
 /// The planner's function.
 pub struct Planner {
     /// Runs and samples.
     pub state: State,
-    /// Where messages of samples go.
+    /// Queues for the messages of samples.
     pub queues: Queues,
-    /// Where datasets come from.
+    /// Source of datasets.
     pub library: Library,
-    /// Hears of downloads.
+    /// Receives the progress of downloads.
     pub progress: Box<dyn Progress>,
 }
 
-/// Why a run could not be planned now. It is tried again.
+/// Reason why a run could not be planned now. Its message is delivered again.
 #[derive(Debug, thiserror::Error)]
 enum PlanError {
     #[error(transparent)]
@@ -66,7 +66,7 @@ enum PlanError {
 }
 
 impl Planner {
-    /// A planner that tells nobody of its progress.
+    /// Creates a planner that doesn't report progress.
     pub fn new(state: State, queues: Queues, library: Library) -> Self {
         Self { state, queues, library, progress: Box::new(NoProgress) }
     }
@@ -85,20 +85,20 @@ impl Planner {
     async fn plan(&self, run: RunId, generation: u32, deadline: Deadline) -> Result<(), PlanError> {
         let attempt = match self.state.claim_plan(run, generation, bench_clock::now(), deadline.0).await? {
             PlanClaim::Yours { attempt } => attempt,
-            // Busy: its holder will finish it, or reconciliation sends it again when the lease is over.
+            // Busy: the current holder will finish, or reconciliation sends the message again after the lease.
             PlanClaim::Busy | PlanClaim::Nothing => return Ok(()),
         };
         tracing::info!(run.id = %run, run.generation = generation, plan.attempt = attempt, "Planning run {run}");
         let planned = AssertUnwindSafe(self.plan_claimed(run, generation, attempt)).catch_unwind().await;
         let planned = planned.unwrap_or_else(|panic| Err(PlanError::Panic(panic_text(panic.as_ref()))));
         if !matches!(planned, Ok(true)) {
-            // So that whoever plans the run next need not wait for the lease to end.
+            // Lets the next attempt plan the run before the lease ends.
             self.state.release_plan(run, attempt, bench_clock::now()).await?;
         }
         planned.map(drop)
     }
 
-    /// `false` when the run ended meanwhile.
+    /// Returns `false` if the run ended meanwhile.
     async fn plan_claimed(&self, run: RunId, generation: u32, attempt: u32) -> Result<bool, PlanError> {
         let Some(mut found) = self.started(run, generation).await? else { return Ok(false) };
         for index in 0..found.benchmarks.len() {
@@ -126,7 +126,7 @@ impl Planner {
         Ok(found.filter(|found| found.run.generation == generation && found.run.state.status().is_open()))
     }
 
-    /// The run, running. `None` when it is over or of another generation.
+    /// Returns the run after setting it to running. `None` if it is over or of another generation.
     async fn started(&self, run: RunId, generation: u32) -> Result<Option<RunWithBenchmarks>, PlanError> {
         for _ in 0..RACES_MAX {
             let Some(found) = self.open_run(run, generation).await? else { return Ok(None) };
@@ -168,7 +168,7 @@ impl Planner {
                 Some(planned) => planned,
                 None => return Ok(()),
             },
-            // Left by an earlier generation.
+            // Left over from an earlier generation.
             _ => match self.requeue(run, benchmark, what).await? {
                 Some(reopened) if reopened.plan.is_some() => reopened,
                 Some(pending) => match self.make_plan(found, &pending, attempt).await? {
@@ -187,7 +187,7 @@ impl Planner {
         Ok(())
     }
 
-    /// Plans a pending benchmark. `None` when it cannot be carried out, which is then its state.
+    /// Plans a pending benchmark. Returns `None` if it can't be run; its state then says so.
     async fn make_plan(
         &self,
         found: &RunWithBenchmarks,
@@ -225,7 +225,7 @@ impl Planner {
         let changed =
             self.state.change_benchmark(run, record, &next, plan.as_ref(), event.as_ref(), now).await?;
         if changed == Transition::Raced {
-            // Another attempt was faster: its plan counts.
+            // Another attempt was faster, and its plan counts.
             tracing::info!(run.id = %run, benchmark = %record.name, "Another attempt planned {}", record.name);
         }
         let fresh = self.state.run_with_benchmarks(run).await?;
@@ -245,7 +245,7 @@ impl Planner {
             return self.prepare_again(spec, rejudges, &record.name, benchmark, attempt).await;
         }
         let selection = Selection::of_run(spec, benchmark, &record.name);
-        // The store may answer next time: the run is planned again.
+        // A failure of the store may be temporary, so the run is planned again.
         let outlined = outline(&self.library, self.progress.as_ref(), &selection).await;
         let Outline { items: chosen, of, wording } = match outlined.map_err(PlanError::Dataset)? {
             Ok(outline) => outline,
@@ -296,8 +296,9 @@ impl Planner {
     }
 }
 
-/// The obstacle that a benchmark's samples, with those of the benchmarks planned before it, are more than the run may
-/// have. The order was checked against the size of the published dataset; this is the size of the real one.
+/// Returns an obstacle if a benchmark's samples, together with those of the benchmarks planned before it, exceed the
+/// run's limit. The order was checked against the size of the published dataset; this checks the size of the actual
+/// one.
 fn over_limit(
     found: &RunWithBenchmarks,
     name: &BenchmarkName,
@@ -329,7 +330,7 @@ fn message(
     Message::for_stage(stage, sample, run.generation)
 }
 
-/// The protocol's settings, replaced by the run's own where it has any.
+/// Returns the protocol's settings, overridden by the run's own.
 fn merged(protocol: &Generation, own: &Generation) -> Generation {
     Generation {
         temperature: own.temperature.or(protocol.temperature),

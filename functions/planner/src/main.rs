@@ -1,4 +1,4 @@
-//! The planner as a Lambda function.
+//! Lambda function of the planner.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use bench_lambda::{Init, Warm, run_sqs};
 use bench_planner::Planner;
 use bench_queue::QueueName;
 
-/// Where downloads rest on their way into the bucket; `/tmp` is what Lambda gives.
+/// Folder for downloads before they are copied into the bucket. Lambda functions can write only to `/tmp`.
 const DOWNLOADS: &str = "/tmp/bench-downloads";
 
-// One event at a time, and nearly all of it waiting: one thread is enough.
+// The function handles one event at a time and mostly waits, so one thread is enough.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let init = Init::start(&[Warm::Table, Warm::Bucket, Warm::Queue(QueueName::Plans)]).await?;

@@ -1,5 +1,5 @@
-//! What a benchmark of a run asks: its items in the order of the plan, and what their prompts are made of. Nothing of
-//! it is written down here, so that it can be looked at without a run.
+//! Determines what a benchmark of a run asks: its items in the order of the plan, and the inputs of their prompts.
+//! Writes no records, so that callers can preview it without a run.
 
 use std::collections::BTreeMap;
 
@@ -14,34 +14,34 @@ use crate::choose::{self, Chosen};
 use crate::selection::{Obstacle, Selection};
 use crate::support;
 
-/// What prompts are made of besides their items.
+/// Inputs of prompts besides their items.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wording {
-    /// The dataset; its note says, too, which official texts could not be had.
+    /// The dataset. Its note also says which official texts were unavailable.
     pub dataset: DatasetUse,
     /// Digests of the official texts, by name.
     pub templates: BTreeMap<String, String>,
-    /// The text around the item.
+    /// Text around the item.
     pub template: Template,
     /// The official texts.
     pub texts: Templates,
 }
 
-/// What a benchmark of a run asks.
+/// Items and prompt inputs of a benchmark in a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outline {
-    /// The items, in the order in which they are asked.
+    /// Items, in the order they are asked.
     pub items: Vec<PlannedSample>,
-    /// How many there were to choose from.
+    /// Number of items to choose from.
     pub of: u64,
-    /// What their prompts are made of.
+    /// Inputs of their prompts.
     pub wording: Wording,
 }
 
-/// Brings the dataset into the store and chooses what is asked.
+/// Copies the dataset into the store and chooses the items to ask.
 ///
 /// # Errors
-/// When the store fails: it may answer next time. Everything else is an [`Obstacle`].
+/// Fails if the store fails, which may be temporary. Everything else is an [`Obstacle`].
 pub async fn outline(
     library: &Library,
     progress: &dyn Progress,
@@ -75,9 +75,9 @@ pub async fn outline(
     }
 }
 
-/// What prompts are made of besides items: official texts, or own wording for those that cannot be had, which
-/// the dataset's note then says. A run of demo data takes what is there already: it works without a network, and
-/// at once.
+/// Returns the inputs of prompts besides items: official texts, or our own wording for those that are unavailable,
+/// which the dataset's note then says. A run of demo data uses only stored texts, so it works without a network and
+/// without delay.
 pub(crate) async fn wording(
     library: &Library,
     progress: &dyn Progress,

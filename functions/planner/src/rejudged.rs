@@ -1,4 +1,4 @@
-//! The plan of a run that judges the answers of another one again.
+//! Plans a run that grades the answers of another run again.
 
 use bench_benchmarks::Benchmark;
 use bench_blobs::BlobError;
@@ -10,12 +10,12 @@ use bench_state::{BenchmarkRecord, PlannedSample};
 
 use crate::{Obstacle, PlanError, Planner, judge};
 
-/// Samples read at once.
+/// Number of samples read per page.
 const PAGE: u64 = 1_000;
 
 impl Planner {
-    /// The plan of a run that judges again: the items and samples of the run that asked the model, in its order and
-    /// from its data. Only who judges is another.
+    /// Makes the plan of a run that judges again: the items and samples of the run that asked the model, in its order
+    /// and from its data. Only the judge differs.
     pub(crate) async fn prepare_again(
         &self,
         spec: &RunSpec,
@@ -62,7 +62,7 @@ impl Planner {
                 format!("run {run} has lost the records of some of its samples"),
             );
         }
-        // The judge's prompt may be made of texts that were out of reach when the model was asked.
+        // The judge's prompt may need texts that were unavailable when the model was asked.
         let reach =
             if first.dataset.is_demo() { TemplateLookup::StoreOnly } else { TemplateLookup::StoreThenOrigin };
         let texts = match self.library.templates(benchmark, reach, self.progress.as_ref()).await {
@@ -81,7 +81,7 @@ impl Planner {
         Ok(Ok((Plan { attempt, shards, templates, judge, ..first.clone() }, items)))
     }
 
-    /// The items of a plan, from the records of their first samples.
+    /// Returns the items of a plan, read from the records of their first samples.
     async fn items_of(
         &self,
         spec: &RunSpec,

@@ -1,4 +1,4 @@
-//! A run that is tried again: only what was not graded is asked again, or of that only the infrastructure-errors.
+//! Plans a requeued run: asks again only samples that were not graded, or only their infrastructure-errors.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::{MESSAGES_AT_ONCE, PlanError, Planner, RACES_MAX, message};
 /// Finished samples that a new generation asks again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reopened {
-    /// All that were not graded.
+    /// All samples that were not graded.
     Ungraded,
-    /// Those that ended with an infrastructure-error, of benchmarks that succeeded, too.
+    /// Samples that ended with an infrastructure-error, including those of benchmarks that succeeded.
     Errors,
 }
 
@@ -30,15 +30,15 @@ impl Reopened {
         }
     }
 
-    /// Whether a benchmark that succeeded has samples that are asked again.
+    /// Returns true if a benchmark that succeeded has samples to ask again.
     pub(crate) fn reaches(self, report: &BenchmarkReport) -> bool {
         self == Self::Errors && report.infrastructure_errors() > 0
     }
 }
 
 impl Planner {
-    /// Opens a benchmark that an earlier generation left: planned ones go on, the others are pending again.
-    /// `None` when there is nothing to do.
+    /// Reopens a benchmark of an earlier generation: continues it if it was planned, otherwise makes it pending
+    /// again. Returns `None` if there is nothing to do.
     pub(crate) async fn requeue(
         &self,
         run: RunId,
@@ -49,7 +49,7 @@ impl Planner {
         let mut record = benchmark.clone();
         for _ in 0..RACES_MAX {
             if record.plan.is_some() {
-                // Before the benchmark is running again, so that it cannot be closed in between.
+                // Done before the benchmark is running again, so that it can't be closed in between.
                 self.reopen(run, &record, what).await?;
             }
             let now = bench_clock::now();

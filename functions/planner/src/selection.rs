@@ -7,38 +7,38 @@ use bench_domain::{BenchmarkName, Code, RunId, RunSpec, Subset};
 static NO_OPTIONS: Options = Options::new();
 static HUB: DatasetChoice = DatasetChoice::Hub;
 
-/// Why a benchmark of a run cannot be carried out.
+/// Reason why a benchmark of a run can't be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Obstacle {
-    /// Nothing of the run's making: it fails.
+    /// Failure that the run didn't cause. The benchmark fails.
     #[error("{1}")]
     Failed(Code, String),
-    /// The operator must do something first.
+    /// The operator has to set something up first.
     #[error("{1}")]
     NeedsSetup(Code, String),
 }
 
-/// Which items of a benchmark are to be asked, as far as an order says it.
+/// Items of a benchmark to ask, as the order specifies them.
 #[derive(Clone, Copy)]
 pub struct Selection<'a> {
     /// The benchmark under its protocol and with its options.
     pub benchmark: &'a dyn Benchmark,
-    /// Where its items come from.
+    /// Source of its items.
     pub dataset: &'a DatasetChoice,
-    /// Its settings that are not the default ones.
+    /// Settings that differ from the defaults.
     pub options: &'a Options,
-    /// Only these items instead of a subset. Empty: no such choice.
+    /// Ask only these items instead of a subset. Empty for no such choice.
     pub items: &'a [String],
-    /// How `items` name an item.
+    /// Naming scheme of `items`.
     pub item_naming: ItemNaming,
-    /// Which part of it.
+    /// Part of the benchmark to ask.
     pub subset: &'a Subset,
-    /// The run, by whose id a subset without a seed is chosen.
+    /// The run, whose id is the seed of a subset without one.
     pub run: RunId,
 }
 
 impl<'a> Selection<'a> {
-    /// What a run's order says of one of its benchmarks.
+    /// Returns the selection of a benchmark in a run's order.
     pub(crate) fn of_run(spec: &'a RunSpec, benchmark: &'a dyn Benchmark, name: &BenchmarkName) -> Self {
         Self {
             benchmark,

@@ -1,4 +1,4 @@
-//! Checks, before anything is asked, that the dataset has what the prompts of the chosen items need.
+//! Checks before asking that the dataset has everything that the prompts of the chosen items need.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::Obstacle;
 
-/// Support values that are looked up at once.
+/// Number of support values looked up concurrently.
 const AT_ONCE: usize = 16;
-/// Missing values that an error names.
+/// Maximum number of missing values that an error names.
 const SHOWN_MAX: usize = 5;
 
-/// Refuses a benchmark if prompts of its chosen items need few-shot examples or documents that the dataset lacks: those
-/// items could only end as errors, after the others were paid for.
+/// Rejects a benchmark if prompts of its chosen items need few-shot examples or documents that the dataset lacks.
+/// Those items would end as errors after the others were paid for.
 pub(crate) async fn check(
     library: &Library,
     benchmark: &dyn Benchmark,
@@ -57,7 +57,7 @@ pub(crate) async fn check(
     )))
 }
 
-/// The items that have to be looked at, each with the number of items for which it stands.
+/// Returns the items to check, each with the number of items that it represents.
 fn representatives<'a>(
     benchmark: &dyn Benchmark,
     items: &'a [PlannedSample],

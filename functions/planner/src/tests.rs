@@ -21,7 +21,7 @@ use crate::outline::wording;
 const FILE: &str = "ASK = 'Say it: {question}'\n";
 const OFFICIAL: &str = "Say it: {question}";
 
-/// Asks in the official words where they can be had.
+/// Benchmark that uses the official wording if it is available.
 struct Sayings;
 
 static SPEC: DatasetSpec = DatasetSpec {
@@ -114,7 +114,7 @@ async fn a_plan_says_whose_words_it_has() {
     let nobody = library(format!("http://{}", listener.local_addr().unwrap()));
     drop(listener);
 
-    // Out of reach: own words, and the note says so beside what there was to say already.
+    // Unavailable: our own wording is used, and the note says so in addition to its earlier text.
     let own = wording(&nobody, &NoProgress, &Sayings, &DatasetChoice::Hub, dataset("hub", Some("cached")))
         .await
         .unwrap();
@@ -128,7 +128,7 @@ async fn a_plan_says_whose_words_it_has() {
     let router = Router::new().route("/a/b/c0ffee/ask.py", get(async || FILE));
     tokio::spawn(async move { axum::serve(listener, router).await });
 
-    // Demo data asks nobody, though somebody is there, and that is nothing to tell.
+    // Demo data makes no request even if the origin is reachable, and the note doesn't mention it.
     for (choice, source) in [(DatasetChoice::Demo, "demo"), (DatasetChoice::Hub, "demo")] {
         let demo = wording(&there, &NoProgress, &Sayings, &choice, dataset(source, None)).await.unwrap();
         assert_eq!((demo.template.source, demo.dataset.note), (TemplateSource::Own, None));
@@ -141,7 +141,7 @@ async fn a_plan_says_whose_words_it_has() {
     let texts = load_templates(&blobs, &official.templates).await.unwrap();
     assert_eq!(texts, Templates::from([("ask".to_owned(), OFFICIAL.to_owned())]));
 
-    // What is stored by now serves demo data and runs without a network.
+    // Texts stored by now also serve demo data and runs without a network.
     for (library, choice, source) in [
         (&nobody, DatasetChoice::Hub, "hub"),
         (&nobody, DatasetChoice::Demo, "demo"),
@@ -153,7 +153,7 @@ async fn a_plan_says_whose_words_it_has() {
     }
 }
 
-/// 40 items of 20 days.
+/// Returns an index of 40 items from 20 days.
 fn index() -> Index {
     let entry = |n: u64| IndexEntry {
         id: n.to_string(),
@@ -217,7 +217,7 @@ fn options_leave_items_out_before_a_subset_is_chosen() {
     ids.sort_unstable();
     assert_eq!((ids, of), ((20..40).collect(), 20));
 
-    // A share is one of what is left: a quarter of 20, and the same five every time.
+    // A percentage applies to the items left by the options: a quarter of 20, the same five every time.
     let seeded = Subset::new(25, None, Some("s")).unwrap();
     let mut quarter = spec(&name, Some("2024-08-11"));
     quarter.subset = seeded.clone();
@@ -228,7 +228,7 @@ fn options_leave_items_out_before_a_subset_is_chosen() {
     again.subset = seeded;
     assert_eq!(chosen(&again, &name).unwrap().0, ids);
 
-    // Options of another benchmark are not this one's.
+    // Options of another benchmark have no effect.
     let mut other = all;
     other.options = spec(&"other".parse().unwrap(), Some("2024-09-01")).template.options;
     assert_eq!(chosen(&other, &name).unwrap().1, 40);
@@ -261,7 +261,7 @@ fn named_items_go_by_the_datasets_own_ids() {
         chosen(&spec, &name)
     };
     let own = |items: &[&str]| named(items, ItemNaming::SourceId);
-    // 30 is the own id of row 0, and the index of another row.
+    // 30 is the own id of row 0, and also the index of another row.
     assert_eq!(own(&["30"]).unwrap().0, [0]);
     assert_eq!(own(&["#30", "31"]).unwrap().0, [1, 30]);
     assert_eq!(own(&["99"]).unwrap_err(), "sayings has no item 99");
@@ -270,7 +270,7 @@ fn named_items_go_by_the_datasets_own_ids() {
         "sayings has no item 3, #40 (2 of 3 named); items of sayings are named by the dataset's own id; \
          write a row's index, from 0, as `#3`"
     );
-    // What an older program stored means what it meant then.
+    // An order stored by an older program keeps its original meaning.
     let old = |items: &[&str]| named(items, ItemNaming::RowIndex);
     assert_eq!(old(&["30", "3"]).unwrap().0, [3, 30]);
     assert_eq!(old(&["#30", "41"]).unwrap_err(), "sayings has no item #30, 41");
