@@ -1,4 +1,4 @@
-//! What a run that is over adds to the metrics.
+//! Adds a run that is over to the metrics.
 
 use bench_domain::{Cost, RunId, RunStatus};
 use bench_lambda::metrics;
@@ -7,7 +7,7 @@ use bench_state::RunWithBenchmarks;
 use crate::Finisher;
 
 impl Finisher {
-    /// Counts the end of a run, once for each of its generations. Nothing depends on it.
+    /// Counts the end of a run, once per generation. Failures are logged and otherwise ignored.
     pub(crate) async fn count_end(&self, run: RunId) {
         match self.state.run_with_benchmarks(run).await {
             Ok(Some(found)) => count(&found),
@@ -26,8 +26,8 @@ fn count(found: &RunWithBenchmarks) {
     metrics::count(metrics::MODEL_SPEND_USD, cost_usd(found));
 }
 
-/// What the answers and their judging cost at the prices of the order, as far as it is known. A run that was taken up again is
-/// counted with all its answers each time.
+/// Returns the cost of the answers and their judging at the prices of the order, as far as it is known. A run that
+/// was requeued or resumed is counted with all its answers each time.
 fn cost_usd(found: &RunWithBenchmarks) -> f64 {
     let reports = found.benchmarks.iter().filter_map(|benchmark| benchmark.state.report());
     reports.flat_map(|report| [report.cost, report.judge_cost]).flatten().map(Cost::total_usd).sum()

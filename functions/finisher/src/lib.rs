@@ -1,8 +1,8 @@
-//! SQS finishes: scores, metrics, final status.
+//! Finishes runs from the SQS queue `finishes`: scores, metrics and final status.
 //!
-//! The finisher reads every sample of a run once, makes each benchmark's report and closes the run by
-//! conditional writes. It also closes what a run left open that was ended early, removes the caller's
-//! key, and clears up after a deleted run. Killed anywhere it can be repeated.
+//! The finisher reads every sample of a run once, makes each benchmark's report and closes the run by conditional
+//! writes. It also closes the open benchmarks of a run that ended early, removes the caller's key, and cleans up
+//! after a deleted run. It can be killed at any point and repeated safely.
 
 mod counted;
 mod stopped;
@@ -22,13 +22,13 @@ use bench_state::{
     BenchmarkRecord, EventKind, NewEvent, RunRecord, RunWithBenchmarks, Shards, State, StateError, Transition,
 };
 
-/// Samples read at once.
+/// Number of samples read per page.
 const PAGE: u64 = 200;
-/// Times that a write which others keep changing is read anew.
+/// Maximum number of retries of a conditional write that conflicts with other writers.
 const RACES_MAX: u32 = 20;
 /// Maximum number of causes of errors that a report lists.
 const CAUSES_LISTED_MAX: usize = 10;
-/// How soon a run that was stopped is looked at again, while answers are on their way.
+/// Interval between checks of a stopped run while answers are pending.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 /// The finisher's function.
@@ -39,11 +39,11 @@ pub struct Finisher {
     pub queues: Queues,
     /// Bodies and exports, for deleted runs.
     pub blobs: Blobs,
-    /// Callers' keys, which end with their run.
+    /// Callers' keys, which are deleted when their run is over.
     pub credentials: Credentials,
 }
 
-/// Why a run could not be closed now. It is tried again.
+/// Reason why a run could not be closed now. Its message is delivered again.
 #[derive(Debug, thiserror::Error)]
 enum FinishError {
     #[error(transparent)]
@@ -87,7 +87,7 @@ impl Finisher {
             if !found.is_complete() {
                 return Ok(());
             }
-            // Workers that close the last shards at the same time both send for the finisher.
+            // Workers that end the last samples at the same time both send this message.
             if !claimed && !self.state.claim_finish(run, generation, bench_clock::now(), deadline.0).await? {
                 return Ok(());
             }
@@ -96,7 +96,7 @@ impl Finisher {
                 Ok(Transition::Done) => tracing::info!(run.id = %run, "Finished run {run}"),
                 Ok(Transition::Raced | Transition::Limited(_)) => {}
                 Err(error) => {
-                    // Its message comes again sooner than the claim ends.
+                    // Lets its message be handled before the claim ends.
                     self.state.release_finish(run, generation).await?;
                     return Err(error);
                 }
@@ -106,7 +106,7 @@ impl Finisher {
         Err(FinishError::Races)
     }
 
-    /// Closes every benchmark that is still open, then the run.
+    /// Closes every open benchmark, then the run.
     async fn close(&self, found: &RunWithBenchmarks) -> Result<Transition, FinishError> {
         let mut states = Vec::with_capacity(found.benchmarks.len());
         for benchmark in &found.benchmarks {
@@ -146,11 +146,11 @@ impl Finisher {
             let next = found.run.state.fail(now, code, error.clone()).map_err(StateError::from)?;
             (next, NewEvent::new(EventKind::RunFailed, format!("Run failed: {error}")).with(data))
         };
-        // Read anew: closing the benchmarks did not change the run, but a cancel may have.
+        // Conditional: closing the benchmarks didn't change the run, but a cancel may have.
         Ok(self.state.change_run(&found.run, &next, found.run.generation, &event, now).await?)
     }
 
-    /// Closes one benchmark; `None` when somebody else changed it.
+    /// Closes one benchmark. Returns `None` if another writer changed it.
     async fn close_benchmark(
         &self,
         run: &RunRecord,
@@ -158,7 +158,7 @@ impl Finisher {
     ) -> Result<Option<BenchmarkState>, FinishError> {
         let Some((report, _)) = self.report(run, benchmark).await? else { return Ok(None) };
         let now = bench_clock::now();
-        // Who follows the events sees the last sample too. Repeated it says the same.
+        // Shows the last sample to clients that follow the events. Repeating the event is harmless.
         self.state.add_event(run.spec.id, &last_progress(benchmark, &report), now).await?;
         let next = benchmark.state.close(now, report).map_err(StateError::from)?;
         let event = closing_event(benchmark, &next);
@@ -167,7 +167,7 @@ impl Finisher {
         Ok((changed == Transition::Done).then_some(next))
     }
 
-    /// The report of a benchmark as it is now, and how many of its samples somebody is working on. `None` when it
+    /// Returns the current report of a benchmark and the number of its samples in progress. `None` if the benchmark
     /// was not planned.
     async fn report(
         &self,
@@ -178,7 +178,7 @@ impl Finisher {
         let (mut builder, mut in_hand) = (ReportBuilder::default(), 0);
         let known = bench_benchmarks::find_for_run(&run.spec, &benchmark.name);
         let mut metrics = known.and_then(|known| known.metrics());
-        // An error text may quote an item that only the run's owner may see.
+        // An error message may quote an item that only the run's owner may see.
         let is_private = bench_benchmarks::is_private(&benchmark.name, Some(&plan.dataset));
         let mut causes = CauseCounts::default();
         let mut offset = 0;
@@ -221,7 +221,7 @@ impl Finisher {
             let shards = Shards::of(benchmark);
             let count = self.state.run_count(run.spec.id, shards.as_slice()).await?;
             let (spent, judge_spent) = (count.spent(), count.judge_spent());
-            // Estimates count for as long as the run is shown, so a report must not lose them.
+            // Estimates count for as long as the run is shown, so the report has to keep them.
             report.spent = Some(spent).filter(|spent| has_budget || spent.estimated_tokens > 0);
             report.judge_spent = Some(judge_spent)
                 .filter(|_| run.spec.judge.is_some())
@@ -230,12 +230,12 @@ impl Finisher {
         Ok(Some((report, in_hand)))
     }
 
-    /// What remains to be done for a run that is over.
+    /// Cleans up after a run that is over: closes or skips its open benchmarks and removes its key.
     async fn settle(&self, found: &RunWithBenchmarks) -> Result<(), FinishError> {
         let run = &found.run;
         let keeps_results = run.state.is_stopped() || run.errors_only;
         if keeps_results && !self.close_stopped(found).await? {
-            // Answers are on their way: a planned wait is a new message.
+            // Answers are pending, so the finisher checks again later with a new message.
             let (run, generation) = (run.spec.id, run.generation);
             return Ok(self.queues.send(&Message::Finish { run, generation }, LOOK_AGAIN).await?);
         }
@@ -251,7 +251,7 @@ impl Finisher {
         Ok(())
     }
 
-    /// Removes everything of a deleted run; its record goes last.
+    /// Deletes everything that belongs to a deleted run. Its record is deleted last.
     async fn clear_up(&self, run: RunId) -> Result<(), FinishError> {
         self.credentials.delete(run).await?;
         self.blobs.delete_prefix(&bodies_prefix(run)).await?;
@@ -260,7 +260,7 @@ impl Finisher {
     }
 }
 
-/// The report's groups as benchmarks count them; a benchmark without groups is one.
+/// Converts the report's groups for the benchmark's metrics. A benchmark without groups counts as one group.
 fn tallies(report: &BenchmarkReport) -> Vec<GroupTally> {
     if report.groups.is_empty() {
         let correct = report.outcomes.get(Outcome::Correct);
@@ -274,14 +274,14 @@ fn tallies(report: &BenchmarkReport) -> Vec<GroupTally> {
     groups.collect()
 }
 
-/// Unweighted mean; `None` unless every benchmark has a score.
+/// Returns the unweighted mean. `None` unless every benchmark has a score.
 #[allow(clippy::cast_precision_loss)] // a run has few benchmarks
 fn mean(scores: &[Option<f64>]) -> Option<f64> {
     let known: Option<Vec<f64>> = scores.iter().copied().collect();
     known.filter(|known| !known.is_empty()).map(|known| known.iter().sum::<f64>() / known.len() as f64)
 }
 
-/// The code that all benchmarks without a result share, or the one that says that there are several.
+/// Returns the code shared by all benchmarks without a result, or the code for several reasons.
 fn code_of_all(codes: impl Iterator<Item = Code>) -> Code {
     let codes: BTreeSet<Code> = codes.collect();
     match (codes.first(), codes.len()) {
@@ -321,7 +321,7 @@ fn closing_event(benchmark: &BenchmarkRecord, state: &BenchmarkState) -> NewEven
     }
 }
 
-/// The figures of a report that fit into an event: no lists that grow with the benchmark.
+/// Returns the figures of a report that fit into an event. Leaves out lists that grow with the benchmark.
 fn report_data(report: &BenchmarkReport) -> serde_json::Value {
     serde_json::json!({
         "score": report.score,

@@ -1,4 +1,4 @@
-//! The finisher as a Lambda function.
+//! Lambda function of the finisher.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use bench_finisher::Finisher;
 use bench_lambda::{Init, Warm, run_sqs};
 use bench_queue::QueueName;
 
-// One event at a time, and nearly all of it waiting: one thread is enough.
+// The function handles one event at a time and mostly waits, so one thread is enough.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let init = Init::start(&[Warm::Table, Warm::Queue(QueueName::Finishes)]).await?;

@@ -1,5 +1,5 @@
-//! A run that was stopped by its budget or by refusals keeps what was answered: each benchmark is closed with its report.
-//! So does a run that had results and ended while its errors were asked again.
+//! Closes each benchmark of a run that was stopped by its budget or by refusals, so that the run keeps its answers in
+//! reports. Does the same for a run with results that ended while its errors were asked again.
 
 use bench_domain::run::BenchmarkState;
 use bench_domain::sample::SampleState;
@@ -13,9 +13,9 @@ const ERRORS: &str = "The run ended before all errors of this benchmark were ask
 const REFUSED: &str = "The run's requests were refused before this benchmark was complete";
 
 impl Finisher {
-    /// Closes the benchmarks of a run that was stopped and keeps its results, once nobody works on their samples any more: a
-    /// report counts the answers that were on their way, and none is added to it later. `false` while some are,
-    /// for as long as a lease lasts.
+    /// Closes the benchmarks of a stopped run that keeps its results, once no attempt works on their samples: reports
+    /// then include the answers that were pending, and no answers are added later. Returns `false` while attempts are
+    /// in progress, at most until their leases end.
     pub(crate) async fn close_stopped(&self, found: &RunWithBenchmarks) -> Result<bool, FinishError> {
         let mut reports = Vec::with_capacity(found.benchmarks.len());
         for benchmark in &found.benchmarks {
@@ -43,7 +43,7 @@ impl Finisher {
         Ok(true)
     }
 
-    /// Whether somebody may still be working on a sample.
+    /// Returns true if an attempt may still be working on a sample.
     pub(crate) fn is_in_hand(&self, sample: &SampleRecord) -> bool {
         match &sample.state {
             SampleState::Claimed(lease) => lease.is_live(bench_clock::now(), self.state.epoch()),

@@ -1,4 +1,4 @@
-//! Runs whose samples are all over.
+//! Runs whose samples have all ended.
 
 use bench_domain::run::BenchmarkState;
 use bench_domain::{Outcome, RunStatus};

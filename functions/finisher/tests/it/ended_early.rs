@@ -1,4 +1,4 @@
-//! Runs that end before all their samples are over.
+//! Runs that end before all their samples have.
 
 use bench_blobs::{bodies_prefix, exports_prefix};
 use bench_domain::RunStatus;

@@ -1,4 +1,4 @@
-//! The finisher, on the AWS services in one process.
+//! The finisher, on the embedded AWS services.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 

@@ -1,4 +1,4 @@
-//! The services of one test, and planned runs in them.
+//! Services of one test, and planned runs in them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use serde_json::json;
 /// Time limit of one invocation.
 const INVOCATION: Duration = Duration::from_secs(300);
 
-/// The services of one test, and a finisher on them.
+/// Services of one test, and a finisher that uses them.
 pub(crate) struct World {
     pub(crate) finisher: Finisher,
     _embedded: Embedded,
@@ -53,7 +53,7 @@ impl World {
         &self.finisher.state
     }
 
-    /// Has the finisher handle the message that a generation of a run is over; `false` if it was reported as failed.
+    /// Has the finisher handle the message for a generation of a run. Returns `false` if it was reported as failed.
     pub(crate) async fn finish(&self, run: &Run, generation: u32) -> bool {
         let mut record = SqsMessage::default();
         record.message_id = Some("1".to_owned());
@@ -64,13 +64,13 @@ impl World {
         response.batch_item_failures.is_empty()
     }
 
-    /// Number of messages for the finisher that are due later.
+    /// Returns the number of delayed messages for the finisher.
     pub(crate) async fn finishes_later(&self) -> u64 {
         self.finisher.queues.depth(QueueName::Finishes).await.unwrap().delayed
     }
 }
 
-/// A planned run of AIME's form, with the key of a caller.
+/// A planned run in AIME's form, with a caller's key.
 pub(crate) struct Run {
     pub(crate) id: RunId,
     benchmark: BenchmarkName,
@@ -78,7 +78,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// A run with so many items, one sample each, as the planner leaves it.
+    /// Creates a run with this number of items and one sample each, as the planner would.
     pub(crate) async fn planned(world: &World, items: u32) -> Self {
         let (state, now) = (world.state(), bench_clock::now());
         let (id, benchmark): (_, BenchmarkName) = (RunId::random(), "aime_2025".parse().unwrap());
@@ -134,7 +134,7 @@ impl Run {
         }
     }
 
-    /// Claims an item's sample; returns the number of the attempt.
+    /// Claims an item's sample. Returns the number of the attempt.
     pub(crate) async fn claim(&self, world: &World, item: u32) -> u32 {
         let now = bench_clock::now();
         match world.state().claim(Stage::Answer, &self.sample(item), now, now.plus(INVOCATION)).await.unwrap()
@@ -147,7 +147,7 @@ impl Run {
         }
     }
 
-    /// Ends an item's sample, as an attempt that holds it does.
+    /// Ends an item's sample, as the attempt that holds it would.
     pub(crate) async fn end(&self, world: &World, item: u32, attempt: u32, verdict: Verdict) {
         let finished = Finished {
             verdict,
@@ -178,7 +178,7 @@ impl Run {
         self.end(world, item, attempt, verdict).await;
     }
 
-    /// Ends the run as its budget does.
+    /// Ends the run, as reaching its budget would.
     pub(crate) async fn stop(&self, world: &World) {
         let (found, now) = (self.found(world).await, bench_clock::now());
         let next = found.run.state.fail(now, Code::BudgetReached, "stopped: budget").unwrap();
@@ -187,7 +187,7 @@ impl Run {
         assert_eq!(changed, Transition::Done);
     }
 
-    /// Cancels the run as its owner does.
+    /// Cancels the run, as its owner would.
     pub(crate) async fn cancel(&self, world: &World) {
         let (found, now) = (self.found(world).await, bench_clock::now());
         let next = found.run.state.cancel(now).unwrap();
@@ -196,7 +196,7 @@ impl Run {
         assert_eq!(changed, Transition::Done);
     }
 
-    /// Whether the caller's key is still there.
+    /// Returns true if the caller's key still exists.
     pub(crate) async fn has_key(&self, world: &World) -> bool {
         world.finisher.credentials.get(self.id).await.unwrap().is_some()
     }
