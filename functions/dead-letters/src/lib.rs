@@ -1,8 +1,8 @@
-//! SQS dead-letter queues: what no one could finish becomes an error result.
+//! Ends samples and runs whose messages went to an SQS dead-letter queue with an error result.
 //!
-//! One function serves the dead-letter queues of all queues; the ARN that a message comes with tells which one.
-//! A dead letter closes its sample through claim and commit like anyone else, so it cannot overwrite
-//! what somebody did finish.
+//! One function serves the dead-letter queues of all queues; the ARN of a message's source identifies the queue. A
+//! sample is ended through claim and commit like in any other function, so a dead letter can't overwrite a finished
+//! result.
 
 mod named;
 
@@ -15,18 +15,18 @@ use bench_state::{
     Claim, Commit, EventKind, NewEvent, RunWithBenchmarks, State, StateError, Transition, Unreadable,
 };
 
-/// [`DeadLetters::after_outage`] where nothing else is said.
+/// Default of [`DeadLetters::after_outage`].
 pub const AFTER_OUTAGE: Duration = Duration::from_secs(30);
-/// Times that a write which others keep changing is read anew.
+/// Maximum number of retries of a conditional write that conflicts with other writers.
 const RACES_MAX: u32 = 20;
 
-/// The function behind the dead-letter queues.
+/// Function that serves the dead-letter queues.
 pub struct DeadLetters {
     /// Runs and samples.
     pub state: State,
     /// The queues.
     pub queues: Queues,
-    /// When a sample is tried again whose deliveries came to no attempt.
+    /// Wait before a sample is tried again if its deliveries led to no attempt.
     pub after_outage: Duration,
 }
 
@@ -43,7 +43,7 @@ enum DeadLetterError {
 }
 
 impl DeadLetters {
-    /// Handles a batch of messages from dead-letter queues, told apart by their ARNs.
+    /// Handles a batch of messages from dead-letter queues, identified by their ARNs.
     pub async fn handle(&self, event: SqsEvent, deadline: Deadline) -> SqsBatchResponse {
         let handle = |message| async move {
             match message {
@@ -62,7 +62,7 @@ impl DeadLetters {
         handle_dead_batch(event, &self.queues, handle, |message| self.keep(message)).await
     }
 
-    /// Keeps what nobody will ever read where people see it, so that it can leave the queue.
+    /// Stores a message that can't be parsed where operators can see it, so that it can leave the queue.
     async fn keep(&self, message: UnreadableMessage) -> Result<(), DeadLetterError> {
         let (run, sample) = named::named(&message.text);
         let unreadable = Unreadable {
@@ -92,15 +92,14 @@ impl DeadLetters {
         let now = bench_clock::now();
         let claimed = match self.state.claim(stage, sample, now, deadline.0).await? {
             Claim::Yours(claimed) => claimed,
-            // A planned wait has another message, and so has who has the next turn: at the latest reconciliation
-            // sends it.
+            // Another message exists for a planned wait or for the next stage, or reconciliation will send one.
             Claim::NotDue(_) | Claim::Elsewhere(_) | Claim::Over | Claim::Gone => return Ok(()),
             Claim::Busy => return Err(DeadLetterError::Busy(sample.clone())),
         };
         let (attempt, record) = (claimed.attempt, &claimed.record);
         let tried = attempt.saturating_sub(1).saturating_sub(record.cleared);
         if tried < RECEIVES_MAX {
-            // Deliveries that did not come to an attempt, as in an outage, say nothing about the sample.
+            // Deliveries that led to no attempt, as in an outage, say nothing about the sample.
             let due_at = now.plus(self.after_outage);
             if self.state.release(sample, attempt, record.cleared, due_at, record.effort).await? {
                 let message = Message::for_stage(stage, sample.clone(), found.run.generation);

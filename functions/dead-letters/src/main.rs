@@ -1,4 +1,4 @@
-//! The function behind the dead-letter queues as a Lambda function: one for all of them.
+//! Lambda function that serves all dead-letter queues.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use bench_dead_letters::{AFTER_OUTAGE, DeadLetters};
 use bench_lambda::{Init, Warm, run_sqs};
 use bench_queue::QueueName;
 
-// One event at a time, and nearly all of it waiting: one thread is enough.
+// The function handles one event at a time and mostly waits, so one thread is enough.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let init = Init::start(&[Warm::Table, Warm::DeadLetters(QueueName::Items)]).await?;

@@ -1,15 +1,15 @@
-//! What an unreadable text seems to be about.
+//! Guesses the run and the sample that an unreadable message concerns.
 
 use bench_domain::RunId;
 use serde_json::Value;
 
-/// Characters of a run's id.
+/// Number of characters of a run's id.
 const ID_CHARS: usize = 36;
-/// Characters of what is told of a sample.
+/// Maximum number of characters of the description of a sample.
 const SAMPLE_CHARS_MAX: usize = 200;
 
-/// The run and the sample that a text seems to name: read from its members where it is JSON, else the first thing
-/// in it that looks like a run's id.
+/// Returns the run and the sample that a text seems to name: from its JSON fields, or else the first thing in it that
+/// looks like a run's id.
 pub(crate) fn named(text: &str) -> (Option<RunId>, Option<String>) {
     let json: Option<Value> = serde_json::from_str(text).ok();
     let run = json.as_ref().and_then(|json| json.get("run")?.as_str()?.parse().ok());
@@ -20,7 +20,7 @@ fn first_id(text: &str) -> Option<RunId> {
     (0..text.len()).find_map(|start| text.get(start..start + ID_CHARS)?.parse().ok())
 }
 
-/// Benchmark and place, as far as they are there.
+/// Returns the benchmark and the position, as far as they are present.
 fn sample(json: &Value) -> Option<String> {
     let benchmark = json.get("benchmark")?.as_str()?;
     let place = json.get("position").map(Value::to_string).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Dead letters, on the AWS services in one process.
+//! Dead letters, on the embedded AWS services.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -15,10 +15,10 @@ use bench_state::{EventKind, NewEvent, State};
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 
-/// Name of the function's clients.
+/// Name under which the function's calls are recorded.
 const FUNCTION: &str = "dead-letters";
 
-/// Handles one message from the dead-letter queue of its kind; `false` if it was reported as failed.
+/// Handles one message from the dead-letter queue of its kind. Returns `false` if it was reported as failed.
 async fn handle(dead_letters: &DeadLetters, message: &Message) -> bool {
     let mut record = SqsMessage::default();
     record.message_id = Some("1".to_owned());
@@ -34,7 +34,7 @@ async fn handle(dead_letters: &DeadLetters, message: &Message) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_others_keep_changing_is_failed_by_the_next_delivery() {
     let directory = tempfile::tempdir().unwrap();
-    // Whether others change the run before each of the function's own changes, and how often they did.
+    // `others`: true if another writer changes the run before each write of the function. `changes`: their number.
     let (others, changes) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
     let change: Arc<std::sync::OnceLock<Box<dyn Fn() + Send + Sync>>> = Arc::default();
     let recorder = {
