@@ -1,4 +1,4 @@
-//! Limits of orders where only the planner and the end of a run can keep them.
+//! Limits of orders that only the planner and the end of a run can enforce.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use bench_tests::model_server::Reply;
 
 use crate::support::{Order, Settings, World, runtime};
 
-/// Orders a run of the world's files through the API, which does not know how large they are.
+/// Orders a run of the world's files through the API, which doesn't know their size.
 async fn ordered(world: &World, order: &Order) -> RunId {
     let template = order.template(world).await;
     let order = ApiOrder {
@@ -33,7 +33,7 @@ fn the_planner_keeps_the_limit_of_samples_where_an_order_does_not_know_its_datas
         let world = World::start(settings, |_| Reply::Text("The answer is (A).".to_owned())).await;
         let small = ordered(&world, &Order::mmlu_pro(15)).await;
         assert_eq!(world.end_of(small).await, RunStatus::Succeeded);
-        // Together they are more than one order may have: the first is planned, the second is not.
+        // Together the benchmarks exceed the limit of one order: the first is planned, the second isn't.
         let large = ordered(&world, &Order::mmlu_pro(10).and_aime(6)).await;
         assert_eq!(world.end_of(large).await, RunStatus::Failed);
         let found = world.found(large).await;
@@ -48,7 +48,7 @@ fn the_planner_keeps_the_limit_of_samples_where_an_order_does_not_know_its_datas
     });
 }
 
-/// Runs are counted as open until they are over, however they end.
+/// Runs count as open until they are over, however they end.
 #[test]
 fn runs_that_end_are_open_no_longer() {
     runtime().block_on(async {

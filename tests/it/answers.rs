@@ -1,4 +1,4 @@
-//! Answers that come broken, with counts that cannot be right, or with a key in them.
+//! Answers that are damaged, have impossible token counts, or contain a key.
 
 use std::io::{Cursor, Read as _};
 
@@ -17,7 +17,7 @@ const KEY: &str = "sk-caller-77b1/d0+5e=c3a1904f";
 const JUDGE_KEY: &str = "sk-judge-0c41a7de95f2b368";
 const USAGE: &str = r#"{"prompt_tokens":100,"completion_tokens":20}"#;
 
-/// The stored bodies of a benchmark, by item.
+/// Returns the stored bodies of a benchmark, in the order of its items.
 async fn bodies(world: &World, run: RunId, benchmark: &str) -> Vec<SampleBody> {
     let found = world.found(run).await;
     let mut bodies = Vec::new();
@@ -100,7 +100,7 @@ fn counts_that_cannot_be_right_are_estimated_and_marked() {
         assert!(spent.estimated_tokens > 0 && spent.estimated_tokens < 10_000, "{spent:?}");
         assert_eq!(spent.total(), 5 * 120 + spent.estimated_tokens);
 
-        // A run without a budget tells the estimates as well.
+        // A run without a budget reports the estimates as well.
         let plain = Order::mmlu_pro(10).place(&world).await;
         assert_eq!(world.end_of(plain).await, RunStatus::Succeeded);
         let found = world.found(plain).await;
@@ -117,7 +117,8 @@ fn counts_that_cannot_be_right_are_estimated_and_marked() {
     });
 }
 
-/// In the content, split over two chunks, in the reasoning, in names and in errors, of the model and of the judge.
+/// Keys in the content, split over two chunks, in the reasoning, in names and in errors, of the model and of the
+/// judge.
 #[test]
 fn a_key_that_a_provider_repeats_is_stored_nowhere() {
     log::watch();
@@ -167,7 +168,7 @@ fn a_key_that_a_provider_repeats_is_stored_nowhere() {
         let mut told = serde_json::to_string(&stored).unwrap();
         told.push_str(&format!("{found:?} {samples:?} {events:?}"));
         for key in [KEY, JUDGE_KEY] {
-            // The beginning of a key is as bad: the error of item 0 is cut within it.
+            // The beginning of a key is just as secret: the error of item 0 is cut within the key.
             for part in [key, &key[..16], &key.replace('/', "\\/")] {
                 assert!(!told.contains(part), "{part} in {told}");
                 assert_eq!(files_with(&world.data_dir(), part), Vec::<String>::new());
@@ -178,15 +179,15 @@ fn a_key_that_a_provider_repeats_is_stored_nowhere() {
     });
 }
 
-/// A key with each of its characters as `\\u0000`.
+/// Returns a key with each of its characters as `\\u0000`.
 fn escaped(key: &str) -> String {
     key.bytes().map(|byte| format!("\\u{byte:04X}")).collect()
 }
 
-/// Base64 of a key with a name before it.
+/// Base64 of a name followed by a key.
 const BASIC: &str = "YW5uOnNrLWNhbGxlci03N2IxL2QwKzVlPWMzYTE5MDRm";
 
-/// A provider that repeats the key in every part of its responses, in many forms.
+/// Replies as a provider that repeats the key in every part of its responses, in many forms.
 fn repeats(ask: &Ask) -> Reply {
     let key = ask.key.clone().unwrap_or_default();
     let (one, two) = key.split_at(key.len() / 2);
@@ -211,7 +212,8 @@ fn repeats(ask: &Ask) -> Reply {
     }
 }
 
-/// What a caller gets from this path, with the members of an archive one by one, and with every JSON text decoded.
+/// Returns the response to a caller for this path, with the members of an archive one by one, and with every JSON
+/// string decoded.
 async fn handed_out(world: &World, path: &str) -> Vec<u8> {
     let request = http::Request::get(path).header("host", "localhost");
     let request = request.header("authorization", format!("Bearer {KEY}")).body(Body::empty()).unwrap();
@@ -238,7 +240,7 @@ fn contains(text: &[u8], part: &str) -> bool {
     memmem::find(text, part.as_bytes()).is_some()
 }
 
-/// Items, events, tables and archives.
+/// Checks items, events, tables and archives.
 #[test]
 fn a_key_that_a_provider_repeats_is_handed_out_nowhere() {
     runtime().block_on(async {
@@ -278,7 +280,7 @@ fn a_key_that_a_provider_repeats_is_handed_out_nowhere() {
             (&failing, "/api/ops/overview".to_owned(), false),
         ] {
             let text = handed_out(world, &path).await;
-            // Else what would be looked for has not been there at all.
+            // Otherwise the text would not have contained a key in the first place.
             assert!(!repeats || contains(&text, "[redacted]"), "{path}: {}", String::from_utf8_lossy(&text));
             told.push((path, text));
         }

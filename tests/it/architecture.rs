@@ -1,4 +1,5 @@
-//! What `ARCHITECTURE.md` says of crates: who depends on whom, who links what, and what `domain` does without.
+//! Checks the statements of `ARCHITECTURE.md` about crates: dependencies, linked crates, and what `domain` must not
+//! use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// What cargo prints, with the features that a build of one crate alone has.
+/// Returns cargo's output, with the features of a build of one crate alone.
 pub(crate) fn cargo(args: &[&str]) -> String {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
@@ -23,14 +24,14 @@ pub(crate) fn cargo(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Everything that a crate of ours links, itself included.
+/// Returns all crates that a crate of ours links, itself included.
 fn linked(package: &str) -> BTreeSet<String> {
     let tree =
         cargo(&["tree", "--package", package, "--edges", "normal", "--prefix", "none", "--format", "{lib}"]);
     tree.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
 }
 
-/// Crates of ours with their folders and the crates of ours that each depends on, for tests or not.
+/// Returns our crates with their folders and their dependencies on crates of ours: always, and for tests.
 fn workspace() -> BTreeMap<String, (String, BTreeSet<String>, BTreeSet<String>)> {
     let metadata: Value =
         serde_json::from_str(&cargo(&["metadata", "--no-deps", "--format-version", "1"])).unwrap();
@@ -55,7 +56,7 @@ fn a_crate_links_no_more_than_its_work_needs() {
     const HTTP_SERVER: &[&str] = &["axum", "lambda_http", "bench_web", "bench_http_server"];
     const ANY_IO: &[&str] =
         &["tokio", "reqwest", "rustls", "hyper", "axum", "parquet", "aws_types", "rusqlite"];
-    // What only deployed functions need: a first build of the command takes long enough without.
+    // Needed only by deployed functions: the first build of the command is slow enough without them.
     const DEPLOYED: &[&str] = &[
         "aws_config",
         "aws_sdk_kms",
@@ -67,7 +68,7 @@ fn a_crate_links_no_more_than_its_work_needs() {
     ];
     let claims: [(&[&str], &[&str]); 4] = [
         (&["bench-cli"], DEPLOYED),
-        // What does not touch S3.
+        // Crates that don't use S3.
         (
             &[
                 "bench-state",
@@ -86,7 +87,7 @@ fn a_crate_links_no_more_than_its_work_needs() {
             ],
             S3,
         ),
-        // What is driven by queues and clocks.
+        // Functions driven by queues and timers.
         (
             &[
                 "bench-planner",
@@ -100,13 +101,13 @@ fn a_crate_links_no_more_than_its_work_needs() {
             ],
             HTTP_SERVER,
         ),
-        // What has no I/O.
+        // Crates without I/O.
         (&["bench-domain", "bench-items", "bench-benchmarks", "bench-signing"], ANY_IO),
     ];
     for (packages, forbidden) in claims {
         for package in packages {
             let linked = linked(package);
-            // A function that is a binary alone has no library of its own name.
+            // A function that is only a binary has no library of its own name.
             assert!(linked.len() > 1, "{package} links {linked:?}");
             let too_much: Vec<_> = forbidden.iter().filter(|name| linked.contains(**name)).collect();
             assert!(too_much.is_empty(), "{package} links {too_much:?}");
@@ -118,7 +119,7 @@ fn a_crate_links_no_more_than_its_work_needs() {
 fn dependencies_point_down() {
     let workspace = workspace();
     let folder = |name: &str| workspace[name].0.as_str();
-    /// Tells the parts that put everything together.
+    /// Returns true for the parts that assemble the whole system.
     fn is_whole(folder: &str) -> bool {
         matches!(folder, "shared/stack" | "cli" | "tests")
     }
@@ -135,7 +136,7 @@ fn dependencies_point_down() {
             assert!(allowed, "{name} depends on {dependency}");
         }
     }
-    // The lowest one depends on none of ours, and nothing that is deployed on the embedded services.
+    // The lowest crate depends on none of ours, and deployed crates don't depend on the embedded services.
     assert_eq!(workspace["bench-domain"].1, BTreeSet::new());
     for (name, (own, always, _)) in &workspace {
         let may_embed = is_whole(own) || own == "tests/hello";
@@ -145,7 +146,7 @@ fn dependencies_point_down() {
 
 #[test]
 fn no_crate_is_tested_by_what_depends_on_it() {
-    // A crate that names itself is given features for its own tests.
+    // A crate that depends on itself enables features for its own tests.
     let workspace = workspace();
     let reaches = |from: &str, to: &str| {
         let (mut seen, mut left) = (BTreeSet::new(), vec![from.to_owned()]);
@@ -162,12 +163,12 @@ fn no_crate_is_tested_by_what_depends_on_it() {
     for (name, (_, _, for_tests)) in &workspace {
         let cyclic: Vec<_> =
             for_tests.iter().filter(|other| *other != name && reaches(other, name)).collect();
-        // The embedded services stand below all crates that are tested over them.
+        // The embedded services must be below all crates that are tested on them.
         assert!(cyclic.is_empty(), "{name} is tested by {cyclic:?}, which depends on it");
     }
 }
 
-/// Source files of a crate.
+/// Returns the source files of a crate.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -204,7 +205,7 @@ fn what_is_pure_has_no_clock_and_no_files() {
             }
             looked_at += 1;
             let text = std::fs::read_to_string(&path).unwrap();
-            // Tests come last in a file, and may read vectors.
+            // Tests come last in a file, and may read test vectors.
             let code = text.split("#[cfg(test)]").next().unwrap_or_default();
             let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
             for (line, name) in code.flat_map(|line| NAMES.iter().map(move |name| (line, name))) {

@@ -1,4 +1,4 @@
-//! Runs with a budget: they stop, keep what was answered, and overspend by what was in flight at most.
+//! Runs with a budget: they stop, keep their answers, and exceed the budget at most by the requests in flight.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use bench_tests::model_server::Reply;
 use crate::support::world::End;
 use crate::support::{Expected, Order, Settings, World, check, data, runtime};
 
-/// What the model server says that an answer has: 100 of prompt, 20 of answer.
+/// Tokens that the model server reports for an answer: 100 for the prompt, 20 for the answer.
 const TOKENS: u64 = 120;
 const CONCURRENCY: usize = 8;
 
@@ -27,7 +27,8 @@ async fn count(world: &World, run: RunId) -> ShardCount {
     world.stack.state.run_count(run, &shards).await.unwrap()
 }
 
-/// The run failed for its budget, has spent it, and less than it and all samples in flight.
+/// Checks that the run failed because of its budget, and spent at least the budget but less than that plus all
+/// samples in flight.
 async fn stopped(world: &World, run: RunId, budget: u64, generation: u32) -> ShardCount {
     assert_eq!(world.end_of(run).await, RunStatus::Failed);
     check(world, run, Expected::FAILED.generation(generation)).await;
@@ -47,7 +48,7 @@ fn a_run_stops_at_its_budget_and_keeps_what_was_answered() {
         let world = World::start(slow(), |ask| Reply::Text(data::right(&ask.item))).await;
         let run = Order::mmlu_pro(300).and_aime(10).with_budget_tokens(BUDGET).place(&world).await;
         let count = stopped(&world, run, BUDGET, 1).await;
-        // What was asked was paid for: all of it was answered, counted and graded.
+        // Every question asked was paid for: all of them were answered, counted and graded.
         assert_eq!(world.model.total(), count.done);
         assert_eq!(count.spent().total(), count.done * TOKENS);
         assert_eq!(count.graded, count.done);
@@ -61,7 +62,7 @@ fn a_run_stops_at_its_budget_and_keeps_what_was_answered() {
             assert_eq!(benchmark.state.status(), BenchmarkStatus::Failed);
             assert!(benchmark.state.error().unwrap().contains("budget"));
             let report = benchmark.state.report().unwrap();
-            // Below the coverage that a score needs there is none, but what was graded is told.
+            // Below the minimum coverage there is no score, but the report has the score of the graded samples.
             assert_eq!((report.score, report.score_of_graded.is_some()), (None, report.graded > 0));
             graded += report.graded;
         }
@@ -78,7 +79,8 @@ fn a_stopped_run_is_exported_the_same_whenever_it_is_built() {
     runtime().block_on(async {
         let world = World::start(slow(), |ask| Reply::Text(data::right(&ask.item))).await;
         let run = Order::mmlu_pro(200).with_budget_tokens(20 * TOKENS).place(&world).await;
-        // As soon as it has failed, and again and again: what is refused is not half an export.
+        // Exports are tried as soon as the run has failed, again and again: a rejected export must not be a partial
+        // one.
         world
             .until("the stop", || async { world.found(run).await.run.state.status() == RunStatus::Failed })
             .await;
@@ -102,7 +104,7 @@ fn a_stopped_run_is_exported_the_same_whenever_it_is_built() {
 #[test]
 fn dollars_stop_a_run_at_the_price_that_was_noted() {
     const PRICE: Price = Price { input_per_million_usd: 100.0, output_per_million_usd: 500.0 };
-    // 100 × 100 + 20 × 500 dollars for a million answers: two cents each.
+    // 100 × 100 + 20 × 500 dollars per million answers: two cents each.
     const EACH: f64 = 0.02;
     runtime().block_on(async {
         let world = World::start(slow(), |ask| Reply::Text(data::right(&ask.item))).await;
@@ -117,7 +119,7 @@ fn dollars_stop_a_run_at_the_price_that_was_noted() {
         let found = world.found(run).await;
         let error = found.run.state.error().unwrap();
         assert!(error.starts_with("stopped: budget of 3.70 USD reached (3."), "{error}");
-        // Enough was graded for a score; the run failed all the same, and can be taken up again.
+        // Enough was graded for a score; the run failed nevertheless, and can be requeued.
         let state = &found.benchmarks[0].state;
         let report = state.report().unwrap();
         assert_eq!((state.status(), report.score), (BenchmarkStatus::Failed, Some(1.0)));
@@ -126,7 +128,7 @@ fn dollars_stop_a_run_at_the_price_that_was_noted() {
     });
 }
 
-/// A budget that the last answer reaches has nothing left to stop.
+/// A budget that is reached by the last answer must not stop the run.
 #[test]
 fn a_run_that_is_complete_is_not_stopped() {
     runtime().block_on(async {
@@ -149,7 +151,7 @@ fn a_provider_that_counts_nothing_does_not_evade_a_budget() {
         check(&world, run, Expected::FAILED).await;
         let count = count(&world, run).await;
         assert_eq!((count.input_tokens, count.output_tokens), (0, 0), "nobody counted");
-        // A thousand for each answer, and those of its prompt.
+        // A thousand for each answer, plus the tokens of its prompt.
         assert!(count.spent_output == count.done * 1_000 && count.spent_input > count.done * 20);
         let each = count.spent().total().div_ceil(count.done);
         let most = 20_000 + CONCURRENCY as u64 * (each + 50);
@@ -157,7 +159,8 @@ fn a_provider_that_counts_nothing_does_not_evade_a_budget() {
     });
 }
 
-/// Answers that break off are paid for, and each sample is asked again: without their tokens it would never stop.
+/// Interrupted answers are paid for, and each sample is asked again: without counting their tokens, the run would
+/// never stop.
 #[test]
 fn attempts_without_an_answer_count() {
     runtime().block_on(async {
@@ -194,8 +197,8 @@ fn budgets_are_not_shared() {
     });
 }
 
-/// What was spent is in the counters: whoever starts next knows it. A kill loses the answers in flight, which
-/// nobody can count.
+/// The counters contain the spending, so the next process knows it. A kill loses the answers in flight, which no
+/// process can count.
 #[test]
 fn a_budget_survives_kills() {
     const BUDGET: u64 = 100 * TOKENS;
@@ -232,7 +235,7 @@ fn a_stopped_run_goes_on_with_a_larger_budget() {
         assert!(refused.message().contains("price"), "{}", refused.message());
         assert!(!world.found(run).await.run.state.status().is_open());
 
-        // The new one counts what was spent before.
+        // The new budget includes the earlier spending.
         bench_api::requeue_run_with(api, run, None, tokens(50 * TOKENS)).await.unwrap();
         let second = stopped(&world, run, 50 * TOKENS, 2).await;
         assert!(second.done > first.done && world.model.total() == second.done, "{second:?}");
@@ -245,7 +248,7 @@ fn a_stopped_run_goes_on_with_a_larger_budget() {
     });
 }
 
-/// The reads that a run costs, by action.
+/// Returns the reads of a run by action, the number of its progress events, and its duration.
 async fn reads(order: Order) -> (BTreeMap<String, u64>, u64, Duration) {
     let calls: Arc<Mutex<BTreeMap<String, u64>>> = Arc::default();
     let noted = Arc::clone(&calls);
@@ -265,17 +268,18 @@ async fn reads(order: Order) -> (BTreeMap<String, u64>, u64, Duration) {
     (calls, progress as u64, taken)
 }
 
-/// Counters are read for each event of progress, samples in one page by the finisher, and nothing else in batches.
+/// Counters are read once per progress event and the finisher reads all samples in one page. There are no other batch
+/// reads.
 #[test]
 fn a_run_without_a_budget_reads_nothing_for_it() {
     runtime().block_on(async {
         let (without, progress, _) = reads(Order::mmlu_pro(80)).await;
-        // The last event is the finisher's, which reads no counters; it reads one page.
+        // The last event is the finisher's. It reads one page and no counters.
         assert_eq!(without.get("BatchGetItem").copied().unwrap_or(0), progress, "{without:?}");
 
         let (with, progress, taken) = reads(Order::mmlu_pro(80).with_budget_tokens(1_000_000)).await;
         let extra = with["BatchGetItem"] - progress;
-        // At most one a second, and the finisher's.
+        // At most one read per second, and the finisher's.
         assert!((2..=taken.as_secs() + 3).contains(&extra), "{extra} in {taken:?}");
     });
 }

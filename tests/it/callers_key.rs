@@ -1,4 +1,4 @@
-//! The caller's key: nowhere in clear text, with its own provider only, gone with its run.
+//! The caller's key is never stored in plain text, is sent only to its own provider, and is deleted with its run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ async fn assert_stored(world: &World, run: RunId, stored: bool) {
     for key in [KEY, OTHER_KEY] {
         assert_eq!(files_with(&world.data_dir(), key), Vec::<String>::new());
     }
-    // The search finds what is there in clear text, the write-ahead logs included.
+    // Proves that the search finds plain text, including in the write-ahead logs.
     assert!(!files_with(&world.data_dir(), &run.to_string()).is_empty());
 }
 
@@ -28,7 +28,7 @@ fn settings() -> Settings {
     Settings { vars: &[("OPENAI_COMPATIBLE_API_KEY", OPERATORS_KEY)], concurrency: 4, ..Settings::default() }
 }
 
-/// Every question came with this key and no other.
+/// Asserts that every question came with this key and no other.
 fn assert_sent(world: &World, key: Option<&str>) {
     let log = world.model.log();
     assert!(!log.is_empty());
@@ -50,7 +50,7 @@ fn gone_when_the_run_succeeded() {
     });
 }
 
-/// Also when the provider repeats the key in its answers and errors.
+/// Also if the provider repeats the key in its answers and errors.
 #[test]
 fn gone_when_the_run_failed() {
     runtime().block_on(async {
@@ -102,7 +102,7 @@ fn gone_when_the_run_is_canceled_and_taken_anew_by_requeue() {
     });
 }
 
-/// A late message of the generation that ended does not take the key of the next one.
+/// A late message of the previous generation must not delete the key of the next one.
 #[test]
 fn clearing_up_an_older_generation_leaves_the_new_key() {
     runtime().block_on(async {
@@ -130,7 +130,7 @@ fn clearing_up_an_older_generation_leaves_the_new_key() {
     });
 }
 
-/// An address that was given on the command line never sees the operator's key, which belongs to another one.
+/// An address given on the command line must never receive the operator's key, which is for another address.
 #[test]
 fn the_operators_key_is_not_sent_to_another_address() {
     runtime().block_on(async {

@@ -10,7 +10,7 @@ use crate::support::{Expected, Order, Settings, World, check, data, runtime};
 
 const ITEMS: usize = 40;
 const CONCURRENCY: u64 = 8;
-/// Items that are answered; the model is silent about the others.
+/// Number of items that the model answers; it never responds to the others.
 const ANSWERED: u64 = 8;
 
 #[test]
@@ -30,7 +30,7 @@ fn cancel_during_a_run_stays_canceled() {
         world.until("calls in flight", || async { world.model.in_flight() == CONCURRENCY }).await;
         world.cancel(run).await;
         assert_eq!(world.end_of(run).await, RunStatus::Canceled);
-        // The calls in flight are given up: nobody waits for the answers.
+        // The calls in flight are aborted, since their answers are no longer needed.
         world.until("aborted calls", || async { world.model.gone() == CONCURRENCY }).await;
         let samples = check(&world, run, Expected::CANCELED).await;
         let over = samples["mmlu_pro"].iter().filter(|sample| sample.finished.is_some()).count();
@@ -39,7 +39,7 @@ fn cancel_during_a_run_stays_canceled() {
         assert_eq!(found.benchmarks[0].state.status(), BenchmarkStatus::Skipped);
         assert_eq!(found.benchmarks[0].state.error(), Some("Run canceled"));
 
-        // Whatever still comes of it changes nothing.
+        // Late messages of the run change nothing.
         let late = World::sample_ref(&found, "mmlu_pro", Position { item: ITEMS as u32 - 1, sample: 0 });
         let late = [
             Message::Plan { run, generation: 1 },

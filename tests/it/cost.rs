@@ -1,4 +1,4 @@
-//! The numbers that the cost model rests on are those of the program as it is.
+//! The cost model's measured numbers match those of the current program.
 
 use std::time::Instant;
 
@@ -7,10 +7,10 @@ use bench_tests::measure::measure;
 
 use crate::support::runtime;
 
-/// Samples of the run that is measured here: neither of the sizes that the model rests on.
+/// Number of samples of the run measured here. Differs from both sizes that the model is based on.
 const SAMPLES: usize = 150;
-/// How far a measured number may be from the predicted one: a share, some calls more or less, and some more for each second
-/// that the run took, since what is done once in a while depends on how busy the machine is.
+/// Allowed difference between a measured and a predicted number: a share, a number of calls, and a number of calls
+/// for each second of the run, since periodic calls depend on the load of the machine.
 const SHARE: f64 = 0.05;
 const CALLS: f64 = 24.0;
 const CALLS_PER_S: f64 = 2.0;

@@ -1,4 +1,4 @@
-//! What is wired otherwise where the functions are deployed: KMS, one function for all dead-letter queues.
+//! Wiring that differs in deployed functions: KMS, and one function for all dead-letter queues.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -32,12 +32,13 @@ fn a_callers_key_is_protected_by_kms() {
         assert!(world.model.log().iter().all(|asked| asked.key.as_deref() == Some(KEY)));
         assert!(world.stack.credentials.get(run).await.unwrap().is_none(), "gone with its run");
         let of = |action: &str| (action.to_owned(), Some(KMS_KEY_ID.to_owned()));
-        // Sealed once with the order, opened once for all samples.
+        // Encrypted once with the order, decrypted once for all samples.
         assert_eq!(*calls.lock().unwrap(), [of("Encrypt"), of("Decrypt")]);
     });
 }
 
-/// They leave the queue, and people find them: whole or cut, with the run that they seem to name.
+/// Unreadable messages leave the queue and are stored for operators: whole or cut, with the run that they seem to
+/// name.
 #[test]
 fn messages_that_cannot_be_read_are_kept_for_people() {
     runtime().block_on(async {
@@ -72,13 +73,13 @@ fn messages_that_cannot_be_read_are_kept_for_people() {
             assert!(is_damaged || long.starts_with(&message.text) && message.text.len() > 2_000);
             assert_eq!(message.run, is_damaged.then_some(run));
         }
-        // Delivered again, as after a crash between writing and deleting, it is written no second time.
+        // A second delivery, as after a crash between writing and deleting, must not write it again.
         let state = &world.stack.state;
         assert!(!state.note_unreadable(&kept[0], bench_clock::now()).await.unwrap());
     });
 }
 
-/// Nobody but its own version may say what becomes of it.
+/// Only programs that know its version may handle it.
 #[test]
 fn a_newer_message_stays_in_its_dead_letter_queue() {
     runtime().block_on(async {

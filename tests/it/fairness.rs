@@ -1,4 +1,4 @@
-//! Two runs side by side.
+//! Two runs at the same time.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ const LARGE: usize = 500;
 const SMALL: usize = 10;
 const CONCURRENCY: usize = 4;
 
-/// Samples of both take turns: the small run waits for about as many of the large one as it has itself.
+/// Samples of both runs alternate: the small run waits for about as many samples of the large one as it has itself.
 #[test]
 fn a_run_of_10_is_not_starved_by_one_of_500() {
     runtime().block_on(async {
@@ -36,7 +36,7 @@ fn a_run_of_10_is_not_starved_by_one_of_500() {
             .collect();
         assert_eq!(of_small.len(), SMALL);
         let span = of_small[SMALL - 1] - of_small[0] + 1;
-        // Turn by turn it would be 2 × 10; what is in hand on both sides comes on top.
+        // Strict alternation would give 2 × 10; the samples in progress on both sides come on top.
         assert!(span <= 2 * SMALL + 4 * CONCURRENCY, "the small run's questions spread over {span}");
         assert_eq!(log.len(), LARGE + SMALL);
     });

@@ -1,4 +1,4 @@
-//! A finisher that is killed half way, and one that is called again and again.
+//! A finisher that is killed halfway, and one that is called repeatedly.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 
 use crate::support::{Expected, Hands, Order, Settings, World, check, data, runtime};
 
-/// A run of two benchmarks whose samples are all over, and which nobody closed.
+/// Creates a run of two benchmarks whose samples have all ended, but which hasn't been closed.
 async fn complete() -> (World, Hands, RunId) {
     let world = World::open(Settings::default(), |ask| Reply::Text(data::mostly_right(ask))).await;
     let hands = Hands::of(&world, 0);
@@ -66,7 +66,7 @@ fn called_many_times_at_once_it_closes_the_run_once() {
     });
 }
 
-/// The message of the last sample was lost with its worker: at the next start the run is closed at once.
+/// The message of the last sample was lost with its worker: the next start closes the run immediately.
 #[test]
 fn a_run_that_lost_its_last_message_is_closed_at_the_next_start() {
     runtime().block_on(async {
@@ -82,7 +82,7 @@ fn a_run_that_lost_its_last_message_is_closed_at_the_next_start() {
     });
 }
 
-/// The message that a run is over is lost: reconciliation finds what was left to be done.
+/// The message that a run is over is lost: reconciliation finds the remaining work.
 #[test]
 fn a_canceled_run_whose_message_was_lost_is_cleared_up() {
     runtime().block_on(async {

@@ -1,5 +1,5 @@
-//! A gated dataset from the first question to the last verdict: each sample asks in an order of its own, and what a
-//! provider quotes of an item is neither logged nor told.
+//! A gated dataset from the first question to the last verdict: each sample has its own order of options, and text
+//! that a provider quotes from an item is neither logged nor shown.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use bench_tests::model_server::{Ask, Reply};
 
 use crate::support::{Expected, Order, Settings, World, check, log, runtime};
 
-/// Words that stand in questions and options only.
+/// Words that appear only in questions and options.
 const SECRETS: [&str; 2] = ["xylograph", "marmoset"];
 
 fn prompt(ask: &Ask) -> String {
@@ -17,13 +17,13 @@ fn prompt(ask: &Ask) -> String {
     messages.last().unwrap()["content"].as_str().unwrap().to_owned()
 }
 
-/// The reply that names the option which says that it is right.
+/// Answers with the option whose text says that it is right.
 fn right(prompt: &str) -> Reply {
     let line = prompt.lines().find(|line| line.contains(") right: ")).unwrap();
     Reply::Text(format!("It is shown here.\nAnswer: {}", line.chars().next().unwrap()))
 }
 
-/// What a provider says that repeats the request which it refuses.
+/// Replies as a provider that repeats the rejected request in its error.
 fn quoting(status: u16, ask: &Ask) -> Reply {
     let body = format!("{{\"error\":{{\"message\":\"cannot be answered\",\"input\":{}}}}}", ask.body);
     Reply::Status(status, body, vec![])
@@ -56,7 +56,7 @@ fn every_sample_is_asked_and_graded_in_its_own_order() {
     });
 }
 
-/// Everything that others can read of a run besides its items: its error and its events; and the log.
+/// Returns all texts about a run that others can read, other than its items: its error, its events, and the log.
 async fn told(world: &World, run: RunId) -> String {
     let found = world.found(run).await;
     let events = world.stack.state.events(run, 0, 1_000).await.unwrap();

@@ -1,4 +1,4 @@
-//! Faults of the services, injected by seed: each kind alone, and all together.
+//! Faults of the services, injected with a seed: each kind alone, and all together.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use bench_tests::model_server::Reply;
 
 use crate::support::{Expected, Order, Settings, World, check, data, runtime};
 
-/// Ten minutes of grace, scaled.
+/// Grace period of ten minutes, scaled down.
 const GRACE: Duration = Duration::from_secs(2);
 const ITEMS: usize = 60;
 const AIME_ITEMS: usize = 2;
-/// Samples of an AIME item.
+/// Number of samples of an AIME item.
 const AIME_SAMPLES: u64 = 4;
 
-/// Runs under these faults, each of which must have struck, and finds nothing wrong afterwards.
+/// Executes a run under these faults, asserts that each kind occurred, and checks the invariants.
 fn survives(items: usize, faults: &'static str, kinds: &[FaultKind]) {
     runtime().block_on(async {
         let settings = Settings { faults, concurrency: 32, visibility_s: Some(3), ..Settings::default() };
@@ -33,7 +33,7 @@ fn survives(items: usize, faults: &'static str, kinds: &[FaultKind]) {
                 assert_eq!(outcome, expected, "{benchmark} {}", sample.item_id);
             }
         }
-        // Answers were paid for once: no fault of ours made the model answer again.
+        // Answers were paid for once: no injected fault made the model answer again.
         let asked = world.model.asked();
         assert_eq!(asked.len(), items + AIME_ITEMS);
         for (item, times) in asked {
@@ -51,7 +51,7 @@ fn transactions_that_conflict() {
     survives(ITEMS, "seed=1,conflict=0.2", &[FaultKind::Conflict]);
 }
 
-/// So many that commits are given up: the stored answer is committed by the next attempt.
+/// Enough conflicts that commits fail for good: the next attempt commits the stored answer.
 #[test]
 fn commits_that_are_given_up() {
     survives(ITEMS / 2, "seed=2,conflict@TransactWriteItems=0.78", &[FaultKind::Conflict]);
@@ -62,7 +62,7 @@ fn throttling() {
     survives(ITEMS, "seed=3,throttle=0.05", &[FaultKind::Throttle]);
 }
 
-/// Every fifth call to every service: it takes longer, and nothing is lost.
+/// Throttles every fifth call to each service: the run takes longer, and nothing is lost.
 #[test]
 fn heavy_throttling() {
     survives(ITEMS / 2, "seed=9,throttle=0.2", &[FaultKind::Throttle]);
@@ -78,7 +78,7 @@ fn responses_lost_after_the_write() {
     survives(ITEMS, "seed=5,lost-response=0.05", &[FaultKind::LostResponse]);
 }
 
-/// Claims and commits that are done, and told of only the second or third time.
+/// Claims and commits that succeed, but whose responses arrive only at the second or third try.
 #[test]
 fn claims_and_commits_whose_answers_are_lost() {
     survives(
@@ -98,7 +98,7 @@ fn messages_that_are_lost() {
     survives(ITEMS, "seed=8,lose@bench-plans=1,lose@bench-items=9,lose@bench-finishes=1", &[FaultKind::Lose]);
 }
 
-/// Everything at once.
+/// Injects all faults at once.
 fn survives_everything(faults: &'static str) {
     survives(
         ITEMS,

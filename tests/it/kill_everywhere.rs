@@ -1,8 +1,8 @@
-//! The end of the process at every single call that a run makes to the services.
+//! Ends the process at every single call that a run makes to the services.
 //!
-//! A run is worked on by hand until the n-th call is on its way; there everything is dropped. Whether that call
-//! was done is not known, as when a process is killed. Then the next start finishes the run. This for n from 1
-//! until a run ends before its n-th call: there is no moment in a run's life that is not tried.
+//! A test processes a run step by step until the n-th call is in flight, and then drops everything. Whether that call
+//! took effect is unknown, as after a kill. Then the next start finishes the run. The test repeats this for n from 1
+//! until a run ends before its n-th call, which covers every moment of a run.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -15,10 +15,10 @@ use bench_tests::model_server::Reply;
 
 use crate::support::{Expected, Hands, Order, Settings, World, check, data, runtime};
 
-/// Samples of a run: two of one benchmark, four of the other.
+/// Number of samples of a run: two of one benchmark, four of the other.
 const PLANNED: u64 = 6;
 
-/// Trips at a call that is counted down to.
+/// Stops the work at a call chosen by a countdown.
 #[derive(Default)]
 pub(crate) struct Tripwire {
     left: AtomicI64,
@@ -42,12 +42,12 @@ impl Tripwire {
         }
     }
 
-    /// The call that tripped it.
+    /// Returns the action of the call that tripped it.
     pub(crate) fn last(&self) -> String {
         self.last.lock().unwrap().clone()
     }
 
-    /// Drives the future to its end or to the call that trips; `true` for the end.
+    /// Drives the future to its end or to the call that trips. Returns `true` if the future ended.
     pub(crate) async fn drive(&self, work: impl Future<Output = ()>) -> bool {
         let mut work = pin!(work);
         poll_fn(|context| match work.as_mut().poll(context) {
@@ -69,8 +69,8 @@ fn a_run_survives_the_end_of_the_process_at_every_call() {
         let world = World::open(settings, |ask| Reply::Text(data::mostly_right(ask))).await;
         let order = Order::mmlu_pro(2).and_aime(1);
         let (mut starts, mut calls) = (0, 0);
-        // Over all runs so far: a question that was on its way at the end of a process may reach the model
-        // server, and be counted there, only while the next run is worked on.
+        // Totals over all runs so far: a question in flight when the process ended may reach the model server, and be
+        // counted there, while the next run is in progress.
         let (mut planned, mut again) = (0, 0);
         loop {
             calls += 1;
@@ -89,8 +89,8 @@ fn a_run_survives_the_end_of_the_process_at_every_call() {
             hands.drain().await;
             check(&world, run, Expected::SUCCEEDED).await;
             let last = wire.last();
-            // Only an answer that was on its way may be asked for again: into the store, or from the model, whom
-            // the item is shown without waiting once it was read.
+            // Only an answer in flight may be asked for again: one on its way to the store, or from the model, which
+            // is asked as soon as the item was read.
             planned += PLANNED;
             again += u64::from(["PutObject", "GetObject"].contains(&last.as_str()));
             let asked = world.model.total();

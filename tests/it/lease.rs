@@ -1,4 +1,4 @@
-//! A worker that outlives its lease, and answers that an attempt left behind.
+//! A worker that outlives its lease, and answers left by an earlier attempt.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::support::{Expected, Hands, Order, Settings, World, check, data, runti
 
 const FIRST: Position = Position { item: 0, sample: 0 };
 
-/// A planned run of three items that nobody works on, and its first sample.
+/// Creates a planned run of three items without workers, and returns its first sample, too.
 async fn planned() -> (World, Hands, RunId, SampleRef) {
     let world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
     let hands = Hands::of(&world, 0);
@@ -24,7 +24,7 @@ async fn planned() -> (World, Hands, RunId, SampleRef) {
     (world, hands, run, sample)
 }
 
-/// Takes the sample under a lease that is over when this returns.
+/// Claims the sample with a lease that has ended when this returns.
 async fn claimed_and_outlived(hands: &Hands, sample: &SampleRef) -> u32 {
     let now = bench_clock::now();
     let Claim::Yours(claimed) =
@@ -116,7 +116,7 @@ fn a_late_commit_does_not_end_what_another_attempt_holds() {
                 .unwrap(),
             Commit::Lost
         );
-        // The duplicate of a message meets a live lease and is dropped.
+        // A duplicate message finds a live lease and is dropped.
         assert!(hands.handle(&Message::Sample { sample: sample.clone(), generation: 1 }).await);
         assert_eq!(world.model.total(), 0);
         let effort = held.record.effort;
@@ -155,7 +155,7 @@ fn a_commit_that_is_repeated_counts_once() {
     });
 }
 
-/// An answer that was stored is graded by the next attempt, and never asked for again.
+/// The next attempt grades a stored answer instead of asking again.
 #[test]
 fn an_answer_that_was_stored_and_not_committed_is_not_asked_for_again() {
     runtime().block_on(async {
@@ -172,7 +172,7 @@ fn an_answer_that_was_stored_and_not_committed_is_not_asked_for_again() {
     });
 }
 
-/// Ends so many processes that hold the sample, and works on the run by another one.
+/// Kills this number of processes that hold the sample, then lets another one finish the run.
 async fn killed(kills: u32) -> (World, bench_state::SampleRecord) {
     let (world, _, run, sample) = planned().await;
     for start in 1..=u64::from(kills) {
@@ -215,7 +215,7 @@ fn killed_attempts_count_and_are_bounded() {
     });
 }
 
-/// What came to an end is not lost: given back, failed or ended.
+/// Attempts that released, failed or ended the sample don't count as lost.
 #[test]
 fn only_killed_attempts_are_lost() {
     runtime().block_on(async {

@@ -1,7 +1,7 @@
-//! Faults, really done to the whole system in this process, and what must hold after each.
+//! Real faults in the whole system within this process, and the invariants that must hold after each.
 //!
-//! Every test opens a stack on a directory of its own, runs against a scripted model server, does its harm,
-//! and then looks at everything that is stored: [`support::check`] has the invariants.
+//! Every test opens a stack in its own directory, runs against a scripted model server, causes its faults, and then
+//! checks everything stored: [`support::check`] has the invariants.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what fails here fails the test")]
 

@@ -1,7 +1,7 @@
-//! Modules of a crate use each other in one direction: no cycles between its top-level modules.
+//! Checks that the top-level modules of each crate use each other without cycles.
 //!
-//! A crate's root may use all modules and re-export what they have, and tests may use anything: neither counts. A path through
-//! a re-export counts as one to the module that defines it.
+//! A crate's root may use all modules and re-export their items, and tests may use anything: neither counts. A path
+//! through a re-export counts as a path to the module that defines the item.
 
 mod source;
 mod tokens;
@@ -14,10 +14,10 @@ use serde_json::Value;
 use self::source::{Declared, Found};
 use crate::architecture::{cargo, root};
 
-/// Cycles that are left, as crate and modules. The list may only become shorter.
+/// Remaining cycles, by crate and modules. This list may only get shorter.
 ///
-/// The stages of the pipeline are `impl Pipeline` blocks in modules of their own, and what `Pipeline` holds of a run names
-/// their sources.
+/// The stages of the pipeline are `impl Pipeline` blocks in separate modules, and the run's context in `Pipeline`
+/// refers to types of those modules.
 const KNOWN: &[(&str, &[&str])] = &[(
     "bench_pipeline",
     &["answer", "budget", "claim", "commit", "job", "judge", "load", "model", "pipeline", "services"],
@@ -50,13 +50,13 @@ fn top_level_modules_have_no_cycles() {
     assert!(found == known, "cycles between modules, known are {known:?}:\n{report}");
 }
 
-/// The top-level modules of a crate, and the uses among them.
+/// Top-level modules of a crate, and the uses between them.
 #[derive(Debug, Default)]
 struct Crate {
     modules: BTreeSet<String>,
-    /// Modules that the names in the crate's root come from.
+    /// Modules that define the names in the crate's root.
     root_names: BTreeMap<String, String>,
-    /// Uses of other modules, by user and used module: file and path.
+    /// Uses of other modules, by using and used module: file and path.
     uses: BTreeMap<(String, String), BTreeSet<(PathBuf, String)>>,
 }
 
@@ -84,7 +84,7 @@ impl Crate {
         krate
     }
 
-    /// Reads the file of a module, and those of the modules in it.
+    /// Reads the file of a module, and those of its submodules.
     fn follow(&mut self, top: &str, folder: &Path, module: &Declared, depth: usize) {
         let candidates = match &module.path {
             Some(path) => vec![folder.join(path)],
@@ -122,7 +122,7 @@ impl Crate {
         }
     }
 
-    /// The strongly connected components of more than one module.
+    /// Returns the strongly connected components of more than one module.
     fn cycles(&self) -> BTreeSet<BTreeSet<String>> {
         let reached = |from: &String| {
             let (mut seen, mut left) = (BTreeSet::new(), vec![from]);
@@ -170,7 +170,7 @@ fn cycles_are_components_of_more_than_one_module() {
     add("d", "e");
     add("a", "Unknown");
     assert_eq!(krate.cycles(), BTreeSet::new());
-    // Through a re-export.
+    // A use through a re-export.
     krate.add("c", Path::new("c.rs"), &["Name".to_owned()]);
     let cycle: BTreeSet<_> = ["a", "b", "c"].map(str::to_owned).into();
     assert_eq!(krate.cycles(), BTreeSet::from([cycle.clone()]));

@@ -1,4 +1,4 @@
-//! What operators see of work that was really done.
+//! Records of real work that operators see.
 
 use bench_domain::{RunStatus, Timestamp};
 use bench_state::ops::{TokenSum, latest_of};
@@ -9,7 +9,7 @@ use crate::support::{Expected, Order, Settings, World, check, data, runtime};
 
 const ITEMS: u64 = 30;
 
-/// The sums of tokens are those of the answers, also when the end of the stack cuts the gathering off.
+/// The token sums match the answers, even if the end of the stack interrupts the gathering.
 #[test]
 fn tokens_and_workers_are_seen() {
     runtime().block_on(async {
@@ -28,7 +28,7 @@ fn tokens_and_workers_are_seen() {
         let sum = hours.into_iter().fold(TokenSum::default(), |sum, (_, tokens)| sum.plus(tokens));
         assert_eq!(sum, expected);
         let mut seen = Vec::new();
-        // The run may have gone on over the turn of an hour.
+        // The run may have continued across a full hour.
         for at in [now.as_micros() - 3_600_000_000, now.as_micros()] {
             let hour = Timestamp::from_micros(at.div_euclid(3_600_000_000) * 3_600_000_000);
             seen.extend(state.heartbeats_from(hour).await.unwrap());

@@ -1,4 +1,4 @@
-//! A planner that is killed half way, and one that comes back from the dead.
+//! A planner that is killed halfway, and one that continues after it was considered dead.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::support::{Expected, Hands, Order, Settings, World, check, data, runti
 
 const ITEMS: usize = 45;
 
-/// How far the planner comes before it is killed.
+/// Point at which the planner is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Until {
     Claimed,
@@ -24,7 +24,7 @@ enum Until {
     Sent,
 }
 
-/// Plans a run as the planner does, with a plan of its own, and stops there.
+/// Plans a run as the planner does, with a different plan, and stops at `until`.
 async fn plan_until(hands: &Hands, world: &World, run: RunId, until: Until) -> u32 {
     let now = bench_clock::now();
     let lease = now.plus(Duration::from_secs(3_600));
@@ -70,7 +70,7 @@ async fn plan_until(hands: &Hands, world: &World, run: RunId, until: Until) -> u
     attempt
 }
 
-/// A plan as the planner makes it: the dataset's items in its own order, backwards.
+/// Returns a plan like the planner's, with the dataset's items in reverse order.
 async fn other_plan(world: &World, run: RunId, attempt: u32) -> (Plan, Vec<PlannedSample>) {
     let spec = world.found(run).await.run.spec;
     let benchmark = bench_benchmarks::find("mmlu_pro").unwrap();
@@ -87,7 +87,7 @@ async fn other_plan(world: &World, run: RunId, attempt: u32) -> (Plan, Vec<Plann
     let facts = benchmark.facts();
     let plan = Plan {
         attempt,
-        // Not as many as the planner takes: mixing up two plans would show.
+        // Differs from the planner's number, so that a mix of two plans would be detected.
         shards: 3,
         items: items.len() as u64,
         samples_per_item: 1,
@@ -113,13 +113,13 @@ async fn make_visible(hands: &Hands, found: &RunWithBenchmarks, plan: &Plan) -> 
     hands.state.change_benchmark(run, record, &running, Some(plan), Some(&event), now).await.unwrap()
 }
 
-/// Killed there, started again: exactly the plan's samples, each asked once.
+/// Kills the planner at `until` and starts again: the run has exactly the plan's samples, each asked once.
 fn survives(until: Until) {
     runtime().block_on(async {
         let world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
         let run = Order::mmlu_pro(ITEMS).place(&world).await;
         let dead = plan_until(&Hands::of(&world, 0), &world, run, until).await;
-        // The next start: what the dead planner held is void, its message is there again.
+        // The next start voids the dead planner's lease, and its message is visible again.
         let hands = Hands::of(&world, 1);
         hands.scheduler.resume().await.unwrap();
         hands.drain().await;
@@ -171,7 +171,7 @@ fn killed_after_all_messages_were_sent() {
     survives(Until::Sent);
 }
 
-/// A planner that was thought dead writes its plan after another one was made: nobody sees it.
+/// A planner that was considered dead writes its plan after another one was made: it never becomes visible.
 #[test]
 fn what_a_late_planner_writes_is_seen_by_nobody() {
     runtime().block_on(async {
@@ -188,7 +188,7 @@ fn what_a_late_planner_writes_is_seen_by_nobody() {
         let name = &as_it_saw_it.benchmarks[0].name;
         late.state.write_plan(run, name, &plan, &items, bench_clock::now()).await.unwrap();
         assert_eq!(make_visible(&late, &as_it_saw_it, &plan).await, Transition::Raced);
-        // Messages of the plan that did not become one.
+        // Messages of the plan that was rejected.
         let stray = |item| SampleRef {
             run,
             benchmark: name.clone(),

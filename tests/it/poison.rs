@@ -1,4 +1,4 @@
-//! Messages that nobody can handle.
+//! Messages that no function can handle.
 
 use bench_domain::{Outcome, RunStatus};
 use bench_queue::{Depth, MESSAGE_VERSION, QueueName};
@@ -7,7 +7,8 @@ use bytes::Bytes;
 
 use crate::support::{Expected, Order, Settings, World, check, data, log, runtime};
 
-/// One item's frame is damaged: its sample is delivered until it is dead, and ends as an error with its cause.
+/// One item's frame is damaged: its sample is delivered until it is a dead letter, and ends as an error with the
+/// cause.
 #[test]
 fn a_sample_whose_handling_always_fails_ends_as_an_error() {
     log::watch();
@@ -46,7 +47,7 @@ fn a_sample_whose_handling_always_fails_ends_as_an_error() {
     });
 }
 
-/// Deliveries that came to no attempt, as in an outage, end nothing: the samples are asked, each once.
+/// Deliveries that led to no attempt, as in an outage, end no sample: each is asked once.
 #[test]
 fn dead_letters_of_samples_that_nobody_tried_are_tried() {
     log::watch();
@@ -85,7 +86,7 @@ fn dead_letters_of_samples_that_nobody_tried_are_tried() {
     });
 }
 
-/// The whole dataset is gone: every sample ends, and the run says what is missing.
+/// The whole dataset is gone: every sample ends, and the run's error says what is missing.
 #[test]
 fn a_run_whose_dataset_is_gone_fails_with_its_coverage() {
     log::watch();
@@ -115,7 +116,7 @@ fn messages_that_cannot_be_read_are_dropped_visibly() {
         let mut ids = Vec::new();
         for name in QueueName::ALL {
             for body in ["", "{", "[]", r#"{"v":1,"kind":"dream"}"#, "\u{1F980}"] {
-                // SQS takes no empty body.
+                // SQS doesn't accept empty bodies.
                 let body = if body.is_empty() { " " } else { body };
                 let queues = &world.stack.queues;
                 let send =
@@ -125,7 +126,7 @@ fn messages_that_cannot_be_read_are_dropped_visibly() {
         }
         let run = Order::mmlu_pro(20).place(&world).await;
         assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
-        // Waits until the dead-letter queues are empty, too.
+        // Also waits until the dead-letter queues are empty.
         check(&world, run, Expected::SUCCEEDED).await;
         for id in ids {
             let told = log::errors_with(&id);
@@ -164,7 +165,7 @@ fn a_message_of_a_newer_version_is_put_back() {
     });
 }
 
-/// The dead letter of a sample that somebody finished, holds or waits with changes nothing.
+/// The dead letter of a sample that another attempt finished, holds or put off changes nothing.
 #[test]
 fn a_dead_letter_does_not_overwrite_what_was_finished() {
     runtime().block_on(async {
@@ -185,7 +186,7 @@ fn a_dead_letter_does_not_overwrite_what_was_finished() {
     });
 }
 
-/// A run that cannot be planned, however often: its dead letter fails it.
+/// A run that can't be planned fails with its dead letter.
 #[test]
 fn a_run_that_cannot_be_planned_fails() {
     runtime().block_on(async {

@@ -1,4 +1,4 @@
-//! What providers do to a run: refuse, delay, break off, answer nonsense.
+//! Effects of providers on a run: refusals, delays, interruptions, invalid responses.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ fn right(ask: &Ask) -> Reply {
     Reply::Text(data::right(&ask.item))
 }
 
-/// What a sample ended as, and why.
+/// Returns the outcome of a sample and its reason.
 fn end(sample: &SampleRecord) -> (Outcome, &str) {
     let verdict = &sample.finished.as_ref().unwrap().verdict;
     (verdict.outcome, &verdict.reason)
 }
 
-/// Longer than maxReceiveCount × visibility, both scaled: seven refusals a second or more apart against five
-/// deliveries of one second. Nothing dies, nothing counts as a failed attempt.
+/// Longer than maxReceiveCount × visibility, both scaled down: seven refusals at least a second apart against five
+/// deliveries of one second. No message becomes a dead letter, and no refusal counts as a failed attempt.
 #[test]
 fn a_rate_limit_that_outlasts_all_deliveries_kills_nothing() {
     const REFUSALS: u64 = 7;
@@ -51,7 +51,7 @@ fn a_rate_limit_that_outlasts_all_deliveries_kills_nothing() {
     });
 }
 
-/// The wait is shared: while one sample is told to wait, the others do not ask.
+/// Samples share the wait: while one sample has to wait, the others don't ask.
 #[test]
 fn a_rate_limit_holds_for_everybody_with_the_same_key() {
     runtime().block_on(async {
@@ -140,7 +140,8 @@ fn failures_that_stay_end_as_infrastructure_errors_with_their_cause() {
     });
 }
 
-/// A sample is not asked again for an answer that takes too long: it was paid for, and would take as long.
+/// A sample whose answer takes too long is not asked again: the answer was paid for, and the next one would take as
+/// long.
 #[test]
 fn an_answer_takes_as_long_as_the_operator_allows() {
     runtime().block_on(async {
@@ -169,7 +170,7 @@ fn a_refused_key_fails_the_run_at_once() {
         let world = World::start(settings, |_| status(401, r#"{"error":{"message":"bad key"}}"#)).await;
         let run = Order::mmlu_pro(200).and_aime(2).place(&world).await;
         assert_eq!(world.end_of(run).await, RunStatus::Failed);
-        // Waits for empty queues: every message has been looked at when it returns.
+        // Waits for empty queues: every message has been handled when it returns.
         check(&world, run, Expected::FAILED).await;
         let asked = world.model.total();
         assert!(asked <= CONCURRENCY as u64, "{asked} questions after the key was refused");

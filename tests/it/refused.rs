@@ -1,4 +1,4 @@
-//! Requests that a provider refuses for what all of them have in common: each is sent once, and the run stops.
+//! Requests that a provider refuses for a reason they all share: each is sent once, and the run stops.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -12,7 +12,7 @@ use bench_tests::model_server::{Ask, Reply};
 use crate::support::{Expected, Hands, Order, Settings, World, check, data, runtime};
 
 const CONCURRENCY: usize = 8;
-/// Samples that have to be refused alike.
+/// Number of samples that must be refused alike.
 const REFUSED: u64 = bench_pipeline::REFUSED_SAMPLES;
 
 fn refusal(sentence: &str) -> Reply {
@@ -33,7 +33,7 @@ fn ended(sample: &SampleRecord) -> Option<(Outcome, &str)> {
     Some((finished.verdict.outcome, finished.verdict.reason.as_str()))
 }
 
-/// A thousand items were asked for five times each before.
+/// Regression test: a thousand items were asked five times each before this check existed.
 #[test]
 fn a_setting_that_the_model_does_not_take_stops_the_run_at_once() {
     const SENTENCE: &str = "temperature is not supported with this model";
@@ -42,7 +42,7 @@ fn a_setting_that_the_model_does_not_take_stops_the_run_at_once() {
         let is_well = Arc::clone(&well);
         let world = World::start(settings(), move |ask| match is_well.load(Ordering::SeqCst) {
             true => right(ask),
-            // Ids and numbers differ from answer to answer.
+            // Ids and numbers differ between the errors.
             false => refusal(&format!("{SENTENCE} (id 8f{}, {} tokens)", ask.total_before, ask.total_before)),
         })
         .await;
@@ -60,7 +60,7 @@ fn a_setting_that_the_model_does_not_take_stops_the_run_at_once() {
         for part in ["HTTP 400", SENTENCE, "refused the first", "`--temperature 1`"] {
             assert!(error.contains(part), "{error}");
         }
-        // What was refused says why, and is no wrong answer.
+        // Refused samples give the reason, and don't count as incorrect.
         let ends: Vec<_> = samples["mmlu_pro"].iter().filter_map(ended).collect();
         assert_eq!(ends.len() as u64, asked);
         assert!(
@@ -70,7 +70,7 @@ fn a_setting_that_the_model_does_not_take_stops_the_run_at_once() {
         let benchmark = &found.benchmarks[0].state;
         assert_eq!((benchmark.status(), benchmark.report().unwrap().graded), (BenchmarkStatus::Failed, 0));
 
-        // The provider takes it now: the run goes on.
+        // The provider accepts the setting now, and the run continues.
         well.store(true, Ordering::SeqCst);
         world.requeue(run, None).await;
         assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
@@ -79,7 +79,7 @@ fn a_setting_that_the_model_does_not_take_stops_the_run_at_once() {
     });
 }
 
-/// What was answered before a run is taken up again says nothing of what the provider takes now.
+/// Answers before a run is requeued say nothing about what the provider accepts now.
 #[test]
 fn a_run_that_is_taken_up_again_stops_when_its_first_samples_are_refused() {
     const ITEMS: usize = 60;
@@ -122,7 +122,7 @@ fn a_run_that_is_taken_up_again_stops_when_its_first_samples_are_refused() {
     });
 }
 
-/// What a process knows of a run is good for a second; a run that is taken up sooner is known anew.
+/// A process caches its view of a run for a second; a run requeued sooner must be reloaded.
 #[test]
 fn nothing_that_was_known_of_a_run_outlives_its_being_taken_up() {
     const ITEMS: usize = 16;
@@ -151,12 +151,12 @@ fn nothing_that_was_known_of_a_run_outlives_its_being_taken_up() {
     });
 }
 
-/// A word of letters alone for each number.
+/// Returns a word of letters only for each number.
 fn word(number: usize) -> String {
     number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
 }
 
-/// Refusals come at once and answers later: those that are under way decide.
+/// Refusals arrive immediately and answers later: the requests in flight decide.
 #[test]
 fn refusals_of_some_items_among_answers_stop_nothing() {
     runtime().block_on(async {
@@ -234,7 +234,7 @@ fn a_judge_that_refuses_everything_is_not_asked_about_every_answer() {
         let error = state.error().unwrap();
         assert!(error.contains("judge") && error.contains("seed is not supported"), "{error}");
         assert!(error.contains("`--judge-seed`"), "{error}");
-        // Every answer that was given is kept.
+        // Every answer received is kept.
         let answered = world.model.log().len() - first;
         let kept = samples["aa_omniscience"].iter().filter(|sample| sample.stored().is_some()).count();
         assert_eq!(kept, answered);
@@ -248,7 +248,7 @@ fn a_judge_that_refuses_everything_is_not_asked_about_every_answer() {
     });
 }
 
-/// Two processes, as two functions in the cloud: what each is refused adds up.
+/// Refusals add up over two processes, which stand for two functions in the cloud.
 #[test]
 fn refusals_of_several_processes_add_up() {
     runtime().block_on(async {
@@ -267,8 +267,8 @@ fn refusals_of_several_processes_add_up() {
         }
         assert!(two.handle(&Message::Sample { sample: others[0].clone(), generation: 1 }).await);
         assert_eq!(world.model.total(), REFUSED);
-        // The other process knows that there are five now. Answers to the first one may be under way, so the run goes on,
-        // but it asks for nothing more.
+        // The other process knows that there are five refusals now. Requests of the first one may be in flight, so
+        // the run stays open, but this process asks nothing more.
         assert!(two.handle(&Message::Sample { sample: others[1].clone(), generation: 1 }).await);
         assert_eq!(world.model.total(), REFUSED, "nothing is asked meanwhile");
         assert!(world.found(run).await.run.state.status().is_open());

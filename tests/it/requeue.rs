@@ -1,4 +1,4 @@
-//! A requeued run asks for what is missing, and for nothing else.
+//! A requeued run asks only for missing answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,7 +57,7 @@ fn requeue_after_a_failure_asks_only_for_what_is_missing() {
     });
 }
 
-/// Canceled with calls in flight, and requeued when all is quiet: only what was not answered is asked.
+/// Canceled with calls in flight, and requeued when idle: only unanswered samples are asked.
 #[test]
 fn a_canceled_run_goes_on_where_it_was() {
     runtime().block_on(async {
@@ -84,8 +84,8 @@ fn a_canceled_run_goes_on_where_it_was() {
     });
 }
 
-/// Requeued while the calls of the canceled generation are still in flight: their answers count, and no sample
-/// is left without a message.
+/// Requeued while calls of the canceled generation are still in flight: their answers count, and every sample keeps a
+/// message.
 #[test]
 fn a_run_requeued_at_once_keeps_the_answers_in_flight() {
     runtime().block_on(async {
@@ -108,7 +108,7 @@ fn a_run_requeued_at_once_keeps_the_answers_in_flight() {
     });
 }
 
-/// Twenty items of a run that succeeds: one ends with an infrastructure-error, one is too long.
+/// Starts a run of twenty items that succeeds: one ends with an infrastructure-error, one is too long.
 async fn with_one_error(well: &Arc<AtomicBool>) -> (World, bench_domain::RunId) {
     let is_well = Arc::clone(well);
     let world = World::start(Settings::default(), move |ask| match ask.item.as_str() {
@@ -164,7 +164,7 @@ fn a_run_that_succeeded_asks_exactly_its_errors_again() {
     });
 }
 
-/// Canceled while its errors are asked again, a run keeps the results that it had.
+/// A run that is canceled while its errors are asked again keeps its earlier results.
 #[test]
 fn a_run_that_is_canceled_among_its_errors_keeps_its_results() {
     runtime().block_on(async {

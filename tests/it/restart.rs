@@ -1,4 +1,4 @@
-//! The end of the stack in the middle of a run, and its next start.
+//! Ends the stack in the middle of a run, and starts it again.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::support::{Expected, Order, Settings, World, check, data, runtime};
 const ITEMS: usize = 200;
 const CONCURRENCY: usize = 8;
 
-/// Ends the stack so often while the run is on its way; returns how many questions were asked twice.
+/// Ends the stack `ends` times during the run. Returns the number of questions asked twice.
 async fn ended(end: End, ends: u64) -> u64 {
     let settings =
         Settings { concurrency: CONCURRENCY, latency: Duration::from_millis(10), ..Settings::default() };
@@ -45,7 +45,7 @@ fn killed_only_what_was_in_flight_is_asked_twice() {
     });
 }
 
-/// Stopped while the provider asked to wait: the waits go on, and no attempt is lost.
+/// Stopped while the provider asked to wait: the waits continue, and no attempt is lost.
 #[test]
 fn waits_survive_a_restart() {
     runtime().block_on(async {
@@ -63,7 +63,7 @@ fn waits_survive_a_restart() {
     });
 }
 
-/// A run of the command line, at a server: nothing of it is done until it is resumed there, or canceled.
+/// A run of the command line at a server isn't processed until it is resumed there or canceled.
 #[test]
 fn an_interrupted_run_is_left_alone_until_it_is_resumed_or_canceled() {
     runtime().block_on(async {
@@ -80,7 +80,7 @@ fn an_interrupted_run_is_left_alone_until_it_is_resumed_or_canceled() {
             changed.unwrap();
             interrupted.push(run);
         }
-        // They do not stand before others in the queue.
+        // Interrupted runs don't count in the queue position of others.
         let other = Order::mmlu_pro(7).place(&world).await;
         let queue = async |run| {
             let view = bench_api::run_view(&world.stack.api, &world.found(run).await).await.unwrap();

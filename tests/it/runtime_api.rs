@@ -1,7 +1,7 @@
-//! The functions' real binaries under a Lambda Runtime API of ours.
+//! Runs the functions' real binaries with our own Lambda Runtime API.
 //!
-//! They are built by cargo with the development profile (`bench_tests::functions`) and work on the embedded
-//! services over a socket, as they work on AWS.
+//! Cargo builds them with the development profile (`bench_tests::functions`). They use the embedded services through
+//! a socket, as they would use AWS.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,10 +23,10 @@ use tokio::time::timeout;
 
 use crate::support::{data, runtime};
 
-/// Longest wait for anything: a bound of the test, not a claim about speed.
+/// Maximum wait for anything: a safety limit, not a performance goal.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A service endpoint with a folder of its own, and the binaries.
+/// A service endpoint with its own folder, and the binaries.
 struct Deployed {
     aws: AwsEndpoint,
     binaries: BTreeMap<String, PathBuf>,
@@ -53,13 +53,13 @@ impl Deployed {
         (runtime, function)
     }
 
-    /// A run of so many items, as long as the model's answers make it.
+    /// Orders a run with this number of items.
     async fn order(&self, items: usize, model: &ModelServer) -> RunId {
         let file = data::mmlu_pro(self.dir.path(), items);
         self.order_of("mmlu_pro", &file, model, Orderer::local()).await
     }
 
-    /// A run of the items in a file.
+    /// Orders a run of the items in a file.
     async fn order_of(&self, benchmark: &str, file: &Path, model: &ModelServer, orderer: Orderer) -> RunId {
         let stack = &self.aws.stack;
         let found = bench_benchmarks::find(benchmark).unwrap();
@@ -95,14 +95,14 @@ impl Deployed {
     }
 }
 
-/// What comes next of a stream, as text.
+/// Returns the next piece of a stream as text.
 async fn next(stream: &mut Streamed) -> String {
     let piece = timeout(PATIENCE, stream.next()).await.unwrap_or_else(|_| panic!("nothing comes")).unwrap();
     let piece = piece.unwrap_or_else(|| panic!("the stream has ended"));
     String::from_utf8(piece.bytes.to_vec()).unwrap()
 }
 
-/// Reads until a text has come. Everything before it is of no interest.
+/// Reads until a text has arrived. Ignores everything before it.
 async fn until(stream: &mut Streamed, text: &str) {
     let mut seen = String::new();
     while !seen.contains(text) {
@@ -125,7 +125,7 @@ fn events_reach_a_watcher_while_the_run_goes_on() {
         let kind = stream.prelude["headers"]["content-type"].as_str().unwrap();
         assert!(kind.starts_with("text/event-stream"), "{kind}");
         until(&mut stream, "Run created").await;
-        // Each is written only after the one before has arrived: so they come one by one, and before the end.
+        // Each is written only after the previous one has arrived: so they arrive one by one, and before the end.
         for number in 1..=3 {
             let text = format!("Something happened {number}");
             let event = NewEvent::new(EventKind::BenchmarkProgress, text.clone());
@@ -135,7 +135,7 @@ fn events_reach_a_watcher_while_the_run_goes_on() {
         bench_api::cancel_run(&deployed.aws.stack.api, run).await.unwrap();
         until(&mut stream, "event: done").await;
         assert_eq!(timeout(PATIENCE, stream.next()).await.unwrap().unwrap(), None);
-        // It takes the next event.
+        // The function accepts the next event.
         timeout(PATIENCE, lambda.asked(2)).await.unwrap().unwrap();
     });
 }
@@ -157,7 +157,7 @@ fn without_streaming_the_same_request_is_answered_at_once() {
 
 #[test]
 fn a_large_archive_arrives_in_pieces() {
-    /// More than Lambda lets through in one piece, once it is compressed.
+    /// Exceeds the size that Lambda allows in one piece, even compressed.
     const ANSWER_BYTES: usize = 400_000;
     const ITEMS: usize = 50;
     runtime().block_on(async {
@@ -173,7 +173,7 @@ fn a_large_archive_arrives_in_pieces() {
         let mut stream = loop {
             let stream = timeout(PATIENCE, lambda.offer(&event).streamed()).await;
             let stream = stream.unwrap_or_else(|_| panic!("{}", function.output().unwrap())).unwrap();
-            // A busy machine builds it for longer than a request waits.
+            // On a busy machine, building the export takes longer than a request waits.
             if stream.prelude["statusCode"] != 202 {
                 break stream;
             }
@@ -196,7 +196,7 @@ fn a_large_archive_arrives_in_pieces() {
     });
 }
 
-/// CloudFront signs requests to the function URL, in the place of the viewer's `Authorization`.
+/// CloudFront signs requests to the function URL, which replaces the viewer's `Authorization`.
 #[test]
 fn a_private_export_reaches_its_owner_through_cloudfront_only() {
     const COPY: &str = "x-bench-authorization";
@@ -230,7 +230,7 @@ fn a_private_export_reaches_its_owner_through_cloudfront_only() {
             }
             assert_eq!(text.contains("xylograph"), status == 200, "{headers:?}: {text}");
         }
-        // Behind API Gateway callers send their own header, and the copy is nobody's.
+        // Behind API Gateway, callers send their own header, and the copy identifies nobody.
         let (lambda, _function) = deployed.start("bench-exports", &deployed.vars("bench-exports", &[])).await;
         for (headers, status) in [
             (&[(COPY, "Bearer sk-owner")][..], 401),
@@ -244,7 +244,7 @@ fn a_private_export_reaches_its_owner_through_cloudfront_only() {
     });
 }
 
-/// Where the same archive is for who cannot take a stream.
+/// Returns the location of the same archive for clients that can't use a stream.
 async fn lambda_buffered(deployed: &Deployed, run: RunId) -> String {
     let (lambda, _function) = deployed.start("bench-exports", &deployed.vars("bench-exports", &[])).await;
     let event = events::http("GET", &format!("/api/runs/{run}/export?format=zip"), &[], None);
@@ -253,7 +253,7 @@ async fn lambda_buffered(deployed: &Deployed, run: RunId) -> String {
     answer["headers"]["location"].as_str().unwrap().to_owned()
 }
 
-/// A text that compression cannot do much about, another one for each item.
+/// Returns a text that compresses badly, different for each item.
 fn noise(item: &str, bytes: usize) -> String {
     let mut state = data::number(item) as u64 + 1;
     let mut text = String::with_capacity(bytes + 16);
@@ -281,7 +281,7 @@ fn a_missing_variable_stops_a_function_at_init_with_its_name() {
             for variable in variables {
                 let mut vars = deployed.vars(function, &[]);
                 assert!(vars.remove(*variable).is_some());
-                // Of what a secret holds the function misses the member, and names that.
+                // The function misses one field of the secret, and names that field.
                 let named = if *variable == "BENCH_SECRETS" { "BENCH_OWNER_KEY" } else { variable };
                 let (lambda, mut process) = deployed.start(function, &vars).await;
                 let status = process.end(PATIENCE).await.unwrap();

@@ -1,4 +1,4 @@
-//! Schedules: each planned time is run once, whatever happens meanwhile, and what is wrong is told.
+//! Schedules: each planned time is run exactly once despite failures, and problems are reported.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// Two o'clock of a night, from 1.
+/// Returns two o'clock of a night, counted from 1.
 fn night(number: u32) -> Timestamp {
     at("2031-05-01T02:00:00Z").plus(DAY * (number - 1))
 }
@@ -38,7 +38,7 @@ fn right(ask: &Ask) -> Reply {
     Reply::Text(data::right(&ask.item))
 }
 
-/// A schedule for every night at two, made just before the first one.
+/// Creates a schedule for every night at two, just before the first one.
 async fn nightly(world: &World, items: usize, change: impl FnOnce(&mut Schedule)) -> Schedule {
     let id = ScheduleId::random();
     let mut schedule = Schedule {
@@ -75,7 +75,7 @@ async fn firings(world: &World, schedule: &Schedule) -> Vec<Firing> {
     world.insist("list firings", || world.stack.state.firings(schedule.id, None, 100)).await
 }
 
-/// The firing of a planned time.
+/// Returns the firing of a planned time.
 async fn firing(world: &World, schedule: &Schedule, planned: Timestamp) -> Firing {
     let firing = FiringRef { schedule: schedule.id, planned };
     world.insist("read the firing", || world.stack.state.firing(firing)).await.unwrap().firing
@@ -85,7 +85,7 @@ async fn runs(world: &World) -> u64 {
     world.stack.state.list_runs(&RunFilter::default(), 0, 100).await.unwrap().total
 }
 
-/// Lets a night pass: its run is made, worked off, and looked at.
+/// Simulates a night: its run is made, completed and checked.
 async fn pass(world: &World, schedule: &Schedule, planned: Timestamp) -> Firing {
     assert_eq!(tick(world, planned).await.started, 1);
     let run = schedule.id.run_at(planned);
@@ -141,7 +141,7 @@ fn a_planned_time_is_run_once_however_many_look() {
                 assert_eq!((comparison.benchmarks[0].items, comparison.regressed), (6, false));
             }
         }
-        // Nothing is left to be looked after.
+        // No firings are left open.
         assert_eq!(world.stack.state.open_firings(10).await.unwrap(), []);
         assert_eq!(tick(&world, night(4)).await.started, 1);
     });
@@ -157,14 +157,14 @@ fn a_process_that_ends_between_taking_a_time_up_and_making_its_run_loses_nothing
         let starting = [Firing::starting(schedule.id, night(1), night(1))];
         let fire = || state.fire(&record, Some(night(2)), &starting, night(1));
         assert_eq!(fire().await.unwrap(), Transition::Done);
-        // Who looked at the schedule before that is too late.
+        // A process that read the schedule before that is too late.
         assert_eq!(fire().await.unwrap(), Transition::Raced);
         assert_eq!(runs(&world).await, 0);
         let world = world.reopen(End::Killed).await;
         assert_eq!(tick(&world, night(1).plus(HOUR / 60)).await.started, 1);
         assert_eq!(world.end_of(schedule.id.run_at(night(1))).await, RunStatus::Succeeded);
 
-        // The next one ends after it made the run and before it noted that.
+        // The next process ends after it made the run and before it recorded that.
         let state = &world.stack.state;
         let record = state.schedule(schedule.id).await.unwrap().unwrap();
         let starting = [Firing::starting(schedule.id, night(2), night(2))];
@@ -179,8 +179,8 @@ fn a_process_that_ends_between_taking_a_time_up_and_making_its_run_loses_nothing
     });
 }
 
-/// Answers of the services are lost, transactions conflict, calls are throttled. Nobody works on the runs, so
-/// each is late by the next night.
+/// Responses of the services are lost, transactions conflict, calls are throttled. No worker runs, so each run is
+/// late by the next night.
 #[test]
 fn faults_of_the_services_make_no_second_run_and_lose_no_message() {
     runtime().block_on(async {
@@ -190,7 +190,7 @@ fn faults_of_the_services_make_no_second_run_and_lose_no_message() {
         let schedule = nightly(&world, 3, |schedule| schedule.webhook = Some(hooks.webhook())).await;
         const NIGHTS: u32 = 3;
         for number in 1..=NIGHTS {
-            // What fails is done by a later tick.
+            // A later tick repeats failed steps.
             for tenths in 0..4 {
                 let now = night(number).plus(HOUR / 10 * tenths);
                 let ticks = (0..2).map(|_| world.scheduler().tick(now));
@@ -221,7 +221,7 @@ fn after_an_outage_the_latest_time_alone_is_run() {
         let world = World::start(Settings::default(), right).await;
         let hooks = Hooks::start(&[]).await;
         let schedule = nightly(&world, 3, |schedule| schedule.webhook = Some(hooks.webhook())).await;
-        // Three nights later, five hours after the last.
+        // Three nights later, five hours after the last planned time.
         let ticked = tick(&world, night(4).plus(HOUR * 5)).await;
         assert_eq!((ticked.started, ticked.missed, ticked.not_started), (1, 3, 0));
         let states = firings(&world, &schedule).await;
@@ -232,7 +232,7 @@ fn after_an_outage_the_latest_time_alone_is_run() {
         assert!(hooks.told().is_empty());
         world.end_of(schedule.id.run_at(night(4))).await;
 
-        // The next outage ends too late for any.
+        // The next outage ends too late for any of its planned times.
         let ticked = tick(&world, night(6).plus(HOUR * 6)).await;
         assert_eq!((ticked.started, ticked.missed, ticked.not_started), (0, 2, 1));
         assert_eq!(runs(&world).await, 1);
@@ -240,7 +240,7 @@ fn after_an_outage_the_latest_time_alone_is_run() {
         assert_eq!((told.len(), &told[0]["kind"]), (1, &json!("missed")));
         let record = world.stack.state.schedule(schedule.id).await.unwrap().unwrap();
         assert_eq!(record.schedule.next_at, Some(night(7)));
-        // Found once, not with every tick.
+        // Reported once, not in every tick.
         assert_eq!(tick(&world, night(6).plus(HOUR * 7)).await.missed, 0);
         assert_eq!(firings(&world, &schedule).await.len(), 6);
     });
@@ -265,7 +265,7 @@ fn a_schedules_own_key_stays_until_it_is_deleted_and_is_used_for_its_provider_on
             pass(&world, &schedule, night(number)).await;
             let run = schedule.id.run_at(night(number));
             assert_eq!(world.found(run).await.run.spec.owner, owner);
-            // The run's copy is gone with it.
+            // The run's copy of the key is deleted with the run.
             assert_eq!(credentials.get(run).await.unwrap(), None);
             assert_eq!(credentials.get_for(schedule.id).await.unwrap(), Some(Secret::new(KEY).unwrap()));
         }
@@ -280,14 +280,14 @@ fn a_schedules_own_key_stays_until_it_is_deleted_and_is_used_for_its_provider_on
         assert_eq!(world.stack.state.delete_schedule(&record, removal()).await.unwrap(), Transition::Done);
         assert_eq!(credentials.get_for(schedule.id).await.unwrap(), None);
         assert_eq!(firings(&world, &schedule).await, []);
-        // Safe to repeat, and nothing runs any more.
+        // Deleting is safe to repeat, and nothing runs any more.
         assert_eq!(world.stack.state.delete_schedule(&record, removal()).await.unwrap(), Transition::Done);
         assert_eq!(tick(&world, night(3)).await, Ticked::default());
         assert_eq!(runs(&world).await, 2);
     });
 }
 
-/// A sealed key of a schedule opens as nothing else.
+/// A sealed key of a schedule can't be opened as anything else.
 #[test]
 fn a_schedules_key_that_is_gone_makes_no_run_on_another_key() {
     runtime().block_on(async {
@@ -323,7 +323,7 @@ fn a_schedule_that_is_off_does_not_run_and_makes_nothing_up_when_it_is_switched_
         let mut changed = Schedule { enabled: true, ..record.schedule.clone() };
         changed.next_at = changed.next_after(night(3).plus(HOUR));
         world.stack.state.update_schedule(&record, &changed, None).await.unwrap();
-        // Who read it before that cannot change it any more.
+        // A process that read it before that can no longer change it.
         let late = world.stack.state.update_schedule(&record, &schedule, None).await.unwrap();
         assert_eq!(late, ScheduleWrite::Raced);
         assert_eq!(tick(&world, night(3).plus(HOUR)).await, Ticked::default());
@@ -339,12 +339,12 @@ fn a_run_that_cannot_be_made_is_tried_for_an_hour_and_then_told() {
         let hooks = Hooks::start(&[]).await;
         let schedule = nightly(&world, 3, |schedule| {
             schedule.webhook = Some(hooks.webhook());
-            // Nobody has a key for it.
+            // There is no key for this provider.
             schedule.run.model.provider = "chutes".into();
             schedule.run.model.base_url = None;
         })
         .await;
-        // An hour from when it was taken up, not from when it was planned.
+        // An hour after it was taken up, not after its planned time.
         let taken_up = night(1).plus(HOUR * 2);
         for minutes in [0, 1, 30, 59] {
             assert_eq!(tick(&world, taken_up.plus(HOUR / 60 * minutes)).await.not_started, 0);
@@ -372,7 +372,7 @@ fn a_run_that_cannot_be_made_is_tried_for_an_hour_and_then_told() {
         assert!(told[0]["message"].as_str().unwrap().contains("CHUTES_API_KEY"));
         assert_eq!(told[0]["error_code"], "provider_not_configured");
         assert_eq!(runs(&world).await, 0);
-        // The next night has its own chance.
+        // The next night starts over.
         assert_eq!(tick(&world, night(2)).await.not_started, 0);
     });
 }
@@ -418,7 +418,7 @@ fn a_model_that_got_worse_is_told_once() {
         assert_eq!((&told[0]["kind"], &told[0]["run"]), (&json!("regressed"), &json!(run.to_string())));
         assert_eq!(told[0]["comparison"]["benchmarks"][0]["regressed"], json!(true));
         assert_eq!(told[0]["id"], json!(format!("{}/{}/regressed", schedule.id, night(2))));
-        // As bad as the night before is no news.
+        // A score as low as on the night before is not reported.
         let third = pass(&world, &schedule, night(3)).await;
         let FiringState::Ended { comparison: Some(comparison), .. } = &third.state else {
             panic!("{third:?}")
@@ -438,7 +438,7 @@ fn a_run_that_fails_is_told_and_is_not_compared_with() {
             false => right(ask),
         })
         .await;
-        // Redirects are an error like any other, and are not followed.
+        // A redirect is an error like any other and is not followed.
         let hooks = Hooks::start(&["500 Internal Server Error", "302 Found"]).await;
         let schedule = nightly(&world, 4, |schedule| schedule.webhook = Some(hooks.webhook())).await;
         pass(&world, &schedule, night(1)).await;
@@ -523,7 +523,7 @@ fn keys_that_are_left_over_are_removed() {
             done => panic!("{done:?}"),
         };
         assert_eq!(reap().await, (1, 0));
-        // It comes back, as it never should: together with some other record.
+        // The key is restored, which should never happen, by writing it with another record.
         let sealed = credentials.seal(run, 1, &Secret::new(KEY).unwrap()).await.unwrap();
         let mut schedule = nightly(&world, 3, |schedule| schedule.enabled = false).await;
         schedule.id = ScheduleId::random();
@@ -534,7 +534,7 @@ fn keys_that_are_left_over_are_removed() {
         assert_eq!(reap().await, (1, 1));
         assert!(!credentials.has(run).await.unwrap());
         assert_eq!(reap().await, (1, 0));
-        // A run that is open keeps its own.
+        // An open run keeps its key.
         let open = Order::mmlu_pro(3).with_key(KEY).create(&world).await;
         assert_eq!(reap().await, (1, 0));
         assert!(credentials.has(open).await.unwrap());
@@ -574,7 +574,7 @@ fn a_schedule_that_is_deleted_leaves_its_run_alone() {
     });
 }
 
-/// A name is taken and given back by the write itself, however many try at once.
+/// The write itself reserves and frees a name, even with concurrent writers.
 #[test]
 fn two_schedules_of_an_owner_never_have_the_same_name() {
     runtime().block_on(async {
@@ -600,7 +600,7 @@ fn two_schedules_of_an_owner_never_have_the_same_name() {
             "another owner"
         );
 
-        // A rename takes the new name and gives the old one back.
+        // A rename takes the new name and frees the old one.
         let rename = async |id: ScheduleId, name: &str| {
             let record = state.schedule(id).await.unwrap().unwrap();
             let changed = Schedule { name: name.to_owned(), ..record.schedule.clone() };
@@ -623,7 +623,7 @@ fn two_schedules_of_an_owner_never_have_the_same_name() {
     });
 }
 
-/// An older program wrote schedules without records of their names, and leaves those behind that it finds.
+/// An older program wrote schedules without records of their names, and leaves existing records behind.
 #[test]
 fn schedules_of_an_older_program_can_be_renamed_and_deleted() {
     runtime().block_on(async {
@@ -649,7 +649,7 @@ fn schedules_of_an_older_program_can_be_renamed_and_deleted() {
             let removal = world.stack.credentials.removal_for(id).unwrap();
             state.delete_schedule(&record, removal).await.unwrap()
         };
-        // Two of one name, as there could be.
+        // Two schedules of one name, as there could be in the past.
         let one = nightly(&world, 3, |schedule| schedule.name = "same".into()).await;
         forget("same").await;
         let other = nightly(&world, 3, |schedule| schedule.name = "same".into()).await;
@@ -660,7 +660,7 @@ fn schedules_of_an_older_program_can_be_renamed_and_deleted() {
         assert_eq!(delete(other.id).await, Transition::Done, "the name stays with the first one");
         assert_eq!(rename(one.id, "one").await, ScheduleWrite::Done);
 
-        // The older program deletes a schedule and knows nothing of its name.
+        // The older program deletes a schedule without its name record.
         let gone = table
             .delete_item()
             .table_name("bench-runner")

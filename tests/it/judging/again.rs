@@ -1,4 +1,4 @@
-//! Judging again as it is ordered, and judges of schedules: whose key is used, and for how long it is kept.
+//! Judging again on order, and judges of schedules: which key is used, and how long it is kept.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::support::{Expected, Order, Settings, World, check, data, runtime};
 
 const KEY: &str = "key-of-judge";
 
-/// The judge takes every second answer for right when it is asked with a key, and all of them without.
+/// Replies as a judge that accepts every second answer if asked with a key, and all answers without one.
 fn rule(ask: &Ask) -> Reply {
     let is_strict = ask.key.as_deref() == Some(KEY) && data::number(&ask.item) % 2 == 1;
     match ask.is_judge {

@@ -1,4 +1,4 @@
-//! The end of the process at every single call that a judged run makes to the services.
+//! Ends the process at every call that a judged run makes to the services.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use super::asked;
 use crate::kill_everywhere::Tripwire;
 use crate::support::{Expected, Hands, Order, Settings, World, check, data, runtime};
 
-/// Samples of a run, each answered once.
+/// Number of samples of a run, each answered once.
 const ANSWERS: u64 = 2;
-/// Replies of the judge: the first one about the first sample holds no verdict.
+/// Number of replies of the judge: its first reply about the first sample has no verdict.
 const REPLIES: u64 = 3;
 
-/// However it ends, what is stored is not asked for again: no answer when the judge is waited for, no reply when its
+/// After any kill, nothing stored is asked for again: no answer while the judge is pending, and no reply while its
 /// verdict is not committed.
 #[test]
 fn a_judged_run_survives_the_end_of_the_process_at_every_call() {
@@ -23,7 +23,7 @@ fn a_judged_run_survives_the_end_of_the_process_at_every_call() {
         let watching = Arc::clone(&wire);
         let recorder = Recorder::new(move |call| watching.called(call.action));
         let settings = Settings { recorder: Some(recorder), ..Settings::default() };
-        // Every fresh judging of the first item begins with prose: the record knows which one it is.
+        // Every fresh judging of the first item begins with prose; its record says which reply comes next.
         let world = World::open(settings, |ask| match (ask.is_judge, data::number(&ask.item)) {
             (false, _) => Reply::Text(data::right(&ask.item)),
             (true, 0) if ask.before.is_multiple_of(2) => Reply::Text("Well, an A.".into()),
@@ -32,7 +32,7 @@ fn a_judged_run_survives_the_end_of_the_process_at_every_call() {
         .await;
         let order = Order::judged(2, &world);
         let (mut starts, mut calls) = (0, 0);
-        // Over all runs so far, as a question on its way may be counted while the next run is worked on.
+        // Totals over all runs so far, since a question in flight may be counted while the next run is in progress.
         let (mut runs, mut again) = (0, 0);
         loop {
             calls += 1;
@@ -52,8 +52,8 @@ fn a_judged_run_survives_the_end_of_the_process_at_every_call() {
             check(&world, run, Expected::SUCCEEDED).await;
             let last = wire.last();
             runs += 1;
-            // Only what was on its way may be asked for again; one such question turns the judge's alternation, so
-            // that it may come to two.
+            // Only a request in flight may be repeated. Repeating one shifts the judge's alternation, so that there
+            // may be two.
             again += u64::from(["PutObject", "GetObject"].contains(&last.as_str()));
             let (answers, replies) = asked(&world);
             let told = format!("call {calls}, {last}: {answers} answers, {replies} replies, {again} again");

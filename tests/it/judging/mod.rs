@@ -1,4 +1,4 @@
-//! Answers that a judge has to look at: a turn of its own, that survives what a worker's does.
+//! Answers that need a judge: separate turns that survive the same failures as a worker's attempts.
 
 mod again;
 mod kills;
@@ -12,36 +12,36 @@ use bench_tests::model_server::Ask;
 
 use crate::support::World;
 
-/// The benchmark that is judged here.
+/// The judged benchmark.
 const NAME: &str = "aa_omniscience";
-/// What the model server says that an answer or a reply has: 100 of prompt, 20 of answer.
+/// Tokens that the model server reports for an answer or a reply: 100 for the prompt, 20 for the text.
 const TOKENS: u64 = 120;
 
-/// Questions to the model and to the judge so far.
+/// Returns the number of questions to the model and to the judge so far.
 fn asked(world: &World) -> (u64, u64) {
     let log = world.model.log();
     let judge = log.iter().filter(|asked| asked.is_judge).count() as u64;
     (log.len() as u64 - judge, judge)
 }
 
-/// How often the judge was asked about an item.
+/// Returns the number of questions to the judge about an item.
 fn judged(world: &World, item: usize) -> u64 {
     world.model.asked().get(&format!("judge o{item}")).copied().unwrap_or(0)
 }
 
-/// The text of the last message that was sent.
+/// Returns the text of the last message sent.
 fn shown(ask: &Ask) -> String {
     let messages = ask.body["messages"].as_array().unwrap();
     messages.last().unwrap()["content"].as_str().unwrap().to_owned()
 }
 
-/// Every sample of a run, as it is stored.
+/// Returns the stored records of all samples of a run.
 async fn samples(world: &World, run: RunId) -> Vec<SampleRecord> {
     let found = world.found(run).await;
     world.samples(&found, NAME).await
 }
 
-/// All that counts for a budget.
+/// Returns the spending that counts for a budget.
 async fn spent(state: &State, world: &World, run: RunId) -> bench_domain::Spending {
     let found = world.found(run).await;
     let shards: Vec<bench_state::Shards> =

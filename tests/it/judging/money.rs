@@ -1,4 +1,4 @@
-//! Judges cost: tokens and keys of their own, under one budget.
+//! Cost of judges: separate tokens and keys, one common budget.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::support::{Expected, Order, Settings, World, check, data, runtime};
 
 const CONCURRENCY: usize = 4;
 const PRICE: Price = Price { input_per_million_usd: 100.0, output_per_million_usd: 500.0 };
-/// 100 × 100 + 20 × 500 dollars for a million replies: two cents each.
+/// 100 × 100 + 20 × 500 dollars per million replies: two cents each.
 const EACH: f64 = 0.02;
 
 fn slow() -> Settings {
@@ -28,7 +28,7 @@ fn each_is_asked_with_its_own_key() {
         let order = Order::judged(5, &world).with_key("key-of-model").with_judge_key("key-of-judge");
         let run = order.place(&world).await;
         assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
-        // Both keys are gone with the run: the check looks for them.
+        // Both keys are deleted with the run; the check searches for them.
         check(&world, run, Expected::SUCCEEDED).await;
         for asked in world.model.log() {
             let key = if asked.is_judge { "key-of-judge" } else { "key-of-model" };
@@ -73,11 +73,11 @@ fn a_budget_counts_the_judge() {
         let (answers, replies) = asked(&world);
         assert_eq!((spending.answers.total(), spending.judge.total()), (answers * TOKENS, replies * TOKENS));
         assert!(spending.judge.total() > 0, "{spending:?}");
-        // Worker and judge each have so many in flight.
+        // Answers and replies each have this many requests in flight.
         let most = BUDGET + 2 * CONCURRENCY as u64 * TOKENS;
         assert!((BUDGET..most).contains(&spending.total()), "{spending:?}");
 
-        // With a larger one it goes on: nothing is asked twice, of nobody.
+        // With a larger budget the run continues, and neither the model nor the judge is asked twice.
         let more = Budget { usd: None, tokens: Some(1_000 * TOKENS) };
         bench_api::requeue_run_with(&world.stack.api, run, None, more).await.unwrap();
         assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
@@ -93,7 +93,7 @@ fn a_budget_counts_the_judge() {
 fn dollars_for_the_judge_stop_a_run() {
     runtime().block_on(async {
         let world = World::start(slow(), rule).await;
-        // The model costs nothing.
+        // The model is free.
         let free = Price { input_per_million_usd: 0.0, output_per_million_usd: 0.0 };
         let order = Order::judged(100, &world).with_budget_usd(20.0 * EACH, free).with_judge_price(PRICE);
         let run = order.place(&world).await;
@@ -110,12 +110,12 @@ fn dollars_for_the_judge_stop_a_run() {
     });
 }
 
-/// Another judge looks at the same answers: they are asked and paid for once.
+/// Another judge grades the same answers, which are asked and paid for once.
 #[test]
 fn answers_of_another_run_are_judged_again() {
     runtime().block_on(async {
         let world = World::start(slow(), |ask| match (ask.is_judge, data::number(&ask.item)) {
-            // An answer without a text needs no judge, and one that was refused never has one.
+            // An answer without text needs no judge, and a refused answer never gets one.
             (false, 0) => Reply::Text(String::new()),
             (false, 1) => Reply::Status(403, r#"{"error":{"code":"content_filter"}}"#.into(), vec![]),
             (false, _) => Reply::Text(data::right(&ask.item)),
@@ -150,7 +150,7 @@ fn answers_of_another_run_are_judged_again() {
             world.found(second).await.benchmarks[0].plan.as_ref().unwrap().judge.clone().unwrap().version;
         assert_eq!(version, 2);
 
-        // Without the run that asked there is nothing to judge.
+        // Without the run that asked the model, there are no answers to judge.
         let third = order.create(&world).await;
         bench_api::delete_run(&world.stack.api, first).await.unwrap();
         world

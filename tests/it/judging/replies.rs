@@ -1,4 +1,4 @@
-//! Every kind of reply that a judge can give.
+//! All kinds of replies that a judge can give.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn a_verdict_is_a_turn_of_its_own() {
             (true, 3) => text("C"),
             (true, 4) => text("D"),
             (true, number) => {
-                // The judge sees question, gold answer and answer; and the settings that were ordered.
+                // The judge gets the question, the gold answer, the answer, and the settings of the order.
                 let shown = shown(ask);
                 assert!(shown.contains(&format!("gold {number}")) && shown.contains("It is gold"), "{shown}");
                 assert_eq!(ask.body["seed"], json!(7));
@@ -40,7 +40,7 @@ fn a_verdict_is_a_turn_of_its_own() {
         assert_eq!((judge.model.as_str(), judge.version), ("openai-compatible/judge", 1));
         assert_eq!((judge.prompt_source.as_str(), judge.prompt_digest.len()), ("own", 64));
         let report = found.benchmarks[0].state.report().unwrap();
-        // Seven right, one wrong, one partly, one not attempted.
+        // Seven correct, one incorrect, one partial, one not attempted.
         assert_eq!(report.score, Some(0.6));
         assert_eq!(report.outcomes.get(Outcome::Partial), 1);
         assert_eq!(report.usage.total(), 10 * TOKENS);
@@ -68,7 +68,7 @@ fn a_verdict_is_a_turn_of_its_own() {
     });
 }
 
-/// What an item's judge does, by its number.
+/// Replies as the judge of an item, chosen by the item's number.
 fn odd(ask: &bench_tests::model_server::Ask) -> Reply {
     let status = |status, body: &str| Reply::Status(status, body.to_owned(), vec![]);
     match (data::number(&ask.item), ask.before) {
@@ -128,11 +128,11 @@ fn a_reply_without_a_verdict_is_never_a_verdict() {
             "{}",
             reason(8)
         );
-        // The model is asked once, whatever its judge does.
+        // The model is asked once per item, whatever its judge does.
         assert_eq!(asked(&world).0, 11);
         let times: Vec<u64> = (0..11).map(|item| judged(&world, item)).collect();
         assert_eq!(times, [1, 2, 3, 3, 2, 3, 1, 2, 1, 2, 2]);
-        // All replies that were counted are told, those without a verdict too; and each answer is kept.
+        // The record counts all replies, including those without a verdict, and keeps each answer.
         for (item, sample) in stored[NAME].iter().enumerate() {
             let finished = sample.finished.as_ref().unwrap();
             let replies = match item {
@@ -148,7 +148,7 @@ fn a_reply_without_a_verdict_is_never_a_verdict() {
     });
 }
 
-/// Who is requeued is judged anew, and not asked anew.
+/// A requeue judges stored answers again without asking the model.
 #[test]
 fn a_requeue_asks_the_judge_and_not_the_model() {
     use std::sync::Arc;
@@ -170,13 +170,13 @@ fn a_requeue_asks_the_judge_and_not_the_model() {
         assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
         let stored = check(&world, run, Expected::SUCCEEDED.generation(2)).await;
         assert_eq!(asked(&world), (4, 10), "nothing stored is asked for again");
-        // Three replies without a verdict were paid for, and the one with it.
+        // Three replies without a verdict were paid for, and the one with a verdict.
         assert_eq!(stored[NAME][0].finished.as_ref().unwrap().judge_usage.unwrap().total(), 4 * TOKENS);
         assert_eq!(world.found(run).await.benchmarks[0].state.report().unwrap().score, Some(1.0));
     });
 }
 
-/// A judge that cannot be asked at all ends the run. What the model has answered is kept for the next time.
+/// A judge that can't be asked at all ends the run. The model's answers are kept for the next generation.
 #[test]
 fn a_judge_that_refuses_the_key_fails_the_run_and_no_answer() {
     use std::sync::Arc;
@@ -223,7 +223,7 @@ fn the_oracle_judges_without_a_model() {
         assert_eq!(asked(&world), (5, 0));
         assert_eq!(stored[NAME][0].finished.as_ref().unwrap().verdict.outcome, Outcome::Incorrect);
         let report = world.found(run).await.benchmarks[0].state.report().unwrap().clone();
-        // Four right and one wrong: an index of 60.
+        // Four correct and one incorrect: an index of 60.
         assert_eq!((report.score, report.judge_usage, report.judge_cost), (Some(0.6), None, None));
     });
 }

@@ -34,7 +34,7 @@ fn cancel_ends_what_is_being_judged() {
         world.until("aborted calls", || async { world.model.gone() == ITEMS as u64 }).await;
         let stored = check(&world, run, Expected::CANCELED).await;
         assert!(stored[NAME].iter().all(|sample| sample.finished.is_none() && sample.turn.is_some()));
-        // Whatever still comes of it changes nothing.
+        // Late messages of the run change nothing.
         let found = world.found(run).await;
         let late = World::sample_ref(&found, NAME, stored[NAME][0].position);
         let late = [
@@ -60,13 +60,13 @@ fn a_kill_while_judges_are_asked_loses_no_answer() {
         assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED).await;
         let (answers, replies) = asked(&world);
-        // What was in flight at a kill is lost; nothing else is asked for twice.
+        // Requests in flight at a kill are lost; nothing else is asked twice.
         assert!((40..=40 + 3 * 4).contains(&answers), "{answers} answers");
         assert!((40..=40 + 3 * 4).contains(&replies), "{replies} replies");
     });
 }
 
-/// The message that hands an answer over is lost: its record says whose turn it is.
+/// The message that hands an answer over is lost: its record names the next stage.
 #[test]
 fn a_lost_turn_is_found() {
     runtime().block_on(async {
@@ -78,7 +78,7 @@ fn a_lost_turn_is_found() {
         for sample in samples(&world, run).await {
             let sample = World::sample_ref(&found, NAME, sample.position);
             assert!(hands.handle(&Message::Sample { sample: sample.clone(), generation: 1 }).await);
-            // A second one for the same sample only says again whose turn it is.
+            // A second message for the same sample only sends the message of the next stage again.
             assert!(hands.handle(&Message::Sample { sample, generation: 1 }).await);
         }
         assert!(samples(&world, run).await.iter().all(|sample| sample.turn.is_some()));
@@ -98,8 +98,8 @@ fn a_lost_turn_is_found() {
     });
 }
 
-/// A turn that fails whenever it is tried: five deliveries, and the sample says so. Its answer is kept, and judged
-/// when the run is tried again.
+/// A turn that fails every time becomes a dead letter after five deliveries, and ends the sample with that error. Its
+/// answer is kept, and judged when the run is requeued.
 #[test]
 fn a_turn_that_never_ends_is_a_dead_letter() {
     runtime().block_on(async {
@@ -145,7 +145,7 @@ fn a_turn_that_never_ends_is_a_dead_letter() {
     });
 }
 
-/// Faults of every kind that can be injected: neither an answer nor a reply is asked for again.
+/// Faults of every kind that can be injected: no answer or reply is asked for again.
 #[test]
 fn a_judged_run_rides_out_faults() {
     const FAULTS: &str =

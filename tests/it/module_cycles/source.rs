@@ -1,26 +1,26 @@
-//! Paths and modules that a source file names, read from its tokens.
+//! Reads the paths and modules that a source file names, from its tokens.
 
 use super::tokens::{Token, tokens};
 
-/// `mod name;`, and its `#[path]` if it has one.
+/// A `mod name;` item, with its `#[path]` if it has one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Declared {
     pub(super) name: String,
     pub(super) path: Option<String>,
 }
 
-/// Parts of a file that matter here, without those for tests.
+/// Relevant parts of a file, without tests.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) declared: Vec<Declared>,
-    /// Paths from the crate's root, by `crate` or by as many `super` as lead there.
+    /// Paths from the crate's root, written with `crate` or with enough `super`.
     pub(super) paths: Vec<Vec<String>>,
-    /// Paths of `use` items as they are written; a renamed one ends with its new name.
+    /// Paths of `use` items as written. A renamed one ends with its new name.
     pub(super) imported: Vec<Vec<String>>,
 }
 
 impl Found {
-    /// Reads the source of a module that is at this depth below the crate's root.
+    /// Parses the source of a module at this depth below the crate's root.
     pub(super) fn read(source: &str, depth: usize) -> Self {
         let mut found = Self::default();
         found.walk(&tokens(source), depth);
@@ -75,7 +75,7 @@ impl Found {
                 }
                 _ => at += 1,
             }
-            // Visibility may come between.
+            // A visibility may come between the attribute and the item.
             let is_visibility =
                 matches!(token, Token::Word(word) if word == "pub") || matches!(token, Token::Group('(', _));
             if !is_visibility {
@@ -85,7 +85,7 @@ impl Found {
     }
 }
 
-/// The content of an attribute that stands first.
+/// Returns the content of an attribute at the start.
 fn attribute(tokens: &[Token]) -> Option<&[Token]> {
     match tokens {
         [Token::Sign('#'), Token::Group('[', content), ..] => Some(content),
@@ -93,7 +93,7 @@ fn attribute(tokens: &[Token]) -> Option<&[Token]> {
     }
 }
 
-/// Tells `cfg(test)` and other conditions that name `test`, but not `not(test)`.
+/// Returns true for `cfg(test)` and other conditions that name `test` without `not`.
 fn is_for_tests(attribute: &[Token]) -> bool {
     match attribute {
         [Token::Word(name), Token::Group(_, condition)] if name == "cfg" => {
@@ -118,7 +118,7 @@ fn named_path(attribute: &[Token]) -> Option<String> {
     }
 }
 
-/// Number of tokens of the item, field or statement that stands first: up to its semicolon, its body or its comma.
+/// Returns the number of tokens of the item, field or statement at the start: up to its semicolon, body or comma.
 fn item_length(tokens: &[Token]) -> usize {
     let (mut angles, mut last) = (0_i32, ' ');
     for (at, token) in tokens.iter().enumerate() {
@@ -142,7 +142,7 @@ fn is_path_separator(tokens: &[Token]) -> bool {
     matches!(tokens, [Token::Sign(':'), Token::Sign(':'), ..])
 }
 
-/// Reads the tree of paths that stands first, behind `prefix`; returns its length in tokens.
+/// Parses the tree of paths at the start, and prepends `prefix` to each. Returns its length in tokens.
 fn tree(tokens: &[Token], prefix: &[String], paths: &mut Vec<Vec<String>>) -> usize {
     let (mut path, mut at) = (prefix.to_vec(), 0);
     loop {

@@ -1,4 +1,4 @@
-//! Tokens of Rust sources, without comments: enough to find paths.
+//! Tokenizes Rust sources without comments, precisely enough to find paths.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -8,15 +8,15 @@ use std::str::Chars;
 pub(super) enum Token {
     /// An identifier or a keyword.
     Word(String),
-    /// A sign that is not a bracket.
+    /// A punctuation character other than a bracket.
     Sign(char),
-    /// Content of a string literal, with its escapes.
+    /// Content of a string literal, including its escapes.
     Text(String),
-    /// Brackets by the opening one, and the tokens in them.
+    /// Opening bracket and the tokens up to the closing one.
     Group(char, Vec<Token>),
 }
 
-/// Reads the tokens of a source; numbers, characters and lifetimes are left out.
+/// Returns the tokens of a source. Leaves out numbers, characters and lifetimes.
 pub(super) fn tokens(source: &str) -> Vec<Token> {
     let mut chars = source.chars().peekable();
     let tokens = group(&mut chars, None);
@@ -24,7 +24,7 @@ pub(super) fn tokens(source: &str) -> Vec<Token> {
     tokens
 }
 
-/// Reads up to the closing bracket, or to the end.
+/// Reads up to the closing bracket or the end.
 fn group(chars: &mut Peekable<Chars<'_>>, close: Option<char>) -> Vec<Token> {
     let mut tokens = Vec::new();
     loop {
@@ -69,7 +69,7 @@ fn group(chars: &mut Peekable<Chars<'_>>, close: Option<char>) -> Vec<Token> {
     }
 }
 
-/// Takes what may go on with a word or number.
+/// Takes the characters that can continue a word or number.
 fn taken(chars: &mut Peekable<Chars<'_>>) -> String {
     let mut taken = String::new();
     while let Some(c) = chars.next_if(|c| c.is_alphanumeric() || *c == '_') {
@@ -78,7 +78,7 @@ fn taken(chars: &mut Peekable<Chars<'_>>) -> String {
     taken
 }
 
-/// Comments may have comments in them.
+/// Skips a block comment, which may contain nested comments.
 fn skip_comment(chars: &mut Peekable<Chars<'_>>) {
     let (mut depth, mut last) = (1, ' ');
     chars.next();
@@ -109,7 +109,7 @@ fn text(chars: &mut Peekable<Chars<'_>>) -> String {
     }
 }
 
-/// Reads what comes after the `r` of a raw string or of a raw identifier.
+/// Reads the rest of a raw string or a raw identifier, after its `r`.
 fn raw(chars: &mut Peekable<Chars<'_>>) -> Token {
     let mut hashes = 0;
     while chars.next_if_eq(&'#').is_some() {
@@ -130,7 +130,7 @@ fn raw(chars: &mut Peekable<Chars<'_>>) -> Token {
 fn skip_character_or_lifetime(chars: &mut Peekable<Chars<'_>>) {
     match chars.next() {
         Some('\\') => {
-            // The escaped character may be a quotation mark itself.
+            // The escaped character may be a quotation mark.
             chars.next();
             while chars.next().is_some_and(|c| c != '\'') {}
         }

@@ -1,4 +1,4 @@
-//! The end of the process at every single call that a run of code makes to the services, and in the middle of jobs.
+//! Ends the process at every call that a run of code makes to the services, and in the middle of jobs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use crate::kill_everywhere::Tripwire;
 use crate::support::world::End;
 use crate::support::{Expected, Hands, Order, Settings, World, check, data, runtime};
 
-/// However it ends, the model is not asked again once its answer is stored, the sample ends once, and every sandbox is
-/// ended: by its turn, or by the ledger when its lease is over.
+/// After any kill, the model is not asked again once its answer is stored, the sample ends once, and every sandbox is
+/// ended by its turn, or through the ledger after its lease.
 #[test]
 fn a_run_of_code_survives_the_end_of_the_process_at_every_call() {
     runtime().block_on(async {
@@ -38,7 +38,7 @@ fn a_run_of_code_survives_the_end_of_the_process_at_every_call() {
                 let hands = Hands::of(&world, starts);
                 hands.scheduler.resume().await.unwrap();
                 hands.drain().await;
-                // A sandbox at most for what was repeated.
+                // Each kill adds at most one sandbox.
                 let told =
                     format!("call {calls}, {}: {} sandboxes more", wire.last(), world.host().made() - made);
                 assert!(world.host().made() - made <= 1, "{told}");
@@ -57,8 +57,8 @@ fn a_run_of_code_survives_the_end_of_the_process_at_every_call() {
         }
         println!("ended at each of {} calls", calls - 1);
         assert!(calls > 40, "a run of code makes more calls than {calls}");
-        // What a turn could not end any more is in the ledger, but for a sandbox whose turn was killed before it was
-        // entered: that one is its host's to end.
+        // Sandboxes that a turn could no longer end are in the ledger, except one whose turn was killed before it was
+        // entered, which its host has to end.
         let hands = Hands::of(&world, starts);
         let left = world.host().open().len();
         let overdue = bench_clock::now().plus(Duration::from_secs(48 * 3_600));
@@ -75,11 +75,11 @@ fn a_run_of_code_survives_the_end_of_the_process_at_every_call() {
     });
 }
 
-/// Calls between two ends of the process, where not each one is tried.
+/// Number of calls between two kills, where not each call is tested.
 const STRIDE: i64 = 5;
 
-/// A problem of several questions: each is asked once, whatever is killed between them, and every answer is kept. What the
-/// programs are worth depends on what Python here can import; that they come to an end does not.
+/// A problem of several questions: each is asked once, whatever is killed between them, and every answer is kept. The
+/// verdicts depend on the Python packages of this machine, but the programs must end.
 #[test]
 fn questions_of_one_item_survive_the_end_of_the_process_at_every_call() {
     runtime().block_on(async {
@@ -95,7 +95,7 @@ fn questions_of_one_item_survive_the_end_of_the_process_at_every_call() {
         let steps = data::SCICODE_STEPS as u64;
         let (mut starts, mut calls, mut again) = (0, 0, 0);
         loop {
-            // Not every call: what a run of a single question does is tried at every call above.
+            // Not every call, since the calls of a run with single questions are all tested above.
             calls += STRIDE;
             let run = order.place(&world).await;
             let hands = Hands::of(&world, starts);
@@ -132,7 +132,7 @@ fn questions_of_one_item_survive_the_end_of_the_process_at_every_call() {
     });
 }
 
-/// Until the run is over: another round waits for a moment.
+/// Processes messages until the run is over. Another round has to wait for a moment.
 async fn drain(world: &World, hands: &Hands, run: RunId) {
     loop {
         hands.drain().await;

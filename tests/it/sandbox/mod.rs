@@ -1,6 +1,6 @@
-//! Answers that are run in sandboxes: jobs in turns, that survive what a worker's do.
+//! Answers that are run in sandboxes: jobs in turns that survive the same failures as a worker's attempts.
 //!
-//! The sandbox host is the tests' own: real shells and Python programs in folders, that fail as a test wants.
+//! The tests have their own sandbox host: real shells and Python programs in folders, which fail as a test requires.
 
 mod kills;
 mod trouble;
@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use crate::support::{Settings, World, data};
 
-/// The benchmark whose answers are run here.
+/// The benchmark whose answers are run.
 const NAME: &str = "livecodebench";
 
-/// A world with a sandbox host that answers as this rule says.
+/// Returns settings with a sandbox host that fails by this rule.
 fn ruled(rule: impl Fn(&Call) -> Fault + Send + Sync + 'static) -> Settings {
     Settings {
         sandboxes: Some(Options { rule: Some(Arc::new(rule)), ..Options::default() }),
@@ -24,7 +24,7 @@ fn ruled(rule: impl Fn(&Call) -> Fault + Send + Sync + 'static) -> Settings {
     }
 }
 
-/// A world with a sandbox host without faults.
+/// Returns settings with a sandbox host without faults.
 fn faultless() -> Settings {
     Settings { sandboxes: Some(Options::default()), ..Settings::default() }
 }
@@ -33,13 +33,13 @@ fn right(ask: &Ask) -> Reply {
     Reply::Text(data::right(&ask.item))
 }
 
-/// Every sample of a run, as it is stored.
+/// Returns the stored records of all samples of a run.
 async fn samples(world: &World, run: RunId) -> Vec<SampleRecord> {
     let found = world.found(run).await;
     world.samples(&found, NAME).await
 }
 
-/// Questions to the model so far.
+/// Returns the number of questions to the model so far.
 fn asked(world: &World) -> u64 {
     world.model.log().len() as u64
 }

@@ -1,4 +1,4 @@
-//! Sandbox hosts that are down, full, wrong or forgetful, and runs that are canceled in the middle of a job.
+//! Sandbox hosts that are down, full, faulty or forgetful, and runs that are canceled during a job.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,8 +22,8 @@ async fn ended(settings: Settings) -> (World, bench_domain::RunId, RunStatus) {
     (world, run, status)
 }
 
-/// What passes is waited for: whatever the host does to the first calls, every answer is graded, the model is asked
-/// once about each, and no sandbox is left.
+/// Temporary failures are waited for: whatever the host does to the first calls, every answer is graded, the model is
+/// asked once about each item, and no sandbox is left over.
 #[test]
 fn trouble_that_passes_changes_no_result() {
     runtime().block_on(async {
@@ -82,7 +82,8 @@ fn trouble_that_passes_changes_no_result() {
     });
 }
 
-/// A host that loses every sandbox: the sample says so, and its answer is kept and run when the run is tried again.
+/// A host that loses every sandbox: the sample's error says so, and its answer is kept and run when the run is
+/// requeued.
 #[test]
 fn sandboxes_that_are_always_lost_end_as_what_they_are() {
     runtime().block_on(async {
@@ -110,7 +111,7 @@ fn sandboxes_that_are_always_lost_end_as_what_they_are() {
     });
 }
 
-/// A key that is refused would be refused for every sample: the run ends, and goes on where it was.
+/// A refused key would be refused for every sample: the run ends, and continues after a requeue.
 #[test]
 fn a_refused_key_ends_the_run_at_once() {
     runtime().block_on(async {
@@ -132,7 +133,7 @@ fn a_refused_key_ends_the_run_at_once() {
     });
 }
 
-/// Nobody said where sandboxes are to be had.
+/// No sandbox host is configured.
 #[test]
 fn without_a_sandbox_host_the_run_says_what_to_set() {
     runtime().block_on(async {
@@ -162,7 +163,7 @@ fn cancel_ends_jobs_and_their_sandboxes() {
     });
 }
 
-/// The reaper ends what is in our ledger and past its lease: nothing of others, nothing that is needed.
+/// The reaper ends sandboxes of our ledger after their lease. It leaves those of others, and those in use.
 #[test]
 fn the_reaper_touches_only_what_is_ours_and_over() {
     runtime().block_on(async {
@@ -195,7 +196,7 @@ fn the_reaper_touches_only_what_is_ours_and_over() {
     });
 }
 
-/// The message that hands an answer over to its sandbox is lost: its record says whose turn it is.
+/// The message that hands an answer over to its sandbox is lost: its record names the next stage.
 #[test]
 fn a_lost_turn_is_found() {
     runtime().block_on(async {

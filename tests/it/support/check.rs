@@ -1,4 +1,4 @@
-//! The invariants, looked up in everything that is stored of a run.
+//! Checks the invariants of everything stored about a run.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use bench_state::{BenchmarkRecord, EventKind, RunFilter, RunWithBenchmarks, Samp
 
 use super::World;
 
-/// What a test expects beyond what must always hold.
+/// Expectations of a test beyond the general invariants.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Expected {
-    /// The run's last state.
+    /// Final status of the run.
     pub(crate) status: RunStatus,
     /// Its generation.
     pub(crate) generation: u32,
-    /// Whether nothing else goes on: then all queues are empty at the end, the dead-letter queues too.
+    /// True if no other run is active: all queues must then be empty at the end, including dead-letter queues.
     pub(crate) queues_empty: bool,
 }
 
@@ -34,16 +34,16 @@ impl Expected {
         Self { generation, ..self }
     }
 
-    /// Other runs are still going on.
+    /// Allows other active runs.
     pub(crate) const fn among_others(self) -> Self {
         Self { queues_empty: false, ..self }
     }
 }
 
-/// A benchmark's samples, by its name.
+/// Samples by name of their benchmark.
 pub(crate) type Samples = BTreeMap<String, Vec<SampleRecord>>;
 
-/// Checks a run that is over against the invariants; returns its samples for what the test adds.
+/// Checks the invariants of a run that is over. Returns its samples for further checks.
 pub(crate) async fn check(world: &World, run: RunId, expected: Expected) -> Samples {
     let found = world.found(run).await;
     assert_eq!(found.run.state.status(), expected.status, "{:?}", found.run.state);
@@ -73,7 +73,7 @@ pub(crate) async fn check(world: &World, run: RunId, expected: Expected) -> Samp
     all
 }
 
-/// The counts of runs by status are what a count of the runs gives.
+/// Checks that the stored counts of runs by status match the runs.
 async fn check_run_counts(world: &World) {
     let state = &world.stack.state;
     let counts = world.insist("read the counts of runs", || state.run_counts()).await;
@@ -86,7 +86,7 @@ async fn check_run_counts(world: &World) {
     }
 }
 
-/// The planned samples are there, each once; in a run that was not ended early each is over.
+/// Checks that each planned sample is stored once, and is over unless the run ended early.
 fn check_samples(benchmark: &BenchmarkRecord, samples: &[SampleRecord], run: &RunState) {
     let Some(plan) = &benchmark.plan else {
         assert!(samples.is_empty());
@@ -97,7 +97,7 @@ fn check_samples(benchmark: &BenchmarkRecord, samples: &[SampleRecord], run: &Ru
     let stored: Vec<Position> = samples.iter().map(|sample| sample.position).collect();
     assert_eq!(stored, planned.collect::<Vec<_>>(), "{}: other samples than planned", benchmark.name);
     let over = samples.iter().filter(|sample| sample.finished.is_some()).count();
-    // A run that was stopped has reports of what was answered.
+    // A stopped run has reports of its answered samples only.
     if benchmark.state.report().is_some() && !run.is_stopped() {
         assert_eq!(over, samples.len(), "{}: closed with open samples", benchmark.name);
         assert_eq!(benchmark.shards_done, plan.shards);
@@ -108,16 +108,16 @@ fn check_samples(benchmark: &BenchmarkRecord, samples: &[SampleRecord], run: &Ru
     for finished in samples.iter().filter_map(|sample| sample.finished.as_ref()) {
         let verdict = &finished.verdict;
         assert_eq!(verdict.score.is_some(), verdict.outcome.is_graded());
-        // Whatever has no grade has a code.
+        // Every outcome without a grade has a code.
         let has_code = !verdict.outcome.is_graded() || verdict.outcome == Outcome::Refused;
         assert!(verdict.code.is_none() || has_code, "{verdict:?}");
         assert!(verdict.code.is_some() || verdict.outcome.is_graded(), "{verdict:?}");
-        // Whatever is not right says why.
+        // Every outcome except `correct` has a reason.
         assert_eq!(verdict.reason.is_empty(), verdict.outcome == Outcome::Correct, "{verdict:?}");
     }
 }
 
-/// The shards' counters are the sums of their records.
+/// Checks that the shards' counters are the sums of their records.
 async fn check_counters(world: &World, run: RunId, benchmark: &BenchmarkRecord, samples: &[SampleRecord]) {
     let Some(plan) = &benchmark.plan else { return };
     let state = &world.stack.state;
@@ -141,7 +141,7 @@ async fn check_counters(world: &World, run: RunId, benchmark: &BenchmarkRecord, 
         }
     }
     for (count, stored) in counted.iter_mut().zip(&stored) {
-        // Never less than the records have; more after a requeue, or after attempts without an answer.
+        // Never less than in the records; more after a requeue or after attempts without an answer.
         assert!(stored.spent_input >= count.input_tokens && stored.spent_output >= count.output_tokens);
         (count.spent_input, count.spent_output) = (stored.spent_input, stored.spent_output);
         (count.spent_estimated, count.judge_spent_estimated) =
@@ -155,7 +155,7 @@ async fn check_counters(world: &World, run: RunId, benchmark: &BenchmarkRecord, 
     assert_eq!(benchmark.shards_done as usize, closed, "{}: closed shards", benchmark.name);
 }
 
-/// The report is what the records say.
+/// Checks that the report matches the records.
 fn check_report(found: &RunWithBenchmarks, benchmark: &BenchmarkRecord, samples: &[SampleRecord]) {
     let (Some(report), Some(plan)) = (benchmark.state.report(), &benchmark.plan) else { return };
     let mut builder = ReportBuilder::default();
@@ -172,7 +172,7 @@ fn check_report(found: &RunWithBenchmarks, benchmark: &BenchmarkRecord, samples:
     again.error_causes = report.error_causes.clone();
     again.extra = report.extra.clone();
     again.spent = report.spent;
-    // Through JSON, as the stored one came.
+    // Compared as JSON, since the stored report was read from JSON.
     let again = serde_json::to_value(&again).unwrap();
     assert_eq!(
         serde_json::to_value(report).unwrap(),
@@ -182,7 +182,7 @@ fn check_report(found: &RunWithBenchmarks, benchmark: &BenchmarkRecord, samples:
     );
 }
 
-/// Every record's body is there, is the one that was committed, and is of that item.
+/// Checks that every record's body exists, is the committed one, and belongs to the item.
 async fn check_bodies(
     world: &World,
     found: &RunWithBenchmarks,
@@ -201,7 +201,7 @@ async fn check_bodies(
         assert_eq!(stored.item_id, sample.item_id);
         let graded = sample.finished.as_ref().is_some_and(|finished| finished.verdict.outcome.is_graded());
         match sample.turn.as_ref().filter(|_| graded).map(|turn| turn.stage) {
-            // What a judge has graded is stored with what it said, and what was run with what came of it.
+            // A body graded by a judge has the judge's reply, and one run in a sandbox has its execution.
             Some(Stage::Judge) => assert!(stored.judgement.is_some(), "{address}: a verdict without a reply"),
             Some(Stage::Sandbox) => {
                 assert!(stored.execution.is_some(), "{address}: a verdict without a report")
@@ -211,7 +211,7 @@ async fn check_bodies(
     }
 }
 
-/// A run that is over leaves no benchmark open.
+/// Checks that a run that is over has no open benchmarks.
 fn check_states(found: &RunWithBenchmarks) {
     for benchmark in &found.benchmarks {
         let open = matches!(benchmark.state, BenchmarkState::Pending | BenchmarkState::Running { .. });
@@ -219,7 +219,7 @@ fn check_states(found: &RunWithBenchmarks) {
     }
 }
 
-/// Events are numbered without gaps, and each end is told of once.
+/// Checks that events are numbered without gaps, and that each end has one event.
 async fn check_events(world: &World, found: &RunWithBenchmarks) {
     let run = found.run.spec.id;
     let events = world.insist("read events", || world.stack.state.events(run, 0, 1_000)).await;
@@ -237,7 +237,7 @@ async fn check_events(world: &World, found: &RunWithBenchmarks) {
                 && event.benchmark_name.as_ref() == Some(&benchmark.name)
         });
         let succeeded = matches!(benchmark.state, BenchmarkState::Succeeded { .. });
-        // One whose errors were asked again may have succeeded in an earlier generation.
+        // A benchmark whose errors were asked again may have succeeded in an earlier generation.
         let (least, most) = match found.run.errors_only {
             false => (usize::from(succeeded), usize::from(succeeded)),
             true => (usize::from(succeeded), found.run.generation as usize),

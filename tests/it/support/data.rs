@@ -1,4 +1,4 @@
-//! Datasets whose right answers a model server can compute: the item's number is in its text.
+//! Datasets whose correct answers a model server can compute: the text of an item contains its number.
 
 use std::fmt::Write;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::json;
 const LETTERS: &str = "ABCDEFGHIJ";
 const CATEGORIES: [&str; 2] = ["physics", "law"];
 
-/// A folder with so many items in the columns of MMLU-Pro, and a worked example per category.
+/// Writes a folder with this number of items in MMLU-Pro's columns, and a worked example per category.
 pub(crate) fn mmlu_pro(dir: &Path, items: usize) -> PathBuf {
     let folder = dir.join(format!("mmlu-pro-{items}"));
     fs::create_dir_all(&folder).unwrap();
@@ -35,7 +35,7 @@ pub(crate) fn mmlu_pro(dir: &Path, items: usize) -> PathBuf {
     folder
 }
 
-/// A file with so many items in the columns of AIME 2025. Their markers begin with `a`.
+/// Writes a file with this number of items in AIME 2025's columns. Their markers begin with `a`.
 pub(crate) fn aime_2025(dir: &Path, items: usize) -> PathBuf {
     let file = dir.join(format!("aime-{items}.jsonl"));
     let rows = (0..items).map(|number| {
@@ -48,8 +48,8 @@ pub(crate) fn aime_2025(dir: &Path, items: usize) -> PathBuf {
     file
 }
 
-/// A file with so many items in the columns of GPQA Diamond. Their markers begin with `g`, and the right option says
-/// that it is.
+/// Writes a file with this number of items in GPQA Diamond's columns. Their markers begin with `g`, and the correct
+/// option says that it is correct.
 pub(crate) fn gpqa_diamond(dir: &Path, items: usize) -> PathBuf {
     let file = dir.join(format!("gpqa-{items}.jsonl"));
     let rows = (0..items).map(|number| {
@@ -66,7 +66,7 @@ pub(crate) fn gpqa_diamond(dir: &Path, items: usize) -> PathBuf {
     file
 }
 
-/// A file with so many items in the columns of AA-Omniscience. Their markers begin with `o`.
+/// Writes a file with this number of items in AA-Omniscience's columns. Their markers begin with `o`.
 pub(crate) fn aa_omniscience(dir: &Path, items: usize) -> PathBuf {
     let file = dir.join(format!("omniscience-{items}.jsonl"));
     let rows = (0..items).map(|number| {
@@ -81,8 +81,8 @@ pub(crate) fn aa_omniscience(dir: &Path, items: usize) -> PathBuf {
     file
 }
 
-/// A file with so many items in the columns of LiveCodeBench. Their markers begin with `l`; each wants a program that adds
-/// its number to what it reads.
+/// Writes a file with this number of items in LiveCodeBench's columns. Their markers begin with `l`. Each asks for a
+/// program that adds the item's number to its input.
 pub(crate) fn livecodebench(dir: &Path, items: usize) -> PathBuf {
     let file = dir.join(format!("livecodebench-{items}.jsonl"));
     let tests = |number: usize, inputs: [usize; 2]| {
@@ -105,8 +105,8 @@ pub(crate) fn livecodebench(dir: &Path, items: usize) -> PathBuf {
     file
 }
 
-/// A folder with so many problems in the columns of SciCode, of three steps each, and targets that nobody can read.
-/// The markers of step K begin with `sK-`.
+/// Writes a folder with this number of problems in SciCode's columns, each with three steps, and targets that can't
+/// be read. The markers of step K begin with `sK-`.
 pub(crate) fn scicode(dir: &Path, items: usize) -> PathBuf {
     let folder = dir.join(format!("scicode-{items}"));
     fs::create_dir_all(&folder).unwrap();
@@ -133,14 +133,14 @@ pub(crate) fn scicode(dir: &Path, items: usize) -> PathBuf {
     folder
 }
 
-/// Steps of each problem.
+/// Number of steps of each problem.
 pub(crate) const SCICODE_STEPS: usize = 3;
 
 fn letter(number: usize) -> char {
     LETTERS.chars().nth(number % 10).unwrap()
 }
 
-/// The right reply to an item of any dataset.
+/// Returns the correct reply to an item of any dataset.
 pub(crate) fn right(item: &str) -> String {
     if let Some(number) = item.strip_prefix('l') {
         return format!("So:\n```python\nprint(int(input()) + {number})\n```");
@@ -154,7 +154,7 @@ pub(crate) fn right(item: &str) -> String {
     }
 }
 
-/// A wrong reply to it.
+/// Returns an incorrect reply to an item.
 pub(crate) fn wrong(item: &str) -> String {
     match item.strip_prefix('a') {
         Some(number) => format!("It is \\boxed{{{}}}.", number.parse::<usize>().unwrap() + 8),
@@ -162,12 +162,12 @@ pub(crate) fn wrong(item: &str) -> String {
     }
 }
 
-/// Every fourth item is answered wrong.
+/// Answers every fourth item incorrectly.
 pub(crate) fn mostly_right(ask: &Ask) -> String {
     if number(&ask.item) % 4 == 3 { wrong(&ask.item) } else { right(&ask.item) }
 }
 
-/// The number in an item's marker.
+/// Returns the number in an item's marker.
 pub(crate) fn number(item: &str) -> usize {
     item.trim_start_matches(['a', 'l', 'o']).parse().unwrap()
 }

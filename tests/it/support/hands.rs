@@ -1,4 +1,4 @@
-//! The functions driven by hand, one message after the other: nothing happens that a test did not ask for.
+//! Calls the functions one message at a time: nothing happens unless the test requests it.
 
 use aws_sdk_sqs::types::MessageSystemAttributeName;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use bench_state::State;
 
 use super::World;
 
-/// How long an invocation by hand may take.
+/// Time limit of an invocation.
 const INVOCATION: Duration = Duration::from_secs(300);
 
-/// The world's sandbox host, with which a turn stays until its job is over.
+/// Returns the world's sandbox host. A turn polls a new job until it is over.
 fn sandbox_host(world: &World) -> SandboxHost {
     SandboxHost::new(sandy(world)).on_this_machine(world.files().join("sandbox-files"))
 }
@@ -38,7 +38,7 @@ fn sandy(world: &World) -> SandyConfig {
     config.unwrap_or_default()
 }
 
-/// Every function, on the services of a stack that drives none of them itself.
+/// All functions, on the services of a stack that doesn't drive them.
 pub(crate) struct Hands {
     pub(crate) state: State,
     pub(crate) queues: Queues,
@@ -51,7 +51,8 @@ pub(crate) struct Hands {
 }
 
 impl Hands {
-    /// The functions of a host that was started so many times after the stack's: its leases are void for it.
+    /// Creates the functions of a host restarted `starts` times after the stack's start, so that earlier leases are
+    /// void.
     pub(crate) fn of(world: &World, starts: u64) -> Self {
         let stack = &world.stack;
         let epoch = stack.state.epoch() + starts;
@@ -93,7 +94,7 @@ impl Hands {
         }
     }
 
-    /// Handles one message; `false` when it would come again.
+    /// Handles one message. Returns `false` if it would be delivered again.
     pub(crate) async fn handle(&self, message: &Message) -> bool {
         let mut record = SqsMessage::default();
         record.message_id = Some("by-hand".to_owned());
@@ -113,7 +114,7 @@ impl Hands {
         }
     }
 
-    /// Handles one message as the dead-letter queue's reader does; `false` when it would come again.
+    /// Handles one message as a dead letter. Returns `false` if it would be delivered again.
     pub(crate) async fn bury(&self, message: &Message) -> bool {
         let mut record = SqsMessage::default();
         record.message_id = Some("by-hand".to_owned());
@@ -126,8 +127,8 @@ impl Hands {
         response.batch_item_failures.is_empty()
     }
 
-    /// Handles messages one by one until none is left. Received ones stay visible: whoever is stopped in the
-    /// middle leaves them to the next.
+    /// Handles messages one by one until none is left. Received messages stay visible, so that they are still there
+    /// if a test stops in between.
     pub(crate) async fn drain(&self) {
         loop {
             let mut any = false;

@@ -1,4 +1,4 @@
-//! A server for webhooks that remembers what it was told.
+//! A webhook server that records its messages.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// A running server; it ends when this is dropped.
+/// A running server. Stops when it is dropped.
 pub(crate) struct Hooks {
     port: u16,
     told: Arc<Mutex<Vec<Value>>>,
@@ -23,7 +23,7 @@ impl Drop for Hooks {
 }
 
 impl Hooks {
-    /// A server that answers these statuses one after the other, and 200 after them.
+    /// Starts a server that answers with these statuses in turn, and with 200 after that.
     pub(crate) async fn start(statuses: &[&'static str]) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -45,7 +45,7 @@ impl Hooks {
         Webhook::new(&format!("http://127.0.0.1:{}/hook/secret", self.port), true).unwrap()
     }
 
-    /// Every message so far, those that were answered with an error too.
+    /// Returns all messages so far, including those answered with an error.
     pub(crate) fn told(&self) -> Vec<Value> {
         self.told.lock().unwrap().clone()
     }

@@ -1,4 +1,4 @@
-//! What is logged, by all tests of this process.
+//! Captures the log of all tests in this process.
 
 use std::io::Write;
 use std::sync::{Mutex, Once};
@@ -17,7 +17,7 @@ impl Write for Lines {
     }
 }
 
-/// From now on the log is kept.
+/// Starts capturing the log.
 pub(crate) fn watch() {
     static WATCHING: Once = Once::new();
     WATCHING.call_once(|| {
@@ -26,14 +26,14 @@ pub(crate) fn watch() {
     });
 }
 
-/// The lines with this text.
+/// Returns the lines that contain this text.
 pub(crate) fn lines_with(text: &str) -> Vec<String> {
     let lines = LINES.lock().unwrap();
     let lines = String::from_utf8_lossy(&lines);
     lines.lines().filter(|line| line.contains(text)).map(str::to_owned).collect()
 }
 
-/// How many of them are errors.
+/// Returns the number of errors that contain this text.
 pub(crate) fn errors_with(text: &str) -> usize {
     lines_with(text).iter().filter(|line| line.contains(" ERROR ")).count()
 }

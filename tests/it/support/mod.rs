@@ -1,4 +1,4 @@
-//! What the tests share: worlds, orders, datasets, and the invariants.
+//! Shared parts of the tests: worlds, orders, datasets, and the invariants.
 
 pub(crate) mod check;
 pub(crate) mod data;
@@ -13,7 +13,7 @@ pub(crate) use hands::Hands;
 pub(crate) use order::Order;
 pub(crate) use world::{Settings, World};
 
-/// A stack needs several threads: its services never run on the async runtime, its functions do.
+/// Creates a runtime with several threads, which a stack needs: its functions run on the runtime, its services don't.
 pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }

@@ -1,4 +1,4 @@
-//! Runs to be ordered.
+//! Orders of runs.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use bench_tests::model_server::JUDGE;
 use super::World;
 use super::data;
 
-/// A run: how many items of which benchmarks, and who answers.
+/// An order: number of items by benchmark, and the source of answers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Order {
     mmlu_pro: usize,
@@ -34,12 +34,13 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// So many items of MMLU-Pro's form, one sample each, from the model server.
+    /// Orders this number of items in MMLU-Pro's form, one sample each, from the model server.
     pub(crate) fn mmlu_pro(items: usize) -> Self {
         Self { mmlu_pro: items, ..Self::default() }
     }
 
-    /// So many items of AA-Omniscience's form, one sample each, from the model server, which judges too.
+    /// Orders this number of items in AA-Omniscience's form, one sample each, from the model server, which is also
+    /// the judge.
     pub(crate) fn judged(items: usize, world: &World) -> Self {
         let judge = JudgeSpec {
             model: ModelRef { slug: JUDGE.into(), ..model(world) },
@@ -50,64 +51,64 @@ impl Order {
         Self { aa_omniscience: items, judge: Some(judge), ..Self::default() }
     }
 
-    /// So many items of LiveCodeBench's form, one sample each, from the model server.
+    /// Orders this number of items in LiveCodeBench's form, one sample each, from the model server.
     pub(crate) fn livecodebench(items: usize) -> Self {
         Self { livecodebench: items, samples: Some(1), ..Self::default() }
     }
 
-    /// So many problems of SciCode's form, one sample each, from the model server.
+    /// Orders this number of problems in SciCode's form, one sample each, from the model server.
     pub(crate) fn scicode(items: usize) -> Self {
         Self { scicode: items, samples: Some(1), ..Self::default() }
     }
 
-    /// Nobody judges.
+    /// Removes the judge.
     pub(crate) fn without_judge(self) -> Self {
         Self { judge: None, ..self }
     }
 
-    /// The judge is not a model, but compares with the gold answer.
+    /// Uses the oracle as the judge, which compares with the gold answer.
     pub(crate) fn judged_by_oracle(self) -> Self {
         let oracle = |judge: JudgeSpec| JudgeSpec { model: testing::model("oracle/oracle"), ..judge };
         Self { judge: self.judge.map(oracle), ..self }
     }
 
-    /// The caller pays for the judge with this key.
+    /// Pays for the judge with this caller's key.
     pub(crate) fn with_judge_key(self, key: &str) -> Self {
         let judge = self.judge.map(|judge| JudgeSpec { auth: AuthMode::ApiKey, ..judge });
         Self { judge, judge_key: Some(key.to_owned()), ..self }
     }
 
-    /// What the judge costs.
+    /// Sets the price of the judge.
     pub(crate) fn with_judge_price(self, price: Price) -> Self {
         Self { judge: self.judge.map(|judge| JudgeSpec { price: Some(price), ..judge }), ..self }
     }
 
-    /// The answers are those of another run.
+    /// Takes the answers of another run.
     pub(crate) fn again(self, run: RunId) -> Self {
         Self { rejudges: Some(Rejudges { run, version: 2 }), ..self }
     }
 
-    /// After those, so many items of AIME's form, four samples each.
+    /// Adds this number of items in AIME's form, four samples each, after the other benchmarks.
     pub(crate) fn and_aime(self, items: usize) -> Self {
         Self { aime_2025: items, ..self }
     }
 
-    /// So many items of the form of GPQA Diamond, four samples each.
+    /// Orders this number of items in GPQA Diamond's form, four samples each.
     pub(crate) fn gpqa_diamond(items: usize) -> Self {
         Self { gpqa_diamond: items, ..Self::default() }
     }
 
-    /// The caller pays with this key.
+    /// Pays with this caller's key.
     pub(crate) fn with_key(self, key: &str) -> Self {
         Self { key: Some(key.to_owned()), ..self }
     }
 
-    /// It stops after so many tokens.
+    /// Sets the budget to this number of tokens.
     pub(crate) fn with_budget_tokens(self, tokens: u64) -> Self {
         Self { budget: Budget { tokens: Some(tokens), ..self.budget }, ..self }
     }
 
-    /// It stops after so many dollars, at this price.
+    /// Sets the budget to this number of dollars at this price.
     pub(crate) fn with_budget_usd(self, usd: f64, price: Price) -> Self {
         Self { budget: Budget { usd: Some(usd), ..self.budget }, price: Some(price), ..self }
     }
@@ -141,7 +142,7 @@ impl Order {
         let mut benchmarks: Vec<BenchmarkName> = Vec::new();
         for (name, path) in self.datasets(world) {
             let benchmark = bench_benchmarks::find(name).unwrap();
-            // Injected faults hit this too: who orders tries again.
+            // Retried, since injected faults apply here, too.
             let taken = world
                 .insist("take in a dataset", || {
                     world.stack.library.import_local(benchmark, &path, &NoProgress)
@@ -153,7 +154,7 @@ impl Order {
         (benchmarks, datasets)
     }
 
-    /// Takes in the datasets, for a schedule.
+    /// Imports the datasets and returns the order for a schedule.
     pub(crate) async fn template(&self, world: &World) -> RunTemplate {
         let (benchmarks, datasets) = self.take_in(world).await;
         RunTemplate {
@@ -181,7 +182,7 @@ impl Order {
         }
     }
 
-    /// Takes in the datasets and writes the run. No message is sent.
+    /// Imports the datasets and writes the run. Sends no message.
     pub(crate) async fn create(&self, world: &World) -> RunId {
         let (benchmarks, datasets) = self.take_in(world).await;
         let id = RunId::random();
@@ -223,7 +224,7 @@ impl Order {
     }
 }
 
-/// The world's model server.
+/// Returns the model of the world's model server.
 fn model(world: &World) -> ModelRef {
     ModelRef { base_url: Some(world.model.base_url()), ..testing::model("openai-compatible/m") }
 }

@@ -1,4 +1,4 @@
-//! A stack on a directory of its own, a model server, and how tests act on both.
+//! A stack in its own directory, a model server, and actions on both.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -17,28 +17,28 @@ use bench_stack::{Stack, StackOptions};
 use bench_state::{RunWithBenchmarks, SampleRecord};
 use bench_tests::model_server::{Ask, ModelServer, Reply};
 
-/// Longest wait for anything: a bound of the test, not a claim about speed.
+/// Maximum wait for anything: a safety limit, not a performance goal.
 const PATIENCE: Duration = Duration::from_secs(600);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// How a stack is opened.
+/// Settings of a stack.
 #[derive(Clone)]
 pub(crate) struct Settings {
-    /// Samples worked on at once.
+    /// Number of samples processed at once.
     pub(crate) concurrency: usize,
-    /// Faults, in their text form.
+    /// Faults in their text form.
     pub(crate) faults: &'static str,
-    /// How long a received message stays hidden, in seconds; `None` leaves it at hours.
+    /// Visibility timeout of received messages in seconds. `None` keeps the default of hours.
     pub(crate) visibility_s: Option<u32>,
-    /// Time that the model takes.
+    /// Response time of the model.
     pub(crate) latency: Duration,
     /// Observer of every call to the services.
     pub(crate) recorder: Option<Recorder>,
-    /// Variables beyond those that all tests set.
+    /// Variables in addition to those that all tests set.
     pub(crate) vars: &'static [(&'static str, &'static str)],
-    /// Protects callers' keys by KMS, as deployed functions do.
+    /// If true, KMS protects callers' keys, as in deployed functions.
     pub(crate) kms: bool,
-    /// A sandbox host that is like this; none where it is `None`.
+    /// Options of the sandbox host. `None` for no host.
     pub(crate) sandboxes: Option<Options>,
 }
 
@@ -61,23 +61,23 @@ impl Default for Settings {
 pub(crate) struct World {
     pub(crate) stack: Stack,
     pub(crate) model: ModelServer,
-    /// The sandbox host, where there is one.
+    /// The sandbox host, if there is one.
     pub(crate) sandboxes: Option<SandyServer>,
     settings: Settings,
     dir: tempfile::TempDir,
 }
 
-/// How a stack ends before it is opened again.
+/// Way to end a stack before it is opened again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// It may finish what it has in hand.
+    /// Completes the work in progress.
     Stopped,
-    /// Everything it would still do fails: nothing is finished, nothing is told.
+    /// Makes all further calls fail: nothing is finished or recorded.
     Killed,
 }
 
 impl World {
-    /// A stack that works at once, and a model that answers by `rule`.
+    /// Starts a stack with running workers, and a model that answers by `rule`.
     pub(crate) async fn start(
         settings: Settings,
         rule: impl Fn(&Ask) -> Reply + Send + Sync + 'static,
@@ -87,7 +87,7 @@ impl World {
         world
     }
 
-    /// The same, but nothing drives the functions yet.
+    /// Opens a stack without running functions, and a model that answers by `rule`.
     pub(crate) async fn open(
         settings: Settings,
         rule: impl Fn(&Ask) -> Reply + Send + Sync + 'static,
@@ -102,13 +102,13 @@ impl World {
         Self { stack, model, sandboxes, settings, dir }
     }
 
-    /// Ends the stack and opens it again on the same directory.
+    /// Ends the stack and opens it again in the same directory.
     pub(crate) async fn reopen(self, end: End) -> Self {
         let Self { stack, model, sandboxes, settings, dir } = self;
         match end {
             End::Stopped => stack.stop(Duration::from_secs(10)).await,
             End::Killed => {
-                // The services end first: from here on every call fails, as for a process that is gone.
+                // The services end first: all further calls fail, as for a process that was killed.
                 let embedded = stack.embedded.clone();
                 tokio::task::spawn_blocking(move || embedded.close()).await.unwrap();
                 drop(stack);
@@ -119,17 +119,17 @@ impl World {
         Self { stack, model, sandboxes, settings, dir }
     }
 
-    /// Where tests keep files of their own.
+    /// Returns the folder for a test's own files.
     pub(crate) fn files(&self) -> &Path {
         self.dir.path()
     }
 
-    /// The stack's data directory.
+    /// Returns the stack's data directory.
     pub(crate) fn data_dir(&self) -> std::path::PathBuf {
         self.dir.path().join("data")
     }
 
-    /// The sandbox host of this world.
+    /// Returns the sandbox host of this world.
     pub(crate) fn host(&self) -> &SandyServer {
         self.sandboxes.as_ref().unwrap()
     }
@@ -138,7 +138,7 @@ impl World {
         self.stack.scheduler()
     }
 
-    /// Does something again until it succeeds: it may meet injected faults.
+    /// Repeats an action until it succeeds, since injected faults may hit it.
     pub(crate) async fn insist<F, Fut, T, E>(&self, what: &str, act: F) -> T
     where
         F: Fn() -> Fut,
@@ -155,7 +155,7 @@ impl World {
         panic!("could not {what}: {last}")
     }
 
-    /// Waits until something is so.
+    /// Waits until a condition is true.
     pub(crate) async fn until<F, Fut>(&self, what: &str, is_so: F)
     where
         F: Fn() -> Fut,
@@ -168,17 +168,18 @@ impl World {
         }
     }
 
-    /// The run as it is stored.
+    /// Returns the stored run.
     pub(crate) async fn found(&self, run: RunId) -> RunWithBenchmarks {
         self.insist("read the run", || self.stack.state.run_with_benchmarks(run)).await.unwrap()
     }
 
-    /// Waits for the end of a run and of what follows from it.
+    /// Waits for the end of a run and of its cleanup.
     pub(crate) async fn end_of(&self, run: RunId) -> RunStatus {
         self.end_with(run, None).await
     }
 
-    /// The same, with reconciliation going on all the time, its grace scaled from ten minutes to `grace`.
+    /// Waits for the end of a run while reconciliation runs continuously, its grace period scaled from ten minutes to
+    /// `grace`.
     pub(crate) async fn end_reconciled(&self, run: RunId, grace: Duration) -> RunStatus {
         self.end_with(run, Some(grace)).await
     }
@@ -192,7 +193,7 @@ impl World {
                 return found.run.state.status();
             }
             if let Some(grace) = grace.filter(|_| reconciled.elapsed() > Duration::from_millis(500)) {
-                // What fails now is done by the next one.
+                // The next call repeats failed steps.
                 let _ = self.scheduler().reconcile_after(grace).await;
                 reconciled = Instant::now();
             }
@@ -201,7 +202,7 @@ impl World {
         }
     }
 
-    /// What is stored of a run, for the message of a test that fails.
+    /// Describes the stored state of a run, for the message of a failing test.
     async fn picture(&self, run: RunId) -> String {
         let found = self.found(run).await;
         let mut open = Vec::new();
@@ -213,7 +214,7 @@ impl World {
         format!("{:?}\nqueues {depths:?}\nopen {open:#?}", found.run.state)
     }
 
-    /// Every sample of a benchmark's plan that is stored, in order.
+    /// Returns all stored samples of a benchmark's plan, in order.
     pub(crate) async fn samples(&self, found: &RunWithBenchmarks, benchmark: &str) -> Vec<SampleRecord> {
         let record = found.benchmark(benchmark).unwrap();
         let Some(plan) = &record.plan else { return Vec::new() };
@@ -237,7 +238,7 @@ impl World {
         samples
     }
 
-    /// The address of one sample.
+    /// Returns the address of a sample.
     pub(crate) fn sample_ref(found: &RunWithBenchmarks, benchmark: &str, position: Position) -> SampleRef {
         let record = found.benchmark(benchmark).unwrap();
         let plan = record.plan.as_ref().unwrap();
@@ -250,7 +251,7 @@ impl World {
         }
     }
 
-    /// Every queue with its depth and that of its dead-letter queue.
+    /// Returns all queues with their depth and that of their dead-letter queue.
     pub(crate) async fn depths(&self) -> Vec<(QueueName, Depth, Depth)> {
         let mut depths = Vec::new();
         for name in QueueName::ALL {
@@ -261,12 +262,10 @@ impl World {
         depths
     }
 
-    /// Cancels a run.
     pub(crate) async fn cancel(&self, run: RunId) {
         bench_api::cancel_run(&self.stack.api, run).await.unwrap();
     }
 
-    /// Requeues a run.
     pub(crate) async fn requeue(&self, run: RunId, key: Option<&str>) {
         bench_api::requeue_run(&self.stack.api, run, key.and_then(Secret::new)).await.unwrap();
     }
@@ -274,7 +273,7 @@ impl World {
 
 async fn open_stack(dir: &Path, settings: &Settings, sandboxes: Option<&SandyServer>) -> Stack {
     let mut last = String::new();
-    // Injected faults hit the opening too: who starts the program tries again.
+    // Retried, since injected faults apply to the opening, too, and users would start the program again.
     for _ in 0..10 {
         let mut options = StackOptions::new(dir.join("data"));
         options.durability = Durability::Normal;
@@ -305,7 +304,7 @@ async fn open_stack(dir: &Path, settings: &Settings, sandboxes: Option<&SandySer
                 }
                 return stack;
             }
-            // A turn of the stack before, which ends at this moment, may hold the folder still.
+            // A turn of the previous stack, which is just ending, may still hold the folder.
             Err(error) => last = format!("{error:#}"),
         }
         tokio::time::sleep(LOOK_EVERY * 5).await;
