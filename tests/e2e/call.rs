@@ -1,4 +1,4 @@
-//! Calls of the API, as a client makes them.
+//! Calls of the API, as clients make them.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use crate::target::Target;
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Times that a deployment may end what is asked.
+/// Maximum number of times that a deployment may interrupt a request.
 const DEPLOYS_LAST: u32 = 20;
 
-/// Who calls.
+/// Caller of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum By<'a> {
     Nobody,
@@ -23,7 +23,7 @@ pub(crate) enum By<'a> {
     Key(&'a str),
 }
 
-/// What came back.
+/// Response to a request.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -32,20 +32,20 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The body as JSON.
+    /// Returns the body as JSON.
     pub(crate) fn json(&self) -> Value {
         let text = String::from_utf8_lossy(&self.body);
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{}: no JSON ({error}): {text}", self.status))
     }
 
-    /// The body of an answer with this status.
+    /// Asserts this status and returns the body.
     pub(crate) fn expect(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", String::from_utf8_lossy(&self.body));
         self.json()
     }
 
-    /// The `detail` of an error with this status, as text.
+    /// Asserts this status and returns the error's `detail` as text.
     pub(crate) fn detail(&self, status: u16) -> String {
         let body = self.expect(status);
         let detail = body["detail"].as_str().map_or_else(|| body["detail"].to_string(), str::to_owned);
@@ -56,7 +56,7 @@ impl Answer {
 }
 
 impl Target {
-    /// A request that is not sent yet.
+    /// Builds a request without sending it.
     pub(crate) fn request(&self, method: Method, path: &str, by: By<'_>) -> RequestBuilder {
         let request = self.http.request(method, format!("{}{path}", self.base_url));
         match by {
@@ -76,7 +76,7 @@ impl Target {
     pub(crate) async fn get(&self, path: &str) -> Answer {
         for _ in 0..DEPLOYS_LAST {
             let answer = self.send(self.request(Method::GET, path, By::Nobody)).await;
-            // The emulator ends a function that is at work when it is deployed anew; AWS lets it finish.
+            // The emulator ends a busy function when it is deployed again; AWS lets it finish.
             let is_ended = answer.status == 502
                 && String::from_utf8_lossy(&answer.body)
                     .contains("Runtime exited before returning a response");
@@ -100,18 +100,18 @@ impl Target {
         self.send(self.request(Method::DELETE, path, by)).await
     }
 
-    /// Orders a run of demo data; the address of the run.
+    /// Orders a run of demo data. Returns the address of the run.
     pub(crate) async fn order(&self, by: By<'_>, body: Value) -> String {
         let run = self.post("/api/runs", by, &body).await.expect(201);
         format!("/api/runs/{}", run["id"].as_str().expect("a run has an id"))
     }
 
-    /// The run at this address.
+    /// Returns the run at this address.
     pub(crate) async fn run(&self, run: &str) -> Value {
         self.get(run).await.expect(200)
     }
 
-    /// Waits until a run is over and has this status.
+    /// Waits until a run is over, and asserts its status.
     pub(crate) async fn ends(&self, run: &str, status: &str) -> Value {
         let is_over = || async {
             let found = self.run(run).await;
@@ -123,7 +123,7 @@ impl Target {
         found
     }
 
-    /// Waits until something is there.
+    /// Waits until `look` returns a value.
     pub(crate) async fn until<T, F, Fut>(&self, what: &str, look: F) -> T
     where
         F: Fn() -> Fut,
@@ -142,17 +142,17 @@ impl Target {
     }
 }
 
-/// An order of bundled items of one benchmark.
+/// Returns an order of bundled items of one benchmark.
 pub(crate) fn demo(model: &str, benchmark: &str) -> Value {
     json!({ "model_id": model, "selected_benchmarks": [benchmark], "demo": true, "samples": 1 })
 }
 
-/// The number in a field.
+/// Returns the number in a field.
 pub(crate) fn number(value: &Value, field: &str) -> u64 {
     value[field].as_u64().unwrap_or_else(|| panic!("{field} is no number in {value:#}"))
 }
 
-/// The entries of a field.
+/// Returns the entries of a field.
 pub(crate) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
     value[field].as_array().unwrap_or_else(|| panic!("{field} is no list in {value:#}"))
 }

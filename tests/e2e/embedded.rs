@@ -1,4 +1,4 @@
-//! The embedded stack behind a listener, as a server that anybody can reach.
+//! Serves the embedded stack on a port, as a server open to all callers.
 
 use bench_embedded::{Durability, Permission, Recorder};
 use bench_sandy::testing::{KEY, Options, SandyServer};
@@ -15,10 +15,10 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::target::{Aws, Model, Stored, Target, model};
 
-/// How long what is being worked on may take when a stack is stopped.
+/// Time limit for work in progress when a stack is stopped.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// How far the schedules' clock is ahead: a scenario that waits for a planned time does not wait for its minute.
+/// Offset of the schedules' clock, so that a scenario doesn't wait for the minute of a planned time.
 const CLOCK_AHEAD: Duration = Duration::from_secs(130);
 const TICK_EVERY: Duration = Duration::from_millis(500);
 
@@ -28,13 +28,13 @@ pub(crate) struct Embedded {
     ticks: AbortOnDropHandle<()>,
     server: AbortOnDropHandle<()>,
     recorded: Arc<Mutex<BTreeSet<Permission>>>,
-    /// Runs code until the end.
+    /// Runs code while the stack is open.
     _sandboxes: SandyServer,
     dir: tempfile::TempDir,
 }
 
 impl Embedded {
-    /// A stack of its own, and how it is reached.
+    /// Starts a new stack. Returns the target to reach it and the stack.
     pub(crate) async fn start() -> (Target, Self) {
         let dir = tempfile::tempdir().unwrap();
         let model = model().await;
@@ -60,8 +60,7 @@ impl Embedded {
         (target, Self { stack, ticks, server, recorded, _sandboxes: sandboxes, dir })
     }
 
-    /// Does what would otherwise wait for its clock, stops the stack, and tells what its functions needed
-    /// leave for.
+    /// Runs the hourly and five-minute tasks, stops the stack, and returns the permissions that its functions needed.
     pub(crate) async fn finish(self) -> BTreeSet<Permission> {
         drop(self.ticks);
         let scheduler = self.stack.scheduler();
@@ -75,7 +74,7 @@ impl Embedded {
     }
 }
 
-/// What EventBridge does once a minute.
+/// Ticks the scheduler in place of EventBridge.
 async fn ticks(scheduler: Arc<Scheduler>) {
     loop {
         let now = bench_clock::now().plus(CLOCK_AHEAD);
@@ -87,7 +86,7 @@ async fn ticks(scheduler: Arc<Scheduler>) {
 /// The operator's secret.
 pub(crate) const ADMIN_SECRET: &str = "admin-4be1d0a7c2";
 
-/// Variables of the functions.
+/// Returns the variables of the functions.
 pub(crate) fn vars(model_url: &str) -> BTreeMap<String, String> {
     BTreeMap::from_iter(
         [
@@ -101,7 +100,7 @@ pub(crate) fn vars(model_url: &str) -> BTreeMap<String, String> {
     )
 }
 
-/// A stack that is not bound to loopback as far as it knows: who calls must say who that is.
+/// Opens a stack that doesn't assume loopback, so that callers must authenticate.
 pub(crate) async fn open(
     dir: &Path,
     concurrency: usize,
@@ -119,7 +118,7 @@ pub(crate) async fn open(
     Stack::open(options).await.unwrap()
 }
 
-/// The stack's HTTP functions on a free port.
+/// Serves the stack's HTTP functions on a free port.
 pub(crate) async fn serve(stack: &Stack) -> (String, AbortOnDropHandle<()>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! What the functions log as errors, when they run in this process.
+//! Captures errors that functions log in this process.
 
 use std::io::Write;
 use std::sync::Mutex;
@@ -17,13 +17,13 @@ impl Write for Errors {
     }
 }
 
-/// Keeps every error that is logged from here on.
+/// Starts capturing errors.
 pub(crate) fn watch() {
     let errors = tracing_subscriber::fmt().with_max_level(tracing::Level::ERROR).with_ansi(false);
     errors.with_writer(|| Errors).init();
 }
 
-/// Lines of the log that contain the text.
+/// Returns the number of captured lines that contain the text.
 pub(crate) fn errors_with(text: &str) -> usize {
     let errors = ERRORS.lock().unwrap();
     String::from_utf8_lossy(&errors).lines().filter(|line| line.contains(text)).count()

@@ -1,13 +1,13 @@
-//! One end-to-end suite for the embedded and for the deployed stack.
+//! End-to-end suite for both the embedded and the deployed stack.
 //!
-//! A scenario knows an address and what a client may know, nothing of what is behind it. Without variables
-//! the suite starts the embedded stack behind a listener of its own. With `BENCH_E2E_URL` it runs against
-//! what is deployed there ([`target`] lists the variables); `make test-stack` does that.
+//! A scenario knows an address and the facts that a client may know, but nothing about the implementation. Without
+//! variables, the suite starts the embedded stack on a local port. With `BENCH_E2E_URL`, it runs against the stack
+//! deployed there ([`target`] lists the variables); `make test-stack` does that.
 //!
-//! All scenarios run at once on one stack. Arguments choose scenarios by a part of their name, as with
-//! `cargo test`; `--skip NAME` leaves some out, `--list` lists them.
+//! All scenarios run concurrently on one stack. Arguments select scenarios by a part of their name, as with `cargo
+//! test`; `--skip NAME` excludes some, `--list` lists them.
 //!
-//! On the embedded stack a recorder notes what each function needs leave for; at the end that is compared
+//! On the embedded stack, a recorder collects the permissions that each function needs. At the end they are compared
 //! with the roles of `template.yaml` ([`rights`]).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "what fails here fails the test")]
@@ -29,11 +29,11 @@ use crate::embedded::Embedded;
 use crate::scenarios::Scenario;
 use crate::target::Target;
 
-/// Longest time of a scenario: a bound of the test, not a claim about speed.
+/// Time limit of a scenario: a safety limit, not a performance goal.
 const PATIENCE: Duration = Duration::from_secs(900);
 
 fn main() -> std::process::ExitCode {
-    // The stack's sandboxes are made by this program.
+    // The stack's sandboxes are processes of this program.
     if let Some(code) = bench_sandbox::isolation::stage_main() {
         return code;
     }
@@ -60,14 +60,15 @@ fn run_chosen() {
     }
 }
 
-/// Which scenarios.
+/// Selection of scenarios.
 struct Chosen {
     only: Vec<String>,
     skip: Vec<String>,
 }
 
 impl Chosen {
-    /// `None` when there is nothing to run. Options of the usual test harness are accepted and mean nothing.
+    /// Parses the arguments. Returns `None` if there is nothing to run. Options of the usual test harness are
+    /// accepted and ignored.
     fn from_args(args: impl Iterator<Item = String>) -> Option<Self> {
         let (mut only, mut skip, mut args) = (Vec::new(), Vec::new(), args);
         while let Some(arg) = args.next() {
@@ -78,7 +79,7 @@ impl Chosen {
                     return None;
                 }
                 "--skip" => skip.extend(args.next()),
-                // Those that take a value.
+                // Options that take a value.
                 "--test-threads" | "--format" | "--color" | "--logfile" | "-Z" => drop(args.next()),
                 option if option.starts_with('-') => {}
                 name => only.push(name.to_owned()),

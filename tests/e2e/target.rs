@@ -1,17 +1,17 @@
-//! What a suite runs against.
+//! Stack that the suite runs against.
 //!
 //! | variable | meaning |
 //! | --- | --- |
-//! | `BENCH_E2E_URL` | address of the API, without a slash at the end; without it the embedded stack is started |
-//! | `BENCH_E2E_ADMIN_SECRET` | the operator's secret there |
-//! | `BENCH_E2E_MODEL_LOG` | file of a model server that `--serve-model PORT` started, which the functions ask |
-//! | `BENCH_E2E_TABLE`, `BENCH_E2E_CREDENTIALS_TABLE`, `BENCH_E2E_BUCKET` | where state, keys and bodies are |
+//! | `BENCH_E2E_URL` | address of the API without a trailing slash; if unset, the suite starts the embedded stack |
+//! | `BENCH_E2E_ADMIN_SECRET` | the operator's secret of that stack |
+//! | `BENCH_E2E_MODEL_LOG` | log file of a model server started with `--serve-model PORT`, which the functions ask |
+//! | `BENCH_E2E_TABLE`, `BENCH_E2E_CREDENTIALS_TABLE`, `BENCH_E2E_BUCKET` | names of the tables for state and keys, and of the bucket |
 //! | `BENCH_QUEUE_PLANS_URL`, `BENCH_QUEUE_ITEMS_URL`, `BENCH_QUEUE_FINISHES_URL` | addresses of the queues |
-//! | `BENCH_E2E_MAINTENANCE` | true: the server is in maintenance, and only what holds then is looked at |
-//! | `BENCH_E2E_DEPLOYS` | true: the stack is deployed again meanwhile, and what is read is asked for again where that ended a function |
-//! | `BENCH_E2E_NOTES` | file to which the suite writes, a JSON object a line, what to look for in the logs |
+//! | `BENCH_E2E_MAINTENANCE` | true: the server is in maintenance, and only scenarios for that run |
+//! | `BENCH_E2E_DEPLOYS` | true: the stack is deployed again meanwhile, and reads that a deployment interrupted are repeated |
+//! | `BENCH_E2E_NOTES` | file to which the suite writes texts to look for in the logs, one JSON object per line |
 //!
-//! AWS itself is reached as the SDK finds it (`AWS_ENDPOINT_URL`, `AWS_REGION`, credentials).
+//! The SDK finds AWS itself through its environment (`AWS_ENDPOINT_URL`, `AWS_REGION`, credentials).
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -27,37 +27,37 @@ use bench_tests::files::files_with;
 use bench_tests::model_server::{Ask, ModelServer, Reply};
 use serde_json::Value;
 
-/// The model that answers `A` to everything.
+/// A model that answers `A` to everything.
 pub(crate) const ANSWERS_A: &str = "openai-compatible/answers-a";
-/// The model that never answers.
+/// A model that never answers.
 pub(crate) const HANGS: &str = "openai-compatible/hangs";
-/// The model that takes its time.
+/// A model that answers slowly.
 pub(crate) const SLOW: &str = "openai-compatible/slow";
 
-/// A stack, and what its operator knows of it.
+/// A stack, and what its operator knows about it.
 pub(crate) struct Target {
-    /// Where the API is, without a slash at the end.
+    /// Address of the API, without a trailing slash.
     pub(crate) base_url: String,
     pub(crate) admin_secret: String,
     pub(crate) model: Model,
     pub(crate) aws: Aws,
     pub(crate) http: reqwest::Client,
     pub(crate) is_in_maintenance: bool,
-    /// Whether functions may be replaced in mid-answer.
+    /// True if a deployment may replace functions during a response.
     pub(crate) is_redeployed: bool,
-    /// Longest wait for something to become so.
+    /// Maximum wait for a condition.
     pub(crate) patience: Duration,
     notes: Option<Mutex<std::fs::File>>,
 }
 
-/// The services behind the stack, reached as its operator reaches them.
+/// Services behind the stack, with the operator's access.
 pub(crate) struct Aws {
     pub(crate) queues: Queues,
     pub(crate) blobs: Blobs,
     pub(crate) stored: Stored,
 }
 
-/// Where what is stored can be looked at as it is.
+/// Raw storage that can be searched.
 pub(crate) enum Stored {
     /// Files of the embedded services.
     Files(PathBuf),
@@ -66,7 +66,7 @@ pub(crate) enum Stored {
 }
 
 impl Target {
-    /// The deployed stack that the variables name.
+    /// Returns the deployed stack that the variables name.
     pub(crate) async fn from_vars() -> Option<Self> {
         let base_url = var("BENCH_E2E_URL")?;
         let required = |name: &str| var(name).unwrap_or_else(|| panic!("{name} is not set"));
@@ -89,7 +89,7 @@ impl Target {
         );
         target.is_in_maintenance = var("BENCH_E2E_MAINTENANCE").as_deref() == Some("true");
         target.is_redeployed = var("BENCH_E2E_DEPLOYS").as_deref() == Some("true");
-        // A message that cannot be handled is tried for seven minutes before it is dead.
+        // A message that can't be handled is retried for seven minutes before it is a dead letter.
         target.patience = Duration::from_secs(780);
         target.notes = notes;
         Some(target)
@@ -115,14 +115,14 @@ impl Target {
         }
     }
 
-    /// Leaves word for who reads the deployed functions' logs.
+    /// Writes a note for the script that reads the deployed functions' logs.
     pub(crate) fn note(&self, note: &Value) {
         if let Some(notes) = &self.notes {
             writeln!(notes.lock().unwrap(), "{note}").unwrap();
         }
     }
 
-    /// Whether no object is left of a run.
+    /// Returns true if a run has no objects left.
     pub(crate) async fn is_gone(&self, run: &str) -> bool {
         let id = run.parse().expect("a run's id");
         for prefix in [bench_blobs::bodies_prefix(id), bench_blobs::exports_prefix(id)] {
@@ -133,7 +133,7 @@ impl Target {
         true
     }
 
-    /// Where a text is stored in clear: names of files or tables.
+    /// Returns the names of files or tables that contain a text in plain form.
     pub(crate) async fn places_with(&self, text: &str) -> Vec<String> {
         match &self.aws.stored {
             Stored::Files(folder) => files_with(folder, text),
@@ -167,16 +167,16 @@ fn has(value: &AttributeValue, text: &str) -> bool {
     }
 }
 
-/// Who answers.
+/// Model server of the suite.
 pub(crate) enum Model {
     /// A server in this process.
     Own(ModelServer),
-    /// A server elsewhere that writes down the key of each question, a line each.
+    /// A server elsewhere that logs the key of each question, one per line.
     Served(PathBuf),
 }
 
 impl Model {
-    /// Questions that came with this key.
+    /// Returns the number of questions that came with this key.
     pub(crate) fn asked_with(&self, key: &str) -> usize {
         match self {
             Self::Own(server) => {
@@ -190,7 +190,7 @@ impl Model {
     }
 }
 
-/// Answers as the model that is asked for.
+/// Answers as the requested model.
 fn rule(ask: &Ask) -> Reply {
     match ask.body["model"].as_str() {
         Some("hangs") => Reply::Hang(Duration::from_secs(3_600)),
@@ -203,12 +203,12 @@ fn rule(ask: &Ask) -> Reply {
     }
 }
 
-/// The models of the suite, on a free port of this machine.
+/// Starts the suite's models on a free port of this machine.
 pub(crate) async fn model() -> ModelServer {
     ModelServer::start(Duration::ZERO, Arc::new(rule)).await.expect("the model server starts")
 }
 
-/// Serves the models to others until the process is ended, and writes down what keys came.
+/// Serves the models to others until the process is ended, and logs the keys it received.
 pub(crate) async fn serve_model(port: u16) {
     let path = var("BENCH_E2E_MODEL_LOG").expect("BENCH_E2E_MODEL_LOG is set");
     let log = std::fs::OpenOptions::new().create(true).append(true).open(path);
@@ -226,7 +226,7 @@ fn var(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
-/// The SDK's configuration from the environment, with TLS by rustls and ring.
+/// Loads the SDK's configuration from the environment, with TLS by rustls and ring.
 async fn sdk_config() -> aws_types::SdkConfig {
     let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
     aws_config::defaults(aws_config::BehaviorVersion::latest()).http_client(http).load().await

@@ -1,8 +1,8 @@
-//! What the functions need leave for, against what the template's roles allow.
+//! Compares the permissions that functions need with those that the template's roles grant.
 //!
-//! An emulator does not look at roles, and a role that lacks something is found out on AWS, in a branch that
-//! few runs take. So what every function asks of AWS during the suite is recorded, and each role must allow
-//! all of it, and nothing else but what [`UNSEEN`] names with a reason.
+//! Emulators don't check roles, so a missing permission would show up on AWS only, possibly in a branch that few runs
+//! take. So the suite records all requests of every function to AWS. Each role must allow all of them, and nothing
+//! else except what [`UNSEEN`] lists with a reason.
 
 mod template;
 
@@ -12,14 +12,14 @@ use bench_embedded::Permission;
 
 use self::template::Allowed;
 
-/// The name of this check among the scenarios.
+/// Name of this check among the scenarios.
 pub(crate) const NAME: &str = "rights::roles_allow_what_is_needed_and_no_more";
 
-/// The key that protects callers' keys.
+/// The KMS key that protects callers' keys.
 pub(crate) const KMS_KEY: &str = "bench-runner";
 
-/// What a role allows although the suite does not see it being used: function (or `*`), beginning of the
-/// action, beginning of the resource, why.
+/// Permissions that roles grant although the suite doesn't see them used: function (or `*`), prefix of the action,
+/// prefix of the resource, and the reason.
 const UNSEEN: &[(&str, &str, &str, &str)] = &[
     ("*", "logs:", "", "Lambda itself writes what a function prints"),
     ("*", "secretsmanager:GetSecretValue", "", "read at init, which the embedded stack has not"),
@@ -70,7 +70,7 @@ const UNSEEN: &[(&str, &str, &str, &str)] = &[
 /// Functions that share a program with another one, whose role only reads.
 const ALIKE: [(&str, &str); 2] = [("api-stream", "api"), ("exports-stream", "exports")];
 
-/// Compares what was recorded with the roles.
+/// Compares the recorded permissions with the roles.
 pub(crate) fn check(recorded: &BTreeSet<Permission>) {
     assert!(recorded.len() > 100, "only {} rights were recorded", recorded.len());
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml");
@@ -81,11 +81,11 @@ pub(crate) fn check(recorded: &BTreeSet<Permission>) {
     assert!(problems.is_empty(), "template.yaml:\n{}", problems.join("\n"));
 }
 
-/// What functions did that their roles do not allow. The embedded queue host reads queues itself.
+/// Returns permissions that functions used but their roles lack. The embedded queue host reads queues itself.
 fn lacking(recorded: &BTreeSet<Permission>, roles: &BTreeMap<String, Vec<Allowed>>) -> Vec<String> {
     let mut lacking = BTreeSet::new();
     for right in recorded {
-        // Asked once, when an embedded stack starts: whether the queue's file has lost messages.
+        // Requested once when an embedded stack starts, to check whether the queue's file has lost messages.
         if (right.caller, right.action.as_str()) == ("scheduler", "sqs:GetQueueAttributes") {
             continue;
         }
@@ -99,7 +99,7 @@ fn lacking(recorded: &BTreeSet<Permission>, roles: &BTreeMap<String, Vec<Allowed
     lacking.into_iter().collect()
 }
 
-/// What roles allow that nobody used and nobody gave a reason for.
+/// Returns permissions that roles grant without use or reason.
 fn unused(recorded: &BTreeSet<Permission>, roles: &BTreeMap<String, Vec<Allowed>>) -> Vec<String> {
     let mut unused = Vec::new();
     for (function, role) in roles {
@@ -120,7 +120,7 @@ fn unused(recorded: &BTreeSet<Permission>, roles: &BTreeMap<String, Vec<Allowed>
     unused
 }
 
-/// Whether a resource of a policy covers a recorded one. A recorded one with `*` stands for some object there.
+/// Returns true if a resource of a policy covers a recorded one. A `*` in a recorded one stands for some object.
 fn covers(pattern: &str, resource: &str) -> bool {
     match (pattern.strip_suffix('*'), resource.strip_suffix('*')) {
         (Some(pattern), Some(resource)) => pattern.starts_with(resource) || resource.starts_with(pattern),

@@ -1,11 +1,11 @@
-//! The roles of `template.yaml`, with their resources named as on the embedded stack.
+//! Roles of `template.yaml`, with their resources named as on the embedded stack.
 
 use std::collections::BTreeMap;
 
 use saphyr::{LoadableYamlNode, Scalar, Yaml};
 use serde_json::{Map, Value, json};
 
-/// What the resources of the template are called on the embedded stack.
+/// Names on the embedded stack of the template's resources.
 const NAMES: [(&str, &str); 12] = [
     ("Table", "table/bench-runner"),
     ("CredentialsTable", "table/bench-runner-credentials"),
@@ -21,10 +21,10 @@ const NAMES: [(&str, &str); 12] = [
     ("FinishesDeadQueue", "bench-finishes-dead"),
 ];
 
-/// What one statement of a role allows: an action on a resource, which may end in `*`.
+/// Permission of a role: an action and a resource, which may end in `*`.
 pub(super) type Allowed = (String, String);
 
-/// What each function may do, by its name without the stack's.
+/// Returns the permissions of each function, by its name without the stack's.
 pub(super) fn roles(text: &str) -> BTreeMap<String, Vec<Allowed>> {
     let documents = Yaml::load_from_str(text).expect("the template is YAML");
     let template = plain(&documents[0]);
@@ -63,7 +63,7 @@ fn each(value: &Value) -> Vec<&Value> {
     value.as_array().map_or_else(|| vec![value], |values| values.iter().collect())
 }
 
-/// A name or ARN with the embedded stack's names in it; what has none there keeps the template's.
+/// Returns a name or ARN with the embedded stack's names. References without such a name keep the template's.
 fn named(value: &Value) -> String {
     let name = |id: &str| {
         let id = id.strip_suffix(".Arn").unwrap_or(id);
@@ -81,7 +81,7 @@ fn named(value: &Value) -> String {
     text
 }
 
-/// YAML as JSON, with functions of CloudFormation in their long form.
+/// Converts YAML to JSON, with CloudFormation's functions in their long form.
 fn plain(yaml: &Yaml<'_>) -> Value {
     match yaml {
         Yaml::Value(Scalar::String(text)) => Value::from(&**text),

@@ -1,4 +1,4 @@
-//! Who may order.
+//! Access to orders.
 
 use reqwest::Method;
 use serde_json::json;
@@ -12,7 +12,7 @@ pub(super) async fn only_known_callers_order(target: &Target) {
     let made_up = By::Key("made-up-4d1f");
     for path in ["/api/runs", "/api/runs/api"] {
         target.post(path, made_up, &model).await.detail(403);
-        // A key that its provider confirms is no permission for what reveals gold answers.
+        // A key confirmed by its provider doesn't give access to runs that reveal gold answers.
         target.post(path, By::Key("sk-e2e-stranger-77"), &demo("oracle", "mmlu_pro")).await.detail(403);
         target.post(path, By::Key("sk-e2e-stranger-77"), &demo(ANSWERS_A, "gpqa_diamond")).await.detail(403);
     }
@@ -22,7 +22,7 @@ pub(super) async fn only_known_callers_order(target: &Target) {
     large["samples"] = json!(1_000);
     let detail = target.post("/api/runs", By::Key("sk-e2e-stranger-77"), &large).await.detail(422);
     assert!(detail.contains("12032000 samples"), "{detail}");
-    // Operations in detail are the operator's.
+    // Only the operator sees the details of operations.
     let overview = target.get("/api/ops/overview").await.expect(200);
     for shown in ["workers", "queued_runs", "running_runs", "completed_runs", "unreadable_messages"] {
         assert!(list(&overview, shown).is_empty(), "{shown}: {overview:#}");
@@ -61,7 +61,7 @@ pub(super) async fn tokens_order_on_the_operators_key_until_they_are_revoked(tar
     target.delete(&run, By::Key(&token)).await.detail(401);
     target.get_by(&run, By::Key(&token)).await.expect(200);
 
-    // Nor do its schedules order any more.
+    // Its schedules can't order runs any more, either.
     let mut switched = json!({ "enabled": true });
     switched["cron"] = json!(soon());
     let request = target.request(Method::PATCH, &schedule, By::Admin).json(&switched);

@@ -1,4 +1,4 @@
-//! What there is.
+//! Benchmarks, models and the API document.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ pub(super) async fn benchmarks_and_models(target: &Target) {
     assert_eq!(list(&none, "models").len(), 0);
 }
 
-/// The document is served, and every address in it leads to a function, whichever that is.
+/// The document is served, and every address in it leads to one of the functions.
 pub(super) async fn document(target: &Target) {
     let document = target.get("/openapi.json").await.expect(200);
     assert!(document["openapi"].as_str().unwrap().starts_with("3."));
@@ -37,14 +37,14 @@ pub(super) async fn document(target: &Target) {
         if methods.get("get").is_none() {
             continue;
         }
-        // An id that nobody has: who answers says that there is no such thing, not that there is no such path.
+        // With an unknown id, the function must report a missing object, not an unknown path.
         let mut address = path.clone();
         while let (Some(from), Some(to)) = (address.find('{'), address.find('}')) {
             address.replace_range(from..=to, "00000000-0000-4000-8000-000000000000");
         }
         let answer = target.get(&address).await;
         if answer.status == 503 {
-            // A sandbox host is not part of every stack; the function says so itself.
+            // Not every stack has a sandbox host; the function says so itself.
             assert!(address.contains("/sandy/") && !answer.detail(503).is_empty(), "GET {address}: 503");
         }
         assert!(answer.status != 405 && answer.status < 504, "GET {address}: {}", answer.status);

@@ -1,4 +1,4 @@
-//! What a run's results are handed out as, and that they can be checked.
+//! Exports of a run's results, and their verification.
 
 use bench_signing::{KeysDocument, Limits, verify_bytes};
 use bytes::Bytes;
@@ -46,7 +46,7 @@ pub(super) async fn table_and_archive_are_served_and_verified(target: &Target) {
     verify(target, Bytes::new()).await.expect(200);
 }
 
-/// A file, wherever it is: in the answer, or where the answer points to.
+/// Returns a file from the response, or from the address that the response redirects to.
 async fn file(target: &Target, path: &str) -> Bytes {
     let answer = target.get(path).await;
     if answer.status != 307 {
@@ -55,7 +55,7 @@ async fn file(target: &Target, path: &str) -> Bytes {
         return answer.body;
     }
     let location = answer.headers["location"].to_str().unwrap();
-    // Without any of our headers: the address alone must do.
+    // Sent without our headers, since the address alone must be sufficient.
     let answer = target.send(target.http.get(location)).await;
     assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
     answer.body
@@ -79,7 +79,7 @@ pub(super) async fn what_is_not_over_is_not_exported(target: &Target) {
     target.post(&format!("{run}/cancel"), By::Admin, &json!({})).await.expect(200);
 }
 
-/// What is too large for a request goes to the store by an address that takes nothing else.
+/// An archive too large for a request is uploaded to the store, to an address that accepts nothing else.
 pub(super) async fn uploaded_archive_is_verified(target: &Target) {
     let (mine, other) = (By::Key("sk-e2e-upload-6f02"), By::Key("sk-e2e-upload-other"));
     let mut body = demo(crate::target::ANSWERS_A, "aime_2025");
@@ -104,7 +104,7 @@ pub(super) async fn uploaded_archive_is_verified(target: &Target) {
     let told = target.post("/api/exports/verify", mine, &upload).await.expect(200);
     assert_eq!(told["valid"], true, "{told:#}");
     assert!(run.ends_with(told["run_id"].as_str().unwrap()));
-    // It is gone with its use.
+    // The upload is deleted after its use.
     target.post("/api/exports/verify", mine, &upload).await.detail(404);
 
     let order = json!({ "purpose": "verify", "bytes": 1_u64 << 30, "sha256": sha256 });

@@ -1,4 +1,4 @@
-//! What is wrong with a request is told, and nothing comes of it.
+//! Invalid requests get an error and have no effect.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ pub(super) async fn bad_requests_are_told_what_is_wrong(target: &Target) {
         let answer = target.send(request.body(body)).await;
         answer.detail(422);
     }
-    // On a connection of its own, which the server closes.
+    // Uses a separate connection, which the server closes.
     let own = reqwest::Client::builder().no_proxy().build().unwrap();
     let large = own.post(format!("{}/api/runs", target.base_url)).header("content-type", "application/json");
     let large = large.body(format!("{{\"model_id\":\"{}\"}}", "x".repeat(1024 * 1024)));

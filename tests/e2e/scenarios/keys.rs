@@ -1,4 +1,4 @@
-//! The caller's key.
+//! Callers' keys.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::call::{By, demo};
 use crate::target::{SLOW, Target};
 
-/// A key that nobody used before.
+/// Returns a key that was never used before.
 fn fresh(name: &str) -> String {
     let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
     format!("sk-e2e-{name}-{nanos:x}")
@@ -20,7 +20,7 @@ pub(super) async fn callers_key_is_used_and_never_stored_in_clear(target: &Targe
     let made = target.post("/api/runs/api", By::Key(&key), &body).await.expect(201);
     let id = made["id"].as_str().unwrap().to_owned();
     let run = format!("/api/runs/{id}");
-    // While the run is on its way its key is stored; what is looked for is found when it is there.
+    // The key is stored while the run is open. The search for the id proves that stored texts are found.
     let asked = || async { (target.model.asked_with(&key) > 0).then_some(()) };
     target.until("a question with the key", asked).await;
     assert_eq!(target.places_with(&key).await, Vec::<String>::new());
@@ -32,7 +32,7 @@ pub(super) async fn callers_key_is_used_and_never_stored_in_clear(target: &Targe
     assert_eq!(sent, 12);
 }
 
-/// The provider's refusal ends the run at once, and repeats no key.
+/// The provider's refusal ends the run at once, and its error contains no key.
 pub(super) async fn key_that_is_refused_fails_the_run(target: &Target) {
     let key = fresh("refused");
     let body = demo("openai-compatible/refuses", "mmlu_pro");

@@ -1,4 +1,4 @@
-//! `MAINTENANCE_MODE`: no new runs, while what runs goes on.
+//! `MAINTENANCE_MODE`: no new runs, while open runs continue.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::call::{By, demo};
 use crate::embedded::{open, serve, vars};
 use crate::target::{Aws, Model, SLOW, Stored, Target, model};
 
-/// What a server in maintenance says.
+/// Responses of a server in maintenance.
 pub(super) async fn new_runs_are_refused(target: &Target) {
     let status = target.get("/api/status").await.expect(200);
     assert_eq!(status["maintenance_mode"], true);
@@ -21,8 +21,8 @@ pub(super) async fn new_runs_are_refused(target: &Target) {
     assert_eq!(target.get("/api/runs").await.status, 200);
 }
 
-/// On a stack of its own: it is started anew with the variable. Deployed, the script that changes the
-/// functions' configuration looks after its own run.
+/// Uses a separate stack, which is restarted with the variable. For a deployed stack, the script that changes the
+/// functions' configuration checks its own run.
 pub(super) async fn running_work_goes_on(target: &Target) {
     if !matches!(target.aws.stored, Stored::Files(_)) {
         return;

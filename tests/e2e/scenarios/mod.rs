@@ -1,4 +1,4 @@
-//! What must hold for whoever uses a stack.
+//! Scenarios that must hold for all users of a stack.
 
 mod access;
 mod catalogue;
@@ -22,7 +22,7 @@ type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// One scenario.
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
-    /// Whether it is about a server in maintenance; it runs on such a server alone, and alone there.
+    /// True if the scenario is for a server in maintenance. On such a server, only these scenarios run.
     pub(crate) in_maintenance: bool,
     pub(crate) run: fn(Arc<Target>) -> Running,
 }
@@ -37,7 +37,7 @@ macro_rules! scenarios {
     };
 }
 
-/// Every scenario.
+/// Returns all scenarios.
 pub(crate) fn all() -> Vec<Scenario> {
     let mut all = Vec::from(scenarios![false:
         catalogue::health,

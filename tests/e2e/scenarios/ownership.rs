@@ -1,4 +1,4 @@
-//! Reading is public, changing is owned.
+//! Anyone may read; only owners may change.
 
 use serde_json::json;
 
@@ -22,7 +22,7 @@ pub(super) async fn others_are_refused(target: &Target) {
     }
     target.delete(&run, By::Nobody).await.detail(401);
     target.delete(&run, other).await.detail(403);
-    // Whoever asks may read.
+    // All callers may read.
     for by in [By::Nobody, other] {
         assert_ne!(target.get_by(&run, by).await.expect(200)["status"], "canceled");
         let details = target.get_by(&format!("{run}/benchmarks/mmlu_pro"), by).await.expect(200);
@@ -30,14 +30,14 @@ pub(super) async fn others_are_refused(target: &Target) {
     }
     let synced = target.post("/api/admin/sync-models", other, &json!({})).await;
     synced.detail(401);
-    // The operator may end it, the owner delete it.
+    // The operator may cancel it, and the owner delete it.
     target.post(&cancel, By::Admin, &json!({})).await.expect(200);
     target.ends(&run, "canceled").await;
     target.delete(&run, owner).await.expect(200);
     target.get(&run).await.detail(404);
 }
 
-/// CloudFront hands on keys to function URLs in a header of its own. Nowhere else does that header count.
+/// CloudFront passes keys to function URLs in a separate header, which must be ignored everywhere else.
 pub(super) async fn copied_key_is_ignored(target: &Target) {
     const OWNER: &str = "sk-e2e-copied-5d13";
     let mut body = demo(HANGS, "mmlu_pro");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::call::{By, demo, list, number};
 use crate::target::{HANGS, Target};
 
-/// Programs of the demo data, each run in a sandbox of its own.
+/// Programs of the demo data run in a separate sandbox each.
 pub(super) async fn code_is_run_in_sandboxes(target: &Target) {
     let order = json!({
         "model_id": "oracle", "selected_benchmarks": ["livecodebench"], "demo": true, "subset_count": 4, "samples": 1,
@@ -22,9 +22,9 @@ pub(super) async fn code_is_run_in_sandboxes(target: &Target) {
     }
 }
 
-/// Followed as a page follows it: the run and its events, asked for again and again.
+/// Follows a run as the website does, by polling the run and its events.
 pub(super) async fn followed_to_success(target: &Target) {
-    // One of them is judged, by the oracle too.
+    // One of them is judged, also by the oracle.
     let selected = ["mmlu_pro", "aime_2025", "aa_omniscience"];
     let order = json!({ "model_id": "oracle", "selected_benchmarks": selected, "demo": true });
     let run = target.order(By::Admin, order).await;
@@ -83,7 +83,7 @@ pub(super) async fn followed_to_success(target: &Target) {
     assert!(number(&listed, "total") >= 1);
 }
 
-/// All items of a benchmark, a page at a time.
+/// Returns all items of a benchmark, page by page.
 async fn pages(target: &Target, address: &str) -> Vec<Value> {
     let (mut items, mut cursor) = (Vec::new(), String::new());
     loop {
@@ -130,7 +130,7 @@ pub(super) async fn canceled_requeued_and_deleted(target: &Target) {
     target.post(&format!("{run}/cancel"), owner, &json!({})).await.detail(400);
     assert_eq!(target.get(&format!("{run}/export?format=zip")).await.status, 400);
 
-    // Its key was not kept: requeue takes it anew.
+    // Its key was deleted, so a requeue needs it again.
     let again = run.replace("/api/runs", "/api/admin/runs") + "/requeue";
     assert!(target.post(&again, By::Admin, &json!({})).await.detail(400).contains("key"));
     target.post(&again, owner, &json!({})).await.expect(200);

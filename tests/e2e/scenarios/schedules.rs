@@ -1,4 +1,4 @@
-//! Runs that are ordered again and again.
+//! Scheduled runs.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::call::{By, demo, list};
 use crate::target::{ANSWERS_A, Target};
 
-/// How far ahead the planned time is: so far that it lies ahead still when the schedule is stored.
+/// Time until the planned time, long enough that it is still ahead when the schedule is stored.
 const AHEAD_S: u64 = 70;
 
-/// Once a day, next time in about a minute.
+/// Returns a daily cron expression whose next time is in about a minute.
 pub(super) fn soon() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let minutes = (now + AHEAD_S) / 60;
@@ -44,7 +44,7 @@ pub(super) async fn planned_time_makes_one_run_on_the_schedules_own_key(target: 
     let run = target.run(&format!("/api/runs/{}", firing["run_id"].as_str().unwrap())).await;
     assert_eq!(run["status"], "succeeded", "{run:#}");
 
-    // Whoever it belongs to changes it, others do not; its key is gone with it.
+    // Only its owner may change it; its key is deleted with it.
     let off = json!({ "enabled": false });
     change(target, &schedule, By::Key("sk-e2e-somebody-else"), &off, 403).await;
     let changed = change(target, &schedule, By::Key(&key), &off, 200).await;

@@ -1,4 +1,4 @@
-//! Messages that nobody can handle end as errors that people see.
+//! Messages that can't be handled end as errors that users see.
 
 use bench_datasets::{Library, LibraryConfig, NoProgress};
 use bench_domain::run::DatasetChoice;
@@ -10,7 +10,7 @@ use crate::call::{By, demo, list};
 use crate::log;
 use crate::target::{HANGS, Stored, Target};
 
-/// Waits until nothing that is not being worked on is left in queues of dead letters.
+/// Waits until the dead-letter queues are empty.
 async fn no_dead_letters(target: &Target) {
     for queue in QueueName::ALL {
         let empty = || async {
@@ -33,11 +33,11 @@ pub(super) async fn unreadable_messages_become_errors(target: &Target) {
     }
     target.note(&json!({ "errors": ids }));
     if matches!(target.aws.stored, Stored::Files(_)) {
-        // Once when it could not be read, and once when it was given up.
+        // One error when it could not be parsed, and one when it was given up.
         let told = || async { ids.iter().all(|id| log::errors_with(id) > 1).then_some(()) };
         target.until("an error for each message", told).await;
     } else {
-        // Deliveries of one message are minutes apart; who reads the logs looks for the errors.
+        // Deliveries of one message are minutes apart, so the script that reads the logs looks for the errors.
         let moved = || async {
             let mut left = 0;
             for queue in QueueName::ALL {
@@ -51,7 +51,8 @@ pub(super) async fn unreadable_messages_become_errors(target: &Target) {
     no_dead_letters(target).await;
 }
 
-/// One item's data is damaged: its sample is delivered until it is dead, and ends as an error with its cause.
+/// One item's data is damaged: its sample is delivered until it is a dead letter, and ends as an error with the
+/// cause.
 pub(super) async fn sample_that_nobody_can_handle_becomes_an_error(target: &Target) {
     let benchmark = bench_benchmarks::find("aime_2022_2024").unwrap();
     let (blobs, downloads) = (&target.aws.blobs, tempfile::tempdir().unwrap());
@@ -83,7 +84,7 @@ pub(super) async fn sample_that_nobody_can_handle_becomes_an_error(target: &Targ
     no_dead_letters(target).await;
 }
 
-/// The dead letter of a run's plan fails the run, which says so.
+/// The dead letter of a run's plan fails the run with an error that says so.
 pub(super) async fn run_that_nobody_can_plan_fails(target: &Target) {
     let mut body = demo(HANGS, "mmlu_pro");
     body["subset_count"] = json!(1);
