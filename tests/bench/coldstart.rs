@@ -1,12 +1,12 @@
-//! How quickly each function starts, beside one that does nothing.
+//! Measures the start of each function, compared with a function that does nothing.
 //!
-//! Every function's real binary is started again and again under a Runtime API of ours, against the embedded
-//! services on loopback; all of them and the one that does nothing take turns, so that they see the same machine.
-//! Prints the time from the start of the process until it asks for its first event and until its first answer, the
-//! time of later answers, memory, and the size of what would be uploaded. The first event makes each function ask
-//! its table: the connections that are opened for it, after init, are counted and must be none.
+//! The benchmark starts every function's real binary repeatedly under our own Runtime API, with the embedded services
+//! on loopback. All functions and the empty one take turns, so that they run under the same conditions. It prints the
+//! time from the start of the process until it asks for its first event and until its first response, the time of
+//! later responses, memory, and the size of the archive to upload. The first event makes each function read its
+//! table; the benchmark counts the connections opened for that after init, of which there must be none.
 //!
-//! `bench-coldstart [PROFILE] [ROUNDS]`; `make bench-lambda` uses the profile that is deployed and 20 rounds.
+//! `bench-coldstart [PROFILE] [ROUNDS]`; `make bench-lambda` uses the deployed profile and 20 rounds.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
@@ -23,15 +23,15 @@ use bench_tests::runtime_api::RuntimeApi;
 use serde_json::Value;
 use zip::write::SimpleFileOptions;
 
-/// Starts of each function unless said otherwise.
+/// Default number of starts of each function.
 const ROUNDS: usize = 20;
-/// Events after the first, per start.
+/// Number of events after the first one, per start.
 const WARM_EVENTS: usize = 10;
-/// A function that takes longer is broken.
+/// Time limit for a function.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The first answer of every function, at most, in first answers of the one that does nothing.
+/// Maximum time of a function's first response, as a multiple of the empty function's.
 const RATIO_AIM: f64 = 1.3;
-/// What is uploaded, at most, in MB.
+/// Maximum size of the archive to upload, in MB.
 const ZIP_AIM_MB: f64 = 6.0;
 const MIB: f64 = 1024.0 * 1024.0;
 const MB: f64 = 1_000_000.0;
@@ -58,7 +58,7 @@ async fn main() -> anyhow::Result<()> {
     let aws = AwsEndpoint::start(&dir.path().join("data"), None).await?;
     let names: Vec<&str> = [HELLO].into_iter().chain(FUNCTIONS).collect();
     let mut measured: BTreeMap<&str, Measured> = BTreeMap::new();
-    // The round before the first brings the binaries into memory and is not counted.
+    // Round 0 loads the binaries into memory and isn't counted.
     for round in 0..=rounds {
         for name in &names {
             let binary = binaries.get(*name).with_context(|| format!("{name} was not built"))?;
@@ -84,7 +84,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One start: until the first event is asked for, until it is answered, and some more.
+/// Measures one start: until the first event is requested, until it is answered, and later events.
 async fn start(name: &str, binary: &Path, aws: &AwsEndpoint) -> anyhow::Result<Measured> {
     let runtime = RuntimeApi::start().await?;
     let event = event(name)?;
@@ -103,7 +103,7 @@ async fn start(name: &str, binary: &Path, aws: &AwsEndpoint) -> anyhow::Result<M
     let mut measured =
         Measured { next_ms: vec![ms(asked)], first_ms: vec![ms(answer.at)], opened, ..Measured::default() };
     for nth in 0..WARM_EVENTS {
-        // Having asked again it is idle: what is measured is one event, nothing of the one before.
+        // The function is idle again once it asks for the next event, so each event is measured alone.
         runtime.asked(nth + 2).await?;
         let offered = Instant::now();
         let answer = runtime.invoke(&event).await?;
@@ -113,7 +113,7 @@ async fn start(name: &str, binary: &Path, aws: &AwsEndpoint) -> anyhow::Result<M
     Ok(measured)
 }
 
-/// An event that makes the function look into its table and finds nothing to do there.
+/// Returns an event that makes the function read its table and find no work there.
 fn event(name: &str) -> anyhow::Result<Value> {
     let run = RunId::random();
     let sample = SampleRef {
@@ -139,7 +139,7 @@ fn event(name: &str) -> anyhow::Result<Value> {
     })
 }
 
-/// An answer that is not what the event deserves would be a measurement of something else.
+/// Fails for an unexpected response, since its time would measure something else.
 fn check(name: &str, answer: &Value) -> anyhow::Result<()> {
     let is_right = match name {
         HELLO => answer["statusCode"] == 200,
@@ -151,7 +151,7 @@ fn check(name: &str, answer: &Value) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Bytes of the binary, and of the archive that would be uploaded.
+/// Returns the bytes of the binary and of the archive to upload.
 fn zipped(binaries: &BTreeMap<String, PathBuf>, name: &str) -> anyhow::Result<(usize, usize)> {
     let binary = std::fs::read(binaries.get(name).context("not built")?)?;
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));

@@ -1,9 +1,9 @@
-//! What a turn costs that looks at a running job: `bench-jobs [PROGRAMS]`, 40 unless said otherwise.
+//! Measures the cost of a turn that polls a running job: `bench-jobs [PROGRAMS]`, default 40.
 //!
-//! The same stored programs are run twice by `bench run`, against a sandbox host in this process: once they end at once,
-//! once each takes twelve seconds, which brings several more turns for each. The CPU time that the command takes more,
-//! divided by the turns that it makes more, is what a turn costs. The programs' own time is not in it: they are children
-//! of this process. Loopback only; ends by itself.
+//! `bench run` runs the same stored programs twice, against a sandbox host in this process: once with programs that
+//! end immediately, and once with programs that take twelve seconds each, which adds several turns for each. The cost
+//! of a turn is the additional CPU time of the command, divided by the additional turns. It doesn't include the
+//! programs' own time, since they are children of this process. Uses loopback only and ends by itself.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,18 +15,18 @@ use anyhow::{Context, ensure};
 use bench_sandy::testing::{KEY, Options, SandyServer};
 use serde_json::{Value, json};
 
-/// The kernel's clock ticks in a second, as /proc counts CPU time on every Linux.
+/// Kernel clock ticks per second, the unit of CPU time in /proc on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 const PROGRAMS_DEFAULT: usize = 40;
-/// What each of a long program's tests waits, in seconds: below the grader's limit of six.
+/// Sleep of each test of a long program, in seconds. Below the grader's limit of six.
 const TEST_SECONDS: u32 = 3;
-/// Tests of each program.
+/// Number of tests of each program.
 const TESTS: usize = 4;
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// What a turn may cost, in milliseconds of CPU time.
+/// Maximum cost of a turn, in milliseconds of CPU time.
 const AIM_MS: f64 = 5.0;
 
-/// What a run took.
+/// Resources used by a run.
 struct Took {
     cpu_ms: f64,
     turns: u64,
@@ -116,10 +116,10 @@ async fn measure(bench: &Path, programs: usize, seconds: u32) -> anyhow::Result<
     Ok(Took { cpu_ms, turns: turns.sum(), jobs: items.len() as u64 })
 }
 
-/// CPU time of a process so far, in milliseconds.
+/// Returns the CPU time of a process so far, in milliseconds.
 fn look(process: u32) -> Option<f64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name in parentheses may hold anything; user and system time are the 12th and 13th field after it.
+    // The name in parentheses may contain anything; user and system time are the 12th and 13th field after it.
     let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
     let ticks: f64 = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
     Some(ticks / TICKS_PER_SECOND * 1_000.0)

@@ -1,8 +1,8 @@
-//! Speed and memory of the whole embedded system, beside a bare client that sends the same requests.
+//! Measures speed and memory of the whole embedded system, compared with a bare client that sends the same requests.
 //!
-//! A local model server without latency answers MMLU-Pro-shaped items from a local file; `bench run` works
-//! them off as a user would run it. Prints items per second, CPU per item and the largest resident memory.
-//! Loopback only; ends by itself. `cargo run --release -p bench-tests --bin bench-load`.
+//! A local model server without latency answers items in MMLU-Pro's form from a local file; `bench run` processes
+//! them as a user would run it. Prints items per second, CPU time per item and peak resident memory. Uses loopback
+//! only and ends by itself. `cargo run --release -p bench-tests --bin bench-load`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use bench_tests::model_server::{ModelServer, always};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
-/// The kernel's clock ticks in a second, as /proc counts CPU time on every Linux.
+/// Kernel clock ticks per second, the unit of CPU time in /proc on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
-/// How often a process is looked at.
+/// Sampling interval of a process.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// A scenario that takes longer is broken off.
+/// Time limit of a scenario.
 const SCENARIO_MAX: Duration = Duration::from_secs(300);
 
 struct Scenario {
@@ -43,7 +43,7 @@ const SCENARIOS: [Scenario; 4] = [
     },
 ];
 
-/// What a process used until its end.
+/// Resources used by a process until its end.
 #[derive(Default)]
 struct Used {
     cpu_ms: f64,
@@ -120,7 +120,7 @@ async fn measure(scenario: &Scenario, bench: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// From the run's start to its end, without the start of the program and the export.
+/// Returns the seconds from the run's start to its end, without the start of the program and the export.
 fn run_seconds(output: &PathBuf) -> anyhow::Result<f64> {
     let text = fs::read_to_string(output)?;
     let result: Value = serde_json::from_str(&text).context("the run printed no JSON")?;
@@ -133,7 +133,7 @@ fn run_seconds(output: &PathBuf) -> anyhow::Result<f64> {
     Ok((time("completed_at")? - time("started_at")?) as f64 / 1e6)
 }
 
-/// Follows a process to its end. The last look before the end counts, so a few milliseconds are missing.
+/// Samples a process until its end. The last sample counts, so a few milliseconds are missing.
 async fn watch(mut child: Child) -> anyhow::Result<Used> {
     let started = Instant::now();
     let mut used = Used::default();
@@ -157,7 +157,7 @@ async fn watch(mut child: Child) -> anyhow::Result<Used> {
 
 fn look(process: u32) -> Option<Used> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name in parentheses may hold anything; user and system time are the 12th and 13th field after it.
+    // The name in parentheses may contain anything; user and system time are the 12th and 13th field after it.
     let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
     let ticks: f64 = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
@@ -167,7 +167,7 @@ fn look(process: u32) -> Option<Used> {
     Some(Used { cpu_ms, peak_mib: peak_kib / 1_024.0, wall: Duration::ZERO })
 }
 
-/// The same requests with nothing around them.
+/// Sends the same requests with a minimal client.
 async fn bare_client(url: &str, requests: usize, concurrency: usize) -> anyhow::Result<()> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder().build()?;

@@ -1,6 +1,6 @@
-//! Writes what runs of several sizes ask of AWS: `bench-measure [ITEMS]...`, 40 and 400 unless said otherwise.
+//! Prints the requests to AWS of runs of several sizes: `bench-measure [ITEMS]...`, default 40 and 400.
 //!
-//! `infra/cost/measured.json` is what this prints; `bench-cost` predicts other sizes from it.
+//! Its output is stored as `infra/cost/measured.json`; `bench-cost` predicts other sizes from it.
 
 use bench_cost::MeasuredRun;
 use bench_tests::measure::measure;

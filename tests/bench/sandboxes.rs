@@ -1,10 +1,10 @@
-//! Measures the sandbox host: `bench-sandboxes [PROGRAMS]`, 200 unless said otherwise.
+//! Measures the sandbox host: `bench-sandboxes [PROGRAMS]`, default 200.
 //!
-//! Small Python programs are run one per processor at a time: bare, then over the HTTP API with a sandbox for each, then
-//! with a sandbox for each slot. What is printed are programs per second and their share of the bare ones. At last the
-//! memory of the host with idle sandboxes: of its own process, and of the processes that each sandbox is.
+//! Runs small Python programs, one per processor at a time: bare, then over the HTTP API with a sandbox for each,
+//! then with a sandbox for each slot. Prints the programs per second and their ratio to the bare ones. Finally
+//! measures the memory of the host with idle sandboxes: of its own process, and of the processes of each sandbox.
 //!
-//! The host runs in a process of its own, which is this program again.
+//! The host is a separate process of the same program.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Ipv4Addr;
@@ -19,15 +19,15 @@ use bench_sandbox::isolation::{IsolationOptions, probe, stage_main};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// Argument of the process that is the host.
+/// Argument that starts the process as the host.
 const HOST: &str = "host";
 const PROGRAMS_DEFAULT: usize = 200;
 const IDLE: usize = 50;
-/// Sandboxes whose steps are timed.
+/// Number of sandboxes whose steps are timed.
 const STEPS: usize = 41;
-/// Does next to nothing.
+/// Does almost nothing.
 const EMPTY: &str = "print(0)\n";
-/// Works for about a tenth of a second, as a test of a programming contest does.
+/// Works for about a tenth of a second, like a test of a programming contest.
 const SMALL: &str = "\
 best = {}
 for n in range(1, 6000):
@@ -69,18 +69,18 @@ fn main() -> ExitCode {
 }
 
 fn failed(error: &anyhow::Error) -> ExitCode {
-    // Nothing can be done when nobody hears it.
+    // If standard error is closed, there is no way to report the error.
     let _ = writeln!(std::io::stderr(), "error: {error:#}");
     ExitCode::FAILURE
 }
 
-/// The host, until standard input ends.
+/// Serves the host until standard input ends.
 async fn serve() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let options = IsolationOptions::new(std::env::current_exe()?, folder.path().join("sandboxes"));
     let isolation = tokio::task::spawn_blocking(move || probe(&options)).await??;
     let mut config = HostConfig::default();
-    // The idle ones are there at once, without waiting until others lend their slots.
+    // The idle sandboxes need slots immediately, without waiting for others to lend theirs.
     let lends = std::env::args().nth(2).is_some_and(|argument| argument == "idle");
     if lends {
         config.slots = IDLE;
@@ -152,7 +152,7 @@ impl Host {
     }
 }
 
-/// Runs so many programs, one per processor at a time; programs per second.
+/// Runs this number of programs, one per processor at a time. Returns the programs per second.
 async fn throughput<F, Fut>(programs: usize, workers: usize, work: F) -> anyhow::Result<f64>
 where
     F: Fn(Arc<AtomicUsize>) -> Fut,
@@ -168,7 +168,7 @@ where
     Ok(programs as f64 / begun.elapsed().as_secs_f64())
 }
 
-/// Takes one of what is left.
+/// Takes one of the remaining programs. Returns false if none is left.
 fn take(left: &AtomicUsize) -> bool {
     left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
 }
@@ -225,7 +225,7 @@ async fn measure(programs: usize) -> anyhow::Result<()> {
     idle().await
 }
 
-/// How long each step of a sandbox takes when nothing else goes on, the median of some.
+/// Prints the median time of each step of a sandbox on an idle host.
 async fn steps(host: &Host) -> anyhow::Result<()> {
     let mut took: [Vec<Duration>; 4] = Default::default();
     for _ in 0..STEPS {
@@ -254,11 +254,11 @@ async fn steps(host: &Host) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Memory with idle sandboxes.
+/// Prints the memory of the host with idle sandboxes.
 async fn idle() -> anyhow::Result<()> {
     let host = Host::start(&["idle"])?;
     let pid = host.child.id();
-    // Once, so that what is only needed for the first one is there.
+    // Creates one sandbox first, so that one-time allocations are not counted.
     let first = host.create().await?;
     host.terminate(&first).await?;
     let before = resident_kib(pid)?;
@@ -281,7 +281,7 @@ fn resident_kib(pid: u32) -> anyhow::Result<u64> {
     field_kib(&std::fs::read_to_string(format!("/proc/{pid}/status"))?, "VmRSS:").context("no VmRSS")
 }
 
-/// Memory of all processes below this one.
+/// Returns the memory of a process and all its descendants.
 fn descendants_kib(pid: u32) -> anyhow::Result<u64> {
     let mut parents = Vec::new();
     for entry in std::fs::read_dir("/proc")?.flatten() {

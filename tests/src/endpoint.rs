@@ -1,4 +1,4 @@
-//! The embedded services behind a socket, for functions that run in processes of their own.
+//! Serves the embedded services on a socket, for functions in separate processes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,14 +11,15 @@ use bench_stack::{Stack, StackOptions};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// The machine's certificates in one file. Without the variable the folder beside it is read as well, which takes
-/// a millisecond or two of a start (`docs/speed.md`); on Lambda it is `/etc/pki/tls/certs/ca-bundle.crt`.
+/// File with all root certificates of this machine. Without this variable, the SDK reads the folder next to it as
+/// well, which adds a millisecond or two to a start (`docs/speed.md`). On Lambda it is
+/// `/etc/pki/tls/certs/ca-bundle.crt`.
 const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// The key in `bench-owners` by which functions know owners.
+/// Key in `bench-owners` that functions use to identify owners.
 pub const OWNER_KEY: &str = "an owner key for tests, of 32 characters at least";
 
-/// What Secrets Manager holds.
+/// Secrets in Secrets Manager.
 const SECRETS: [(&str, &str); 4] = [
     ("bench-owners", r#"{"BENCH_OWNER_KEY":"an owner key for tests, of 32 characters at least"}"#),
     ("bench-admin", r#"{"ADMIN_SECRET":"an admin secret for tests"}"#),
@@ -29,9 +30,9 @@ const SECRETS: [(&str, &str); 4] = [
     ),
 ];
 
-/// A stack whose services answer on loopback; it ends when this is dropped.
+/// A stack whose services listen on loopback. Stops when it is dropped.
 pub struct AwsEndpoint {
-    /// The stack: its tables, queues and bucket are what the functions work on.
+    /// The stack, whose tables, queues and bucket the functions use.
     pub stack: Stack,
     /// Counts the connections that functions open.
     pub connections: Connections,
@@ -43,7 +44,7 @@ impl AwsEndpoint {
     /// Opens a stack in a folder and listens on a free port.
     ///
     /// # Errors
-    /// When the stack cannot be opened or there is no port.
+    /// Fails if the stack can't be opened or no port is free.
     pub async fn start(dir: &Path, recorder: Option<Recorder>) -> anyhow::Result<Self> {
         let mut options = StackOptions::new(dir);
         options.durability = Durability::Normal;
@@ -62,10 +63,10 @@ impl AwsEndpoint {
         Ok(Self { stack, connections, url, task })
     }
 
-    /// What a function finds in its environment, as the template gives it.
+    /// Returns the environment of a function, as the template defines it.
     ///
     /// # Errors
-    /// When the stack lacks a queue.
+    /// Fails if the stack lacks a queue.
     pub fn vars(&self, function: &str) -> anyhow::Result<BTreeMap<String, String>> {
         let keys = self.stack.embedded.credentials();
         let queue = |name| anyhow::Ok(self.stack.queues.url(name)?.to_owned());
@@ -99,7 +100,7 @@ impl AwsEndpoint {
         Ok(vars.map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    /// Where the services answer.
+    /// Returns the URL of the services.
     pub fn url(&self) -> &str {
         &self.url
     }

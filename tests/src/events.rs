@@ -1,11 +1,11 @@
-//! Events as AWS gives them to functions.
+//! Events in the form in which AWS sends them to functions.
 
 use serde_json::{Value, json};
 
 /// Host of the emulated HTTP API.
 const HOST: &str = "example.execute-api.us-east-1.amazonaws.com";
 
-/// A request through API Gateway or a function URL: both use payload version 2.0.
+/// Returns a request through API Gateway or a function URL. Both use payload version 2.0.
 pub fn http(method: &str, path_and_query: &str, headers: &[(&str, &str)], body: Option<&str>) -> Value {
     let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
     let mut all = serde_json::Map::new();
@@ -29,7 +29,7 @@ pub fn http(method: &str, path_and_query: &str, headers: &[(&str, &str)], body: 
     })
 }
 
-/// The same request to a function URL with IAM authentication, signed by CloudFront's origin access control.
+/// Converts it to a request to a function URL with IAM authentication, signed by CloudFront's origin access control.
 pub fn signed(mut request: Value) -> Value {
     let host = "0123456789abcdefghijklmnopqrstuv.lambda-url.us-east-1.on.aws";
     request["headers"]["host"] = json!(host);
@@ -45,7 +45,7 @@ pub fn signed(mut request: Value) -> Value {
     request
 }
 
-/// A batch of messages from the queue of this name.
+/// Returns a batch of messages from the queue of this name.
 pub fn sqs(queue: &str, bodies: &[&str]) -> Value {
     let records = bodies.iter().enumerate().map(|(number, body)| {
         json!({
@@ -63,7 +63,7 @@ pub fn sqs(queue: &str, bodies: &[&str]) -> Value {
     json!({ "Records": records.collect::<Vec<Value>>() })
 }
 
-/// What EventBridge Scheduler gives to the scheduler.
+/// Returns the event that EventBridge Scheduler sends to the scheduler.
 pub fn schedule(task: &str) -> Value {
     json!({ "task": task })
 }

@@ -1,9 +1,10 @@
-//! What lies in a stack's data directory.
+//! Searches a stack's data directory.
 
 use std::fs;
 use std::path::Path;
 
-/// Files below a folder whose bytes contain the text. Files that come and go meanwhile are passed over.
+/// Returns the files below a folder whose bytes contain the text. Ignores files that are created or deleted
+/// meanwhile.
 pub fn files_with(folder: &Path, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -1,4 +1,4 @@
-//! The real binaries of the functions, as processes.
+//! Runs the real binaries of the functions as processes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use tempfile::NamedTempFile;
 
 use crate::runtime_api::RuntimeApi;
 
-/// Every function's package; its binary has the same name.
+/// Packages of all functions. Each has a binary of the same name.
 pub const FUNCTIONS: [&str; 8] = [
     "bench-api",
     "bench-exports",
@@ -23,17 +23,17 @@ pub const FUNCTIONS: [&str; 8] = [
     "bench-dead-letters",
     "bench-scheduler",
 ];
-/// A function that does nothing, to compare with.
+/// A function that does nothing, for comparison.
 pub const HELLO: &str = "bench-hello";
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// Builds the binaries of the functions with a cargo profile, and says where each is.
+/// Builds the binaries of the functions with a cargo profile, and returns their paths.
 ///
-/// The packages of the whole workspace are selected, so that what was built for its tests is used again. A folder
-/// of binaries in `BENCH_FUNCTIONS_DIR` is taken as it is instead.
+/// Selects the packages of the whole workspace, so that cargo reuses what it built for the workspace's tests. If
+/// `BENCH_FUNCTIONS_DIR` is set, uses the binaries in that folder instead.
 ///
 /// # Errors
-/// When they cannot be built: what cargo says of it stands on standard error.
+/// Fails if they can't be built. Cargo prints the reason to standard error.
 pub fn build(profile: &str) -> anyhow::Result<BTreeMap<String, PathBuf>> {
     static BUILT: Mutex<BTreeMap<String, BTreeMap<String, PathBuf>>> = Mutex::new(BTreeMap::new());
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,16 +62,16 @@ fn build_now(profile: &str) -> anyhow::Result<BTreeMap<String, PathBuf>> {
     cargo.current_dir(root).args(["build", "--locked", "--bins", "--profile", profile]);
     cargo.args(["--message-format", "json-render-diagnostics"]);
     if profile == "dev" {
-        // What the tests were built with: with other features the dependencies would be built once more.
+        // Same selection as for the tests: other features would build the dependencies again.
         cargo.args(["--workspace", "--tests"]);
     } else {
-        // What is deployed: no feature that only a test wants.
+        // The deployed selection, without features that only tests need.
         cargo.args(FUNCTIONS.iter().chain([&HELLO]).flat_map(|name| ["--package", name]));
     }
     if let Some(target) = target_dir() {
         cargo.arg("--target-dir").arg(target);
     }
-    // Variables that cargo sets for a test would make it think that something changed.
+    // Variables that cargo sets for tests would make it rebuild.
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") || text == "CARGO_CRATE_NAME"
@@ -95,7 +95,7 @@ fn build_now(profile: &str) -> anyhow::Result<BTreeMap<String, PathBuf>> {
     Ok(binaries)
 }
 
-/// The folder that this very program was built into.
+/// Returns the target folder of this program's own build.
 fn target_dir() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     let profile = program.ancestors().nth(1).filter(|dir| !dir.ends_with("deps"));
@@ -103,20 +103,20 @@ fn target_dir() -> Option<PathBuf> {
     profile.parent().map(Path::to_owned)
 }
 
-/// A function's process; it ends when this is dropped.
+/// A function's process. Ends when it is dropped.
 #[derive(Debug)]
 pub struct Function {
     child: Child,
     output: NamedTempFile,
-    /// When it was started.
+    /// Time of the start.
     pub started: Instant,
 }
 
 impl Function {
-    /// Starts a binary as Lambda starts it: with these variables and Lambda's own, and no others.
+    /// Starts a binary as Lambda would: with these variables and Lambda's own, and no others.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// Fails if it can't be started.
     pub fn start(
         binary: &Path,
         runtime: &RuntimeApi,
@@ -144,20 +144,20 @@ impl Function {
         Ok(Self { child, output, started })
     }
 
-    /// The process.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether the process goes on.
+    /// Returns true if the process is running.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits for the end of the process, at most for so long.
+    /// Waits for the end of the process, for at most `patience`.
     ///
     /// # Errors
-    /// When it goes on.
+    /// Fails if it is still running then.
     pub async fn end(&mut self, patience: Duration) -> anyhow::Result<ExitStatus> {
         let until = Instant::now() + patience;
         loop {
@@ -171,19 +171,19 @@ impl Function {
         }
     }
 
-    /// What it has written to standard output and standard error so far.
+    /// Returns its standard output and standard error so far.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// Fails if the output can't be read.
     pub fn output(&self) -> anyhow::Result<String> {
         let text = std::fs::read(self.output.path())?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Memory that the process has in RAM, in KiB.
+    /// Returns the resident memory of the process, in KiB.
     ///
     /// # Errors
-    /// When /proc does not say.
+    /// Fails if /proc doesn't have the value.
     pub fn resident_kib(&self) -> anyhow::Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
@@ -193,7 +193,7 @@ impl Function {
 
 impl Drop for Function {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

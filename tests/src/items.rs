@@ -1,10 +1,10 @@
-//! Datasets of our own making, in the form of real ones.
+//! Generated datasets in the form of real ones.
 
 use std::fmt::Write as _;
 
 use serde_json::json;
 
-/// Rows in the columns of MMLU-Pro: 70 worked examples, then the items, about as long as real ones.
+/// Returns rows in MMLU-Pro's columns: 70 worked examples, then the items, about as long as real ones.
 #[must_use]
 pub fn mmlu_pro_like(count: usize) -> String {
     const CATEGORIES: [&str; 14] = [

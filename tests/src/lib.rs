@@ -1,4 +1,4 @@
-//! Whole-system tests, and the servers that they run against.
+//! Whole-system tests and their servers.
 
 pub mod endpoint;
 pub mod events;

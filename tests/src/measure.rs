@@ -1,8 +1,8 @@
-//! Counts everything that a run asks of AWS.
+//! Counts all requests of a run to AWS.
 //!
-//! A run of so many items is ordered, worked off, looked at and exported on the embedded services. Every call of a
-//! function is noted with its bytes and with the units that DynamoDB would charge. What Lambda does for functions,
-//! receiving and deleting messages, is not among them.
+//! A run is ordered, processed, viewed and exported on the embedded services. Every call of a function is recorded
+//! with its bytes and with the units that DynamoDB would charge. Lambda's own calls for functions, which receive and
+//! delete messages, are not included.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,19 +23,19 @@ use tower::ServiceExt;
 use crate::items::mmlu_pro_like;
 use crate::model_server::{Ask, ModelServer, Reply};
 
-/// What is measured: one benchmark with one sample per item.
+/// The measured benchmark, with one sample per item.
 const BENCHMARK: &str = "mmlu_pro";
 const CONCURRENCY: usize = 32;
 const PATIENCE: Duration = Duration::from_secs(600);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// An answer of about 1,500 tokens.
+/// Size of an answer of about 1,500 tokens.
 const ANSWER_BYTES: usize = 6_000;
-/// SQS counts a request for each begun 64 KB of its payload.
+/// SQS charges a request for each started 64 KB of payload.
 const CHUNK_BYTES: f64 = 65_536.0;
 
 type Noted = Arc<Mutex<Tallies>>;
 
-/// A recorder of answers, and what it notes.
+/// Returns a recorder of responses and the tallies that it updates.
 fn recorder() -> (Recorder, Noted) {
     let noted = Noted::default();
     let notes = Arc::clone(&noted);
@@ -70,10 +70,10 @@ fn note(tallies: &mut Tallies, function: &str, answered: &CompletedCall<'_>) {
     });
 }
 
-/// Works off a run of so many items with the caller's own key, and counts.
+/// Processes a run of this number of items with a caller's key, and counts its calls.
 ///
 /// # Errors
-/// When the run does not succeed.
+/// Fails if the run doesn't succeed.
 pub async fn measure(items: usize, dir: &Path) -> anyhow::Result<MeasuredRun> {
     ensure!(items > 0, "a run has items");
     let (recorder, noted) = recorder();
@@ -108,7 +108,7 @@ pub async fn measure(items: usize, dir: &Path) -> anyhow::Result<MeasuredRun> {
         },
         ..Order::default()
     };
-    // What opening the stack asked is no part of a run.
+    // Discards the calls for opening the stack, which aren't part of a run.
     take(&noted);
     let key = Secret::new("a-caller-key-of-this-measurement").context("a key is no blank text")?;
     let orderer = Orderer { owner: stack.api.access.owner_of(&key), api_key: Some(key), ..Orderer::local() };
@@ -144,7 +144,7 @@ async fn end_of(stack: &Stack, run: RunId) -> anyhow::Result<()> {
     }
 }
 
-/// Asks the stack as a program on this machine would; gives the bytes of the answer.
+/// Sends a request to the stack as a program on this machine would. Returns the bytes of the response.
 async fn get(stack: &Stack, path: &str) -> anyhow::Result<usize> {
     let request = http::Request::get(path).header("host", "localhost").body(Body::empty())?;
     let response = match stack.router().oneshot(request).await {
@@ -157,12 +157,12 @@ async fn get(stack: &Stack, path: &str) -> anyhow::Result<usize> {
     Ok(body.len())
 }
 
-/// A right answer as long as a model's that thinks aloud; of every item another text.
+/// Returns a correct answer as long as one with visible reasoning. Each item gets a different text.
 fn answer(item: &str) -> String {
     let mut text = String::with_capacity(ANSWER_BYTES + 100);
     let mut number: u64 = item.parse().unwrap_or(7);
     while text.len() < ANSWER_BYTES {
-        // Words that do not repeat, so that compression finds what it finds in prose.
+        // Words that don't repeat, so that the text compresses about as well as prose.
         number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         text.push_str(&format!("step {} gives {} and so ", number >> 52, (number >> 40) & 0xfff));
     }

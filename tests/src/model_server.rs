@@ -1,10 +1,10 @@
-//! A local server that speaks chat completions: as fast as it can, or as badly as a test wants.
+//! A local server that implements chat completions, either as fast as possible or with the faults that a test needs.
 //!
-//! `GET …/models` with a key is answered with a list for keys that begin with `sk-` and with 401 for others, as a
-//! provider does; it counts as no question.
+//! It answers `GET …/models` with a list if the key begins with `sk-`, and with 401 for other keys, as a provider
+//! would. These requests don't count as questions.
 //!
-//! It finds the item in the prompt by a marker such as `[item 17]`, answers what the rules say, and
-//! counts how often each item was asked. Questions to the model called [`JUDGE`] are counted apart.
+//! The server finds the item in the prompt by a marker such as `[item 17]`, answers as the rule decides, and counts
+//! the questions about each item. Questions to the model named [`JUDGE`] are counted separately.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -18,57 +18,57 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// The model that judges, for tests with a judge: its questions count under `judge ` and the item.
+/// Name of the judge model. Its questions count under `judge ` and the item.
 pub const JUDGE: &str = "judge";
-/// Largest request that is read, in bytes.
+/// Maximum size of a request in bytes.
 const REQUEST_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// One request, as far as rules need it.
+/// A request, with the properties that rules need.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    /// What stands behind `[item ` in the prompt, or nothing.
+    /// Text after `[item ` in the prompt. Empty if there is none.
     pub item: String,
-    /// Whether the judge is asked.
+    /// True if the judge is asked.
     pub is_judge: bool,
-    /// How often this item was asked before, of the model or of the judge.
+    /// Number of earlier questions about this item, to the model or to the judge.
     pub before: u64,
-    /// How many requests there were before, of any item.
+    /// Number of earlier requests about any item.
     pub total_before: u64,
-    /// The bearer key that came along.
+    /// The bearer key of the request.
     pub key: Option<String>,
-    /// The whole request.
+    /// The request body.
     pub body: Value,
 }
 
-/// How a request is answered.
+/// Response to a request.
 #[derive(Debug, Clone)]
 pub enum Reply {
     /// A streamed answer with this text.
     Text(String),
-    /// A streamed answer with this text, of whose tokens nothing is said.
+    /// A streamed answer with this text and without token counts.
     Uncounted(String),
-    /// A streamed answer that ends for this reason.
+    /// A streamed answer with this text and finish reason.
     Finished(String, &'static str),
-    /// An event stream of these bytes, each part written by itself.
+    /// An event stream of these bytes. Each part is written separately.
     Events(Vec<Vec<u8>>),
     /// A status with a body and headers.
     Status(u16, String, Vec<(&'static str, String)>),
-    /// A streamed answer with this text that comes after this time.
+    /// A streamed answer with this text, sent after this time.
     Later(Duration, String),
-    /// A stream that breaks off in the middle.
+    /// A stream that is interrupted in the middle.
     HalfStream(String),
-    /// A stream that has all of this text and ends before the model said that it is done.
+    /// A stream that contains all of this text, but ends before the model reports that it is done.
     NoEnd(String),
-    /// 200 with something that is no answer.
+    /// Status 200 with a body that isn't a valid response.
     Garbage,
-    /// The connection is closed without an answer.
+    /// The connection is closed without a response.
     Nothing,
-    /// Nothing happens for this long, then the connection is closed.
+    /// No response for this time, then the connection is closed.
     Hang(Duration),
 }
 
 impl Reply {
-    /// An event stream whose deltas have these JSON strings as their content, as they are, with this `usage` object.
+    /// Returns an event stream whose deltas have these raw JSON strings as their content, with this `usage` object.
     pub fn deltas(contents: &[&[u8]], usage: &str) -> Self {
         let delta = |content: &&[u8]| {
             [b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"", *content, b"\"}}]}\n\n"].concat()
@@ -83,10 +83,10 @@ impl Reply {
     }
 }
 
-/// Decides about a request.
+/// Chooses the response to a request.
 pub type Rule = Arc<dyn Fn(&Ask) -> Reply + Send + Sync>;
 
-/// A running server; it ends when this is dropped.
+/// A running server. Stops when it is dropped.
 pub struct ModelServer {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -105,24 +105,24 @@ struct Shared {
     in_flight_max: AtomicU64,
 }
 
-/// A request as the server remembers it.
+/// A request in the server's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    /// What stands behind `[item ` in the prompt, or nothing.
+    /// Text after `[item ` in the prompt. Empty if there is none.
     pub item: String,
-    /// The bearer key that came along.
+    /// The bearer key of the request.
     pub key: Option<String>,
-    /// Whether the judge was asked.
+    /// True if the judge was asked.
     pub is_judge: bool,
 }
 
 impl ModelServer {
-    /// A server on a free port of the loopback interface.
+    /// Starts a server on a free loopback port.
     pub async fn start(latency: Duration, rule: Rule) -> anyhow::Result<Self> {
         Self::start_on(0, latency, rule).await
     }
 
-    /// A server on the given port of the loopback interface; 0 takes a free one.
+    /// Starts a server on a loopback port. 0 selects a free one.
     pub async fn start_on(port: u16, latency: Duration, rule: Rule) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port)).await.context("binding the model server")?;
         let address = listener.local_addr()?;
@@ -142,7 +142,7 @@ impl ModelServer {
             while let Ok((stream, _)) = listener.accept().await {
                 let shared = Arc::clone(&serving);
                 tokio::spawn(async move {
-                    // A client that goes away is no fault of the server.
+                    // A client that disconnects isn't an error of the server.
                     let _ = serve(stream, &shared).await;
                 });
             }
@@ -150,42 +150,42 @@ impl ModelServer {
         Ok(Self { address, shared, task })
     }
 
-    /// What to give to `--base-url`.
+    /// Returns the value for `--base-url`.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// How often each item was asked.
+    /// Returns the number of questions about each item.
     pub fn asked(&self) -> HashMap<String, u64> {
         self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How often an answer for each item was written out whole.
+    /// Returns the number of complete answers about each item.
     pub fn answered(&self) -> HashMap<String, u64> {
         self.shared.answered.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Every request so far, in order.
+    /// Returns all requests so far, in order.
     pub fn log(&self) -> Vec<Asked> {
         self.shared.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Clients that went away while they were kept waiting by [`Reply::Hang`].
+    /// Returns the number of clients that disconnected during a [`Reply::Hang`].
     pub fn gone(&self) -> u64 {
         self.shared.gone.load(Ordering::Relaxed)
     }
 
-    /// Requests that are being answered.
+    /// Returns the number of requests in flight.
     pub fn in_flight(&self) -> u64 {
         self.shared.in_flight.load(Ordering::Relaxed)
     }
 
-    /// Requests so far.
+    /// Returns the number of requests so far.
     pub fn total(&self) -> u64 {
         self.shared.total.load(Ordering::Relaxed)
     }
 
-    /// The most requests that were being answered at once.
+    /// Returns the maximum number of concurrent requests so far.
     pub fn in_flight_max(&self) -> u64 {
         self.shared.in_flight_max.load(Ordering::Relaxed)
     }
@@ -235,7 +235,7 @@ fn asks_for_models(line: &str) -> bool {
     words.next() == Some("GET") && words.next().is_some_and(|path| path.ends_with("/models"))
 }
 
-/// The request's first line, its body, and its key.
+/// Reads a request. Returns its first line, its body and its key.
 async fn read_request(
     stream: &mut BufReader<TcpStream>,
 ) -> anyhow::Result<Option<(String, Value, Option<String>)>> {
@@ -354,7 +354,7 @@ async fn answer(
         }
         Reply::Nothing => return Ok(false),
         Reply::Hang(time) => {
-            // A client that is kept waiting sends nothing more: what can be read is that it went away.
+            // A waiting client sends nothing more, so a completed read means that it disconnected.
             if tokio::time::timeout(time, stream.read(&mut [0])).await.is_ok() {
                 shared.gone.fetch_add(1, Ordering::Relaxed);
             }
@@ -365,7 +365,7 @@ async fn answer(
     Ok(true)
 }
 
-/// A whole response in one piece: two deltas, the end, the usage unless nothing is `counted`, `[DONE]`.
+/// Builds a whole response: two deltas, the end, the usage if `counted`, and `[DONE]`.
 fn streamed(text: &str, finish: Option<&str>, counted: bool, request: &Value) -> Vec<u8> {
     let model = request["model"].as_str().unwrap_or("model");
     let half = text.char_indices().nth(text.chars().count() / 2).map_or(0, |(at, _)| at);

@@ -1,11 +1,11 @@
-//! The Lambda Runtime API on loopback, as a function sees it from the inside of Lambda.
+//! The Lambda Runtime API on loopback, as functions on Lambda see it.
 //!
-//! A function asks for its next event (`next`), answers it (`response`, in one piece or as a stream) or reports
-//! that it failed (`error`, `init/error`). Each invocation is observed while its answer comes in: what a function
-//! has sent is there before the answer ends, with the time when it came.
+//! A function requests its next event (`next`), answers it (`response`, in one piece or as a stream) or reports an
+//! error (`error`, `init/error`). Tests observe each invocation while its answer arrives: the parts sent so far are
+//! available before the answer ends, with their times of arrival.
 //!
-//! An answer to a function is one write, and nothing waits for the acknowledgement of what was sent before
-//! (TCP_NODELAY): otherwise every invocation would cost 40 ms that are not the function's.
+//! A response to a function is one write and isn't delayed until earlier data is acknowledged (TCP_NODELAY).
+//! Otherwise every invocation would take 40 ms longer through no fault of the function.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -26,16 +26,16 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 
-/// How long an invocation may take unless said otherwise: what API Gateway waits for.
+/// Default time limit of an invocation, equal to API Gateway's timeout.
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(29);
-/// Largest answer in one piece, in bytes: Lambda's own limit.
+/// Maximum size of an answer in one piece, in bytes. Lambda has the same limit.
 const ANSWER_BYTES_MAX: usize = 6 * 1024 * 1024;
-/// Between the prelude of a streamed HTTP answer and its body.
+/// Separator between the prelude of a streamed HTTP answer and its body.
 const PRELUDE_END: [u8; 8] = [0; 8];
-/// Largest prelude, in bytes.
+/// Maximum size of the prelude in bytes.
 const PRELUDE_BYTES_MAX: usize = 64 * 1024;
 
-/// A running emulator; it ends when this is dropped.
+/// A running emulator. Stops when it is dropped.
 #[derive(Debug)]
 pub struct RuntimeApi {
     address: SocketAddr,
@@ -48,9 +48,9 @@ struct Shared {
     /// Events that wait for the function.
     waiting: Mutex<VecDeque<Event>>,
     offered: Notify,
-    /// Invocations whose answer is awaited.
+    /// Invocations without a complete answer.
     open: Mutex<HashMap<String, mpsc::UnboundedSender<Part>>>,
-    /// When the function asked for its next event, each time.
+    /// Times at which the function asked for its next event.
     asked: watch::Sender<Vec<Instant>>,
     init_errors: watch::Sender<Vec<FunctionError>>,
 }
@@ -62,12 +62,12 @@ struct Event {
     timeout: Duration,
 }
 
-/// What a function says when it fails.
+/// Error reported by a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionError {
-    /// `errorType` of its report.
+    /// `errorType` of the report.
     pub kind: String,
-    /// `errorMessage` of its report.
+    /// `errorMessage` of the report.
     pub message: String,
 }
 
@@ -79,8 +79,7 @@ impl FunctionError {
     }
 }
 
-/// What becomes known of an answer, in this order: `Head`, `Piece` any number of times, then `End` or `Broken`;
-/// or `Failed` alone.
+/// Parts of an answer as they arrive: `Head`, any number of `Piece`, then `End` or `Broken`; or only `Failed`.
 #[derive(Debug)]
 enum Part {
     Head { streaming: bool, content_type: String },
@@ -93,38 +92,38 @@ enum Part {
 /// A piece of a streamed answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// Its bytes.
+    /// Bytes of the piece.
     pub bytes: Bytes,
-    /// When it came.
+    /// Time of arrival.
     pub at: Instant,
 }
 
-/// What a function answered in one piece.
+/// An answer in one piece.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// The JSON that it sent.
+    /// The JSON of the answer.
     pub body: Value,
-    /// When it was there.
+    /// Time of arrival.
     pub at: Instant,
 }
 
-/// One event on its way.
+/// An event sent to the function.
 #[derive(Debug)]
 pub struct Invocation {
     parts: mpsc::UnboundedReceiver<Part>,
 }
 
-/// An HTTP answer that comes as a stream.
+/// An HTTP answer that arrives as a stream.
 #[derive(Debug)]
 pub struct Streamed {
-    /// Status, headers and cookies: what comes before the body.
+    /// Status, headers and cookies, which precede the body.
     pub prelude: Value,
     rest: Option<Piece>,
     parts: mpsc::UnboundedReceiver<Part>,
 }
 
 impl RuntimeApi {
-    /// An emulator on a free port.
+    /// Starts an emulator on a free port.
     pub async fn start() -> anyhow::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("binding the Runtime API")?;
         let address = listener.local_addr()?;
@@ -143,7 +142,7 @@ impl RuntimeApi {
             .layer(DefaultBodyLimit::disable())
             .with_state(Arc::clone(&shared));
         let listener = listener.tap_io(|stream| {
-            // Without it every answer may be late, and the numbers would say so.
+            // Without this, any response may be late, which would distort the measured times.
             let _ = stream.set_nodelay(true);
         });
         let task = tokio::spawn(async move {
@@ -152,17 +151,17 @@ impl RuntimeApi {
         Ok(Self { address, shared, task })
     }
 
-    /// What a function finds in `AWS_LAMBDA_RUNTIME_API`.
+    /// Returns the value for `AWS_LAMBDA_RUNTIME_API`.
     pub fn address(&self) -> String {
         self.address.to_string()
     }
 
-    /// Gives the function an event.
+    /// Sends the function an event.
     pub fn offer(&self, event: &Value) -> Invocation {
         self.offer_text(event.to_string())
     }
 
-    /// Gives the function an event that need not be JSON.
+    /// Sends the function an event that may be invalid JSON.
     pub fn offer_text(&self, event: impl Into<String>) -> Invocation {
         let (sender, parts) = mpsc::unbounded_channel();
         let id = format!("{:032x}", rand_id());
@@ -173,26 +172,26 @@ impl RuntimeApi {
         Invocation { parts }
     }
 
-    /// Gives the function an event and waits for its answer.
+    /// Sends the function an event and waits for its answer.
     pub async fn invoke(&self, event: &Value) -> anyhow::Result<Answer> {
         self.offer(event).answer().await
     }
 
-    /// Waits until the function has asked for an event for the `nth` time, counted from 1. Gives the time.
+    /// Waits until the function has asked for an event for the `nth` time, counted from 1. Returns the time.
     ///
-    /// Having asked once it is initialised, having asked once more it is done with an event.
+    /// The first request means that the function is initialized, each further request that it has finished an event.
     pub async fn asked(&self, nth: usize) -> anyhow::Result<Instant> {
         let mut asked = self.shared.asked.subscribe();
         let asked = asked.wait_for(|asked| asked.len() >= nth.max(1)).await?;
         asked.get(nth.max(1) - 1).copied().context("the function has not asked")
     }
 
-    /// How often the function has asked for an event.
+    /// Returns the number of times that the function has asked for an event.
     pub fn times_asked(&self) -> usize {
         self.shared.asked.borrow().len()
     }
 
-    /// Waits until the function says that it could not be initialised.
+    /// Waits until the function reports that its initialization failed.
     pub async fn init_error(&self) -> anyhow::Result<FunctionError> {
         let mut errors = self.shared.init_errors.subscribe();
         let errors = errors.wait_for(|errors| !errors.is_empty()).await?;
@@ -207,7 +206,7 @@ impl Drop for RuntimeApi {
 }
 
 impl Invocation {
-    /// The whole answer. A function that failed or streamed is an error.
+    /// Waits for the whole answer. Fails if the function failed or streamed.
     pub async fn answer(mut self) -> anyhow::Result<Answer> {
         let mut whole = Vec::new();
         loop {
@@ -228,7 +227,7 @@ impl Invocation {
         }
     }
 
-    /// The error that the function answers with. An answer that is none is an error.
+    /// Waits for the error that the function reports. Fails if it answered.
     pub async fn failure(mut self) -> anyhow::Result<FunctionError> {
         match self.parts.recv().await.context("the emulator is gone")? {
             Part::Failed(error) => Ok(error),
@@ -236,7 +235,7 @@ impl Invocation {
         }
     }
 
-    /// The beginning of an HTTP answer that is a stream: returns as soon as the prelude is there.
+    /// Waits for the prelude of a streamed HTTP answer.
     pub async fn streamed(mut self) -> anyhow::Result<Streamed> {
         match self.parts.recv().await.context("the emulator is gone")? {
             Part::Head { streaming: true, content_type } => ensure!(
@@ -268,7 +267,7 @@ impl Invocation {
 }
 
 impl Streamed {
-    /// The next piece of the body as soon as it is there, as it was sent; `None` at the end.
+    /// Waits for the next piece of the body, as it was sent. `None` at the end.
     pub async fn next(&mut self) -> anyhow::Result<Option<Piece>> {
         if let Some(rest) = self.rest.take() {
             return Ok(Some(rest));
@@ -281,7 +280,7 @@ impl Streamed {
         }
     }
 
-    /// The rest of the body.
+    /// Waits for the rest of the body.
     pub async fn rest(mut self) -> anyhow::Result<Vec<u8>> {
         let mut whole = Vec::new();
         while let Some(piece) = self.next().await? {
@@ -332,7 +331,7 @@ async fn response(
     };
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let streaming = text("lambda-runtime-function-response-mode") == "streaming";
-    // Whoever waited may have gone; the function is answered all the same.
+    // The receiver may be gone; the function gets its response anyway.
     let _ = open.send(Part::Head { streaming, content_type: text("content-type").to_owned() });
     while let Some(frame) = body.frame().await {
         match frame {
@@ -371,7 +370,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An id that no other invocation of this process has.
+/// Returns an id that is unique in this process.
 fn rand_id() -> u128 {
     static LAST: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let number = LAST.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

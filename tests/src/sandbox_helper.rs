@@ -1,4 +1,4 @@
-//! The program that makes sandboxes, for tests of the whole system: the program of such a test is the test harness.
+//! Program that creates sandboxes for whole-system tests, since the program of such a test is the test harness.
 
 use std::process::ExitCode;
 
