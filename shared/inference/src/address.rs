@@ -1,8 +1,8 @@
-//! Addresses that paths are appended to.
+//! Base URLs, to which paths are appended.
 
 use reqwest::Url;
 
-/// Reads an address that paths are appended to; the slash at its end does not matter.
+/// Parses a base URL. A trailing slash makes no difference.
 pub(crate) fn parse_base(text: &str) -> Result<Url, &'static str> {
     let url = Url::parse(text.trim()).map_err(|_| "it must be like https://host/v1")?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -20,7 +20,7 @@ pub(crate) fn parse_base(text: &str) -> Result<Url, &'static str> {
     Ok(url)
 }
 
-/// Address of a path below `base`, by its segments. A slash within a segment is encoded.
+/// Returns the address of a path below `base`, given its segments. A slash within a segment is encoded.
 pub(crate) fn join<'a>(base: &Url, segments: impl IntoIterator<Item = &'a str>) -> Option<Url> {
     let mut url = base.clone();
     url.path_segments_mut().ok()?.pop_if_empty().extend(segments);

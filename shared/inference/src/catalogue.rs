@@ -1,6 +1,7 @@
 //! Lists of a provider's models.
 //!
-//! Some providers publish a list of all models; every provider's gateway lists those that the key may use.
+//! Some providers publish a list of all models. In addition, every provider's gateway lists the models that the key
+//! may use.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -18,9 +19,9 @@ pub use crate::listed_model::CatalogueModel;
 
 /// Maximum number of pages of a list.
 const PAGES_MAX: usize = 200;
-/// Bytes of one list or page.
+/// Maximum size of one list or page in bytes.
 const LIST_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Longest time for one list or page.
+/// Time limit for one list or page.
 const LIST_SECONDS_MAX: u64 = 60;
 
 /// Failure to get a list.
@@ -60,13 +61,13 @@ pub enum CatalogueError {
 }
 
 impl ChatClient {
-    /// Reads a provider's public list page by page. No key is sent: Chutes refuses a request with one.
+    /// Reads a provider's public list page by page. Sends no key, because Chutes refuses requests with one.
     ///
-    /// Entries without a name are left out; of equal names the first one stays. `base_url` is such as
-    /// `https://api.chutes.ai`.
+    /// Entries without a name are left out. If several entries have the same name, the first one stays. An example of
+    /// `base_url` is `https://api.chutes.ai`.
     ///
     /// # Errors
-    /// [`CatalogueError`]; an incomplete list is never returned.
+    /// Returns a [`CatalogueError`], never an incomplete list.
     pub async fn list_public_models(
         &self,
         provider: &'static Provider,
@@ -102,7 +103,7 @@ impl ChatClient {
     /// Reads the models that an endpoint offers to its key, page by page. Redacts the key in the entries.
     ///
     /// # Errors
-    /// [`CatalogueError`]; an incomplete list is never returned.
+    /// Returns a [`CatalogueError`], never an incomplete list.
     pub async fn list_gateway_models(
         &self,
         endpoint: &Endpoint,
@@ -118,7 +119,7 @@ impl ChatClient {
             })?;
             let page = provider.protocol.split_models(&body);
             let page = page.map_err(|problem| malformed(provider, &problem, &body, keys))?;
-            // Before the texts of an entry are cut.
+            // Redacted before the texts of an entry are cut.
             let entries = page.entries.iter().filter_map(|entry| provider.listed_model(&keys.redact(entry)));
             models.extend(entries.filter(|model| seen.insert(model.slug.clone())));
             match page.next {

@@ -1,4 +1,4 @@
-//! The client that the rest of the program uses.
+//! The client for model providers, used by the rest of the program.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,21 +20,21 @@ pub struct ChatClient {
 }
 
 impl ChatClient {
-    /// A client. Connects to nothing yet.
+    /// Creates a client without connecting to anything.
     pub fn new(options: HttpOptions) -> Self {
         Self { http: Http::new(options), dialects: Arc::default() }
     }
 
     /// Asks once and waits for the whole answer.
     ///
-    /// A request is sent again only when the server refused a field of it that it does not know (see
-    /// [`Dialect`]); nothing was generated then. Every other repetition is the caller's decision. Dropping the
-    /// future closes the connection, which ends the generation at most providers. The key that was sent is in neither
-    /// answer nor failure, also when the provider repeats it.
+    /// A request is sent again only if the server refused a field that it doesn't know (see [`Dialect`]), in which
+    /// case it generated nothing. All other retries are up to the caller. Dropping the future closes the connection,
+    /// which ends the generation at most providers. Neither the answer nor the failure contains the key that was
+    /// sent, even if the provider repeats it.
     ///
     /// # Errors
-    /// [`Failure`], whose kind says what to do. When `deadline` passes first, that is
-    /// [`TooLong::Time`](crate::TooLong::Time); an answer that is complete but for its usage is kept.
+    /// Returns a [`Failure`], whose kind tells the caller what to do. If `deadline` passes first, that is
+    /// [`TooLong::Time`](crate::TooLong::Time); an answer that lacks only its usage is kept.
     pub async fn complete(
         &self,
         endpoint: &Endpoint,
@@ -57,7 +57,7 @@ impl ChatClient {
         self.dialects.of(endpoint, model)
     }
 
-    /// Longest silence before a call is given up.
+    /// Returns the maximum silence before a call is given up.
     pub fn idle_timeout(&self) -> Duration {
         self.http.options.idle_timeout
     }

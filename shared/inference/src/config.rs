@@ -1,4 +1,4 @@
-//! Providers and limits as the environment gives them.
+//! Settings of providers, and limits, from the environment.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::providers::{AccountAt, PROVIDERS};
 use crate::transport::HttpOptions;
 use crate::{Endpoint, EndpointError, Keys, Provider};
 
-/// Longest time that a variable may set, in seconds: one day.
+/// Maximum time that a variable may set, in seconds: one day.
 const SETTING_SECONDS_MAX: u64 = 86_400;
 
-/// Longest wait that a variable may set after 429 or 503, in seconds: a sample is put off for an hour at most.
+/// Maximum wait that a variable may set after 429 or 503, in seconds: a sample is put off for an hour at most.
 const RATE_LIMIT_SLEEP_SECONDS_MAX: u64 = 3_600;
 
 /// One provider's addresses and key.
@@ -21,39 +21,39 @@ const RATE_LIMIT_SLEEP_SECONDS_MAX: u64 = 3_600;
 pub struct ProviderConfig {
     /// The provider.
     pub provider: &'static Provider,
-    /// The part before the protocol's own paths; `None` only where no default exists.
+    /// The part before the protocol's own paths. `None` only if there is no default.
     pub base_url: Option<String>,
     /// The operator's own key.
     pub key: Option<Secret>,
-    /// Address of the public list of models; `None` only where there is none.
+    /// Address of the public list of models. `None` only if there is none.
     pub public_list_url: Option<String>,
 }
 
-/// Everything that this crate reads from the environment, read once.
+/// All settings that this crate reads from the environment, read once.
 ///
 /// | variable | default | meaning |
 /// | --- | --- | --- |
 /// | [`Provider::key_variable`] | – | the operator's key at that provider |
 /// | [`Provider::base_url_variable`] | [`Provider::default_base_url`] | the provider's base URL |
 /// | [`PublicList::base_url_variable`](crate::providers::PublicList::base_url_variable) | of the same list | its public list of models |
-/// | `CHUTES_MODELS_CACHE_TTL_SECONDS` | 600 | how long a list of models and prices stays good |
-/// | `CHUTES_INFERENCE_TIMEOUT_SECONDS` | 300 | longest silence between two pieces of an answer, any provider |
-/// | `CHUTES_RATE_LIMIT_SLEEP_SECONDS` | 30 | wait after 429 or 503 where the provider names none, any provider |
+/// | `CHUTES_MODELS_CACHE_TTL_SECONDS` | 600 | time for which a list of models and prices is valid |
+/// | `CHUTES_INFERENCE_TIMEOUT_SECONDS` | 300 | maximum silence between two pieces of an answer, any provider |
+/// | `CHUTES_RATE_LIMIT_SLEEP_SECONDS` | 30 | wait after 429 or 503 if the provider names none, any provider |
 ///
-/// A variable that is empty counts as not set.
+/// An empty variable counts as not set.
 #[derive(Debug, Clone)]
 pub struct InferenceConfig {
-    /// As in [`PROVIDERS`].
+    /// In the order of [`PROVIDERS`].
     providers: Vec<ProviderConfig>,
-    /// Time for which a list of models and prices stays good.
+    /// Time for which a list of models and prices is valid.
     pub models_cache_ttl: Duration,
-    /// Longest silence between two pieces of an answer.
+    /// Maximum silence between two pieces of an answer.
     pub idle_timeout: Duration,
-    /// Wait after a provider said that it is busy without saying for how long.
+    /// Wait for a busy provider that doesn't say how long to wait.
     pub rate_limit_sleep: Duration,
 }
 
-/// A variable that cannot be used. Values of key variables never appear here.
+/// Error for an invalid variable. Never contains the value of a key variable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{variable}: {problem}")]
 pub struct ConfigError {
@@ -64,10 +64,10 @@ pub struct ConfigError {
 }
 
 impl InferenceConfig {
-    /// Reads the variables through `var`, which gives `None` for one that is not set.
+    /// Reads the variables through `var`, which returns `None` for an unset one.
     ///
     /// # Errors
-    /// [`ConfigError`] for the first variable that is not a number in its range or not an address.
+    /// Returns a [`ConfigError`] for the first variable that is not an address or not a number in its range.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let vars = Vars(var);
         let config = |provider: &'static Provider| {
@@ -96,17 +96,17 @@ impl InferenceConfig {
         })
     }
 
-    /// One provider's settings; `None` for one that is not in the table.
+    /// Returns the settings of a provider. `None` if the provider isn't in the table.
     pub fn provider(&self, provider: &Provider) -> Option<&ProviderConfig> {
         self.providers.iter().find(|config| config.provider == provider)
     }
 
-    /// The providers with a public list of models, and its address.
+    /// Returns the providers with a public list of models, and the address of that list.
     pub fn public_lists(&self) -> impl Iterator<Item = (&'static Provider, &str)> {
         self.providers.iter().filter_map(|config| Some((config.provider, config.public_list_url.as_deref()?)))
     }
 
-    /// The operator's keys of all providers.
+    /// Returns the operator's keys of all providers.
     pub fn keys(&self) -> Keys {
         Keys::new(self.providers.iter().filter_map(|config| config.key.as_ref()))
     }
@@ -116,10 +116,10 @@ impl InferenceConfig {
         self.endpoint(provider).is_ok()
     }
 
-    /// The provider's address with the operator's own key.
+    /// Returns the provider's address with the operator's own key.
     ///
     /// # Errors
-    /// [`EndpointError`] says which setting is missing.
+    /// Returns an [`EndpointError`] that names the missing setting.
     pub fn endpoint(&self, provider: &'static Provider) -> Result<Endpoint, EndpointError> {
         let key = self.provider(provider).and_then(|config| config.key.clone());
         if provider.needs_key && key.is_none() {
@@ -128,10 +128,10 @@ impl InferenceConfig {
         self.at(provider, key)
     }
 
-    /// The provider's address with a key that the caller brought.
+    /// Returns the provider's address with a key provided by the caller.
     ///
     /// # Errors
-    /// [`EndpointError`] says which setting is missing.
+    /// Returns an [`EndpointError`] that names the missing setting.
     pub fn endpoint_with_key(
         &self,
         provider: &'static Provider,
@@ -140,8 +140,8 @@ impl InferenceConfig {
         self.at(provider, Some(key))
     }
 
-    /// Returns the host that answers for a provider, at `base_url` or else at its configured address, with the port
-    /// unless it is the scheme's default. `None` for a provider without an address.
+    /// Returns the host of a provider's API, at `base_url` or else at its configured address, with the port unless it
+    /// is the scheme's default. `None` for a provider without an address.
     pub fn host(&self, provider: &Provider, base_url: Option<&str>) -> Option<String> {
         let configured = self.provider(provider)?;
         let url = parse_base(base_url.or(configured.base_url.as_deref())?).ok()?;
@@ -149,8 +149,8 @@ impl InferenceConfig {
         Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
     }
 
-    /// The address that tells a provider's key from any other text: it answers `GET` with 200 for a valid key and with
-    /// 401 for any other. `None` where the provider has no such address.
+    /// Returns the address that validates a provider's keys: it answers `GET` with 200 for a valid key and with 401
+    /// for any other text. `None` if the provider has no such address.
     pub fn account_url(&self, provider: &Provider) -> Option<Url> {
         let (account, config) = (provider.account?, self.provider(provider)?);
         let base = match account.at {
@@ -160,7 +160,7 @@ impl InferenceConfig {
         join(&parse_base(base).ok()?, account.path.split('/'))
     }
 
-    /// Options of a client that keeps to these settings.
+    /// Returns the options of an HTTP client with these settings.
     pub fn http_options(&self) -> HttpOptions {
         HttpOptions { idle_timeout: self.idle_timeout, ..HttpOptions::default() }
     }

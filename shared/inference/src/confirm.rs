@@ -1,4 +1,4 @@
-//! Confirming a caller's key: one authenticated call to its own provider.
+//! Confirms a caller's key with one authenticated call to its own provider.
 
 use bench_domain::{Generation, Prompt, Secret};
 use reqwest::{Request, Url};
@@ -12,23 +12,23 @@ use crate::{ChatClient, ChatRequest, Endpoint};
 /// A provider's verdict on a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyCheck {
-    /// It knows the key.
+    /// The provider accepts the key.
     Confirmed,
-    /// It refuses the key.
+    /// The provider refuses the key.
     Refused,
-    /// It answers with any key, so its answer says nothing about this one.
+    /// The provider accepts any key, so its answer says nothing about this one.
     AnyKey,
 }
 
 impl ChatClient {
     /// Asks a provider whether the endpoint's key is valid.
     ///
-    /// `account` is the provider's address for that ([`crate::InferenceConfig::account_url`]). Without one, asks for the
-    /// list of models, and where that is public, for one token of `model`. Both are also tried with an invented key: a
-    /// server that accepts it confirms nothing.
+    /// `account` is the provider's address for that ([`crate::InferenceConfig::account_url`]). Without one, asks for
+    /// the list of models, or, if that list is public, for one token of `model`. Repeats both with an invented key: a
+    /// server that accepts that one confirms nothing.
     ///
     /// # Errors
-    /// [`Failure`] when the provider could not be asked.
+    /// Returns a [`Failure`] if the provider could not be asked.
     pub async fn confirm_key(
         &self,
         endpoint: &Endpoint,
@@ -39,7 +39,7 @@ impl ChatClient {
         if let Some(account) = account {
             return match self.look(endpoint, protocol.get_request(endpoint.target(), account)).await {
                 Ok(()) => Ok(KeyCheck::Confirmed),
-                // A key may be restricted to models: the model itself then knows it.
+                // A key may be restricted to some models, so a request to the model itself decides.
                 Err(failure) if failure.status == Some(403) => self.probe(endpoint, model).await,
                 Err(failure) => refused(failure),
             };
@@ -52,7 +52,7 @@ impl ChatClient {
                 Err(failure) => return Err(failure),
                 Ok(()) => {}
             },
-            // Without a list the model itself is asked.
+            // Without a list, a request to the model itself decides.
             Err(failure) if matches!(failure.status, Some(404 | 405)) => {}
             Err(failure) => return refused(failure),
         }
@@ -64,12 +64,12 @@ impl ChatClient {
 
     /// Asks a provider whether the endpoint's key is valid, without asking a model, which would cost tokens.
     ///
-    /// `account` as for [`ChatClient::confirm_key`]. Without one, asks for the list of models, with the key and with an
-    /// invented one.
+    /// See [`ChatClient::confirm_key`] for `account`. Without one, asks for the list of models, with the key and with
+    /// an invented one.
     ///
     /// # Errors
-    /// [`Failure`] when the provider could not be asked, and when it answers 403 at its account address, which may mean
-    /// that the key is restricted to some models.
+    /// Returns a [`Failure`] if the provider could not be asked, or if it answers 403 at its account address, which
+    /// may mean that the key is restricted to some models.
     pub async fn check_key(&self, endpoint: &Endpoint, account: Option<Url>) -> Result<KeyCheck, Failure> {
         let protocol = endpoint.provider().protocol;
         if let Some(account) = account {

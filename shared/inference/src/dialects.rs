@@ -1,4 +1,4 @@
-//! Differences from the usual form of a request, learned from servers' refusals.
+//! Differences from the usual form of a request, learned from refusals by servers.
 
 use std::collections::HashMap;
 use std::sync::RwLock;
@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::Endpoint;
 use crate::protocols::Dialect;
 
-/// Pairs of endpoint and model that are remembered at most.
+/// Maximum number of pairs of endpoint and model to remember.
 const REMEMBERED_MAX: usize = 1024;
 
-/// The dialects met so far, by endpoint and model.
+/// Dialects learned so far, by endpoint and model.
 #[derive(Debug, Default)]
 pub(crate) struct Dialects {
-    /// Most processes never meet one: spares them the lock.
+    /// False while no dialect is known, as in most processes, so that they can skip the lock.
     any: AtomicBool,
     known: RwLock<HashMap<String, Dialect>>,
 }
@@ -27,7 +27,7 @@ impl Dialects {
         known.get(&key(endpoint, model)).copied().unwrap_or_default()
     }
 
-    /// Stores a dialect; returns true if it is new. Calls under way at the same time learn the same.
+    /// Stores a dialect. Returns true if it is new, since concurrent calls may learn the same one.
     pub(crate) fn remember(&self, endpoint: &Endpoint, model: &str, dialect: Dialect) -> bool {
         let mut known = self.known.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         let key = key(endpoint, model);
@@ -41,6 +41,6 @@ impl Dialects {
 }
 
 fn key(endpoint: &Endpoint, model: &str) -> String {
-    // A URL contains no space.
+    // A URL contains no space, so the key is unambiguous.
     format!("{} {model}", endpoint.base_url())
 }

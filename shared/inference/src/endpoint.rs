@@ -1,4 +1,4 @@
-//! A provider's address with the key for it.
+//! A provider's address and key.
 
 use bench_domain::Secret;
 use bench_domain::secret::MASK;
@@ -7,7 +7,7 @@ use crate::address::parse_base;
 use crate::protocols::Target;
 use crate::{Failure, Keys, Provider};
 
-/// A provider's address and key. The key is sent to this address and to nowhere else.
+/// A provider's address and key. The key is sent only to this address.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     provider: &'static Provider,
@@ -44,10 +44,11 @@ pub enum EndpointError {
 }
 
 impl Endpoint {
-    /// An endpoint at `base_url`, the part before the protocol's own paths, such as `https://openrouter.ai/api/v1`.
+    /// Creates an endpoint at `base_url`, the part before the protocol's own paths, such as
+    /// `https://openrouter.ai/api/v1`.
     ///
     /// # Errors
-    /// [`EndpointError::BadBaseUrl`] unless the address is `http` or `https` with a host, without user,
+    /// Returns [`EndpointError::BadBaseUrl`] unless the address is `http` or `https` with a host, and without user,
     /// query and fragment.
     pub fn new(
         provider: &'static Provider,
@@ -65,12 +66,12 @@ impl Endpoint {
         self.provider
     }
 
-    /// The address that it was made of, without a slash at its end.
+    /// Returns the base URL without a trailing slash.
     pub fn base_url(&self) -> &str {
         self.target.base_url().as_str().trim_end_matches('/')
     }
 
-    /// The same address with another key.
+    /// Returns the same address with another key.
     #[must_use]
     pub fn with_key(&self, key: Secret) -> Self {
         Self { keys: Keys::new([&key]), target: self.target.with_key(key), ..*self }
@@ -85,8 +86,8 @@ impl Endpoint {
         self.target.key()
     }
 
-    /// Removes the key, in case the provider echoed it. Unlike in answers, which are graded, this includes keys too short
-    /// to be looked for elsewhere.
+    /// Removes the key, in case the provider repeated it. Unlike in answers, which are graded, this includes keys too
+    /// short to search for elsewhere.
     pub(crate) fn redact(&self, mut failure: Failure) -> Failure {
         failure.redact(&self.keys);
         if let Some(key) = self.key().filter(|key| failure.cause.contains(key.expose())) {
@@ -102,7 +103,7 @@ impl Endpoint {
 }
 
 fn printable(base_url: &str) -> String {
-    // Between scheme and `@` there may be a password.
+    // There may be a password between the scheme and `@`.
     let shown = match (base_url.find("://"), base_url.rfind('@')) {
         (Some(scheme), Some(at)) if scheme + 3 <= at => {
             let (head, tail) = (base_url.get(..scheme + 3), base_url.get(at..));

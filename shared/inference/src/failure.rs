@@ -8,40 +8,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::Keys;
 
-/// Characters of a provider's body that a cause quotes at most.
+/// Maximum number of characters of a provider's body that a cause quotes.
 pub(crate) const QUOTED_CHARS_MAX: usize = 1000;
 
-/// Meaning of a failure. Decided by the HTTP status and the structure of the error body, never by text that a model wrote.
+/// Meaning of a failure. Determined by the HTTP status and the structure of the error body, never by text that a
+/// model wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
     /// Every further call of this run would fail as well.
     FatalForRun(Fatal),
-    /// The provider asked to wait: 429, 503 and 529. Shared by everybody who uses the same credential and
-    /// model. No attempt has failed; such waits are bounded by time, not by their number.
+    /// The provider asked to wait: 429, 503 and 529. The wait applies to all requests with the same credential and
+    /// model. It isn't a failed attempt; such waits are limited by time, not by their number.
     RateLimited,
-    /// Something went wrong that may go right next time: 408, 409, 425, other 5xx, connections that fail or
-    /// break, half an answer, garbage. The attempt has failed; such failures are bounded by their number.
+    /// Temporary failure: 408, 409, 425, other 5xx, connections that fail or break, incomplete or malformed answers.
+    /// The attempt has failed; such failures are limited by their number.
     Transient,
-    /// The prompt or the answer does not fit. Trying again would end the same way.
+    /// The prompt or the answer is too long. Trying again would end the same way.
     TooLong(TooLong),
-    /// The model cannot take an image that the prompt has. Says nothing about prompts without one.
+    /// The model doesn't support an image of the prompt. Says nothing about prompts without images.
     Unsupported,
-    /// The provider's policy holds the prompt or the answer back. Says nothing about other items.
+    /// The provider's policy blocks the prompt or the answer. Says nothing about other items.
     Refused,
     /// The provider rejects this request for another reason: the other 4xx. The same request would be rejected again.
     Bad,
-    /// The answer is larger than the most that is kept. It was paid for, and another one would be as long.
+    /// The answer exceeds the maximum size. It was paid for, and another one would be as long.
     AnswerTooLarge,
 }
 
 impl FailureKind {
-    /// Tests if all samples with the same credential and model should wait, not only this one.
+    /// Returns true if all samples with the same credential and model should wait, not only this one.
     pub const fn is_shared(self) -> bool {
         matches!(self, Self::RateLimited)
     }
 
-    /// Tests if the same request may succeed later.
+    /// Returns true if the same request may succeed later.
     pub const fn is_retryable(self) -> bool {
         matches!(self, Self::RateLimited | Self::Transient)
     }
@@ -51,13 +52,13 @@ impl FailureKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fatal {
-    /// The key is refused, or may not use the model: 401, 403.
+    /// The key is refused or may not use the model: 401, 403.
     Key,
-    /// The account lacks money or quota: 402, or a code that says so.
+    /// The account lacks money or quota: 402, or an error code for that.
     Quota,
-    /// The provider doesn't have the model: 404, or a code that says so.
+    /// The provider doesn't have the model: 404, or an error code for that.
     Model,
-    /// The address can't be used as it is configured, or answers with a redirect.
+    /// The configured address can't be used, or answers with a redirect.
     Address,
 }
 
@@ -67,7 +68,7 @@ pub enum Fatal {
 pub enum TooLong {
     /// The prompt does not fit the model's context or the provider's size limit.
     Context,
-    /// The answer was not complete when the time was over.
+    /// The answer was not complete at the deadline.
     Time,
 }
 
@@ -90,24 +91,24 @@ impl fmt::Display for GaveUpBy {
     }
 }
 
-/// A call that brought no answer.
+/// A call that returned no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}")]
 pub struct Failure {
     /// Meaning of the failure.
     pub kind: FailureKind,
-    /// The HTTP status, when there was a response.
+    /// The HTTP status, if there was a response.
     pub status: Option<u16>,
     /// Description in one sentence. Quotes at most 1,000 characters of the provider's body; never a key.
     pub cause: String,
-    /// The provider's id of the request, where it gave one.
+    /// The provider's id of the request, if it sent one.
     pub request_id: Option<String>,
     /// Wait that the provider asked for, at most a day.
     pub retry_after: Option<Duration>,
     /// Party that ended the call.
     pub gave_up_by: GaveUpBy,
-    /// Tokens that were generated all the same, when an answer had begun: as the provider counted them, else
-    /// estimated from what came, without those of the prompt, and marked as an estimate.
+    /// Tokens that were generated nevertheless, if an answer had begun: as the provider counted them, else estimated
+    /// from the received text, without the prompt, and marked as an estimate.
     pub usage: Option<Usage>,
 }
 
@@ -116,7 +117,7 @@ impl Failure {
         Self { kind, status: None, cause, request_id: None, retry_after: None, gave_up_by, usage: None }
     }
 
-    /// Stable code of the failure, as one of the provider of the model.
+    /// Returns the stable code of the failure, for a failure of the model's provider.
     pub const fn code(&self) -> Code {
         match self.kind {
             FailureKind::FatalForRun(Fatal::Key) => Code::InvalidKey,
@@ -138,14 +139,14 @@ impl Failure {
         }
     }
 
-    /// Removes keys from what a provider said.
+    /// Removes keys from the texts that a provider sent.
     pub fn redact(&mut self, keys: &Keys) {
         keys.redact_in(&mut self.cause);
         self.request_id.as_mut().map(|id| keys.redact_in(id));
     }
 }
 
-/// The cause of an HTTP error: `HTTP 429 from Chutes: slow down (request_id=r1)`.
+/// Returns the cause of an HTTP error, such as `HTTP 429 from Chutes: slow down (request_id=r1)`.
 pub(crate) fn http_cause(from: &str, status: u16, body: &str, request_id: Option<&str>) -> String {
     let body = match body.trim() {
         "" => "Empty response body".to_owned(),
@@ -155,7 +156,7 @@ pub(crate) fn http_cause(from: &str, status: u16, body: &str, request_id: Option
     format!("HTTP {status} from {from}: {body}{id}")
 }
 
-/// A text from outside, cut to [`QUOTED_CHARS_MAX`] and without control characters.
+/// Returns an untrusted text, cut to [`QUOTED_CHARS_MAX`] and without control characters.
 pub(crate) fn quote(text: &str) -> String {
     let text = text.trim();
     let clean = |c: char| if c.is_control() { ' ' } else { c };
@@ -169,9 +170,9 @@ pub(crate) fn quote(text: &str) -> String {
     }
 }
 
-/// The beginning of a body as text.
+/// Returns the beginning of a body as text.
 pub(crate) fn quote_bytes(bytes: &[u8]) -> String {
-    // Four bytes for each character are enough, and the rest is never looked at.
+    // Four bytes per character are enough; the rest is never read.
     let head = bytes.get(..8192).unwrap_or(bytes);
     quote(&String::from_utf8_lossy(head))
 }

@@ -1,12 +1,11 @@
-//! Chat completion providers, and what their failures mean.
+//! Clients for chat completion providers, and the meaning of their failures.
 //!
-//! One [`ChatClient`] serves a whole process. It asks an [`Endpoint`] once per
-//! [`ChatClient::complete`] and says how that ended: an [`Answer`](bench_domain::Answer) or a
-//! [`Failure`], whose [`FailureKind`] tells the caller what to do next. It repeats nothing by itself,
-//! except a request that was refused for a field which the server does not know.
+//! One [`ChatClient`] serves a whole process. It asks an [`Endpoint`] once per [`ChatClient::complete`] and returns
+//! an [`Answer`](bench_domain::Answer) or a [`Failure`], whose [`FailureKind`] tells the caller what to do next. It
+//! never retries, except a request that was refused for a field that the server doesn't know.
 //!
-//! [`providers`] is the table of providers, one file each; each names the wire protocol that it speaks. Modules use those
-//! below them only: `client`, `catalogue`, `confirm` → `transport` → `endpoint` → `providers` → `protocols` → `response`.
+//! [`providers`] is the table of providers, with one file each; each names its wire protocol. Modules use only those
+//! after them: `client`, `catalogue`, `confirm` → `transport` → `endpoint` → `providers` → `protocols` → `response`.
 
 mod address;
 pub mod catalogue;

@@ -1,21 +1,21 @@
-//! Lists of models, read leniently: an odd field is left out, not the model.
+//! Lists of models, parsed leniently: an invalid field is left out instead of the whole model.
 
 use bench_domain::Price;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Longest slug in bytes; an entry with a longer one is left out.
+/// Maximum length of a slug in bytes. An entry with a longer one is left out.
 const SLUG_BYTES_MAX: usize = 400;
-/// Longest other text in characters.
+/// Maximum length of other texts in characters.
 const TEXT_CHARS_MAX: usize = 1000;
 
 /// One model as its provider lists it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CatalogueModel {
-    /// The id that requests name.
+    /// Id of the model in requests.
     pub slug: String,
-    /// The name for people; often the slug.
+    /// Display name, often the same as the slug.
     pub name: String,
     /// Chutes' id of the deployment.
     pub chute_id: Option<String>,
@@ -25,34 +25,34 @@ pub struct CatalogueModel {
     pub user: Option<String>,
     /// Address of its picture.
     pub logo: Option<String>,
-    /// Running instances; 0 where the provider does not say.
+    /// Number of running instances. 0 if the provider doesn't report it.
     pub instance_count: u32,
-    /// Set for a model that answers chats. Where the provider lists other models, too, the entry shows that by a price or a limit
-    /// in tokens.
+    /// True for a model that answers chats. If the provider lists other models, too, such a model is recognized by a
+    /// price or a token limit.
     pub is_language_model: bool,
     /// Price of its tokens.
     pub price: Option<Price>,
-    /// Tokens of prompt and answer together.
+    /// Maximum number of tokens of prompt and answer together.
     pub context_length: Option<u64>,
-    /// Tokens of an answer.
+    /// Maximum number of tokens of an answer.
     pub max_output: Option<u64>,
 }
 
 /// One page of a list of models.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ListPage<'a> {
-    /// Texts of its entries.
+    /// JSON texts of its entries.
     pub(crate) entries: Vec<&'a str>,
-    /// Number of entries on all pages, where the page says so.
+    /// Number of entries on all pages, if the page reports it.
     pub(crate) total: Option<u64>,
-    /// Name of the page that follows, where the list names it.
+    /// Name of the next page, if the list reports it.
     pub(crate) next: Option<String>,
 }
 
-/// Splits a list that is an object with an array `items` or `data`.
+/// Splits a list given as an object with an array `items` or `data`.
 ///
 /// # Errors
-/// The problem with the JSON.
+/// Returns the problem with the JSON.
 pub(crate) fn split_list(body: &[u8]) -> Result<ListPage<'_>, String> {
     #[derive(Deserialize)]
     struct Page<'a> {
@@ -66,19 +66,19 @@ pub(crate) fn split_list(body: &[u8]) -> Result<ListPage<'_>, String> {
     Ok(ListPage { entries, total: page.total, next: None })
 }
 
-/// A price in dollars per million tokens.
+/// Returns a price in dollars per million tokens.
 pub(crate) fn per_million(input: Option<&Value>, output: Option<&Value>) -> Option<Price> {
     Price::new(input?.as_f64()?, output?.as_f64()?)
 }
 
-/// The id that requests name.
+/// Reads the id of a model in requests.
 pub(crate) fn slug(value: Option<&Value>) -> Option<String> {
     let slug = value?.as_str()?.trim();
     let legal = !slug.is_empty() && slug.len() <= SLUG_BYTES_MAX && !slug.chars().any(char::is_control);
     legal.then(|| slug.to_owned())
 }
 
-/// A text for people.
+/// Reads a text for display.
 pub(crate) fn text(value: Option<&Value>) -> Option<String> {
     let text = value?.as_str()?.trim();
     (!text.is_empty()).then(|| text.chars().take(TEXT_CHARS_MAX).collect())

@@ -1,4 +1,4 @@
-//! Model names as people write them: `provider/slug`.
+//! Model names as users write them: `provider/slug`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,19 +6,19 @@ use std::str::FromStr;
 use crate::providers::PROVIDERS;
 use crate::{ModelSource, Provider};
 
-/// Longest model name in bytes.
+/// Maximum length of a model name in bytes.
 const NAME_BYTES_MAX: usize = 512;
 
-/// A model and who answers for it. [`fmt::Display`] gives the text that [`ModelName::parse`] reads.
+/// A model and its answer source. [`fmt::Display`] returns the text that [`ModelName::parse`] reads.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ModelName {
-    /// Origin of the answers.
+    /// Source of the answers.
     pub source: ModelSource,
-    /// The provider's own id of the model; the file's path for stored responses; `oracle` for the oracle.
+    /// The provider's own id of the model, the file's path for stored responses, or `oracle` for the oracle.
     pub slug: String,
 }
 
-/// A text that names no model.
+/// Error for a text that isn't the name of a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelNameError {
     /// The part before the first `/` is not a provider.
@@ -27,24 +27,24 @@ pub enum ModelNameError {
         /// The text as given, cut to 80 characters.
         given: String,
     },
-    /// The same of a judge: stored responses are none.
+    /// The same for a judge, which can't be stored responses.
     #[error("`{given}` starts with no known provider; use {}", known_judges())]
     UnknownJudge {
         /// The text as given, cut to 80 characters.
         given: String,
     },
-    /// Stored responses where a judge is named.
+    /// Stored responses given as the judge.
     #[error("stored responses cannot judge; use {}", known_judges())]
     StoredJudge,
     /// A provider without a model.
     #[error("`{prefix}` lacks the model; write {form}")]
     NoSlug {
-        /// The provider's prefix as it was given.
+        /// The provider's prefix as given.
         prefix: &'static str,
-        /// A right form.
+        /// A valid form.
         form: String,
     },
-    /// Control characters or an endless text.
+    /// Control characters or too long a text.
     #[error("a model name has at most {NAME_BYTES_MAX} bytes and no control characters")]
     Malformed,
 }
@@ -60,15 +60,15 @@ fn known_judges() -> String {
 }
 
 impl ModelName {
-    /// All forms that a model name can have, as a sentence lists them.
+    /// Returns all forms of a model name, as a list in a sentence.
     pub fn forms() -> String {
         format!("{}, oracle or replay:FILE", provider_forms())
     }
 
-    /// Reads `chutes/deepseek-ai/DeepSeek-V3`, `oracle`, `replay:answers.jsonl` and the like.
+    /// Parses names such as `chutes/deepseek-ai/DeepSeek-V3`, `oracle` or `replay:answers.jsonl`.
     ///
     /// # Errors
-    /// [`ModelNameError`] names the forms that are known.
+    /// Returns a [`ModelNameError`] that names the valid forms.
     pub fn parse(text: &str) -> Result<Self, ModelNameError> {
         let text = text.trim();
         if text.len() > NAME_BYTES_MAX || text.chars().any(char::is_control) {
@@ -97,10 +97,10 @@ impl ModelName {
 }
 
 impl ModelName {
-    /// Reads the name of a judge: as of a model, but stored responses are none.
+    /// Parses the name of a judge: a model name, except for stored responses.
     ///
     /// # Errors
-    /// [`ModelNameError`] names the forms that a judge can have.
+    /// Returns a [`ModelNameError`] that names the valid forms of a judge.
     pub fn parse_judge(text: &str) -> Result<Self, ModelNameError> {
         if text.trim().starts_with("replay:") {
             return Err(ModelNameError::StoredJudge);

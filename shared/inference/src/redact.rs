@@ -1,7 +1,8 @@
-//! Keys in texts from outside.
+//! Redacts keys in texts from outside.
 //!
-//! A provider may repeat the key that it was sent, in an answer as well as in an error. Whatever is stored, exported or
-//! logged of it goes through [`Keys`] first, with its chunks joined, so that a key that was split over two is found.
+//! A provider may repeat the key that it was sent, in answers as well as in errors. Texts of providers go through
+//! [`Keys`] before they are stored, exported or logged, with their chunks joined, so that a key split over two chunks
+//! is found.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -17,33 +18,34 @@ use zeroize::Zeroizing;
 
 /// Replacement for a key.
 pub const REDACTED: &str = "[redacted]";
-/// Minimum length of a key that is looked for. Real keys are several times as long; what is shorter is a placeholder,
-/// such as `x` or `EMPTY` for a server that asks for no key, and its letters occur in ordinary texts.
+/// Minimum length of a key to search for. Real keys are several times as long. Shorter texts are placeholders, such
+/// as `x` or `EMPTY` for a server that needs no key, and occur in ordinary texts.
 const KEY_BYTES_MIN: usize = 8;
-/// Minimum bytes of a key's beginning that are recognized at the end of a text that was cut off.
+/// Minimum number of bytes of a key's beginning that is recognized at the end of a cut text.
 const BEGINNING_BYTES_MIN: usize = 8;
 
 /// Keys that must not be in any stored text. Cheap to clone; never printed.
 #[derive(Clone, Default)]
 pub struct Keys {
-    /// The keys, longest first: one may be a part of another.
+    /// The keys, longest first, since one may be a part of another.
     texts: Arc<[Zeroizing<String>]>,
-    /// The parts of Base64 texts that hold one of the keys.
+    /// Base64 fragments that contain one of the keys.
     codes: Arc<[Code]>,
 }
 
-/// The characters of a Base64 text that depend on nothing but a key in it.
+/// The characters of a Base64 text that depend only on the key within it.
 #[derive(Clone, PartialEq, Eq)]
 struct Code {
     text: Zeroizing<String>,
-    /// Set if a few bits of the key are in the character before.
+    /// True if the preceding character contains a few bits of the key.
     is_begun_before: bool,
-    /// Set if a few bits of the key are in the character after.
+    /// True if the following character contains a few bits of the key.
     ends_after: bool,
 }
 
 impl Keys {
-    /// These keys, as they are, with any of their characters escaped as in JSON or in a URL, and within Base64.
+    /// Prepares a search for these keys: in plain form, with any of their characters escaped as in JSON or in a URL,
+    /// and within Base64.
     pub fn new<'a>(keys: impl IntoIterator<Item = &'a Secret>) -> Self {
         let (mut texts, mut codes) = (Vec::new(), Vec::new());
         for key in keys.into_iter().map(Secret::expose).filter(|key| key.len() >= KEY_BYTES_MIN) {
@@ -57,7 +59,7 @@ impl Keys {
         Self::of(texts, codes)
     }
 
-    /// These keys and others.
+    /// Returns these keys together with others.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self::of(
@@ -77,16 +79,16 @@ impl Keys {
         Self { texts: texts.into(), codes: codes.into() }
     }
 
-    /// The text without keys; borrowed where it has none.
+    /// Returns the text without keys. Borrows it if it contains none.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.replaced(text.as_bytes()) {
-            // Keys are ASCII, so what is left around them is whole characters.
+            // Keys are ASCII, so the text around them consists of whole characters.
             Some((bytes, _)) => Cow::Owned(String::from_utf8(bytes).unwrap_or_else(|_| REDACTED.to_owned())),
             None => Cow::Borrowed(text),
         }
     }
 
-    /// The beginning of a longer text without keys, and without the beginning of a key at its end.
+    /// Redacts the beginning of a longer text, including the beginning of a key at its end.
     pub(crate) fn redact_beginning<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let mut redacted = self.replaced(bytes).map_or(Cow::Borrowed(bytes), |(bytes, _)| Cow::Owned(bytes));
         let of_texts = self.texts.iter().filter_map(|key| begun_at_end(&redacted, key.as_bytes()));
@@ -99,14 +101,14 @@ impl Keys {
         redacted
     }
 
-    /// Removes keys from a text; returns how many there were.
+    /// Removes keys from a text. Returns the number of keys removed.
     pub fn redact_in(&self, text: &mut String) -> u64 {
         let Some((bytes, count)) = self.replaced(text.as_bytes()) else { return 0 };
         *text = String::from_utf8(bytes).unwrap_or_else(|_| REDACTED.to_owned());
         count
     }
 
-    /// Removes keys from all that a provider said in an answer, and counts them there.
+    /// Removes keys from all texts of an answer, and counts them there.
     pub fn redact_answer(&self, answer: &mut Answer) {
         let Answer { text, reasoning, finish, usage_raw, model, request_id, keys_redacted, .. } = answer;
         let other = match finish {
@@ -119,7 +121,7 @@ impl Keys {
         }
     }
 
-    /// Removes keys from what a job in a sandbox left.
+    /// Removes keys from the output of a job in a sandbox.
     pub fn redact_report(&self, report: &mut JobReport) {
         for harvested in report.files.values_mut() {
             if let Harvested::Text(text) = harvested {
@@ -131,7 +133,7 @@ impl Keys {
         report.isolation.as_mut().map(|name| self.redact_in(name));
     }
 
-    /// Removes keys from the texts of a JSON object, and from the names in it.
+    /// Removes keys from the strings and field names of a JSON object.
     pub fn redact_object(&self, object: &mut serde_json::Map<String, serde_json::Value>) {
         object.values_mut().for_each(|value| self.redact_value(value));
         if object.keys().any(|name| matches!(self.redact(name), Cow::Owned(_))) {
@@ -151,7 +153,7 @@ impl Keys {
         }
     }
 
-    /// Returns the text without keys and their number; `None` for a text without keys.
+    /// Returns the text without keys and the number of keys. `None` if the text has none.
     fn replaced(&self, text: &[u8]) -> Option<(Vec<u8>, u64)> {
         let mut redacted: Option<(Vec<u8>, u64)> = None;
         let texts = self.texts.iter().map(|key| Form::Text(key.as_bytes()));
@@ -213,7 +215,7 @@ enum Form<'a> {
 }
 
 impl Form<'_> {
-    /// The places of a text that have this form, from its beginning to its end.
+    /// Returns the ranges of a text that have this form, in order.
     fn find_in(&self, text: &[u8]) -> Vec<Range<usize>> {
         let mut places: Vec<Range<usize>> = Vec::new();
         match self {
@@ -248,22 +250,22 @@ impl Form<'_> {
     }
 }
 
-/// Backslashes before an escaped character that are read at once; text that was escaped five times has 31. A text of nothing
-/// but backslashes must not be gone through anew from each of them.
+/// Maximum number of backslashes before an escaped character; text that was escaped five times has 31. The limit
+/// prevents quadratic time for a text of nothing but backslashes.
 const SLASHES_MAX: usize = 32;
 
-/// Part of a key found at a place of a text.
+/// Result of matching a key at a position of a text.
 enum Spelled {
-    /// All of it, up to here.
+    /// The whole key, up to this position.
     Whole(usize),
-    /// Its first bytes, up to the end of the text: their number.
+    /// The first bytes of the key, up to the end of the text, and their number.
     Begun(usize),
-    /// Something else.
+    /// No match.
     Not,
 }
 
-/// Reads a key at a place of a text, each of its characters as it is, escaped as in JSON, also several times, or encoded as
-/// in a URL.
+/// Matches a key at a position of a text. Each of its characters may be plain, escaped as in JSON, also repeatedly,
+/// or encoded as in a URL.
 fn spelled(text: &[u8], from: usize, key: &[u8]) -> Spelled {
     let mut at = from;
     for (count, byte) in key.iter().enumerate() {
@@ -283,7 +285,7 @@ fn spelled(text: &[u8], from: usize, key: &[u8]) -> Spelled {
             {
                 slashes + 5
             }
-            // Within the escape of a character.
+            // The text ends within the escape of a character.
             (Some(b'\\'), [] | [b'u'] | [b'u', _] | [b'u', _, _] | [b'u', _, _, _])
             | (Some(b'%'), [_] | [_, _]) => {
                 return Spelled::Begun(count);
@@ -294,9 +296,9 @@ fn spelled(text: &[u8], from: usize, key: &[u8]) -> Spelled {
     Spelled::Whole(at)
 }
 
-/// Returns the position of a key's beginning at the end of a text.
+/// Returns the position at which a key begins at the end of a text.
 fn begun_at_end(text: &[u8], key: &[u8]) -> Option<usize> {
-    // Each character takes six bytes at most, more only where it is escaped again and again.
+    // Each character takes at most six bytes, or more if it is escaped repeatedly.
     const BYTES_EACH_MAX: usize = 12;
     let first = text.len().saturating_sub(BYTES_EACH_MAX * key.len());
     (first..text.len()).find(
@@ -343,7 +345,7 @@ mod tests {
         }
     }
 
-    /// Without a bound on what is read for each of them, the backslashes alone would take hours.
+    /// Without a limit on the backslashes read for each position, this text would take hours.
     #[test]
     fn a_text_of_a_million_backslashes_is_gone_through_once() {
         let slashes = "\\".repeat(1 << 20);
@@ -363,7 +365,7 @@ mod tests {
                 }] {
                     let redacted = keys.redact(&code).into_owned();
                     assert!(redacted.contains(REDACTED), "{code}: {redacted}");
-                    // What is left are the bytes around the key and no more.
+                    // Only the bytes around the key remain.
                     let left = redacted.len() - REDACTED.len();
                     assert!(left <= (before.len() + after.len()).div_ceil(3) * 4 + 2, "{code}: {redacted}");
                 }

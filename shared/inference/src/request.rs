@@ -3,15 +3,16 @@
 use bench_domain::{Generation, Prompt};
 use serde_json::Value;
 
-/// A question to a model, and settings for the answer.
+/// A question to a model, with settings for the answer.
 #[derive(Debug, Clone, Copy)]
 pub struct ChatRequest<'a> {
     /// The provider's own id of the model.
     pub model: &'a str,
     /// Messages.
     pub prompt: &'a Prompt,
-    /// Settings of the generation.
+    /// Generation settings.
     pub generation: &'a Generation,
-    /// JSON schema that the answer must follow. Left out for servers without schemas, so callers must check the answer.
+    /// JSON schema that the answer must follow. Left out for servers that don't support schemas, so callers must
+    /// check the answer.
     pub reply_schema: Option<&'a Value>,
 }

@@ -1,4 +1,4 @@
-//! Wait that a provider asks for (RFC 9110, section 10.2.3, and the `retry-after-ms` that some add).
+//! Parses the wait that a provider asks for (RFC 9110, section 10.2.3, and the nonstandard `retry-after-ms`).
 
 use std::time::Duration;
 
@@ -6,10 +6,11 @@ use jiff::Timestamp;
 use jiff::fmt::{rfc2822, strtime};
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
-/// Longest wait that is believed: one day.
+/// Maximum wait that is accepted, in seconds: one day.
 const WAIT_SECONDS_MAX: f64 = 86_400.0;
 
-/// The wait that a response asks for, at most a day. A date counts from the response's own `Date`, so that clocks need not agree.
+/// Returns the wait that a response asks for, at most a day. A date counts from the response's own `Date`, so that
+/// clocks may differ.
 pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(millis) = text("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
@@ -31,7 +32,7 @@ fn wait(seconds: f64) -> Option<Duration> {
     Some(Duration::from_secs_f64(seconds.clamp(0.0, WAIT_SECONDS_MAX)))
 }
 
-/// Any of the three forms of an HTTP date.
+/// Parses any of the three forms of an HTTP date.
 fn http_date(text: &str) -> Option<Timestamp> {
     const PARSER: rfc2822::DateTimeParser = rfc2822::DateTimeParser::new().relaxed_weekday(true);
     if let Ok(time) = PARSER.parse_timestamp(text) {

@@ -1,10 +1,10 @@
-//! Origin of a run's answers.
+//! Sources of a run's answers.
 
 use std::fmt;
 
 use crate::Provider;
 
-/// Origin of a model's answers: a provider, or a source without network.
+/// Source of a model's answers: a provider, or a source without network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ModelSource {
     /// A provider, `NAME/MODEL`.
@@ -16,7 +16,7 @@ pub enum ModelSource {
 }
 
 impl ModelSource {
-    /// Name in JSON and storage, and of a provider also in model names.
+    /// Returns the name in JSON and storage; for a provider, also in model names.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Provider(provider) => provider.name,
@@ -25,7 +25,7 @@ impl ModelSource {
         }
     }
 
-    /// Name in sentences.
+    /// Returns the name for use in sentences.
     pub const fn display_name(self) -> &'static str {
         match self {
             Self::Provider(provider) => provider.display_name,
@@ -34,14 +34,14 @@ impl ModelSource {
         }
     }
 
-    /// The source of that name.
+    /// Returns the source with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         let others = [Self::Oracle, Self::Replay].into_iter();
         let provider = Provider::from_name(name).map(Self::Provider);
         provider.or_else(|| others.into_iter().find(|source| source.as_str() == name))
     }
 
-    /// The provider, if it is one.
+    /// Returns the provider, if it is one.
     pub const fn provider(self) -> Option<&'static Provider> {
         match self {
             Self::Provider(provider) => Some(provider),
@@ -49,7 +49,7 @@ impl ModelSource {
         }
     }
 
-    /// Tests if it is a provider, which may need a key and cost money.
+    /// Returns true if it is a provider, which may need a key and cost money.
     pub const fn is_remote(self) -> bool {
         matches!(self, Self::Provider(_))
     }

@@ -1,18 +1,19 @@
-//! Token counts that are good enough before the provider counts.
+//! Estimates token counts until the provider reports them.
 
 use bench_domain::{Answer, ChatMessage, Prompt, Usage};
 
-/// Characters that are taken for one token.
+/// Number of characters that count as one token.
 const CHARS_PER_TOKEN: u64 = 4;
-/// Tokens that an image is taken for: what a middling one costs at most providers.
+/// Number of tokens that an image counts as: the cost of a medium-sized one at most providers.
 pub const IMAGE_TOKENS: u64 = 1024;
 
-/// Tokens of a text: a quarter of its characters, at least 1, and 0 for nothing.
+/// Returns the estimated tokens of a text: a quarter of its characters, at least 1, or 0 for an empty text.
 pub fn estimate_tokens(text: &str) -> u64 {
     estimate_for_chars(text.chars().count() as u64)
 }
 
-/// Tokens of all messages of a prompt, each estimated by itself; an image counts [`IMAGE_TOKENS`], whatever its size.
+/// Returns the estimated tokens of a prompt, the sum over its messages. An image counts as [`IMAGE_TOKENS`], whatever
+/// its size.
 pub fn estimate_prompt(prompt: &Prompt) -> u64 {
     let of = |message: &ChatMessage| {
         estimate_tokens(&message.content) + message.images.len() as u64 * IMAGE_TOKENS
@@ -20,8 +21,8 @@ pub fn estimate_prompt(prompt: &Prompt) -> u64 {
     prompt.messages.iter().map(of).sum()
 }
 
-/// Tokens of a call: as the provider counted them, else estimated from prompt, answer and reasoning, and marked as an
-/// estimate. A count of nothing at all is none.
+/// Returns the tokens of a call: as the provider counted them, else estimated from prompt, answer and reasoning, and
+/// marked as an estimate. A reported total of zero counts as not reported.
 pub fn usage_or_estimate(prompt: &Prompt, answer: &Answer) -> Usage {
     answer.usage.filter(|usage| usage.total() > 0).unwrap_or_else(|| {
         let reasoning = answer.reasoning.as_deref().map_or(0, estimate_tokens);

@@ -1,9 +1,9 @@
-//! Differences between the usual form of a request and what a server understands.
+//! Differences between the usual form of a request and the form that a server accepts.
 
-/// Differences of the requests to one model of one endpoint from the usual form.
+/// Differences from the usual form in the requests to one model of one endpoint.
 ///
-/// A sampling setting that the model refuses altogether is left out, so the answers are not made with the
-/// run's settings: reports of settings should include the dialect.
+/// Sampling settings that the model refuses are left out, so the answers are not generated with the run's settings.
+/// Reports of settings should therefore include the dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Dialect {
     /// `stream_options` is left out; the usage may then be unknown.
@@ -16,11 +16,11 @@ pub struct Dialect {
     pub omits_top_p: bool,
     /// `seed` is left out.
     pub omits_seed: bool,
-    /// `response_format` is left out: nothing binds the answer to a schema.
+    /// `response_format` is left out: the answer may not follow the schema.
     pub omits_reply_schema: bool,
 }
 
 impl Dialect {
-    /// Number of different refusals that one request can meet.
+    /// Number of different refusals that one request can get.
     pub(crate) const STEPS_MAX: usize = 6;
 }

@@ -13,10 +13,10 @@ pub(crate) struct Target {
     key: Option<Secret>,
 }
 
-/// Why a request can't be built.
+/// Reason why a request can't be built.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
-    /// The key does not have the form that the protocol or HTTP asks for.
+    /// The key doesn't have the form that the protocol or HTTP requires.
     #[error("the key has a wrong form")]
     Key,
     /// No path can be appended to the base URL.
@@ -32,25 +32,25 @@ impl Target {
         Self { base_url, key }
     }
 
-    /// The part before the protocol's own paths.
+    /// Returns the part before the protocol's own paths.
     pub(crate) const fn base_url(&self) -> &Url {
         &self.base_url
     }
 
-    /// The key, if there is one.
+    /// Returns the key, if there is one.
     pub(crate) const fn key(&self) -> Option<&Secret> {
         self.key.as_ref()
     }
 
-    /// The same address with another key.
+    /// Returns the same address with another key.
     pub(crate) fn with_key(&self, key: Secret) -> Self {
         Self { base_url: self.base_url.clone(), key: Some(key) }
     }
 
-    /// Address of a path below the base URL, by its segments. A slash within a segment is encoded.
+    /// Returns the address of a path below the base URL, given its segments. A slash within a segment is encoded.
     ///
     /// # Errors
-    /// [`RequestError::Address`].
+    /// Returns [`RequestError::Address`].
     pub(crate) fn url<'a>(&self, segments: impl IntoIterator<Item = &'a str>) -> Result<Url, RequestError> {
         join(&self.base_url, segments).ok_or(RequestError::Address)
     }

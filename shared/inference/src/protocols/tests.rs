@@ -1,4 +1,4 @@
-//! The seam: a protocol that shares nothing with chat completions, asked through the public client.
+//! Tests the protocol interface with a protocol that shares nothing with chat completions, through the public client.
 
 mod relay;
 mod server;
@@ -28,7 +28,7 @@ async fn ask(client: &ChatClient, endpoint: &Endpoint) -> Result<bench_domain::A
     client.complete(endpoint, &request, None).await
 }
 
-/// Asks a server that answers every request in one way.
+/// Asks a server that gives this response to every request.
 async fn ask_for(response: Vec<u8>) -> Result<bench_domain::Answer, Failure> {
     let server = Server::start(move |_, _| response.clone());
     ask(&client(), &endpoint(&server, KEY)).await
@@ -82,7 +82,7 @@ async fn limits_counts_and_keys_are_checked_for_every_protocol() {
         format!("{{\"say\":\"{one}\"}}\n{{\"say\":\"{two}!\"}}\n{{\"end\":\"done\",\"model\":\"{KEY}\"}}\n");
     let answer = ask_for(stream(&lines)).await.unwrap();
     assert_eq!((answer.text.as_str(), answer.keys_redacted), ("[redacted]!", 2));
-    // A quotation of a thousand characters ends within the key.
+    // A quote of a thousand characters ends within the key.
     let garbage = format!("{}{KEY}", "x".repeat(1000 - 10));
     let failure = ask_for(stream(&format!("{garbage}\n"))).await.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Transient);

@@ -7,7 +7,7 @@ use super::{Account, AccountAt, Provider, PublicList};
 use crate::address::join;
 use crate::listed_model::{CatalogueModel, per_million, slug, split_list, text};
 
-/// Models on one page of the public list.
+/// Number of models on one page of the public list.
 const PAGE_MODELS: usize = 500;
 
 /// Chutes.
@@ -44,7 +44,7 @@ fn page(base: &Url, number: usize) -> Option<Url> {
     Some(url)
 }
 
-/// Reads an entry of the public list. Only models that answer chats have a price there.
+/// Parses an entry of the public list, where only models that answer chats have a price.
 fn entry(json: &str) -> Option<CatalogueModel> {
     let item: Value = serde_json::from_str(json).ok()?;
     let slug = slug(item.get("name"))?;

@@ -1,9 +1,9 @@
-//! Providers of chat completions: one file each, and the table of them.
+//! Providers of chat completions, with one file each, and their table.
 //!
-//! To add one, write a file with a `static` [`Provider`] over [`Provider::DEFAULT`] and add it to [`PROVIDERS`]; a provider that speaks another wire
-//! protocol also needs that in the folder `protocols`. Names of models, settings, help texts, the API's
-//! document, key confirmation and synchronization follow from the table; the tests say which lines of the
-//! documentation are missing.
+//! To add a provider, write a file with a `static` [`Provider`] based on [`Provider::DEFAULT`] and add it to
+//! [`PROVIDERS`]. A provider with another wire protocol also needs that in the folder `protocols`. Names of models,
+//! settings, help texts, the API's document, key confirmation and synchronization follow from the table; the tests
+//! report missing lines in the documentation.
 
 mod chutes;
 mod lmstudio;
@@ -33,36 +33,36 @@ pub static PROVIDERS: &[&Provider] = &[&CHUTES, &OPENROUTER, &LMSTUDIO, &OPENAI_
 pub struct Provider {
     /// Name in model names (`NAME/MODEL`), JSON and storage: a lowercase letter, then lowercase letters, digits and hyphens.
     pub name: &'static str,
-    /// Name in sentences.
+    /// Name for use in sentences.
     pub display_name: &'static str,
-    /// Origin of the answers, for help and documentation: a noun phrase.
+    /// Description of the source of answers, for help and documentation: a noun phrase.
     pub description: &'static str,
     /// Settings that a user needs, for the documentation. Empty for none.
     pub needs: &'static str,
     /// Variable that holds the operator's key.
     pub key_variable: &'static str,
-    /// Set if the provider requires a key.
+    /// True if the provider requires a key.
     pub needs_key: bool,
     /// Variable that holds the base URL.
     pub base_url_variable: &'static str,
-    /// Base URL when that variable is not set: the part before the protocol's own paths.
+    /// Base URL if that variable is not set: the part before the protocol's own paths.
     pub default_base_url: Option<&'static str>,
     /// Wire protocol.
     pub(crate) protocol: &'static dyn Protocol,
-    /// Address that tells a valid key from any other text. Without one the list of models or the model itself is asked.
+    /// Address that validates keys. Without one, keys are validated with the list of models or the model itself.
     pub(crate) account: Option<Account>,
-    /// Public list of models that the catalogue is synchronized with.
+    /// Public list of models, used to synchronize the catalog.
     pub public_list: Option<PublicList>,
-    /// Set if the list for a key also has models that don't answer chats. Their entries show neither a price nor a limit
-    /// in tokens.
+    /// True if the list for a key also contains models that don't answer chats. Their entries have neither a price
+    /// nor a token limit.
     pub(crate) lists_other_models: bool,
-    /// Names of providers that its own names of models may start with.
+    /// Names of providers that may be prefixes of this provider's own model names.
     pub slug_prefixes: &'static [&'static str],
-    /// Sentence of the API about a key that the provider refuses, where an existing API fixes it.
+    /// The API's message about a key that the provider refuses, if an existing API prescribes it.
     pub refused_key: Option<&'static str>,
 }
 
-/// An address that answers `GET` with 200 for a valid key and with 401 for any other.
+/// An address that answers `GET` with 200 for a valid key and with 401 for any other text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Account {
     pub(crate) at: AccountAt,
@@ -83,21 +83,21 @@ pub(crate) enum AccountAt {
 pub struct PublicList {
     /// Variable that holds its base URL.
     pub base_url_variable: &'static str,
-    /// Base URL when that variable is not set.
+    /// Base URL if that variable is not set.
     pub default_base_url: &'static str,
-    /// Models on one page, except for the last.
+    /// Number of models on each page except the last.
     pub(crate) page_models: usize,
-    /// Address of a page, counted from 0.
+    /// Returns the address of a page, counted from 0.
     pub(crate) page: fn(base: &Url, number: usize) -> Option<Url>,
     /// Splits a page into its entries. The error describes the problem.
     pub(crate) split: for<'a> fn(body: &'a [u8]) -> Result<ListPage<'a>, String>,
-    /// Reads one entry; `None` for one without a usable name.
+    /// Parses one entry. `None` if it has no usable name.
     pub(crate) entry: fn(json: &str) -> Option<CatalogueModel>,
 }
 
 impl Provider {
-    /// An entry without names and variables, which every provider sets: it speaks chat completions, needs no key and has no
-    /// special address.
+    /// An entry without names and variables, which every provider sets. Speaks chat completions, needs no key and has
+    /// no special addresses.
     pub(crate) const DEFAULT: Self = Self {
         name: "",
         display_name: "",
@@ -115,19 +115,19 @@ impl Provider {
         refused_key: None,
     };
 
-    /// The provider of that name.
+    /// Returns the provider with this name.
     pub fn from_name(name: &str) -> Option<&'static Self> {
         PROVIDERS.iter().copied().find(|provider| provider.name == name)
     }
 
-    /// Reads one entry of its list of models for a key; `None` for one without a usable name.
+    /// Parses one entry of its list of models for a key. `None` if it has no usable name.
     pub(crate) fn listed_model(&self, json: &str) -> Option<CatalogueModel> {
         let model = self.protocol.listed_model(json)?;
         let is_language_model = model.is_language_model || !self.lists_other_models;
         Some(CatalogueModel { is_language_model, ..model })
     }
 
-    /// Tests if its default address is on this machine.
+    /// Returns true if its default address is on this machine.
     pub fn is_local(&self) -> bool {
         self.default_base_url.is_some_and(|url| url.starts_with("http://127.0.0.1:"))
     }
@@ -147,7 +147,7 @@ impl Hash for Provider {
     }
 }
 
-/// Its name: an entry is in errors and settings that are logged.
+/// Prints only the name, since entries are part of errors and settings that are logged.
 impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Provider").field(&self.name).finish()

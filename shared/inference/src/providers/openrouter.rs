@@ -13,7 +13,7 @@ pub static OPENROUTER: Provider = Provider {
     base_url_variable: "OPENROUTER_BASE_URL",
     default_base_url: Some("https://openrouter.ai/api/v1"),
     account: Some(Account { at: AccountAt::BaseUrl, path: "key" }),
-    // Its models are named by their authors, and Chutes is one.
+    // Its model names begin with their authors' names, and Chutes is one of them.
     slug_prefixes: &["chutes"],
     ..Provider::DEFAULT
 };

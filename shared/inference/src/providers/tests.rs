@@ -1,4 +1,4 @@
-//! The table of providers: every entry is usable and documented.
+//! Checks that every entry in the table of providers is usable and documented.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -15,13 +15,13 @@ fn config(var: impl Fn(&str) -> Option<String>) -> Result<InferenceConfig, Confi
     InferenceConfig::from_vars(var)
 }
 
-/// Variables that each provider has to itself.
+/// Returns the variables that must be unique to each provider.
 fn variables(provider: &Provider) -> Vec<&'static str> {
     let list = provider.public_list.as_ref().map(|list| list.base_url_variable);
     [provider.key_variable, provider.base_url_variable].into_iter().chain(list).collect()
 }
 
-/// Tests for a lowercase letter, then lowercase letters, digits and hyphens.
+/// Returns true for a lowercase letter followed by lowercase letters, digits and hyphens.
 fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_lowercase())
         && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
@@ -73,7 +73,7 @@ fn addresses_are_usable() {
         for url in urls.into_iter().flatten() {
             let parsed = parse_base(url).unwrap();
             assert!(!url.ends_with('/'), "{url}");
-            // A key is not sent in clear text to another machine.
+            // A key must not be sent to another machine in plain text.
             let is_loopback = parsed.host_str() == Some("127.0.0.1");
             assert!(parsed.scheme() == "https" || is_loopback, "{url}");
             assert_eq!(is_loopback, provider.is_local(), "{url}");

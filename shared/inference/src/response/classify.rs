@@ -1,9 +1,9 @@
-//! From status and error body to [`FailureKind`].
+//! Determines the [`FailureKind`] of a status and an error body.
 
 use super::error_body::ErrorBody;
 use crate::failure::{FailureKind, Fatal, TooLong};
 
-/// Money is missing: waiting does not bring it.
+/// Codes for missing money, which waiting doesn't resolve.
 const QUOTA_CODES: [&str; 6] = [
     "insufficient_quota",
     "insufficient_credits",
@@ -48,8 +48,8 @@ const BUSY_CODES: [&str; 9] = [
     "engine_overloaded",
     "service_unavailable",
 ];
-/// Phrases of servers without a code for an exceeded context. Compared with the error's own message, which no model
-/// wrote.
+/// Phrases of servers that have no code for an exceeded context. Compared with the error's own message, which no
+/// model wrote.
 const CONTEXT_TEXTS: [&str; 14] = [
     "maximum context length",
     "model's context length",
@@ -67,7 +67,7 @@ const CONTEXT_TEXTS: [&str; 14] = [
     "too many input tokens",
 ];
 
-/// The meaning of an HTTP error, for protocols with the usual statuses and codes.
+/// Returns the meaning of an HTTP error, for protocols with the usual statuses and codes.
 pub(crate) fn classify(status: u16, error: &ErrorBody) -> FailureKind {
     if status == 402 || error.has_code(&QUOTA_CODES) {
         return FailureKind::FatalForRun(Fatal::Quota);
@@ -87,7 +87,7 @@ pub(crate) fn classify(status: u16, error: &ErrorBody) -> FailureKind {
     }
 }
 
-/// The status that an error in a response with a good status names, or implies by its code.
+/// Returns the status of an error within a successful response, as stated or as implied by its code.
 pub(crate) fn status_in_body(error: &ErrorBody) -> Option<u16> {
     error.status.or_else(|| implied_status(error))
 }
@@ -114,7 +114,7 @@ fn is_context(error: &ErrorBody) -> bool {
     if error.has_code(&CONTEXT_CODES) {
         return true;
     }
-    // A `max_tokens` that no prompt would leave room for is a wrong setting, not a long prompt.
+    // A `max_tokens` that leaves no room for any prompt is a wrong setting, not a long prompt.
     if error.is_about("max_tokens") || error.is_about("max_completion_tokens") {
         return false;
     }
@@ -201,7 +201,7 @@ mod tests {
         assert!(statuses.len() >= 14);
         for (status, retryable) in statuses {
             let status: u16 = status.parse().unwrap();
-            // A conflict and a too early request are waited out here, and failed there.
+            // Conflicts and requests that are too early are retried here, but fail there.
             let expected = retryable.as_bool().unwrap() || matches!(status, 409 | 425);
             assert_eq!(kind(status, "").is_retryable(), expected, "{status}");
         }

@@ -1,4 +1,4 @@
-//! An answer that grows as its response is read.
+//! Builds an answer while its response is read.
 
 use bench_domain::{Answer, Finish, TextRepairs, Usage};
 
@@ -9,15 +9,15 @@ use crate::tokens::estimate_tokens;
 
 /// Maximum size of an answer in bytes, reasoning included.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Maximum size in bytes of a usage report that is kept.
+/// Maximum size in bytes of a usage report to keep.
 const USAGE_BYTES_MAX: usize = 8 * 1024;
 /// Maximum length of an id or a model's name in characters.
 const NAME_CHARS_MAX: usize = 200;
 
-/// Part of an answer that text is appended to.
+/// Part of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// The answer proper.
+    /// The answer itself.
     Content,
     /// The model's reasoning before it.
     Reasoning,
@@ -25,8 +25,8 @@ pub(crate) enum Part {
     Refusal,
 }
 
-/// An answer that grows as its response is read. Readers of all protocols fill it; it joins broken characters across
-/// chunks, limits sizes and removes keys from names before they are cut.
+/// An answer that is built while its response is read. The readers of all protocols fill it. It joins broken
+/// characters across chunks, limits sizes and removes keys from names before they are cut.
 #[derive(Debug)]
 pub(crate) struct AnswerDraft {
     keys: Keys,
@@ -72,7 +72,7 @@ impl AnswerDraft {
     /// Appends text.
     ///
     /// # Errors
-    /// [`Stop::TooLarge`] beyond 16 MiB over all parts.
+    /// Returns [`Stop::TooLarge`] beyond 16 MiB over all parts.
     pub(crate) fn append(&mut self, part: Part, text: &str, form: TextForm) -> Result<(), Stop> {
         let to = match part {
             Part::Content => &mut self.content,
@@ -86,13 +86,13 @@ impl AnswerDraft {
         Ok(())
     }
 
-    /// Sets the reason why the model stopped; the last one counts. `read` maps the protocol's name of it.
+    /// Sets the reason why the model stopped. The last one counts. `read` converts the protocol's name for it.
     pub(crate) fn set_finish(&mut self, name: &str, form: TextForm, read: fn(&str) -> Finish) {
         self.finish = Some(read(&self.name(name, form)));
     }
 
-    /// Sets the provider's token counts, and the text that reported them; the last report counts. A text above 8 KiB is
-    /// ignored.
+    /// Sets the provider's token counts and the text that reported them. The last report counts. A text above 8 KiB
+    /// is ignored.
     pub(crate) fn set_usage(&mut self, raw: &str, usage: ReportedUsage) {
         if raw.len() <= USAGE_BYTES_MAX {
             self.usage = usage;
@@ -101,52 +101,52 @@ impl AnswerDraft {
         }
     }
 
-    /// Sets the model that answers; the first name counts.
+    /// Sets the name of the answering model. The first name counts.
     pub(crate) fn set_model(&mut self, name: &str, form: TextForm) {
         if self.model.is_none() && !name.is_empty() {
             self.model = Some(self.name(name, form));
         }
     }
 
-    /// Sets the answer's id, for servers that send no id of the request; the first one counts.
+    /// Sets the answer's id, for servers that send no id of the request. The first one counts.
     pub(crate) fn set_id(&mut self, id: &str, form: TextForm) {
         if self.id.is_none() && !id.is_empty() {
             self.id = Some(self.name(id, form));
         }
     }
 
-    /// Records that nothing more will come.
+    /// Records the end of the response.
     pub(crate) const fn end(&mut self) {
         self.is_done = true;
     }
 
-    /// Tests if the server has sent a part of an answer, even an empty one.
+    /// Returns true if the server has sent a part of an answer, even an empty one.
     pub(crate) const fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    /// Tests if the model has said why it stopped.
+    /// Returns true if the model has reported why it stopped.
     pub(crate) const fn has_finish(&self) -> bool {
         self.finish.is_some()
     }
 
-    /// Tests if the model has said why it stopped, or the server that nothing more will come.
+    /// Returns true if the model has reported why it stopped, or the server has reported the end of the response.
     pub(crate) const fn is_complete(&self) -> bool {
         self.has_finish() || self.is_done
     }
 
-    /// Tests if the server has said that nothing more will come.
+    /// Returns true if the server has reported the end of the response.
     pub(crate) const fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Size of all texts in bytes.
+    /// Returns the size of all texts in bytes.
     pub(crate) const fn bytes(&self) -> usize {
         self.content.len() + self.reasoning.len() + self.refusal.len()
     }
 
-    /// Tokens so far: as the provider counted them, else estimated without those of the prompt.
-    /// `None` before the model has said anything.
+    /// Returns the tokens so far: as the provider counted them, else estimated without the prompt. `None` before any
+    /// output of the model.
     pub(crate) fn usage_so_far(&self) -> Option<Usage> {
         let texts = [&self.content, &self.reasoning, &self.refusal];
         let output_tokens = texts.into_iter().map(|text| estimate_tokens(text.as_str())).sum();
@@ -154,7 +154,7 @@ impl AnswerDraft {
         self.usage.counted().or_else(|| (self.bytes() > 0).then_some(estimated))
     }
 
-    /// Turns the draft into the answer. Times are left at zero.
+    /// Converts the draft to the answer. Times are left at zero.
     pub(crate) fn into_answer(self, request_id: Option<String>) -> Answer {
         let mut repairs = self.repairs;
         let [content, reasoning, refusal] =
@@ -179,7 +179,7 @@ impl AnswerDraft {
         }
     }
 
-    /// A name that comes in one part. Keys are removed before it is cut.
+    /// Returns a name that arrived in one part. Keys are removed before it is cut.
     fn name(&mut self, text: &str, form: TextForm) -> String {
         let (mut name, mut repairs) = (Assembler::default(), TextRepairs::default());
         form.append(&mut name, text, &mut repairs);

@@ -1,39 +1,40 @@
-//! Bodies of errors.
+//! Parses bodies of errors.
 
 use serde_json::Value;
 
 use super::unicode;
 use crate::failure::QUOTED_CHARS_MAX;
 
-/// Maximum depth of errors within errors: a gateway quotes its upstream.
+/// Maximum depth of nested errors, since gateways quote their upstream.
 const NESTING_MAX: u32 = 4;
-/// Messages of one validation error that are kept.
+/// Maximum number of messages to keep from one validation error.
 const PARTS_MAX: usize = 8;
 
-/// Content of an error body. Protocols with another form of errors fill the fields themselves; [`ErrorBody::parse`] reads:
+/// Content of an error body. Protocols with other forms of errors fill the fields themselves. [`ErrorBody::parse`]
+/// reads:
 ///
 /// - `{"error": {"message", "type", "param", "code", "metadata"?}}`, also without the outer object or in an array;
 /// - `{"error": "…"}`, `{"detail": "…"}`, `{"message": "…"}`;
 /// - `{"detail": [{"loc": […], "msg": "…", "type": "…"}]}`.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorBody {
-    /// Sentence for people.
+    /// Message for people.
     pub(crate) message: String,
     /// Values of `code` and `type`, lowercase, with `_` for `-` and spaces.
     pub(crate) codes: Vec<String>,
-    /// Fields of the request that the error is about.
+    /// Fields of the request that the error concerns.
     pub(crate) params: Vec<String>,
     /// A numeric `code` or `status` of the outermost error.
     pub(crate) status: Option<u16>,
-    /// Set if the body has the fields of a moderation decision.
+    /// True if the body has the fields of a moderation decision.
     pub(crate) is_moderation: bool,
 }
 
 impl ErrorBody {
-    /// Reads a body; one that isn't JSON gives the default.
+    /// Parses a body. Returns the default if it isn't JSON.
     pub(crate) fn parse(body: &[u8]) -> Self {
         let mut error = Self::default();
-        // Half a character in a message must not hide what else is said.
+        // Half a character in one message must not prevent reading the rest.
         let value = serde_json::from_slice::<Value>(body)
             .ok()
             .or_else(|| serde_json::from_slice(&unicode::replace(body)?).ok());
@@ -43,17 +44,17 @@ impl ErrorBody {
         error
     }
 
-    /// Tests if one of `codes` is given.
+    /// Returns true if the error has one of `codes`.
     pub(crate) fn has_code(&self, codes: &[&str]) -> bool {
         self.codes.iter().any(|code| codes.contains(&code.as_str()))
     }
 
-    /// Tests if the error is about the request's field `name`.
+    /// Returns true if the error concerns the request's field `name`.
     pub(crate) fn is_about(&self, name: &str) -> bool {
         self.params.iter().any(|param| param == name)
     }
 
-    /// Tests if nothing at all was found.
+    /// Returns true if the body had no information.
     pub(crate) fn is_empty(&self) -> bool {
         self.message.is_empty() && self.codes.is_empty() && self.status.is_none()
     }
@@ -91,7 +92,7 @@ impl ErrorBody {
         }
     }
 
-    /// Reads a gateway's quotation of its upstream: an error body as a text or as it was.
+    /// Reads a gateway's quote of its upstream: an error body as a string or as JSON.
     fn read_upstream(&mut self, raw: Option<&Value>, depth: u32) {
         let quoted;
         let raw = match raw {

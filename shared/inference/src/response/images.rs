@@ -1,9 +1,9 @@
-//! Refusals of prompts with images, by models that take text alone.
+//! Detects refusals of prompts with images by text-only models.
 
 use crate::failure::FailureKind;
 
-/// Statuses under which servers say that a model takes no images. 404 is a gateway that looked for a model that does,
-/// 500 is what local servers answer.
+/// Statuses of servers whose model doesn't support images. 404 comes from gateways that searched for a model that
+/// does, 500 from local servers.
 const STATUSES: [u16; 7] = [400, 404, 406, 415, 422, 500, 501];
 
 /// Phrases of such refusals, in lowercase and without quotes.
@@ -28,7 +28,7 @@ const TEXTS: [&str; 26] = [
     "at most 0 image",
     // OpenAI.
     "image_url is only supported by certain models",
-    // Servers whose messages know text alone.
+    // Servers whose messages mention only text.
     "unknown variant image_url",
     "unsupported content part type: image_url",
     "allowed values: [text]",
@@ -37,15 +37,15 @@ const TEXTS: [&str; 26] = [
     "only supports text",
     "text-only model",
     "text only model",
-    // llama.cpp, when the part of the model that sees is not loaded.
+    // llama.cpp, if the model's vision component is not loaded.
     "mmproj",
 ];
 
-/// Negations. A sentence without one is about a model that supports images: the image is at fault, not the model.
+/// Negations. A sentence without one is about a model that supports images: the image is the problem, not the model.
 const DENIALS: [&str; 6] =
     ["not support", "n't support", "unable to support", "no endpoints", "cannot support", "unsupported"];
 
-/// The meaning of an error that answers a prompt with images.
+/// Returns the meaning of an error about a prompt with images.
 pub(crate) fn with_images(kind: FailureKind, status: u16, message: &str) -> FailureKind {
     let is_open = matches!(kind, FailureKind::Bad | FailureKind::FatalForRun(_) | FailureKind::Transient);
     if !is_open || !STATUSES.contains(&status) {

@@ -1,4 +1,4 @@
-//! JSON whose texts may end within a character.
+//! Parses JSON whose strings may end within a character.
 
 use bench_domain::TextRepairs;
 use serde::Deserialize;
@@ -10,9 +10,9 @@ pub(crate) use super::unicode::mark;
 /// Form of the JSON that a text was parsed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextForm {
-    /// As it came.
+    /// As received.
     Plain,
-    /// After [`mark`], because some text in it was broken.
+    /// After [`mark`], because a string in it was broken.
     Marked,
 }
 
@@ -25,7 +25,8 @@ impl TextForm {
     }
 }
 
-/// Parses JSON as it came, or marked where a text in it is broken. `marked` holds the bytes that the value then borrows from.
+/// Parses JSON as received, or marked if a string in it is broken. `marked` holds the bytes that the value then
+/// borrows.
 pub(crate) fn read_json<'a, T: Deserialize<'a>>(
     json: &'a [u8],
     marked: &'a mut Option<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! Lines of a stream, taken apart as the bytes come.
+//! Splits a stream into lines as the bytes arrive.
 
 use memchr::memchr2;
 
@@ -14,23 +14,23 @@ pub(crate) struct FrameTooLarge;
 pub(crate) struct Line<'a> {
     /// The line without its end.
     pub(crate) bytes: &'a [u8],
-    /// Set if an empty line is known to follow.
+    /// True if an empty line is known to follow.
     pub(crate) precedes_empty: bool,
 }
 
-/// The state between two chunks, which may be split anywhere. A line ends with LF, CR or both.
+/// State between two chunks, which may be split anywhere. A line ends with LF, CR or both.
 ///
-/// A line within one chunk is handed on without a copy.
+/// A line within one chunk is passed on without a copy.
 #[derive(Debug, Default)]
 pub(crate) struct LineParser {
-    /// A line whose end has not come.
+    /// A line whose end has not arrived.
     line: Vec<u8>,
-    /// The last chunk ended with CR: an LF at the start of the next one belongs to it.
+    /// True if the last chunk ended with CR: an LF at the start of the next one belongs to it.
     skip_lf: bool,
 }
 
 impl LineParser {
-    /// Takes the next chunk; `on_line` gets each line that it completes and may stop the parser by an error.
+    /// Processes the next chunk. `on_line` gets each line that it completes, and may stop the parser with an error.
     pub(crate) fn push<E: From<FrameTooLarge>>(
         &mut self,
         mut chunk: &[u8],
@@ -68,7 +68,7 @@ impl LineParser {
         Ok(())
     }
 
-    /// Ends the stream: hands on what came without a line end.
+    /// Ends the stream: passes on the rest without a line end.
     pub(crate) fn finish<E>(&mut self, on_line: impl FnOnce(Line<'_>) -> Result<(), E>) -> Result<(), E> {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() { Ok(()) } else { on_line(Line { bytes: &line, precedes_empty: false }) }

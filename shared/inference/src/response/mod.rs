@@ -1,7 +1,8 @@
 //! Parts of responses that every wire protocol needs: lines and server-sent events, broken texts, token counts, error
 //! bodies, and the [`AnswerDraft`] that a protocol's reader fills.
 //!
-//! Limits on sizes, redaction of keys and the meaning of failures are applied here, so that no protocol can forget them.
+//! Limits on sizes, redaction of keys and the meaning of failures are applied here, so that no protocol can omit
+//! them.
 
 mod classify;
 mod draft;
@@ -23,14 +24,14 @@ pub(crate) use sse::{Event, SseParser};
 pub use usage::ReportedUsage;
 pub(crate) use usage::TokenCount;
 
-/// Reason for not reading the rest of a response.
+/// Reason to stop reading a response.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The provider reports an error: its body.
+    /// The provider reports an error. Contains its body.
     Error(Vec<u8>),
-    /// The response breaks the protocol: the problem, and the bytes to quote after it, if any.
+    /// The response violates the protocol. Contains the problem, and the bytes to quote after it, if any.
     Garbage(String, Vec<u8>),
-    /// The response exceeds a limit: which one.
+    /// The response exceeds a limit. Contains the name of the limit.
     TooLarge(&'static str),
 }
 

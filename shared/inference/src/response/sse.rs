@@ -1,4 +1,4 @@
-//! Server-sent events (WHATWG HTML, section 9.2.6), taken apart as the bytes come.
+//! Parses server-sent events (WHATWG HTML, section 9.2.6) as the bytes arrive.
 
 use memchr::memchr;
 
@@ -9,31 +9,31 @@ use super::lines::{FRAME_BYTES_MAX, FrameTooLarge, Line, LineParser};
 pub(crate) struct Event<'a> {
     /// Its `data` lines, joined by line ends.
     pub(crate) data: &'a [u8],
-    /// Set for events named `error`.
+    /// True for events named `error`.
     pub(crate) is_error: bool,
 }
 
-/// The state between two chunks. Chunks may be split anywhere, also inside a character.
+/// State between two chunks. Chunks may be split anywhere, also inside a character.
 ///
-/// Data in one chunk and one line, the usual case, is handed on without a copy.
+/// Data in one chunk and one line, the usual case, is passed on without a copy.
 #[derive(Debug, Default)]
 pub(crate) struct SseParser {
     lines: LineParser,
     event: OpenEvent,
 }
 
-/// An event whose end has not come.
+/// An event whose end has not arrived.
 #[derive(Debug, Default)]
 struct OpenEvent {
     data: Vec<u8>,
     has_data: bool,
     is_error: bool,
-    /// Set after the stream's first line, which may begin with a byte order mark.
+    /// True after the stream's first line, which may begin with a byte order mark.
     started: bool,
 }
 
 impl SseParser {
-    /// Takes the next chunk; `on_event` gets each event that it completes and may stop the parser by an error.
+    /// Processes the next chunk. `on_event` gets each event that it completes, and may stop the parser with an error.
     pub(crate) fn push<E: From<FrameTooLarge>>(
         &mut self,
         chunk: &[u8],
@@ -43,7 +43,7 @@ impl SseParser {
         lines.push(chunk, |line| event.take_line(line, &mut on_event))
     }
 
-    /// Ends the stream: hands on what came without its last line end.
+    /// Ends the stream: passes on the rest without its last line end.
     pub(crate) fn finish<E: From<FrameTooLarge>>(
         &mut self,
         mut on_event: impl FnMut(Event<'_>) -> Result<(), E>,
@@ -161,7 +161,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the bytes are cut, the events are those of the whole.
+        /// For any split of the bytes, the events are the same as for the whole.
         #[test]
         fn cuts_do_not_matter(
             lines in prop::collection::vec(

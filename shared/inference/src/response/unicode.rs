@@ -1,17 +1,18 @@
-//! Text that came as broken Unicode.
+//! Repairs text received as broken Unicode.
 //!
-//! Servers cut answers between tokens, and a token may end inside a character: then half of a UTF-16 surrogate pair
-//! (`"\ud83d"`) or a few bytes of a UTF-8 sequence end one chunk, and the rest begins the next. JSON parsers refuse both.
-//! [`mark`] rewrites such JSON so that it can be parsed and still says where the pieces were; [`Assembler`] joins the
-//! pieces of a text across chunks and puts U+FFFD in the place of those that fit nowhere.
+//! Servers cut answers between tokens, and a token may end inside a character. Then half of a UTF-16 surrogate pair
+//! (`"\ud83d"`) or a few bytes of a UTF-8 sequence end one chunk, and the rest begins the next. JSON parsers refuse
+//! both. [`mark`] rewrites such JSON so that it can be parsed and still shows where the pieces were. [`Assembler`]
+//! joins the pieces of a text across chunks, and replaces those without a counterpart with U+FFFD.
 
 use bench_domain::TextRepairs;
 
-/// Precedes each piece in marked JSON. A noncharacter, which texts practically never have; one that does is doubled.
+/// Precedes each piece in marked JSON. A noncharacter that practically never occurs in texts; if it does, it is
+/// doubled.
 const MARK: char = '\u{fdd0}';
-/// Stands for the surrogate U+D800; the others follow.
+/// Represents the surrogate U+D800. The following code points represent the others.
 const SURROGATES: u32 = 0xE000;
-/// Stands for the byte 0; the others follow.
+/// Represents the byte 0. The following code points represent the others.
 const BYTES: u32 = 0xE800;
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
@@ -20,11 +21,11 @@ const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 enum Broken {
     /// Half of a surrogate pair.
     Surrogate(u16),
-    /// A byte that does not continue or complete a UTF-8 sequence.
+    /// A byte that doesn't continue or complete a UTF-8 sequence.
     Byte(u8),
 }
 
-/// The JSON with a mark in the place of every broken piece of its texts; `None` where nothing is broken.
+/// Returns the JSON with a mark for every broken piece of its strings. `None` if nothing is broken.
 pub(crate) fn mark(json: &[u8]) -> Option<Vec<u8>> {
     rewrite(json, true, |out, broken| {
         let code = match broken {
@@ -36,7 +37,7 @@ pub(crate) fn mark(json: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// The JSON with U+FFFD in the place of every broken piece; `None` where nothing is broken.
+/// Returns the JSON with U+FFFD for every broken piece. `None` if nothing is broken.
 pub(crate) fn replace(json: &[u8]) -> Option<Vec<u8>> {
     rewrite(json, false, |out, _| push_char(out, REPLACEMENT))
 }
@@ -45,7 +46,8 @@ fn push_char(out: &mut Vec<u8>, c: char) {
     out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
-/// Copies JSON, handing what is broken in its texts to `write`. With `doubles` each [`MARK`] is written twice.
+/// Copies JSON and passes broken pieces of its strings to `write`. If `doubles` is true, each [`MARK`] is written
+/// twice.
 fn rewrite(json: &[u8], doubles: bool, write: impl Fn(&mut Vec<u8>, Broken)) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(json.len() + 16);
     let (mut at, mut in_text, mut is_broken) = (0, false, false);
@@ -99,7 +101,7 @@ fn copy(out: &mut Vec<u8>, rest: &[u8], bytes: usize) -> usize {
     bytes
 }
 
-/// The character at the start; `None` where there is none.
+/// Returns the character at the start, if there is one.
 fn first_char(bytes: &[u8]) -> Option<char> {
     let head = bytes.get(..4).unwrap_or(bytes);
     let valid = match std::str::from_utf8(head) {
@@ -109,14 +111,14 @@ fn first_char(bytes: &[u8]) -> Option<char> {
     valid.chars().next()
 }
 
-/// The code unit of the escape `\uXXXX` at the start.
+/// Returns the code unit of the escape `\uXXXX` at the start.
 fn utf16_unit(bytes: &[u8]) -> Option<u16> {
     let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
     digits.iter().all(u8::is_ascii_hexdigit).then_some(())?;
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// A text that grows by pieces. A half at the end of one piece waits for the next.
+/// A text that grows piece by piece. Half a character at the end of one piece waits for the next.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
     text: String,
@@ -127,17 +129,17 @@ pub(crate) struct Assembler {
 }
 
 impl Assembler {
-    /// Bytes of the text so far.
+    /// Returns the length of the text so far in bytes.
     pub(crate) const fn len(&self) -> usize {
         self.text.len()
     }
 
-    /// The text so far, without a half that still waits.
+    /// Returns the text so far, without half a character that is still waiting.
     pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Appends a piece of JSON that was parsed as it came.
+    /// Appends a piece of JSON that was parsed as received.
     pub(crate) fn push(&mut self, text: &str, repairs: &mut TextRepairs) {
         if !text.is_empty() {
             self.settle(repairs);
@@ -166,7 +168,7 @@ impl Assembler {
         self.push(rest, repairs);
     }
 
-    /// The whole text. A half that waited in vain is replaced.
+    /// Returns the whole text. Replaces half a character that is still waiting.
     pub(crate) fn finish(mut self, repairs: &mut TextRepairs) -> String {
         self.settle(repairs);
         self.text
@@ -204,7 +206,7 @@ impl Assembler {
                 self.bytes.clear();
                 repairs.joined += 1;
             }
-            // It may go on in the next piece.
+            // The next piece may complete it.
             Err(error) if error.error_len().is_none() => {}
             Err(_) if self.bytes.len() == 1 => self.settle(repairs),
             Err(_) => {
@@ -237,7 +239,7 @@ mod tests {
 
     use super::*;
 
-    /// The text of JSON strings that came one after another, and what was repaired.
+    /// Assembles consecutive JSON strings. Returns the text and its repairs.
     fn assembled(pieces: &[&[u8]]) -> (String, TextRepairs) {
         let (mut text, mut repairs) = (Assembler::default(), TextRepairs::default());
         for piece in pieces {
@@ -285,7 +287,7 @@ mod tests {
     }
 
     proptest! {
-        /// However an escaped text is cut into strings, the characters are those of the whole.
+        /// For any split of an escaped text into strings, the characters are the same as for the whole.
         #[test]
         fn cuts_between_escapes_do_not_matter(text in "[a😀é\u{10ffff}\u{fdd0}]{0,12}", cut in any::<prop::sample::Index>()) {
             let units: Vec<u16> = text.encode_utf16().collect();
@@ -300,7 +302,7 @@ mod tests {
             prop_assert_eq!(repairs.replaced, 0);
         }
 
-        /// Cut inside UTF-8, too.
+        /// The same for splits inside UTF-8 sequences.
         #[test]
         fn cuts_between_bytes_do_not_matter(text in "[a😀é漢]{0,12}", cut in any::<prop::sample::Index>()) {
             let at = cut.index(text.len() + 1);
@@ -311,7 +313,7 @@ mod tests {
             prop_assert_eq!(repairs.replaced, 0);
         }
 
-        /// No bytes make it fail, and nothing that is text is lost.
+        /// It terminates for all bytes, and preserves all valid text.
         #[test]
         fn marking_terminates_on_anything(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             let _ = (mark(&bytes), replace(&bytes));

@@ -1,27 +1,27 @@
-//! Token counts as a provider reports them.
+//! Token counts reported by a provider.
 
 use bench_domain::{TOKENS_PER_CALL_MAX, Usage};
 
 /// Token counts that a provider reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportedUsage {
-    /// It counts neither prompt nor answer.
+    /// No count of either prompt or answer.
     Nothing,
-    /// Counts that can be right.
+    /// Plausible counts.
     Counted(Usage),
-    /// A count that no call can have: negative, a fraction, not a number, or beyond [`TOKENS_PER_CALL_MAX`]. The other
-    /// counts of such a report are not trusted either.
+    /// An impossible count: negative, a fraction, not a number, or beyond [`TOKENS_PER_CALL_MAX`]. The other counts
+    /// of such a report are not trusted either.
     Impossible,
 }
 
 /// One count of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenCount {
-    /// The report does not have it.
+    /// The report doesn't have this count.
     Missing,
-    /// A count that can be right.
+    /// A plausible count.
     Tokens(u64),
-    /// A count that no call can have.
+    /// An impossible count.
     Impossible,
 }
 
@@ -39,7 +39,7 @@ impl ReportedUsage {
         }
     }
 
-    /// The counts, where they can be right.
+    /// Returns the counts if they are plausible.
     pub const fn counted(self) -> Option<Usage> {
         match self {
             Self::Counted(usage) => Some(usage),
@@ -49,7 +49,7 @@ impl ReportedUsage {
 }
 
 impl TokenCount {
-    /// Reads a count from its JSON: a whole number, also one that is written as a float.
+    /// Parses a count from its JSON: an integer, possibly written as a float.
     pub(crate) fn read(json: Option<&str>) -> Self {
         let Some(text) = json.filter(|text| *text != "null") else { return Self::Missing };
         let tokens = text.parse::<u64>().ok().or_else(|| {

@@ -1,4 +1,4 @@
-//! Failures of an exchange: bad statuses, limits of our own, and connections.
+//! Failures of an exchange: error statuses, our own limits, and connections.
 
 use reqwest::header::{HeaderMap, LOCATION};
 use reqwest::{Response, StatusCode};
@@ -11,7 +11,7 @@ use crate::response::with_images;
 use crate::retry_after::retry_after;
 use crate::{Keys, Provider};
 
-/// Maximum number of bytes of an error body that are read.
+/// Maximum number of bytes read of an error body.
 const ERROR_BODY_BYTES_MAX: usize = 64 * 1024;
 /// Maximum length of the provider's id of a request in characters.
 const REQUEST_ID_CHARS_MAX: usize = 200;
@@ -19,7 +19,7 @@ const REQUEST_ID_CHARS_MAX: usize = 200;
 /// A failed try.
 pub(crate) struct Refusal {
     pub(crate) failure: Box<Failure>,
-    /// Dialect that avoids what the server refused, if it refused a field that it does not know.
+    /// Dialect that avoids a field that the server refused as unknown, if any.
     pub(crate) next: Option<Dialect>,
 }
 
@@ -29,7 +29,7 @@ impl From<Failure> for Refusal {
     }
 }
 
-/// Reads a response with a bad status into the failure that it means.
+/// Reads an error response and returns the corresponding failure.
 pub(crate) async fn read_refusal(
     provider: &Provider,
     mut response: Response,
@@ -48,7 +48,7 @@ pub(crate) async fn read_refusal(
         }
     }
     let status = response.status();
-    // Before anything is quoted: a quotation may be cut within a key.
+    // Redacted before it is quoted, since a quote may be cut within a key.
     let body = keys.redact_beginning(&body);
     let request_id = request_id(provider, response.headers(), keys);
     let text = match redirect(status, response.headers(), keys) {
@@ -58,7 +58,7 @@ pub(crate) async fn read_refusal(
     let error = provider.protocol.read_error(&body);
     let mut kind = provider.protocol.classify(status.as_u16(), &error);
     if asked.is_some_and(|asked| asked.has_images()) {
-        // A body that is no JSON may still be a sentence.
+        // A body that isn't JSON may still be a sentence.
         let words = if error.is_empty() { &text } else { &error.message };
         kind = with_images(kind, status.as_u16(), words);
     }
@@ -84,7 +84,7 @@ fn redirect(status: StatusCode, headers: &HeaderMap, keys: &Keys) -> Option<Stri
     ))
 }
 
-/// Returns the failure for a time limit of our own.
+/// Returns the failure for one of our own time limits.
 pub(crate) fn expired(provider: &Provider, why: Expired, watch: &Watch, bytes: usize) -> Failure {
     let name = provider.display_name;
     let waited = watch.elapsed_ms().div_ceil(1000);
@@ -103,7 +103,7 @@ pub(crate) fn expired(provider: &Provider, why: Expired, watch: &Watch, bytes: u
     }
 }
 
-/// Returns the failure for a connection that was not made or did not last until the response.
+/// Returns the failure for a connection that could not be made, or broke before the response.
 pub(crate) fn network(provider: &Provider, error: &reqwest::Error) -> Failure {
     let (class, gave_up_by) = match () {
         () if error.is_connect() && error.is_timeout() => ("ConnectTimeout", GaveUpBy::Runner),
@@ -112,7 +112,7 @@ pub(crate) fn network(provider: &Provider, error: &reqwest::Error) -> Failure {
         () if error.is_connect() => ("ConnectError", GaveUpBy::Provider),
         () => ("ReadError", GaveUpBy::Provider),
     };
-    // The address is left out: it is known, and it makes equal failures differ.
+    // Leaves out the address, which is known and would make equal failures differ.
     let detail = std::error::Error::source(error).map_or_else(|| error.to_string(), chain);
     let cause = format!("Network error contacting {} ({class}): {detail}", provider.display_name);
     Failure::new(FailureKind::Transient, gave_up_by, cause)

@@ -1,4 +1,4 @@
-//! The HTTP client behind everything in this crate.
+//! HTTP client used for all requests of this crate.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -9,14 +9,14 @@ use reqwest::redirect::Policy;
 /// Settings of the HTTP client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HttpOptions {
-    /// Longest silence: until the response begins, and between two pieces of it. Default 300 s.
+    /// Maximum silence until the response begins, and between two pieces of it. Default 300 s.
     pub idle_timeout: Duration,
-    /// Longest time until a connection stands. Default 10 s.
+    /// Time limit for establishing a connection. Default 10 s.
     pub connect_timeout: Duration,
-    /// Longest call where the caller gives no deadline. Default 6 h.
+    /// Time limit of a call without a deadline by the caller. Default 6 h.
     pub call_timeout: Duration,
-    /// Set to use HTTP/2 with servers that offer it. Off by default: all calls to one host would share one connection,
-    /// which servers limit to about 100 streams, and would break off with it.
+    /// True to use HTTP/2 with servers that offer it. Off by default: all calls to one host would share one
+    /// connection, which servers limit to about 100 streams, and would fail together with it.
     pub http2: bool,
 }
 
@@ -31,16 +31,16 @@ impl Default for HttpOptions {
     }
 }
 
-/// Idle connections kept for each host.
+/// Maximum number of idle connections kept for each host.
 const IDLE_CONNECTIONS_MAX: usize = 1024;
-/// Maximum idle time of a connection that is used again. Common servers (uvicorn, Node) close theirs
-/// after 5 s; a request sent into a closing connection is lost.
+/// Maximum idle time of a connection that is reused. Common servers (uvicorn, Node) close theirs after 5 s; a request
+/// sent on a closing connection is lost.
 const CONNECTION_IDLE_SECONDS_MAX: u64 = 4;
 const TCP_KEEPALIVE_SECONDS: u64 = 30;
 const USER_AGENT: &str = concat!("bench-runner/", env!("CARGO_PKG_VERSION"));
 
-/// Two clients, each made when it is first needed: one for this machine's own servers, which no proxy can
-/// reach, and one for all others, which honours the proxy variables of the environment.
+/// Two clients, each created when first needed: one for servers on this machine, which proxies can't reach, and one
+/// for all others, which honors the proxy variables of the environment.
 #[derive(Debug)]
 pub(crate) struct Http {
     pub(crate) options: HttpOptions,
@@ -50,12 +50,12 @@ pub(crate) struct Http {
 
 impl Http {
     pub(crate) fn new(options: HttpOptions) -> Arc<Self> {
-        // Another part of the process may have installed one; any will do.
+        // Fails if another crate has already installed a provider; any provider works.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Arc::new(Self { options, here: OnceLock::new(), elsewhere: OnceLock::new() })
     }
 
-    /// The client for an address; the error says why there is none.
+    /// Returns the client for an address, or the reason why there is none.
     pub(crate) fn client(&self, url: &Url) -> Result<&reqwest::Client, &str> {
         let client = if is_loopback(url) {
             self.here.get_or_init(|| build(self.options, false))
@@ -70,7 +70,7 @@ fn build(options: HttpOptions, through_proxies: bool) -> Result<reqwest::Client,
     let builder = || {
         let builder = reqwest::Client::builder()
             .user_agent(USER_AGENT)
-            // A redirect would carry the key to another host.
+            // A redirect would send the key to another host.
             .redirect(Policy::none())
             .referer(false)
             .connect_timeout(options.connect_timeout)
@@ -82,7 +82,7 @@ fn build(options: HttpOptions, through_proxies: bool) -> Result<reqwest::Client,
         if through_proxies { builder } else { builder.no_proxy() }
     };
     builder().build().or_else(|error| {
-        // A machine without any root certificate can still use plain HTTP.
+        // A machine without root certificates can still use plain HTTP.
         tracing::warn!(error = %chain(&error), "No root certificates were found: HTTPS addresses cannot be reached");
         builder().tls_certs_only([]).build().map_err(|error| chain(&error))
     })
@@ -99,7 +99,7 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// An error with its causes, without the address (which the caller knows).
+/// Formats an error with its causes, without the address, which the caller knows.
 pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

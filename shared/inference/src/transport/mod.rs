@@ -1,4 +1,4 @@
-//! Exchanges with providers over HTTP: connections, time limits, sizes and the failures that they mean.
+//! Exchanges with providers over HTTP: connections, time limits, sizes and the resulting failures.
 
 mod call;
 mod failures;

@@ -1,4 +1,4 @@
-//! Reading a response with a good status.
+//! Reads successful responses.
 
 use std::time::Duration;
 
@@ -14,25 +14,25 @@ use crate::protocols::AnswerReader;
 use crate::response::{AnswerDraft, Stop, status_in_body, with_images};
 use crate::{Keys, Provider};
 
-/// Maximum size in bytes of an answer that is one JSON object: text may be escaped.
+/// Maximum size in bytes of an answer sent as one JSON object, whose text may be escaped.
 const JSON_BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Maximum size in bytes of a stream, where each token comes in some hundred bytes of JSON.
+/// Maximum size in bytes of a stream, which has some hundred bytes of JSON for each token.
 const STREAM_BYTES_MAX: usize = 512 * 1024 * 1024;
-/// Maximum silence after the model has stopped: only the usage is still to come.
+/// Maximum silence after the model has stopped, when only the usage is missing.
 const AFTER_FINISH_SECONDS_MAX: u64 = 10;
-/// Maximum wait for the end of the response after the end of the stream, so that its connection can be used again.
+/// Maximum wait for the end of the response after the end of the stream, so that its connection can be reused.
 const AFTER_DONE_MILLIS_MAX: u64 = 100;
-/// Status of an error in a response that names none.
+/// Status of an error in a response that states none.
 const INTERNAL_ERROR: u16 = 500;
 
-/// A response with a good status that is being read.
+/// A successful response that is being read.
 pub(super) struct Reading {
     provider: &'static Provider,
     response: Response,
     watch: Watch,
-    /// Removed from quotations of the response, which may be cut within a key.
+    /// Removed from quotes of the response, which may be cut within a key.
     keys: Keys,
-    /// Set if the prompt has images, which the model may not support.
+    /// True if the prompt has images, which the model may not support.
     has_images: bool,
     reader: Box<dyn AnswerReader>,
     draft: AnswerDraft,
@@ -61,7 +61,7 @@ impl Reading {
         answer
     }
 
-    /// Tokens of an answer that broke off.
+    /// Returns the tokens of an interrupted answer.
     pub(super) fn usage_so_far(&self) -> Option<Usage> {
         self.draft.usage_so_far()
     }
@@ -165,7 +165,7 @@ impl Reading {
         }
     }
 
-    /// Nothing that happens after the end of an answer takes the answer away.
+    /// Returns the failure only if the answer is incomplete: errors after its end don't invalidate it.
     fn complete_or(&self, failure: impl FnOnce(&Self) -> Failure) -> Result<(), Failure> {
         if self.draft.is_complete() && self.draft.has_begun() { Ok(()) } else { Err(failure(self)) }
     }
@@ -209,7 +209,7 @@ impl Reading {
         }
     }
 
-    /// Meaning of an error within the response, and its message where it has one.
+    /// Returns the meaning of an error within the response, and its message, if it has one.
     fn reported(&self, body: &[u8]) -> (FailureKind, String) {
         let body = self.keys.redact_beginning(body);
         let error = self.provider.protocol.read_error(&body);

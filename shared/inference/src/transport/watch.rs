@@ -1,4 +1,4 @@
-//! The clock of one call: silence, the caller's deadline and the longest call.
+//! Time limits of one call: silence, the caller's deadline and the maximum duration.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// Limit that ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expired {
-    /// Nothing came for too long.
+    /// No data arrived for too long.
     Idle,
-    /// The time for the whole call is over.
+    /// The time for the whole call has passed.
     Deadline,
 }
 
-/// One timer for all three. It is moved only when it fires, so that a piece costs no timer operation.
+/// One timer for all three limits. It is moved only when it fires, so that received data costs no timer operations.
 pub(crate) struct Watch {
     timer: Pin<Box<Sleep>>,
     started: Instant,
@@ -30,7 +30,7 @@ impl Watch {
         Self { timer, started, last: started, idle, end }
     }
 
-    /// Waits for `work`, but not beyond the limits. Work that is ready wins.
+    /// Waits for `work` within the limits. Work that is ready takes precedence.
     pub(crate) async fn guard<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Expired> {
         let mut work = std::pin::pin!(work);
         loop {
@@ -52,12 +52,12 @@ impl Watch {
         }
     }
 
-    /// Something came.
+    /// Records that data arrived.
     pub(crate) fn touch(&mut self) {
         self.last = Instant::now();
     }
 
-    /// From now on silence may last no longer than `idle`.
+    /// Reduces the maximum silence to `idle` from now on.
     pub(crate) fn shorten(&mut self, idle: Duration) {
         if idle < self.idle {
             self.idle = idle;
@@ -65,12 +65,12 @@ impl Watch {
         }
     }
 
-    /// Milliseconds since the start.
+    /// Returns the milliseconds since the start.
     pub(crate) fn elapsed_ms(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Maximum silence.
+    /// Returns the maximum silence.
     pub(crate) const fn idle(&self) -> Duration {
         self.idle
     }

@@ -142,7 +142,7 @@ async fn a_server_that_does_not_hang_up_delays_no_answer() {
         let started = Instant::now();
         let answer = ask(&client(), &server.endpoint()).await.unwrap();
         assert_eq!(answer.text, "42");
-        // Simulated time: the patience after the end, not the idle timeout of 300 s.
+        // Simulated time: the short limit after the end, not the idle timeout of 300 s.
         assert!(started.elapsed() <= Duration::from_secs(11), "{:?}", started.elapsed());
         assert!(answer.latency_ms <= 11);
     }
@@ -191,7 +191,7 @@ async fn slow_pieces_are_waited_for() {
     let server = Server::always(steps).await;
     let answer = ask(&client(), &server.endpoint()).await.unwrap();
     assert_eq!(answer.text, "slow but sure");
-    // Each silence is shorter than the idle timeout of 300 s, all together are longer.
+    // Each silence is shorter than the idle timeout of 300 s, but their sum is longer.
     assert!(
         answer.latency_ms > 1_000_000 && answer.first_token_ms.is_some_and(|first| first < answer.latency_ms)
     );
@@ -209,7 +209,7 @@ async fn broken_characters_are_joined_or_replaced_and_counted() {
         body.extend(delta(content));
     }
     body.extend_from_slice(end);
-    // In one piece, and byte by byte: cuts by the network don't count as repairs.
+    // In one piece, and byte by byte: splits by the network don't count as repairs.
     for size in [body.len(), 1] {
         let mut steps = vec![stream_head()];
         steps.extend(body.chunks(size).map(chunk));

@@ -1,4 +1,4 @@
-//! Responses that end too early, never come or are nonsense.
+//! Responses that end too early, never arrive or are invalid.
 
 use std::time::Duration;
 
@@ -30,9 +30,9 @@ async fn half_a_stream_is_no_answer() {
         );
         assert_eq!(failure.status, Some(200), "{name}");
         if name != "reset" {
-            // A reset may overtake what was sent before it.
+            // A reset may overtake data sent before it.
             assert!(failure.cause.contains("7 bytes of text"), "{name}: {failure}");
-            // They were generated, and will be on the bill.
+            // The tokens were generated, and will be billed.
             assert_eq!(failure.usage.map(|usage| (usage.input_tokens, usage.output_tokens)), Some((0, 1)));
         }
         assert_eq!(server.count(), 1, "{name}");
@@ -159,6 +159,6 @@ async fn an_endless_error_delays_nothing() {
     let failure = ask(&client(), &server.endpoint()).await.unwrap_err();
     assert_eq!((failure.kind, failure.status), (FailureKind::Transient, Some(500)));
     assert!(failure.cause.ends_with("x...(truncated)") && failure.cause.len() < 1100, "{failure}");
-    // Simulated time: no timeout was waited for.
+    // Simulated time: no timeout elapsed.
     assert!(started.elapsed() < Duration::from_secs(1));
 }

@@ -17,7 +17,7 @@ async fn the_public_list_is_read_page_by_page_without_a_key() {
     for (total, pages) in [(None, 3), (Some(1000), 2)] {
         let server = Server::start(move |number, _| {
             let body = match number {
-                // The second page repeats a name and has an entry that is none.
+                // The second page repeats a name and has an invalid entry.
                 0 => page(0, 500, total),
                 1 => page(499, 998, total).replacen('[', "[{\"chute_id\":\"nameless\"},", 1),
                 _ => page(998, 1001, total),
@@ -75,7 +75,7 @@ async fn a_list_that_is_none_is_an_error() {
     assert!(matches!(error, CatalogueError::BadAddress { .. }));
 }
 
-/// As it is, escaped, cut, in a name, in an unused field, and in a body that isn't a list.
+/// The key in plain form, escaped, cut, in a name, in an unused field, and in a body that isn't a list.
 #[tokio::test]
 async fn a_key_that_a_list_repeats_is_in_none_of_its_entries() {
     let escaped: String = KEY.bytes().map(|byte| format!("\\u{byte:04x}")).collect();

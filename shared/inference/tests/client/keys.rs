@@ -6,7 +6,7 @@ use reqwest::Url;
 use crate::client;
 use crate::server::{KEY, Server, response};
 
-/// Answers each request by whether it brings the right key.
+/// Starts a server with one status for requests with the right key and another for all others.
 async fn server(with_key: u16, with_another: u16) -> Server {
     let right = format!("Bearer {KEY}");
     Server::start(move |_, request| {

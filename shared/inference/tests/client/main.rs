@@ -1,6 +1,6 @@
-//! The client against servers that answer well, badly, half and not at all.
+//! Tests the client with servers that answer correctly, incorrectly, partially and not at all.
 
-// Clippy takes only the functions marked as tests for tests, not their helpers.
+// Clippy recognizes only functions marked as tests, not their helpers.
 #![allow(clippy::unwrap_used)]
 
 mod answers;

@@ -101,7 +101,7 @@ async fn what_a_model_says_decides_nothing() {
         let server = Server::always(streamed(text)).await;
         assert_eq!(ask(&client(), &server.endpoint()).await.unwrap().text, text);
     }
-    // Nor does a body that no error object structures.
+    // A body without an error object doesn't count either.
     let page = "<html>401 invalid api key, context length exceeded, content_filter</html>";
     let server = Server::always(response(400, "", page)).await;
     assert_eq!(ask(&client(), &server.endpoint()).await.unwrap_err().kind, FailureKind::Bad);
@@ -117,7 +117,7 @@ async fn a_key_is_neither_echoed_nor_carried_away() {
     let failure = ask(&client(), &server.endpoint()).await.unwrap_err();
     assert!(failure.cause.contains("unknown Bearer [redacted]"), "{failure}");
     assert!(!format!("{failure:?}").contains(KEY));
-    // A quotation of a thousand characters ends within the key, in an error of either kind.
+    // A quote of a thousand characters ends within the key, in both kinds of errors.
     let filler = "x".repeat(1000 - 10);
     for body in [format!("{filler}{KEY}"), format!(r#"{{"error":{{"message":"{filler}{KEY}"}}}}"#)] {
         for status in [400, 200] {

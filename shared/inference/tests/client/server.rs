@@ -1,4 +1,4 @@
-//! A provider that answers with exactly the bytes a test wants, on a port of its own.
+//! A provider that answers with exactly the bytes that a test needs, on its own port.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,13 +17,13 @@ pub(crate) const KEY: &str = "cpk_test_key_1";
 #[derive(Clone)]
 pub(crate) enum Step {
     Send(Vec<u8>),
-    /// Waits in the time of the test's clock.
+    /// Waits in simulated time.
     Wait(Duration),
-    /// Ends the connection in the ordinary way.
+    /// Closes the connection normally.
     Close,
     /// Ends the connection with a reset.
     Reset,
-    /// Says nothing more, ever.
+    /// Sends nothing more.
     Stall,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server; `script` gets the number of the request, from 0, and the request.
+    /// Starts a server. `script` gets the number of the request, from 0, and the request.
     pub(crate) async fn start(script: impl Fn(usize, &Request) -> Vec<Step> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = Self {
@@ -71,7 +71,7 @@ impl Server {
         server
     }
 
-    /// A server that answers every request in one way.
+    /// Starts a server that answers every request in the same way.
     pub(crate) async fn always(steps: Vec<Step>) -> Self {
         Self::start(move |_, _| steps.clone()).await
     }
@@ -144,13 +144,13 @@ async fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Re
     Some(Request { line, headers, body })
 }
 
-/// A whole response with a right `Content-Length`.
+/// Returns a whole response with a correct `Content-Length`.
 pub(crate) fn response(status: u16, headers: &str, body: &str) -> Vec<Step> {
     let head = format!("HTTP/1.1 {status} Status\r\ncontent-length: {}\r\n{headers}\r\n", body.len());
     vec![Step::Send([head.as_bytes(), body.as_bytes()].concat())]
 }
 
-/// The head of a response whose body comes in chunks.
+/// Returns the head of a response whose body is sent in chunks.
 pub(crate) fn stream_head() -> Step {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\
                 x-request-id: rid-1\r\n\r\n";
@@ -165,7 +165,7 @@ pub(crate) fn last_chunk() -> Step {
     Step::Send(b"0\r\n\r\n".to_vec())
 }
 
-/// Events of an answer with the text, without the end of the response.
+/// Returns the events of an answer with this text, without the end of the response.
 pub(crate) fn events(text: &str) -> String {
     let delta = |delta: serde_json::Value, finish: Option<&str>| {
         let piece = serde_json::json!({
@@ -183,7 +183,7 @@ pub(crate) fn events(text: &str) -> String {
         + "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":11,\"completion_tokens\":5}}\n\ndata: [DONE]\n\n"
 }
 
-/// A whole streamed answer in one write.
+/// Returns a whole streamed answer in one write.
 pub(crate) fn streamed(text: &str) -> Vec<Step> {
     let steps = [stream_head(), chunk(events(text).as_bytes()), last_chunk()];
     let bytes = steps.into_iter().flat_map(|step| match step {

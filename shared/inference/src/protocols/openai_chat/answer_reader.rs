@@ -1,4 +1,4 @@
-//! From the pieces of a response to an answer.
+//! Assembles an answer from the pieces of a response.
 
 use bench_domain::Finish;
 
@@ -7,7 +7,7 @@ use super::usage_object::parse_usage;
 use crate::protocols::AnswerReader;
 use crate::response::{AnswerDraft, ErrorBody, Event, Part, SseParser, Stop, TextForm, mark, read_json};
 
-/// Reads events, or one object.
+/// Reads events, or a single object.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     events: SseParser,
@@ -27,7 +27,7 @@ impl AnswerReader for Reader {
         let mut marked = None;
         match read_json::<Piece<'_>>(body, &mut marked) {
             Ok((piece, form)) => read_piece(&piece, body, form, draft)?,
-            // Some gateways put an error into an array.
+            // Some gateways wrap an error in an array.
             Err(error) if ErrorBody::parse(body).is_empty() => return Err(garbage(&error, body)),
             Err(_) => return Err(Stop::Error(body.to_vec())),
         }
@@ -66,7 +66,7 @@ fn read_event(event: &Event<'_>, draft: &mut AnswerDraft) -> Result<(), Stop> {
     result.unwrap_or_else(|| Err(garbage(&error, data)))
 }
 
-/// Several objects in one event: servers that forget the empty line between two.
+/// Reads several objects in one event, from servers that omit the empty line between two events.
 fn read_pieces(data: &[u8], form: TextForm, draft: &mut AnswerDraft) -> Option<Result<(), Stop>> {
     let ends = data.ends_with(b"[DONE]");
     let data = data.strip_suffix(b"[DONE]").unwrap_or(data);
@@ -82,7 +82,7 @@ fn read_pieces(data: &[u8], form: TextForm, draft: &mut AnswerDraft) -> Option<R
 }
 
 fn read_piece(piece: &Piece<'_>, data: &[u8], form: TextForm, draft: &mut AnswerDraft) -> Result<(), Stop> {
-    // An error after the end of the answer does not undo the answer.
+    // An error after the end of the answer doesn't invalidate the answer.
     if !draft.has_finish() {
         let choices = piece.choices.iter().flatten();
         if let Some(error) = piece.error.or_else(|| choices.filter_map(|choice| choice.error).next()) {
@@ -116,7 +116,7 @@ fn read_choice(choice: &Choice<'_>, form: TextForm, draft: &mut AnswerDraft) -> 
     }
     match choice.finish_reason.as_ref().map(|reason| reason.0.as_ref()) {
         None | Some("") => Ok(()),
-        // The server stopped the model; it did not come to its end.
+        // The server interrupted the model before its end.
         Some(reason @ ("error" | "abort")) => {
             Err(Stop::Garbage(format!("the answer broke off with finish_reason={reason}"), Vec::new()))
         }

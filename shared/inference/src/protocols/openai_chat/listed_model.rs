@@ -1,11 +1,11 @@
-//! One entry of the list of models.
+//! Parses an entry of the list of models.
 
 use bench_domain::Price;
 use serde_json::Value;
 
 use crate::listed_model::{CatalogueModel, per_million, slug, text};
 
-/// Reads an entry of `GET /models`. It counts as a language model if it shows a price or a limit in tokens.
+/// Parses an entry of `GET /models`. It counts as a language model if it has a price or a token limit.
 pub(super) fn listed_model(json: &str) -> Option<CatalogueModel> {
     let item: Value = serde_json::from_str(json).ok()?;
     let slug = ["id", "model", "slug", "name"].into_iter().find_map(|field| slug(item.get(field)))?;
@@ -31,7 +31,7 @@ pub(super) fn listed_model(json: &str) -> Option<CatalogueModel> {
     })
 }
 
-/// Chutes writes dollars per million tokens as numbers, OpenRouter dollars per token as texts.
+/// Chutes reports dollars per million tokens as numbers, OpenRouter dollars per token as strings.
 fn price(item: &Value) -> Option<Price> {
     let pair = (item.pointer("/pricing/prompt"), item.pointer("/pricing/completion"));
     let per_token = |value: Option<&Value>| value?.as_str()?.trim().parse::<f64>().ok();
@@ -42,7 +42,7 @@ fn price(item: &Value) -> Option<Price> {
     }
 }
 
-/// Takes back the error of a multiplication by a million.
+/// Removes the rounding error of a multiplication by a million.
 fn rounded(price: f64) -> f64 {
     (price * 1e6).round() / 1e6
 }

@@ -1,6 +1,7 @@
 //! OpenAI's chat completions: `POST /chat/completions`, server-sent events, `GET /models`.
 //!
-//! Chutes, OpenRouter, LM Studio, vLLM and others serve it, each with liberties of its own, which are all taken here.
+//! Implemented by Chutes, OpenRouter, LM Studio, vLLM and others, each with deviations, all of which are accepted
+//! here.
 
 mod answer_reader;
 mod listed_model;
@@ -44,8 +45,8 @@ impl Protocol for OpenAiChat {
         Ok(request)
     }
 
-    /// Servers that do not stream send one object instead of events. The first byte decides, since not all of them name the
-    /// type.
+    /// Servers that don't stream send one object instead of events. The first byte decides, since not all of them
+    /// send a content type.
     fn is_stream(&self, headers: &HeaderMap, start: &[u8]) -> bool {
         match start.trim_ascii_start().first() {
             Some(b'{' | b'[' | b'<') => false,

@@ -1,4 +1,4 @@
-//! The JSON objects of the API, read without a copy where possible.
+//! The JSON objects of the API, parsed without copying where possible.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +14,7 @@ pub(super) struct Piece<'a> {
     pub(super) id: Option<Text<'a>>,
     #[serde(borrow, default)]
     pub(super) model: Option<Text<'a>>,
-    /// `error` where the whole object is one.
+    /// `error` if the whole object is an error.
     #[serde(borrow, default)]
     pub(super) object: Option<Text<'a>>,
     #[serde(borrow, default)]
@@ -25,18 +25,18 @@ pub(super) struct Piece<'a> {
     pub(super) error: Option<&'a RawValue>,
 }
 
-/// One of the answers; only the first is ever asked for.
+/// One of the answers. Requests ask for only one.
 #[derive(Debug, Deserialize)]
 pub(super) struct Choice<'a> {
     #[serde(default)]
     pub(super) index: Option<u64>,
-    /// Of a chunk.
+    /// In a chunk.
     #[serde(borrow, default)]
     pub(super) delta: Option<Message<'a>>,
-    /// Of a whole answer.
+    /// In a whole answer.
     #[serde(borrow, default)]
     pub(super) message: Option<Message<'a>>,
-    /// Of servers that answer in the form of the older completions API.
+    /// From servers that answer in the form of the older completions API.
     #[serde(borrow, default)]
     pub(super) text: Option<Text<'a>>,
     #[serde(borrow, default)]
@@ -45,7 +45,7 @@ pub(super) struct Choice<'a> {
     pub(super) error: Option<&'a RawValue>,
 }
 
-/// A message or what is added to it.
+/// A message, or an addition to it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Message<'a> {
     #[serde(borrow, default)]
@@ -58,8 +58,8 @@ pub(super) struct Message<'a> {
     pub(super) refusal: Option<Text<'a>>,
 }
 
-/// A text, or an array of parts `{"type": "text", "text": …}` whose texts are joined. Any other value
-/// is taken as empty: a server's odd `"content": 0` must not cost the answer.
+/// A string, or an array of parts `{"type": "text", "text": …}` whose texts are joined. Any other value counts as
+/// empty: an invalid `"content": 0` must not invalidate the answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 

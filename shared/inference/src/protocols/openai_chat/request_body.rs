@@ -35,7 +35,7 @@ struct Message<'a> {
     content: Content<'a>,
 }
 
-/// Only messages with images are lists: not every server takes one.
+/// Only messages with images are sent as lists, since not every server accepts lists.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Content<'a> {
@@ -61,7 +61,7 @@ impl<'a> Message<'a> {
         let content = if message.images.is_empty() {
             Content::Text(text)
         } else {
-            // A part without text is refused by some.
+            // Some servers refuse a text part without text.
             let text = (!text.is_empty()).then_some(Part::Text { text });
             let images = message.images.iter();
             let images = images.map(|image| Part::ImageUrl { image_url: ImageUrl { url: &image.data_url } });
@@ -76,7 +76,7 @@ struct StreamOptions {
     include_usage: bool,
 }
 
-/// Binds the answer to a schema.
+/// Requires the answer to follow a schema.
 #[derive(Serialize)]
 struct ResponseFormat<'a> {
     r#type: &'static str,
@@ -96,7 +96,7 @@ impl<'a> ResponseFormat<'a> {
     }
 }
 
-/// The body of a streaming request in the server's dialect; settings that are not set are left out.
+/// Builds the body of a streaming request in the server's dialect. Unset settings are left out.
 pub(super) fn request_body(
     request: &ChatRequest<'_>,
     dialect: Dialect,

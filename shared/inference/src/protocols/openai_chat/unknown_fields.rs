@@ -1,16 +1,16 @@
-//! Fields of a request that a server says it does not know.
+//! Detects fields of a request that a server doesn't know.
 
 use crate::protocols::{Asked, Dialect};
 use crate::response::ErrorBody;
 
-/// The dialect that avoids what was refused, if the refusal names something that was sent and can be avoided.
+/// Returns a dialect that avoids the refused field, if the refusal names a field that was sent and can be avoided.
 pub(super) fn after_refusal(asked: Asked<'_>, status: u16, error: &ErrorBody) -> Option<Dialect> {
     let Asked { request, dialect } = asked;
     let generation = request.generation;
     if !matches!(status, 400 | 422) {
         return None;
     }
-    // No model and no prompt speaks here, so the field's name in the message is enough.
+    // Error messages contain no text of models or prompts here, so the field's name in the message is sufficient.
     if !dialect.omits_stream_options
         && (error.is_about("stream_options") || error.message.contains("stream_options"))
     {
@@ -19,7 +19,7 @@ pub(super) fn after_refusal(asked: Asked<'_>, status: u16, error: &ErrorBody) ->
     if request.reply_schema.is_some() && !dialect.omits_reply_schema && names_reply_schema(error) {
         return Some(Dialect { omits_reply_schema: true, ..dialect });
     }
-    // A value out of range has other codes: it is the caller's mistake and must not be hidden.
+    // A value out of range has other codes. It is the caller's mistake and must not be hidden.
     let unsupported = [
         "unsupported_parameter",
         "unsupported_value",
@@ -51,8 +51,8 @@ pub(super) fn after_refusal(asked: Asked<'_>, status: u16, error: &ErrorBody) ->
     (next != dialect).then_some(next)
 }
 
-/// Tests if a server refused the request's schema. Servers without structured output each say so in their own words;
-/// none of these occur in errors about anything else.
+/// Returns true if a server refused the request's schema. Each server without structured output has its own message;
+/// none of these phrases occur in errors about anything else.
 fn names_reply_schema(error: &ErrorBody) -> bool {
     const NAMES: [&str; 5] =
         ["response_format", "json_schema", "structured output", "guided decoding", "grammar"];

@@ -8,12 +8,12 @@ use crate::response::{ReportedUsage, TokenCount};
 
 type Fields<'a> = HashMap<&'a str, &'a RawValue>;
 
-/// Reads a `usage` object.
+/// Parses a `usage` object.
 pub fn parse_usage(json: &str) -> ReportedUsage {
     let Ok(fields) = serde_json::from_str::<Fields<'_>>(json) else { return ReportedUsage::Nothing };
     let details = fields.get("completion_tokens_details").map_or("null", |details| details.get());
     let details: Fields<'_> = serde_json::from_str(details).unwrap_or_default();
-    // Some gateways write both names into one object: the first that is there counts.
+    // Some gateways write both names into one object: the first one present counts.
     let first = |places: [(&Fields<'_>, &str); 2]| {
         let mut counts = places
             .into_iter()

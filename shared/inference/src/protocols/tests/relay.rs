@@ -1,4 +1,4 @@
-//! A second protocol: the model in the address, signed requests, a stream of JSON lines, pages of models.
+//! A second protocol: the model in the address, signed requests, a stream of JSON lines, and pages of models.
 
 use bench_domain::Finish;
 use reqwest::header::{HeaderMap, HeaderValue};
@@ -28,7 +28,7 @@ struct LineReader {
     lines: LineParser,
 }
 
-/// A line, or a whole answer.
+/// A line of a stream, or a whole answer.
 #[derive(Deserialize)]
 struct Said<'a> {
     say: Option<String>,
@@ -41,7 +41,7 @@ struct Said<'a> {
     fault: Option<&'a RawValue>,
 }
 
-/// Signature of a request with [`KEY`].
+/// Returns the signature of a request with [`KEY`].
 pub(super) fn signature(method: &str, path: &str, body: &str) -> String {
     sign(KEY, method, path, body.as_bytes()).unwrap()
 }
@@ -112,7 +112,7 @@ impl Protocol for Relay {
         }
         let fault = match serde_json::from_slice::<Body>(body) {
             Ok(Body { fault }) => fault,
-            // Within a stream it comes without the outer object.
+            // Within a stream, the fault has no outer object.
             Err(_) => match serde_json::from_slice::<Fault>(body) {
                 Ok(fault) => fault,
                 Err(_) => return ErrorBody::default(),

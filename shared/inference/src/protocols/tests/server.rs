@@ -1,15 +1,15 @@
-//! A server that answers each request by a function of it, one connection each.
+//! A server that answers each request through a callback, one connection each.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     pub(super) line: String,
-    /// By names in lowercase.
+    /// Headers by lowercase name.
     pub(super) headers: HashMap<String, String>,
     pub(super) body: String,
 }
@@ -20,7 +20,8 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts a server; `answer` gets the number of the request, from 0, and the request. It ends with the test's process.
+    /// Starts a server that runs until the test's process ends. `answer` gets the number of the request, from 0, and
+    /// the request.
     pub(super) fn start(answer: impl Fn(usize, &Request) -> Vec<u8> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = Self { address: listener.local_addr().unwrap(), requests: Arc::default() };
@@ -32,7 +33,7 @@ impl Server {
                 let number = requests.lock().unwrap().len();
                 let response = answer(number, &request);
                 requests.lock().unwrap().push(request);
-                // A client that has seen enough hangs up.
+                // A client closes the connection once it has read enough.
                 let _ = stream.write_all(&response);
             }
         });
@@ -64,12 +65,12 @@ fn read_request(stream: &mut TcpStream) -> Option<Request> {
     }
 }
 
-/// A response with the protocol's header for ids.
+/// Returns a response with the protocol's header for ids.
 pub(super) fn response(status: u16, body: &str) -> Vec<u8> {
     with_type(status, "application/json", body)
 }
 
-/// A stream of lines.
+/// Returns a stream of lines.
 pub(super) fn stream(lines: &str) -> Vec<u8> {
     with_type(200, "application/x-ndjson", lines)
 }
