@@ -4,7 +4,7 @@
 //! on loopback. All functions and the empty one take turns, so that they run under the same conditions. It prints the
 //! time from the start of the process until it asks for its first event and until its first response, the time of
 //! later responses, memory, and the size of the archive to upload. The first event makes each function read its
-//! table; the benchmark counts the connections opened for that after init, of which there must be none.
+//! table, which must not open new connections after init; the benchmark counts them.
 //!
 //! `bench-coldstart [PROFILE] [ROUNDS]`; `make bench-lambda` uses the deployed profile and 20 rounds.
 

@@ -69,7 +69,7 @@ fn main() -> ExitCode {
 }
 
 fn failed(error: &anyhow::Error) -> ExitCode {
-    // If standard error is closed, there is no way to report the error.
+    // If standard error is closed, the error can't be reported.
     let _ = writeln!(std::io::stderr(), "error: {error:#}");
     ExitCode::FAILURE
 }

@@ -4,8 +4,8 @@
 //! variables, the suite starts the embedded stack on a local port. With `BENCH_E2E_URL`, it runs against the stack
 //! deployed there ([`target`] lists the variables); `make test-stack` does that.
 //!
-//! All scenarios run concurrently on one stack. Arguments select scenarios by a part of their name, as with `cargo
-//! test`; `--skip NAME` excludes some, `--list` lists them.
+//! All scenarios run concurrently on one stack. Arguments select scenarios by a part of their name, as with
+//! `cargo test`; `--skip NAME` excludes some, `--list` lists them.
 //!
 //! On the embedded stack, a recorder collects the permissions that each function needs. At the end they are compared
 //! with the roles of `template.yaml` ([`rights`]).

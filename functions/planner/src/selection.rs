@@ -10,7 +10,7 @@ static HUB: DatasetChoice = DatasetChoice::Hub;
 /// Reason why a benchmark of a run can't be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Obstacle {
-    /// Failure that the run didn't cause. The benchmark fails.
+    /// The benchmark fails with this code and message.
     #[error("{1}")]
     Failed(Code, String),
     /// The operator has to set something up first.

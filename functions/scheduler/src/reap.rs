@@ -20,7 +20,7 @@ const RUNS_LOOKED_AT: u64 = 500;
 const READS_AT_ONCE: usize = 16;
 /// Maximum number of unsettled runs to read. More would mean that no run gets settled at all.
 const UNSETTLED_MAX: usize = 10_000;
-/// Minimum time since the end of a run. The finisher may still be settling a newer one.
+/// Minimum time since the end of a run. The finisher may still be settling later ones.
 const SETTLED_FOR: Duration = Duration::from_secs(600);
 
 /// Results of a check for left-over keys.

@@ -27,10 +27,10 @@ impl ChatClient {
 
     /// Asks once and waits for the whole answer.
     ///
-    /// A request is sent again only if the server refused a field that it doesn't know (see [`Dialect`]), in which
-    /// case it generated nothing. All other retries are up to the caller. Dropping the future closes the connection,
-    /// which ends the generation at most providers. Neither the answer nor the failure contains the key that was
-    /// sent, even if the provider repeats it.
+    /// A request is sent again only if the server refused a field that it doesn't know (see [`Dialect`]): it then
+    /// generated nothing. All other retries are up to the caller. Dropping the future closes the connection, which
+    /// ends the generation at most providers. Neither the answer nor the failure contains the key that was sent, even
+    /// if the provider repeats it.
     ///
     /// # Errors
     /// Returns a [`Failure`], whose kind tells the caller what to do. If `deadline` passes first, that is

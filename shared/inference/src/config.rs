@@ -21,7 +21,7 @@ const RATE_LIMIT_SLEEP_SECONDS_MAX: u64 = 3_600;
 pub struct ProviderConfig {
     /// The provider.
     pub provider: &'static Provider,
-    /// The part before the protocol's own paths. `None` only if there is no default.
+    /// The part before the protocol's own paths. `None` only without a default.
     pub base_url: Option<String>,
     /// The operator's own key.
     pub key: Option<Secret>,

@@ -12,7 +12,7 @@
 //!
 //! [`model`] asks models and handles the failures of their providers, [`budget`] counts what a run has spent,
 //! [`end_run`] stops a run whose next request would fail as well. `ARCHITECTURE.md` lists the files in the
-//! order in which a sample passes through them.
+//! order that a sample passes through them.
 
 mod activity;
 mod answer;

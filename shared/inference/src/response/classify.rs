@@ -201,7 +201,7 @@ mod tests {
         assert!(statuses.len() >= 14);
         for (status, retryable) in statuses {
             let status: u16 = status.parse().unwrap();
-            // Conflicts and requests that are too early are retried here, but fail there.
+            // Conflicts and requests that are too early are retryable here, but not in the compatible system.
             let expected = retryable.as_bool().unwrap() || matches!(status, 409 | 425);
             assert_eq!(kind(status, "").is_retryable(), expected, "{status}");
         }

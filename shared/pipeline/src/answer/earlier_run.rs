@@ -27,7 +27,7 @@ type Plans = BTreeMap<BenchmarkName, (u32, u32)>;
 enum Found {
     /// An answer, without a judge's verdict on it.
     Answer(Box<SampleBody>),
-    /// No answer: the verdict with which the sample ended.
+    /// No answer, but the verdict that ended the sample.
     Ended(Verdict),
     /// Nothing usable, and the reason.
     Missing(String),

@@ -26,7 +26,7 @@ impl Recorded {
         Self { key: key.unwrap_or_default().to_owned(), responses: OnceCell::new() }
     }
 
-    /// Returns the responses, or the error message with which the run fails.
+    /// Returns the responses, or the run's error message.
     async fn load(
         &self,
         pipeline: &Pipeline,

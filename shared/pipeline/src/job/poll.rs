@@ -21,7 +21,7 @@ const WAIT_MAX: Duration = Duration::from_secs(1);
 pub(super) struct RunningJob<'a> {
     pub(super) job: &'a Job,
     pub(super) sandbox: &'a str,
-    /// Time by which it must have ended.
+    /// Latest time for its end.
     pub(super) until: Timestamp,
     /// Number of attempts that polled it and left it running.
     pub(super) polls: u32,

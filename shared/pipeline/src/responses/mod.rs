@@ -105,7 +105,7 @@ impl RecordedResponses {
         self.responses
     }
 
-    /// Returns true if there are no responses.
+    /// Returns true if the file has no responses.
     pub const fn is_empty(&self) -> bool {
         self.responses == 0
     }

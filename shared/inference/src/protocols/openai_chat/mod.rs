@@ -1,7 +1,7 @@
 //! OpenAI's chat completions: `POST /chat/completions`, server-sent events, `GET /models`.
 //!
-//! Implemented by Chutes, OpenRouter, LM Studio, vLLM and others, each with deviations, all of which are accepted
-//! here.
+//! Implemented by Chutes, OpenRouter, LM Studio, vLLM and others. Each deviates in some way; this module accepts all
+//! their forms.
 
 mod answer_reader;
 mod listed_model;
