@@ -11,8 +11,8 @@
 //!
 //! An item with several questions has either one line for each, with the name of the step as a string in
 //! `step`, or one line with `responses`: the texts in the order of the steps, null for steps that the dataset
-//! provides and no model is asked. The fields about an answer (`reasoning` and so on) apply to `response` only. The
-//! line of a step wins over `responses`.
+//! provides, which aren't asked. The fields about an answer (`reasoning` and so on) apply to `response` only.
+//! The line of a step wins over `responses`.
 
 mod parse;
 #[cfg(test)]
