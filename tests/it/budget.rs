@@ -248,7 +248,7 @@ fn a_stopped_run_goes_on_with_a_larger_budget() {
     });
 }
 
-/// Returns the reads of a run by action, the number of its progress events, and its duration.
+/// Returns the DynamoDB calls of a run by action, the number of its progress events, and its duration.
 async fn reads(order: Order) -> (BTreeMap<String, u64>, u64, Duration) {
     let calls: Arc<Mutex<BTreeMap<String, u64>>> = Arc::default();
     let noted = Arc::clone(&calls);

@@ -126,7 +126,7 @@ impl Planner {
         Ok(found.filter(|found| found.run.generation == generation && found.run.state.status().is_open()))
     }
 
-    /// Returns the run after setting it to running. `None` if it is over or of another generation.
+    /// Sets the run to running if necessary, and returns it. `None` if it is over or of another generation.
     async fn started(&self, run: RunId, generation: u32) -> Result<Option<RunWithBenchmarks>, PlanError> {
         for _ in 0..RACES_MAX {
             let Some(found) = self.open_run(run, generation).await? else { return Ok(None) };

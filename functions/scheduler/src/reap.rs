@@ -51,8 +51,8 @@ impl Scheduler {
         Ok(Reaped { looked_at: found.len() as u64, removed })
     }
 
-    /// Returns true if a key was removed. `None` if the order has no caller's key, or the run was not settled long
-    /// enough ago.
+    /// Returns true if a key was removed. `None` if the order has no caller's key, or if the run is open or ended
+    /// less than [`SETTLED_FOR`] ago.
     async fn reap_run(&self, run: RunId, now: Timestamp) -> Result<Option<bool>, StateError> {
         let Some(record) = self.state.run(run).await? else { return Ok(None) };
         let since = record.state.completed_at();

@@ -19,7 +19,7 @@ pub(crate) struct EarlierRun {
     plans: OnceCell<Option<Plans>>,
 }
 
-/// Attempt and number of partitions of a run's plans.
+/// Attempt and number of shards of each benchmark's plan.
 type Plans = BTreeMap<BenchmarkName, (u32, u32)>;
 
 /// Result of looking up a sample in the earlier run.
