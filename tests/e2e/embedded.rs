@@ -91,7 +91,6 @@ pub(crate) fn vars(model_url: &str) -> BTreeMap<String, String> {
     BTreeMap::from_iter(
         [
             ("ADMIN_SECRET", ADMIN_SECRET),
-            ("BENCH_KMS_KEY_ID", crate::rights::KMS_KEY),
             ("HF_HUB_OFFLINE", "1"),
             ("SKIP_MODEL_SYNC", "true"),
             ("OPENAI_COMPATIBLE_BASE_URL", model_url),
@@ -108,6 +107,7 @@ pub(crate) async fn open(
     vars: BTreeMap<String, String>,
 ) -> Stack {
     let mut options = StackOptions::new(dir.join("data"));
+    options.key_wrapper = Some(bench_tests::kms_wrapper(crate::rights::KMS_KEY));
     options.durability = Durability::Normal;
     options.concurrency = concurrency;
     options.again = Duration::ZERO;

@@ -49,7 +49,7 @@ impl AwsEndpoint {
         let mut options = StackOptions::new(dir);
         options.durability = Durability::Normal;
         options.recorder = recorder;
-        options.key_wrapper = Some(crate::kms_wrapper());
+        options.key_wrapper = Some(crate::kms_wrapper(KMS_KEY_ID));
         options.vars = [("HF_HUB_OFFLINE".to_owned(), "1".to_owned())].into();
         options.secrets = SECRETS.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let stack = Stack::open(options).await?;

@@ -13,11 +13,10 @@ pub use bench_sandy::testing as sandy_server;
 
 use std::sync::Arc;
 
-use bench_embedded::KMS_KEY_ID;
 use bench_lambda::KmsKey;
 use bench_stack::KeyWrapperFor;
 
-/// Protects callers' keys with the embedded KMS, as deployed functions do.
-pub fn kms_wrapper() -> KeyWrapperFor {
-    Arc::new(|sdk| Arc::new(KmsKey::new(sdk, KMS_KEY_ID)))
+/// Protects callers' keys with a key of the embedded KMS, as deployed functions do.
+pub fn kms_wrapper(key_id: &'static str) -> KeyWrapperFor {
+    Arc::new(move |sdk| Arc::new(KmsKey::new(sdk, key_id)))
 }

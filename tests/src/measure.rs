@@ -15,7 +15,7 @@ use bench_cost::{MeasuredRun, Tallies, Tally};
 use bench_datasets::NoProgress;
 use bench_domain::run::DatasetChoice;
 use bench_domain::{BenchmarkName, RunId, Secret};
-use bench_embedded::{CompletedCall, Durability, Recorder, Service};
+use bench_embedded::{CompletedCall, Durability, KMS_KEY_ID, Recorder, Service};
 use bench_runs::{Order, Orderer, Trusted};
 use bench_stack::{Stack, StackOptions};
 use tower::ServiceExt;
@@ -88,7 +88,7 @@ pub async fn measure(items: usize, dir: &Path) -> anyhow::Result<MeasuredRun> {
     options.durability = Durability::Normal;
     options.concurrency = CONCURRENCY;
     options.recorder = Some(recorder);
-    options.key_wrapper = Some(crate::kms_wrapper());
+    options.key_wrapper = Some(crate::kms_wrapper(KMS_KEY_ID));
     options.vars = [("HF_HUB_OFFLINE".to_owned(), "1".to_owned())].into();
     let mut stack = Stack::open(options).await?;
     let file = dir.join(format!("items-{items}.jsonl"));

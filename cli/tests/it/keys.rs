@@ -80,7 +80,7 @@ fn a_stored_secret_is_rotated_through_a_pipe() {
     assert!(done.err.contains("verify no longer"), "{}", done.err);
     assert_eq!(with(&done.out, &["verify", &zip]).code, 1);
 
-    rotate_secret(&place, &[], "hush").refused(2, "no JSON object");
+    rotate_secret(&place, &[], "hush").refused(2, "not a JSON object");
     rotate_secret(&place, &[], "{}").refused(2, "BENCH_SIGNING_PRIVATE_KEY is not configured");
     // The key that signed the archive leaked after it was replaced.
     let again = rotate_secret(&place, &[], &secret);

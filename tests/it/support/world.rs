@@ -281,7 +281,7 @@ async fn open_stack(dir: &Path, settings: &Settings, sandboxes: Option<&SandySer
         options.again = Duration::ZERO;
         options.recorder = settings.recorder.clone();
         options.faults = (!settings.faults.is_empty()).then(|| settings.faults.parse().unwrap());
-        options.key_wrapper = settings.kms.then(bench_tests::kms_wrapper);
+        options.key_wrapper = settings.kms.then(|| bench_tests::kms_wrapper(bench_embedded::KMS_KEY_ID));
         options.vars = BTreeMap::from_iter(
             [
                 ("HF_HUB_OFFLINE", "1"),

@@ -35,7 +35,7 @@ pub(crate) struct CreatedView {
     warnings: Vec<String>,
 }
 
-/// Orders a run on the operator's key.
+/// Orders a run.
 ///
 /// A server that is bound to loopback asks for no key. On any other its access policy says who may order: holders of
 /// an access token and of the admin secret, on the operator's keys, and holders of a provider's key that the provider
