@@ -119,6 +119,15 @@ pub(crate) fn read_order(mut fields: FieldReader) -> Result<Order, ApiError> {
     if items.iter().map(String::len).sum::<usize>() > ITEMS_BYTES_MAX {
         fields.note("too_long", "items", format!("Ids should have at most {ITEMS_BYTES_MAX} bytes together"));
     }
+    // People read both at a terminal.
+    let has_control = |text: &String| text.chars().any(char::is_control);
+    for (name, found) in
+        [("subset_seed", seed.iter().any(has_control)), ("items", items.iter().any(has_control))]
+    {
+        if found {
+            fields.note_invalid(name, "control characters are not allowed");
+        }
+    }
     let demo = fields.flag("demo");
     let budget = read_budget(&mut fields);
     let protocols = read_protocols(&mut fields);
@@ -298,6 +307,23 @@ mod tests {
         // `model_id` includes the provider.
         assert!(told.insert("provider".to_owned()));
         assert_eq!(told, documented);
+    }
+
+    #[test]
+    fn control_characters_never_reach_a_terminal() {
+        for (name, value) in [
+            ("subset_seed", json!("a\u{1b}]0;title\u{7}")),
+            ("subset_seed", json!("a\nstatus: succeeded")),
+            ("items", json!(["1", "\u{9b}2J"])),
+        ] {
+            let error = read(json!({ "model_id": "a/b", name: value })).unwrap_err();
+            assert_eq!(error.status(), 422);
+            assert!(
+                error.message().contains(name) && error.message().contains("control"),
+                "{}",
+                error.message()
+            );
+        }
     }
 
     #[test]
