@@ -111,7 +111,7 @@ impl Pipeline {
         let (sandy, name) = (&self.sandboxes.sandy, &self.sandboxes.job);
         self.share_files(&work.spec).await?;
         if let Some(lacking) = self.lacking(sandbox, &work.spec).await? {
-            return Err(JobError::Spec(lacking));
+            return Err(JobError::MissingPackages(lacking));
         }
         let source = self.stored_files();
         let uploaded = job::upload(sandy, sandbox, name, &work.spec, &source).await?;

@@ -54,7 +54,7 @@ impl Pipeline {
                 if let Some(sandbox) = job.state.sandbox() {
                     self.end_sandbox(sandbox).await;
                 }
-                self.end_without_verdict(turn.claimed, Code::SandboxFailed, &why).await
+                self.end_without_verdict(turn.claimed, fatal_code(error), &why).await
             }
         }
     }
@@ -101,5 +101,31 @@ impl Pipeline {
             self.end_sandbox(sandbox).await;
         }
         self.end_without_verdict(turn.claimed, code, why).await
+    }
+}
+
+/// Returns the code of a sample whose job can't succeed.
+fn fatal_code(error: &JobError) -> Code {
+    match error {
+        JobError::MissingPackages(_) | JobError::NoPython => Code::SandboxSetupNeeded,
+        _ => Code::SandboxFailed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sandbox_without_its_packages_needs_a_setup() {
+        let packages = JobError::MissingPackages("the sandbox has no numpy".to_owned());
+        assert_eq!(packages.to_string(), "the sandbox has no numpy");
+        for (error, code) in [
+            (packages, Code::SandboxSetupNeeded),
+            (JobError::NoPython, Code::SandboxSetupNeeded),
+            (JobError::Spec("a path leaves the folder".to_owned()), Code::SandboxFailed),
+        ] {
+            assert_eq!((error.kind(), fatal_code(&error)), (JobErrorKind::Fatal, code));
+        }
     }
 }

@@ -13,6 +13,9 @@ pub enum JobError {
     /// The specification of the job is invalid.
     #[error("the job cannot be run: {0}")]
     Spec(String),
+    /// The sandbox lacks packages that the job needs. The text names them and what to do.
+    #[error("{0}")]
+    MissingPackages(String),
     /// A stored file could not be read.
     #[error("the job's file `{path}` could not be read: {source}")]
     Source {
@@ -107,6 +110,7 @@ impl JobError {
                 JobErrorKind::Transient
             }
             Self::Spec(_)
+            | Self::MissingPackages(_)
             | Self::Source { .. }
             | Self::Checksum { .. }
             | Self::TooLarge { .. }
