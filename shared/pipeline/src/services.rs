@@ -5,6 +5,7 @@ use bench_inference::{ChatClient, InferenceConfig};
 #[cfg(feature = "deployed")]
 use bench_lambda::Init;
 use bench_queue::Queues;
+#[cfg(feature = "deployed")]
 use bench_sandy::SandyConfig;
 use bench_state::State;
 use bench_state::credentials::Credentials;
