@@ -171,8 +171,6 @@ async fn versions(api: &Api, run: RunId) -> anyhow::Result<Option<Judgings>> {
 fn detail(run: &Run, versions: Option<&Judgings>, causes: &[String]) -> anyhow::Result<()> {
     let mut lines = Vec::new();
     let mut field = |name: &str, value: Option<String>| {
-        // Texts of callers and providers must not control the terminal.
-        let value = value.map(|value| value.replace(|c: char| c.is_control() && c != '\n', "\u{fffd}"));
         lines.extend(value.map(|value| format!("{:<12}{value}", format!("{name}:"))));
     };
     field("run", Some(run.id.clone()));

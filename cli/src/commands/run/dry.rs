@@ -3,7 +3,6 @@
 //! The planner's functions choose the items, and the worker's functions make the prompts. Items are loaded one by one.
 
 use std::borrow::Cow;
-use std::io::{IsTerminal, stdout};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -201,7 +200,7 @@ impl Shown<'_> {
     /// Prints the prompts of all items, and returns the number of samples that can't be asked.
     async fn items(&self, stack: &Stack, cache: &SupportCache) -> anyhow::Result<u64> {
         if !self.json {
-            output::print(&visible(&self.headline()))?;
+            output::print(&self.headline())?;
         }
         let wording = &self.outline.wording;
         let loader = MaterialLoader {
@@ -300,7 +299,7 @@ impl Shown<'_> {
         if self.json {
             return output::print(&serde_json::to_string(line).context("could not write a prompt as JSON")?);
         }
-        output::print(&visible(&as_text(line)))
+        output::print(&as_text(line))
     }
 }
 
@@ -337,14 +336,4 @@ fn as_text(line: &Line<'_>) -> String {
         text.push('\n');
     }
     text
-}
-
-/// Escapes control characters, so that a dataset can't control the terminal.
-fn visible(text: &str) -> Cow<'_, str> {
-    let is_obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    if !stdout().is_terminal() || !text.contains(is_obeyed) {
-        return Cow::Borrowed(text);
-    }
-    let shown = |c: char| if is_obeyed(c) { c.escape_default().to_string() } else { c.to_string() };
-    Cow::Owned(text.chars().map(shown).collect())
 }

@@ -111,7 +111,7 @@ fn first_char(bytes: &[u8]) -> Option<char> {
     valid.chars().next()
 }
 
-/// Returns the code unit of the escape `\uXXXX` at the start.
+/// Returns the code unit of an escape at the start: `\u` and four hexadecimal digits.
 fn utf16_unit(bytes: &[u8]) -> Option<u16> {
     let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
     digits.iter().all(u8::is_ascii_hexdigit).then_some(())?;
