@@ -80,11 +80,6 @@ impl Machine {
     fn var(&self, name: &str) -> Option<String> {
         self.vars.get(name).cloned()
     }
-
-    /// Returns true if `HF_HUB_OFFLINE` forbids calls to the hub.
-    fn hub_is_off(&self) -> bool {
-        hub::config(self).is_ok_and(|config| config.offline)
-    }
 }
 
 pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<ExitStatus> {

@@ -45,6 +45,9 @@ pub enum SubsetError {
     /// The seed is longer than [`MAX_SEED_CHARS`].
     #[error("the seed must have at most {MAX_SEED_CHARS} characters, not {0}")]
     SeedChars(usize),
+    /// The seed, trimmed, has a control character. People read seeds at a terminal, on one line.
+    #[error("the seed must not have control characters")]
+    SeedControl,
 }
 
 impl Default for Subset {
@@ -71,6 +74,9 @@ impl Subset {
             return Err(SubsetError::SeedChars(chars));
         }
         let seed = seed.map(trimmed).filter(|seed| !seed.is_empty()).map(str::to_owned);
+        if seed.iter().any(|seed| seed.contains(char::is_control)) {
+            return Err(SubsetError::SeedControl);
+        }
         Ok(Self { pct, count, seed })
     }
 
@@ -259,6 +265,10 @@ mod tests {
         assert_eq!(Subset::new(1, Some(0), None), Err(SubsetError::Count(0)));
         assert_eq!(Subset::new(1, Some(1 << 31), None), Err(SubsetError::Count(1 << 31)));
         assert_eq!(Subset::new(1, None, Some(&"ß".repeat(129))), Err(SubsetError::SeedChars(129)));
+        for seed in ["a\u{1b}]0;title\u{7}", "a\nstatus: succeeded"] {
+            assert_eq!(Subset::new(1, None, Some(seed)), Err(SubsetError::SeedControl));
+        }
+        assert_eq!(Subset::new(1, None, Some("demo\n")).unwrap().seed.as_deref(), Some("demo"));
         assert!(Subset::new(100, Some(MAX_COUNT_ITEMS), Some(&"ß".repeat(128))).is_ok());
     }
 

@@ -37,11 +37,6 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// Returns true if all samples with the same credential and model should wait, not only this one.
-    pub const fn is_shared(self) -> bool {
-        matches!(self, Self::RateLimited)
-    }
-
     /// Returns true if the same request may succeed later.
     pub const fn is_retryable(self) -> bool {
         matches!(self, Self::RateLimited | Self::Transient)

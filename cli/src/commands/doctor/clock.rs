@@ -53,7 +53,7 @@ pub(super) async fn check(machine: &Machine) -> Vec<Finding> {
 /// Returns the servers that other checks call anyway: the hub, and providers whose keys are set. Leaves out providers
 /// on this machine, since they share its clock.
 fn addresses(machine: &Machine) -> Vec<Url> {
-    let hub = hub::config(machine).ok().filter(|_| !machine.hub_is_off()).map(|config| config.hub_url);
+    let hub = hub::config(machine).ok().filter(|config| !config.offline).map(|config| config.hub_url);
     let inference = machine.inference.as_ref().ok();
     let providers = PROVIDERS.iter().filter(|provider| !provider.is_local()).filter_map(|provider| {
         let config = inference?.provider(provider)?;

@@ -1,7 +1,7 @@
 //! Orders for runs, read from requests.
 
 use bench_domain::run::{DatasetChoice, ItemNaming, SAMPLES_PER_ITEM_MAX};
-use bench_domain::sampling::{MAX_COUNT_ITEMS, MAX_SEED_CHARS};
+use bench_domain::sampling::{MAX_COUNT_ITEMS, MAX_SEED_CHARS, SubsetError};
 use bench_domain::{Budget, Code, Generation, RunTemplate, Subset};
 use bench_inference::PROVIDERS;
 use bench_runs::order::no_effect;
@@ -119,14 +119,9 @@ pub(crate) fn read_order(mut fields: FieldReader) -> Result<Order, ApiError> {
     if items.iter().map(String::len).sum::<usize>() > ITEMS_BYTES_MAX {
         fields.note("too_long", "items", format!("Ids should have at most {ITEMS_BYTES_MAX} bytes together"));
     }
-    // People read both at a terminal.
-    let has_control = |text: &String| text.chars().any(char::is_control);
-    for (name, found) in
-        [("subset_seed", seed.iter().any(has_control)), ("items", items.iter().any(has_control))]
-    {
-        if found {
-            fields.note_invalid(name, "control characters are not allowed");
-        }
+    // People read them at a terminal, as they read the seed.
+    if items.iter().any(|item| item.contains(char::is_control)) {
+        fields.note_invalid("items", "ids must not have control characters");
     }
     let demo = fields.flag("demo");
     let budget = read_budget(&mut fields);
@@ -143,9 +138,13 @@ pub(crate) fn read_order(mut fields: FieldReader) -> Result<Order, ApiError> {
         }
         true => Vec::new(),
     });
+    let subset = Subset::new(u32::try_from(pct).unwrap_or(100), count, seed.as_deref());
+    // The reader has checked the other parts.
+    if let Err(error @ SubsetError::SeedControl) = &subset {
+        fields.note_invalid("subset_seed", error);
+    }
     fields.finish()?;
-    let subset = Subset::new(u32::try_from(pct).unwrap_or(100), count, seed.as_deref())
-        .map_err(|error| ApiError::new(Code::InvalidRequest, error.to_string()))?;
+    let subset = subset.map_err(|error| ApiError::new(Code::InvalidRequest, error.to_string()))?;
     let narrow = |number: u64| u32::try_from(number).ok();
     Ok(Order {
         model,

@@ -9,7 +9,7 @@ use bench_domain::schedule::{
 use bench_domain::statistics::Interval;
 use bench_domain::{Code, ModelId, RunId, RunStatus, RunTemplate, ScheduleId, Subset, Timestamp};
 use bench_web::error::CodeSchema;
-use bench_web::views::JudgeOrderView;
+use bench_web::views::{JudgeOrderView, by_name};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -225,14 +225,8 @@ impl ScheduleView {
             temperature: generation.temperature,
             max_tokens: generation.max_tokens,
             demo: datasets.values().any(|choice| *choice == DatasetChoice::Demo),
-            protocols: protocols
-                .iter()
-                .map(|(name, protocol)| (name.to_string(), protocol.clone()))
-                .collect(),
-            benchmark_options: options
-                .iter()
-                .map(|(name, options)| (name.to_string(), options.clone()))
-                .collect(),
+            protocols: by_name(protocols),
+            benchmark_options: by_name(options),
             judge: judge.as_ref().map(JudgeOrderView::from),
             budget_usd: budget.usd,
             budget_tokens: budget.tokens,

@@ -284,7 +284,8 @@ pub(crate) fn describe_under(
     let notes = setup.or_else(|| (!facts.setup_notes.is_empty()).then(|| facts.setup_notes.to_owned()));
     let all: Vec<ProtocolView> =
         protocols(benchmark).map(|one| protocol(one, benchmark, stored, answer_time)).collect();
-    let shown = protocol(shown, benchmark, stored, answer_time);
+    let same = all.iter().find(|one| one.name == facts.protocol_name);
+    let shown = same.cloned().unwrap_or_else(|| protocol(shown, benchmark, stored, answer_time));
     let from_hub = shown.dataset.stored.iter().rev().find(|dataset| dataset.source == "hub");
     BenchmarkView {
         name: facts.name.to_owned(),

@@ -19,7 +19,7 @@ pub use event::EventView;
 pub use execution::StepView;
 pub use item::{ItemView, item_error, item_view};
 pub use judge::{JudgeOrderView, JudgeView, RejudgesView};
-pub use run::{Place, ProgressView, RunView};
+pub use run::{Place, ProgressView, RunView, by_name};
 pub use summary::{ErrorCount, SummaryBuilder, SummaryView};
 
 use bench_domain::{Cost, Outcome, Price, RunId, Usage};

@@ -280,6 +280,7 @@ impl RunView {
     }
 }
 
-fn by_name<T: Clone>(of: &BTreeMap<BenchmarkName, T>) -> BTreeMap<String, T> {
+/// Returns the same values under the names as texts.
+pub fn by_name<T: Clone>(of: &BTreeMap<BenchmarkName, T>) -> BTreeMap<String, T> {
     of.iter().map(|(name, value)| (name.to_string(), value.clone())).collect()
 }
