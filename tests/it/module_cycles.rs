@@ -86,24 +86,17 @@ impl Crate {
 
     /// Reads the file of a module, and those of its submodules.
     fn follow(&mut self, top: &str, folder: &Path, module: &Declared, depth: usize) {
-        let candidates = match &module.path {
-            Some(path) => vec![folder.join(path)],
-            None => {
-                let name = &module.name;
-                vec![folder.join(format!("{name}.rs")), folder.join(name).join("mod.rs")]
-            }
+        let file = match &module.path {
+            Some(path) => folder.join(path),
+            None => folder.join(format!("{}.rs", module.name)),
         };
-        let Some(file) = candidates.iter().find(|file| file.exists()) else {
-            panic!("no file of `mod {}` among {candidates:?}", module.name);
-        };
-        let found = Found::read(&std::fs::read_to_string(file).unwrap(), depth);
+        let text =
+            std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let found = Found::read(&text, depth);
         for path in found.paths {
-            self.add(top, file, &path);
+            self.add(top, &file, &path);
         }
-        let inner = match file.file_name() == Some("mod.rs".as_ref()) {
-            true => file.parent().unwrap().to_owned(),
-            false => file.with_extension(""),
-        };
+        let inner = file.with_extension("");
         for module in &found.declared {
             self.follow(top, &inner, module, depth + 1);
         }

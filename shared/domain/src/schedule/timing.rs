@@ -301,5 +301,4 @@ fn micros(duration: Duration) -> i64 {
 }
 
 #[cfg(test)]
-#[path = "timing_tests.rs"]
 mod tests;

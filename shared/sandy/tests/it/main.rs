@@ -7,5 +7,6 @@ mod faults;
 mod hostile;
 mod jobs;
 mod repeated;
+mod scripted;
 mod stored;
 mod support;

@@ -1,0 +1,5 @@
+//! Tests of records that earlier versions stored.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failed step fails the test")]
+
+mod stored;

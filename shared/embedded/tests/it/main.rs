@@ -1,0 +1,9 @@
+//! Tests of the embedded services through the AWS SDK.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failed step fails the test")]
+
+mod conformance;
+mod guarantees;
+mod kill;
+mod listener;
+mod small;
