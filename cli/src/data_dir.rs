@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 
 use crate::exit::Problem;
 use crate::judge_name::{MODEL_VARIABLE, check_variable};
-use bench_stack::{Stack, StackOptions, keys_dir, ring_of_vars};
+use bench_stack::{Stack, StackOptions, key_ring_from_vars, keys_dir};
 
 /// Which data directory.
 #[derive(Debug, Clone, Args)]
@@ -85,7 +85,7 @@ pub(crate) fn key_ring(
     create: bool,
 ) -> anyhow::Result<KeyRing> {
     let var = |name: &str| env::var(name).ok().filter(|value| !value.trim().is_empty());
-    if let Some(ring) = ring_of_vars(var)? {
+    if let Some(ring) = key_ring_from_vars(var)? {
         return Ok(ring);
     }
     let data_dir = data_dir()?;

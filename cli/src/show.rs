@@ -114,7 +114,7 @@ pub(crate) fn made_by(runs: &[Run]) -> Vec<String> {
 pub(crate) fn facts(benchmark: &Benchmark) -> Option<String> {
     let name = benchmark.protocol_name.as_ref().or(benchmark.protocol.as_ref())?;
     let mut parts = Vec::new();
-    let metric = benchmark.known().and_then(|known| known.facts().metrics.first());
+    let metric = benchmark.known().and_then(|known| known.metadata().metrics.first());
     // Readers assume that a score is the share of correct answers unless it says otherwise.
     if let Some(metric) = metric.filter(|metric| **metric != "accuracy") {
         parts.push(format!("score: {metric}"));
@@ -179,7 +179,7 @@ pub(crate) fn judge(judge: &Judge) -> String {
         );
     }
     let digest = format::short(&judge.prompt_digest);
-    let model = bench_domain::run::located(model, judge.endpoint_host.as_deref());
+    let model = bench_domain::run::name_with_host(model, judge.endpoint_host.as_deref());
     format!("judge {model} (version {version}, prompt: {prompt_source} ({digest}){settings})")
 }
 

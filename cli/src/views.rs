@@ -50,7 +50,7 @@ pub(crate) struct Run {
     #[serde(default)]
     pub(crate) failure_reason: Option<String>,
     /// Code of `error_message`; `None` if it was stored without a code.
-    #[serde(default, deserialize_with = "code::known")]
+    #[serde(default, deserialize_with = "code::deserialize_known")]
     pub(crate) error_code: Option<Code>,
     #[serde(default)]
     pub(crate) budget: Option<Limits>,
@@ -103,7 +103,7 @@ pub(crate) struct Benchmark {
     #[serde(default)]
     pub(crate) error_message: Option<String>,
     /// Code of `error_message`; `None` if it was stored without a code.
-    #[serde(default, deserialize_with = "code::known")]
+    #[serde(default, deserialize_with = "code::deserialize_known")]
     pub(crate) error_code: Option<Code>,
     #[serde(default)]
     pub(crate) outcomes: Option<BTreeMap<String, u64>>,
@@ -273,7 +273,7 @@ pub(crate) struct Latency {
 impl Run {
     /// Returns the model's name with the host that answers for it, if the server gives the host.
     pub(crate) fn located_model(&self) -> String {
-        bench_domain::run::located(&self.model(), self.endpoint_host.as_deref())
+        bench_domain::run::name_with_host(&self.model(), self.endpoint_host.as_deref())
     }
 
     /// Returns the host that answers for the model, if the server gives it.
@@ -401,8 +401,8 @@ impl Benchmark {
     /// Returns this program's own entry for the benchmark, under the protocol and options that were used.
     pub(crate) fn known(&self) -> Option<&'static dyn bench_benchmarks::Benchmark> {
         let known = bench_benchmarks::find(&self.benchmark_name)?;
-        let known = bench_benchmarks::under_protocol(known, self.protocol_name.as_deref()).ok()?;
-        Some(known.under_options(&self.options).ok()?.unwrap_or(known))
+        let known = bench_benchmarks::with_protocol(known, self.protocol_name.as_deref()).ok()?;
+        Some(known.with_options(&self.options).ok()?.unwrap_or(known))
     }
 
     /// Returns the latencies, if the benchmark is over.

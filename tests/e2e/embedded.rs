@@ -110,7 +110,7 @@ pub(crate) async fn open(
     options.key_wrapper = Some(bench_tests::kms_wrapper(crate::rights::KMS_KEY));
     options.durability = Durability::Normal;
     options.concurrency = concurrency;
-    options.again = Duration::ZERO;
+    options.retry_delay = Duration::ZERO;
     options.local = false;
     options.s3_listener = true;
     options.recorder = recorder;

@@ -1,7 +1,7 @@
 //! Scenarios that must hold for all users of a stack.
 
 mod access;
-mod catalogue;
+mod catalog;
 mod exports;
 mod inputs;
 mod keys;
@@ -40,9 +40,9 @@ macro_rules! scenarios {
 /// Returns all scenarios.
 pub(crate) fn all() -> Vec<Scenario> {
     let mut all = Vec::from(scenarios![false:
-        catalogue::health,
-        catalogue::benchmarks_and_models,
-        catalogue::document,
+        catalog::health,
+        catalog::benchmarks_and_models,
+        catalog::document,
         runs::followed_to_success,
         runs::repeated_order_makes_one_run,
         runs::canceled_requeued_and_deleted,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bench_domain::run::{BenchmarkState, Owner};
 use bench_domain::{RunId, RunStatus};
-use bench_runs::{Order as ApiOrder, Orderer, Trusted};
+use bench_runs::{Order as ApiOrder, Orderer, TrustedSettings};
 use bench_tests::model_server::Reply;
 
 use crate::support::{Order, Settings, World, runtime};
@@ -16,10 +16,10 @@ async fn ordered(world: &World, order: &Order) -> RunId {
         model: "openai-compatible/m".to_owned(),
         benchmarks: Some(template.benchmarks.iter().map(ToString::to_string).collect()),
         samples: Some(1),
-        trusted: Trusted {
+        trusted: TrustedSettings {
             base_url: Some(world.model.base_url()),
             datasets: template.datasets,
-            ..Trusted::default()
+            ..TrustedSettings::default()
         },
         ..ApiOrder::default()
     };

@@ -22,7 +22,7 @@ async fn bodies(world: &World, run: RunId, benchmark: &str) -> Vec<SampleBody> {
     let found = world.found(run).await;
     let mut bodies = Vec::new();
     for sample in world.samples(&found, benchmark).await {
-        let Some(stored) = sample.stored() else { continue };
+        let Some(stored) = sample.stored_body() else { continue };
         let address = World::sample_ref(&found, benchmark, sample.position);
         let read = world.stack.blobs.get_body(&address, stored.attempt, Some(&stored.sha256)).await.unwrap();
         bodies.push(read.unwrap().0);
@@ -51,7 +51,7 @@ fn halves_of_characters_do_not_cost_an_answer() {
         let samples = check(&world, run, Expected::SUCCEEDED).await;
         for sample in &samples["mmlu_pro"] {
             assert_eq!(sample.finished.as_ref().unwrap().verdict.outcome, Outcome::Correct);
-            assert_eq!(sample.effort.attempts, 1);
+            assert_eq!(sample.history.attempts, 1);
         }
         assert!(world.model.asked().values().all(|times| *times == 1));
         for body in bodies(&world, run, "mmlu_pro").await {

@@ -23,7 +23,7 @@ fn slow() -> Settings {
 
 async fn count(world: &World, run: RunId) -> ShardCount {
     let found = world.found(run).await;
-    let shards: Vec<Shards> = found.benchmarks.iter().filter_map(Shards::of).collect();
+    let shards: Vec<Shards> = found.benchmarks.iter().filter_map(Shards::from_benchmark).collect();
     world.stack.state.run_count(run, &shards).await.unwrap()
 }
 

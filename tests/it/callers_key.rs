@@ -123,9 +123,9 @@ fn clearing_up_an_older_generation_leaves_the_new_key() {
             let renewal = bench_state::Renewal { key: sealed, ..Default::default() };
             state.change_run_with(&record, &next, generation, &event, now, renewal).await.unwrap();
         }
-        credentials.delete_of(run, 1).await.unwrap();
+        credentials.delete_up_to_generation(run, 1).await.unwrap();
         assert_eq!(credentials.get(run).await.unwrap(), Some(key));
-        credentials.delete_of(run, 2).await.unwrap();
+        credentials.delete_up_to_generation(run, 2).await.unwrap();
         assert_eq!(credentials.get(run).await.unwrap(), None);
     });
 }

@@ -38,9 +38,9 @@ fn killed_after_closing_one_of_two_benchmarks() {
         let mut builder = ReportBuilder::default();
         let samples = world.samples(&found, first.name.as_str()).await;
         samples.iter().filter_map(SampleRecord::summary).for_each(|summary| builder.add(&summary));
-        let report = builder.finish(plan.items, plan.samples_per_item, 0.9, None).of_shares();
+        let report = builder.finish(plan.items, plan.samples_per_item, 0.9, None).with_clamped_interval();
         let closed = first.state.close(now, report).unwrap();
-        let event = NewEvent::new(EventKind::BenchmarkCompleted, "Completed").of(&first.name);
+        let event = NewEvent::new(EventKind::BenchmarkCompleted, "Completed").for_benchmark(&first.name);
         let changed =
             hands.state.change_benchmark(run, first, &closed, None, Some(&event), now).await.unwrap();
         assert_eq!(changed, Transition::Done);

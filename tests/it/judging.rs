@@ -45,6 +45,6 @@ async fn samples(world: &World, run: RunId) -> Vec<SampleRecord> {
 async fn spent(state: &State, world: &World, run: RunId) -> bench_domain::Spending {
     let found = world.found(run).await;
     let shards: Vec<bench_state::Shards> =
-        found.benchmarks.iter().filter_map(bench_state::Shards::of).collect();
+        found.benchmarks.iter().filter_map(bench_state::Shards::from_benchmark).collect();
     state.run_count(run, &shards).await.unwrap().spending()
 }

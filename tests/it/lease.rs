@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use bench_domain::sample::Effort;
+use bench_domain::sample::AttemptHistory;
 use bench_domain::{Answer, Outcome, Position, Prompt, RunId, SampleBody, SampleRef, Stage, Verdict};
 use bench_exports::ExportFormat;
 use bench_pipeline::PipelineConfig;
 use bench_queue::Message;
-use bench_state::{BodyRef, Claim, Commit, Finished};
+use bench_state::{BodyRef, Claim, Commit, SampleResult};
 use bench_tests::model_server::Reply;
 
 use crate::support::{Expected, Hands, Order, Settings, World, check, data, runtime};
@@ -27,7 +27,7 @@ async fn planned() -> (World, Hands, RunId, SampleRef) {
 /// Claims the sample with a lease that has ended when this returns.
 async fn claimed_and_outlived(hands: &Hands, sample: &SampleRef) -> u32 {
     let now = bench_clock::now();
-    let Claim::Yours(claimed) =
+    let Claim::Claimed(claimed) =
         hands.state.claim(Stage::Answer, sample, now, now.plus(Duration::from_millis(5))).await.unwrap()
     else {
         panic!("the sample is free")
@@ -42,8 +42,8 @@ async fn body_of(world: &World, run: RunId, text: &str) -> SampleBody {
     SampleBody::new(samples[0].item_id.clone(), Prompt::user("?"), Answer::local(text), "")
 }
 
-fn wrongly_finished(attempt: u32, sha256: String) -> Finished {
-    Finished {
+fn wrongly_finished(attempt: u32, sha256: String) -> SampleResult {
+    SampleResult {
         verdict: Verdict::incorrect("Z", "Late."),
         body: Some(BodyRef { attempt, sha256 }),
         item_hash: None,
@@ -80,7 +80,7 @@ fn a_late_commit_and_its_body_change_nothing() {
             Commit::Lost
         );
         let now = bench_clock::now();
-        assert!(!hands.state.release(&sample, late, late, now, Effort::default()).await.unwrap());
+        assert!(!hands.state.release(&sample, late, late, now, AttemptHistory::default()).await.unwrap());
 
         assert_eq!(check(&world, run, Expected::SUCCEEDED).await, before);
         assert_eq!(world.found(run).await.benchmarks, report);
@@ -103,7 +103,8 @@ fn a_late_commit_does_not_end_what_another_attempt_holds() {
         let late = claimed_and_outlived(&hands, &sample).await;
         let now = bench_clock::now();
         let until = now.plus(Duration::from_secs(600));
-        let Claim::Yours(held) = hands.state.claim(Stage::Answer, &sample, now, until).await.unwrap() else {
+        let Claim::Claimed(held) = hands.state.claim(Stage::Answer, &sample, now, until).await.unwrap()
+        else {
             panic!("the lease is over")
         };
         let sort = world.found(run).await.benchmarks[0].sort();
@@ -119,8 +120,8 @@ fn a_late_commit_does_not_end_what_another_attempt_holds() {
         // A duplicate message finds a live lease and is dropped.
         assert!(hands.handle(&Message::Sample { sample: sample.clone(), generation: 1 }).await);
         assert_eq!(world.model.total(), 0);
-        let effort = held.record.effort;
-        assert!(hands.state.release(&sample, held.attempt, held.attempt, now, effort).await.unwrap());
+        let history = held.record.history;
+        assert!(hands.state.release(&sample, held.attempt, held.attempt, now, history).await.unwrap());
         hands.drain().await;
         check(&world, run, Expected::SUCCEEDED).await;
         assert!(world.model.asked().values().all(|times| *times == 1));
@@ -132,7 +133,7 @@ fn a_commit_that_is_repeated_counts_once() {
     runtime().block_on(async {
         let (world, hands, run, sample) = planned().await;
         let now = bench_clock::now();
-        let Claim::Yours(claimed) =
+        let Claim::Claimed(claimed) =
             hands.state.claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600))).await.unwrap()
         else {
             panic!("the sample is free")
@@ -180,7 +181,7 @@ async fn killed(kills: u32) -> (World, bench_state::SampleRecord) {
         let now = bench_clock::now();
         let claim =
             state.claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600))).await.unwrap();
-        assert!(matches!(claim, Claim::Yours(_)), "the lease of an earlier start is void");
+        assert!(matches!(claim, Claim::Claimed(_)), "the lease of an earlier start is void");
     }
     let hands = Hands::of(&world, u64::from(kills) + 1);
     hands.drain().await;
@@ -202,7 +203,10 @@ fn killed_attempts_count_and_are_bounded() {
         let most = PipelineConfig::default().lost_max();
         assert_eq!(most, 20);
         let (world, record) = killed(most - 1).await;
-        assert_eq!((record.effort.lost, record.effort.attempts, record.effort.failures), (most - 1, most, 0));
+        assert_eq!(
+            (record.history.lost, record.history.attempts, record.history.failures),
+            (most - 1, most, 0)
+        );
         assert_eq!(record.finished.unwrap().verdict.outcome, Outcome::Correct, "once more it is asked");
         assert_eq!(world.model.asked()["0"], 1);
 
@@ -210,7 +214,7 @@ fn killed_attempts_count_and_are_bounded() {
         let verdict = record.finished.unwrap().verdict;
         assert_eq!(verdict.outcome, Outcome::InfrastructureError);
         assert!(verdict.reason.starts_with("20 attempts were cut off"), "{}", verdict.reason);
-        assert_eq!((record.effort.lost, record.effort.attempts), (most, most + 1));
+        assert_eq!((record.history.lost, record.history.attempts), (most, most + 1));
         assert!(!world.model.asked().contains_key("0"), "nothing more is paid for it");
     });
 }
@@ -222,7 +226,7 @@ fn only_killed_attempts_are_lost() {
         let (_world, hands, _, sample) = planned().await;
         for _ in 0..3 {
             let now = bench_clock::now();
-            let Claim::Yours(held) = hands
+            let Claim::Claimed(held) = hands
                 .state
                 .claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600)))
                 .await
@@ -230,21 +234,21 @@ fn only_killed_attempts_are_lost() {
             else {
                 panic!("the sample is free")
             };
-            let effort = held.record.effort;
-            assert_eq!(effort.lost, 0);
-            assert!(hands.state.release(&sample, held.attempt, held.attempt, now, effort).await.unwrap());
+            let history = held.record.history;
+            assert_eq!(history.lost, 0);
+            assert!(hands.state.release(&sample, held.attempt, held.attempt, now, history).await.unwrap());
         }
         claimed_and_outlived(&hands, &sample).await;
         let now = bench_clock::now();
-        let Claim::Yours(held) =
+        let Claim::Claimed(held) =
             hands.state.claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600))).await.unwrap()
         else {
             panic!("the lease is over")
         };
-        assert_eq!((held.record.effort.lost, held.attempt), (1, 5));
-        let failed = Effort { failures: 1, ..held.record.effort };
+        assert_eq!((held.record.history.lost, held.attempt), (1, 5));
+        let failed = AttemptHistory { failures: 1, ..held.record.history };
         assert!(hands.state.release(&sample, held.attempt, held.attempt, now, failed).await.unwrap());
         let record = hands.state.sample(&sample).await.unwrap().unwrap();
-        assert_eq!((record.effort.lost, record.effort.failures), (1, 1));
+        assert_eq!((record.history.lost, record.history.failures), (1, 1));
     });
 }

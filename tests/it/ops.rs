@@ -1,7 +1,7 @@
 //! Records of real work that operators see.
 
 use bench_domain::{RunStatus, Timestamp};
-use bench_state::ops::{TokenSum, latest_of};
+use bench_state::ops::{TokenSum, latest_heartbeats};
 use bench_tests::model_server::Reply;
 
 use crate::support::world::End;
@@ -33,7 +33,7 @@ fn tokens_and_workers_are_seen() {
             let hour = Timestamp::from_micros(at.div_euclid(3_600_000_000) * 3_600_000_000);
             seen.extend(state.heartbeats_from(hour).await.unwrap());
         }
-        let workers = latest_of(&seen, Timestamp::from_micros(0));
+        let workers = latest_heartbeats(&seen, Timestamp::from_micros(0));
         assert_eq!(workers.len(), 1, "{seen:?}");
         assert!(workers[0].running_runs == 1 && workers[0].hostname.is_some(), "{workers:?}");
         let minutes = seen.len();

@@ -28,7 +28,7 @@ enum Until {
 async fn plan_until(hands: &Hands, world: &World, run: RunId, until: Until) -> u32 {
     let now = bench_clock::now();
     let lease = now.plus(Duration::from_secs(3_600));
-    let PlanClaim::Yours { attempt } = hands.state.claim_plan(run, 1, now, lease).await.unwrap() else {
+    let PlanClaim::Claimed { attempt } = hands.state.claim_plan(run, 1, now, lease).await.unwrap() else {
         panic!("nobody plans the run")
     };
     if until == Until::Claimed {
@@ -84,7 +84,7 @@ async fn other_plan(world: &World, run: RunId, attempt: u32) -> (Plan, Vec<Plann
         length: entry.length,
     });
     let items: Vec<PlannedSample> = items.collect();
-    let facts = benchmark.facts();
+    let metadata = benchmark.metadata();
     let plan = Plan {
         attempt,
         // Differs from the planner's number, so that a mix of two plans would be detected.
@@ -95,10 +95,10 @@ async fn other_plan(world: &World, run: RunId, attempt: u32) -> (Plan, Vec<Plann
         dataset: prepared.used,
         prompt_digest: benchmark.template(&bench_benchmarks::Templates::new()).digest,
         prompt_source: "official".to_owned(),
-        protocol: facts.protocol.to_owned(),
-        protocol_name: facts.protocol_name.to_owned(),
+        protocol: metadata.protocol.to_owned(),
+        protocol_name: metadata.protocol_name.to_owned(),
         options: Default::default(),
-        generation: (facts.generation)(),
+        generation: (metadata.generation)(),
         templates: Default::default(),
         judge: None,
     };
@@ -108,7 +108,7 @@ async fn other_plan(world: &World, run: RunId, attempt: u32) -> (Plan, Vec<Plann
 async fn make_visible(hands: &Hands, found: &RunWithBenchmarks, plan: &Plan) -> Transition {
     let (record, now) = (&found.benchmarks[0], bench_clock::now());
     let running = BenchmarkState::Pending.start(now).unwrap();
-    let event = NewEvent::new(EventKind::BenchmarkStarted, "Started").of(&record.name);
+    let event = NewEvent::new(EventKind::BenchmarkStarted, "Started").for_benchmark(&record.name);
     let run = found.run.spec.id;
     hands.state.change_benchmark(run, record, &running, Some(plan), Some(&event), now).await.unwrap()
 }

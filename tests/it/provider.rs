@@ -44,8 +44,8 @@ fn a_rate_limit_that_outlasts_all_deliveries_kills_nothing() {
         let samples = check(&world, run, Expected::SUCCEEDED).await;
         for sample in &samples["mmlu_pro"] {
             assert_eq!(end(sample), (Outcome::Correct, ""));
-            assert_eq!(sample.effort.failures, 0, "a wait is no failed attempt");
-            assert!(u64::from(sample.effort.waits) >= REFUSALS);
+            assert_eq!(sample.history.failures, 0, "a wait is no failed attempt");
+            assert!(u64::from(sample.history.waits) >= REFUSALS);
         }
         assert!(world.model.asked().values().all(|times| *times == REFUSALS + 1));
     });
@@ -64,7 +64,7 @@ fn a_rate_limit_holds_for_everybody_with_the_same_key() {
         let run = Order::mmlu_pro(30).place(&world).await;
         assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;
-        let waited = samples["mmlu_pro"].iter().filter(|sample| sample.effort.waits > 0).count();
+        let waited = samples["mmlu_pro"].iter().filter(|sample| sample.history.waits > 0).count();
         assert!(waited > 10, "{waited} of 30 samples waited");
         assert!(world.model.total() <= 30 + 2);
     });
@@ -91,7 +91,7 @@ fn failures_that_pass_cost_nothing_but_time() {
         for sample in &samples["mmlu_pro"] {
             assert_eq!(end(sample), (Outcome::Correct, ""), "item {}", sample.item_id);
             let expected = if data::number(&sample.item_id) % 6 == 5 { 2 } else { 1 };
-            assert_eq!(sample.effort.failures, expected);
+            assert_eq!(sample.history.failures, expected);
         }
     });
 }

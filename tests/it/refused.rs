@@ -236,7 +236,7 @@ fn a_judge_that_refuses_everything_is_not_asked_about_every_answer() {
         assert!(error.contains("`--judge-seed`"), "{error}");
         // Every answer received is kept.
         let answered = world.model.log().len() - first;
-        let kept = samples["aa_omniscience"].iter().filter(|sample| sample.stored().is_some()).count();
+        let kept = samples["aa_omniscience"].iter().filter(|sample| sample.stored_body().is_some()).count();
         assert_eq!(kept, answered);
 
         well.store(true, Ordering::SeqCst);

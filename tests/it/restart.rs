@@ -59,7 +59,7 @@ fn waits_survive_a_restart() {
         let world = world.reopen(End::Stopped).await;
         assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;
-        assert!(samples["mmlu_pro"].iter().all(|sample| sample.effort.failures == 0));
+        assert!(samples["mmlu_pro"].iter().all(|sample| sample.history.failures == 0));
     });
 }
 
@@ -97,10 +97,10 @@ fn an_interrupted_run_is_left_alone_until_it_is_resumed_or_canceled() {
         }
         world.cancel(interrupted[0]).await;
         assert_eq!(world.end_of(interrupted[0]).await, RunStatus::Canceled);
-        assert_eq!(world.found(interrupted[1]).await.run.taken_up, None);
+        assert_eq!(world.found(interrupted[1]).await.run.resumption, None);
         world.requeue(interrupted[1], None).await;
         assert_eq!(world.end_of(interrupted[1]).await, RunStatus::Succeeded);
-        assert!(world.found(interrupted[1]).await.run.taken_up.is_some(), "its first samples count anew");
+        assert!(world.found(interrupted[1]).await.run.resumption.is_some(), "its first samples count anew");
         for run in [interrupted[1], other] {
             check(&world, run, Expected::SUCCEEDED).await;
         }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bench_datasets::NoProgress;
 use bench_domain::run::{DatasetChoice, Owner};
 use bench_domain::{RunId, RunStatus, Secret};
-use bench_runs::{Order, Orderer, Trusted};
+use bench_runs::{Order, Orderer, TrustedSettings};
 use bench_state::credentials::OwnerKey;
 use bench_state::{EventKind, NewEvent};
 use bench_tests::endpoint::{AwsEndpoint, OWNER_KEY};
@@ -69,10 +69,10 @@ impl Deployed {
             model: "openai-compatible/m".into(),
             benchmarks: Some(vec![benchmark.to_owned()]),
             subset: bench_domain::Subset { pct: 100, ..bench_domain::Subset::default() },
-            trusted: Trusted {
+            trusted: TrustedSettings {
                 base_url: Some(model.base_url()),
                 datasets: BTreeMap::from([(benchmark.parse().unwrap(), local)]),
-                ..Trusted::default()
+                ..TrustedSettings::default()
             },
             ..Order::default()
         };
@@ -204,7 +204,7 @@ fn a_private_export_reaches_its_owner_through_cloudfront_only() {
         let mut deployed = Deployed::new().await;
         let rule = |_: &Ask| Reply::Text("Answer: A".to_owned());
         let model = ModelServer::start(Duration::ZERO, Arc::new(rule)).await.unwrap();
-        let owner = OwnerKey::of_text(OWNER_KEY).unwrap().owner_of(&Secret::new("sk-owner").unwrap());
+        let owner = OwnerKey::from_text(OWNER_KEY).unwrap().owner_of(&Secret::new("sk-owner").unwrap());
         let orderer = Orderer { owner: Owner::Key(owner), ..Orderer::local() };
         let file = data::gpqa_diamond(deployed.dir.path(), 2);
         let run = deployed.order_of("gpqa_diamond", &file, &model, orderer).await;

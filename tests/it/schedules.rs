@@ -59,7 +59,7 @@ async fn nightly(world: &World, items: usize, change: impl FnOnce(&mut Schedule)
     let sealed = match schedule.auth {
         AuthMode::System => None,
         AuthMode::ApiKey => {
-            Some(world.stack.credentials.seal_for(id, &Secret::new(KEY).unwrap()).await.unwrap())
+            Some(world.stack.credentials.seal_for_schedule(id, &Secret::new(KEY).unwrap()).await.unwrap())
         }
     };
     let create = || world.stack.state.create_schedule(&schedule, sealed.clone());
@@ -88,7 +88,7 @@ async fn runs(world: &World) -> u64 {
 /// Simulates a night: its run is made, completed and checked.
 async fn pass(world: &World, schedule: &Schedule, planned: Timestamp) -> Firing {
     assert_eq!(tick(world, planned).await.started, 1);
-    let run = schedule.id.run_at(planned);
+    let run = schedule.id.run_id_at(planned);
     world.end_of(run).await;
     assert_eq!(tick(world, planned.plus(HOUR)).await.ended, 1);
     firing(world, schedule, planned).await
@@ -112,7 +112,7 @@ fn a_planned_time_is_run_once_however_many_look() {
             ]);
             let started: u32 = ticks.await.into_iter().map(|ticked| ticked.unwrap().started).sum();
             assert_eq!((started, runs(&world).await), (1, u64::from(number)));
-            let run = schedule.id.run_at(now);
+            let run = schedule.id.run_id_at(now);
             assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
             let spec = world.found(run).await.run.spec;
             assert_eq!(
@@ -135,7 +135,7 @@ fn a_planned_time_is_run_once_however_many_look() {
             assert_eq!((*run_status, *score), (Some(RunStatus::Succeeded), Some(1.0)));
             assert_eq!(
                 comparison.as_ref().map(|c| c.with),
-                before.map(|planned| schedule.id.run_at(planned))
+                before.map(|planned| schedule.id.run_id_at(planned))
             );
             if let Some(comparison) = comparison {
                 assert_eq!((comparison.benchmarks[0].items, comparison.regressed), (6, false));
@@ -162,14 +162,14 @@ fn a_process_that_ends_between_taking_a_time_up_and_making_its_run_loses_nothing
         assert_eq!(runs(&world).await, 0);
         let world = world.reopen(End::Killed).await;
         assert_eq!(tick(&world, night(1).plus(HOUR / 60)).await.started, 1);
-        assert_eq!(world.end_of(schedule.id.run_at(night(1))).await, RunStatus::Succeeded);
+        assert_eq!(world.end_of(schedule.id.run_id_at(night(1))).await, RunStatus::Succeeded);
 
         // The next process ends after it made the run and before it recorded that.
         let state = &world.stack.state;
         let record = state.schedule(schedule.id).await.unwrap().unwrap();
         let starting = [Firing::starting(schedule.id, night(2), night(2))];
         assert_eq!(state.fire(&record, Some(night(3)), &starting, night(2)).await.unwrap(), Transition::Done);
-        let spec = schedule.run_at(night(2), "test", night(2));
+        let spec = schedule.run_spec_at(night(2), "test", night(2));
         let event = NewEvent::run_created(&spec, &[]);
         assert!(state.create_run_with(&spec, &event, None, night(2), None).await.unwrap());
         let world = world.reopen(End::Killed).await;
@@ -200,7 +200,7 @@ fn faults_of_the_services_make_no_second_run_and_lose_no_message() {
             else {
                 panic!("night {number} did not start")
             };
-            assert_eq!(run, schedule.id.run_at(night(number)));
+            assert_eq!(run, schedule.id.run_id_at(night(number)));
             let all = RunFilter::default();
             let made = world.insist("list", || world.stack.state.list_runs(&all, 0, 100)).await;
             assert_eq!(made.total, u64::from(number));
@@ -230,7 +230,7 @@ fn after_an_outage_the_latest_time_alone_is_run() {
         assert_eq!(states, [FiringStatus::Started, missed, missed, missed]);
         assert_eq!(runs(&world).await, 1);
         assert!(hooks.told().is_empty());
-        world.end_of(schedule.id.run_at(night(4))).await;
+        world.end_of(schedule.id.run_id_at(night(4))).await;
 
         // The next outage ends too late for any of its planned times.
         let ticked = tick(&world, night(6).plus(HOUR * 6)).await;
@@ -263,11 +263,14 @@ fn a_schedules_own_key_stays_until_it_is_deleted_and_is_used_for_its_provider_on
         let credentials = &world.stack.credentials;
         for number in 1..=2 {
             pass(&world, &schedule, night(number)).await;
-            let run = schedule.id.run_at(night(number));
+            let run = schedule.id.run_id_at(night(number));
             assert_eq!(world.found(run).await.run.spec.owner, owner);
             // The run's copy of the key is deleted with the run.
             assert_eq!(credentials.get(run).await.unwrap(), None);
-            assert_eq!(credentials.get_for(schedule.id).await.unwrap(), Some(Secret::new(KEY).unwrap()));
+            assert_eq!(
+                credentials.get_for_schedule(schedule.id).await.unwrap(),
+                Some(Secret::new(KEY).unwrap())
+            );
         }
         let log = world.model.log();
         assert_eq!(log.len(), 6);
@@ -276,9 +279,9 @@ fn a_schedules_own_key_stays_until_it_is_deleted_and_is_used_for_its_provider_on
         assert!(!files_with(&world.data_dir(), &schedule.id.to_string()).is_empty());
 
         let record = world.stack.state.schedule(schedule.id).await.unwrap().unwrap();
-        let removal = || credentials.removal_for(schedule.id).unwrap();
+        let removal = || credentials.removal_for_schedule(schedule.id).unwrap();
         assert_eq!(world.stack.state.delete_schedule(&record, removal()).await.unwrap(), Transition::Done);
-        assert_eq!(credentials.get_for(schedule.id).await.unwrap(), None);
+        assert_eq!(credentials.get_for_schedule(schedule.id).await.unwrap(), None);
         assert_eq!(firings(&world, &schedule).await, []);
         // Deleting is safe to repeat, and nothing runs any more.
         assert_eq!(world.stack.state.delete_schedule(&record, removal()).await.unwrap(), Transition::Done);
@@ -392,7 +395,7 @@ fn a_model_that_got_worse_is_told_once() {
         pass(&world, &schedule, night(1)).await;
         worse.store(true, Ordering::SeqCst);
         assert_eq!(tick(&world, night(2)).await.started, 1);
-        let run = schedule.id.run_at(night(2));
+        let run = schedule.id.run_id_at(night(2));
         world.end_of(run).await;
         let (one, other) = (Hands::of(&world, 0).scheduler, Hands::of(&world, 0).scheduler);
         let now = night(2).plus(HOUR);
@@ -407,7 +410,7 @@ fn a_model_that_got_worse_is_told_once() {
         let FiringState::Ended { comparison: Some(comparison), score, .. } = &firing.state else {
             panic!("{firing:?}")
         };
-        assert_eq!((comparison.with, comparison.regressed), (schedule.id.run_at(night(1)), true));
+        assert_eq!((comparison.with, comparison.regressed), (schedule.id.run_id_at(night(1)), true));
         let benchmark = &comparison.benchmarks[0];
         assert_eq!((benchmark.items, benchmark.regressed), (40, true));
         assert!((benchmark.difference.unwrap() + 0.5).abs() < 1e-9 && (score.unwrap() - 0.5).abs() < 1e-9);
@@ -462,7 +465,7 @@ fn a_run_that_fails_is_told_and_is_not_compared_with() {
         broken.store(false, Ordering::SeqCst);
         let after = pass(&world, &schedule, night(3)).await;
         let FiringState::Ended { comparison: Some(comparison), .. } = &after.state else { panic!("{after:?}") };
-        assert_eq!(comparison.with, schedule.id.run_at(night(1)));
+        assert_eq!(comparison.with, schedule.id.run_id_at(night(1)));
     });
 }
 
@@ -503,7 +506,7 @@ fn a_run_that_is_not_over_by_the_next_planned_time_is_told() {
         assert_eq!((told.len(), &told[0]["kind"]), (1, &json!("not_finished")));
         open.store(true, Ordering::SeqCst);
         for number in [1, 2] {
-            assert_eq!(world.end_of(schedule.id.run_at(night(number))).await, RunStatus::Succeeded);
+            assert_eq!(world.end_of(schedule.id.run_id_at(night(number))).await, RunStatus::Succeeded);
         }
         assert_eq!(tick(&world, night(2).plus(HOUR * 2)).await.ended, 2);
         assert_eq!(hooks.told().len(), 1);
@@ -564,9 +567,9 @@ fn a_schedule_that_is_deleted_leaves_its_run_alone() {
         let world = World::start(Settings::default(), right).await;
         let schedule = nightly(&world, 3, |_| ()).await;
         assert_eq!(tick(&world, night(1)).await.started, 1);
-        let run: RunId = schedule.id.run_at(night(1));
+        let run: RunId = schedule.id.run_id_at(night(1));
         let record = world.stack.state.schedule(schedule.id).await.unwrap().unwrap();
-        let removal = world.stack.credentials.removal_for(schedule.id).unwrap();
+        let removal = world.stack.credentials.removal_for_schedule(schedule.id).unwrap();
         world.stack.state.delete_schedule(&record, removal).await.unwrap();
         assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
         assert_eq!(tick(&world, night(1).plus(HOUR)).await, Ticked::default());
@@ -615,7 +618,7 @@ fn two_schedules_of_an_owner_never_have_the_same_name() {
         // So does a deletion.
         let delete = async |id: ScheduleId| {
             let record = state.schedule(id).await.unwrap().unwrap();
-            let removal = world.stack.credentials.removal_for(id).unwrap();
+            let removal = world.stack.credentials.removal_for_schedule(id).unwrap();
             state.delete_schedule(&record, removal).await.unwrap()
         };
         assert_eq!(delete(next.id).await, Transition::Done);
@@ -646,7 +649,7 @@ fn schedules_of_an_older_program_can_be_renamed_and_deleted() {
         };
         let delete = async |id: ScheduleId| {
             let record = state.schedule(id).await.unwrap().unwrap();
-            let removal = world.stack.credentials.removal_for(id).unwrap();
+            let removal = world.stack.credentials.removal_for_schedule(id).unwrap();
             state.delete_schedule(&record, removal).await.unwrap()
         };
         // Two schedules of one name, as there could be in the past.

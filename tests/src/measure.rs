@@ -16,7 +16,7 @@ use bench_datasets::NoProgress;
 use bench_domain::run::DatasetChoice;
 use bench_domain::{BenchmarkName, RunId, Secret};
 use bench_embedded::{CompletedCall, Durability, KMS_KEY_ID, Recorder, Service};
-use bench_runs::{Order, Orderer, Trusted};
+use bench_runs::{Order, Orderer, TrustedSettings};
 use bench_stack::{Stack, StackOptions};
 use tower::ServiceExt;
 
@@ -101,10 +101,10 @@ pub async fn measure(items: usize, dir: &Path) -> anyhow::Result<MeasuredRun> {
         model: "openai-compatible/m".to_owned(),
         benchmarks: Some(vec![BENCHMARK.to_owned()]),
         subset: bench_domain::Subset { pct: 100, ..bench_domain::Subset::default() },
-        trusted: Trusted {
+        trusted: TrustedSettings {
             base_url: Some(model.base_url()),
             datasets: BTreeMap::from([(name, DatasetChoice::Local { revision: taken.used.revision })]),
-            ..Trusted::default()
+            ..TrustedSettings::default()
         },
         ..Order::default()
     };

@@ -97,7 +97,7 @@ fn print(comparison: &Comparison) -> anyhow::Result<()> {
         let again = side.rejudges.as_ref().map_or_else(String::new, |of| {
             format!(", answers of run {} judged again, version {}", of.run, of.version)
         });
-        let model = bench_domain::run::located(&side.model, side.endpoint_host.as_deref());
+        let model = bench_domain::run::name_with_host(&side.model, side.endpoint_host.as_deref());
         output::print(&format!("{name}: {model} ({}, {}{again})", side.id, side.status))?;
     }
     output::print(&table(&comparison.benchmarks).to_string())?;

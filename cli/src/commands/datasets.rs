@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bench_benchmarks::Benchmark;
-use bench_datasets::{CachedDataset, OfficialTexts, Prepared, TemplateLookup};
+use bench_datasets::{CachedDataset, OfficialTexts, PreparedDataset, TemplateLookup};
 use bench_domain::run::DatasetChoice;
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
@@ -143,7 +143,12 @@ async fn work(
     Ok(ExitStatus::Success)
 }
 
-fn pulled(name: &str, prepared: &Prepared, texts: &OfficialTexts, json: bool) -> anyhow::Result<ExitStatus> {
+fn pulled(
+    name: &str,
+    prepared: &PreparedDataset,
+    texts: &OfficialTexts,
+    json: bool,
+) -> anyhow::Result<ExitStatus> {
     let used = &prepared.used;
     if let Some(reason) = &prepared.demo_reason {
         // Runs fall back to demo data, but here the user asked for the dataset itself.

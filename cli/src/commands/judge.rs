@@ -144,7 +144,7 @@ pub(crate) fn protocols(
         };
         let name = match find_benchmark(name) {
             Ok(benchmark) => {
-                let checked = bench_benchmarks::under_protocol(benchmark, Some(protocol));
+                let checked = bench_benchmarks::with_protocol(benchmark, Some(protocol));
                 if let Err(unknown) = checked
                     && !remote
                 {
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_protocol_needs_no_name_where_one_benchmark_is_chosen() {
-        let default = bench_benchmarks::find("mmlu_pro").unwrap().facts().protocol_name;
+        let default = bench_benchmarks::find("mmlu_pro").unwrap().metadata().protocol_name;
         let chosen = BTreeMap::from([("mmlu_pro".to_owned(), default.to_owned())]);
         for given in [default.to_owned(), format!(" MMLU_Pro = {default}")] {
             assert_eq!(protocols(&list(&[&given]), &list(&["mmlu_pro"]), false).unwrap(), chosen, "{given}");

@@ -75,12 +75,12 @@ pub(crate) fn ordered_with(
     options: &ByBenchmark,
 ) -> anyhow::Result<(&'static dyn Benchmark, Options)> {
     let protocol = protocols.get(name).map(String::as_str);
-    let benchmark = bench_benchmarks::under_protocol(find_benchmark(name)?, protocol)
+    let benchmark = bench_benchmarks::with_protocol(find_benchmark(name)?, protocol)
         .map_err(|unknown| Problem::usage(unknown.to_string()))?;
     let Some(options) = options.get(name) else { return Ok((benchmark, Options::new())) };
     let problem = |problem| Problem::usage(format!("--option: {name}: {problem}"));
     let chosen = bench_benchmarks::chosen_options(benchmark, options).map_err(problem)?;
-    let under = benchmark.under_options(&chosen).map_err(problem)?;
+    let under = benchmark.with_options(&chosen).map_err(problem)?;
     Ok((under.unwrap_or(benchmark), chosen))
 }
 

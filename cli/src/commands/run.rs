@@ -362,7 +362,7 @@ impl Session {
                 () = interrupt.wait() => {}
             }
             // The results must not change any more after they are shown.
-            stack.break_off().await;
+            stack.abort().await;
             over = watch::look(&self.client, runs).await?;
         }
         results::show(&self.client, self.stack.as_ref(), &over, &work.out, json).await
@@ -371,9 +371,9 @@ impl Session {
 
 /// Waits a limited time for samples in progress to end, with a message if it takes long.
 async fn settle(stack: &mut Stack) {
-    if !stack.settle(SETTLES_UNNOTICED).await {
+    if !stack.drain(SETTLES_UNNOTICED).await {
         let seconds = INTERRUPT_GRACE.as_secs();
         output::note(&format!("Answers on their way have {seconds} s. Ctrl-C shows the results at once."));
-        stack.settle(INTERRUPT_GRACE).await;
+        stack.drain(INTERRUPT_GRACE).await;
     }
 }

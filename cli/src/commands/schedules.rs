@@ -153,7 +153,7 @@ struct Firing {
     run_status: Option<String>,
     score: Option<f64>,
     error: Option<String>,
-    #[serde(default, deserialize_with = "bench_domain::code::known")]
+    #[serde(default, deserialize_with = "bench_domain::code::deserialize_known")]
     error_code: Option<Code>,
     overdue_at: Option<Timestamp>,
     #[serde(default)]

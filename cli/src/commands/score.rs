@@ -75,7 +75,7 @@ pub(crate) struct ScoreArgs {
 
 pub(crate) async fn run(args: ScoreArgs) -> anyhow::Result<ExitStatus> {
     let benchmark = super::find_benchmark(&args.benchmark)?;
-    let benchmark = bench_benchmarks::under_protocol(benchmark, args.protocol.as_deref())
+    let benchmark = bench_benchmarks::with_protocol(benchmark, args.protocol.as_deref())
         .map_err(|unknown| Problem::usage(unknown.to_string()))?;
     if benchmark.judge().is_some() || benchmark.sandbox().is_some() {
         return Err(needs_more(&args, benchmark).into());
@@ -197,7 +197,7 @@ fn summarise(benchmark: &dyn Benchmark, counts: &OutcomeCounts, started: Instant
     output::note(&format!(
         "{} ({}): {}, graded {} of {}, coverage {}, {} correct, accuracy {}{}{} ({}, {} a second and core)",
         benchmark.name(),
-        benchmark.facts().protocol_name,
+        benchmark.metadata().protocol_name,
         format::plural(counts.total(), "response"),
         format::count(graded),
         format::count(counts.total()),

@@ -244,7 +244,7 @@ fn answers_are_judged_again_where_the_command_line_says() {
 fn a_protocol_is_chosen_by_name() {
     let place = Place::new();
     let hle = bench_benchmarks::find("hle").unwrap();
-    let other = hle.other_protocols().first().unwrap().facts().protocol_name;
+    let other = hle.other_protocols().first().unwrap().metadata().protocol_name;
     let value = place.json(&[
         "run",
         "--model",
@@ -267,7 +267,7 @@ fn a_protocol_is_chosen_by_name() {
 }
 
 fn protocol(name: &str) -> &'static str {
-    bench_benchmarks::find(name).unwrap().facts().protocol_name
+    bench_benchmarks::find(name).unwrap().metadata().protocol_name
 }
 
 #[test]

@@ -221,7 +221,7 @@ async fn a_server_that_is_named_is_used_instead() {
     assert!(matches!(told, Err(SandyError::Unreachable(_))), "{told:?}");
     opened.stop(Duration::ZERO).await;
     let without_key = stack(folder.path(), "/bin/false", &vars[..1]).await.unwrap();
-    assert_eq!(Sandy::new(without_key.sandy_config()).resources().await, Err(SandyError::NoKey));
+    assert_eq!(Sandy::new(without_key.sandy_config()).resources().await, Err(SandyError::DeleteOnlyWrapper));
     without_key.stop(Duration::ZERO).await;
     for bad in [("SANDY_BASE_URL", "not an address"), ("BENCH_SANDBOX_SLOTS", "none")] {
         let error = stack(folder.path(), "/bin/false", &[bad]).await.err().unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bench_api::{Api, ApiConfig};
 use bench_datasets::{Library, LibraryConfig};
-use bench_lambda::{Answers, Init, Warm, run_http};
+use bench_lambda::{Init, ResponseMode, WarmService, run_http};
 
 /// Maximum duration of an event stream. Each stream occupies one of a limited number of execution environments,
 /// so streams of clients that left or read slowly must end. `Timeout` in `template.yaml` is longer.
@@ -14,7 +14,7 @@ const STREAM_TIME: Duration = Duration::from_secs(120);
 // The function handles one event at a time and mostly waits: one thread is enough.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let init = Init::start(&[Warm::Table]).await?;
+    let init = Init::start(&[WarmService::Table]).await?;
     let streaming = init.vars.flag("BENCH_STREAMING")?;
     let config = ApiConfig::from_vars(init.vars.lookup(), false, env!("CARGO_PKG_VERSION"));
     // Without streaming, waiting has no benefit and costs money on Lambda: clients poll instead.
@@ -28,6 +28,6 @@ async fn main() -> anyhow::Result<()> {
     let library = Library::new(blobs.clone(), library.map_err(anyhow::Error::msg)?);
     let (state, credentials) = (init.state()?, init.credentials()?);
     let api = Api::new(state, init.queues(), blobs, credentials, library, init.owner_key()?, config);
-    let answers = if streaming { Answers::Streamed } else { Answers::Whole };
+    let answers = if streaming { ResponseMode::Streamed } else { ResponseMode::Whole };
     run_http(bench_api::router(Arc::new(api)), answers).await
 }

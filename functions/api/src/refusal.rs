@@ -38,7 +38,7 @@ mod tests {
 
     use axum::response::IntoResponse;
     use bench_domain::{Code, RunId, RunStatus};
-    use bench_runs::NotAllowed;
+    use bench_runs::AccessDenied;
 
     use super::*;
 
@@ -55,7 +55,7 @@ mod tests {
             (RunError::NoBenchmarks, 400, Code::NoBenchmarks, None),
             (RunError::DatasetNotAvailable("gated".into()), 400, Code::DatasetUnavailable, None),
             (
-                RunError::NotAllowed(NotAllowed::Benchmark("hle".parse().unwrap())),
+                RunError::AccessDenied(AccessDenied::Benchmark("hle".parse().unwrap())),
                 403,
                 Code::GatedBenchmark,
                 None,

@@ -12,7 +12,7 @@ use bench_domain::{Code, RunId, SampleRef, Stage, Usage, Verdict};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, UnreadableMessage, handle_dead_batch, metrics};
 use bench_queue::{Message, QueueError, Queues, RECEIVES_MAX};
 use bench_state::{
-    Claim, Commit, EventKind, NewEvent, RunWithBenchmarks, State, StateError, Transition, Unreadable,
+    Claim, Commit, EventKind, NewEvent, RunWithBenchmarks, State, StateError, Transition, UnreadableRecord,
 };
 
 /// Default of [`DeadLetters::after_outage`].
@@ -65,7 +65,7 @@ impl DeadLetters {
     /// Stores a message that can't be parsed where operators can see it, so that it can leave the queue.
     async fn keep(&self, message: UnreadableMessage) -> Result<(), DeadLetterError> {
         let (run, sample) = named::named(&message.text);
-        let unreadable = Unreadable {
+        let unreadable = UnreadableRecord {
             message_id: message.message_id,
             queue: message.queue.as_str().to_owned(),
             sent_at: message.sent_at,
@@ -91,7 +91,7 @@ impl DeadLetters {
         }
         let now = bench_clock::now();
         let claimed = match self.state.claim(stage, sample, now, deadline.0).await? {
-            Claim::Yours(claimed) => claimed,
+            Claim::Claimed(claimed) => claimed,
             // Another message exists for a planned wait or for the next stage, or reconciliation will send one.
             Claim::NotDue(_) | Claim::Elsewhere(_) | Claim::Over | Claim::Gone => return Ok(()),
             Claim::Busy => return Err(DeadLetterError::Busy(sample.clone())),
@@ -101,15 +101,16 @@ impl DeadLetters {
         if tried < RECEIVES_MAX {
             // Deliveries that led to no attempt, as in an outage, say nothing about the sample.
             let due_at = now.plus(self.after_outage);
-            if self.state.release(sample, attempt, record.cleared, due_at, record.effort).await? {
+            if self.state.release(sample, attempt, record.cleared, due_at, record.history).await? {
                 let message = Message::for_stage(stage, sample.clone(), found.run.generation);
                 self.queues.send(&message, self.after_outage).await?;
             }
             return Ok(());
         }
-        let (code, why) = (record.stage().attempts_lost(), record.stage().undeliverable(RECEIVES_MAX));
+        let (code, why) =
+            (record.stage().lost_attempts_code(), record.stage().undeliverable_reason(RECEIVES_MAX));
         tracing::error!(run.id = %sample.run, "Sample {sample} ended as a dead letter");
-        let finished = record.ended(Verdict::ungraded(code, why), now);
+        let finished = record.to_finished(Verdict::ungraded(code, why), now);
         let committed =
             self.state.commit(sample, &benchmark.sort(), attempt, &finished, Usage::default()).await?;
         if matches!(committed, Commit::Done { .. }) {

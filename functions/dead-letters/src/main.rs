@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use bench_dead_letters::{AFTER_OUTAGE, DeadLetters};
-use bench_lambda::{Init, Warm, run_sqs};
+use bench_lambda::{Init, WarmService, run_sqs};
 use bench_queue::QueueName;
 
 // The function handles one event at a time and mostly waits, so one thread is enough.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let init = Init::start(&[Warm::Table, Warm::DeadLetters(QueueName::Items)]).await?;
+    let init = Init::start(&[WarmService::Table, WarmService::DeadLetters(QueueName::Items)]).await?;
     let dead_letters =
         Arc::new(DeadLetters { state: init.state()?, queues: init.queues(), after_outage: AFTER_OUTAGE });
     run_sqs(|event, deadline| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bench_exports::{Exports, ExportsConfig};
-use bench_lambda::{Answers, Init, Warm, run_http};
+use bench_lambda::{Init, ResponseMode, WarmService, run_http};
 use bench_signing::{KeyRing, Limits, RingConfig};
 use bench_web::{Access, ServerConfig};
 
@@ -24,7 +24,7 @@ const STREAMED_BYTES_MAX: u64 = 190_000_000;
 // The function handles one event at a time and mostly waits: one thread is enough.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let init = Init::start(&[Warm::Table, Warm::Bucket]).await?;
+    let init = Init::start(&[WarmService::Table, WarmService::Bucket]).await?;
     let vars = &init.vars;
     let streaming = vars.flag("BENCH_STREAMING")?;
     let server = ServerConfig::from_vars(vars.lookup(), false).map_err(anyhow::Error::msg)?;
@@ -51,6 +51,6 @@ async fn main() -> anyhow::Result<()> {
     };
     let exports = Exports::new(init.state()?, init.blobs()?, keys, config);
     let routes = bench_exports::router(Arc::new(exports));
-    let answers = if streaming { Answers::Streamed } else { Answers::Whole };
+    let answers = if streaming { ResponseMode::Streamed } else { ResponseMode::Whole };
     run_http(bench_web::finish(routes, server), answers).await
 }

@@ -134,7 +134,7 @@ impl Finisher {
                 None => "Run completed".to_owned(),
             };
             let next = found.run.state.succeed(now, overall).map_err(StateError::from)?;
-            (next, NewEvent::new(EventKind::RunCompleted, message).with(data))
+            (next, NewEvent::new(EventKind::RunCompleted, message).with_data(data))
         } else {
             let error = if failures.len() == states.len() && failures.len() > 1 {
                 format!("All benchmarks failed. {}", failures.join("; "))
@@ -144,7 +144,7 @@ impl Finisher {
             let code = code_of_all(states.iter().filter_map(|(_, state)| state.error_code()));
             let data = serde_json::json!({ "failed_benchmarks": failures.len() });
             let next = found.run.state.fail(now, code, error.clone()).map_err(StateError::from)?;
-            (next, NewEvent::new(EventKind::RunFailed, format!("Run failed: {error}")).with(data))
+            (next, NewEvent::new(EventKind::RunFailed, format!("Run failed: {error}")).with_data(data))
         };
         // Conditional: closing the benchmarks didn't change the run, but a cancel may have.
         Ok(self.state.change_run(&found.run, &next, found.run.generation, &event, now).await?)
@@ -210,7 +210,11 @@ impl Finisher {
             .with_error_causes(causes.finish(CAUSES_LISTED_MAX));
         if let Some(known) = known {
             report.extra = known.extra_metrics(&tallies(&report));
-            report = if known.scores_are_shares() { report.of_shares() } else { report.without_share() };
+            report = if known.scores_are_shares() {
+                report.with_clamped_interval()
+            } else {
+                report.without_share_interval()
+            };
         }
         if let Some(metrics) = metrics {
             report.extra.extend(metrics.finish(plan.samples()));
@@ -218,7 +222,7 @@ impl Finisher {
         let has_budget = run.spec.budget.is_set();
         if has_budget || report.without_usage > 0 || report.judge_usage.is_some() || run.spec.judge.is_some()
         {
-            let shards = Shards::of(benchmark);
+            let shards = Shards::from_benchmark(benchmark);
             let count = self.state.run_count(run.spec.id, shards.as_slice()).await?;
             let (spent, judge_spent) = (count.spent(), count.judge_spent());
             // Estimates count for as long as the run is shown, so the report has to keep them.
@@ -244,7 +248,7 @@ impl Finisher {
             _ => "The run ended before this benchmark was complete",
         };
         self.state.skip_open_benchmarks(run.spec.id, why, bench_clock::now()).await?;
-        self.credentials.delete_of(run.spec.id, run.generation).await?;
+        self.credentials.delete_up_to_generation(run.spec.id, run.generation).await?;
         if self.state.note_settled(run.spec.id, run.generation).await? {
             self.count_end(run.spec.id).await;
         }
@@ -299,7 +303,7 @@ fn last_progress(benchmark: &BenchmarkRecord, report: &BenchmarkReport) -> NewEv
         "current_accuracy": report.accuracy_all,
     });
     let message = format!("Progress: {}/{total}", report.outcomes.total());
-    NewEvent::new(EventKind::BenchmarkProgress, message).of(&benchmark.name).with(data)
+    NewEvent::new(EventKind::BenchmarkProgress, message).for_benchmark(&benchmark.name).with_data(data)
 }
 
 fn closing_event(benchmark: &BenchmarkRecord, state: &BenchmarkState) -> NewEvent {
@@ -314,9 +318,9 @@ fn closing_event(benchmark: &BenchmarkRecord, state: &BenchmarkState) -> NewEven
             NewEvent::new(EventKind::BenchmarkFailed, message)
         }
     };
-    let event = event.of(&benchmark.name);
+    let event = event.for_benchmark(&benchmark.name);
     match data {
-        Some(data) => event.with(data),
+        Some(data) => event.with_data(data),
         None => event,
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn items(selection: &Selection<'_>, index: &Index) -> Result<Chosen, 
         ));
     }
     let chosen: Vec<&IndexEntry> = if selection.items.is_empty() {
-        let order = Order::of_benchmark(name);
+        let order = Order::for_benchmark(name);
         let places = selection.subset.select(selected.len(), &selection.run.to_string(), name, order);
         places.into_iter().filter_map(|place| selected.get(place).copied()).collect()
     } else {
@@ -88,7 +88,7 @@ fn named<'a>(
         .items
         .iter()
         .filter(|entry| wanted.contains(entry.id.as_str()) && !chosen.contains(entry.id.as_str()));
-    let names = left_out.take(NAMES_SHOWN_MAX).map(IndexEntry::own_id).collect::<Vec<_>>().join(", ");
+    let names = left_out.take(NAMES_SHOWN_MAX).map(IndexEntry::display_id).collect::<Vec<_>>().join(", ");
     let why = format!("{name} has no item {names} under its options: {}", listed(options));
     Err(Obstacle::Failed(Code::ItemNotFound, why))
 }

@@ -13,7 +13,7 @@ pub(crate) fn of_run(
     templates: &Templates,
 ) -> Result<Option<JudgeUse>, Obstacle> {
     let Some(judge) = benchmark.judge() else { return Ok(None) };
-    let facts = judge.facts();
+    let facts = judge.metadata();
     let Some(ordered) = &spec.judge else {
         return Err(Obstacle::Failed(
             Code::JudgeMissing,

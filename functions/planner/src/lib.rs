@@ -84,7 +84,7 @@ impl Planner {
 
     async fn plan(&self, run: RunId, generation: u32, deadline: Deadline) -> Result<(), PlanError> {
         let attempt = match self.state.claim_plan(run, generation, bench_clock::now(), deadline.0).await? {
-            PlanClaim::Yours { attempt } => attempt,
+            PlanClaim::Claimed { attempt } => attempt,
             // Busy: the current holder will finish, or reconciliation sends the message again after the lease.
             PlanClaim::Busy | PlanClaim::Nothing => return Ok(()),
         };
@@ -210,7 +210,9 @@ impl Planner {
                 let next = record.state.start(now).map_err(StateError::from)?;
                 let data = serde_json::json!({ "completed": 0, "total": plan.samples() });
                 let message = format!("Started {} with {} samples", record.name, plan.samples());
-                let event = NewEvent::new(EventKind::BenchmarkStarted, message).of(&record.name).with(data);
+                let event = NewEvent::new(EventKind::BenchmarkStarted, message)
+                    .for_benchmark(&record.name)
+                    .with_data(data);
                 (next, Some(plan), Some(event))
             }
             Err(Obstacle::NeedsSetup(code, error)) => {
@@ -218,7 +220,7 @@ impl Planner {
             }
             Err(Obstacle::Failed(code, error)) => {
                 let message = format!("Benchmark failed: {error}");
-                let event = NewEvent::new(EventKind::BenchmarkFailed, message).of(&record.name);
+                let event = NewEvent::new(EventKind::BenchmarkFailed, message).for_benchmark(&record.name);
                 (record.state.fail(now, code, error).map_err(StateError::from)?, None, Some(event))
             }
         };
@@ -251,7 +253,7 @@ impl Planner {
             Ok(outline) => outline,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
-        let facts = benchmark.facts();
+        let facts = benchmark.metadata();
         let judge = match judge::of_run(spec, benchmark, &wording.texts) {
             Ok(judge) => judge,
             Err(obstacle) => return Ok(Err(obstacle)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bench_datasets::{Library, LibraryConfig};
-use bench_lambda::{Init, Warm, run_sqs};
+use bench_lambda::{Init, WarmService, run_sqs};
 use bench_planner::Planner;
 use bench_queue::QueueName;
 
@@ -13,7 +13,8 @@ const DOWNLOADS: &str = "/tmp/bench-downloads";
 // The function handles one event at a time and mostly waits, so one thread is enough.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let init = Init::start(&[Warm::Table, Warm::Bucket, Warm::Queue(QueueName::Plans)]).await?;
+    let init =
+        Init::start(&[WarmService::Table, WarmService::Bucket, WarmService::Queue(QueueName::Plans)]).await?;
     let is_benchmark = |name: &str| bench_benchmarks::find(name).is_some();
     let config = LibraryConfig::from_vars(DOWNLOADS, init.vars.all(), is_benchmark);
     let library = Library::new(init.blobs()?, config.map_err(anyhow::Error::msg)?);

@@ -3,7 +3,7 @@
 use bench_benchmarks::Benchmark;
 use bench_blobs::BlobError;
 use bench_datasets::{DatasetError, TemplateLookup};
-use bench_domain::run::{Plan, Rejudges};
+use bench_domain::run::{Plan, RejudgedRun};
 use bench_domain::sample::shards_for;
 use bench_domain::{BenchmarkName, Code, RunSpec};
 use bench_state::{BenchmarkRecord, PlannedSample};
@@ -19,7 +19,7 @@ impl Planner {
     pub(crate) async fn prepare_again(
         &self,
         spec: &RunSpec,
-        rejudges: Rejudges,
+        rejudges: RejudgedRun,
         name: &BenchmarkName,
         benchmark: &'static dyn Benchmark,
         attempt: u32,
@@ -85,7 +85,7 @@ impl Planner {
     async fn items_of(
         &self,
         spec: &RunSpec,
-        rejudges: Rejudges,
+        rejudges: RejudgedRun,
         record: &BenchmarkRecord,
         plan: &Plan,
     ) -> Result<Vec<PlannedSample>, PlanError> {

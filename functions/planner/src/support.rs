@@ -23,7 +23,7 @@ pub(crate) async fn check(
     index: &Index,
     items: &[PlannedSample],
 ) -> Result<Result<(), Obstacle>, DatasetError> {
-    let Some(needed) = benchmark.facts().support else { return Ok(Ok(())) };
+    let Some(needed) = benchmark.metadata().support else { return Ok(Ok(())) };
     let mut users: BTreeMap<String, u64> = BTreeMap::new();
     for (planned, count) in representatives(benchmark, items) {
         for name in needs(library, benchmark, index, planned).await? {

@@ -4,7 +4,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::get;
 use bench_benchmarks::scorers::{BoxedInteger, Scorer};
-use bench_benchmarks::{Facts, ItemProblem, Material, Options, Template, TemplateSource, Templates};
+use bench_benchmarks::{ItemProblem, Material, Metadata, Options, Template, TemplateSource, Templates};
 use bench_blobs::Blobs;
 use bench_datasets::{Index, LibraryConfig, load_templates};
 use bench_domain::run::{DatasetChoice, DatasetUse, ItemNaming};
@@ -55,8 +55,8 @@ impl Layout for Sayings {
 }
 
 impl Benchmark for Sayings {
-    fn facts(&self) -> &'static Facts {
-        bench_benchmarks::find("mmlu_pro").unwrap().facts()
+    fn metadata(&self) -> &'static Metadata {
+        bench_benchmarks::find("mmlu_pro").unwrap().metadata()
     }
 
     fn template(&self, templates: &Templates) -> Template {

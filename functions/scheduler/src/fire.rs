@@ -25,7 +25,7 @@ impl Scheduler {
         let mut firing = record.firing.clone();
         let made = if schedule.enabled {
             let maintenance = self.config.maintenance.as_deref();
-            let made = self.runs.make_scheduled(schedule, planned, now, maintenance).await;
+            let made = self.runs.create_scheduled(schedule, planned, now, maintenance).await;
             made.map_err(|error| (error.to_string(), error.code()))
         } else {
             Err(("the schedule was switched off".to_owned(), Code::ScheduleDisabled))

@@ -52,7 +52,7 @@ impl Scheduler {
                 } else {
                     count(&counts.told);
                 }
-                notice.webhook = notice.webhook.after(sent.map(|()| now));
+                notice.webhook = notice.webhook.after_attempt(sent.map(|()| now));
             }
             if notice.topic.is_open() {
                 let sent = match &self.config.topic {
@@ -64,7 +64,7 @@ impl Scheduler {
                 } else {
                     count(&counts.told);
                 }
-                notice.topic = notice.topic.after(sent.map(|()| now));
+                notice.topic = notice.topic.after_attempt(sent.map(|()| now));
             }
         }
         // If another process holds the firing now, our lease has ended, and it delivers the notices again.

@@ -65,7 +65,7 @@ impl Scheduler {
             return Ok(Some(false));
         }
         // Deletes only the key of this generation: a run requeued at this moment has a new one.
-        self.credentials.delete_of(run, record.generation).await?;
+        self.credentials.delete_up_to_generation(run, record.generation).await?;
         tracing::error!(run.id = %run, "The key of run {run} was left over and is removed now");
         Ok(Some(true))
     }

@@ -94,7 +94,7 @@ mod tests {
             "id": bench_domain::ScheduleId::random(), "name": name, "owner": {"kind": "local"},
             "timing": {"cron": "0 2 * * *", "time_zone": "UTC"}, "auth": "system", "enabled": true,
             "run": {
-                "model": {"id": bench_domain::ModelId::of("a", "b"), "provider": "oracle", "slug": "oracle"},
+                "model": {"id": bench_domain::ModelId::from_name("a", "b"), "provider": "oracle", "slug": "oracle"},
                 "benchmarks": ["mmlu_pro"], "subset": {"pct": 100, "count": null, "seed": "s"}, "coverage_min": 0.9,
             },
             "created_at": Timestamp::default(), "updated_at": Timestamp::default(), "next_at": null,

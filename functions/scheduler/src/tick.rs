@@ -4,7 +4,7 @@
 //! the list of open firings, so a process may stop at any point: the next tick continues.
 
 use bench_domain::Timestamp;
-use bench_domain::schedule::{Due, Firing, FiringState, NoticeKind};
+use bench_domain::schedule::{DueTimes, Firing, FiringState, NoticeKind};
 use bench_state::{FiringRef, ScheduleRecord, StateError, Transition};
 use futures_util::{StreamExt, stream};
 
@@ -62,7 +62,7 @@ impl Scheduler {
     async fn take_up(
         &self,
         record: &ScheduleRecord,
-        due: &Due,
+        due: &DueTimes,
         now: Timestamp,
         counts: &Counts,
     ) -> Result<(), StateError> {

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use bench_lambda::{Init, Warm, run_sqs};
+use bench_lambda::{Init, WarmService, run_sqs};
 use bench_pipeline::Pipeline;
 use bench_queue::QueueName;
 
 // One event at a time, and nearly all of it waiting: one thread is enough.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let init = Init::start(&[Warm::Table, Warm::Bucket, Warm::Queue(QueueName::Turns)]).await?;
+    let init =
+        Init::start(&[WarmService::Table, WarmService::Bucket, WarmService::Queue(QueueName::Turns)]).await?;
     let pipeline = Arc::new(Pipeline::from_init(&init)?);
     run_sqs(|event, deadline| {
         let pipeline = Arc::clone(&pipeline);

@@ -18,9 +18,9 @@ use serde_json::Value;
 
 use crate::benchmark::Benchmark;
 use crate::columns::{number, text, text_or_number};
-use crate::facts::{Facts, Link, Template};
 use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
+use crate::metadata::{Link, Metadata, Template};
 use crate::prompts::fill;
 use crate::scorers::{Judged, Scorer, judged};
 use judge::LcrJudge;
@@ -55,17 +55,17 @@ impl AaLcr {
     pub const V1_0: Self = Self(Version::V1_0);
 }
 
-static FACTS_1_1: Facts = facts(
+static METADATA_1_1: Metadata = metadata(
     Version::V1_1,
     "dataset card of ArtificialAnalysis/AA-LCR at 9a77ef56 (v1.1): corrected keys, judge with four rules, mean over 3 repeats",
 );
-static FACTS_1_0: Facts = facts(
+static METADATA_1_0: Metadata = metadata(
     Version::V1_0,
     "dataset card of ArtificialAnalysis/AA-LCR at bdae010b (v1.0): first keys, judge of one word, mean over 3 repeats",
 );
 
-const fn facts(version: Version, protocol: &'static str) -> Facts {
-    Facts {
+const fn metadata(version: Version, protocol: &'static str) -> Metadata {
+    Metadata {
         name: "aa_lcr",
         display_name: "AA-LCR",
         description: "100 questions that are answered by reasoning over several documents, about 100,000 tokens of them at a time. A judge compares each answer with the official one.",
@@ -146,7 +146,7 @@ fn paths(row: &Row) -> Result<Vec<String>, RowError> {
 
 impl Layout for AaLcr {
     fn name(&self) -> &'static str {
-        FACTS_1_1.name
+        METADATA_1_1.name
     }
 
     fn spec(&self) -> &DatasetSpec {
@@ -216,10 +216,10 @@ static SCORER_1_1: Judged = Judged {
 };
 
 impl Benchmark for AaLcr {
-    fn facts(&self) -> &'static Facts {
+    fn metadata(&self) -> &'static Metadata {
         match self.0 {
-            Version::V1_0 => &FACTS_1_0,
-            Version::V1_1 => &FACTS_1_1,
+            Version::V1_0 => &METADATA_1_0,
+            Version::V1_1 => &METADATA_1_1,
         }
     }
 

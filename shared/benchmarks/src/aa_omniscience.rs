@@ -15,9 +15,9 @@ use serde_json::{Map, Value};
 
 use crate::benchmark::Benchmark;
 use crate::columns::{text, text_or_number};
-use crate::facts::{Facts, Link, Template};
 use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
+use crate::metadata::{Link, Metadata, Template};
 use crate::metrics::{GroupTally, Metrics};
 use crate::prompts::fill;
 use crate::scorers::{Judged, Scorer};
@@ -28,7 +28,7 @@ use metrics::OmniscienceMetrics;
 #[derive(Debug, Clone, Copy)]
 pub struct AaOmniscience;
 
-static FACTS: Facts = Facts {
+static METADATA: Metadata = Metadata {
     name: "aa_omniscience",
     display_name: "AA-Omniscience (public set)",
     description: "600 short questions of fact from six domains. Right answers count for the model, wrong ones against it, and saying that one does not know costs nothing.",
@@ -67,7 +67,7 @@ static FACTS: Facts = Facts {
     setup_notes: "Choose a judge; the publisher's is Gemini 2.5 Flash Preview (09-2025) with reasoning.",
     item_id: "row index in the train split, from 0; question_id is the dataset's own id",
     group_noun: "domains",
-    ..Facts::DEFAULT
+    ..Metadata::DEFAULT
 };
 
 const TRAIN: Part = Part { config: "default", split: "train" };
@@ -87,7 +87,7 @@ static SPEC: DatasetSpec = DatasetSpec {
 
 impl Layout for AaOmniscience {
     fn name(&self) -> &'static str {
-        FACTS.name
+        METADATA.name
     }
 
     fn spec(&self) -> &DatasetSpec {
@@ -123,8 +123,8 @@ static SCORER: Judged = Judged {
 };
 
 impl Benchmark for AaOmniscience {
-    fn facts(&self) -> &'static Facts {
-        &FACTS
+    fn metadata(&self) -> &'static Metadata {
+        &METADATA
     }
 
     fn template(&self, templates: &Templates) -> Template {

@@ -9,9 +9,9 @@ use num_bigint::BigInt;
 use serde_json::Value;
 
 use crate::benchmark::Benchmark;
-use crate::facts::{Facts, Link, Template, TemplateSource};
 use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
+use crate::metadata::{Link, Metadata, Template, TemplateSource};
 use crate::scorers::{BoxedInteger, Scorer, boxed};
 
 /// Instruction before the problem: asks for a boxed answer and states its range.
@@ -24,7 +24,7 @@ const ANSWER_MAX: u32 = 999;
 
 /// AIME problems of one or more years.
 pub struct Aime {
-    facts: &'static Facts,
+    metadata: &'static Metadata,
     spec: &'static DatasetSpec,
     id_columns: &'static [&'static str],
     /// Returns the group of a row.
@@ -35,7 +35,7 @@ pub struct Aime {
 
 /// The 30 problems of 2025. One of the three copies of the dataset names the id column differently, and one has no id.
 pub static AIME_2025: Aime = Aime {
-    facts: &FACTS_2025,
+    metadata: &METADATA_2025,
     spec: &SPEC_2025,
     id_columns: &["id", "problem_idx"],
     group: part,
@@ -44,7 +44,7 @@ pub static AIME_2025: Aime = Aime {
 
 /// The 90 problems of 2022, 2023 and 2024.
 pub static AIME_2022_2024: Aime = Aime {
-    facts: &FACTS_2022_2024,
+    metadata: &METADATA_2022_2024,
     spec: &SPEC_2022_2024,
     id_columns: &["id"],
     group: year,
@@ -55,7 +55,7 @@ const MATHARENA: Link = Link { title: "Official evaluation", url: "https://githu
 
 /// Values that both benchmarks share. Sampling settings are the provider's defaults. The token limit is the minimum
 /// that the protocol gives to reasoning models.
-const FACTS: Facts = Facts {
+const METADATA: Metadata = Metadata {
     protocol_name: "matharena",
     parser: "MathArena's parser of boxed answers, lenient",
     samples_per_item: 4,
@@ -67,10 +67,10 @@ const FACTS: Facts = Facts {
         "Boxed contents of more than 1000 characters are not evaluated.",
         "No follow-up message asks for a boxed answer when there is none.",
     ],
-    ..Facts::DEFAULT
+    ..Metadata::DEFAULT
 };
 
-static FACTS_2025: Facts = Facts {
+static METADATA_2025: Metadata = Metadata {
     name: "aime_2025",
     display_name: "AIME 2025",
     description: "The 30 problems of both American Invitational Mathematics Examinations of 2025; each is asked four times.",
@@ -84,10 +84,10 @@ static FACTS_2025: Facts = Facts {
     default_selected: true,
     item_id: "row index from 0, part I before part II; problem_idx or id, where the copy of the dataset has one, is the dataset's own id",
     group_noun: "parts",
-    ..FACTS
+    ..METADATA
 };
 
-static FACTS_2022_2024: Facts = Facts {
+static METADATA_2022_2024: Metadata = Metadata {
     name: "aime_2022_2024",
     display_name: "AIME 2022-2024",
     description: "The 90 problems of 2022, 2023 and 2024, a common validation set; most models have seen them in training.",
@@ -99,7 +99,7 @@ static FACTS_2022_2024: Facts = Facts {
     metrics: &["accuracy", "years"],
     item_id: "row index from 0; rows without a problem keep theirs; id is the dataset's own id",
     group_noun: "years",
-    ..FACTS
+    ..METADATA
 };
 
 const TRAIN: &[Part] = &[Part { config: "default", split: "train" }];
@@ -176,7 +176,7 @@ fn year(row: &Row) -> Option<String> {
 
 impl Layout for Aime {
     fn name(&self) -> &'static str {
-        self.facts.name
+        self.metadata.name
     }
 
     fn spec(&self) -> &DatasetSpec {
@@ -203,8 +203,8 @@ impl Layout for Aime {
 }
 
 impl Benchmark for Aime {
-    fn facts(&self) -> &'static Facts {
-        self.facts
+    fn metadata(&self) -> &'static Metadata {
+        self.metadata
     }
 
     fn template(&self, _templates: &Templates) -> Template {

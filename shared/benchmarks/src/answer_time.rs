@@ -27,7 +27,7 @@ impl AnswerTime {
 
     /// Returns the time limit for one answer of this benchmark, or for one reply of its judge.
     pub fn for_benchmark(self, benchmark: &dyn Benchmark) -> Duration {
-        let own = benchmark.facts().item_timeout_seconds;
+        let own = benchmark.metadata().item_timeout_seconds;
         Duration::from_secs(self.max_seconds.map_or(own, |max| max.min(own)))
     }
 

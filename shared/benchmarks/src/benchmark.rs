@@ -6,12 +6,12 @@ use bench_domain::{Answer, Prompt};
 use bench_items::{IndexEntry, Item, Layout, Row, RowError};
 use serde_json::{Map, Value};
 
-use crate::facts::{Facts, Template};
 use crate::grading::Grading;
 use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
+use crate::metadata::{Metadata, Template};
 use crate::metrics::{self, GroupTally, Metrics};
-use crate::options::{OptionError, OptionFacts, Options};
+use crate::options::{OptionError, OptionMetadata, Options};
 use crate::scorers::Scorer;
 use crate::scorers::judge::Judge;
 use crate::scorers::sandbox::SandboxGrader;
@@ -20,7 +20,7 @@ use crate::steps::Steps;
 /// Benchmark: makes prompts from the items of its dataset and selects the scorer that grades answers.
 pub trait Benchmark: Layout {
     /// Returns the description of the benchmark.
-    fn facts(&self) -> &'static Facts;
+    fn metadata(&self) -> &'static Metadata;
 
     /// Names of the support values that the item's prompt needs. [`Layout::support`] produces values under these names.
     fn support_names(&self, item: &Item) -> Vec<String> {
@@ -33,7 +33,7 @@ pub trait Benchmark: Layout {
         false
     }
 
-    /// Returns the benchmark's other protocols, each under its own [`Facts::protocol_name`]. They share the benchmark's
+    /// Returns the benchmark's other protocols, each under its own [`Metadata::protocol_name`]. They share the benchmark's
     /// name and item ids.
     fn other_protocols(&self) -> &'static [&'static dyn Benchmark] {
         &[]
@@ -98,7 +98,7 @@ pub trait Benchmark: Layout {
     }
 
     /// Options that a run may set in addition to the protocol.
-    fn options(&self) -> &'static [OptionFacts] {
+    fn options(&self) -> &'static [OptionMetadata] {
         &[]
     }
 
@@ -107,7 +107,7 @@ pub trait Benchmark: Layout {
     ///
     /// # Errors
     /// Returns a sentence that names the invalid option and its allowed values.
-    fn under_options(&self, options: &Options) -> Result<Option<&'static dyn Benchmark>, OptionError> {
+    fn with_options(&self, options: &Options) -> Result<Option<&'static dyn Benchmark>, OptionError> {
         match options.keys().next() {
             None => Ok(None),
             Some(name) => Err(OptionError::unknown(name, self.options())),
@@ -133,6 +133,6 @@ pub trait Benchmark: Layout {
 
     /// Returns the metrics by group of items. The default is accuracy and coverage.
     fn extra_metrics(&self, groups: &[GroupTally]) -> Map<String, Value> {
-        metrics::by_group(self.facts().group_noun, groups)
+        metrics::by_group(self.metadata().group_noun, groups)
     }
 }

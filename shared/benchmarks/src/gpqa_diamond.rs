@@ -13,9 +13,9 @@ use bench_domain::{Generation, Prompt};
 use bench_items::{DatasetSpec, DemoData, Gate, HubSource, Item, Layout, Part, Row, RowError, TemplateSpec};
 
 use crate::benchmark::Benchmark;
-use crate::facts::{Facts, Link, Template};
 use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
+use crate::metadata::{Link, Metadata, Template};
 use crate::metrics::{Metrics, Refusals};
 use crate::scorers::{ChoiceLetter, Scorer, choice};
 
@@ -41,16 +41,16 @@ const DATASET: Link = Link { title: "Dataset", url: "https://huggingface.co/data
 const PAPER: Link = Link { title: "Paper", url: "https://arxiv.org/abs/2311.12022" };
 
 /// Values that both protocols share.
-const FACTS: Facts = Facts {
+const METADATA: Metadata = Metadata {
     name: "gpqa_diamond",
     display_name: "GPQA Diamond",
     description: "198 questions of biology, chemistry and physics with four options, hard to answer even with a search engine. The dataset must not be republished.",
     item_id: "row index in the file, from 0; Record ID is the dataset's own id",
     group_noun: "domains",
-    ..Facts::DEFAULT
+    ..Metadata::DEFAULT
 };
 
-static SIMPLE_EVALS: Facts = Facts {
+static SIMPLE_EVALS: Metadata = Metadata {
     protocol_name: "simple-evals",
     parser: "simple-evals: the first `Answer: X`, compared as written",
     protocol: "openai/simple-evals ee3b0318, gpqa_eval.py: zero-shot chain of thought, options in a new order for each of 4 samples, mean over samples",
@@ -63,10 +63,10 @@ static SIMPLE_EVALS: Facts = Facts {
         "Temperature and token limit are those of the official chat sampler; the official script sets neither for reasoning models. Such a model needs more tokens, and answers that were cut off are counted apart.",
         "Reasoning that a provider delivers apart from the answer is not graded; the official script never sees it.",
     ],
-    ..FACTS
+    ..METADATA
 };
 
-static AUTHORS: Facts = Facts {
+static AUTHORS: Metadata = Metadata {
     protocol_name: "authors",
     parser: "the authors': five patterns with the letter in parentheses, of each the first match",
     protocol: "idavidrein/gpqa, baselines/run_baseline.py: zero-shot prompt with its system message, options shuffled once with seed 0, five-pattern parser",
@@ -83,7 +83,7 @@ static AUTHORS: Facts = Facts {
         "The row with index 69 is asked like all others; the authors' script counts it as refused without asking, for a row of another set.",
         "Reasoning that a provider delivers apart from the answer is not graded.",
     ],
-    ..FACTS
+    ..METADATA
 };
 
 static SPEC: DatasetSpec = DatasetSpec {
@@ -131,10 +131,10 @@ static SIMPLE_EVALS_SCORER: ChoiceLetter = scorer!(SIMPLE_EVALS, Protocol::Simpl
 static AUTHORS_SCORER: ChoiceLetter = scorer!(GPQA_AUTHORS, Protocol::Authors);
 
 macro_rules! gpqa_diamond {
-    ($name:ty, $protocol:expr, $facts:ident) => {
+    ($name:ty, $protocol:expr, $metadata:ident) => {
         impl Layout for $name {
             fn name(&self) -> &'static str {
-                $facts.name
+                $metadata.name
             }
 
             fn spec(&self) -> &DatasetSpec {
@@ -162,8 +162,8 @@ macro_rules! gpqa_diamond {
         }
 
         impl Benchmark for $name {
-            fn facts(&self) -> &'static Facts {
-                &$facts
+            fn metadata(&self) -> &'static Metadata {
+                &$metadata
             }
 
             fn other_protocols(&self) -> &'static [&'static dyn Benchmark] {

@@ -14,9 +14,9 @@ use serde_json::{Map, Value};
 
 use crate::benchmark::Benchmark;
 use crate::columns::{text, text_or_number};
-use crate::facts::{Facts, Link, Template};
 use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
+use crate::metadata::{Link, Metadata, Template};
 use crate::metrics::Metrics;
 use crate::scorers::{Judged, Scorer, judged};
 use judge::HleJudge;
@@ -35,11 +35,11 @@ impl Hle {
     pub const TEXT_ONLY: Self = Self { text_only: true };
 }
 
-static FACTS: Facts = facts(false);
-static FACTS_TEXT_ONLY: Facts = facts(true);
+static METADATA: Metadata = metadata(false);
+static METADATA_TEXT_ONLY: Metadata = metadata(true);
 
-const fn facts(text_only: bool) -> Facts {
-    Facts {
+const fn metadata(text_only: bool) -> Metadata {
+    Metadata {
         name: "hle",
         display_name: "Humanity's Last Exam",
         description: if text_only {
@@ -81,7 +81,7 @@ const fn facts(text_only: bool) -> Facts {
         setup_notes: "Accept the terms of cais/hle and give a token. Choose a judge; o3-mini-2025-01-31 is the official one. Its rows must not be published. A model without vision ends the questions with an image as unsupported, which leaves too few for a score: choose the protocol text-only for it.",
         item_id: "row index in the test split, from 0; id is the dataset's own id",
         group_noun: "categories",
-        ..Facts::DEFAULT
+        ..Metadata::DEFAULT
     }
 }
 
@@ -117,7 +117,7 @@ fn image(row: &Row) -> Result<Option<&str>, RowError> {
 
 impl Layout for Hle {
     fn name(&self) -> &'static str {
-        FACTS.name
+        METADATA.name
     }
 
     fn spec(&self) -> &DatasetSpec {
@@ -161,8 +161,8 @@ static SCORER: Judged = Judged {
 };
 
 impl Benchmark for Hle {
-    fn facts(&self) -> &'static Facts {
-        if self.text_only { &FACTS_TEXT_ONLY } else { &FACTS }
+    fn metadata(&self) -> &'static Metadata {
+        if self.text_only { &METADATA_TEXT_ONLY } else { &METADATA }
     }
 
     fn other_protocols(&self) -> &'static [&'static dyn Benchmark] {

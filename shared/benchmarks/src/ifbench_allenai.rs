@@ -6,15 +6,15 @@
 use bench_domain::Generation;
 use bench_items::{DatasetSpec, DemoData, HubSource, Part};
 
-use crate::facts::{Facts, Link};
 use crate::instruction_set::InstructionSet;
+use crate::metadata::{Link, Metadata};
 use crate::scorers::instructions::IF_BENCH_CHECKS;
 
 /// IFBench by allenai.
 pub static IF_BENCH_ALLENAI: InstructionSet =
-    InstructionSet { facts: &FACTS, spec: &SPEC, checks: &IF_BENCH_CHECKS };
+    InstructionSet { metadata: &METADATA, spec: &SPEC, checks: &IF_BENCH_CHECKS };
 
-static FACTS: Facts = Facts {
+static METADATA: Metadata = Metadata {
     name: "ifbench_allenai",
     display_name: "IFBench",
     description: "Requests of users with one or two instructions of 58 types that models are seldom trained on, each checked by a program.",
@@ -44,7 +44,7 @@ static FACTS: Facts = Facts {
         "Reasoning that a provider delivers apart from the answer is not checked.",
     ],
     item_id: "row index in the train split, from 0; key is the dataset's own id",
-    ..Facts::DEFAULT
+    ..Metadata::DEFAULT
 };
 
 static SPEC: DatasetSpec = DatasetSpec {

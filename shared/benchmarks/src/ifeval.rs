@@ -6,14 +6,15 @@
 use bench_domain::Generation;
 use bench_items::{DatasetSpec, DemoData, HubSource, Part};
 
-use crate::facts::{Facts, Link};
 use crate::instruction_set::InstructionSet;
+use crate::metadata::{Link, Metadata};
 use crate::scorers::instructions::IF_EVAL_CHECKS;
 
 /// The IFEval benchmark.
-pub static IF_EVAL: InstructionSet = InstructionSet { facts: &FACTS, spec: &SPEC, checks: &IF_EVAL_CHECKS };
+pub static IF_EVAL: InstructionSet =
+    InstructionSet { metadata: &METADATA, spec: &SPEC, checks: &IF_EVAL_CHECKS };
 
-static FACTS: Facts = Facts {
+static METADATA: Metadata = Metadata {
     name: "ifbench",
     display_name: "IFEval",
     description: "Requests with one to three instructions on form and wording, of 25 types, each checked by a program.",
@@ -48,7 +49,7 @@ static FACTS: Facts = Facts {
     ],
     default_selected: true,
     item_id: "row index in the train split, from 0; key is the dataset's own id",
-    ..Facts::DEFAULT
+    ..Metadata::DEFAULT
 };
 
 static SPEC: DatasetSpec = DatasetSpec {

@@ -4,16 +4,16 @@ use bench_domain::Prompt;
 use bench_items::{DatasetSpec, Item, Layout, Row, RowError};
 
 use crate::benchmark::Benchmark;
-use crate::facts::{Facts, Template, TemplateSource};
 use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
+use crate::metadata::{Metadata, Template, TemplateSource};
 use crate::metrics::Metrics;
 use crate::scorers::Scorer;
 use crate::scorers::instructions::{Figures, InstructionChecks, request};
 
 /// Benchmark of verifiable instructions. The request is the only message, and programs check the response.
 pub struct InstructionSet {
-    pub(crate) facts: &'static Facts,
+    pub(crate) metadata: &'static Metadata,
     pub(crate) spec: &'static DatasetSpec,
     /// Checks of its instructions.
     pub(crate) checks: &'static InstructionChecks,
@@ -21,7 +21,7 @@ pub struct InstructionSet {
 
 impl Layout for InstructionSet {
     fn name(&self) -> &'static str {
-        self.facts.name
+        self.metadata.name
     }
 
     fn spec(&self) -> &DatasetSpec {
@@ -43,8 +43,8 @@ impl Layout for InstructionSet {
 }
 
 impl Benchmark for InstructionSet {
-    fn facts(&self) -> &'static Facts {
-        self.facts
+    fn metadata(&self) -> &'static Metadata {
+        self.metadata
     }
 
     fn scorer(&self) -> &dyn Scorer {

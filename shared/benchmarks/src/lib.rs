@@ -1,11 +1,11 @@
 //! Benchmarks, one module each, and the scorers, metrics and prompts that they share.
 //!
-//! A benchmark implements [`Benchmark`]: its description ([`Facts`]), the location of its dataset and the conversion of
+//! A benchmark implements [`Benchmark`]: its description ([`Metadata`]), the location of its dataset and the conversion of
 //! rows to items ([`Layout`](bench_items::Layout)), its prompts, and the [scorer](scorers) that grades answers. This
 //! crate does no I/O and never waits: prompts and verdicts are pure functions of the item and the answer.
 //!
 //! Grading follows the official program of each benchmark, including its quirks. Where it differs,
-//! [`Facts::deviations`] says how.
+//! [`Metadata::deviations`] says how.
 
 mod aa_lcr;
 mod aa_omniscience;
@@ -13,7 +13,6 @@ mod aime;
 mod answer_time;
 mod benchmark;
 pub mod columns;
-mod facts;
 mod gpqa_diamond;
 mod grading;
 mod hle;
@@ -23,6 +22,7 @@ mod instruction_set;
 mod item_problem;
 mod livecodebench;
 mod material;
+mod metadata;
 mod metrics;
 mod mmlu_pro;
 mod options;
@@ -40,7 +40,6 @@ pub use aa_omniscience::AaOmniscience;
 pub use aime::{AIME_2022_2024, AIME_2025, Aime};
 pub use answer_time::AnswerTime;
 pub use benchmark::Benchmark;
-pub use facts::{Facts, Link, NO_TEXT_DIGEST, Template, TemplateSource};
 pub use gpqa_diamond::{GpqaDiamond, GpqaDiamondAuthors};
 pub use grading::Grading;
 pub use hle::Hle;
@@ -50,17 +49,18 @@ pub use instruction_set::InstructionSet;
 pub use item_problem::ItemProblem;
 pub use livecodebench::LiveCodeBench;
 pub use material::{Material, Templates};
+pub use metadata::{Link, Metadata, NO_TEXT_DIGEST, Template, TemplateSource};
 pub use metrics::{FinishedSample, GroupTally, GuessedAnswers, Metrics};
 pub use mmlu_pro::MmluPro;
-pub use options::{OptionError, OptionFacts, Options};
+pub use options::{OptionError, OptionMetadata, Options};
 pub use questions::{NextQuestion, QuestionPreview, next_question, preview_questions};
 pub use registry::{
     UnknownProtocol, all, chosen_options, demo_items, effective_options, executed_code, find, find_for_run,
-    gated, is_private, under_protocol,
+    gated, is_private, with_protocol,
 };
 pub use scicode::SciCode;
-pub use scorers::judge::{Judge, JudgeFacts, NoVerdict};
-pub use scorers::sandbox::{JobMaterial, Round, SandboxFacts, SandboxGrader, UnreadableReport};
+pub use scorers::judge::{Judge, JudgeMetadata, NoVerdict};
+pub use scorers::sandbox::{JobMaterial, Round, SandboxGrader, SandboxMetadata, UnreadableReport};
 pub use steps::{NextStep, Steps};
 
 #[cfg(test)]

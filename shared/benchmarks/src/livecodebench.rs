@@ -16,11 +16,11 @@ use bench_items::{DatasetSpec, IndexEntry, Item, Layout, PartFile, Row, RowError
 
 use crate::benchmark::Benchmark;
 use crate::columns::text;
-use crate::facts::{Facts, Link, Template};
 use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
+use crate::metadata::{Link, Metadata, Template};
 use crate::metrics::Metrics;
-use crate::options::{OptionError, OptionFacts, Options};
+use crate::options::{OptionError, OptionMetadata, Options};
 use crate::scorers;
 use crate::scorers::sandbox::GradingMode;
 use metrics::PassAtK;
@@ -43,7 +43,7 @@ impl LiveCodeBench {
     pub const LATEST: Self = releases::LATEST;
 }
 
-static FACTS: Facts = Facts {
+static METADATA: Metadata = Metadata {
     name: "livecodebench",
     display_name: "LiveCodeBench",
     description: "Problems of programming contests in three levels, each published on a known day. The answer is a Python program that has to pass all tests of its problem; it is run in a sandbox.",
@@ -78,12 +78,12 @@ static FACTS: Facts = Facts {
     setup_notes: "Programs are run in sandboxes: a sandbox host with Python 3.10 or later is needed. All six files have 4.5 GB; the option release takes fewer, such as v6 with 134 MB.",
     item_id: "index in the release's dataset order, from 0, without problems that ask nothing; question_id is the dataset's own id",
     group_noun: "difficulties",
-    ..Facts::DEFAULT
+    ..Metadata::DEFAULT
 };
 
 impl Layout for LiveCodeBench {
     fn name(&self) -> &'static str {
-        FACTS.name
+        METADATA.name
     }
 
     fn spec(&self) -> &DatasetSpec {
@@ -120,8 +120,8 @@ impl Layout for LiveCodeBench {
 }
 
 impl Benchmark for LiveCodeBench {
-    fn facts(&self) -> &'static Facts {
-        &FACTS
+    fn metadata(&self) -> &'static Metadata {
+        &METADATA
     }
 
     fn template(&self, templates: &Templates) -> Template {
@@ -137,12 +137,12 @@ impl Benchmark for LiveCodeBench {
         self
     }
 
-    fn options(&self) -> &'static [OptionFacts] {
+    fn options(&self) -> &'static [OptionMetadata] {
         &releases::OPTIONS
     }
 
-    fn under_options(&self, options: &Options) -> Result<Option<&'static dyn Benchmark>, OptionError> {
-        Ok(releases::under_options(options)?.map(|slices| slices as &dyn Benchmark))
+    fn with_options(&self, options: &Options) -> Result<Option<&'static dyn Benchmark>, OptionError> {
+        Ok(releases::with_options(options)?.map(|slices| slices as &dyn Benchmark))
     }
 
     fn selects(&self, options: &Options, item: &IndexEntry) -> bool {

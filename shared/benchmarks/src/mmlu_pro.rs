@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use crate::benchmark::Benchmark;
 use crate::columns::text;
-use crate::facts::{Facts, Link, Template, TemplateSource};
 use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
+use crate::metadata::{Link, Metadata, Template, TemplateSource};
 use crate::metrics::{GuessedAnswers, Metrics};
 use crate::scorers::{ChoiceLetter, Scorer, choice};
 
@@ -25,7 +25,7 @@ const LETTERS: &str = "ABCDEFGHIJ";
 #[derive(Debug, Clone, Copy)]
 pub struct MmluPro;
 
-static FACTS: Facts = Facts {
+static METADATA: Metadata = Metadata {
     name: "mmlu_pro",
     display_name: "MMLU-Pro",
     description: "Questions with up to ten options from 14 fields, answered with reasoning after five worked examples of the same field.",
@@ -53,7 +53,7 @@ static FACTS: Facts = Facts {
     default_selected: true,
     item_id: "row index in the test split, from 0; question_id is the dataset's own id",
     group_noun: "categories",
-    ..Facts::DEFAULT
+    ..Metadata::DEFAULT
 };
 
 static SPEC: DatasetSpec = DatasetSpec {
@@ -129,7 +129,7 @@ static SCORER: ChoiceLetter =
 
 impl Layout for MmluPro {
     fn name(&self) -> &'static str {
-        FACTS.name
+        METADATA.name
     }
 
     fn spec(&self) -> &DatasetSpec {
@@ -168,8 +168,8 @@ impl Layout for MmluPro {
 }
 
 impl Benchmark for MmluPro {
-    fn facts(&self) -> &'static Facts {
-        &FACTS
+    fn metadata(&self) -> &'static Metadata {
+        &METADATA
     }
 
     fn support_names(&self, item: &Item) -> Vec<String> {

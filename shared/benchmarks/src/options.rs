@@ -9,7 +9,7 @@ pub type Options = BTreeMap<String, String>;
 
 /// Description of an option that a run may set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct OptionFacts {
+pub struct OptionMetadata {
     /// Name of the option.
     pub name: &'static str,
     /// Meaning and allowed values.
@@ -25,7 +25,7 @@ pub struct OptionError(pub String);
 
 impl OptionError {
     /// Creates the error for an unknown name.
-    pub(crate) fn unknown(name: &str, known: &[OptionFacts]) -> Self {
+    pub(crate) fn unknown(name: &str, known: &[OptionMetadata]) -> Self {
         let name: String = name.chars().take(64).collect();
         let known: Vec<&str> = known.iter().map(|option| option.name).collect();
         Self(match known.as_slice() {

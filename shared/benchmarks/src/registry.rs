@@ -58,26 +58,26 @@ pub struct UnknownProtocol {
 ///
 /// # Errors
 /// Returns an error if the benchmark has no such protocol.
-pub fn under_protocol(
+pub fn with_protocol(
     benchmark: &'static dyn Benchmark,
     protocol: Option<&str>,
 ) -> Result<&'static dyn Benchmark, UnknownProtocol> {
     let Some(protocol) = protocol else { return Ok(benchmark) };
     let all = || std::iter::once(benchmark).chain(benchmark.other_protocols().iter().copied());
-    all().find(|known| known.facts().protocol_name == protocol).ok_or_else(|| UnknownProtocol {
+    all().find(|known| known.metadata().protocol_name == protocol).ok_or_else(|| UnknownProtocol {
         benchmark: benchmark.name(),
         protocol: protocol.to_owned(),
-        known: all().map(|known| known.facts().protocol_name).collect(),
+        known: all().map(|known| known.metadata().protocol_name).collect(),
     })
 }
 
 /// Returns the benchmark as a run ordered it, with the run's protocol and options.
 pub fn find_for_run(spec: &bench_domain::RunSpec, name: &BenchmarkName) -> Option<&'static dyn Benchmark> {
     let benchmark = find(name.as_str())?;
-    let benchmark = under_protocol(benchmark, spec.protocols.get(name).map(String::as_str)).ok()?;
+    let benchmark = with_protocol(benchmark, spec.protocols.get(name).map(String::as_str)).ok()?;
     match spec.options.get(name) {
         None => Some(benchmark),
-        Some(options) => Some(benchmark.under_options(options).ok()?.unwrap_or(benchmark)),
+        Some(options) => Some(benchmark.with_options(options).ok()?.unwrap_or(benchmark)),
     }
 }
 
@@ -128,7 +128,7 @@ pub fn is_private(name: &BenchmarkName, dataset: Option<&DatasetUse>) -> bool {
 pub fn chosen_options(benchmark: &dyn Benchmark, given: &Options) -> Result<Options, OptionError> {
     let given = given.iter().map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
     let mut options: Options = given.collect();
-    benchmark.under_options(&options)?;
+    benchmark.with_options(&options)?;
     if let Some((name, _)) = options.iter().find(|(_, value)| value.is_empty()) {
         return Err(OptionError(format!("option `{name}` has no value; leave it out to use the default")));
     }

@@ -3,9 +3,9 @@
 //! Protocol: scicode-bench/SciCode at 588b4069, `eval/inspect_ai/scicode.py`.
 
 mod extract;
-mod facts;
 mod given;
 mod job;
+mod metadata;
 mod metrics;
 mod problem;
 mod prompt;
@@ -22,11 +22,11 @@ use bench_items::{
 };
 
 use crate::benchmark::Benchmark;
-use crate::facts::{Facts, Template};
 use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
+use crate::metadata::{Metadata, Template};
 use crate::metrics::Metrics;
-use crate::options::{OptionError, OptionFacts, Options};
+use crate::options::{OptionError, OptionMetadata, Options};
 use crate::scorers;
 use crate::scorers::sandbox::GradingMode;
 use crate::steps::Steps;
@@ -153,7 +153,7 @@ static ATTACHMENTS: [AttachmentSpec; 1] = [AttachmentSpec {
 
 impl Layout for SciCode {
     fn name(&self) -> &'static str {
-        facts::for_benchmark(Self::INSPECT).name
+        metadata::for_benchmark(Self::INSPECT).name
     }
 
     fn spec(&self) -> &DatasetSpec {
@@ -204,8 +204,8 @@ impl Layout for SciCode {
 }
 
 impl Benchmark for SciCode {
-    fn facts(&self) -> &'static Facts {
-        facts::for_benchmark(*self)
+    fn metadata(&self) -> &'static Metadata {
+        metadata::for_benchmark(*self)
     }
 
     fn other_protocols(&self) -> &'static [&'static dyn Benchmark] {
@@ -230,21 +230,21 @@ impl Benchmark for SciCode {
         Some(self.as_static())
     }
 
-    fn options(&self) -> &'static [OptionFacts] {
-        &facts::OPTIONS
+    fn options(&self) -> &'static [OptionMetadata] {
+        &metadata::OPTIONS
     }
 
-    fn under_options(&self, options: &Options) -> Result<Option<&'static dyn Benchmark>, OptionError> {
+    fn with_options(&self, options: &Options) -> Result<Option<&'static dyn Benchmark>, OptionError> {
         let mut chosen = *self;
         for (name, value) in options {
             match (name.as_str(), value.as_str()) {
-                (facts::SPLIT, "test") => chosen.split = Split::Test,
-                (facts::SPLIT, "validation") => chosen.split = Split::Validation,
-                (facts::SPLIT, "all") => chosen.split = Split::All,
-                (facts::SPLIT, _) => return Err(wrong(name, "test, validation or all")),
-                (facts::GIVEN_STEPS, "official") => chosen.given = GivenSteps::Official,
-                (facts::GIVEN_STEPS, "whole") => chosen.given = GivenSteps::Whole,
-                (facts::GIVEN_STEPS, _) => return Err(wrong(name, "official or whole")),
+                (metadata::SPLIT, "test") => chosen.split = Split::Test,
+                (metadata::SPLIT, "validation") => chosen.split = Split::Validation,
+                (metadata::SPLIT, "all") => chosen.split = Split::All,
+                (metadata::SPLIT, _) => return Err(wrong(name, "test, validation or all")),
+                (metadata::GIVEN_STEPS, "official") => chosen.given = GivenSteps::Official,
+                (metadata::GIVEN_STEPS, "whole") => chosen.given = GivenSteps::Whole,
+                (metadata::GIVEN_STEPS, _) => return Err(wrong(name, "official or whole")),
                 (GradingMode::OPTION, value) => {
                     chosen.grading =
                         GradingMode::from_name(value).ok_or_else(|| wrong(name, "isolated or official"))?;

@@ -63,7 +63,7 @@ pub fn score_line(benchmark: &dyn Benchmark, row: &Row, item: Option<&Item>) -> 
     let verdict = match benchmark.grade(&item, &Answer::local(response)) {
         Grading::Done(verdict) => verdict,
         Grading::NeedsTurn(stage) => {
-            return Err(RowError::column("response", format!("needs {}", stage.lacking_offline())));
+            return Err(RowError::column("response", format!("needs {}", stage.offline_requirement())));
         }
     };
     let mut detail = verdict.detail;

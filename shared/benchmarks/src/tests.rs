@@ -43,21 +43,21 @@ fn names_are_unique_and_found() {
     let names: BTreeSet<_> = all().iter().map(|benchmark| benchmark.name()).collect();
     assert_eq!(names.len(), all().len());
     for benchmark in all() {
-        assert_eq!(find(benchmark.name()).unwrap().facts().name, benchmark.name());
+        assert_eq!(find(benchmark.name()).unwrap().metadata().name, benchmark.name());
         assert_eq!(benchmark.template(&Templates::new()).digest.len(), 64);
         let protocols: BTreeSet<_> = std::iter::once(benchmark)
             .chain(benchmark.other_protocols())
             .map(|one| {
                 assert_eq!(one.name(), benchmark.name());
-                one.facts().protocol_name
+                one.metadata().protocol_name
             })
             .collect();
         assert_eq!(protocols.len(), 1 + benchmark.other_protocols().len());
         for protocol in protocols {
-            assert_eq!(under_protocol(*benchmark, Some(protocol)).unwrap().facts().protocol_name, protocol);
+            assert_eq!(with_protocol(*benchmark, Some(protocol)).unwrap().metadata().protocol_name, protocol);
         }
-        assert!(under_protocol(*benchmark, Some("none")).is_err());
-        serde_json::to_value(benchmark.facts()).unwrap();
+        assert!(with_protocol(*benchmark, Some("none")).is_err());
+        serde_json::to_value(benchmark.metadata()).unwrap();
     }
     assert!(find("mmlu").is_none());
 }
@@ -107,22 +107,22 @@ fn oracle_verdict(benchmark: &dyn Benchmark, item: &Item, material: &Material) -
 #[test]
 fn fields_without_a_default_are_set() {
     for benchmark in all().iter().flat_map(|one| std::iter::once(one).chain(one.other_protocols())) {
-        let (facts, spec) = (benchmark.facts(), benchmark.spec());
+        let (metadata, spec) = (benchmark.metadata(), benchmark.spec());
         for text in [
-            facts.name,
-            facts.display_name,
-            facts.description,
-            facts.protocol_name,
-            facts.protocol,
-            facts.parser,
-            facts.item_id,
-            facts.group_noun,
+            metadata.name,
+            metadata.display_name,
+            metadata.description,
+            metadata.protocol_name,
+            metadata.protocol,
+            metadata.parser,
+            metadata.item_id,
+            metadata.group_noun,
             spec.license,
             spec.demo.items,
         ] {
-            assert!(!text.trim().is_empty(), "{facts:?}");
+            assert!(!text.trim().is_empty(), "{metadata:?}");
         }
-        assert!(!facts.sources.is_empty() && !facts.metrics.is_empty(), "{facts:?}");
+        assert!(!metadata.sources.is_empty() && !metadata.metrics.is_empty(), "{metadata:?}");
         assert!(!spec.sources.is_empty() && spec.items > 0, "{spec:?}");
         assert!(
             spec.sources.iter().all(|source| !source.id.is_empty() && !source.items.is_empty()),
@@ -171,7 +171,7 @@ fn every_item_has_its_datasets_own_id() {
         let ids: BTreeSet<String> =
             items.iter().map(|item| bench_items::source_id(*benchmark, &item.row).unwrap()).collect();
         assert_eq!(ids.len(), items.len(), "{}", benchmark.name());
-        let description = benchmark.facts().item_id;
+        let description = benchmark.metadata().item_id;
         assert!(benchmark.id_columns().iter().all(|column| description.contains(column)), "{description}");
     }
     let id =

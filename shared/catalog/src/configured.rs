@@ -72,7 +72,7 @@ fn built_in(configured: &[ModelName]) -> Vec<ModelRecord> {
         .map(|ModelName { source, slug }| {
             let is_oracle = source == ModelSource::Oracle;
             ModelRecord {
-                id: ModelId::of(source.as_str(), &slug),
+                id: ModelId::from_name(source.as_str(), &slug),
                 name: slug.clone(),
                 slug,
                 provider: source.as_str().to_owned(),

@@ -5,7 +5,7 @@ mod configured;
 use std::collections::HashMap;
 
 use bench_domain::{ModelId, Price};
-use bench_inference::catalogue::CatalogueError;
+use bench_inference::catalog::CatalogError;
 use bench_inference::{ChatClient, InferenceConfig, Provider};
 use bench_state::{ModelRecord, State, StateError};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -26,7 +26,7 @@ pub enum SyncError {
         /// Configured address of the list.
         address: String,
         /// Error of the request.
-        error: CatalogueError,
+        error: CatalogError,
     },
     /// The list is empty.
     #[error("the provider's list of models is empty; the catalog was left as it is")]
@@ -75,7 +75,7 @@ async fn sync_provider(
         let offer = offered.get(&model.slug).or_else(|| offered.get(model.chute_id.as_ref()?));
         let is_active = if offered.is_empty() { model.is_language_model } else { offer.is_some() };
         let record = ModelRecord {
-            id: ModelId::of(provider.name, &model.slug),
+            id: ModelId::from_name(provider.name, &model.slug),
             slug: model.slug,
             name: model.name,
             provider: provider.name.to_owned(),

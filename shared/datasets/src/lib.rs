@@ -54,7 +54,7 @@ pub use config::{LibraryConfig, Token};
 pub use error::{ContentError, DatasetError};
 pub use hub::ask_hub;
 pub use index::{FileInfo, Index, SupportEntry, load_item, load_support};
-pub use library::{Library, Prepared, check};
+pub use library::{Library, PreparedDataset, check};
 pub use progress::{NoProgress, Progress, Step};
 pub use support_cache::SupportCache;
 pub use templates::{OfficialTexts, TemplateLookup, TemplateText, load_template, load_templates};

@@ -25,7 +25,7 @@ pub struct Library {
 
 /// A dataset whose items can be loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prepared {
+pub struct PreparedDataset {
     /// Record of the dataset for a run.
     pub used: DatasetUse,
     /// Index of the dataset.
@@ -34,7 +34,7 @@ pub struct Prepared {
     pub demo_reason: Option<String>,
 }
 
-impl Prepared {
+impl PreparedDataset {
     /// Adds `reason` to the notice that is shown with the dataset's results.
     pub(crate) fn new(index: Index, reason: Option<String>) -> Self {
         let mut used = index.dataset_use();

@@ -14,7 +14,7 @@ use crate::hub::{hash, select};
 use crate::index::{DEMO_SUPPORT_NOTE, FileInfo, Index, load_support};
 use crate::item_files::ItemFiles;
 use crate::keys;
-use crate::library::{Library, Prepared};
+use crate::library::{Library, PreparedDataset};
 use crate::normalize::{DatasetParts, normalize, support_values};
 use crate::progress::Progress;
 use crate::rows::{self, Input, RowFile, is_readable_name};
@@ -61,7 +61,7 @@ impl Library {
         layout: &dyn Layout,
         path: &Path,
         progress: &dyn Progress,
-    ) -> Result<Prepared, DatasetError> {
+    ) -> Result<PreparedDataset, DatasetError> {
         if let Some(error) = attachment_instead_of_items(layout, path) {
             return Err(error);
         }
@@ -108,7 +108,7 @@ impl Library {
         let revision = hex::encode(revision.finalize());
         let folder = keys::revision(layout, LOCAL, &revision);
         if let Some(index) = self.index(layout, &folder).await? {
-            return Ok(Prepared::new(index, None));
+            return Ok(PreparedDataset::new(index, None));
         }
         let mut items = Vec::new();
         let mut support: Vec<(String, Vec<RowFile>)> = Vec::new();
@@ -140,13 +140,17 @@ impl Library {
             attachments: attachments.files,
         };
         let mut files = ItemFiles::Local(items.into_iter());
-        Ok(Prepared::new(normalize(&self.blobs, layout, parts, &mut files, progress).await?, None))
+        Ok(PreparedDataset::new(normalize(&self.blobs, layout, parts, &mut files, progress).await?, None))
     }
 
     /// Returns a dataset that was imported earlier.
-    pub(crate) async fn local(&self, layout: &dyn Layout, revision: &str) -> Result<Prepared, DatasetError> {
+    pub(crate) async fn local(
+        &self,
+        layout: &dyn Layout,
+        revision: &str,
+    ) -> Result<PreparedDataset, DatasetError> {
         let index = self.index(layout, &keys::revision(layout, LOCAL, revision)).await?;
-        index.map(|index| Prepared::new(index, None)).ok_or_else(|| DatasetError::NotImported {
+        index.map(|index| PreparedDataset::new(index, None)).ok_or_else(|| DatasetError::NotImported {
             benchmark: layout.name().to_owned(),
             revision: revision.to_owned(),
         })

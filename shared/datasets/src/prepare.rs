@@ -11,7 +11,7 @@ use crate::hub::RemoteFile;
 use crate::index::{FileInfo, Index};
 use crate::item_files::{HubFiles, ItemFiles};
 use crate::keys;
-use crate::library::{Downloads, Library, Prepared};
+use crate::library::{Downloads, Library, PreparedDataset};
 use crate::normalize::{DatasetParts, normalize};
 use crate::progress::Progress;
 use crate::rows::{Input, RowFile};
@@ -39,7 +39,7 @@ impl Library {
         layout: &dyn Layout,
         choice: &DatasetChoice,
         progress: &dyn Progress,
-    ) -> Result<Prepared, DatasetError> {
+    ) -> Result<PreparedDataset, DatasetError> {
         self.check(layout, choice)?;
         match choice {
             DatasetChoice::Demo => self.demo(layout, None, progress).await,
@@ -56,7 +56,7 @@ impl Library {
                         "Demo data is used because the hub can't be reached"
                     );
                     let prepared = self.demo(layout, Some(note), progress).await?;
-                    Ok(Prepared { demo_reason: Some(reason), ..prepared })
+                    Ok(PreparedDataset { demo_reason: Some(reason), ..prepared })
                 }
                 other => other,
             },
@@ -69,7 +69,7 @@ impl Library {
         &self,
         layout: &dyn Layout,
         progress: &dyn Progress,
-    ) -> Result<Prepared, DatasetError> {
+    ) -> Result<PreparedDataset, DatasetError> {
         let error = match self.prepare_from_hub(layout, progress).await {
             Err(error @ (DatasetError::Unreachable { .. } | DatasetError::NotFound { .. })) => error,
             other => return other,
@@ -77,7 +77,7 @@ impl Library {
         let Some(index) = self.cached(layout).await? else { return Err(error) };
         let reason = format!("revision {} was cached earlier and used: {error}", index.revision);
         tracing::warn!(benchmark = layout.name(), %error, "A cached dataset is used");
-        Ok(Prepared::new(index, Some(reason)))
+        Ok(PreparedDataset::new(index, Some(reason)))
     }
 
     /// Prepares the dataset from the first source that the hub has.
@@ -85,7 +85,7 @@ impl Library {
         &self,
         layout: &dyn Layout,
         progress: &dyn Progress,
-    ) -> Result<Prepared, DatasetError> {
+    ) -> Result<PreparedDataset, DatasetError> {
         let mut missing = Vec::new();
         for source in layout.spec().sources {
             let mut asked = self.prepare_from_source(layout, source, progress).await;
@@ -97,7 +97,7 @@ impl Library {
                 asked = self.prepare_from_source(layout, source, progress).await;
             }
             match asked {
-                Ok(index) => return Ok(Prepared::new(index, None)),
+                Ok(index) => return Ok(PreparedDataset::new(index, None)),
                 Err(DatasetError::NotFound { dataset, problem }) => {
                     missing.push(format!("{dataset}: {problem}"))
                 }
@@ -252,7 +252,7 @@ impl Library {
         layout: &dyn Layout,
         reason: Option<String>,
         progress: &dyn Progress,
-    ) -> Result<Prepared, DatasetError> {
+    ) -> Result<PreparedDataset, DatasetError> {
         let demo = layout.spec().demo;
         let mut texts = vec![("demo items".to_owned(), demo.items)];
         texts.extend(demo.support.iter().map(|(split, rows)| (format!("demo {split}"), *rows)));
@@ -271,7 +271,7 @@ impl Library {
         let revision = hex::encode(digest.finalize());
         let folder = keys::revision(layout, DEMO, &revision);
         if let Some(index) = self.index(layout, &folder).await? {
-            return Ok(Prepared::new(index, reason));
+            return Ok(PreparedDataset::new(index, reason));
         }
         let attachments = self.demo_attachments(layout).await?;
         infos.extend(attachments.infos);
@@ -294,7 +294,7 @@ impl Library {
             attachments: attachments.files,
         };
         let mut files = ItemFiles::Local(vec![rows("demo items".to_owned(), demo.items)].into_iter());
-        Ok(Prepared::new(normalize(&self.blobs, layout, parts, &mut files, progress).await?, reason))
+        Ok(PreparedDataset::new(normalize(&self.blobs, layout, parts, &mut files, progress).await?, reason))
     }
 }
 

@@ -16,8 +16,8 @@ pub struct SampleBody {
     /// Correct answer according to the dataset.
     pub expected: String,
     /// The judge's prompt and reply; `None` before judging, and if the benchmark needs no judge.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judgement: Option<Judgement>,
+    #[serde(default, rename = "judgement", skip_serializing_if = "Option::is_none")]
+    pub judge_reply: Option<JudgeReply>,
     /// All questions and answers of an item with several steps, in order, the last one included. Empty for other items.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
@@ -39,7 +39,7 @@ impl SampleBody {
             prompt,
             answer,
             expected: expected.into(),
-            judgement: None,
+            judge_reply: None,
             steps: Vec::new(),
             execution: None,
         }
@@ -68,7 +68,7 @@ pub struct Execution {
 
 /// A judge's reply to one answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Judgement {
+pub struct JudgeReply {
     /// Name of the judge, with its provider.
     pub model: String,
     /// Prompt of the judge.

@@ -34,7 +34,7 @@ pub struct Spending {
 
 impl Spending {
     /// Creates spending of the judge alone.
-    pub const fn of_judge(judge: Usage) -> Self {
+    pub const fn judge_only(judge: Usage) -> Self {
         Self { answers: Usage::ZERO, judge }
     }
 
@@ -227,8 +227,8 @@ mod tests {
         let prices = Prices { answers: Some(PRICE), judge: Some(judge) };
         let budget = Budget { usd: Some(1.0), tokens: None };
         assert_eq!(budget.reached_by(spent, prices), None);
-        assert_eq!(budget.reached_by(spent.plus(Spending::of_judge(usage(1, 0))), Some(PRICE)), None);
-        let more = spent.plus(Spending::of_judge(usage(1, 0)));
+        assert_eq!(budget.reached_by(spent.plus(Spending::judge_only(usage(1, 0))), Some(PRICE)), None);
+        let more = spent.plus(Spending::judge_only(usage(1, 0)));
         assert!(budget.reached_by(more, prices).is_some());
         let tokens = Budget { usd: None, tokens: Some(550_000) };
         assert_eq!(tokens.reached_by(spent, Prices::default()), None);

@@ -26,7 +26,7 @@ pub struct ErrorCause {
     /// Error text; `…` replaces the parts that differ between samples.
     pub message: String,
     /// Code of the error, if known.
-    #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "code::deserialize_known", skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
     /// Number of samples.
     pub count: u64,

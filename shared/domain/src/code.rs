@@ -291,7 +291,7 @@ impl Code {
 
     /// Returns the code for the same failure of the judge's provider, if `self` is a failure of the model's provider.
     #[must_use]
-    pub const fn of_judge(self) -> Self {
+    pub const fn for_judge(self) -> Self {
         match self {
             Self::RateLimited => Self::JudgeRateLimited,
             Self::ProviderUnreachable | Self::ProviderError | Self::ProviderTimeout | Self::AnswerTimeout => {
@@ -314,7 +314,7 @@ impl Code {
     }
 
     /// Returns true if the code is about judging: the model's answer is stored and isn't requested again.
-    pub const fn is_of_judge(self) -> bool {
+    pub const fn is_about_judge(self) -> bool {
         matches!(
             self,
             Self::JudgeRateLimited
@@ -347,7 +347,7 @@ impl fmt::Display for Code {
 ///
 /// # Errors
 /// If the value is neither a string nor null.
-pub fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Code>, D::Error> {
+pub fn deserialize_known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Code>, D::Error> {
     let name = Option::<String>::deserialize(deserializer)?;
     Ok(name.as_deref().and_then(Code::from_name))
 }
@@ -398,7 +398,7 @@ mod tests {
     fn a_code_of_a_newer_program_is_none() {
         #[derive(Deserialize)]
         struct Record {
-            #[serde(default, deserialize_with = "known")]
+            #[serde(default, deserialize_with = "deserialize_known")]
             code: Option<Code>,
         }
         let read = |text| serde_json::from_str::<Record>(text).unwrap().code;
@@ -410,10 +410,10 @@ mod tests {
 
     #[test]
     fn a_judges_failure_has_codes_of_its_own() {
-        assert_eq!(Code::RateLimited.of_judge(), Code::JudgeRateLimited);
-        assert_eq!(Code::InvalidItem.of_judge(), Code::InvalidItem);
+        assert_eq!(Code::RateLimited.for_judge(), Code::JudgeRateLimited);
+        assert_eq!(Code::InvalidItem.for_judge(), Code::InvalidItem);
         for code in Code::ALL {
-            assert!(code.of_judge().is_of_judge() || code.of_judge() == *code, "{code}");
+            assert!(code.for_judge().is_about_judge() || code.for_judge() == *code, "{code}");
         }
     }
 }

@@ -8,7 +8,7 @@ mod text;
 use serde::Serialize;
 
 pub use self::text::{format_duration_ms, format_duration_seconds, format_percent};
-use crate::sampling::share_of;
+use crate::sampling::percent_of;
 
 /// Fields of a run that the estimate needs. Times are microseconds since the Unix epoch.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,7 +96,7 @@ impl EtaRun<'_> {
             _ if benchmark.sampled_items > 0 => benchmark.sampled_items,
             Some(count) if total > 0 => count.min(total),
             Some(count) => count,
-            None => share_of(total, self.subset_pct),
+            None => percent_of(total, self.subset_pct),
         }
     }
 
@@ -188,22 +188,17 @@ pub fn queue_schedule<'a>(runs: &[EtaRun<'a>], slots: usize, now_us: i64) -> Vec
 }
 
 #[cfg(test)]
-mod test_vectors {
-    use serde_json::Value;
-
-    pub(super) fn vectors() -> Value {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors/eta.json");
-        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    use super::test_vectors::vectors;
     use super::*;
+
+    /// Returns the vectors, which the tests of this module share.
+    pub(super) fn vectors() -> Value {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors/eta.json");
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+    }
 
     fn micros(time: &Value) -> Option<i64> {
         Some(time.as_str()?.parse::<jiff::Timestamp>().unwrap().as_microsecond())

@@ -91,14 +91,14 @@ impl ScheduleId {
 
     /// Derives the id of the run that this schedule orders for a planned time. The id is always the same, so a planned
     /// time gets at most one run.
-    pub fn run_at(self, planned: Timestamp) -> RunId {
+    pub fn run_id_at(self, planned: Timestamp) -> RunId {
         RunId(Uuid::new_v5(&self.0, planned.as_micros().to_string().as_bytes()))
     }
 }
 
 impl ModelId {
     /// Returns the id of the model that `provider` calls `slug`.
-    pub fn of(provider: &str, slug: &str) -> Self {
+    pub fn from_name(provider: &str, slug: &str) -> Self {
         Self(Uuid::new_v5(&NAMESPACE, format!("{provider}/{slug}").as_bytes()))
     }
 }
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn one_model_has_one_id_everywhere() {
-        assert_eq!(ModelId::of("chutes", "a/b"), ModelId::of("chutes", "a/b"));
-        assert_ne!(ModelId::of("chutes", "a/b"), ModelId::of("openrouter", "a/b"));
+        assert_eq!(ModelId::from_name("chutes", "a/b"), ModelId::from_name("chutes", "a/b"));
+        assert_ne!(ModelId::from_name("chutes", "a/b"), ModelId::from_name("openrouter", "a/b"));
     }
 }

@@ -69,14 +69,14 @@ pub struct StoredFile {
 pub struct ResultFile {
     /// Path within the job's folder, as in [`JobFile::path`].
     pub path: String,
-    /// Maximum number of bytes to read; a longer file becomes [`Harvested::TooLong`].
+    /// Maximum number of bytes to read; a longer file becomes [`HarvestedFile::TooLong`].
     pub bytes_max: u64,
 }
 
 /// Content found at the path of a result file. Missing files aren't listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Harvested {
+pub enum HarvestedFile {
     /// Text of the file; bytes that aren't UTF-8 are replaced.
     Text(String),
     /// The file is longer than requested; contains its size in bytes.
@@ -109,7 +109,7 @@ pub enum JobEnd {
 impl JobEnd {
     /// Returns true if a program of the job kept it from ending normally: it used up the job's time, stopped its
     /// supervisor, or exceeded the sandbox's limits. A working supervisor ends earlier and stays far below the limits.
-    pub fn is_held_up(self) -> bool {
+    pub fn is_program_fault(self) -> bool {
         matches!(self, Self::TimedOut | Self::Halted | Self::OverLimit)
     }
 }
@@ -120,7 +120,7 @@ pub struct JobReport {
     /// Reason why the job ended.
     pub end: JobEnd,
     /// Result files that exist, by path.
-    pub files: BTreeMap<String, Harvested>,
+    pub files: BTreeMap<String, HarvestedFile>,
     /// End of the job's standard output.
     pub stdout_tail: String,
     /// End of the job's standard error.
@@ -136,7 +136,7 @@ impl JobReport {
     /// Returns the text of a result file.
     pub fn text(&self, path: &str) -> Option<&str> {
         match self.files.get(path) {
-            Some(Harvested::Text(text)) => Some(text),
+            Some(HarvestedFile::Text(text)) => Some(text),
             _ => None,
         }
     }
@@ -190,7 +190,7 @@ pub struct Job {
 impl Job {
     /// Returns the same round in another state.
     #[must_use]
-    pub fn at(&self, state: JobState) -> Self {
+    pub fn with_state(&self, state: JobState) -> Self {
         Self { round: self.round, nonce: self.nonce.clone(), state }
     }
 }

@@ -36,7 +36,7 @@ pub use causes::{CauseCounts, ErrorCause};
 pub use code::Code;
 pub use ids::{BenchmarkName, InvalidId, ModelId, RunId, ScheduleId};
 pub use job::{
-    FileContent, Harvested, Job, JobEnd, JobFile, JobReport, JobSpec, JobState, ResultFile, StoredFile,
+    FileContent, HarvestedFile, Job, JobEnd, JobFile, JobReport, JobSpec, JobState, ResultFile, StoredFile,
 };
 pub use outcome::{Outcome, OutcomeCounts, Verdict};
 pub use run::{BenchmarkState, BenchmarkStatus, FailureReason, RunState, RunStatus};

@@ -93,7 +93,7 @@ pub struct Verdict {
     /// Reason in one sentence for people. Empty for a right answer.
     pub reason: String,
     /// Code of the cause; `None` for graded outcomes, and in verdicts of older versions.
-    #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "code::deserialize_known", skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
     /// Answer that the parser extracted; `None` if it found none.
     pub extracted: Option<String>,
@@ -224,7 +224,7 @@ mod tests {
             (Code::ContextTooLong, Outcome::TooLong),
             (Code::ImagesUnsupported, Outcome::Unsupported),
             (Code::RateLimited, Outcome::InfrastructureError),
-            (Code::ContextTooLong.of_judge(), Outcome::InfrastructureError),
+            (Code::ContextTooLong.for_judge(), Outcome::InfrastructureError),
         ] {
             let verdict = Verdict::ungraded(code, "because");
             assert_eq!((verdict.outcome, verdict.code, verdict.score), (outcome, Some(code), None));

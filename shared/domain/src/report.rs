@@ -115,14 +115,14 @@ impl BenchmarkReport {
     /// Removes the interval of the share of right answers, for a benchmark whose scores aren't only 1 and 0: that share
     /// isn't its score.
     #[must_use]
-    pub fn without_share(self) -> Self {
+    pub fn without_share_interval(self) -> Self {
         Self { wilson_95: None, ..self }
     }
 
     /// Limits the interval around the mean to 0 to 1, for a benchmark whose scores are in that range. By Student's t
     /// alone, the interval exceeds the range if there are few items.
     #[must_use]
-    pub fn of_shares(mut self) -> Self {
+    pub fn with_clamped_interval(mut self) -> Self {
         if let Some(interval) = self.clustered.as_mut().and_then(|mean| mean.interval.as_mut()) {
             interval.low = interval.low.clamp(0.0, 1.0);
             interval.high = interval.high.clamp(0.0, 1.0);
@@ -340,7 +340,7 @@ mod tests {
         let report = report(&[Correct, Incorrect], 0.9);
         let interval = |report: &BenchmarkReport| report.clustered.unwrap().interval.unwrap();
         assert!(interval(&report).low < 0.0 && interval(&report).high > 1.0);
-        let cut = report.clone().of_shares();
+        let cut = report.clone().with_clamped_interval();
         assert_eq!((interval(&cut).low, interval(&cut).high), (0.0, 1.0));
         let (before, after) = (report.clustered.unwrap(), cut.clustered.unwrap());
         assert_eq!((before.mean, before.standard_error), (after.mean, after.standard_error));

@@ -6,7 +6,9 @@ mod plan;
 mod state;
 
 pub use benchmark_state::{BenchmarkState, BenchmarkStatus};
-pub use choices::{AuthMode, DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner, Rejudges, located};
+pub use choices::{
+    AuthMode, DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner, RejudgedRun, name_with_host,
+};
 pub use plan::{DatasetUse, JudgeUse, Plan};
 pub use state::{FailureReason, RunState, RunStatus};
 

@@ -170,7 +170,7 @@ impl SampleState {
 
 /// Attempts of a sample and time spent waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Effort {
+pub struct AttemptHistory {
     /// Number of claims, lost attempts included.
     pub attempts: u32,
     /// Number of attempts that failed for a reason of their own. Limited.
@@ -222,36 +222,36 @@ pub fn backoff(failures: u32) -> Duration {
 mod tests {
     use super::*;
 
-    fn at(seconds: i64) -> Timestamp {
+    fn time_at(seconds: i64) -> Timestamp {
         Timestamp::from_micros(seconds * 1_000_000)
     }
 
     #[test]
     fn a_live_lease_keeps_others_out_and_a_dead_one_does_not() {
-        let claimed = SampleState::Open { due_at: at(0) }.claim(0, at(1), at(10), 1).unwrap();
-        assert!(claimed.claim(1, at(5), at(20), 1).is_err());
-        assert!(claimed.claim(1, at(10), at(20), 1).is_ok(), "the lease is over");
-        assert!(claimed.claim(1, at(5), at(20), 2).is_ok(), "the host was started anew");
+        let claimed = SampleState::Open { due_at: time_at(0) }.claim(0, time_at(1), time_at(10), 1).unwrap();
+        assert!(claimed.claim(1, time_at(5), time_at(20), 1).is_err());
+        assert!(claimed.claim(1, time_at(10), time_at(20), 1).is_ok(), "the lease is over");
+        assert!(claimed.claim(1, time_at(5), time_at(20), 2).is_ok(), "the host was started anew");
     }
 
     #[test]
     fn a_late_attempt_changes_nothing() {
-        let first = SampleState::Open { due_at: at(0) }.claim(0, at(1), at(10), 1).unwrap();
-        let second = first.claim(1, at(11), at(20), 1).unwrap();
+        let first = SampleState::Open { due_at: time_at(0) }.claim(0, time_at(1), time_at(10), 1).unwrap();
+        let second = first.claim(1, time_at(11), time_at(20), 1).unwrap();
         assert!(second.finish(1, Outcome::Correct).is_err());
         assert!(second.finish(2, Outcome::Correct).is_ok());
     }
 
     #[test]
     fn waking_early_is_no_claim() {
-        assert!(SampleState::Open { due_at: at(5) }.claim(0, at(4), at(10), 1).is_err());
+        assert!(SampleState::Open { due_at: time_at(5) }.claim(0, time_at(4), time_at(10), 1).is_err());
     }
 
     #[test]
     fn only_what_was_not_graded_is_asked_again() {
         for outcome in Outcome::ALL {
             let done = SampleState::Done { attempt: 1, outcome };
-            assert_eq!(done.reopen(at(0)).is_ok(), !outcome.is_graded(), "{outcome}");
+            assert_eq!(done.reopen(time_at(0)).is_ok(), !outcome.is_graded(), "{outcome}");
         }
     }
 

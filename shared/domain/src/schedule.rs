@@ -17,7 +17,7 @@ pub use self::firing::{
     BenchmarkDifference, Comparison, Delivery, Firing, FiringState, FiringStatus, NOTICE_TRIES_MAX, Notice,
     NoticeKind,
 };
-pub use self::timing::{CRON_CHARS_MAX, Due, INTERVAL_MIN, InvalidTiming, LATE_MAX, Timing};
+pub use self::timing::{CRON_CHARS_MAX, DueTimes, INTERVAL_MIN, InvalidTiming, LATE_MAX, Timing};
 pub use self::webhook::{InvalidWebhook, WEBHOOK_CHARS_MAX, Webhook};
 
 use crate::run::{AuthMode, Owner};
@@ -33,7 +33,7 @@ pub const NAME_CHARS_MAX: usize = 100;
 pub struct Schedule {
     /// Id of the schedule.
     pub id: ScheduleId,
-    /// Name for people. Checked by [`checked_name`].
+    /// Name for people. Checked by [`validate_name`].
     pub name: String,
     /// Owner of the schedule and of its runs, who may change them.
     pub owner: Owner,
@@ -60,9 +60,9 @@ pub struct Schedule {
 impl Schedule {
     /// Creates the run for a planned time. The run's id depends only on schedule and time, so repeated calls create the
     /// same run.
-    pub fn run_at(&self, planned: Timestamp, software: &str, now: Timestamp) -> RunSpec {
+    pub fn run_spec_at(&self, planned: Timestamp, software: &str, now: Timestamp) -> RunSpec {
         RunSpec {
-            id: self.id.run_at(planned),
+            id: self.id.run_id_at(planned),
             template: self.run.clone().with_fixed_seed(self.id),
             rejudges: None,
             owner: self.owner.clone(),
@@ -80,7 +80,7 @@ impl Schedule {
     }
 
     /// Returns what to do about planned times that have passed.
-    pub fn due(&self, now: Timestamp) -> Option<Due> {
+    pub fn due(&self, now: Timestamp) -> Option<DueTimes> {
         let next = self.next_at.filter(|_| self.enabled)?;
         self.timing.due(next, now)
     }
@@ -95,7 +95,7 @@ pub struct InvalidName;
 ///
 /// # Errors
 /// If the name is empty after trimming, is too long, or has control characters.
-pub fn checked_name(name: &str) -> Result<String, InvalidName> {
+pub fn validate_name(name: &str) -> Result<String, InvalidName> {
     let name = name.trim();
     let legal =
         !name.is_empty() && name.chars().count() <= NAME_CHARS_MAX && !name.chars().any(char::is_control);
@@ -132,7 +132,7 @@ mod tests {
         let schedule = schedule();
         let [a, b] = [1_000_000, 2_000_000].map(|micros| {
             let planned = Timestamp::from_micros(micros);
-            schedule.run_at(planned, "1", planned)
+            schedule.run_spec_at(planned, "1", planned)
         });
         assert_ne!(a.id, b.id);
         assert_eq!(a.schedule, Some(schedule.id));
@@ -141,7 +141,9 @@ mod tests {
         };
         assert_eq!(items(&a), items(&b));
         assert_eq!(
-            schedule.run_at(Timestamp::from_micros(1_000_000), "2", Timestamp::from_micros(2_000_000)).id,
+            schedule
+                .run_spec_at(Timestamp::from_micros(1_000_000), "2", Timestamp::from_micros(2_000_000))
+                .id,
             a.id
         );
     }
@@ -167,16 +169,16 @@ mod tests {
         let mut old: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(old["run"].as_object_mut().unwrap().remove("item_naming"), Some("source-id".into()));
         let old: Schedule = serde_json::from_value(old).unwrap();
-        let run = old.run_at(Timestamp::default(), "1", Timestamp::default());
+        let run = old.run_spec_at(Timestamp::default(), "1", Timestamp::default());
         assert_eq!(run.item_naming, ItemNaming::RowIndex);
         assert!(serde_json::from_str::<Schedule>(&text.replace("Europe/Berlin", "Europe/Nowhere")).is_err());
     }
 
     #[test]
     fn names_are_checked() {
-        assert_eq!(checked_name("  Nightly "), Ok("Nightly".into()));
+        assert_eq!(validate_name("  Nightly "), Ok("Nightly".into()));
         for bad in ["", "  ", "a\nb", &"x".repeat(NAME_CHARS_MAX + 1)] {
-            assert_eq!(checked_name(bad), Err(InvalidName));
+            assert_eq!(validate_name(bad), Err(InvalidName));
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::budget::Prices;
 use crate::run::{
-    AuthMode, COVERAGE_MIN_DEFAULT, DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner, Rejudges,
+    AuthMode, COVERAGE_MIN_DEFAULT, DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner, RejudgedRun,
 };
 use crate::{BenchmarkName, Budget, Generation, Price, RunId, ScheduleId, Subset, Timestamp};
 
@@ -25,7 +25,7 @@ pub struct RunSpec {
     pub template: RunTemplate,
     /// Run whose answers are judged again, if this is a rejudge.
     #[serde(default)]
-    pub rejudges: Option<Rejudges>,
+    pub rejudges: Option<RejudgedRun>,
     /// Owner, who may change the run.
     pub owner: Owner,
     /// Owner of the key that pays for the answers.
@@ -42,7 +42,7 @@ pub struct RunSpec {
 /// Model, benchmarks, settings and budget: everything of a [`RunSpec`] that is the same for all runs of a schedule.
 ///
 /// A new field needs a default, so that stored runs and schedules can still be read, and a line in `new`, and in
-/// `write_what` or `write_bounds`.
+/// `write_settings` or `write_limits`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct RunTemplate {
     /// Model that is measured.
@@ -147,7 +147,7 @@ impl RunTemplate {
     }
 
     /// Writes the model, benchmarks and settings.
-    fn write_what<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+    fn write_settings<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         // All fields are named: if neither this nor the other function writes a new field, the compiler reports it.
         let Self {
             model,
@@ -184,7 +184,7 @@ impl RunTemplate {
     }
 
     /// Writes the limits, and the caller's own data.
-    fn write_bounds<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+    fn write_limits<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         map.serialize_entry("config", &self.config)?;
         map.serialize_entry("coverage_min", &self.coverage_min)?;
         map.serialize_entry("price", &self.price)?;
@@ -198,11 +198,11 @@ impl Serialize for RunSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &self.id)?;
-        self.template.write_what(&mut map)?;
+        self.template.write_settings(&mut map)?;
         map.serialize_entry("rejudges", &self.rejudges)?;
         map.serialize_entry("owner", &self.owner)?;
         map.serialize_entry("auth", &self.auth)?;
-        self.template.write_bounds(&mut map)?;
+        self.template.write_limits(&mut map)?;
         map.serialize_entry("schedule", &self.schedule)?;
         map.serialize_entry("software", &self.software)?;
         map.serialize_entry("created_at", &self.created_at)?;
@@ -213,8 +213,8 @@ impl Serialize for RunSpec {
 impl Serialize for RunTemplate {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        self.write_what(&mut map)?;
-        self.write_bounds(&mut map)?;
+        self.write_settings(&mut map)?;
+        self.write_limits(&mut map)?;
         map.end()
     }
 }

@@ -50,7 +50,7 @@ impl Stage {
     }
 
     /// Returns the code of a sample whose attempts in this stage were all lost.
-    pub const fn attempts_lost(self) -> Code {
+    pub const fn lost_attempts_code(self) -> Code {
         match self {
             Self::Judge => Code::JudgeAttemptsLost,
             Self::Answer | Self::Sandbox => Code::AttemptsLost,
@@ -58,7 +58,7 @@ impl Stage {
     }
 
     /// Returns the reason of a sample whose message was delivered `deliveries` times without a completed attempt.
-    pub fn undeliverable(self, deliveries: u32) -> String {
+    pub fn undeliverable_reason(self, deliveries: u32) -> String {
         match self {
             Self::Answer => {
                 format!("the sample's message was delivered {deliveries} times and no attempt came to an end")
@@ -73,7 +73,7 @@ impl Stage {
     }
 
     /// Returns the text that users see for a sample whose run ended before this stage did.
-    pub const fn unfinished(self) -> &'static str {
+    pub const fn unfinished_text(self) -> &'static str {
         match self {
             Self::Answer => "not finished",
             Self::Judge => "answered, not judged",
@@ -82,7 +82,7 @@ impl Stage {
     }
 
     /// Returns the name under which users see the number of attempts after the answer.
-    pub const fn attempts_name(self) -> Option<&'static str> {
+    pub const fn attempts_field(self) -> Option<&'static str> {
         match self {
             Self::Answer => None,
             Self::Judge => Some("judge_attempts"),
@@ -91,7 +91,7 @@ impl Stage {
     }
 
     /// Returns the requirement that is missing for grading an answer offline, for a sentence that begins with `needs`.
-    pub const fn lacking_offline(self) -> &'static str {
+    pub const fn offline_requirement(self) -> &'static str {
         match self {
             Self::Answer => "a model, which this command does not ask",
             Self::Judge => "a judge, which this command does not ask",

@@ -35,7 +35,7 @@ pub struct Interval {
 impl Interval {
     /// Computes the interval of an estimate from its standard error over independent clusters: Student's t with one
     /// degree of freedom fewer than clusters. `None` for fewer than two clusters.
-    fn around(estimate: f64, standard_error: f64, clusters: u64) -> Option<Self> {
+    fn from_standard_error(estimate: f64, standard_error: f64, clusters: u64) -> Option<Self> {
         let reach = student::quantile_95(clusters.checked_sub(1)?)? * standard_error;
         Some(Self { low: estimate - reach, high: estimate + reach })
     }

@@ -13,7 +13,7 @@ use crate::{BenchmarkName, Generation, ModelId, RunId, RunSpec, RunTemplate, Tim
 pub fn model(name: &str) -> ModelRef {
     let (provider, slug) = name.split_once('/').unwrap_or_else(|| panic!("`{name}` names no provider"));
     ModelRef {
-        id: ModelId::of(provider, slug),
+        id: ModelId::from_name(provider, slug),
         provider: provider.to_owned(),
         slug: slug.to_owned(),
         base_url: None,

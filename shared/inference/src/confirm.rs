@@ -3,7 +3,7 @@
 use bench_domain::{Generation, Prompt, Secret};
 use reqwest::{Request, Url};
 
-use crate::catalogue::CatalogueError;
+use crate::catalog::CatalogError;
 use crate::failure::{Failure, FailureKind, GaveUpBy};
 use crate::protocols::RequestError;
 use crate::transport::unbuilt;
@@ -95,7 +95,7 @@ impl ChatClient {
         let request = request.map_err(|error| unbuilt(endpoint.provider(), &error))?;
         match self.fetch(endpoint.provider(), request, endpoint.keys()).await {
             Ok(_) => Ok(()),
-            Err(CatalogueError::Request(failure)) => Err(endpoint.redact(failure)),
+            Err(CatalogError::Request(failure)) => Err(endpoint.redact(failure)),
             Err(other) => Err(Failure::new(FailureKind::Transient, GaveUpBy::Provider, other.to_string())),
         }
     }

@@ -5,10 +5,10 @@
 //! never retries, except a request that was refused for a field that the server doesn't know.
 //!
 //! [`providers`] is the table of providers, with one file each; each names its wire protocol. Modules use only those
-//! after them: `client`, `catalogue`, `confirm` → `transport` → `endpoint` → `providers` → `protocols` → `response`.
+//! after them: `client`, `catalog`, `confirm` → `transport` → `endpoint` → `providers` → `protocols` → `response`.
 
 mod address;
-pub mod catalogue;
+pub mod catalog;
 mod client;
 mod config;
 mod confirm;

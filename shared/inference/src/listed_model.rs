@@ -12,7 +12,7 @@ const TEXT_CHARS_MAX: usize = 1000;
 
 /// One model as its provider lists it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct CatalogueModel {
+pub struct CatalogModel {
     /// Id of the model in requests.
     pub slug: String,
     /// Display name, often the same as the slug.

@@ -18,7 +18,7 @@ use reqwest::{Request, Url};
 
 use crate::ChatRequest;
 use crate::failure::FailureKind;
-use crate::listed_model::{CatalogueModel, ListPage};
+use crate::listed_model::{CatalogModel, ListPage};
 use crate::response::{AnswerDraft, ErrorBody, Stop, classify};
 
 pub use dialect::Dialect;
@@ -67,7 +67,7 @@ pub(crate) trait Protocol: fmt::Debug + Sync {
     fn split_models<'a>(&self, body: &'a [u8]) -> Result<ListPage<'a>, String>;
 
     /// Parses one entry of the list of models. `None` if it has no usable name.
-    fn listed_model(&self, entry: &str) -> Option<CatalogueModel>;
+    fn listed_model(&self, entry: &str) -> Option<CatalogModel>;
 
     /// Returns a text in the form of a key that belongs to no account, to test whether a server checks keys at all.
     fn unknown_key(&self) -> &'static str {

@@ -17,7 +17,7 @@ use std::hash::{Hash, Hasher};
 
 use reqwest::Url;
 
-use crate::listed_model::{CatalogueModel, ListPage};
+use crate::listed_model::{CatalogModel, ListPage};
 use crate::protocols::Protocol;
 use crate::protocols::openai_chat::OpenAiChat;
 
@@ -92,7 +92,7 @@ pub struct PublicList {
     /// Splits a page into its entries. The error describes the problem.
     pub(crate) split: for<'a> fn(body: &'a [u8]) -> Result<ListPage<'a>, String>,
     /// Parses one entry. `None` if it has no usable name.
-    pub(crate) entry: fn(json: &str) -> Option<CatalogueModel>,
+    pub(crate) entry: fn(json: &str) -> Option<CatalogModel>,
 }
 
 impl Provider {
@@ -121,10 +121,10 @@ impl Provider {
     }
 
     /// Parses one entry of its list of models for a key. `None` if it has no usable name.
-    pub(crate) fn listed_model(&self, json: &str) -> Option<CatalogueModel> {
+    pub(crate) fn listed_model(&self, json: &str) -> Option<CatalogModel> {
         let model = self.protocol.listed_model(json)?;
         let is_language_model = model.is_language_model || !self.lists_other_models;
-        Some(CatalogueModel { is_language_model, ..model })
+        Some(CatalogModel { is_language_model, ..model })
     }
 
     /// Returns true if its default address is on this machine.

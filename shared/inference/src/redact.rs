@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use bench_domain::{Answer, Finish, Harvested, JobReport, Secret};
+use bench_domain::{Answer, Finish, HarvestedFile, JobReport, Secret};
 use memchr::{memchr3_iter, memmem};
 use zeroize::Zeroizing;
 
@@ -124,7 +124,7 @@ impl Keys {
     /// Removes keys from the output of a job in a sandbox.
     pub fn redact_report(&self, report: &mut JobReport) {
         for harvested in report.files.values_mut() {
-            if let Harvested::Text(text) = harvested {
+            if let HarvestedFile::Text(text) = harvested {
                 self.redact_in(text);
             }
         }

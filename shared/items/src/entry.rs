@@ -26,7 +26,7 @@ pub struct IndexEntry {
 
 impl IndexEntry {
     /// Returns the id that users know: the dataset's own, or the item id if the dataset has none.
-    pub fn own_id(&self) -> &str {
+    pub fn display_id(&self) -> &str {
         self.source_id.as_deref().unwrap_or(&self.id)
     }
 }

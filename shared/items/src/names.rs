@@ -52,7 +52,7 @@ impl<'a> ItemNames<'a> {
         let mut shared: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, entry) in entries.iter().enumerate() {
             by_row.insert(entry.id.as_str(), at);
-            let id = entry.own_id();
+            let id = entry.display_id();
             if let Some(first) = by_id.get(id) {
                 shared.entry(id).or_insert_with(|| vec![*first]).push(at);
             } else {

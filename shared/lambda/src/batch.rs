@@ -19,11 +19,11 @@ const MISDIRECTED_DELAY: Duration = Duration::from_secs(60);
 
 /// Result of handling a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Handled {
+pub enum HandleResult {
     /// The message is no longer needed.
     Done,
     /// The message must be delivered again.
-    Again,
+    Retry,
 }
 
 /// A message in a dead-letter queue that no version of this program wrote.
@@ -57,8 +57,9 @@ where
     E: Display,
 {
     let source = Source { queue, dead: false };
-    let (handle, nobody) = (&handle, &never::<E>);
-    join(event, |record| async move { handle_one(&record, source, queues, handle, nobody).await }).await
+    let (handle, nobody) = (&handle, &drop_unreadable::<E>);
+    handle_records(event, |record| async move { handle_one(&record, source, queues, handle, nobody).await })
+        .await
 }
 
 /// Handles a batch of messages from dead-letter queues, which the ARN of each message identifies.
@@ -79,12 +80,12 @@ where
     E: Display,
 {
     let (handle, keep) = (&handle, &keep);
-    join(event, |record| async move {
+    handle_records(event, |record| async move {
         let arn = record.event_source_arn.as_deref().unwrap_or_default();
         let Some(queue) = QueueName::from_dead_letter_arn(arn) else {
             tracing::error!("`{arn}` is no dead-letter queue of ours: its messages stay there");
             metrics::count(metrics::MESSAGES_FAILED, 1.0);
-            return Handled::Again;
+            return HandleResult::Retry;
         };
         metrics::count(metrics::DEAD_LETTERS, 1.0);
         handle_one(&record, Source { queue, dead: true }, queues, handle, keep).await
@@ -108,15 +109,15 @@ pub async fn forward(message: Message, from: QueueName, queues: &Queues) -> Resu
 }
 
 /// Handles all records, and reports those that must be delivered again.
-async fn join<F, Fut>(event: SqsEvent, handle: F) -> SqsBatchResponse
+async fn handle_records<F, Fut>(event: SqsEvent, handle: F) -> SqsBatchResponse
 where
     F: Fn(SqsMessage) -> Fut,
-    Fut: Future<Output = Handled>,
+    Fut: Future<Output = HandleResult>,
 {
     let handle = &handle;
     let handled = join_all(event.records.into_iter().map(|record| async move {
         let id = record.message_id.clone().unwrap_or_default();
-        (handle(record).await == Handled::Again).then_some(id)
+        (handle(record).await == HandleResult::Retry).then_some(id)
     }));
     let failures = handled.await.into_iter().flatten().map(|id| {
         let mut failure = BatchItemFailure::default();
@@ -136,7 +137,7 @@ struct Source {
 }
 
 /// Drops unreadable messages of an ordinary queue, since SQS delivers them again until they become dead letters.
-async fn never<E>(_: UnreadableMessage) -> Result<(), E> {
+async fn drop_unreadable<E>(_: UnreadableMessage) -> Result<(), E> {
     Ok(())
 }
 
@@ -146,7 +147,7 @@ async fn handle_one<F, Fut, K, Kept, E>(
     queues: &Queues,
     handle: &F,
     keep: &K,
-) -> Handled
+) -> HandleResult
 where
     F: Fn(Message) -> Fut,
     Fut: Future<Output = Result<(), E>>,
@@ -168,23 +169,23 @@ where
             if source.dead {
                 metrics::count(metrics::UNREADABLE_MESSAGES, 1.0);
                 match keep(unreadable(record, source.queue, problem)).await {
-                    Ok(()) => return Handled::Done,
+                    Ok(()) => return HandleResult::Done,
                     Err(error) => tracing::error!(message_id, %error, "It could not be kept: {error}"),
                 }
             }
             metrics::count(metrics::MESSAGES_FAILED, 1.0);
-            come_again(record, source, queues).await;
-            return Handled::Again;
+            shorten_retry_delay(record, source, queues).await;
+            return HandleResult::Retry;
         }
     };
     let run = message.run();
     match handle(message).await {
-        Ok(()) => Handled::Done,
+        Ok(()) => HandleResult::Done,
         Err(error) => {
             tracing::warn!(run.id = %run, message_id, %error, "A message of queue {name} failed and comes again: {error}");
             metrics::count(metrics::MESSAGES_FAILED, 1.0);
-            come_again(record, source, queues).await;
-            Handled::Again
+            shorten_retry_delay(record, source, queues).await;
+            HandleResult::Retry
         }
     }
 }
@@ -202,26 +203,26 @@ fn unreadable(record: &SqsMessage, queue: QueueName, problem: String) -> Unreada
 
 /// Leaves a message for another version of the program. In an ordinary queue, sends it as a new message, so that its
 /// deliveries aren't counted. In a dead-letter queue, where deliveries don't count, hides it for a while.
-async fn put_back(record: &SqsMessage, source: Source, queues: &Queues, body: &str) -> Handled {
+async fn put_back(record: &SqsMessage, source: Source, queues: &Queues, body: &str) -> HandleResult {
     if source.dead {
         let receipt = record.receipt_handle.as_deref().unwrap_or_default();
         if let Err(error) = queues.hide_dead_letter(source.queue, receipt, OTHER_VERSION_DELAY).await {
             tracing::debug!(%error, "The message waits for its visibility timeout");
         }
-        return Handled::Again;
+        return HandleResult::Retry;
     }
     match queues.put_back(source.queue, body, OTHER_VERSION_DELAY).await {
-        Ok(()) => Handled::Done,
+        Ok(()) => HandleResult::Done,
         Err(error) => {
             tracing::warn!(%error, "It could not be put back and comes again: {error}");
-            Handled::Again
+            HandleResult::Retry
         }
     }
 }
 
 /// Shortens the time until the next delivery. If this fails, too, the message is delivered after its visibility
 /// timeout.
-async fn come_again(record: &SqsMessage, source: Source, queues: &Queues) {
+async fn shorten_retry_delay(record: &SqsMessage, source: Source, queues: &Queues) {
     let receipt = record.receipt_handle.as_deref().unwrap_or_default();
     let deliveries = record.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse().ok());
     let deliveries = deliveries.unwrap_or(1);

@@ -24,7 +24,7 @@ const SIGNATURE: &[u8] = b"AWS4-HMAC-SHA256";
 
 /// Form of a function's responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answers {
+pub enum ResponseMode {
     /// Complete responses of up to 6 MiB, as API Gateway accepts them.
     Whole,
     /// Response streams, as a function URL with `RESPONSE_STREAM` forwards them.
@@ -36,20 +36,22 @@ pub enum Answers {
 /// Handlers find the invocation's [`Deadline`] in the request's extensions. If a handler panics, `bench_web::finish`
 /// catches the panic and responds with 500. Any other panic ends the invocation with an error but not the process, as
 /// long as panics unwind.
-pub async fn run_http(router: Router, answers: Answers) -> anyhow::Result<()> {
-    let router = router.layer(from_fn(around));
-    let repaired = ServiceBuilder::new().map_request(repaired as fn(_) -> _);
+pub async fn run_http(router: Router, answers: ResponseMode) -> anyhow::Result<()> {
+    let router = router.layer(from_fn(add_deadline));
+    let repair_event = ServiceBuilder::new().map_request(repair_event as fn(_) -> _);
     let ended = match answers {
-        Answers::Whole => lambda_http::lambda_runtime::run(repaired.service(Adapter::from(router))).await,
-        Answers::Streamed => {
-            lambda_http::lambda_runtime::run(repaired.service(StreamAdapter::from(router))).await
+        ResponseMode::Whole => {
+            lambda_http::lambda_runtime::run(repair_event.service(Adapter::from(router))).await
+        }
+        ResponseMode::Streamed => {
+            lambda_http::lambda_runtime::run(repair_event.service(StreamAdapter::from(router))).await
         }
     };
     ended.map_err(|error| anyhow::anyhow!(error))
 }
 
 /// Adds the deadline for handlers, and counts responses with server errors.
-async fn around(mut request: Request, next: Next) -> Response {
+async fn add_deadline(mut request: Request, next: Next) -> Response {
     let _print = metrics::PrintAtEnd;
     let deadline = request.extensions().get().map(deadline_of);
     if let Some(deadline) = deadline {
@@ -64,7 +66,7 @@ async fn around(mut request: Request, next: Next) -> Response {
 
 /// Repairs a request so that `lambda_http` can build its URL. `lambda_http` builds it from headers that any caller can
 /// set, and panics on an invalid `Host`, an invalid scheme, or an unencoded query.
-fn repaired(mut event: LambdaEvent<LambdaRequest>) -> LambdaEvent<LambdaRequest> {
+fn repair_event(mut event: LambdaEvent<LambdaRequest>) -> LambdaEvent<LambdaRequest> {
     if let LambdaRequest::ApiGatewayV2(request) = &mut event.payload {
         restore_authorization(request);
         repair(request);
@@ -108,13 +110,13 @@ fn repair(request: &mut ApiGatewayV2httpRequest) {
         request.headers.insert(header::HOST, host.unwrap_or(HeaderValue::from_static("localhost")));
     }
     if let Some(path) = &mut request.raw_path {
-        *path = encoded(path);
+        *path = percent_encode(path);
         if !path.starts_with('/') {
             path.insert(0, '/');
         }
     }
     if let Some(query) = &mut request.raw_query_string {
-        *query = encoded(query);
+        *query = percent_encode(query);
     }
 }
 
@@ -138,7 +140,7 @@ fn is_host(text: &str) -> bool {
 }
 
 /// Percent-encodes the bytes that a URL can't contain. Keeps existing encodings.
-fn encoded(text: &str) -> String {
+fn percent_encode(text: &str) -> String {
     let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%".contains(&byte);
     if text.bytes().all(is_fine) {
         return text.to_owned();
@@ -195,14 +197,14 @@ mod tests {
     fn router() -> Router {
         let echo = |request: Request| async move {
             let deadline = request.extensions().get::<Deadline>().copied();
-            let left = deadline.map_or(0, |deadline| deadline.left(std::time::Duration::ZERO).as_secs());
+            let left = deadline.map_or(0, |deadline| deadline.remaining(std::time::Duration::ZERO).as_secs());
             format!("{} {}", request.uri(), if (50..=60).contains(&left) { "in time" } else { "when?" })
         };
-        Router::new().route("/x", get(echo)).fallback(get(echo)).layer(from_fn(around))
+        Router::new().route("/x", get(echo)).fallback(get(echo)).layer(from_fn(add_deadline))
     }
 
     async fn answer(event: LambdaEvent<LambdaRequest>) -> Value {
-        let service = ServiceBuilder::new().map_request(repaired as fn(_) -> _);
+        let service = ServiceBuilder::new().map_request(repair_event as fn(_) -> _);
         let answer = service.service(Adapter::from(router())).oneshot(event).await.unwrap();
         serde_json::to_value(answer).unwrap()
     }
@@ -261,12 +263,12 @@ mod tests {
     }
 
     /// Returns `Authorization` and its copy as a handler sees them.
-    async fn seen(event: Value) -> (Option<String>, Option<String>) {
+    async fn seen_authorization(event: Value) -> (Option<String>, Option<String>) {
         let echo = |request: Request| async move {
             let text = |name| request.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
             axum::Json((text("authorization"), text(VIEWER_AUTHORIZATION)))
         };
-        let service = ServiceBuilder::new().map_request(repaired as fn(_) -> _);
+        let service = ServiceBuilder::new().map_request(repair_event as fn(_) -> _);
         let service = service.service(Adapter::from(Router::new().fallback(echo)));
         let event = LambdaEvent::new(serde_json::from_value(event).unwrap(), Context::default());
         let answer = serde_json::to_value(service.oneshot(event).await.unwrap()).unwrap();
@@ -300,18 +302,18 @@ mod tests {
     #[tokio::test]
     async fn signed_requests_carry_the_viewers_authorization() {
         let sent = json!({ VIEWER_AUTHORIZATION: "Bearer sk-viewer" });
-        assert_eq!(seen(signed_event(sent)).await, (bearer("sk-viewer"), None));
+        assert_eq!(seen_authorization(signed_event(sent)).await, (bearer("sk-viewer"), None));
         // Emulators check the signature, leave it in place and don't name the signer.
         let mut unnamed =
             signed_event(json!({ "authorization": SIGV4, VIEWER_AUTHORIZATION: "Bearer sk-viewer" }));
         unnamed["requestContext"].as_object_mut().unwrap().remove("authorizer");
-        assert_eq!(seen(unnamed).await, (bearer("sk-viewer"), None));
+        assert_eq!(seen_authorization(unnamed).await, (bearer("sk-viewer"), None));
     }
 
     #[tokio::test]
     async fn a_signature_is_not_taken_for_a_key() {
         for sent in [json!({}), json!({ "authorization": SIGV4 })] {
-            assert_eq!(seen(signed_event(sent)).await, (None, None));
+            assert_eq!(seen_authorization(signed_event(sent)).await, (None, None));
         }
     }
 
@@ -343,19 +345,19 @@ mod tests {
         };
         let makers: [&dyn Fn(&Value) -> Value; 3] = [&api_gateway, &authorized, &open_url];
         for make in makers {
-            assert_eq!(seen(make(&sent)).await, (bearer("sk-own"), None));
-            assert_eq!(seen(make(&without("authorization"))).await, (None, None));
+            assert_eq!(seen_authorization(make(&sent)).await, (bearer("sk-own"), None));
+            assert_eq!(seen_authorization(make(&without("authorization"))).await, (None, None));
         }
         // If signatures aren't checked, a caller's own signature doesn't make the copy count either.
         let forged = json!({ "authorization": SIGV4, VIEWER_AUTHORIZATION: "Bearer sk-copy" });
         for make in makers {
-            assert_eq!(seen(make(&forged)).await, (Some(SIGV4.to_owned()), None));
+            assert_eq!(seen_authorization(make(&forged)).await, (Some(SIGV4.to_owned()), None));
         }
     }
 
     #[tokio::test]
     async fn a_stream_is_answered_chunk_by_chunk() {
-        let service = ServiceBuilder::new().map_request(repaired as fn(_) -> _);
+        let service = ServiceBuilder::new().map_request(repair_event as fn(_) -> _);
         let answer = service.service(StreamAdapter::from(router())).oneshot(event("[", "", "/x", "")).await;
         let answer = answer.unwrap();
         assert_eq!(answer.metadata_prelude.status_code, 200);

@@ -46,7 +46,7 @@ const IDLE: Duration = Duration::from_secs(50);
 
 /// Service to connect to during init, with a call that the function's role allows anyway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Warm {
+pub enum WarmService {
     /// DynamoDB, by `GetItem` of a missing key.
     Table,
     /// S3, by `HeadObject` of a missing key.
@@ -72,9 +72,9 @@ impl Init {
     ///
     /// # Errors
     /// Names the secret that can't be read. The function then ends, and Lambda logs the error.
-    pub async fn start(warm: &[Warm]) -> anyhow::Result<Self> {
+    pub async fn start(warm: &[WarmService]) -> anyhow::Result<Self> {
         init_tracing();
-        let environment = Vars::of_process();
+        let environment = Vars::from_env();
         if let Some(namespace) = environment.get("BENCH_METRICS_NAMESPACE") {
             let function = environment.get("AWS_LAMBDA_FUNCTION_NAME");
             metrics::start(&namespace, function.as_deref().unwrap_or("unknown"));
@@ -112,7 +112,7 @@ async fn sdk_config() -> SdkConfig {
 }
 
 /// Calls each service once. Never fails, since the first event reports any problem.
-async fn connect(aws: &SdkConfig, vars: &Vars, warm: &[Warm]) {
+async fn connect(aws: &SdkConfig, vars: &Vars, warm: &[WarmService]) {
     let calls = warm.iter().filter_map(|service| call(aws, vars, *service));
     if tokio::time::timeout(CONNECT_WAIT, join_all(calls)).await.is_err() {
         tracing::info!("Connections are not open after {CONNECT_WAIT:?}; the first event waits for them");
@@ -121,30 +121,30 @@ async fn connect(aws: &SdkConfig, vars: &Vars, warm: &[Warm]) {
 
 type Call = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-fn call(aws: &SdkConfig, vars: &Vars, service: Warm) -> Option<Call> {
+fn call(aws: &SdkConfig, vars: &Vars, service: WarmService) -> Option<Call> {
     let answered = move |answer: Result<(), String>| {
         if let Err(error) = answer {
             tracing::debug!(service = ?service, error, "The call that opens a connection was refused");
         }
     };
     Some(match service {
-        Warm::Table => {
+        WarmService::Table => {
             let state = State::new(aws, vars.get("BENCH_TABLE")?, 0);
             Box::pin(async move { answered(state.touch().await.map_err(|error| error.to_string())) })
         }
         #[cfg(feature = "blobs")]
-        Warm::Bucket => {
+        WarmService::Bucket => {
             let blobs = Blobs::new(aws, vars.get("BENCH_BUCKET")?);
             Box::pin(async move {
                 answered(blobs.head("no/such/object").await.map(drop).map_err(|error| error.to_string()));
             })
         }
-        Warm::Queue(name) | Warm::DeadLetters(name) => {
+        WarmService::Queue(name) | WarmService::DeadLetters(name) => {
             let queues = Queues::from_vars(aws, vars.lookup());
             queues.url(name).ok()?;
             Box::pin(async move {
                 let depth = match service {
-                    Warm::DeadLetters(_) => queues.dead_depth(name).await,
+                    WarmService::DeadLetters(_) => queues.dead_depth(name).await,
                     _ => queues.depth(name).await,
                 };
                 answered(depth.map(drop).map_err(|error| error.to_string()));

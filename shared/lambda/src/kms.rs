@@ -6,7 +6,7 @@ use aws_sdk_kms::operation::decrypt::DecryptError;
 use aws_sdk_kms::primitives::Blob;
 use aws_types::SdkConfig;
 use bench_state::StateError;
-use bench_state::credentials::{KEY_BYTES, KeyWrapper, Wrapped};
+use bench_state::credentials::{KEY_BYTES, KeyWrapper, WrapFuture};
 
 /// Name in the encryption context of the purpose of a data key: the id of a run or a schedule.
 pub const CONTEXT_NAME: &str = "bench:for";
@@ -28,14 +28,14 @@ impl KmsKey {
 }
 
 impl KeyWrapper for KmsKey {
-    fn wrap<'a>(&'a self, data_key: &'a [u8; KEY_BYTES], context: &'a str) -> Wrapped<'a> {
+    fn wrap<'a>(&'a self, data_key: &'a [u8; KEY_BYTES], context: &'a str) -> WrapFuture<'a> {
         Box::pin(async move {
             let encrypt =
                 self.client.encrypt().key_id(&self.key_id).plaintext(Blob::new(data_key.as_slice()));
             let encrypted = encrypt.encryption_context(CONTEXT_NAME, context).send().await;
             let encrypted = encrypted.map_err(|error| StateError::Service {
                 verb: "encrypt a caller's key (kms:Encrypt)",
-                problem: told(error),
+                problem: service_error_text(error),
             })?;
             encrypted.ciphertext_blob.map(Blob::into_inner).ok_or_else(|| StateError::Secret {
                 verb: "sealed",
@@ -44,7 +44,7 @@ impl KeyWrapper for KmsKey {
         })
     }
 
-    fn unwrap<'a>(&'a self, wrapped: &'a [u8], context: &'a str) -> Wrapped<'a> {
+    fn unwrap<'a>(&'a self, wrapped: &'a [u8], context: &'a str) -> WrapFuture<'a> {
         Box::pin(async move {
             let decrypt = self.client.decrypt().key_id(&self.key_id).ciphertext_blob(Blob::new(wrapped));
             let decrypted = decrypt.encryption_context(CONTEXT_NAME, context).send().await;
@@ -59,11 +59,14 @@ impl KeyWrapper for KmsKey {
                 if is_final {
                     let problem = format!(
                         "it was sealed for another run, with another key, or is damaged ({})",
-                        told(error)
+                        service_error_text(error)
                     );
                     StateError::Secret { verb: "opened", problem }
                 } else {
-                    StateError::Service { verb: "decrypt a caller's key (kms:Decrypt)", problem: told(error) }
+                    StateError::Service {
+                        verb: "decrypt a caller's key (kms:Decrypt)",
+                        problem: service_error_text(error),
+                    }
                 }
             })?;
             decrypted.plaintext.map(Blob::into_inner).ok_or_else(|| StateError::Secret {
@@ -75,7 +78,7 @@ impl KeyWrapper for KmsKey {
 }
 
 /// Extracts code and message from a service's error.
-fn told<E>(error: SdkError<E>) -> String
+fn service_error_text<E>(error: SdkError<E>) -> String
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,
 {

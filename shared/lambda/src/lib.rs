@@ -19,11 +19,11 @@ mod runtime;
 mod vars;
 
 pub use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
-pub use batch::{Handled, UnreadableMessage, forward, handle_batch, handle_dead_batch};
+pub use batch::{HandleResult, UnreadableMessage, forward, handle_batch, handle_dead_batch};
 #[cfg(feature = "http")]
-pub use http::{Answers, run_http};
+pub use http::{ResponseMode, run_http};
 #[cfg(feature = "deployed")]
-pub use init::{Init, Warm};
+pub use init::{Init, WarmService};
 #[cfg(feature = "deployed")]
 pub use kms::{CONTEXT_NAME, KmsKey};
 #[cfg(feature = "deployed")]
@@ -45,7 +45,7 @@ impl Deadline {
     }
 
     /// Returns the time left until `reserve` before the deadline, or zero if that has passed.
-    pub fn left(self, reserve: Duration) -> Duration {
+    pub fn remaining(self, reserve: Duration) -> Duration {
         self.0.since(bench_clock::now()).saturating_sub(reserve)
     }
 }

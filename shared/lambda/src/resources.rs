@@ -18,7 +18,7 @@ use base64::Engine;
 use bench_blobs::Blobs;
 use bench_queue::Queues;
 use bench_state::State;
-use bench_state::credentials::{Credentials, KEY_BYTES, KeyWrapper, LocalKey, NoKey, OwnerKey};
+use bench_state::credentials::{Credentials, DeleteOnlyWrapper, KEY_BYTES, KeyWrapper, LocalKey, OwnerKey};
 
 use crate::init::Init;
 use crate::kms::KmsKey;
@@ -57,7 +57,7 @@ impl Init {
 
     /// Returns the table of callers' keys for functions that only remove them. Needs no key.
     pub fn credentials_to_remove(&self) -> anyhow::Result<Credentials> {
-        self.credentials_with(Arc::new(NoKey))
+        self.credentials_with(Arc::new(DeleteOnlyWrapper))
     }
 
     fn credentials_with(&self, wrapper: Arc<dyn KeyWrapper>) -> anyhow::Result<Credentials> {
@@ -72,10 +72,10 @@ impl Init {
 
 fn owner_key(vars: &Vars) -> anyhow::Result<OwnerKey> {
     if let Some(text) = vars.get("BENCH_OWNER_KEY") {
-        return OwnerKey::of_text(&text).context("BENCH_OWNER_KEY");
+        return OwnerKey::from_text(&text).context("BENCH_OWNER_KEY");
     }
     let master = master_key(vars)?.context("BENCH_OWNER_KEY is not set, and no BENCH_MASTER_KEY")?;
-    Ok(OwnerKey::of_master(&master))
+    Ok(OwnerKey::from_master_key(&master))
 }
 
 fn master_key(vars: &Vars) -> anyhow::Result<Option<[u8; KEY_BYTES]>> {
@@ -104,11 +104,12 @@ mod tests {
     fn owners_come_from_their_own_key_else_from_the_master_key() {
         let master = base64::engine::general_purpose::STANDARD.encode([7; KEY_BYTES]);
         let text = "a-secret-of-more-than-thirty-two-characters";
-        let of_master = OwnerKey::of_master(&[7; KEY_BYTES]).owner_of(&Secret::new("sk-secret").unwrap());
-        assert_eq!(owner(&[("BENCH_MASTER_KEY", &master)]).unwrap(), of_master);
+        let from_master_key =
+            OwnerKey::from_master_key(&[7; KEY_BYTES]).owner_of(&Secret::new("sk-secret").unwrap());
+        assert_eq!(owner(&[("BENCH_MASTER_KEY", &master)]).unwrap(), from_master_key);
         let both = owner(&[("BENCH_MASTER_KEY", &master), ("BENCH_OWNER_KEY", text)]).unwrap();
         assert_eq!(both, owner(&[("BENCH_OWNER_KEY", text)]).unwrap());
-        assert_ne!(both, of_master);
+        assert_ne!(both, from_master_key);
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl From<BTreeMap<String, String>> for Vars {
 
 impl Vars {
     /// Returns the variables of this process, without secrets. Leaves out variables that aren't valid Unicode.
-    pub fn of_process() -> Self {
+    pub fn from_env() -> Self {
         let all = std::env::vars_os();
         Self(
             all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

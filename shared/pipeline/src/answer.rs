@@ -14,7 +14,7 @@ use bench_domain::sampling::item_hash;
 use bench_domain::{Answer, Code, Finish, Prompt, SampleBody, Stage, Step, Usage, Verdict};
 use bench_inference::tokens::usage_or_estimate;
 use bench_items::{Item, identity};
-use bench_state::{Answered, Finished};
+use bench_state::{AnswerRecord, SampleResult};
 
 use self::earlier_run::EarlierRun;
 use self::recorded::{Recorded, outdated_responses};
@@ -127,8 +127,8 @@ impl Pipeline {
                 return self.hand_over(claimed, stage, &answered, spent, tokens).await;
             }
         };
-        let Answered { body: stored, item_hash, truncated, latency_ms, usage, model } = answered;
-        let finished = Finished {
+        let AnswerRecord { body: stored, item_hash, truncated, latency_ms, usage, model } = answered;
+        let finished = SampleResult {
             verdict,
             body: Some(stored),
             item_hash,
@@ -229,7 +229,7 @@ fn answered(
     item: &Item,
     body: &SampleBody,
     stored: StoredBody,
-) -> Answered {
+) -> AnswerRecord {
     let last = std::slice::from_ref(&body.answer);
     let answers =
         || body.steps.iter().map(|step| &step.answer).chain(if body.steps.is_empty() { last } else { &[] });
@@ -238,7 +238,7 @@ fn answered(
         AnswerSource::EarlierRun(_) => Some(Usage::default()),
         _ => answers().filter_map(|answer| answer.usage).reduce(Usage::plus),
     };
-    Answered {
+    AnswerRecord {
         body: stored.into(),
         item_hash: Some(item_hash(&identity(claimed.benchmark.benchmark, item))),
         truncated: answers().any(|answer| answer.finish == Finish::Length),

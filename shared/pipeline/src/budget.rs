@@ -43,8 +43,8 @@ impl Pipeline {
                 self.fail_run(claimed, Code::BudgetReached, &why).await?;
                 return Ok(false);
             }
-            if claimed.deadline.left(self.config.reserve) <= COMMITS_TAKE {
-                self.put_off(claimed, PUT_OFF, claimed.record.effort).await?;
+            if claimed.deadline.remaining(self.config.reserve) <= COMMITS_TAKE {
+                self.put_off(claimed, PUT_OFF, claimed.record.history).await?;
                 return Ok(false);
             }
             tokio::time::sleep(COMMITS_TAKE).await;

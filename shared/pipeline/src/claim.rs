@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bench_domain::sample::Effort;
+use bench_domain::sample::AttemptHistory;
 use bench_domain::{SampleRef, Stage, Timestamp};
 use bench_items::Item;
 use bench_lambda::Deadline;
@@ -62,7 +62,7 @@ impl Pipeline {
         };
         let now = bench_clock::now();
         match self.state.claim(stage, sample, now, deadline.0).await? {
-            Claim::Yours(claimed) => {
+            Claim::Claimed(claimed) => {
                 let ClaimedRecord { record, attempt } = *claimed;
                 let (sample, item) = (sample.clone(), OnceCell::new());
                 return Ok(Some(ClaimedSample { run, benchmark, sample, record, attempt, deadline, item }));
@@ -92,7 +92,7 @@ impl Pipeline {
         let ClaimedSample { sample, record, attempt, .. } = claimed;
         // Keeps stored answers valid: the attempt may have failed after it stored one, and the next attempt
         // then uses it.
-        self.state.release(sample, *attempt, record.cleared, bench_clock::now(), record.effort).await?;
+        self.state.release(sample, *attempt, record.cleared, bench_clock::now(), record.history).await?;
         Ok(())
     }
 
@@ -102,12 +102,12 @@ impl Pipeline {
         &self,
         claimed: &ClaimedSample,
         wait: Duration,
-        effort: Effort,
+        history: AttemptHistory,
     ) -> Result<(), PipelineError> {
         let now = bench_clock::now();
         let due_at = now.plus(wait);
         let attempt = claimed.attempt;
-        if self.state.release(&claimed.sample, attempt, attempt, due_at, effort).await? {
+        if self.state.release(&claimed.sample, attempt, attempt, due_at, history).await? {
             self.send_later(&claimed.message(claimed.record.stage()), now, due_at).await?;
         }
         Ok(())
@@ -115,8 +115,8 @@ impl Pipeline {
 
     /// Gives the sample back as if it had never been claimed.
     pub(crate) async fn give_back(&self, claimed: &ClaimedSample) -> Result<(), PipelineError> {
-        let (attempt, effort) = (claimed.attempt, claimed.record.effort);
-        self.state.release(&claimed.sample, attempt, attempt, bench_clock::now(), effort).await?;
+        let (attempt, history) = (claimed.attempt, claimed.record.history);
+        self.state.release(&claimed.sample, attempt, attempt, bench_clock::now(), history).await?;
         // If the run was requeued meanwhile, the new generation's message may have met this claim and been
         // dropped.
         let found = self.state.run(claimed.sample.run).await?;

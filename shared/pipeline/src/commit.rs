@@ -8,7 +8,7 @@ use bench_domain::{Code, Outcome, RunId, SampleBody, Spending, Timestamp, Usage,
 use bench_inference::Keys;
 use bench_lambda::metrics;
 use bench_queue::Message;
-use bench_state::{BodyRef, Commit, EventKind, Finished, NewEvent, RunWithBenchmarks, ShardCount};
+use bench_state::{BodyRef, Commit, EventKind, NewEvent, RunWithBenchmarks, SampleResult, ShardCount};
 
 use crate::Pipeline;
 use crate::claim::ClaimedSample;
@@ -79,7 +79,7 @@ impl Pipeline {
             let code = verdict.code.map_or("", Code::as_str);
             tracing::warn!(run.id = %claimed.sample.run, error.code = code, "Sample {} ended: {why}", claimed.sample);
         }
-        let finished = claimed.record.ended(verdict, bench_clock::now());
+        let finished = claimed.record.to_finished(verdict, bench_clock::now());
         self.commit(claimed, &finished, Spending::default(), None).await
     }
 
@@ -93,7 +93,7 @@ impl Pipeline {
     pub(crate) async fn commit(
         &self,
         claimed: &ClaimedSample,
-        finished: &Finished,
+        finished: &SampleResult,
         spent: Spending,
         tokens: Option<Usage>,
     ) -> Result<(), PipelineError> {
@@ -160,20 +160,20 @@ impl Pipeline {
             return Ok(());
         }
         let (run, plan) = (claimed.sample.run, &benchmark.plan);
-        if !self.state.may_tell_progress(run, &benchmark.sort, now, PROGRESS_EVERY).await? {
+        if !self.state.claim_progress_event(run, &benchmark.sort, now, PROGRESS_EVERY).await? {
             return Ok(());
         }
         let counts =
             self.state.shard_counts(run, &claimed.sample.benchmark, plan.attempt, plan.shards).await?;
         let sum = counts.into_iter().fold(ShardCount::default(), ShardCount::plus);
-        let event = progress_event(&sum).of(&claimed.sample.benchmark);
+        let event = progress_event(&sum).for_benchmark(&claimed.sample.benchmark);
         self.state.add_event(run, &event, now).await?;
         Ok(())
     }
 }
 
 /// Removes keys from texts by a grader, a provider or a sandbox host.
-fn without_keys(finished: &Finished, keys: &Keys) -> Finished {
+fn without_keys(finished: &SampleResult, keys: &Keys) -> SampleResult {
     let mut finished = finished.clone();
     let Verdict { reason, extracted, detail, .. } = &mut finished.verdict;
     keys.redact_in(reason);
@@ -191,5 +191,6 @@ fn progress_event(sum: &ShardCount) -> NewEvent {
         "graded": sum.graded,
         "current_accuracy": accuracy,
     });
-    NewEvent::new(EventKind::BenchmarkProgress, format!("Progress: {}/{}", sum.done, sum.expected)).with(data)
+    NewEvent::new(EventKind::BenchmarkProgress, format!("Progress: {}/{}", sum.done, sum.expected))
+        .with_data(data)
 }

@@ -51,7 +51,7 @@ impl Pipeline {
         code: Code,
         why: &str,
     ) -> Result<(), PipelineError> {
-        let reason = FailureReason::of(code);
+        let reason = FailureReason::from_code(code);
         let why = &*claimed.run.keys.redact(why);
         let run = claimed.sample.run;
         for _ in 0..RACES_MAX {
@@ -63,7 +63,7 @@ impl Pipeline {
             let Ok(next) = found.state.fail(now, code, why) else { return Ok(()) };
             let event = NewEvent::new(EventKind::RunFailed, format!("Run failed: {why}"));
             let event = match reason {
-                Some(reason) => event.with(serde_json::json!({ "reason": reason })),
+                Some(reason) => event.with_data(serde_json::json!({ "reason": reason })),
                 None => event,
             };
             let generation = found.generation;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bench_domain::{Stage, Usage};
 use bench_lambda::metrics;
-use bench_state::{Answered, HandedOver};
+use bench_state::{AnswerRecord, Handover};
 
 use crate::Pipeline;
 use crate::claim::ClaimedSample;
@@ -18,17 +18,17 @@ impl Pipeline {
         &self,
         claimed: &ClaimedSample,
         to: Stage,
-        answered: &Answered,
+        answered: &AnswerRecord,
         spent: Usage,
         tokens: Option<Usage>,
     ) -> Result<(), PipelineError> {
         let (sample, attempt) = (&claimed.sample, claimed.attempt);
         match self.state.hand_over(sample, attempt, to, answered, spent, bench_clock::now()).await? {
-            HandedOver::Lost => {
+            Handover::Lost => {
                 self.count_lost(claimed, Some(answered.body.attempt), spent.into()).await?;
                 tracing::info!(run.id = %sample.run, "Sample {sample} was taken over");
             }
-            HandedOver::Done => {
+            Handover::Done => {
                 self.activity.count_tokens(tokens);
                 if to.is_turn() {
                     metrics::count(metrics::SAMPLES_HANDED_OVER, 1.0);

@@ -9,7 +9,7 @@
 mod verdict;
 
 use bench_benchmarks::Judge;
-use bench_domain::body::Judgement;
+use bench_domain::body::JudgeReply;
 use bench_domain::{Answer, Code, Prompt, SampleBody, Usage, Verdict};
 use bench_inference::tokens::usage_or_estimate;
 use bench_inference::{Failure, FailureKind, TooLong};
@@ -58,12 +58,12 @@ impl Pipeline {
                 .await;
         };
         if let Some((body, stored)) = stored {
-            let Some(judgement) = &body.judgement else {
+            let Some(judge_reply) = &body.judge_reply else {
                 let why = "the stored reply of the judge is gone";
                 return self.end_without_verdict(claimed, Code::StoredDataMissing, why).await;
             };
             let case = Case { claimed, turn, judge, item: claimed.item(self).await? };
-            return self.read_reply(case, &body.answer, judgement, stored).await;
+            return self.read_reply(case, &body.answer, judge_reply, stored).await;
         }
         let answered = &turn.answer.body;
         let found = self.blobs.get_body(&claimed.sample, answered.attempt, Some(&answered.sha256)).await?;
@@ -95,10 +95,10 @@ impl Pipeline {
             }
         };
         let receipt = claimed.run.receive(Role::Judge.spending(usage));
-        let judgement = Judgement { model, prompt, reply };
-        let body = SampleBody { judgement: Some(judgement.clone()), ..body };
+        let judge_reply = JudgeReply { model, prompt, reply };
+        let body = SampleBody { judge_reply: Some(judge_reply.clone()), ..body };
         let stored = self.store(claimed, &body).await?;
-        let read = self.read_reply(case, &body.answer, &judgement, stored).await;
+        let read = self.read_reply(case, &body.answer, &judge_reply, stored).await;
         // Also after an error, which may have happened after the commit.
         if let Some(receipt) = receipt {
             receipt.committed();
@@ -128,7 +128,7 @@ impl Pipeline {
         let generation = match &claimed.benchmark.plan.judge {
             Some(planned) => &planned.generation,
             None => {
-                protocol = (case.judge.facts().generation)();
+                protocol = (case.judge.metadata().generation)();
                 &protocol
             }
         };
@@ -175,7 +175,7 @@ impl JudgeSource {
     /// Creates the source that the run's order names. Calls no service.
     fn new(run: &RunContext, clients: &ModelClients) -> Self {
         let could_not = |Unavailable { code, why }: Unavailable| {
-            Self::Unavailable(Unavailable { code: code.of_judge(), why: Role::Judge.explain(&why) })
+            Self::Unavailable(Unavailable { code: code.for_judge(), why: Role::Judge.explain(&why) })
         };
         let Some(judge) = &run.spec.judge else {
             return could_not(Unavailable::new(Code::JudgeMissing, "the run has no judge"));

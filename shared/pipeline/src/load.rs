@@ -12,7 +12,7 @@ use bench_domain::run::AuthMode;
 use bench_domain::{BenchmarkName, RunId, RunSpec, SampleRef, Secret, Spending, Timestamp};
 use bench_inference::Keys;
 use bench_state::credentials::Credentials;
-use bench_state::{State, StateError, TakenUp};
+use bench_state::{Resumption, State, StateError};
 
 pub(crate) use self::benchmark::BenchmarkContext;
 pub use self::benchmark::{MaterialLoader, SUPPORT_BYTES_MAX};
@@ -34,7 +34,7 @@ pub(crate) struct RunContext {
     /// Its generation when it was loaded.
     pub(crate) generation: u32,
     /// Time at which the run was last requeued or resumed, if it was.
-    pub(crate) taken_up: Option<TakenUp>,
+    pub(crate) resumption: Option<Resumption>,
     /// Keys provided by the caller.
     pub(crate) caller_keys: CallerKeys,
     /// Source of its answers, once stage `answer` has made it.
@@ -91,7 +91,7 @@ impl CallerKeys {
             keys.model = credentials.get(spec.id).await?;
         }
         if spec.judge.as_ref().is_some_and(|judge| judge.auth == AuthMode::ApiKey) {
-            keys.judge = credentials.judge(spec.id).await?;
+            keys.judge = credentials.get_judge(spec.id).await?;
         }
         Ok(keys)
     }
@@ -238,7 +238,7 @@ impl Runs {
         Ok(Some(RunContext {
             benchmarks: benchmarks.collect(),
             generation: record.generation,
-            taken_up: record.taken_up,
+            resumption: record.resumption,
             caller_keys,
             answers: OnceLock::new(),
             judge: OnceLock::new(),

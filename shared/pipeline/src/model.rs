@@ -54,7 +54,7 @@ impl Role {
     pub(crate) const fn spending(self, usage: Usage) -> Spending {
         match self {
             Self::Model => Spending { answers: usage, judge: Usage::ZERO },
-            Self::Judge => Spending::of_judge(usage),
+            Self::Judge => Spending::judge_only(usage),
         }
     }
 
@@ -62,7 +62,7 @@ impl Role {
     pub(crate) const fn code(self, failure: &Failure) -> Code {
         match self {
             Self::Model => failure.code(),
-            Self::Judge => failure.code().of_judge(),
+            Self::Judge => failure.code().for_judge(),
         }
     }
 
@@ -118,7 +118,7 @@ impl Pipeline {
         client: &ModelClient,
         question: &Question<'_>,
     ) -> Result<Asked, PipelineError> {
-        if let Some(failure) = self.told_to_wait(client, bench_clock::now()).await? {
+        if let Some(failure) = self.active_wait(client, bench_clock::now()).await? {
             return Ok(Asked::Failed(failure));
         }
         match self.held_up(claimed, client).await? {
@@ -127,7 +127,7 @@ impl Pipeline {
             None => {}
         }
         let limit = self.config.answer_time.for_benchmark(claimed.benchmark.benchmark);
-        let time = claimed.deadline.left(self.config.reserve).min(limit);
+        let time = claimed.deadline.remaining(self.config.reserve).min(limit);
         let Question { prompt, generation, reply_schema } = *question;
         let request = ChatRequest { model: &client.model.slug, prompt, generation, reply_schema };
         let call = self.chat.complete(&client.endpoint, &request, Some(Instant::now() + time));

@@ -99,12 +99,14 @@ impl Pipeline {
 
     /// Makes one attempt. It ends by committing the sample, by putting it off, or with an error.
     async fn attempt(&self, claimed: &ClaimedSample) -> Result<(), PipelineError> {
-        let lost = claimed.record.effort.lost;
+        let lost = claimed.record.history.lost;
         if lost >= self.config.lost_max() {
             // Checked first, because grading the stored answer may be what kills the process.
             let why =
                 format!("{lost} attempts were cut off by the end of their process, and none came to an end");
-            return self.end(claimed, Verdict::ungraded(claimed.record.stage().attempts_lost(), why)).await;
+            return self
+                .end(claimed, Verdict::ungraded(claimed.record.stage().lost_attempts_code(), why))
+                .await;
         }
         let stored = self.stored_body(claimed).await?;
         // Boxed, because the combined states of all stages overflow the stack of an ordinary thread.

@@ -133,7 +133,7 @@ impl RecordedResponses {
 
     /// Returns the first two lines that answer the same question, for two ids that name the same item of a
     /// benchmark.
-    pub fn clash(&self, benchmark: &str, one: &str, other: &str) -> Option<(u32, u32)> {
+    pub fn find_conflict(&self, benchmark: &str, one: &str, other: &str) -> Option<(u32, u32)> {
         let of = |id: &str| self.by_item.get(id).into_iter().flatten();
         let serves = |stored: &&Stored| self.benchmark(stored).is_none_or(|name| name == benchmark);
         let key = |stored: &Stored| (stored.benchmark, stored.sample, stored.step().map(str::to_owned));

@@ -8,7 +8,7 @@ use crate::Standing;
 
 /// Reason why the access policy rejects an order.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum NotAllowed {
+pub enum AccessDenied {
     /// The policy doesn't let callers of this kind order.
     #[error(
         "This server takes no orders from callers with {}; its access policy is: {policy}.",
@@ -28,7 +28,7 @@ pub enum NotAllowed {
     Benchmark(BenchmarkName),
 }
 
-impl NotAllowed {
+impl AccessDenied {
     /// Returns the stable code of the rejection, for programs.
     pub const fn code(&self) -> Code {
         match self {
@@ -57,23 +57,23 @@ impl Standing {
         policy: &AccessPolicy,
         source: ModelSource,
         benchmarks: &[BenchmarkName],
-    ) -> Result<(), NotAllowed> {
+    ) -> Result<(), AccessDenied> {
         if policy.local {
             return Ok(());
         }
         if let Some(row) = self.row().filter(|row| !policy.has(*row)) {
-            return Err(NotAllowed::Caller { row, policy: policy.clone() });
+            return Err(AccessDenied::Caller { row, policy: policy.clone() });
         }
         if !source.is_remote() && !self.permissions().oracle {
-            return Err(NotAllowed::Source(source));
+            return Err(AccessDenied::Source(source));
         }
         self.check_gated(benchmarks)
     }
 
     /// Rejects gated benchmarks that the caller may not order.
-    pub(crate) fn check_gated(self, benchmarks: &[BenchmarkName]) -> Result<(), NotAllowed> {
+    pub(crate) fn check_gated(self, benchmarks: &[BenchmarkName]) -> Result<(), AccessDenied> {
         match benchmarks.iter().find(|name| !self.may_order(name)) {
-            Some(name) => Err(NotAllowed::Benchmark(name.clone())),
+            Some(name) => Err(AccessDenied::Benchmark(name.clone())),
             None => Ok(()),
         }
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bench_domain::{Generation, Prompt};
-use bench_inference::catalogue::CatalogueError;
+use bench_inference::catalog::CatalogError;
 use bench_inference::{ChatRequest, Endpoint, ModelSource};
 
-use crate::orders::held;
+use crate::orders::lock;
 use crate::{FoundModel, Orderer, Orders, RunError};
 
 /// Maximum number of keys whose model lists are cached.
@@ -31,7 +31,7 @@ impl Orders {
             return Ok(());
         }
         let refused = || RunError::KeyNotAuthorized { provider, own: orderer.api_key.is_some() };
-        let offered = match self.offered(&endpoint, orderer).await {
+        let offered = match self.offered_models(&endpoint, orderer).await {
             Ok(offered) => offered,
             Err(Some(401 | 403)) => return Err(refused()),
             Err(_) => return Ok(()),
@@ -51,13 +51,13 @@ impl Orders {
     }
 
     /// Returns the models that the gateway offers to this key, or the HTTP status of its error if it responded at all.
-    async fn offered(
+    async fn offered_models(
         &self,
         endpoint: &Endpoint,
         orderer: &Orderer,
     ) -> Result<Arc<HashSet<String>>, Option<u16>> {
         let holder = orderer.api_key.as_ref().map_or_else(String::new, |key| self.owner_key.owner_of(key));
-        let kept = held(&self.offers).get(&holder).cloned();
+        let kept = lock(&self.offers).get(&holder).cloned();
         if let Some((at, models)) = kept
             && at.elapsed() < self.runs.config.inference.models_cache_ttl
         {
@@ -66,14 +66,14 @@ impl Orders {
         let listing = self.chat.list_gateway_models(endpoint);
         let models = match tokio::time::timeout(self.config.availability_wait, listing).await {
             Err(_) => return Err(None),
-            Ok(Err(CatalogueError::Request(failure))) => return Err(failure.status),
+            Ok(Err(CatalogError::Request(failure))) => return Err(failure.status),
             Ok(Err(_)) => return Err(None),
             Ok(Ok(models)) => models,
         };
         let ids = models.into_iter().filter(|model| model.is_language_model);
         let ids = ids.flat_map(|model| [Some(model.slug), Some(model.name), model.chute_id]).flatten();
         let models = Arc::new(ids.collect::<HashSet<String>>());
-        let mut offers = held(&self.offers);
+        let mut offers = lock(&self.offers);
         if offers.len() >= OFFERS_MAX {
             offers.clear();
         }

@@ -48,7 +48,7 @@ impl Orders {
         }
         let mut datasets = BTreeMap::new();
         for name in benchmarks {
-            let choice = self.can_be_had(order, name)?;
+            let choice = self.check_dataset(order, name)?;
             if choice != DatasetChoice::Hub {
                 datasets.insert(name.clone(), choice);
             }
@@ -57,7 +57,11 @@ impl Orders {
     }
 
     /// Returns the source of a benchmark's items. Rejects a dataset that isn't available.
-    pub(crate) fn can_be_had(&self, order: &Order, name: &BenchmarkName) -> Result<DatasetChoice, RunError> {
+    pub(crate) fn check_dataset(
+        &self,
+        order: &Order,
+        name: &BenchmarkName,
+    ) -> Result<DatasetChoice, RunError> {
         let choice = match order.trusted.datasets.get(name) {
             Some(choice) => choice.clone(),
             None if order.demo => DatasetChoice::Demo,

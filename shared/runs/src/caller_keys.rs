@@ -32,6 +32,6 @@ impl CallerKeys {
             Some(key) => Some(credentials.seal_judge(run, generation, key).await?),
             None => None,
         };
-        Ok(SealedKey::all([own, judge]))
+        Ok(SealedKey::combine([own, judge]))
     }
 }

@@ -4,12 +4,12 @@ use bench_domain::{RunId, RunSpec};
 use bench_state::{Creation, Idempotency, RunWithBenchmarks};
 
 use crate::creator::FIRST_GENERATION;
-use crate::order::{idempotency_name, no_effect};
-use crate::{CallerKeys, FoundModel, Order, Ordered, Orderer, Orders, RunError};
+use crate::order::{idempotency_name, no_effect_warning};
+use crate::{CallerKeys, FoundModel, Order, Orderer, Orders, ResolvedOrder, RunError};
 
 /// Run of an order.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Created {
+pub struct CreatedRun {
     /// The run itself.
     pub run: RunWithBenchmarks,
     /// True if this order created the run; false if an earlier order with the same idempotency key did.
@@ -22,16 +22,16 @@ pub struct Created {
 
 /// Order whose idempotency key was looked up.
 #[derive(Debug)]
-pub enum Placed {
+pub enum OrderLookup {
     /// An earlier order with the same key created this run.
-    Earlier(Created),
+    Existing(CreatedRun),
     /// No run exists yet.
-    Ready(Ready),
+    New(NewOrder),
 }
 
 /// Order without a run.
 #[derive(Debug)]
-pub struct Ready {
+pub struct NewOrder {
     order: Order,
     /// Caller that orders.
     pub orderer: Orderer,
@@ -48,11 +48,11 @@ impl Orders {
     ///
     /// # Errors
     /// Returns the problem with the order; then nothing was created.
-    pub async fn create(&self, order: Order, orderer: Orderer) -> Result<Created, RunError> {
+    pub async fn create(&self, order: Order, orderer: Orderer) -> Result<CreatedRun, RunError> {
         let found = self.find_model(&order, Some(&orderer)).await?;
-        match self.place(order, orderer, found).await? {
-            Placed::Earlier(created) => Ok(created),
-            Placed::Ready(ready) => self.make(ready).await,
+        match self.look_up_order(order, orderer, found).await? {
+            OrderLookup::Existing(created) => Ok(created),
+            OrderLookup::New(ready) => self.create_run(ready).await,
         }
     }
 
@@ -60,40 +60,46 @@ impl Orders {
     ///
     /// # Errors
     /// If that order was a different one, or its run was deleted.
-    pub async fn place(&self, order: Order, orderer: Orderer, found: FoundModel) -> Result<Placed, RunError> {
+    pub async fn look_up_order(
+        &self,
+        order: Order,
+        orderer: Orderer,
+        found: FoundModel,
+    ) -> Result<OrderLookup, RunError> {
         let idempotency = order.idempotency_key.as_ref().map(|key| Idempotency {
             owner: idempotency_name(&orderer.owner),
             key: key.clone(),
             digest: order.digest(),
         });
         if let Some(idempotency) = &idempotency
-            && let Some(earlier) = self.runs.earlier_run(idempotency).await?
+            && let Some(earlier) = self.runs.existing_run(idempotency).await?
         {
-            return Ok(Placed::Earlier(Created { warnings: order.warnings, ..earlier }));
+            return Ok(OrderLookup::Existing(CreatedRun { warnings: order.warnings, ..earlier }));
         }
-        Ok(Placed::Ready(Ready { order, orderer, found, idempotency }))
+        Ok(OrderLookup::New(NewOrder { order, orderer, found, idempotency }))
     }
 
     /// Creates the run of an order and queues it.
     ///
     /// # Errors
     /// Same as [`create`](Self::create).
-    pub async fn make(&self, ready: Ready) -> Result<Created, RunError> {
-        let Ready { mut order, orderer, found, idempotency } = ready;
+    pub async fn create_run(&self, ready: NewOrder) -> Result<CreatedRun, RunError> {
+        let NewOrder { mut order, orderer, found, idempotency } = ready;
         let mut warnings = std::mem::take(&mut order.warnings);
         let (generation, wants_judge, is_asked) =
             (order.generation.clone(), order.judge.is_some(), found.source.is_remote());
-        let Ordered { template, ignored, judge_key } = self.template(order, &orderer, found, None).await?;
+        let ResolvedOrder { template, ignored, judge_key } =
+            self.template(order, &orderer, found, None).await?;
         for (field, is_set) in [
             ("temperature", generation.temperature.is_some()),
             ("max_tokens", generation.max_tokens.is_some()),
         ] {
             if is_set && !is_asked {
-                warnings.push(no_effect(field, "no model is asked"));
+                warnings.push(no_effect_warning(field, "no model is asked"));
             }
         }
         if wants_judge && template.judge.is_none() {
-            warnings.push(no_effect("judge", "none of the benchmarks is judged by a model"));
+            warnings.push(no_effect_warning("judge", "none of the benchmarks is judged by a model"));
         }
         self.runs.check_samples(&orderer.owner, &template)?;
         self.runs.count_order(&orderer.owner).await?;
@@ -110,40 +116,47 @@ impl Orders {
         let keys = CallerKeys { own: orderer.api_key, judge: judge_key };
         let sealed = keys.seal(&self.runs.credentials, spec.id, FIRST_GENERATION).await?;
         match self.runs.write(&spec, &ignored, idempotency.as_ref(), sealed).await? {
-            Creation::Done => Ok(Created { warnings, ..self.runs.announce(&spec, ignored).await? }),
+            Creation::Done => Ok(CreatedRun { warnings, ..self.runs.announce(&spec, ignored).await? }),
             Creation::Limited(reached) => Err(self.runs.too_many_open(&spec.owner, reached)),
-            Creation::KeyTaken => self.runs.made_meanwhile(idempotency.as_ref()).await,
+            Creation::KeyTaken => self.runs.concurrently_created_run(idempotency.as_ref()).await,
         }
     }
 }
 
 impl crate::RunCreator {
     /// Sends a new run to the planner and returns it.
-    pub(crate) async fn announce(&self, spec: &RunSpec, ignored: Vec<String>) -> Result<Created, RunError> {
+    pub(crate) async fn announce(
+        &self,
+        spec: &RunSpec,
+        ignored: Vec<String>,
+    ) -> Result<CreatedRun, RunError> {
         let run = self.state.run_with_benchmarks(spec.id).await?;
         let run = run.ok_or_else(|| RunError::Internal(format!("run {} is gone", spec.id)))?;
         self.send_to_planner(spec.id, run.run.generation).await;
         tracing::info!(run.id = %spec.id, model = %spec.model.qualified(), "Created run {}", spec.id);
-        Ok(Created { run, is_new: true, ignored, warnings: Vec::new() })
+        Ok(CreatedRun { run, is_new: true, ignored, warnings: Vec::new() })
     }
 
     /// Returns the run that was created with this key, if any.
-    pub(crate) async fn earlier_run(&self, idempotency: &Idempotency) -> Result<Option<Created>, RunError> {
-        let Some((run, digest)) = self.state.run_of_key(idempotency).await? else { return Ok(None) };
+    pub(crate) async fn existing_run(
+        &self,
+        idempotency: &Idempotency,
+    ) -> Result<Option<CreatedRun>, RunError> {
+        let Some((run, digest)) = self.state.run_for_key(idempotency).await? else { return Ok(None) };
         if digest != idempotency.digest {
             return Err(RunError::KeyReused);
         }
         let run = self.state.run_with_benchmarks(run).await?.ok_or(RunError::EarlierRunDeleted)?;
-        Ok(Some(Created { run, is_new: false, ignored: Vec::new(), warnings: Vec::new() }))
+        Ok(Some(CreatedRun { run, is_new: false, ignored: Vec::new(), warnings: Vec::new() }))
     }
 
     /// Returns the run of an identical concurrent order that was faster.
-    pub(crate) async fn made_meanwhile(
+    pub(crate) async fn concurrently_created_run(
         &self,
         idempotency: Option<&Idempotency>,
-    ) -> Result<Created, RunError> {
+    ) -> Result<CreatedRun, RunError> {
         let earlier = match idempotency {
-            Some(idempotency) => self.earlier_run(idempotency).await?,
+            Some(idempotency) => self.existing_run(idempotency).await?,
             None => None,
         };
         earlier.ok_or(RunError::NotCreated)

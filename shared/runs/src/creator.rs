@@ -44,7 +44,7 @@ pub struct RunCreator {
 impl RunCreator {
     /// Returns the limits of orders of this owner.
     pub fn limits(&self, owner: &Owner) -> OrderLimits {
-        self.config.limits.of(owner, self.config.local)
+        self.config.limits.for_owner(owner, self.config.local)
     }
 
     /// Writes a run with its keys, within the limits of its owner. `ignored` are names in the order that aren't
@@ -58,8 +58,14 @@ impl RunCreator {
     ) -> Result<Creation, StateError> {
         let event = NewEvent::run_created(spec, ignored);
         let limits = self.limits(&spec.owner);
-        let made =
-            self.state.create_run_within(spec, &event, idempotency, spec.created_at, sealed, Some(&limits));
+        let made = self.state.create_run_with_limits(
+            spec,
+            &event,
+            idempotency,
+            spec.created_at,
+            sealed,
+            Some(&limits),
+        );
         made.await
     }
 

@@ -7,7 +7,7 @@ use bench_domain::{BenchmarkName, Code, RunId};
 use bench_inference::{EndpointError, ModelNameError, Provider};
 use bench_state::StateError;
 
-use crate::NotAllowed;
+use crate::AccessDenied;
 use crate::choice::{Choice, UnknownChoice};
 
 /// Suggested wait before the next try after a limit of open runs is reached.
@@ -92,7 +92,7 @@ pub enum RunError {
     #[error("No matching benchmarks found for selected_benchmarks")]
     NoBenchmarks,
     /// The order makes a choice for a benchmark that it doesn't include.
-    #[error("{}", not_ordered(*.what, .benchmark, .ordered))]
+    #[error("{}", not_ordered_text(*.what, .benchmark, .ordered))]
     NotOrdered {
         /// Kind of choice.
         what: Choice,
@@ -117,7 +117,7 @@ pub enum RunError {
     DatasetNotAvailable(String),
     /// The access policy doesn't let the caller order this.
     #[error(transparent)]
-    NotAllowed(#[from] NotAllowed),
+    AccessDenied(#[from] AccessDenied),
     /// The order has more samples than allowed.
     #[error(
         "This order has {planned} samples, and the server takes {limit} in one order: choose fewer benchmarks, fewer \
@@ -215,7 +215,7 @@ impl RunError {
             Self::NotOrdered { .. } => Code::BenchmarkNotOrdered,
             Self::Protocol(_) | Self::Options { .. } => Code::InvalidRequest,
             Self::DatasetNotAvailable(_) => Code::DatasetUnavailable,
-            Self::NotAllowed(refused) => refused.code(),
+            Self::AccessDenied(refused) => refused.code(),
             Self::TooManySamples { .. } => Code::SamplesLimit,
             Self::TooManyOrders { .. } | Self::TooManyOrdersInAll { .. } => Code::OrderRateLimit,
             Self::TooManyOpenRuns { .. } | Self::TooManyOpenRunsInAll { .. } => Code::OpenRunsLimit,
@@ -248,7 +248,7 @@ impl RunError {
     }
 }
 
-fn not_ordered(what: Choice, benchmark: &BenchmarkName, ordered: &[BenchmarkName]) -> String {
+fn not_ordered_text(what: Choice, benchmark: &BenchmarkName, ordered: &[BenchmarkName]) -> String {
     let names = || ordered.iter().map(BenchmarkName::as_str).collect::<Vec<_>>().join(", ");
     match what {
         Choice::Dataset => format!("A dataset was given for {benchmark}, which is not to be run."),

@@ -4,7 +4,7 @@ use bench_domain::run::{AuthMode, JudgeSpec, ModelRef};
 use bench_domain::{BenchmarkName, Budget, Secret};
 use bench_inference::{ModelName, ModelSource};
 
-use crate::{JudgeOrder, Order, Orderer, Orders, RunError, Trusted};
+use crate::{JudgeOrder, Order, Orderer, Orders, RunError, TrustedSettings};
 
 const ORACLE: &str = "oracle";
 
@@ -31,7 +31,7 @@ pub(crate) struct JudgedRun<'a> {
 /// Returns true if a judge grades a benchmark's answers under this protocol.
 pub(crate) fn is_judged(name: &BenchmarkName, protocol: Option<&str>) -> bool {
     let found = bench_benchmarks::find(name.as_str());
-    let found = found.and_then(|benchmark| bench_benchmarks::under_protocol(benchmark, protocol).ok());
+    let found = found.and_then(|benchmark| bench_benchmarks::with_protocol(benchmark, protocol).ok());
     found.is_some_and(|benchmark| benchmark.judge().is_some())
 }
 
@@ -68,7 +68,10 @@ impl Orders {
             model: model.clone(),
             provider: wanted.provider.filter(|_| !is_default),
             budget: run.budget,
-            trusted: Trusted { base_url: run.base_url.map(str::to_owned), ..Trusted::default() },
+            trusted: TrustedSettings {
+                base_url: run.base_url.map(str::to_owned),
+                ..TrustedSettings::default()
+            },
             ..Order::default()
         };
         let named = ModelName::parse(&model).ok().map(|name| name.source);
@@ -113,6 +116,6 @@ fn no_judge(benchmark: &BenchmarkName) -> RunError {
     let judge = bench_benchmarks::find(benchmark.as_str()).and_then(|benchmark| benchmark.judge());
     RunError::NoJudge {
         benchmark: benchmark.clone(),
-        official: judge.map(|judge| judge.facts().official_model),
+        official: judge.map(|judge| judge.metadata().official_model),
     }
 }

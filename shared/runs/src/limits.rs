@@ -5,7 +5,7 @@ use std::time::Duration;
 use bench_benchmarks::Benchmark;
 use bench_domain::run::{DatasetChoice, Owner};
 use bench_domain::{BenchmarkName, RunTemplate};
-use bench_state::access::Reached;
+use bench_state::access::LimitScope;
 
 use crate::{RunCreator, RunError};
 
@@ -20,21 +20,21 @@ impl RunCreator {
         let wait = Duration::from_secs(u64::try_from(60 - second).unwrap_or(60));
         match self.state.count_order(owner, &limits, now).await? {
             None => Ok(()),
-            Some(Reached::Owner) => {
+            Some(LimitScope::Owner) => {
                 Err(RunError::TooManyOrders { limit: limits.orders_per_minute_per_owner, wait })
             }
-            Some(Reached::Total) => {
+            Some(LimitScope::Total) => {
                 Err(RunError::TooManyOrdersInAll { limit: limits.orders_per_minute, wait })
             }
         }
     }
 
     /// Returns the error for an order of this owner that reached a limit of open runs.
-    pub fn too_many_open(&self, owner: &Owner, reached: Reached) -> RunError {
+    pub fn too_many_open(&self, owner: &Owner, reached: LimitScope) -> RunError {
         let limits = self.limits(owner);
         match reached {
-            Reached::Owner => RunError::TooManyOpenRuns { limit: limits.open_runs_per_owner },
-            Reached::Total => RunError::TooManyOpenRunsInAll { limit: limits.open_runs },
+            LimitScope::Owner => RunError::TooManyOpenRuns { limit: limits.open_runs_per_owner },
+            LimitScope::Total => RunError::TooManyOpenRunsInAll { limit: limits.open_runs },
         }
     }
 
@@ -46,7 +46,7 @@ impl RunCreator {
     pub fn check_samples(&self, owner: &Owner, template: &RunTemplate) -> Result<(), RunError> {
         let planned = template.benchmarks.iter().map(|name| known_samples(template, name));
         let planned = planned.fold(0_u64, u64::saturating_add);
-        refuse_samples(planned, self.limits(owner).samples_per_order)
+        check_sample_limit(planned, self.limits(owner).samples_per_order)
     }
 }
 
@@ -54,7 +54,7 @@ impl RunCreator {
 ///
 /// # Errors
 /// [`RunError::TooManySamples`] with both numbers.
-pub(crate) fn refuse_samples(planned: u64, limit: u64) -> Result<(), RunError> {
+pub(crate) fn check_sample_limit(planned: u64, limit: u64) -> Result<(), RunError> {
     if planned <= limit { Ok(()) } else { Err(RunError::TooManySamples { planned, limit }) }
 }
 
@@ -62,8 +62,8 @@ pub(crate) fn refuse_samples(planned: u64, limit: u64) -> Result<(), RunError> {
 fn known_samples(template: &RunTemplate, name: &BenchmarkName) -> u64 {
     let Some(benchmark) = bench_benchmarks::find(name.as_str()) else { return 0 };
     let protocol = template.protocols.get(name).map(String::as_str);
-    let benchmark = bench_benchmarks::under_protocol(benchmark, protocol).unwrap_or(benchmark);
-    let each = u64::from(template.samples.unwrap_or(benchmark.facts().samples_per_item));
+    let benchmark = bench_benchmarks::with_protocol(benchmark, protocol).unwrap_or(benchmark);
+    let each = u64::from(template.samples.unwrap_or(benchmark.metadata().samples_per_item));
     let items = if template.items.is_empty() {
         let size = usize::try_from(dataset_items(benchmark, template, name)).unwrap_or(usize::MAX);
         template.subset.size(size) as u64

@@ -9,7 +9,7 @@ use bench_inference::{Endpoint, EndpointError, ModelName, ModelSource, Provider}
 use bench_state::ModelRecord;
 use uuid::Uuid;
 
-use crate::orders::held;
+use crate::orders::lock;
 use crate::{Order, Orderer, Orders, RunError};
 
 /// Minimum interval between two synchronizations of the catalog that orders for unknown models cause.
@@ -48,8 +48,8 @@ impl Orders {
             return Ok(found);
         }
         let with_key = orderer.is_some_and(|orderer| orderer.api_key.is_some());
-        if let Some(record) = in_catalogue(&self.models().await?, &order.model, source)? {
-            return found(record, order);
+        if let Some(record) = find_in_catalog(&self.models().await?, &order.model, source)? {
+            return found_model(record, order);
         }
         if let Some(found) = self.by_name(order, source, orderer)? {
             return Ok(found);
@@ -58,11 +58,11 @@ impl Orders {
         if with_key && may_be_listed && self.may_sync() {
             match self.sync_models().await {
                 Ok(_) => {
-                    if let Some(record) = in_catalogue(&self.models().await?, &order.model, source)? {
-                        return found(record, order);
+                    if let Some(record) = find_in_catalog(&self.models().await?, &order.model, source)? {
+                        return found_model(record, order);
                     }
                 }
-                Err(error) => tracing::warn!(%error, "The catalogue could not be read again: {error}"),
+                Err(error) => tracing::warn!(%error, "The catalog could not be read again: {error}"),
             }
         }
         Err(if with_key { RunError::ModelNotFoundWithKey } else { RunError::ModelNotFound })
@@ -121,7 +121,7 @@ impl Orders {
             ModelSource::Provider(_) | ModelSource::Oracle => {}
         }
         let model = ModelRef {
-            id: ModelId::of(name.source.as_str(), &name.slug),
+            id: ModelId::from_name(name.source.as_str(), &name.slug),
             provider: name.source.as_str().to_owned(),
             slug: name.slug,
             base_url: order.trusted.base_url.clone(),
@@ -132,7 +132,7 @@ impl Orders {
     }
 
     fn may_sync(&self) -> bool {
-        let mut synced = held(&self.synced);
+        let mut synced = lock(&self.synced);
         let due = self.config.sync_models && synced.is_none_or(|at| at.elapsed() >= SYNC_EVERY);
         if due {
             *synced = Some(Instant::now());
@@ -161,7 +161,7 @@ fn replay(order: &Order) -> Result<Option<FoundModel>, RunError> {
     }
     let provider = name.source.as_str();
     let model = ModelRef {
-        id: ModelId::of(provider, &name.slug),
+        id: ModelId::from_name(provider, &name.slug),
         provider: provider.to_owned(),
         slug: name.slug,
         base_url: None,
@@ -172,7 +172,7 @@ fn replay(order: &Order) -> Result<Option<FoundModel>, RunError> {
 }
 
 /// Finds a model by id, provider's id or slug. If no source is wanted, models of synchronized lists take precedence.
-fn in_catalogue<'a>(
+fn find_in_catalog<'a>(
     models: &'a [ModelRecord],
     wanted: &str,
     source: Option<ModelSource>,
@@ -203,9 +203,9 @@ fn in_catalogue<'a>(
         .or_else(|| first(&|model| model.chute_id.as_deref() == Some(wanted))))
 }
 
-fn found(record: &ModelRecord, order: &Order) -> Result<FoundModel, RunError> {
+fn found_model(record: &ModelRecord, order: &Order) -> Result<FoundModel, RunError> {
     let source = ModelSource::from_name(&record.provider)
-        .ok_or_else(|| RunError::Internal(format!("the catalogue names provider `{}`", record.provider)))?;
+        .ok_or_else(|| RunError::Internal(format!("the catalog names provider `{}`", record.provider)))?;
     let model = ModelRef {
         id: record.id,
         provider: record.provider.clone(),
@@ -229,7 +229,7 @@ mod tests {
 
     fn model(provider: &str, slug: &str, chute_id: Option<&str>) -> ModelRecord {
         ModelRecord {
-            id: ModelId::of(provider, slug),
+            id: ModelId::from_name(provider, slug),
             slug: slug.to_owned(),
             name: slug.to_owned(),
             provider: provider.to_owned(),
@@ -253,7 +253,7 @@ mod tests {
             model("chutes", "c", Some("odd")),
         ];
         let find = |wanted: &str, provider| {
-            let found = in_catalogue(&models, wanted, provider).map_err(|error| error.to_string())?;
+            let found = find_in_catalog(&models, wanted, provider).map_err(|error| error.to_string())?;
             Ok(found.map(|model| format!("{}/{}", model.provider, model.slug)))
         };
         let source = ModelSource::from_name;
@@ -262,9 +262,9 @@ mod tests {
         assert_eq!(find("a/b", source("openrouter")), Ok(Some("openrouter/a/b".to_owned())));
         assert_eq!(find(CHUTE, None), chutes_ab);
         assert_eq!(find(&CHUTE.to_uppercase().replace('-', ""), None), chutes_ab);
-        assert_eq!(find(&ModelId::of("chutes", "a/b").to_string(), None), chutes_ab);
+        assert_eq!(find(&ModelId::from_name("chutes", "a/b").to_string(), None), chutes_ab);
         assert_eq!(find("odd", None), Ok(Some("chutes/c".to_owned())));
-        let id = ModelId::of("openrouter", "a/b").to_string();
+        let id = ModelId::from_name("openrouter", "a/b").to_string();
         assert_eq!(find(&id, source("chutes")), Err(RunError::ProviderMismatch.to_string()));
         assert_eq!(find(&id, None), Ok(Some("openrouter/a/b".to_owned())));
         for unknown in ["", "  ", "A/B", "00000000-0000-4000-8000-000000000000"] {
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn providers_are_named_as_in_the_catalogue() {
+    fn providers_are_named_as_in_the_catalog() {
         assert_eq!(wanted_source(None).unwrap(), None);
         assert_eq!(wanted_source(Some(" ")).unwrap(), None);
         assert_eq!(wanted_source(Some("oracle")).unwrap(), Some(ModelSource::Oracle));

@@ -6,7 +6,7 @@ use bench_benchmarks::{Benchmark, Options, chosen_options};
 use bench_domain::BenchmarkName;
 
 use crate::choice::{UnknownBenchmark, UnknownChoice};
-use crate::protocols::named;
+use crate::protocols::find_benchmark;
 use crate::{Choice, RunError};
 
 /// Options of an order, by benchmark.
@@ -17,37 +17,37 @@ pub type GivenOptions = BTreeMap<String, Options>;
 ///
 /// # Errors
 /// If the benchmark, the option or its value doesn't exist.
-pub fn known(
+pub fn parse_choice(
     name: &str,
     options: &Options,
     protocols: &BTreeMap<String, String>,
 ) -> Result<(BenchmarkName, Options), UnknownChoice> {
     let same = |other: &str| other.trim().eq_ignore_ascii_case(name.trim());
     let protocol = protocols.iter().find(|(other, _)| same(other)).map(|(_, protocol)| protocol.trim());
-    let (benchmark, name) = benchmark(name, protocol)?;
+    let (benchmark, name) = find_with_protocol(name, protocol)?;
     let options = chosen_options(benchmark, options)?;
     Ok((name, options))
 }
 
-fn benchmark(
+fn find_with_protocol(
     name: &str,
     protocol: Option<&str>,
 ) -> Result<(&'static dyn Benchmark, BenchmarkName), UnknownBenchmark> {
-    let (benchmark, name) = named(name)?;
+    let (benchmark, name) = find_benchmark(name)?;
     // An unknown protocol is reported where it was chosen.
-    let benchmark = bench_benchmarks::under_protocol(benchmark, protocol).unwrap_or(benchmark);
+    let benchmark = bench_benchmarks::with_protocol(benchmark, protocol).unwrap_or(benchmark);
     Ok((benchmark, name))
 }
 
 /// Returns the options of a run of these benchmarks that differ from the defaults.
-pub(crate) fn chosen(
+pub(crate) fn resolve_options(
     given: &GivenOptions,
     protocols: &BTreeMap<String, String>,
     benchmarks: &[BenchmarkName],
 ) -> Result<BTreeMap<BenchmarkName, Options>, RunError> {
     let mut chosen = BTreeMap::new();
     for (name, options) in given {
-        let (benchmark, options) = known(name, options, protocols)
+        let (benchmark, options) = parse_choice(name, options, protocols)
             .map_err(|problem| RunError::Options { name: name.clone(), problem })?;
         if !benchmarks.contains(&benchmark) {
             let ordered = benchmarks.to_vec();
@@ -75,14 +75,14 @@ mod tests {
                 .collect();
             let name: BenchmarkName = benchmark.name().parse().unwrap();
             let given = GivenOptions::from([(name.to_string(), defaults)]);
-            assert_eq!(chosen(&given, &BTreeMap::new(), &[name]).unwrap(), BTreeMap::new());
+            assert_eq!(resolve_options(&given, &BTreeMap::new(), &[name]).unwrap(), BTreeMap::new());
         }
     }
 
     #[test]
     fn options_are_for_benchmarks_that_are_run() {
         let other = GivenOptions::from([("mmlu_pro".to_owned(), Options::new())]);
-        let error = chosen(&other, &BTreeMap::new(), &["aime_2025".parse().unwrap()]).unwrap_err();
+        let error = resolve_options(&other, &BTreeMap::new(), &["aime_2025".parse().unwrap()]).unwrap_err();
         assert!(error.to_string().contains("not to be run"), "{error}");
     }
 }

@@ -43,14 +43,14 @@ pub struct Order {
     /// Caller's idempotency key: repeating the order with it creates no second run.
     pub idempotency_key: Option<String>,
     /// Settings that only the command line may set.
-    pub trusted: Trusted,
+    pub trusted: TrustedSettings,
     /// Fields of the request that were ignored, one sentence each.
     pub warnings: Vec<String>,
 }
 
 /// Settings that only the command line may set: files and addresses are never taken from a request.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Trusted {
+pub struct TrustedSettings {
     /// Base URL of the provider.
     pub base_url: Option<String>,
     /// Base URL of the judge's provider.
@@ -104,13 +104,13 @@ pub(crate) fn idempotency_name(owner: &Owner) -> String {
 }
 
 /// Returns a warning for a known field that has no effect in this order.
-pub fn no_effect(field: &str, why: &str) -> String {
+pub fn no_effect_warning(field: &str, why: &str) -> String {
     format!("`{field}` has no effect: {why}")
 }
 
 /// Part of a run's template that is resolved when the run is ordered.
 #[derive(Debug)]
-pub(crate) struct Resolved {
+pub(crate) struct ResolvedFields {
     pub(crate) model: ModelRef,
     pub(crate) benchmarks: Vec<BenchmarkName>,
     pub(crate) selected_benchmarks: Option<Vec<String>>,
@@ -124,7 +124,7 @@ pub(crate) struct Resolved {
 
 impl Order {
     /// Returns the template of the order's runs, from the resolved fields and the fields of the order.
-    pub(crate) fn into_template(self, resolved: Resolved) -> RunTemplate {
+    pub(crate) fn into_template(self, resolved: ResolvedFields) -> RunTemplate {
         // All fields are named, so that each new field is either used or left out on purpose.
         let Self {
             model: _,
@@ -144,7 +144,7 @@ impl Order {
             trusted: _,
             warnings: _,
         } = self;
-        let Resolved {
+        let ResolvedFields {
             model,
             benchmarks,
             selected_benchmarks,
@@ -196,7 +196,7 @@ impl Order {
             trusted,
             warnings: _,
         } = self;
-        let Trusted { base_url, judge_base_url, replay_key, datasets, coverage_min, price } = trusted;
+        let TrustedSettings { base_url, judge_base_url, replay_key, datasets, coverage_min, price } = trusted;
         let mut parts = json!([
             model,
             provider,

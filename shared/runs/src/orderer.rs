@@ -59,7 +59,7 @@ pub struct Permissions {
 
 impl Permissions {
     /// Returns the permissions of an entry in the operator's list.
-    pub const fn of(entry: &AccessEntry) -> Self {
+    pub const fn from_entry(entry: &AccessEntry) -> Self {
         Self { oracle: entry.oracle, gated: entry.gated }
     }
 }

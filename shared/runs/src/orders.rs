@@ -19,7 +19,7 @@ use crate::RunCreator;
 pub type DatasetCheck = Box<dyn Fn(&dyn Benchmark, &DatasetChoice) -> Result<(), String> + Send + Sync>;
 
 /// Model lists of gateways, by the hash of the key.
-pub(crate) type Offers = HashMap<String, (Instant, Arc<HashSet<String>>)>;
+pub(crate) type OfferedModels = HashMap<String, (Instant, Arc<HashSet<String>>)>;
 
 /// Settings of orders.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ pub struct Orders {
     /// Settings.
     pub config: OrdersConfig,
     pub(crate) datasets: DatasetCheck,
-    pub(crate) offers: Mutex<Offers>,
+    pub(crate) offers: Mutex<OfferedModels>,
     pub(crate) synced: Mutex<Option<Instant>>,
 }
 
@@ -91,6 +91,6 @@ impl Orders {
 }
 
 /// Locks a mutex that is never held across an await. If a thread panicked while holding it, the value is still valid.
-pub(crate) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

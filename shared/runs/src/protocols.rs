@@ -9,7 +9,9 @@ use crate::choice::{UnknownBenchmark, UnknownChoice};
 use crate::{Choice, RunError};
 
 /// Returns the benchmark with a name given by a caller.
-pub(crate) fn named(name: &str) -> Result<(&'static dyn Benchmark, BenchmarkName), UnknownBenchmark> {
+pub(crate) fn find_benchmark(
+    name: &str,
+) -> Result<(&'static dyn Benchmark, BenchmarkName), UnknownBenchmark> {
     let parsed = name.trim().parse::<BenchmarkName>().ok();
     let found = parsed.and_then(|name| Some((bench_benchmarks::find(name.as_str())?, name)));
     found.ok_or_else(|| UnknownBenchmark { name: name.chars().take(80).collect() })
@@ -19,23 +21,23 @@ pub(crate) fn named(name: &str) -> Result<(&'static dyn Benchmark, BenchmarkName
 ///
 /// # Errors
 /// If the benchmark or its protocol doesn't exist.
-pub fn known(name: &str, protocol: &str) -> Result<(BenchmarkName, Option<String>), UnknownChoice> {
-    let (benchmark, name) = named(name)?;
+pub fn parse_choice(name: &str, protocol: &str) -> Result<(BenchmarkName, Option<String>), UnknownChoice> {
+    let (benchmark, name) = find_benchmark(name)?;
     let protocol = protocol.trim();
     let shown: String = protocol.chars().take(80).collect();
-    bench_benchmarks::under_protocol(benchmark, Some(&shown))?;
-    let is_default = benchmark.facts().protocol_name == protocol;
+    bench_benchmarks::with_protocol(benchmark, Some(&shown))?;
+    let is_default = benchmark.metadata().protocol_name == protocol;
     Ok((name, (!is_default).then(|| protocol.to_owned())))
 }
 
 /// Returns the protocols of a run of these benchmarks that aren't the defaults.
-pub(crate) fn chosen(
+pub(crate) fn resolve_protocols(
     given: &BTreeMap<String, String>,
     benchmarks: &[BenchmarkName],
 ) -> Result<BTreeMap<BenchmarkName, String>, RunError> {
     let mut chosen = BTreeMap::new();
     for (name, protocol) in given {
-        let (benchmark, protocol) = known(name, protocol).map_err(RunError::Protocol)?;
+        let (benchmark, protocol) = parse_choice(name, protocol).map_err(RunError::Protocol)?;
         if !benchmarks.contains(&benchmark) {
             let ordered = benchmarks.to_vec();
             return Err(RunError::NotOrdered { what: Choice::Protocol, benchmark, ordered });
@@ -62,11 +64,12 @@ mod tests {
     #[test]
     fn the_default_protocol_is_no_choice() {
         for benchmark in bench_benchmarks::all() {
-            let default = one(benchmark.name(), benchmark.facts().protocol_name);
-            assert_eq!(chosen(&default, &names(&[benchmark.name()])).unwrap(), BTreeMap::new());
+            let default = one(benchmark.name(), benchmark.metadata().protocol_name);
+            assert_eq!(resolve_protocols(&default, &names(&[benchmark.name()])).unwrap(), BTreeMap::new());
             for other in benchmark.other_protocols() {
-                let other = other.facts().protocol_name;
-                let chosen = chosen(&one(benchmark.name(), other), &names(&[benchmark.name()])).unwrap();
+                let other = other.metadata().protocol_name;
+                let chosen =
+                    resolve_protocols(&one(benchmark.name(), other), &names(&[benchmark.name()])).unwrap();
                 assert_eq!(chosen.values().collect::<Vec<_>>(), [other]);
             }
         }
@@ -75,14 +78,14 @@ mod tests {
     #[test]
     fn what_is_not_known_is_told_with_what_is() {
         let mmlu = bench_benchmarks::find("mmlu_pro").unwrap();
-        let default = mmlu.facts().protocol_name;
+        let default = mmlu.metadata().protocol_name;
         let (unknown, not_ordered) = (Code::InvalidRequest, Code::BenchmarkNotOrdered);
         for (given, run, code, parts) in [
             (one("nope", "x"), "mmlu_pro", unknown, ["no benchmark `nope`", "mmlu_pro"]),
             (one("mmlu_pro", "nope"), "mmlu_pro", unknown, ["no protocol `nope`", default]),
             (one("mmlu_pro", default), "aime_2025", not_ordered, ["not to be run", "aime_2025"]),
         ] {
-            let error = chosen(&given, &names(&[run])).unwrap_err();
+            let error = resolve_protocols(&given, &names(&[run])).unwrap_err();
             assert_eq!((error.code(), error.code().status()), (code, Some(422)));
             for part in parts {
                 assert!(error.to_string().contains(part), "{part}: {}", error);

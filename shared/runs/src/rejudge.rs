@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use bench_domain::run::{AuthMode, Owner, Plan};
 use bench_domain::{BenchmarkName, RunId, RunSpec, RunTemplate};
-use bench_state::{BenchmarkRecord, Idempotency, Rejudged, RunWithBenchmarks};
+use bench_state::{BenchmarkRecord, Idempotency, RejudgingCreation, RunWithBenchmarks};
 
 use crate::creator::FIRST_GENERATION;
 use crate::judge::JudgedRun;
-use crate::limits::refuse_samples;
+use crate::limits::check_sample_limit;
 use crate::order::idempotency_name;
-use crate::{CallerKeys, Created, JudgeOrder, Orderer, Orders, RejudgeOrder, RunError, Standing};
+use crate::{CallerKeys, CreatedRun, JudgeOrder, Orderer, Orders, RejudgeOrder, RunError, Standing};
 
 impl Orders {
     /// Judges the answers of a run again, for any caller.
@@ -26,7 +26,7 @@ impl Orders {
         mut order: RejudgeOrder,
         standing: Standing,
         counted: Option<&Owner>,
-    ) -> Result<Created, RunError> {
+    ) -> Result<CreatedRun, RunError> {
         let state = &self.runs.state;
         let warnings = std::mem::take(&mut order.warnings);
         let asked = state.run(run).await?.ok_or(RunError::RunNotFound)?;
@@ -37,9 +37,9 @@ impl Orders {
             digest: order.digest(run),
         });
         if let Some(idempotency) = &idempotency
-            && let Some(earlier) = self.runs.earlier_run(idempotency).await?
+            && let Some(earlier) = self.runs.existing_run(idempotency).await?
         {
-            return Ok(Created { warnings, ..earlier });
+            return Ok(CreatedRun { warnings, ..earlier });
         }
         let found = state.run_with_benchmarks(first).await?.ok_or(RunError::AnswersDeleted)?;
         for record in [&asked, &found.run] {
@@ -47,8 +47,8 @@ impl Orders {
                 return Err(RunError::RunOpen { run: record.spec.id, status: record.state.status() });
             }
         }
-        let benchmarks = judged(&found)?;
-        let wanted = wanted(&order.judge, &asked.spec);
+        let benchmarks = judged_benchmarks(&found)?;
+        let wanted = resolve_judge_order(&order.judge, &asked.spec);
         // If the judge stays the same, so does its address.
         let kept = asked.spec.judge.as_ref().filter(|_| order.judge.model.is_none());
         let base_url = order.base_url.clone().or_else(|| kept.and_then(|judge| judge.model.base_url.clone()));
@@ -63,7 +63,7 @@ impl Orders {
         let limits = self.runs.limits(&original.owner);
         let planned = found.benchmarks.iter().filter(|record| benchmarks.contains(&record.name));
         let planned = planned.filter_map(|record| record.plan.as_ref()).map(Plan::samples).sum();
-        refuse_samples(planned, limits.samples_per_order)?;
+        check_sample_limit(planned, limits.samples_per_order)?;
         let judged_run = JudgedRun {
             model: &original.model,
             benchmark: benchmarks.first().ok_or(RunError::NothingJudged)?,
@@ -82,9 +82,9 @@ impl Orders {
                 // The model isn't called, so its answers aren't paid for again.
                 price: None,
                 budget: order.budget,
-                datasets: of(&benchmarks, &original.datasets),
-                protocols: of(&benchmarks, &original.protocols),
-                options: of(&benchmarks, &original.options),
+                datasets: select_benchmarks(&benchmarks, &original.datasets),
+                protocols: select_benchmarks(&benchmarks, &original.protocols),
+                options: select_benchmarks(&benchmarks, &original.options),
                 benchmarks,
                 ..original.template.clone()
             },
@@ -100,17 +100,19 @@ impl Orders {
         let sealed = keys.seal(&self.runs.credentials, spec.id, FIRST_GENERATION).await?;
         let made = state.create_rejudging(first, &mut spec, idempotency.as_ref(), sealed, Some(&limits));
         match made.await? {
-            Rejudged::Made(_) => Ok(Created { warnings, ..self.runs.announce(&spec, Vec::new()).await? }),
-            Rejudged::Limited(reached) => Err(self.runs.too_many_open(&spec.owner, reached)),
-            Rejudged::Gone => Err(RunError::AnswersDeleted),
-            Rejudged::KeyTaken => self.runs.made_meanwhile(idempotency.as_ref()).await,
+            RejudgingCreation::Created(_) => {
+                Ok(CreatedRun { warnings, ..self.runs.announce(&spec, Vec::new()).await? })
+            }
+            RejudgingCreation::Limited(reached) => Err(self.runs.too_many_open(&spec.owner, reached)),
+            RejudgingCreation::Gone => Err(RunError::AnswersDeleted),
+            RejudgingCreation::KeyTaken => self.runs.concurrently_created_run(idempotency.as_ref()).await,
         }
     }
 }
 
 /// Returns the requested judge. If the order names none, it's the run's own judge, with its settings unless others are
 /// given.
-fn wanted(order: &JudgeOrder, asked: &RunSpec) -> JudgeOrder {
+fn resolve_judge_order(order: &JudgeOrder, asked: &RunSpec) -> JudgeOrder {
     let Some(judge) = asked.judge.as_ref().filter(|_| order.model.is_none()) else { return order.clone() };
     let (old, new) = (&judge.generation, &order.generation);
     let mut generation = old.clone();
@@ -121,7 +123,7 @@ fn wanted(order: &JudgeOrder, asked: &RunSpec) -> JudgeOrder {
 }
 
 /// Returns the entries of these benchmarks.
-fn of<T: Clone>(
+fn select_benchmarks<T: Clone>(
     benchmarks: &[BenchmarkName],
     all: &BTreeMap<BenchmarkName, T>,
 ) -> BTreeMap<BenchmarkName, T> {
@@ -130,7 +132,7 @@ fn of<T: Clone>(
 }
 
 /// Returns the benchmarks whose answers can be judged.
-fn judged(found: &RunWithBenchmarks) -> Result<Vec<BenchmarkName>, RunError> {
+fn judged_benchmarks(found: &RunWithBenchmarks) -> Result<Vec<BenchmarkName>, RunError> {
     let spec = &found.run.spec;
     let is_judged = |record: &&BenchmarkRecord| {
         bench_benchmarks::find_for_run(spec, &record.name)

@@ -5,15 +5,15 @@ use bench_domain::run::{AuthMode, ModelRef, Owner};
 use bench_domain::schedule::Schedule;
 use bench_domain::{BenchmarkName, Code, RunId, Timestamp};
 use bench_inference::{EndpointError, ModelSource};
-use bench_state::access::{AccessKind, Reached};
+use bench_state::access::{AccessKind, LimitScope};
 use bench_state::{Creation, StateError};
 
 use crate::creator::FIRST_GENERATION;
-use crate::{CallerKeys, NotAllowed, Permissions, RunCreator, Standing};
+use crate::{AccessDenied, CallerKeys, Permissions, RunCreator, Standing};
 
 /// Reason why a schedule's run wasn't created.
 #[derive(Debug, thiserror::Error)]
-pub enum NotMade {
+pub enum ScheduledRunError {
     /// The operator has stopped new orders for now.
     #[error("{0}")]
     Maintenance(String),
@@ -71,17 +71,17 @@ pub enum NotMade {
     State(#[from] StateError),
 }
 
-impl From<NotAllowed> for NotMade {
-    fn from(refused: NotAllowed) -> Self {
+impl From<AccessDenied> for ScheduledRunError {
+    fn from(refused: AccessDenied) -> Self {
         match refused {
-            NotAllowed::Caller { .. } => Self::PolicyChanged,
-            NotAllowed::Source(_) => Self::OracleNotAllowed,
-            NotAllowed::Benchmark(name) => Self::Gated(name),
+            AccessDenied::Caller { .. } => Self::PolicyChanged,
+            AccessDenied::Source(_) => Self::OracleNotAllowed,
+            AccessDenied::Benchmark(name) => Self::Gated(name),
         }
     }
 }
 
-impl NotMade {
+impl ScheduledRunError {
     /// Returns the stable code of the reason, for programs. It's the code of an order that is rejected for the same
     /// reason.
     pub const fn code(&self) -> Code {
@@ -112,25 +112,26 @@ impl RunCreator {
     ///
     /// # Errors
     /// Returns the reason why the run wasn't created. The call may be repeated.
-    pub async fn make_scheduled(
+    pub async fn create_scheduled(
         &self,
         schedule: &Schedule,
         planned: Timestamp,
         now: Timestamp,
         maintenance: Option<&str>,
-    ) -> Result<RunId, NotMade> {
-        let spec = schedule.run_at(planned, &self.config.software, now);
+    ) -> Result<RunId, ScheduledRunError> {
+        let spec = schedule.run_spec_at(planned, &self.config.software, now);
         let run = spec.id;
         if self.state.run(run).await?.is_none() {
             if let Some(message) = maintenance {
-                return Err(NotMade::Maintenance(message.to_owned()));
+                return Err(ScheduledRunError::Maintenance(message.to_owned()));
             }
             self.check_schedule(schedule)?;
             self.check_owner(schedule, now).await?;
-            let sealed = self.keys_of(schedule).await?.seal(&self.credentials, run, FIRST_GENERATION).await?;
+            let sealed =
+                self.schedule_keys(schedule).await?.seal(&self.credentials, run, FIRST_GENERATION).await?;
             match self.write(&spec, &[], None, sealed).await? {
-                Creation::Limited(Reached::Owner) => return Err(NotMade::TooManyOpenRuns),
-                Creation::Limited(Reached::Total) => return Err(NotMade::TooManyOpenRunsInAll),
+                Creation::Limited(LimitScope::Owner) => return Err(ScheduledRunError::TooManyOpenRuns),
+                Creation::Limited(LimitScope::Total) => return Err(ScheduledRunError::TooManyOpenRunsInAll),
                 Creation::Done | Creation::KeyTaken => {}
             }
             tracing::info!(run.id = %run, schedule.id = %schedule.id, "Schedule {} made run {run}", schedule.name);
@@ -140,29 +141,36 @@ impl RunCreator {
     }
 
     /// Returns the schedule's own keys.
-    async fn keys_of(&self, schedule: &Schedule) -> Result<CallerKeys, NotMade> {
+    async fn schedule_keys(&self, schedule: &Schedule) -> Result<CallerKeys, ScheduledRunError> {
         let mut keys = CallerKeys::default();
         if schedule.auth == AuthMode::ApiKey {
-            keys.own = Some(self.credentials.get_for(schedule.id).await?.ok_or(NotMade::KeyGone)?);
+            keys.own = Some(
+                self.credentials.get_for_schedule(schedule.id).await?.ok_or(ScheduledRunError::KeyGone)?,
+            );
         }
         if schedule.run.judge.as_ref().is_some_and(|judge| judge.auth == AuthMode::ApiKey) {
-            keys.judge = Some(self.credentials.judge_for(schedule.id).await?.ok_or(NotMade::JudgeKeyGone)?);
+            keys.judge = Some(
+                self.credentials
+                    .get_judge_for_schedule(schedule.id)
+                    .await?
+                    .ok_or(ScheduledRunError::JudgeKeyGone)?,
+            );
         }
         Ok(keys)
     }
 
     /// Rejects orders that the schedule's owner may no longer place: the access policy, an access token or its
     /// permissions may have changed.
-    async fn check_owner(&self, schedule: &Schedule, now: Timestamp) -> Result<(), NotMade> {
+    async fn check_owner(&self, schedule: &Schedule, now: Timestamp) -> Result<(), ScheduledRunError> {
         let standing = self.standing_of(schedule, now).await?;
         let model = &schedule.run.model;
         let source = ModelSource::from_name(&model.provider)
-            .ok_or_else(|| NotMade::ProviderGone(model.provider.clone()))?;
+            .ok_or_else(|| ScheduledRunError::ProviderGone(model.provider.clone()))?;
         Ok(standing.check_access(&self.config.policy, source, &schedule.run.benchmarks)?)
     }
 
     /// Returns the current standing of a schedule's owner.
-    async fn standing_of(&self, schedule: &Schedule, now: Timestamp) -> Result<Standing, NotMade> {
+    async fn standing_of(&self, schedule: &Schedule, now: Timestamp) -> Result<Standing, ScheduledRunError> {
         let owner = match &schedule.owner {
             _ if self.config.local => return Ok(Standing::Local),
             Owner::Key(owner) => owner,
@@ -172,32 +180,33 @@ impl RunCreator {
         let entry = self.state.access(owner).await?.filter(|entry| entry.is_valid(now));
         match (schedule.auth, entry) {
             (AuthMode::System, Some(entry)) if entry.kind == AccessKind::Token => {
-                Ok(Standing::Token(Permissions::of(&entry)))
+                Ok(Standing::Token(Permissions::from_entry(&entry)))
             }
-            (AuthMode::System, _) => Err(NotMade::TokenInvalid),
-            (AuthMode::ApiKey, Some(entry)) => Ok(Standing::ListedKey(Permissions::of(&entry))),
+            (AuthMode::System, _) => Err(ScheduledRunError::TokenInvalid),
+            (AuthMode::ApiKey, Some(entry)) => Ok(Standing::ListedKey(Permissions::from_entry(&entry))),
             (AuthMode::ApiKey, None) => Ok(Standing::Key),
         }
     }
 
     /// Rejects schedules whose run would certainly fail.
-    fn check_schedule(&self, schedule: &Schedule) -> Result<(), NotMade> {
+    fn check_schedule(&self, schedule: &Schedule) -> Result<(), ScheduledRunError> {
         let template = &schedule.run;
         let known = |name: &&BenchmarkName| bench_benchmarks::find(name.as_str()).is_some();
         if let Some(gone) = template.benchmarks.iter().find(|name| !known(name)) {
-            return Err(NotMade::BenchmarkGone(gone.clone()));
+            return Err(ScheduledRunError::BenchmarkGone(gone.clone()));
         }
         for (name, protocol) in &template.protocols {
             let Some(benchmark) = bench_benchmarks::find(name.as_str()) else { continue };
-            bench_benchmarks::under_protocol(benchmark, Some(protocol)).map_err(NotMade::ProtocolGone)?;
+            bench_benchmarks::with_protocol(benchmark, Some(protocol))
+                .map_err(ScheduledRunError::ProtocolGone)?;
         }
         for (name, options) in &template.options {
             let Some(benchmark) = bench_benchmarks::find(name.as_str()) else { continue };
             let protocol = template.protocols.get(name).map(String::as_str);
-            let benchmark = bench_benchmarks::under_protocol(benchmark, protocol).unwrap_or(benchmark);
+            let benchmark = bench_benchmarks::with_protocol(benchmark, protocol).unwrap_or(benchmark);
             benchmark
-                .under_options(options)
-                .map_err(|problem| NotMade::OptionGone { benchmark: name.clone(), problem })?;
+                .with_options(options)
+                .map_err(|problem| ScheduledRunError::OptionGone { benchmark: name.clone(), problem })?;
         }
         self.check_provider(&template.model, schedule.auth, "model")?;
         match &template.judge {
@@ -206,14 +215,19 @@ impl RunCreator {
         }
     }
 
-    fn check_provider(&self, model: &ModelRef, auth: AuthMode, what: &'static str) -> Result<(), NotMade> {
+    fn check_provider(
+        &self,
+        model: &ModelRef,
+        auth: AuthMode,
+        what: &'static str,
+    ) -> Result<(), ScheduledRunError> {
         let Some(source) = ModelSource::from_name(&model.provider) else {
-            return Err(NotMade::ProviderGone(model.provider.clone()));
+            return Err(ScheduledRunError::ProviderGone(model.provider.clone()));
         };
         // With its own key or address, the model needs no configuration of the operator.
         if let (AuthMode::System, None, Some(provider)) = (auth, &model.base_url, source.provider()) {
             let endpoint = self.config.inference.endpoint(provider);
-            endpoint.map_err(|problem| NotMade::CannotBeAsked { what, problem })?;
+            endpoint.map_err(|problem| ScheduledRunError::CannotBeAsked { what, problem })?;
         }
         Ok(())
     }

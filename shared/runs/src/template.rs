@@ -5,12 +5,12 @@ use bench_domain::{BenchmarkName, RunTemplate, Secret};
 
 use crate::benchmarks::{select, selected};
 use crate::judge::{FoundJudge, JudgedRun, is_judged};
-use crate::order::Resolved;
+use crate::order::ResolvedFields;
 use crate::{FoundModel, Order, Orderer, Orders, RunError, options, protocols};
 
 /// Resolved order.
 #[derive(Debug, Clone)]
-pub struct Ordered {
+pub struct ResolvedOrder {
     /// Everything of its run that doesn't depend on the time of creation.
     pub template: RunTemplate,
     /// Names in the order that aren't benchmarks.
@@ -30,13 +30,13 @@ impl Orders {
         orderer: &Orderer,
         found: FoundModel,
         kept: Option<JudgeSpec>,
-    ) -> Result<Ordered, RunError> {
+    ) -> Result<ResolvedOrder, RunError> {
         self.check_available(&found, orderer).await?;
         let (mut benchmarks, ignored) = select(order.benchmarks.as_deref())?;
         if selected(order.benchmarks.as_deref(), &benchmarks).is_none() {
             // If the order names no benchmarks, it leaves out datasets whose terms the operator hasn't accepted.
             benchmarks
-                .retain(|name| self.can_be_had(&order, name).is_ok() && orderer.standing.may_order(name));
+                .retain(|name| self.check_dataset(&order, name).is_ok() && orderer.standing.may_order(name));
             let names_judge = order.judge.as_ref().is_some_and(|judge| judge.model.is_some());
             if !(names_judge || kept.is_some() || self.has_default_judge(&found.model)) {
                 // It also leaves out benchmarks that need a judge if there is none.
@@ -46,8 +46,8 @@ impl Orders {
             }
         }
         orderer.standing.check_gated(&benchmarks)?;
-        let protocols = protocols::chosen(&order.protocols, &benchmarks)?;
-        let options = options::chosen(&order.options, &order.protocols, &benchmarks)?;
+        let protocols = protocols::resolve_protocols(&order.protocols, &benchmarks)?;
+        let options = options::resolve_options(&order.options, &order.protocols, &benchmarks)?;
         let datasets = self.dataset_choices(&order, &benchmarks)?;
         let price = self.price_for(&order, &found, orderer).await?;
         let judged = benchmarks.iter().find(|name| is_judged(name, protocols.get(*name).map(String::as_str)));
@@ -61,7 +61,7 @@ impl Orders {
             }
         };
         let (judge, judge_key) = judge.map(|judge| (judge.spec, judge.key)).unzip();
-        let resolved = Resolved {
+        let resolved = ResolvedFields {
             model: found.model,
             selected_benchmarks: selected(order.benchmarks.as_deref(), &benchmarks),
             benchmarks,
@@ -73,6 +73,6 @@ impl Orders {
             price,
         };
         let template = order.into_template(resolved);
-        Ok(Ordered { template, ignored, judge_key: judge_key.flatten() })
+        Ok(ResolvedOrder { template, ignored, judge_key: judge_key.flatten() })
     }
 }

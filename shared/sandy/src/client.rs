@@ -74,7 +74,7 @@ impl Sandy {
     /// Returns an error unless address and key are set.
     ///
     /// # Errors
-    /// [`SandyError::NoKey`], [`SandyError::NoAddress`].
+    /// [`SandyError::DeleteOnlyWrapper`], [`SandyError::NoAddress`].
     pub fn ready(&self) -> Result<(), SandyError> {
         self.config.ready().map(|_| ())
     }

@@ -67,7 +67,7 @@ impl SandyConfig {
     }
 
     pub(crate) fn ready(&self) -> Result<(&Url, &Secret), SandyError> {
-        let key = self.key.as_ref().ok_or(SandyError::NoKey)?;
+        let key = self.key.as_ref().ok_or(SandyError::DeleteOnlyWrapper)?;
         Ok((self.base_url.as_ref().ok_or(SandyError::NoAddress)?, key))
     }
 }

@@ -24,13 +24,13 @@ use crate::sandboxes::SandboxSettings;
 const SPARE_CONNECTIONS: usize = 64;
 
 /// Host that is created by the first request.
-struct Lazy {
+struct LazyHost {
     settings: SandboxSettings,
     key: ApiKey,
     made: OnceCell<(Arc<SandboxHost>, Router)>,
 }
 
-impl Lazy {
+impl LazyHost {
     async fn answer(self: Arc<Self>, request: Request) -> Response {
         if !self.key.is_sent_in(request.headers()) {
             // Other users of this machine must not start the host.
@@ -54,13 +54,13 @@ impl Lazy {
 }
 
 /// Sandbox host of the stack.
-pub(super) struct BuiltIn {
+pub(super) struct BuiltInSandboxes {
     pub(super) config: SandyConfig,
-    lazy: Arc<Lazy>,
+    lazy: Arc<LazyHost>,
     _server: AbortOnDropHandle<()>,
 }
 
-impl BuiltIn {
+impl BuiltInSandboxes {
     /// Binds a port without creating the host.
     pub(super) async fn open(settings: SandboxSettings, concurrency: usize) -> anyhow::Result<Self> {
         let secret: [u8; 32] = rand::random();
@@ -75,7 +75,7 @@ impl BuiltIn {
             _ => None,
         });
         let config = config.map_err(anyhow::Error::msg)?;
-        let lazy = Arc::new(Lazy { settings, key, made: OnceCell::new() });
+        let lazy = Arc::new(LazyHost { settings, key, made: OnceCell::new() });
         let answering = Arc::clone(&lazy);
         let routes = Router::new().fallback(move |request| Arc::clone(&answering).answer(request));
         // Each job has a connection of its own.

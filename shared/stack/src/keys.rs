@@ -20,7 +20,7 @@ pub fn keys_dir(data_dir: &Path) -> PathBuf {
 ///
 /// # Errors
 /// Fails if a variable contains no valid key.
-pub fn ring_of_vars(var: impl Fn(&str) -> Option<String>) -> Result<Option<KeyRing>, SettingError> {
+pub fn key_ring_from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Option<KeyRing>, SettingError> {
     let (private, public) = (var("BENCH_SIGNING_PRIVATE_KEY"), var("BENCH_SIGNING_PUBLIC_KEY"));
     if private.is_none() && public.is_none() {
         return Ok(None);
@@ -37,7 +37,7 @@ pub fn ring_of_vars(var: impl Fn(&str) -> Option<String>) -> Result<Option<KeyRi
 
 /// Returns the keys from the environment if it has any, else those of the data directory.
 pub(crate) fn key_ring(data_dir: &Path, var: impl Fn(&str) -> Option<String>) -> anyhow::Result<KeyRing> {
-    if let Some(ring) = ring_of_vars(var)? {
+    if let Some(ring) = key_ring_from_vars(var)? {
         return Ok(ring);
     }
     let dir = keys_dir(data_dir);

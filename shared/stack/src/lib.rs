@@ -8,9 +8,9 @@ mod keys;
 mod mappings;
 mod options;
 pub mod sandboxes;
-mod wakes;
+mod timers;
 
-pub use self::keys::{keys_dir, ring_of_vars};
+pub use self::keys::{key_ring_from_vars, keys_dir};
 pub use self::options::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, KeyWrapperFor, SettingError, StackOptions};
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -42,11 +42,11 @@ use bench_state::{RunFilter, State};
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
-use self::built_in::BuiltIn;
+use self::built_in::BuiltInSandboxes;
 use self::keys::{key_ring, master_key};
 use self::mappings::{LONG_INVOCATION, RESERVE};
 use self::sandboxes::{FILES, SandboxSettings};
-use self::wakes::Wakes;
+use self::timers::TaskTimers;
 
 /// Version of this program in runs and exports.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -84,7 +84,7 @@ pub struct Stack {
     pub s3_address: Option<SocketAddr>,
     s3_server: Option<AbortOnDropHandle<()>>,
     sandy: SandyConfig,
-    sandboxes: Option<BuiltIn>,
+    sandboxes: Option<BuiltInSandboxes>,
     concurrency: usize,
     answer_time: Duration,
     sync_models: bool,
@@ -104,12 +104,12 @@ struct Functions {
 struct Running {
     host: Host,
     /// Dropping this ends the tasks.
-    wakes: Wakes,
+    timers: TaskTimers,
 }
 
-struct Shared(Arc<dyn Progress>);
+struct SharedProgress(Arc<dyn Progress>);
 
-impl Progress for Shared {
+impl Progress for SharedProgress {
     fn step(&self, step: bench_datasets::Step<'_>) {
         self.0.step(step);
     }
@@ -140,7 +140,7 @@ impl Stack {
         let timeout = worker_config.answer_time.longest() + 2 * RESERVE;
         let settings = QueueSettings {
             visibility_timeout: 6 * timeout.max(LONG_INVOCATION).min(Duration::from_secs(7_200)),
-            retry_delay: options.again,
+            retry_delay: options.retry_delay,
             ..QueueSettings::default()
         };
         // Each function has its own clients, so that a recorder can tell callers apart.
@@ -173,7 +173,7 @@ impl Stack {
             }
         };
         let master = master_key(&options.data_dir)?;
-        let owners = Arc::new(OwnerKey::of_master(&master));
+        let owners = Arc::new(OwnerKey::from_master_key(&master));
         let local = Arc::new(LocalKey::new(&master)?);
         let credentials_of = |config: &_| {
             let wrapper: Arc<dyn KeyWrapper> = match &options.key_wrapper {
@@ -248,7 +248,7 @@ impl Stack {
                 state: state_of("planner"),
                 queues: queues_of("planner"),
                 library: library_of("planner"),
-                progress: Box::new(Shared(options.progress)),
+                progress: Box::new(SharedProgress(options.progress)),
             }),
             worker: Arc::new(Pipeline::new(services_of("worker"), worker_config.clone())),
             turns: Arc::new(Pipeline::new(services_of("turns"), turns_config)),
@@ -261,7 +261,7 @@ impl Stack {
             dead_letters: Arc::new(DeadLetters {
                 state: state_of("dead-letters"),
                 queues: queues_of("dead-letters"),
-                after_outage: 6 * options.again,
+                after_outage: 6 * options.retry_delay,
             }),
             scheduler: Arc::new(Scheduler::new(
                 state_of("scheduler"),
@@ -315,16 +315,17 @@ impl Stack {
             return Ok(());
         }
         // Must happen before any message is received, so that messages of other runs stay in the queues untouched.
-        let interrupted = self.interrupted().await?;
+        let interrupted = self.interrupted_runs().await?;
         self.embedded.pause_groups(interrupted.iter().map(ToString::to_string).collect()).await?;
         let host = Host::start(self.queues.client(), self.mappings()?);
         self.functions.scheduler.resume().await?;
-        self.running = Some(Running { host, wakes: Wakes::reconciling(&self.functions.scheduler) });
+        self.running =
+            Some(Running { host, timers: TaskTimers::start_reconciliation(&self.functions.scheduler) });
         Ok(())
     }
 
     /// Returns the open runs that this stack doesn't work on.
-    async fn interrupted(&self) -> anyhow::Result<Vec<RunId>> {
+    async fn interrupted_runs(&self) -> anyhow::Result<Vec<RunId>> {
         let mut interrupted = Vec::new();
         for status in [RunStatus::Running, RunStatus::Queued] {
             let filter = RunFilter { status: Some(status), ..RunFilter::default() };
@@ -339,13 +340,13 @@ impl Stack {
     /// Starts to serve schedules, for processes that keep running. Does nothing if the stack isn't started.
     pub fn serve_schedules(&mut self) {
         if let Some(running) = &mut self.running {
-            running.wakes.serve(&self.functions.scheduler, self.sync_models);
+            running.timers.serve(&self.functions.scheduler, self.sync_models);
         }
     }
 
     /// Accepts no more work, and waits up to `grace` for invocations in progress. Returns true if all of them ended.
     /// The services stay open.
-    pub async fn settle(&mut self, grace: Duration) -> bool {
+    pub async fn drain(&mut self, grace: Duration) -> bool {
         match &mut self.running {
             Some(running) => running.host.drain(grace).await,
             None => true,
@@ -353,7 +354,7 @@ impl Stack {
     }
 
     /// Aborts the invocations in progress. The next start continues their work.
-    pub async fn break_off(&mut self) {
+    pub async fn abort(&mut self) {
         if let Some(running) = &mut self.running {
             running.host.stop(Duration::ZERO).await;
         }
@@ -363,7 +364,7 @@ impl Stack {
     /// continues unfinished work.
     pub async fn stop(mut self, grace: Duration) {
         if let Some(mut running) = self.running.take() {
-            drop(running.wakes);
+            drop(running.timers);
             running.host.stop(grace).await;
         }
         self.functions.worker.flush().await;
@@ -386,10 +387,11 @@ async fn open_sandboxes(
     helper: Option<PathBuf>,
     concurrency: usize,
     var: impl Fn(&str) -> Option<String>,
-) -> anyhow::Result<(SandyConfig, Option<BuiltIn>)> {
+) -> anyhow::Result<(SandyConfig, Option<BuiltInSandboxes>)> {
     if var("SANDY_BASE_URL").is_some() {
         return Ok((SandyConfig::from_vars(var).map_err(SettingError::new)?, None));
     }
-    let built_in = BuiltIn::open(SandboxSettings::from_vars(data_dir, helper, var)?, concurrency).await?;
+    let built_in =
+        BuiltInSandboxes::open(SandboxSettings::from_vars(data_dir, helper, var)?, concurrency).await?;
     Ok((built_in.config.clone(), Some(built_in)))
 }

@@ -52,7 +52,7 @@ pub struct StackOptions {
     /// Runs to work on. Other runs of the data directory stay as they are and cause no calls or costs.
     pub scope: Scope,
     /// Delay before the first redelivery of a failed message; shorter in tests.
-    pub again: Duration,
+    pub retry_delay: Duration,
     /// If true, programs on this machine can reach the bucket on a free loopback port, where presigned addresses work.
     pub s3_listener: bool,
     /// Program that the built-in sandbox host runs as its helper; by default this program itself. For tests, whose own
@@ -78,7 +78,7 @@ impl StackOptions {
             progress: Arc::new(NoProgress),
             local: true,
             scope: Scope::Server,
-            again: QueueSettings::default().retry_delay,
+            retry_delay: QueueSettings::default().retry_delay,
             s3_listener: false,
             sandbox_helper: None,
             key_wrapper: None,

@@ -162,7 +162,7 @@ impl SandboxSettings {
         if isolation.form().name != "namespaces" && rustix::process::geteuid().is_root() {
             // Without namespaces, sandboxes see these folders at their paths on the machine, but only if another user
             // may enter them.
-            let closed = options.shared.iter().filter_map(|shared| closed_folder(&shared.host));
+            let closed = options.shared.iter().filter_map(|shared| inaccessible_folder(&shared.host));
             for folder in closed.collect::<BTreeSet<_>>() {
                 tracing::warn!(
                     "Sandboxes may not enter {0}, hence find no files and packages below it: run `chmod o+x {0}`, or \
@@ -208,7 +208,7 @@ impl SandboxSettings {
 }
 
 /// Returns the first folder on the path that other users may not enter.
-fn closed_folder(path: &Path) -> Option<PathBuf> {
+fn inaccessible_folder(path: &Path) -> Option<PathBuf> {
     let is_closed =
         |folder: &&Path| fs::metadata(folder).is_ok_and(|folder| folder.permissions().mode() & 0o001 == 0);
     path.ancestors().collect::<Vec<_>>().into_iter().rev().find(is_closed).map(Path::to_owned)
@@ -226,9 +226,9 @@ mod tests {
         let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         set(&open, 0o755);
         set(place.path(), 0o700);
-        assert_eq!(closed_folder(&open).as_deref(), Some(place.path()));
+        assert_eq!(inaccessible_folder(&open).as_deref(), Some(place.path()));
         set(place.path(), 0o711);
-        assert_eq!(closed_folder(&open), None);
+        assert_eq!(inaccessible_folder(&open), None);
     }
 
     #[test]

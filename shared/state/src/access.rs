@@ -322,14 +322,14 @@ impl OrderLimits {
     /// Returns the limits that apply to this owner's runs on a server with these limits. Runs that an exposed server
     /// itself owns are an admin's.
     #[must_use]
-    pub fn of(self, owner: &Owner, local: bool) -> Self {
+    pub fn for_owner(self, owner: &Owner, local: bool) -> Self {
         if *owner == Owner::Local && !local { Self::TRUSTED } else { self }
     }
 }
 
 /// Limit that an order reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reached {
+pub enum LimitScope {
     /// The limit of one owner.
     Owner,
     /// The limit of all owners together.
@@ -350,13 +350,13 @@ impl State {
         owner: &Owner,
         limits: &OrderLimits,
         now: Timestamp,
-    ) -> Result<Option<Reached>, StateError> {
+    ) -> Result<Option<LimitScope>, StateError> {
         // The owner is counted first, so that rejected callers don't use up the total that others share.
         if !self.count_in_minute(&owner_name(owner), limits.orders_per_minute_per_owner, now).await? {
-            return Ok(Some(Reached::Owner));
+            return Ok(Some(LimitScope::Owner));
         }
         let counted = self.count_in_minute(EVERYBODY, limits.orders_per_minute, now).await?;
-        Ok((!counted).then_some(Reached::Total))
+        Ok((!counted).then_some(LimitScope::Total))
     }
 
     async fn count_in_minute(&self, whose: &str, limit: u64, now: Timestamp) -> Result<bool, StateError> {
@@ -378,7 +378,7 @@ impl State {
 
     /// Returns the number of open runs of this owner, and of all owners.
     pub async fn open_runs(&self, owner: &Owner) -> Result<(u64, u64), StateError> {
-        let of = |sort: String| async move {
+        let count = |sort: String| async move {
             let got = self
                 .client
                 .get_item()
@@ -392,7 +392,7 @@ impl State {
                 got.item().map(|record| Reader::new(record).number_or::<i64>("runs", 0)).transpose()?;
             Ok::<_, StateError>(u64::try_from(runs.unwrap_or(0)).unwrap_or(0))
         };
-        Ok((of(owner_name(owner)).await?, of(EVERYBODY.to_owned()).await?))
+        Ok((count(owner_name(owner)).await?, count(EVERYBODY.to_owned()).await?))
     }
 
     /// Counts a run as open, in the transaction that opens it: first for its owner, then in total.
@@ -468,8 +468,8 @@ mod tests {
         assert!(local.open_runs >= 75 && local.samples_per_order >= 28_000);
         let exposed = OrderLimits::from_vars(var("BENCH_LIMIT_OPEN_RUNS", "3"), false).unwrap();
         assert_eq!(exposed, OrderLimits { open_runs: 3, ..OrderLimits::EXPOSED });
-        assert_eq!(exposed.of(&Owner::Local, false), OrderLimits::TRUSTED);
-        assert_eq!(exposed.of(&Owner::Key("x".into()), false), exposed);
+        assert_eq!(exposed.for_owner(&Owner::Local, false), OrderLimits::TRUSTED);
+        assert_eq!(exposed.for_owner(&Owner::Key("x".into()), false), exposed);
         for bad in ["0", "-1", "many"] {
             let error = OrderLimits::from_vars(var("BENCH_LIMIT_OPEN_RUNS", bad), true).unwrap_err();
             assert!(error.starts_with("BENCH_LIMIT_OPEN_RUNS"), "{error}");

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bench_domain::run::{JudgeUse, Plan, located};
+use bench_domain::run::{JudgeUse, Plan, name_with_host};
 use bench_domain::statistics::{PairedComparison, PairedSample, compare_paired};
 use bench_domain::{BenchmarkName, Outcome, RunId};
 use futures_util::future::try_join;
@@ -19,7 +19,7 @@ pub const COMPARED_SAMPLES_MAX: u64 = 500_000;
 
 /// Comparison of one benchmark of two runs, over the items that are graded in both.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Compared {
+pub struct ComparisonResult {
     /// True if both runs used the same items, by their digest. If not, items are matched by the dataset's own ids, or
     /// by the indices of their rows if a run has no such ids.
     pub same_dataset: bool,
@@ -68,9 +68,9 @@ impl State {
         &self,
         (run_a, a): (RunId, &BenchmarkRecord),
         (run_b, b): (RunId, &BenchmarkRecord),
-    ) -> Result<Compared, CompareError> {
+    ) -> Result<ComparisonResult, CompareError> {
         let (graded_a, graded_b) = try_join(self.graded(run_a, a), self.graded(run_b, b)).await?;
-        let same_dataset = both(a, b, |a, b| a.dataset.digest == b.dataset.digest);
+        let same_dataset = plans_match(a, b, |a, b| a.dataset.digest == b.dataset.digest);
         // Another revision may have other rows, so only the dataset's own ids identify equal items.
         let by_source_id = !same_dataset
             && [&graded_a, &graded_b].iter().all(|graded| graded.iter().any(|it| it.source_id.is_some()));
@@ -82,14 +82,14 @@ impl State {
             compare_paired(samples(&graded_a).filter(unchanged), samples(&graded_b).filter(unchanged));
         paired.only_in_a += changed.len() as u64;
         paired.only_in_b += changed.len() as u64;
-        let same_protocol = both(a, b, |a, b| {
+        let same_protocol = plans_match(a, b, |a, b| {
             a.protocol == b.protocol
                 && a.prompt_digest == b.prompt_digest
                 && a.options == b.options
                 && a.generation == b.generation
                 && a.samples_per_item == b.samples_per_item
         });
-        let same_judge = both(a, b, |a, b| judged_alike(a.judge.as_ref(), b.judge.as_ref()));
+        let same_judge = plans_match(a, b, |a, b| used_same_judge(a.judge.as_ref(), b.judge.as_ref()));
         let mut warnings = Vec::new();
         if a.plan.is_none() || b.plan.is_none() {
             warnings.push("One of the runs ended before this benchmark was planned.".to_owned());
@@ -144,7 +144,7 @@ impl State {
         if is_demo(a) || is_demo(b) {
             warnings.push("Demo data: the scores say nothing about the real benchmark.".to_owned());
         }
-        Ok(Compared { same_dataset, same_protocol, same_judge, warnings, paired })
+        Ok(ComparisonResult { same_dataset, same_protocol, same_judge, warnings, paired })
     }
 
     async fn graded(&self, run: RunId, benchmark: &BenchmarkRecord) -> Result<Vec<Graded>, CompareError> {
@@ -168,7 +168,7 @@ impl State {
     }
 }
 
-fn both(a: &BenchmarkRecord, b: &BenchmarkRecord, same: impl Fn(&Plan, &Plan) -> bool) -> bool {
+fn plans_match(a: &BenchmarkRecord, b: &BenchmarkRecord, same: impl Fn(&Plan, &Plan) -> bool) -> bool {
     a.plan.as_ref().zip(b.plan.as_ref()).is_some_and(|(a, b)| same(a, b))
 }
 
@@ -182,7 +182,7 @@ fn judge_without_host<'a>(a: Option<&'a JudgeUse>, b: Option<&JudgeUse>) -> Opti
 
 /// Returns true if both used the same judge with the same prompt and settings, as far as its host is recorded. The
 /// version of the judging is only a number, so it isn't compared.
-fn judged_alike(a: Option<&JudgeUse>, b: Option<&JudgeUse>) -> bool {
+fn used_same_judge(a: Option<&JudgeUse>, b: Option<&JudgeUse>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => {
             // Older records don't name the host; a warning says so.
@@ -210,7 +210,7 @@ fn options(plan: &Plan) -> String {
 /// Describes a judge with everything that can differ between two judges.
 fn judge(judge: Option<&JudgeUse>) -> String {
     let Some(judge) = judge else { return "by no model".to_owned() };
-    let mut text = located(&judge.model, judge.endpoint_host.as_deref());
+    let mut text = name_with_host(&judge.model, judge.endpoint_host.as_deref());
     if judge.version > 1 {
         text.push_str(&format!(", version {}", judge.version));
     }
@@ -225,7 +225,7 @@ fn judge(judge: Option<&JudgeUse>) -> String {
 
 fn paired_samples(graded: &[Graded], by_source_id: bool) -> impl Iterator<Item = PairedSample<'_>> {
     graded.iter().filter_map(move |sample| {
-        let item = matched_by(sample, by_source_id)?;
+        let item = matching_id(sample, by_source_id)?;
         Some(PairedSample { item, score: sample.score, correct: sample.correct })
     })
 }
@@ -233,9 +233,9 @@ fn paired_samples(graded: &[Graded], by_source_id: bool) -> impl Iterator<Item =
 /// Returns the ids that identify different questions in `a` and `b`, by the hashes of the questions.
 fn changed_items<'a>(a: &'a [Graded], b: &'a [Graded], by_source_id: bool) -> HashSet<&'a str> {
     let hashes = |graded: &'a [Graded]| {
-        graded
-            .iter()
-            .filter_map(move |sample| Some((matched_by(sample, by_source_id)?, sample.item_hash.as_deref()?)))
+        graded.iter().filter_map(move |sample| {
+            Some((matching_id(sample, by_source_id)?, sample.item_hash.as_deref()?))
+        })
     };
     let of_a: HashMap<&str, &str> = hashes(a).collect();
     hashes(b).filter(|(id, hash)| of_a.get(id).is_some_and(|of_a| of_a != hash)).map(|(id, _)| id).collect()
@@ -243,7 +243,7 @@ fn changed_items<'a>(a: &'a [Graded], b: &'a [Graded], by_source_id: bool) -> Ha
 
 /// Returns the id that an item is matched by: the dataset's own id, or the index of its row. If items are matched by
 /// their own ids, an item without one has no match.
-fn matched_by(sample: &Graded, by_source_id: bool) -> Option<&str> {
+fn matching_id(sample: &Graded, by_source_id: bool) -> Option<&str> {
     if by_source_id { sample.source_id.as_deref() } else { Some(&sample.item_id) }
 }
 
@@ -307,12 +307,12 @@ mod tests {
             (&old, &known, Some("chutes/m")),
             (&old, &old, Some("chutes/m")),
         ] {
-            assert!(judged_alike(Some(a), Some(b)));
+            assert!(used_same_judge(Some(a), Some(b)));
             assert_eq!(judge_without_host(Some(a), Some(b)), told, "{a:?} {b:?}");
         }
         let oracle = judge("oracle", None);
         assert_eq!(judge_without_host(Some(&oracle), Some(&oracle)), None);
         assert_eq!(judge_without_host(None, None), None);
-        assert!(!judged_alike(Some(&known), Some(&judge("chutes/m", Some("other")))));
+        assert!(!used_same_judge(Some(&known), Some(&judge("chutes/m", Some("other")))));
     }
 }

@@ -35,15 +35,15 @@ pub use owners::{OWNER_TEXT_BYTES_MIN, OwnerKey};
 pub const KEY_BYTES: usize = 32;
 
 /// Future result of a [`KeyWrapper`].
-pub type Wrapped<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, StateError>> + Send + 'a>>;
+pub type WrapFuture<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, StateError>> + Send + 'a>>;
 
 /// Wraps and unwraps data keys: the outer half of envelope encryption.
 pub trait KeyWrapper: Send + Sync + fmt::Debug {
     /// Encrypts a data key for `context`.
-    fn wrap<'a>(&'a self, data_key: &'a [u8; KEY_BYTES], context: &'a str) -> Wrapped<'a>;
+    fn wrap<'a>(&'a self, data_key: &'a [u8; KEY_BYTES], context: &'a str) -> WrapFuture<'a>;
 
     /// Decrypts a result of [`KeyWrapper::wrap`] for the same context.
-    fn unwrap<'a>(&'a self, wrapped: &'a [u8], context: &'a str) -> Wrapped<'a>;
+    fn unwrap<'a>(&'a self, wrapped: &'a [u8], context: &'a str) -> WrapFuture<'a>;
 }
 
 /// Master key in memory, read from a file or a variable.
@@ -70,25 +70,25 @@ impl LocalKey {
 }
 
 impl KeyWrapper for LocalKey {
-    fn wrap<'a>(&'a self, data_key: &'a [u8; KEY_BYTES], context: &'a str) -> Wrapped<'a> {
+    fn wrap<'a>(&'a self, data_key: &'a [u8; KEY_BYTES], context: &'a str) -> WrapFuture<'a> {
         Box::pin(async move { seal(&self.key, data_key, context) })
     }
 
-    fn unwrap<'a>(&'a self, wrapped: &'a [u8], context: &'a str) -> Wrapped<'a> {
+    fn unwrap<'a>(&'a self, wrapped: &'a [u8], context: &'a str) -> WrapFuture<'a> {
         Box::pin(async move { open(&self.key, wrapped, context) })
     }
 }
 
 /// Wrapper for processes that only remove callers' keys: every call fails.
 #[derive(Debug, Clone, Copy)]
-pub struct NoKey;
+pub struct DeleteOnlyWrapper;
 
-impl KeyWrapper for NoKey {
-    fn wrap<'a>(&'a self, _: &'a [u8; KEY_BYTES], _: &'a str) -> Wrapped<'a> {
+impl KeyWrapper for DeleteOnlyWrapper {
+    fn wrap<'a>(&'a self, _: &'a [u8; KEY_BYTES], _: &'a str) -> WrapFuture<'a> {
         Box::pin(async { Err(secret("sealed", "this function has no key to protect it with")) })
     }
 
-    fn unwrap<'a>(&'a self, _: &'a [u8], _: &'a str) -> Wrapped<'a> {
+    fn unwrap<'a>(&'a self, _: &'a [u8], _: &'a str) -> WrapFuture<'a> {
         Box::pin(async { Err(secret("opened", "this function has no key that opens it")) })
     }
 }
@@ -150,28 +150,32 @@ impl Credentials {
         }
     }
 
-    fn key(run: RunId) -> Record {
+    fn run_key(run: RunId) -> Record {
         Record::from([("pk".to_owned(), text(format!("RUN#{run}")))])
     }
 
-    fn key_of_schedule(schedule: ScheduleId) -> Record {
+    fn schedule_key(schedule: ScheduleId) -> Record {
         Record::from([("pk".to_owned(), text(format!("SCHEDULE#{schedule}")))])
     }
 
     /// Encrypts a caller's key for this generation of a run. The caller stores both in one write, so that there is
     /// never a run without its key, or a key without its run.
     pub async fn seal(&self, run: RunId, generation: u32, api_key: &Secret) -> Result<SealedKey, StateError> {
-        let mut record = Self::key(run);
+        let mut record = Self::run_key(run);
         record.insert("generation".to_owned(), number(generation));
-        self.seal_in(record, &run.to_string(), api_key).await
+        self.seal_record(record, &run.to_string(), api_key).await
     }
 
     /// Encrypts a schedule's own key, to be stored together with the schedule.
-    pub async fn seal_for(&self, schedule: ScheduleId, api_key: &Secret) -> Result<SealedKey, StateError> {
-        self.seal_in(Self::key_of_schedule(schedule), &schedule.to_string(), api_key).await
+    pub async fn seal_for_schedule(
+        &self,
+        schedule: ScheduleId,
+        api_key: &Secret,
+    ) -> Result<SealedKey, StateError> {
+        self.seal_record(Self::schedule_key(schedule), &schedule.to_string(), api_key).await
     }
 
-    async fn seal_in(
+    async fn seal_record(
         &self,
         record: Record,
         context: &str,
@@ -191,8 +195,8 @@ impl Credentials {
     }
 
     /// Removes a schedule's own keys, with or without the schedule itself. Does nothing if it has none.
-    pub fn removal_for(&self, schedule: ScheduleId) -> Result<RemovedKey, StateError> {
-        let slots = [Self::key_of_schedule(schedule), Self::judge_key_of_schedule(schedule)];
+    pub fn removal_for_schedule(&self, schedule: ScheduleId) -> Result<RemovedKey, StateError> {
+        let slots = [Self::schedule_key(schedule), Self::schedule_judge_key(schedule)];
         let deletes = slots.into_iter().map(|slot| {
             let delete = Delete::builder().table_name(&self.table).set_key(Some(slot)).build();
             let delete =
@@ -204,12 +208,12 @@ impl Credentials {
 
     /// Returns the caller's key of a run; `None` if there is none, or if it was removed.
     pub async fn get(&self, run: RunId) -> Result<Option<Secret>, StateError> {
-        self.open_in(Self::key(run), &run.to_string()).await
+        self.open_record(Self::run_key(run), &run.to_string()).await
     }
 
     /// Returns true if a key of the run or of its judge is stored. Doesn't open either.
     pub async fn has(&self, run: RunId) -> Result<bool, StateError> {
-        for slot in [Self::key(run), Self::judge_key(run)] {
+        for slot in [Self::run_key(run), Self::judge_key(run)] {
             let got = self
                 .client
                 .get_item()
@@ -227,11 +231,11 @@ impl Credentials {
     }
 
     /// Returns a schedule's own key; `None` if it has none, or if it was removed.
-    pub async fn get_for(&self, schedule: ScheduleId) -> Result<Option<Secret>, StateError> {
-        self.open_in(Self::key_of_schedule(schedule), &schedule.to_string()).await
+    pub async fn get_for_schedule(&self, schedule: ScheduleId) -> Result<Option<Secret>, StateError> {
+        self.open_record(Self::schedule_key(schedule), &schedule.to_string()).await
     }
 
-    async fn open_in(&self, key: Record, context: &str) -> Result<Option<Secret>, StateError> {
+    async fn open_record(&self, key: Record, context: &str) -> Result<Option<Secret>, StateError> {
         let got = self
             .client
             .get_item()
@@ -256,8 +260,8 @@ impl Credentials {
 
     /// Removes the caller's keys of a run, including its judge's, unless they were stored for a later generation: a run
     /// may get new keys while its last generation is still being settled. Safe to repeat.
-    pub async fn delete_of(&self, run: RunId, generation: u32) -> Result<(), StateError> {
-        for slot in [Self::key(run), Self::judge_key(run)] {
+    pub async fn delete_up_to_generation(&self, run: RunId, generation: u32) -> Result<(), StateError> {
+        for slot in [Self::run_key(run), Self::judge_key(run)] {
             let deleted = self
                 .client
                 .delete_item()
@@ -274,7 +278,7 @@ impl Credentials {
 
     /// Removes the caller's keys of a run, including its judge's. Safe to repeat.
     pub async fn delete(&self, run: RunId) -> Result<(), StateError> {
-        for slot in [Self::key(run), Self::judge_key(run)] {
+        for slot in [Self::run_key(run), Self::judge_key(run)] {
             let deleted = self.client.delete_item().table_name(&self.table).set_key(Some(slot)).send().await;
             deleted.map_err(|error| StateError::sdk("remove the caller's key", error))?;
         }

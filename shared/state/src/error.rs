@@ -43,7 +43,7 @@ impl StateError {
     where
         E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
     {
-        Self::Service { verb, problem: told(error) }
+        Self::Service { verb, problem: service_message(error) }
     }
 
     pub(crate) fn damaged(key: impl Into<String>, problem: impl std::fmt::Display) -> Self {
@@ -57,7 +57,7 @@ impl StateError {
 }
 
 /// Returns the service's error message, without the rest of its response.
-fn told<E>(error: SdkError<E>) -> String
+fn service_message<E>(error: SdkError<E>) -> String
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,
 {

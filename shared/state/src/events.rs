@@ -119,19 +119,19 @@ impl NewEvent {
             );
             data["rejudges"] = serde_json::json!(rejudges);
         }
-        Self::new(EventKind::RunCreated, message).with(data)
+        Self::new(EventKind::RunCreated, message).with_data(data)
     }
 
     /// Sets the benchmark that the event is about.
     #[must_use]
-    pub fn of(mut self, benchmark: &BenchmarkName) -> Self {
+    pub fn for_benchmark(mut self, benchmark: &BenchmarkName) -> Self {
         self.benchmark = Some(benchmark.clone());
         self
     }
 
     /// Sets the data of the event.
     #[must_use]
-    pub fn with(mut self, data: serde_json::Value) -> Self {
+    pub fn with_data(mut self, data: serde_json::Value) -> Self {
         self.data = Some(data);
         self
     }
@@ -255,7 +255,7 @@ impl State {
     /// gets `true`.
     ///
     /// `sort` is the benchmark's sort key in the run's partition.
-    pub async fn may_tell_progress(
+    pub async fn claim_progress_event(
         &self,
         run: RunId,
         benchmark_sort: &str,

@@ -36,7 +36,7 @@ impl Idempotency {
 
 impl State {
     /// Returns the run that was created with this key, and the digest of its order.
-    pub async fn run_of_key(&self, key: &Idempotency) -> Result<Option<(RunId, String)>, StateError> {
+    pub async fn run_for_key(&self, key: &Idempotency) -> Result<Option<(RunId, String)>, StateError> {
         let got = self
             .client
             .get_item()

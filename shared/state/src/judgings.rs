@@ -4,10 +4,10 @@
 //! stays in use after that run is deleted, and is removed with the run whose answers are judged.
 
 use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem};
-use bench_domain::run::{JudgeSpec, Rejudges};
+use bench_domain::run::{JudgeSpec, RejudgedRun};
 use bench_domain::{RunId, RunSpec, Timestamp};
 
-use crate::access::{OrderLimits, Reached};
+use crate::access::{LimitScope, OrderLimits};
 use crate::attributes::{Reader, Record, json, number, text};
 use crate::credentials::SealedKey;
 use crate::keys::{self, JUDGING, judging_sort, key, run_partition};
@@ -34,15 +34,15 @@ pub struct JudgingRecord {
 
 /// Result of ordering a judging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rejudged {
+pub enum RejudgingCreation {
     /// The run was created, with this number.
-    Made(Rejudges),
+    Created(RejudgedRun),
     /// An earlier order with the same idempotency key created a run; this one created none.
     KeyTaken,
     /// The run whose answers should be judged is gone.
     Gone,
     /// A limit of open runs rejected it; nothing was written.
-    Limited(Reached),
+    Limited(LimitScope),
 }
 
 impl JudgingRecord {
@@ -69,43 +69,47 @@ impl State {
         idempotency: Option<&Idempotency>,
         sealed: Option<SealedKey>,
         limits: Option<&OrderLimits>,
-    ) -> Result<Rejudged, StateError> {
+    ) -> Result<RejudgingCreation, StateError> {
         let judge = spec.judge.clone();
         let judge = judge.ok_or_else(|| StateError::damaged("run", "it has no judge"))?;
         for _ in 0..RACES_MAX {
             let last = self.last_judging(original).await?;
             let version = last.map_or(FIRST_VERSION, |version| version.saturating_add(1));
-            let rejudges = Rejudges { run: original, version };
+            let rejudges = RejudgedRun { run: original, version };
             spec.rejudges = Some(rejudges);
             let event = NewEvent::run_created(spec, &[]);
             let mut items =
                 self.new_run_items(spec, &event, idempotency, spec.created_at, sealed.clone(), limits)?;
             let first_extra = items.len();
-            items.push(self.still_there(original)?);
+            items.push(self.run_exists_check(original)?);
             let mut record = key(run_partition(original), judging_sort(version));
             record.insert("run".into(), text(spec.id.to_string()));
             record.insert("judge".into(), json("judging", &judge)?);
             record.insert("created_at".into(), number(spec.created_at.as_micros()));
             items.push(self.put_new(record)?);
             match self.transact("create the run", items).await? {
-                Ok(()) => return Ok(Rejudged::Made(rejudges)),
+                Ok(()) => return Ok(RejudgingCreation::Created(rejudges)),
                 // The run's id is new, so the first try succeeded and its response was lost.
                 Err(canceled) if canceled.condition_failed(0) => {
                     let made = self.run(spec.id).await?.and_then(|run| run.spec.rejudges);
-                    return Ok(made.map_or(Rejudged::Gone, Rejudged::Made));
+                    return Ok(made.map_or(RejudgingCreation::Gone, RejudgingCreation::Created));
                 }
-                Err(canceled) if canceled.condition_failed(first_extra) => return Ok(Rejudged::Gone),
+                Err(canceled) if canceled.condition_failed(first_extra) => {
+                    return Ok(RejudgingCreation::Gone);
+                }
                 Err(canceled) if canceled.condition_failed(first_extra + 1) => {
                     if let Some(idempotency) = idempotency
-                        && self.run_of_key(idempotency).await?.is_some()
+                        && self.run_for_key(idempotency).await?.is_some()
                     {
-                        return Ok(Rejudged::KeyTaken);
+                        return Ok(RejudgingCreation::KeyTaken);
                     }
                 }
                 Err(canceled) => {
                     return Ok(match new_run_limit(&canceled) {
-                        Some(reached) if !self.is_taken(idempotency).await? => Rejudged::Limited(reached),
-                        _ => Rejudged::KeyTaken,
+                        Some(reached) if !self.is_key_taken(idempotency).await? => {
+                            RejudgingCreation::Limited(reached)
+                        }
+                        _ => RejudgingCreation::KeyTaken,
                     });
                 }
             }
@@ -113,7 +117,7 @@ impl State {
         Err(StateError::Service { verb: "create the run", problem: "others always took the version".into() })
     }
 
-    fn still_there(&self, run: RunId) -> Result<TransactWriteItem, StateError> {
+    fn run_exists_check(&self, run: RunId) -> Result<TransactWriteItem, StateError> {
         let check = ConditionCheck::builder()
             .table_name(&self.table)
             .set_key(Some(keys::run(run)))

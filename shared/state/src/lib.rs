@@ -82,23 +82,25 @@ mod waits;
 
 pub use body_ref::BodyRef;
 pub use client::{Scope, State};
-pub use compare::{COMPARED_SAMPLES_MAX, CompareError, Compared};
+pub use compare::{COMPARED_SAMPLES_MAX, CompareError, ComparisonResult};
 pub use error::StateError;
 pub use events::{Event, EventKind, NewEvent};
 pub use idempotency::Idempotency;
-pub use judgings::{JudgingRecord, Rejudged};
+pub use judgings::{JudgingRecord, RejudgingCreation};
 pub use models::ModelRecord;
 pub use origin::Origin;
 pub use plans::{PlanClaim, PlannedSample};
 pub use refusals::Refusals;
 pub use runs::{
-    BenchmarkRecord, Creation, Listing, Renewal, RunFilter, RunRecord, RunWithBenchmarks, TakenUp, Transition,
+    BenchmarkRecord, Creation, Renewal, Resumption, RunFilter, RunPage, RunRecord, RunWithBenchmarks,
+    Transition,
 };
 pub use samples::{
-    Answered, Claim, ClaimedRecord, Commit, Finished, HandedOver, Reply, SampleRecord, ShardCount, Turn,
+    AnswerRecord, Claim, ClaimedRecord, Commit, Handover, ReplyWithoutVerdict, SampleRecord, SampleResult,
+    ShardCount, Turn,
 };
 pub use sandboxes::LedgerEntry;
 pub use schedules::{FiringRecord, FiringRef, ScheduleRecord, ScheduleWrite};
-pub use settle::Unsettled;
+pub use settle::UnsettledRun;
 pub use spending::Shards;
-pub use unreadable::{UNREADABLE_TEXT_BYTES_MAX, Unreadable};
+pub use unreadable::{UNREADABLE_TEXT_BYTES_MAX, UnreadableRecord};

@@ -11,7 +11,9 @@ mod workers;
 
 pub use counts::RunCounts;
 pub use tokens::{TOKEN_HOURS_MAX, TokenSum};
-pub use workers::{Heartbeat, MinuteLoad, SeenWorker, WORKER_ID_CHARS_MAX, latest_of, minutes_of};
+pub use workers::{
+    Heartbeat, HeartbeatRecord, MinuteLoad, WORKER_ID_CHARS_MAX, latest_heartbeats, minute_loads,
+};
 
 /// Microseconds of a minute and of an hour.
 const MINUTE_US: i64 = 60_000_000;

@@ -71,7 +71,7 @@ mod tests {
     fn spec(more: serde_json::Value) -> RunSpec {
         let mut spec = json!({
             "id": RunId::random(),
-            "model": { "id": bench_domain::ModelId::of("oracle", "oracle"), "provider": "oracle", "slug": "oracle" },
+            "model": { "id": bench_domain::ModelId::from_name("oracle", "oracle"), "provider": "oracle", "slug": "oracle" },
             "benchmarks": ["mmlu_pro"], "selected_benchmarks": null, "subset": Subset::default(),
             "owner": Owner::Local, "auth": "system", "coverage_min": 0.9, "software": "1",
             "created_at": Timestamp::from_micros(1),

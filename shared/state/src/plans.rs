@@ -31,7 +31,7 @@ const BATCHES_IN_FLIGHT: usize = 8;
 #[derive(Debug, Clone, PartialEq)]
 pub enum PlanClaim {
     /// The caller may plan the run, as this attempt of the planner.
-    Yours {
+    Claimed {
         /// Number of the attempt: the fencing token.
         attempt: u32,
     },
@@ -97,7 +97,7 @@ impl State {
         let error = match update {
             Ok(updated) => {
                 let record = updated.attributes.unwrap_or_default();
-                return Ok(PlanClaim::Yours { attempt: Reader::new(&record).number("plan_attempts")? });
+                return Ok(PlanClaim::Claimed { attempt: Reader::new(&record).number("plan_attempts")? });
             }
             Err(error) => error,
         };
@@ -108,7 +108,7 @@ impl State {
             let reader = Reader::new(old);
             // The response to this call's first try was lost.
             if reader.maybe_number("plan_token")? == Some(token) {
-                return Ok(PlanClaim::Yours { attempt: reader.number("plan_attempts")? });
+                return Ok(PlanClaim::Claimed { attempt: reader.number("plan_attempts")? });
             }
         }
         let found = self.run(run).await?;

@@ -7,7 +7,7 @@ use bench_domain::run::{BenchmarkState, Plan, RunState};
 use bench_domain::{BenchmarkName, Code, RunId, RunSpec, RunStatus, Spending, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::access::{OrderLimits, Reached};
+use crate::access::{LimitScope, OrderLimits};
 use crate::attributes::{Reader, Record, json, number, text};
 use crate::client::{condition_held, expires_at};
 use crate::conflict::Canceled;
@@ -55,7 +55,7 @@ pub struct RunRecord {
     pub samples_max: Option<u64>,
     /// Time of the last requeue or resume, with the tokens spent until then; `None` for a run that was never taken up
     /// again.
-    pub taken_up: Option<TakenUp>,
+    pub resumption: Option<Resumption>,
     /// True if the run is in the counts by status. Runs of older versions aren't.
     counted: bool,
     /// True if the run is in the counts of open runs.
@@ -99,7 +99,7 @@ pub enum Transition {
     /// Another process changed the record first; read it again.
     Raced,
     /// A limit of open runs rejected the change. Only for changes that open a run with limits.
-    Limited(Reached),
+    Limited(LimitScope),
 }
 
 /// Result of writing a new run.
@@ -110,12 +110,12 @@ pub enum Creation {
     /// Another order took the idempotency key first; nothing was written.
     KeyTaken,
     /// A limit of open runs rejected it; nothing was written.
-    Limited(Reached),
+    Limited(LimitScope),
 }
 
 /// Requeue of a run, or resume after its process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TakenUp {
+pub struct Resumption {
     /// Time of the requeue or resume.
     pub at: Timestamp,
     /// Tokens that the model had used by then.
@@ -124,9 +124,9 @@ pub struct TakenUp {
     pub judge_tokens: u64,
 }
 
-impl TakenUp {
+impl Resumption {
     /// Creates the record of a requeue or resume now, after `spent` was used.
-    pub const fn after(spent: Spending, now: Timestamp) -> Self {
+    pub const fn new(spent: Spending, now: Timestamp) -> Self {
         Self { at: now, answer_tokens: spent.answers.total(), judge_tokens: spent.judge.total() }
     }
 }
@@ -143,7 +143,7 @@ pub struct Renewal<'a> {
     /// True if the new generation repeats only samples that ended with an infrastructure-error.
     pub errors_only: bool,
     /// Time of the requeue or resume, and the tokens spent until then.
-    pub taken_up: Option<TakenUp>,
+    pub resumption: Option<Resumption>,
     /// Limits of open runs; `None` opens the run without checking limits.
     pub limits: Option<&'a OrderLimits>,
 }
@@ -161,7 +161,7 @@ pub struct RunFilter {
 
 /// Page of a list of runs, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Listing {
+pub struct RunPage {
     /// Runs of the page.
     pub runs: Vec<RunId>,
     /// Total number of matching runs.
@@ -169,8 +169,8 @@ pub struct Listing {
 }
 
 /// Returns the limit that rejected the items of [`State::new_run_items`], if any.
-pub(crate) fn new_run_limit(canceled: &Canceled) -> Option<Reached> {
-    [Reached::Owner, Reached::Total]
+pub(crate) fn new_run_limit(canceled: &Canceled) -> Option<LimitScope> {
+    [LimitScope::Owner, LimitScope::Total]
         .into_iter()
         .zip(1..)
         .find_map(|(reached, index)| canceled.condition_failed(index).then_some(reached))
@@ -225,7 +225,7 @@ impl RunRecord {
             due_at: reader.time("due_at")?,
             resends: reader.number_or("resends", 0)?,
             samples_max: reader.maybe_number("samples_max")?,
-            taken_up: reader.maybe_json(TAKEN_UP)?,
+            resumption: reader.maybe_json(TAKEN_UP)?,
             counted: reader.number_or::<u8>("counted", 0)? == 1,
             counted_open: reader.number_or::<u8>("counted_open", 0)? == 1,
             revision: reader.number("revision")?,
@@ -288,13 +288,13 @@ impl State {
         due_at: Timestamp,
         sealed: Option<SealedKey>,
     ) -> Result<bool, StateError> {
-        let created = self.create_run_within(spec, event, idempotency, due_at, sealed, None).await?;
+        let created = self.create_run_with_limits(spec, event, idempotency, due_at, sealed, None).await?;
         Ok(created == Creation::Done)
     }
 
     /// Like `create_run_with`, but within limits: the write itself checks those of open runs, and the planner enforces
     /// those of planned samples.
-    pub async fn create_run_within(
+    pub async fn create_run_with_limits(
         &self,
         spec: &RunSpec,
         event: &NewEvent,
@@ -310,15 +310,15 @@ impl State {
             Err(canceled) if canceled.condition_failed(0) => Ok(Creation::Done),
             // A repeated order returns the run that it created, regardless of limits.
             Err(canceled) => match new_run_limit(&canceled) {
-                Some(reached) if !self.is_taken(idempotency).await? => Ok(Creation::Limited(reached)),
+                Some(reached) if !self.is_key_taken(idempotency).await? => Ok(Creation::Limited(reached)),
                 _ => Ok(Creation::KeyTaken),
             },
         }
     }
 
-    pub(crate) async fn is_taken(&self, idempotency: Option<&Idempotency>) -> Result<bool, StateError> {
+    pub(crate) async fn is_key_taken(&self, idempotency: Option<&Idempotency>) -> Result<bool, StateError> {
         match idempotency {
-            Some(idempotency) => Ok(self.run_of_key(idempotency).await?.is_some()),
+            Some(idempotency) => Ok(self.run_for_key(idempotency).await?.is_some()),
             None => Ok(false),
         }
     }
@@ -429,7 +429,7 @@ impl State {
         filter: &RunFilter,
         offset: u64,
         limit: u64,
-    ) -> Result<Listing, StateError> {
+    ) -> Result<RunPage, StateError> {
         let (index, partition, value) = match filter.status {
             Some(status) => (BY_STATUS, "index_status", status_partition(status.as_str())),
             None => (BY_TIME, "index_all", text(RUNS)),
@@ -452,7 +452,7 @@ impl State {
         filter: &RunFilter,
         offset: u64,
         limit: u64,
-    ) -> Result<Listing, StateError> {
+    ) -> Result<RunPage, StateError> {
         let mut conditions = Vec::new();
         let mut values = HashMap::from([(":partition".to_owned(), value)]);
         if let Some(slug) = &filter.model_slug {
@@ -476,17 +476,17 @@ impl State {
             .into_paginator()
             .items()
             .send();
-        let mut listing = Listing::default();
+        let mut page = RunPage::default();
         while let Some(record) = pages.next().await {
             let record = record.map_err(|error| StateError::sdk("list runs", error))?;
-            if listing.total >= offset && (listing.runs.len() as u64) < limit {
+            if page.total >= offset && (page.runs.len() as u64) < limit {
                 let sort = Reader::new(&record).text("index_sort")?;
                 let id = sort.rsplit('#').next().and_then(|id| id.parse().ok());
-                listing.runs.push(id.ok_or_else(|| StateError::damaged(sort, "it names no run"))?);
+                page.runs.push(id.ok_or_else(|| StateError::damaged(sort, "it names no run"))?);
             }
-            listing.total += 1;
+            page.total += 1;
         }
-        Ok(listing)
+        Ok(page)
     }
 
     /// Changes a run's state together with the event that reports the change.
@@ -528,7 +528,7 @@ impl State {
                       due_at = :due, revision = :next, resends = :zero, counted = :yes, counted_open = :open{}{}{}{}{}",
                     if renewal.spec.is_some() { ", spec = :spec" } else { "" },
                     if renewal.resumes { ", #origin = :origin, #start = :start" } else { "" },
-                    if renewal.taken_up.is_some() { ", #taken_up = :taken_up" } else { "" },
+                    if renewal.resumption.is_some() { ", #taken_up = :taken_up" } else { "" },
                     if is_new { ", #errors_only = :errors_only" } else { "" },
                     if is_new { " REMOVE plan_lease_until" } else { "" }
                 ))
@@ -547,10 +547,10 @@ impl State {
                 Some(spec) => update.expression_attribute_values(":spec", json("run", spec)?),
                 None => update,
             };
-            let update = match renewal.taken_up {
-                Some(taken_up) => update
+            let update = match renewal.resumption {
+                Some(resumption) => update
                     .expression_attribute_names("#taken_up", TAKEN_UP)
-                    .expression_attribute_values(":taken_up", json("run", &taken_up)?),
+                    .expression_attribute_values(":taken_up", json("run", &resumption)?),
                 None => update,
             };
             let update = if renewal.resumes {
@@ -600,10 +600,10 @@ impl State {
                     return Ok(if mine { Transition::Done } else { Transition::Raced });
                 }
                 Err(canceled) if canceled.condition_failed(first_open) => {
-                    return Ok(Transition::Limited(Reached::Owner));
+                    return Ok(Transition::Limited(LimitScope::Owner));
                 }
                 Err(canceled) if canceled.condition_failed(first_open + 1) => {
-                    return Ok(Transition::Limited(Reached::Total));
+                    return Ok(Transition::Limited(LimitScope::Total));
                 }
                 Err(_) => last = self.last_event(id).await?,
             }

@@ -14,11 +14,11 @@ use aws_sdk_dynamodb::types::AttributeValue;
 pub use claim::{Claim, ClaimedRecord};
 pub use commit::Commit;
 pub use counts::ShardCount;
-pub use finished::Finished;
-pub use hand_over::{HandedOver, Reply};
+pub use finished::SampleResult;
+pub use hand_over::{Handover, ReplyWithoutVerdict};
 pub(crate) use read::READ_BATCH_MAX;
 pub use record::SampleRecord;
-pub use turn::{Answered, Turn};
+pub use turn::{AnswerRecord, Turn};
 
 /// Values of an update expression, by placeholder.
 type Values = Vec<(&'static str, AttributeValue)>;

@@ -95,7 +95,7 @@ impl FiringRecord {
 
 impl FiringRef {
     /// Returns the key of a firing.
-    pub const fn of(firing: &Firing) -> Self {
+    pub const fn new(firing: &Firing) -> Self {
         Self { schedule: firing.schedule, planned: firing.planned }
     }
 
@@ -161,8 +161,8 @@ impl State {
             if canceled.condition_failed(0) {
                 return Ok(ScheduleWrite::Done);
             }
-            match self.left_over(schedule, canceled.record(1)).await? {
-                Some(left_over) => holder = left_over,
+            match self.stale_name_holder(schedule, canceled.record(1)).await? {
+                Some(stale) => holder = stale,
                 None => break,
             }
         }
@@ -198,7 +198,7 @@ impl State {
 
     /// Returns the schedule in the record of a name if it no longer has that name, because older versions rename and
     /// delete schedules without updating the names' records.
-    async fn left_over(
+    async fn stale_name_holder(
         &self,
         schedule: &Schedule,
         name: Option<&Record>,
@@ -293,8 +293,8 @@ impl State {
                 return Ok(if is_ours { ScheduleWrite::Done } else { ScheduleWrite::Raced });
             }
             if is_renamed && canceled.condition_failed(1) {
-                match self.left_over(changed, canceled.record(1)).await? {
-                    Some(left_over) => holder = left_over,
+                match self.stale_name_holder(changed, canceled.record(1)).await? {
+                    Some(stale) => holder = stale,
                     None => return Ok(ScheduleWrite::NameTaken),
                 }
             } else if is_renamed && canceled.condition_failed(2) {
@@ -361,7 +361,7 @@ impl State {
             for firing in firings.iter().filter(|firing| firing.is_open()) {
                 let open = Put::builder()
                     .table_name(&self.table)
-                    .set_item(Some(FiringRef::of(firing).open_key()))
+                    .set_item(Some(FiringRef::new(firing).open_key()))
                     .build()
                     .map_err(|error| StateError::damaged("firing", error))?;
                 items.push(TransactWriteItem::builder().put(open).build());
@@ -403,7 +403,7 @@ impl State {
     fn firing_put(&self, firing: &Firing, now: Timestamp) -> Result<TransactWriteItem, StateError> {
         let put = Put::builder()
             .table_name(&self.table)
-            .set_item(Some(FiringRef::of(firing).key()))
+            .set_item(Some(FiringRef::new(firing).key()))
             .item("firing", json("firing", firing)?)
             .item("revision", number(1))
             .item("expires_at", number(expires_at(now, FIRING_KEPT_S)))
@@ -499,7 +499,7 @@ impl State {
         changed: Firing,
         lease_until: Option<Timestamp>,
     ) -> Result<Option<FiringRecord>, StateError> {
-        let (firing, token) = (FiringRef::of(&record.firing), claim_token());
+        let (firing, token) = (FiringRef::new(&record.firing), claim_token());
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(firing.key()))

@@ -13,7 +13,7 @@ use crate::{State, StateError};
 
 /// Run that is over and not settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unsettled {
+pub struct UnsettledRun {
     /// Id of the run.
     pub run: RunId,
     /// Generation that ended.
@@ -55,7 +55,7 @@ impl State {
     }
 
     /// Lists at most `limit` runs that are over and not settled.
-    pub async fn list_unsettled(&self, limit: usize) -> Result<Vec<Unsettled>, StateError> {
+    pub async fn list_unsettled(&self, limit: usize) -> Result<Vec<UnsettledRun>, StateError> {
         let mut pages = self
             .client
             .query()
@@ -71,7 +71,7 @@ impl State {
             let record = record.map_err(|error| StateError::sdk("list unsettled runs", error))?;
             let reader = Reader::new(&record);
             let run = reader.text("sk")?.parse().map_err(|error| StateError::damaged(reader.key(), error))?;
-            found.push(Unsettled {
+            found.push(UnsettledRun {
                 run,
                 generation: reader.number("generation")?,
                 since: reader.time("since")?,

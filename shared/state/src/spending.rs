@@ -21,7 +21,7 @@ pub struct Shards {
 
 impl Shards {
     /// Returns the shards of a benchmark, once it is planned.
-    pub fn of(benchmark: &BenchmarkRecord) -> Option<Self> {
+    pub fn from_benchmark(benchmark: &BenchmarkRecord) -> Option<Self> {
         let plan = benchmark.plan.as_ref()?;
         Some(Self { benchmark: benchmark.name.clone(), plan: plan.attempt, count: plan.shards })
     }

@@ -16,7 +16,7 @@ const KEEP_S: i64 = 90 * 24 * 3_600;
 
 /// Message that this program couldn't parse and removed from its dead-letter queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unreadable {
+pub struct UnreadableRecord {
     /// Message id of SQS.
     pub message_id: String,
     /// Queue that the message was sent to.
@@ -35,7 +35,11 @@ pub struct Unreadable {
 
 impl State {
     /// Stores an unreadable message for 90 days. A repetition writes nothing. Returns true if this call wrote it.
-    pub async fn note_unreadable(&self, message: &Unreadable, now: Timestamp) -> Result<bool, StateError> {
+    pub async fn note_unreadable(
+        &self,
+        message: &UnreadableRecord,
+        now: Timestamp,
+    ) -> Result<bool, StateError> {
         // The time of sending stays the same however often the message is delivered.
         let sort = format!("{:020}#{}", message.sent_at.as_micros().max(0), message.message_id);
         let end = message.text.floor_char_boundary(UNREADABLE_TEXT_BYTES_MAX);
@@ -61,7 +65,7 @@ impl State {
     }
 
     /// Lists at most `limit` unreadable messages, newest first.
-    pub async fn unreadable(&self, limit: u32) -> Result<Vec<Unreadable>, StateError> {
+    pub async fn unreadable(&self, limit: u32) -> Result<Vec<UnreadableRecord>, StateError> {
         let got = self
             .client
             .query()
@@ -76,7 +80,7 @@ impl State {
         let messages = got.items().iter().map(|record| {
             let reader = Reader::new(record);
             let run = reader.maybe_text("run").map(str::parse).transpose();
-            Ok(Unreadable {
+            Ok(UnreadableRecord {
                 message_id: reader.text("message_id")?.to_owned(),
                 queue: reader.text("queue")?.to_owned(),
                 sent_at: reader.time("sent_at")?,

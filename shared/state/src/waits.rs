@@ -29,7 +29,7 @@ impl State {
     }
 
     /// Makes all workers wait until `now + wait`, unless they already wait longer.
-    pub async fn wait_for(
+    pub async fn extend_wait(
         &self,
         credential: &str,
         model: &str,

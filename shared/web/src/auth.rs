@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     fn access(local: bool, secret: Option<&str>) -> Access {
-        let owner_key = Arc::new(OwnerKey::of_master(&[7; 32]));
+        let owner_key = Arc::new(OwnerKey::from_master_key(&[7; 32]));
         Access { local, admin_secret: secret.map(str::to_owned), owner_key }
     }
 

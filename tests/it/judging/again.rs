@@ -47,7 +47,7 @@ fn another_judge_is_ordered_by_its_name_and_asked_with_its_own_key() {
         let keys: Vec<Option<String>> =
             world.model.log().into_iter().filter(|ask| ask.is_judge).map(|ask| ask.key).collect();
         assert_eq!(keys.iter().filter(|key| key.as_deref() == Some(KEY)).count(), 8);
-        assert_eq!(world.stack.credentials.judge(second).await.unwrap(), None, "gone with the run");
+        assert_eq!(world.stack.credentials.get_judge(second).await.unwrap(), None, "gone with the run");
         for (old, new) in before[NAME].iter().zip(&after[NAME]) {
             assert_eq!(
                 (&old.item_id, old.position),
@@ -99,22 +99,22 @@ fn a_schedules_judge_is_asked_with_the_schedules_key_for_it() {
         };
         schedule.next_at = schedule.next_after(made);
         let credentials = &world.stack.credentials;
-        let sealed = credentials.seal_judge_for(id, &Secret::new(KEY).unwrap()).await.unwrap();
+        let sealed = credentials.seal_judge_for_schedule(id, &Secret::new(KEY).unwrap()).await.unwrap();
         let created = world.stack.state.create_schedule(&schedule, Some(sealed)).await.unwrap();
         assert_eq!(created, ScheduleWrite::Done);
         let night = made.plus(Duration::from_secs(2 * 3_600));
         assert_eq!(world.scheduler().tick(night).await.unwrap().started, 1);
-        let run = id.run_at(night);
+        let run = id.run_id_at(night);
         assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
         assert_eq!(asked(&world), (4, 4));
         for ask in world.model.log() {
             assert_eq!(ask.key.as_deref() == Some(KEY), ask.is_judge, "each with its own");
         }
-        assert_eq!(credentials.judge(run).await.unwrap(), None, "the run's copy is gone with it");
-        assert_eq!(credentials.judge_for(id).await.unwrap(), Some(Secret::new(KEY).unwrap()));
+        assert_eq!(credentials.get_judge(run).await.unwrap(), None, "the run's copy is gone with it");
+        assert_eq!(credentials.get_judge_for_schedule(id).await.unwrap(), Some(Secret::new(KEY).unwrap()));
         let record = world.stack.state.schedule(id).await.unwrap().unwrap();
-        let removal = credentials.removal_for(id).unwrap();
+        let removal = credentials.removal_for_schedule(id).unwrap();
         world.stack.state.delete_schedule(&record, removal).await.unwrap();
-        assert_eq!(credentials.judge_for(id).await.unwrap(), None);
+        assert_eq!(credentials.get_judge_for_schedule(id).await.unwrap(), None);
     });
 }

@@ -60,9 +60,9 @@ fn a_verdict_is_a_turn_of_its_own() {
                 .await
                 .unwrap()
                 .unwrap();
-            let judgement = body.judgement.unwrap();
-            assert_eq!(judgement.model, "openai-compatible/judge");
-            assert_eq!(judgement.reply.text.len(), 1);
+            let judge_reply = body.judge_reply.unwrap();
+            assert_eq!(judge_reply.model, "openai-compatible/judge");
+            assert_eq!(judge_reply.reply.text.len(), 1);
             assert!(body.answer.text.starts_with("It is gold"));
         }
     });

@@ -82,7 +82,7 @@ async fn check_run_counts(world: &World) {
     {
         let filter = RunFilter { status: Some(status), ..RunFilter::default() };
         let listed = world.insist("list runs", || state.list_runs(&filter, 0, 1)).await;
-        assert_eq!(counts.of(status), listed.total, "runs that are {status}");
+        assert_eq!(counts.get(status), listed.total, "runs that are {status}");
     }
 }
 
@@ -165,8 +165,8 @@ fn check_report(found: &RunWithBenchmarks, benchmark: &BenchmarkRecord, samples:
         .with_judge_price(found.run.spec.prices().judge);
     let known = bench_benchmarks::find_for_run(&found.run.spec, &benchmark.name);
     again = match known.is_some_and(|known| !known.scores_are_shares()) {
-        true => again.without_share(),
-        false => again.of_shares(),
+        true => again.without_share_interval(),
+        false => again.with_clamped_interval(),
     };
     again.judge_spent = report.judge_spent;
     again.error_causes = report.error_causes.clone();
@@ -202,7 +202,9 @@ async fn check_bodies(
         let graded = sample.finished.as_ref().is_some_and(|finished| finished.verdict.outcome.is_graded());
         match sample.turn.as_ref().filter(|_| graded).map(|turn| turn.stage) {
             // A body graded by a judge has the judge's reply, and one run in a sandbox has its execution.
-            Some(Stage::Judge) => assert!(stored.judgement.is_some(), "{address}: a verdict without a reply"),
+            Some(Stage::Judge) => {
+                assert!(stored.judge_reply.is_some(), "{address}: a verdict without a reply")
+            }
             Some(Stage::Sandbox) => {
                 assert!(stored.execution.is_some(), "{address}: a verdict without a report")
             }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bench_datasets::NoProgress;
-use bench_domain::run::{AuthMode, DatasetChoice, JudgeSpec, ModelRef, Owner, Rejudges};
+use bench_domain::run::{AuthMode, DatasetChoice, JudgeSpec, ModelRef, Owner, RejudgedRun};
 use bench_domain::{BenchmarkName, Budget, Generation, Price, RunId, RunSpec, RunTemplate, Secret, testing};
 use bench_queue::Message;
 use bench_state::credentials::SealedKey;
@@ -27,7 +27,7 @@ pub(crate) struct Order {
     samples: Option<u32>,
     judge: Option<JudgeSpec>,
     judge_key: Option<String>,
-    rejudges: Option<Rejudges>,
+    rejudges: Option<RejudgedRun>,
     key: Option<String>,
     budget: Budget,
     price: Option<Price>,
@@ -85,7 +85,7 @@ impl Order {
 
     /// Takes the answers of another run.
     pub(crate) fn again(self, run: RunId) -> Self {
-        Self { rejudges: Some(Rejudges { run, version: 2 }), ..self }
+        Self { rejudges: Some(RejudgedRun { run, version: 2 }), ..self }
     }
 
     /// Adds this number of items in AIME's form, four samples each, after the other benchmarks.
@@ -209,7 +209,7 @@ impl Order {
             }
             None => None,
         };
-        let sealed = SealedKey::all([sealed, judges_key]);
+        let sealed = SealedKey::combine([sealed, judges_key]);
         let make = || state.create_run_with(&spec, &event, None, spec.created_at, sealed.clone());
         world.insist("create the run", make).await;
         id

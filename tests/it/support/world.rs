@@ -278,7 +278,7 @@ async fn open_stack(dir: &Path, settings: &Settings, sandboxes: Option<&SandySer
         let mut options = StackOptions::new(dir.join("data"));
         options.durability = Durability::Normal;
         options.concurrency = settings.concurrency;
-        options.again = Duration::ZERO;
+        options.retry_delay = Duration::ZERO;
         options.recorder = settings.recorder.clone();
         options.faults = (!settings.faults.is_empty()).then(|| settings.faults.parse().unwrap());
         options.key_wrapper = settings.kms.then(|| bench_tests::kms_wrapper(bench_embedded::KMS_KEY_ID));

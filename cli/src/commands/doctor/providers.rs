@@ -45,7 +45,7 @@ async fn one(
                 format!("give `bench run` --base-url, or set {variable} to use `{}/…` models", provider.name);
             return check.not_set_up(format!("{variable} is not set"), fix);
         }
-        Err(EndpointError::NoKey { .. }) => {
+        Err(EndpointError::DeleteOnlyWrapper { .. }) => {
             let variable = provider.key_variable;
             let fix = format!("set {variable}, or write it into `.env`, to use `{}/…` models", provider.name);
             return check.not_set_up(format!("{variable} is not set"), fix);

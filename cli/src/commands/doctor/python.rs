@@ -114,7 +114,7 @@ async fn setup_fix(is_own: bool) -> String {
 fn graders() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
     bench_benchmarks::all()
         .iter()
-        .filter_map(|benchmark| Some((benchmark.name(), benchmark.sandbox()?.facts().packages)))
+        .filter_map(|benchmark| Some((benchmark.name(), benchmark.sandbox()?.metadata().packages)))
 }
 
 fn names(affected: impl Fn(&[&str]) -> bool) -> String {

@@ -12,7 +12,7 @@ use crate::judge_name::{MODEL_VARIABLE, NamedJudge};
 use crate::output;
 use bench_stack::StackOptions;
 use bench_stack::sandboxes::SandboxSettings;
-use bench_stack::sandboxes::python::lacking;
+use bench_stack::sandboxes::python::missing_packages;
 
 /// Fails before anything is queued if a provider lacks its settings.
 pub(super) fn check_providers(plan: &Plan, key: Option<&Secret>) -> anyhow::Result<()> {
@@ -45,12 +45,12 @@ pub(super) async fn check_packages(plan: &Plan, options: &StackOptions) -> anyho
     }
     let settings = SandboxSettings::from_vars(&options.data_dir, options.sandbox_helper.clone(), var)?;
     let environment = settings.python()?;
-    let lacking = lacking(environment.as_ref(), facts.packages).await;
-    if lacking.is_empty() {
+    let missing_packages = missing_packages(environment.as_ref(), facts.packages).await;
+    if missing_packages.is_empty() {
         return Ok(());
     }
     let message =
-        format!("{benchmark} cannot be graded: the sandboxes' Python has no {}", lacking.join(", "));
+        format!("{benchmark} cannot be graded: the sandboxes' Python has no {}", missing_packages.join(", "));
     Err(Problem::failure(message)
         .hint("`bench sandy setup` installs what is needed; nothing was asked")
         .into())
@@ -79,7 +79,7 @@ pub(super) fn check_judge(
         return Err(Problem::usage(message)
             .hint(format!(
                 "give one with --judge-model PROVIDER/MODEL, or set {MODEL_VARIABLE}; its authors use {}",
-                judge.facts().official_model
+                judge.metadata().official_model
             ))
             .into());
     };

@@ -84,7 +84,7 @@ async fn show(
         progress.clear();
         match outlined? {
             Ok(outline) => {
-                let samples = plan.settings.samples.unwrap_or(ordered.benchmark.facts().samples_per_item);
+                let samples = plan.settings.samples.unwrap_or(ordered.benchmark.metadata().samples_per_item);
                 let shown = Shown { benchmark: ordered.benchmark, outline: &outline, samples, json };
                 tell_note(&shown, plan.demo);
                 problems += shown.items(stack, &cache).await?;
@@ -240,7 +240,7 @@ impl Shown<'_> {
             format::count(items.len() as u64),
             format::plural(*of, "item"),
             format::plural(self.samples.into(), "sample"),
-            self.benchmark.facts().protocol,
+            self.benchmark.metadata().protocol,
             dataset.id,
             dataset.revision,
             wording.template.source.as_str(),

@@ -30,7 +30,7 @@ struct Summary {
 struct Reason {
     message: String,
     /// `None` if the error was stored without a code.
-    #[serde(default, deserialize_with = "code::known")]
+    #[serde(default, deserialize_with = "code::deserialize_known")]
     code: Option<Code>,
     count: u64,
 }
@@ -161,7 +161,7 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
     for benchmark in run.benchmarks.iter().filter(|it| outcome(it, Outcome::Unsupported) > 0) {
         let name = &benchmark.benchmark_name;
         let has_text_only = bench_benchmarks::find(name)
-            .is_some_and(|found| bench_benchmarks::under_protocol(found, Some(TEXT_ONLY)).is_ok());
+            .is_some_and(|found| bench_benchmarks::with_protocol(found, Some(TEXT_ONLY)).is_ok());
         if has_text_only && benchmark.protocol_name.as_deref() != Some(TEXT_ONLY) {
             hints.push(format!(
                 "a model that takes no images can be asked the questions without: a new run with `--protocol \
@@ -201,7 +201,7 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
     let benchmarks = run.benchmarks.iter().filter_map(|benchmark| benchmark.error_code);
     let samples = reasons.iter().flatten().filter_map(|reason| reason.code);
     let codes: Vec<Code> = benchmarks.chain(run.error_code).chain(samples).collect();
-    if run.judge.is_some() && codes.iter().any(|code| code.is_of_judge()) {
+    if run.judge.is_some() && codes.iter().any(|code| code.is_about_judge()) {
         hints.push(format!(
             "`bench run --resume {id}` goes on with judging, without asking the model again for answers that are \
              there (a key of your own for the judge goes into BENCH_JUDGE_API_KEY)"

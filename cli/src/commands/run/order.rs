@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use bench_api::default_benchmarks;
-use bench_benchmarks::{Benchmark, Judge as Judging, Options, SandboxFacts};
+use bench_benchmarks::{Benchmark, Judge as Judging, Options, SandboxMetadata};
 use bench_domain::{BenchmarkName, Price, RunId, Secret, Subset};
 use clap::Args;
 use clap::builder::BoolishValueParser;
@@ -285,10 +285,10 @@ impl Plan {
     }
 
     /// Lists the benchmarks that run answers in sandboxes, with what they need there.
-    pub(super) fn executed(&self) -> impl Iterator<Item = (&str, &'static SandboxFacts)> {
+    pub(super) fn executed(&self) -> impl Iterator<Item = (&str, &'static SandboxMetadata)> {
         self.benchmarks.iter().filter_map(|name| {
             let benchmark = self.ordered(name).ok()?;
-            Some((name.as_str(), benchmark.sandbox()?.facts()))
+            Some((name.as_str(), benchmark.sandbox()?.metadata()))
         })
     }
 

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashSet};
 
 use anyhow::Context;
 use bench_benchmarks::Benchmark;
-use bench_datasets::Prepared;
+use bench_datasets::PreparedDataset;
 use bench_domain::run::{DatasetChoice, Owner};
 use bench_domain::{BenchmarkName, Code, RunId, Secret};
 use bench_inference::ModelSource;
 use bench_items::{ItemNames, NameProblems};
-use bench_runs::{Order, Orderer, Trusted};
+use bench_runs::{Order, Orderer, TrustedSettings};
 use bench_stack::Stack;
 use serde_json::{Map, Value, json};
 
@@ -28,7 +28,7 @@ const DIGEST_CHARS: usize = 12;
 
 impl Plan {
     /// Fails before a run is made if a dataset lacks items that were named.
-    fn check_items(&self, benchmark: &dyn Benchmark, dataset: &Prepared) -> anyhow::Result<()> {
+    fn check_items(&self, benchmark: &dyn Benchmark, dataset: &PreparedDataset) -> anyhow::Result<()> {
         if self.items.is_empty() {
             return Ok(());
         }
@@ -111,7 +111,7 @@ impl Plan {
                 protocols: self.protocols.clone(),
                 options: self.options.clone(),
                 judge: self.judge.order(),
-                trusted: Trusted {
+                trusted: TrustedSettings {
                     base_url: self.base_url.clone().filter(|_| is_remote),
                     judge_base_url: self.judge_base_url.clone(),
                     replay_key,
@@ -192,7 +192,7 @@ impl Plan {
 }
 
 /// Describes the files that were imported beside the items, each with the start of its digest.
-fn beside(dataset: &Prepared) -> Option<String> {
+fn beside(dataset: &PreparedDataset) -> Option<String> {
     let taken: HashSet<&str> = dataset.used.attachments.values().map(|file| file.sha256.as_str()).collect();
     let files = dataset.index.files.iter().filter(|file| taken.contains(file.sha256.as_str()));
     let named = files.map(|file| {

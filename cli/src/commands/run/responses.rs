@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use anyhow::Context;
 use bench_benchmarks::Benchmark;
-use bench_datasets::Prepared;
+use bench_datasets::PreparedDataset;
 use bench_domain::BenchmarkName;
 use bench_domain::run::DatasetChoice;
 use bench_items::{ItemNames, NameProblems};
@@ -63,7 +63,7 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    fn of(benchmark: &'static dyn Benchmark, prepared: &'a Prepared) -> Self {
+    fn of(benchmark: &'static dyn Benchmark, prepared: &'a PreparedDataset) -> Self {
         Self { benchmark, names: ItemNames::new(&prepared.index.items) }
     }
 
@@ -165,7 +165,7 @@ fn check_clash(
     benchmark: &str,
     (one, other): (&str, &str),
 ) -> Result<(), Problem> {
-    match replay.clash(benchmark, one, other) {
+    match replay.find_conflict(benchmark, one, other) {
         None => Ok(()),
         Some((first, second)) => Err(Problem::failure(format!(
             "{file}: lines {first} and {second} answer the same question: `{one}` and `{other}` are one item of {benchmark}"

@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn every_field_of_an_order_can_be_given() {
-        let protocol = bench_benchmarks::find("mmlu_pro").unwrap().facts().protocol_name;
+        let protocol = bench_benchmarks::find("mmlu_pro").unwrap().metadata().protocol_name;
         let text = |text: &str| Some(text.to_owned());
         let all = WhatArgs {
             time_zone: text("UTC"),

@@ -59,7 +59,7 @@ impl MeasuredRun {
     /// Returns the provider with its host, for people.
     pub(super) fn answered_by(&self) -> Option<String> {
         let provider = self.provider.as_deref()?;
-        Some(bench_domain::run::located(provider, self.endpoint_host.as_deref()))
+        Some(bench_domain::run::name_with_host(provider, self.endpoint_host.as_deref()))
     }
 
     /// Returns the overall score with its meaning.
@@ -185,7 +185,7 @@ fn sourced(source: &str) -> &str {
 
 fn judged_by(judge: &JudgedBy) -> String {
     let model = judge.model.as_deref().unwrap_or("unknown");
-    let mut text = bench_domain::run::located(model, judge.endpoint_host.as_deref());
+    let mut text = bench_domain::run::name_with_host(model, judge.endpoint_host.as_deref());
     if let Some(version) = judge.version {
         text = format!("{text}, version {version}");
     }

@@ -61,7 +61,7 @@ pub(crate) async fn get_benchmark(
     let mut fields = FieldReader::of_query(&uri);
     let protocol = fields.maybe_text("protocol", PROTOCOL_CHARS_MAX);
     fields.finish()?;
-    let shown = bench_benchmarks::under_protocol(benchmark, protocol.as_deref().map(str::trim))
+    let shown = bench_benchmarks::with_protocol(benchmark, protocol.as_deref().map(str::trim))
         .map_err(|unknown| ApiError::new(Code::ProtocolNotFound, unknown.to_string()))?;
     let stored = stored(&api).await?;
     Ok(Json(view(&api, benchmark, shown, &stored)))
@@ -81,7 +81,7 @@ pub async fn benchmarks(api: &Api) -> Result<Vec<BenchmarkView>, ApiError> {
 
 /// Returns the names of the benchmarks that a page or a command should preselect.
 pub fn default_benchmarks() -> Vec<String> {
-    let selected = bench_benchmarks::all().iter().map(|benchmark| benchmark.facts());
+    let selected = bench_benchmarks::all().iter().map(|benchmark| benchmark.metadata());
     selected.filter(|facts| facts.default_selected).map(|facts| facts.name.to_owned()).collect()
 }
 

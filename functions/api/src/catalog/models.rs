@@ -7,7 +7,7 @@ use axum::extract::State;
 use bench_catalog::SyncError;
 use bench_domain::{ModelId, UnusualStatus};
 use bench_inference::ModelSource;
-use bench_inference::catalogue::CatalogueError;
+use bench_inference::catalog::CatalogError;
 use bench_state::ModelRecord;
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, FieldReader};
@@ -160,7 +160,7 @@ pub(crate) async fn post_sync(
 /// When the list can't be read or the catalog can't be written. No model becomes inactive then.
 pub async fn sync_models(api: &Api) -> Result<usize, ApiError> {
     api.orders.sync_models().await.map_err(|error| match error {
-        SyncError::List { provider, address, error: CatalogueError::Request(failure) } => ApiError::unusual(
+        SyncError::List { provider, address, error: CatalogError::Request(failure) } => ApiError::unusual(
             UnusualStatus::SyncWithUnreachableProvider,
             format!(
                 "{} can't be reached at {address}, so the list of models stays as it is: {failure}",

@@ -8,7 +8,7 @@ use axum::extract::State;
 use bench_domain::{RunStatus, Timestamp};
 use bench_queue::{Depth, QueueError, QueueName};
 use bench_state::ops::{Heartbeat, MinuteLoad, RunCounts, TokenSum};
-use bench_state::{RunRecord, StateError, Unreadable};
+use bench_state::{RunRecord, StateError, UnreadableRecord};
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, FieldReader};
 use futures_util::future::{join_all, try_join_all};
@@ -212,8 +212,8 @@ impl From<RunCounts> for CountsView {
     }
 }
 
-impl From<Unreadable> for UnreadableView {
-    fn from(message: Unreadable) -> Self {
+impl From<UnreadableRecord> for UnreadableView {
+    fn from(message: UnreadableRecord) -> Self {
         Self {
             message_id: message.message_id,
             queue: message.queue,

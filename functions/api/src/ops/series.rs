@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bench_domain::Timestamp;
-use bench_state::ops::{Heartbeat, MinuteLoad, latest_of, minutes_of};
+use bench_state::ops::{Heartbeat, MinuteLoad, latest_heartbeats, minute_loads};
 use bench_web::ApiError;
 use futures_util::future::try_join_all;
 
@@ -65,7 +65,7 @@ async fn hour_of(
         }
     }
     let seen = api.state.heartbeats_from(start).await?;
-    let loads = minutes_of(&seen);
+    let loads = minute_loads(&seen);
     if settled {
         let mut kept = held(&api.ops.hours);
         kept.insert(hour, loads.clone());
@@ -73,5 +73,5 @@ async fn hour_of(
             kept.pop_first();
         }
     }
-    Ok((latest_of(&seen, seen_since), loads))
+    Ok((latest_heartbeats(&seen, seen_since), loads))
 }

@@ -52,11 +52,11 @@ pub(crate) async fn standing_of(api: &Api, parts: &Parts, owner: &str) -> Result
         return Ok(Standing::Local);
     }
     if let Some(entry) = parts.extensions.get::<AccessEntry>() {
-        return Ok(Standing::Token(Permissions::of(entry)));
+        return Ok(Standing::Token(Permissions::from_entry(entry)));
     }
     let listed = api.state.access(owner).await?;
     let listed = listed.filter(|entry| entry.kind == AccessKind::Key && entry.is_valid(bench_clock::now()));
-    Ok(listed.map_or(Standing::Key, |entry| Standing::ListedKey(Permissions::of(&entry))))
+    Ok(listed.map_or(Standing::Key, |entry| Standing::ListedKey(Permissions::from_entry(&entry))))
 }
 
 /// Admits an order that continues or repeats a stored run, under the same policy as a new order. The caller

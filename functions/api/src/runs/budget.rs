@@ -22,7 +22,7 @@ pub(crate) fn read_budget(fields: &mut FieldReader) -> Budget {
 
 /// Returns the total that a run has spent, including earlier generations.
 pub(crate) async fn spent_by(api: &Api, found: &RunWithBenchmarks) -> Result<Spending, ApiError> {
-    let shards: Vec<Shards> = found.benchmarks.iter().filter_map(Shards::of).collect();
+    let shards: Vec<Shards> = found.benchmarks.iter().filter_map(Shards::from_benchmark).collect();
     Ok(api.state.run_count(found.run.spec.id, &shards).await?.spending())
 }
 

@@ -19,7 +19,7 @@ const ENTRIES_MAX: usize = 200;
 pub(crate) fn read_protocols(fields: &mut FieldReader) -> BTreeMap<String, String> {
     let given = fields.maybe_text_map("protocols", ENTRIES_MAX, PROTOCOL_CHARS_MAX).unwrap_or_default();
     for (name, protocol) in &given {
-        if let Err(problem) = protocols::known(name, protocol) {
+        if let Err(problem) = protocols::parse_choice(name, protocol) {
             fields.note_entry("value_error", "protocols", name, problem.to_string());
         }
     }
@@ -38,7 +38,7 @@ pub(crate) fn read_options(fields: &mut FieldReader, protocols: &BTreeMap<String
         let mut given = GivenOptions::new();
         for name in sent.keys() {
             let Some(options) = inner.maybe_settings(name, OPTIONS_MAX, VALUE_CHARS_MAX) else { continue };
-            if let Err(problem) = options::known(name, &options, protocols) {
+            if let Err(problem) = options::parse_choice(name, &options, protocols) {
                 inner.note("value_error", name, problem.to_string());
             }
             given.insert(name.clone(), options);

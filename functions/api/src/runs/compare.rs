@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use bench_domain::statistics::PairedComparison;
 use bench_domain::{BenchmarkName, Code, RunId};
-use bench_state::{BenchmarkRecord, CompareError, Compared, RunWithBenchmarks};
+use bench_state::{BenchmarkRecord, CompareError, ComparisonResult, RunWithBenchmarks};
 use bench_web::error::ErrorBody;
 use bench_web::views::{DatasetView, JudgeView, RejudgesView};
 use bench_web::{ApiError, Path};
@@ -186,7 +186,7 @@ async fn compare_benchmarks(
     (run_b, b): (&RunWithBenchmarks, &BenchmarkRecord),
 ) -> Result<BenchmarkComparison, ApiError> {
     let compared = api.state.compare_benchmarks((run_a.run.spec.id, a), (run_b.run.spec.id, b)).await;
-    let Compared { same_dataset, same_protocol, same_judge, warnings, paired } =
+    let ComparisonResult { same_dataset, same_protocol, same_judge, warnings, paired } =
         compared.map_err(|error| match error {
             CompareError::State(error) => error.into(),
             too_many @ CompareError::TooMany { .. } => {

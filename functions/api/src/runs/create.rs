@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bench_domain::Code;
 use bench_domain::run::Owner;
-use bench_runs::{Created, FoundModel, Order, Orderer, Placed};
+use bench_runs::{CreatedRun, FoundModel, Order, OrderLookup, Orderer};
 use bench_web::ApiError;
 use bench_web::auth::{bearer_key, judge_key, provider_key};
 use bench_web::body::read_object;
@@ -125,18 +125,18 @@ async fn create(
     order: Order,
     orderer: Orderer,
     found: FoundModel,
-) -> Result<Created, ApiError> {
-    match api.orders.place(order, orderer, found).await.map_err(refusal)? {
-        Placed::Earlier(created) => Ok(created),
-        Placed::Ready(ready) => {
+) -> Result<CreatedRun, ApiError> {
+    match api.orders.look_up_order(order, orderer, found).await.map_err(refusal)? {
+        OrderLookup::Existing(created) => Ok(created),
+        OrderLookup::New(ready) => {
             let (source, slug) = (ready.found.source, ready.found.model.slug.as_str());
             admission::admit(api, parts, &ready.orderer, Wanted { source, slug, benchmarks: &[] }).await?;
-            api.orders.make(ready).await.map_err(refusal)
+            api.orders.create_run(ready).await.map_err(refusal)
         }
     }
 }
 
-pub(crate) async fn answer(api: &Api, created: Created) -> Result<Response, ApiError> {
+pub(crate) async fn answer(api: &Api, created: CreatedRun) -> Result<Response, ApiError> {
     let status = if created.is_new { StatusCode::CREATED } else { StatusCode::OK };
     if created.is_new {
         api.forget_estimate();

@@ -199,7 +199,7 @@ async fn body_url(
     benchmark: &BenchmarkRecord,
     sample: &SampleRecord,
 ) -> Result<Option<String>, ApiError> {
-    let stored = sample.stored();
+    let stored = sample.stored_body();
     let (Some(stored), Some(address)) = (stored, address(run, benchmark, sample)) else { return Ok(None) };
     let filename = format!("{}_{}.json.zst", run.spec.id, sample.position);
     let key = body_key(&address, stored.attempt);
@@ -215,7 +215,7 @@ async fn item(
     benchmark: &BenchmarkRecord,
     sample: &SampleRecord,
 ) -> Result<ItemView, ApiError> {
-    let stored = sample.stored();
+    let stored = sample.stored_body();
     let (Some(stored), Some(address)) = (stored, address(run, benchmark, sample)) else {
         return Ok(item_view(run, benchmark, sample, None));
     };

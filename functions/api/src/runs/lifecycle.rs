@@ -10,7 +10,7 @@ use bench_domain::run::{AuthMode, Owner};
 use bench_domain::{Budget, Code, RunId, RunSpec, Secret};
 use bench_queue::Message;
 use bench_runs::CallerKeys;
-use bench_state::{EventKind, NewEvent, Renewal, RunRecord, RunWithBenchmarks, TakenUp, Transition};
+use bench_state::{EventKind, NewEvent, Renewal, Resumption, RunRecord, RunWithBenchmarks, Transition};
 use bench_web::auth::{judge_key, provider_key};
 use bench_web::body::{BODY_BYTES_MAX, read_bytes, read_object};
 use bench_web::error::ErrorBody;
@@ -103,7 +103,7 @@ pub async fn cancel_run(api: &Api, run: RunId) -> Result<(), ApiError> {
         {
             tracing::warn!(run.id = %run, %error, "The finisher closes the benchmarks of run {run}: {error}");
         }
-        if let Err(error) = api.credentials.delete_of(run, record.generation).await {
+        if let Err(error) = api.credentials.delete_up_to_generation(run, record.generation).await {
             tracing::warn!(run.id = %run, %error, "The finisher removes the key of run {run}: {error}");
         }
         tracing::info!(run.id = %run, "Canceled run {run}");
@@ -323,8 +323,8 @@ async fn resume(api: &Api, found: &RunWithBenchmarks, budget: Budget) -> Result<
     let spec = renewed(found, budget, spent)?;
     let event = NewEvent::new(EventKind::RunResumed, "Run resumed");
     let now = bench_clock::now();
-    let taken_up = Some(TakenUp::after(spent, now));
-    let renewal = Renewal { spec: spec.as_ref(), resumes: true, taken_up, ..Renewal::default() };
+    let resumption = Some(Resumption::new(spent, now));
+    let renewal = Renewal { spec: spec.as_ref(), resumes: true, resumption, ..Renewal::default() };
     let changed = api.state.change_run_with(record, &record.state, generation, &event, now, renewal).await?;
     if changed != Transition::Done {
         return Ok(changed);
@@ -393,7 +393,7 @@ async fn requeue_run_keyed(
             spec: spec.as_ref(),
             resumes: true,
             errors_only: what.errors,
-            taken_up: Some(TakenUp::after(spent, now)),
+            resumption: Some(Resumption::new(spent, now)),
             limits: Some(&limits),
         };
         let changed = api.state.change_run_with(record, &next, generation, &event, now, renewal).await?;

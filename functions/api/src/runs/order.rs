@@ -4,8 +4,8 @@ use bench_domain::run::{DatasetChoice, ItemNaming, SAMPLES_PER_ITEM_MAX};
 use bench_domain::sampling::{MAX_COUNT_ITEMS, MAX_SEED_CHARS, SubsetError};
 use bench_domain::{Budget, Code, Generation, RunTemplate, Subset};
 use bench_inference::PROVIDERS;
-use bench_runs::order::no_effect;
-use bench_runs::{Order, Trusted};
+use bench_runs::order::no_effect_warning;
+use bench_runs::{Order, TrustedSettings};
 use bench_web::{ApiError, FieldReader};
 use http::HeaderMap;
 use serde::Serialize;
@@ -132,9 +132,9 @@ pub(crate) fn read_order(mut fields: FieldReader) -> Result<Order, ApiError> {
     let chooses_part =
         ["subset_pct", "subset_count", "subset_seed"].into_iter().filter(|name| fields.has(name));
     warnings.extend(match items.is_empty() {
-        false => chooses_part.map(|name| no_effect(name, "items are named in `items`")).collect(),
+        false => chooses_part.map(|name| no_effect_warning(name, "items are named in `items`")).collect(),
         true if count.is_some() && pct != 100 => {
-            vec![no_effect("subset_pct", "`subset_count` wins over it")]
+            vec![no_effect_warning("subset_pct", "`subset_count` wins over it")]
         }
         true => Vec::new(),
     });
@@ -165,7 +165,7 @@ pub(crate) fn read_order(mut fields: FieldReader) -> Result<Order, ApiError> {
         judge,
         config,
         idempotency_key: None,
-        trusted: Trusted::default(),
+        trusted: TrustedSettings::default(),
         warnings,
     })
 }
@@ -420,7 +420,7 @@ mod tests {
             (None, Some(0.0), Some(-7))
         );
         assert_ne!(judged.digest(), plain.digest());
-        let protocol = bench_benchmarks::find("mmlu_pro").unwrap().facts().protocol_name;
+        let protocol = bench_benchmarks::find("mmlu_pro").unwrap().metadata().protocol_name;
         let chosen = read(json!({ "model_id": "a/b", "protocols": { "mmlu_pro": protocol } })).unwrap();
         assert_eq!(chosen.protocols["mmlu_pro"], protocol);
         assert_ne!(chosen.digest(), plain.digest());

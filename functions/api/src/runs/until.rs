@@ -39,7 +39,7 @@ pub(crate) fn until_maybe(
     longest: Option<Duration>,
     deadline: Option<Deadline>,
 ) -> Response {
-    let left = deadline.map(|deadline| deadline.left(RESERVE));
+    let left = deadline.map(|deadline| deadline.remaining(RESERVE));
     match longest.into_iter().chain(left).min() {
         Some(left) => until(response, left),
         None => response,

@@ -2,7 +2,8 @@
 
 use bench_domain::Code;
 use bench_domain::schedule::{
-    CRON_CHARS_MAX, InvalidTiming, NAME_CHARS_MAX, Schedule, Timing, WEBHOOK_CHARS_MAX, Webhook, checked_name,
+    CRON_CHARS_MAX, InvalidTiming, NAME_CHARS_MAX, Schedule, Timing, WEBHOOK_CHARS_MAX, Webhook,
+    validate_name,
 };
 use bench_runs::Order;
 use bench_web::{ApiError, FieldReader};
@@ -68,8 +69,8 @@ impl ScheduleBody {
     /// # Errors
     /// 422 with every problem.
     pub(super) fn read(mut fields: FieldReader, local: bool) -> Result<Self, ApiError> {
-        // Reads more than is allowed, so that only `checked_name` reports a name that is too long.
-        let name = match checked_name(&fields.text("name", 2 * NAME_CHARS_MAX)) {
+        // Reads more than is allowed, so that only `validate_name` reports a name that is too long.
+        let name = match validate_name(&fields.text("name", 2 * NAME_CHARS_MAX)) {
             Ok(name) => Some(name),
             Err(error) => {
                 fields.note_invalid("name", error);

@@ -4,7 +4,7 @@ use bench_domain::run::{AuthMode, Owner};
 use bench_domain::schedule::{Firing, SCHEDULES_MAX, Schedule};
 use bench_domain::{Code, ScheduleId, Secret};
 use bench_inference::ModelSource;
-use bench_runs::{FoundModel, Order, Ordered, Orderer, Trusted};
+use bench_runs::{FoundModel, Order, Orderer, ResolvedOrder, TrustedSettings};
 use bench_state::credentials::SealedKey;
 use bench_state::{FiringRef, ScheduleRecord, ScheduleWrite, Transition};
 use bench_web::auth::provider_key;
@@ -53,7 +53,7 @@ pub(super) async fn create(
     refuse_known_name(&owned, &orderer.owner, None, &body.name)?;
     let found = api.orders.find_model(&body.order, Some(&orderer)).await.map_err(refusal)?;
     admit(api, parts, &orderer, &found).await?;
-    let Ordered { template: run, ignored, judge_key } =
+    let ResolvedOrder { template: run, ignored, judge_key } =
         api.orders.template(body.order, &orderer, found, None).await.map_err(refusal)?;
     api.orders.runs.check_samples(&orderer.owner, &run).map_err(refusal)?;
     api.orders.runs.count_order(&orderer.owner).await.map_err(refusal)?;
@@ -74,10 +74,10 @@ pub(super) async fn create(
     };
     schedule.next_at = schedule.next_after(now);
     let own = match &orderer.api_key {
-        Some(key) => Some(api.credentials.seal_for(id, key).await?),
+        Some(key) => Some(api.credentials.seal_for_schedule(id, key).await?),
         None => None,
     };
-    let sealed = SealedKey::all([own, seal_judge(api, id, judge_key.as_ref()).await?]);
+    let sealed = SealedKey::combine([own, seal_judge(api, id, judge_key.as_ref()).await?]);
     match api.state.create_schedule(&schedule, sealed).await? {
         ScheduleWrite::Done => {
             tracing::info!(schedule.id = %id, "Created schedule {id}");
@@ -105,13 +105,13 @@ fn name_taken(name: &str) -> ApiError {
 fn refuse_known_name(
     schedules: &[ScheduleRecord],
     owner: &Owner,
-    own_id: Option<ScheduleId>,
+    display_id: Option<ScheduleId>,
     name: &str,
 ) -> Result<(), ApiError> {
     let taken = schedules
         .iter()
         .map(|record| &record.schedule)
-        .any(|schedule| schedule.owner == *owner && Some(schedule.id) != own_id && schedule.name == name);
+        .any(|schedule| schedule.owner == *owner && Some(schedule.id) != display_id && schedule.name == name);
     if taken { Err(name_taken(name)) } else { Ok(()) }
 }
 
@@ -136,7 +136,7 @@ pub(super) async fn change(
         if body.name != old.name {
             refuse_known_name(&api.state.list_schedules().await?, &old.owner, Some(old.id), &body.name)?;
         }
-        let Ordered { template: run, ignored, judge_key } = if change.touches_run() {
+        let ResolvedOrder { template: run, ignored, judge_key } = if change.touches_run() {
             let orderer = orderer_of(api, old, &caller, parts).await?;
             let ordered = changed_run(api, parts, old, body.order, &orderer, change).await?;
             api.orders.runs.check_samples(&old.owner, &ordered.template).map_err(refusal)?;
@@ -146,7 +146,7 @@ pub(super) async fn change(
             }
             ordered
         } else {
-            Ordered { template: old.run.clone(), ignored: Vec::new(), judge_key: None }
+            ResolvedOrder { template: old.run.clone(), ignored: Vec::new(), judge_key: None }
         };
         let now = bench_clock::now();
         let mut new = Schedule {
@@ -195,7 +195,7 @@ async fn seal_judge(
     key: Option<&Secret>,
 ) -> Result<Option<SealedKey>, ApiError> {
     Ok(match key {
-        Some(key) => Some(api.credentials.seal_judge_for(schedule, key).await?),
+        Some(key) => Some(api.credentials.seal_judge_for_schedule(schedule, key).await?),
         None => None,
     })
 }
@@ -207,7 +207,7 @@ async fn changed_run(
     mut order: Order,
     orderer: &Orderer,
     change: &Change,
-) -> Result<Ordered, ApiError> {
+) -> Result<ResolvedOrder, ApiError> {
     let old = &schedule.run;
     let found = if change.touches_model() {
         api.orders.find_model(&order, Some(orderer)).await.map_err(refusal)?
@@ -218,11 +218,11 @@ async fn changed_run(
         FoundModel { model: old.model.clone(), source, chute_id: None, price: old.price }
     };
     admit(api, parts, orderer, &found).await?;
-    order.trusted = Trusted { coverage_min: Some(old.coverage_min), ..Trusted::default() };
+    order.trusted = TrustedSettings { coverage_min: Some(old.coverage_min), ..TrustedSettings::default() };
     // The judge's key is already stored, and callers don't send it again.
     let kept = old.judge.clone().filter(|_| !change.touches_judge() && orderer.judge_key.is_none());
     let ordered = api.orders.template(order, orderer, found, kept).await.map_err(refusal)?;
-    Ok(Ordered { template: ordered.template.with_fixed_seed(schedule.id), ..ordered })
+    Ok(ResolvedOrder { template: ordered.template.with_fixed_seed(schedule.id), ..ordered })
 }
 
 /// Deletes a schedule with its key and its history.
@@ -230,7 +230,7 @@ pub(super) async fn delete(api: &Api, id: &str, headers: &HeaderMap) -> Result<(
     for _ in 0..RACES_MAX {
         let (record, _) = find_owned(api, id, headers).await?;
         let schedule = record.schedule.id;
-        let key = api.credentials.removal_for(schedule)?;
+        let key = api.credentials.removal_for_schedule(schedule)?;
         if api.state.delete_schedule(&record, key).await? == Transition::Done {
             tracing::info!(schedule.id = %schedule, "Deleted schedule {schedule}");
             return Ok(());
@@ -264,7 +264,7 @@ pub(super) async fn run_now(api: &Api, id: &str, parts: &Parts) -> Result<Firing
         if api.state.fire(&record, schedule.next_at, std::slice::from_ref(&firing), now).await?
             == Transition::Done
         {
-            let key = FiringRef::of(&firing);
+            let key = FiringRef::new(&firing);
             let stored = api.state.firing(key).await?.ok_or_else(not_found)?;
             return Ok(stored.firing);
         }

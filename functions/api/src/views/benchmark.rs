@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bench_benchmarks::{AnswerTime, Benchmark, Link, SandboxFacts, Template, Templates};
+use bench_benchmarks::{AnswerTime, Benchmark, Link, SandboxMetadata, Template, Templates};
 use bench_datasets::{CachedDataset, DatasetError, Library, NoProgress, TemplateLookup};
 use bench_web::views::GenerationView;
 use serde::{Deserialize, Serialize};
@@ -249,7 +249,7 @@ impl Stored {
         for protocol in bench_benchmarks::all().iter().flat_map(|benchmark| protocols(*benchmark)) {
             if !protocol.templates().is_empty() {
                 let had = library.templates(protocol, TemplateLookup::StoreOnly, &NoProgress).await?;
-                texts.insert((protocol.name(), protocol.facts().protocol_name), had.into_texts());
+                texts.insert((protocol.name(), protocol.metadata().protocol_name), had.into_texts());
             }
         }
         Ok(Self { datasets: library.list_cached().await?, texts })
@@ -280,7 +280,7 @@ pub(crate) fn describe_under(
     answer_time: AnswerTime,
     setup: Option<String>,
 ) -> BenchmarkView {
-    let (facts, spec) = (shown.facts(), shown.spec());
+    let (facts, spec) = (shown.metadata(), shown.spec());
     let notes = setup.or_else(|| (!facts.setup_notes.is_empty()).then(|| facts.setup_notes.to_owned()));
     let all: Vec<ProtocolView> =
         protocols(benchmark).map(|one| protocol(one, benchmark, stored, answer_time)).collect();
@@ -322,7 +322,7 @@ fn protocol(
     stored: &Stored,
     answer_time: AnswerTime,
 ) -> ProtocolView {
-    let facts = one.facts();
+    let facts = one.metadata();
     let none = Templates::new();
     let texts = stored.texts.get(&(facts.name, facts.protocol_name)).unwrap_or(&none);
     let has_texts = !one.templates().is_empty();
@@ -343,14 +343,14 @@ fn protocol(
         stored: texts.contains_key(spec.name),
     });
     let judge = one.judge().map(|judge| JudgeView {
-        official_model: judge.facts().official_model.to_owned(),
-        verdict: judge.facts().verdict.to_owned(),
-        generation: GenerationView::from(&(judge.facts().generation)()),
-        replies_max: judge.facts().replies_max,
+        official_model: judge.metadata().official_model.to_owned(),
+        verdict: judge.metadata().verdict.to_owned(),
+        generation: GenerationView::from(&(judge.metadata().generation)()),
+        replies_max: judge.metadata().replies_max,
         prompt: prompt(&|texts| judge.template(texts)),
     });
     let sandbox = one.sandbox().map(|grader| {
-        let SandboxFacts { needs, packages: _, grader, rounds_max, verdict } = *grader.facts();
+        let SandboxMetadata { needs, packages: _, grader, rounds_max, verdict } = *grader.metadata();
         SandboxView {
             needs: needs.to_owned(),
             grader: grader.to_owned(),
@@ -366,7 +366,7 @@ fn protocol(
     let sources = facts.sources.iter();
     ProtocolView {
         name: facts.protocol_name.to_owned(),
-        is_default: facts.protocol_name == default.facts().protocol_name,
+        is_default: facts.protocol_name == default.metadata().protocol_name,
         protocol: facts.protocol.to_owned(),
         dataset: dataset(one, stored),
         prompt: prompt(&|texts| one.template(texts)),
@@ -388,7 +388,7 @@ fn protocol(
 }
 
 fn dataset(one: &'static dyn Benchmark, stored: &Stored) -> DatasetFacts {
-    let (facts, spec) = (one.facts(), one.spec());
+    let (facts, spec) = (one.metadata(), one.spec());
     let pinned = spec.sources.first().and_then(|source| source.revision);
     // Another protocol may have made other items from the same rows, or use another revision.
     let own: Vec<&CachedDataset> = stored

@@ -491,8 +491,8 @@ async fn orders_in_a_minute_are_limited() {
         let owner = Owner::Key(owner.to_owned());
         counted.push(server.api.state.count_order(&owner, &limits, now).await.unwrap());
     }
-    use bench_state::access::Reached;
-    let (none, owner, total) = (None, Some(Reached::Owner), Some(Reached::Total));
+    use bench_state::access::LimitScope;
+    let (none, owner, total) = (None, Some(LimitScope::Owner), Some(LimitScope::Total));
     assert_eq!(counted, [none, none, owner, none, total, owner]);
     let later = now.plus(std::time::Duration::from_secs(60));
     assert_eq!(server.api.state.count_order(&Owner::Key("a".into()), &limits, later).await.unwrap(), None);

@@ -4,7 +4,7 @@ use crate::server::Server;
 use bench_domain::run::{AuthMode, DatasetChoice, Owner};
 use bench_domain::{BenchmarkName, Code, RunId, Secret};
 use bench_queue::{Message, QueueName};
-use bench_runs::{Order, Orderer, Trusted};
+use bench_runs::{Order, Orderer, TrustedSettings};
 use serde_json::json;
 
 const KEY: (&str, &str) = ("authorization", "Bearer sk-caller");
@@ -84,9 +84,9 @@ async fn a_run_shows_the_size_of_its_own_dataset_before_it_is_planned() {
         demo,
         options: [("livecodebench".to_owned(), [("start_date".to_owned(), "2024-08-01".to_owned())].into())]
             .into(),
-        trusted: Trusted {
+        trusted: TrustedSettings {
             datasets: datasets.iter().map(|(name, choice)| (name.parse().unwrap(), choice.clone())).collect(),
-            ..Trusted::default()
+            ..TrustedSettings::default()
         },
         ..Order::default()
     };
@@ -272,11 +272,11 @@ async fn the_command_line_may_set_more_than_a_request() {
     let order = Order {
         model: "replay:answers.jsonl".into(),
         benchmarks: Some(vec!["mmlu_pro".into()]),
-        trusted: Trusted {
+        trusted: TrustedSettings {
             replay_key: Some("uploads/x".into()),
             datasets: [(name.clone(), DatasetChoice::Local { revision: "r".into() })].into(),
             coverage_min: Some(0.5),
-            ..Trusted::default()
+            ..TrustedSettings::default()
         },
         ..Order::default()
     };
@@ -292,7 +292,10 @@ async fn the_command_line_may_set_more_than_a_request() {
     assert_eq!(error.code(), Code::BenchmarkNotOrdered);
     let elsewhere = Order {
         model: "openai-compatible/m".into(),
-        trusted: Trusted { base_url: Some("http://127.0.0.1:9/v1".into()), ..Trusted::default() },
+        trusted: TrustedSettings {
+            base_url: Some("http://127.0.0.1:9/v1".into()),
+            ..TrustedSettings::default()
+        },
         ..Order::default()
     };
     let created = server.api.orders.create(elsewhere, Orderer::local()).await.unwrap();

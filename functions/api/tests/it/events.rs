@@ -33,7 +33,7 @@ async fn run_with_many_events(server: &Server, count: u64) -> RunId {
     let known = state.last_event(run).await.unwrap();
     for number in known..count {
         let event = NewEvent::new(EventKind::BenchmarkProgress, format!("Progress: {number}"))
-            .with(json!({ "n": number }));
+            .with_data(json!({ "n": number }));
         state.add_event(run, &event, one_time).await.unwrap();
     }
     run

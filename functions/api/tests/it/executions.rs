@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bench_domain::{
-    Answer, Execution, Harvested, JobEnd, JobReport, Outcome, Position, Prompt, RunId, SampleBody, Step,
+    Answer, Execution, HarvestedFile, JobEnd, JobReport, Outcome, Position, Prompt, RunId, SampleBody, Step,
 };
 use serde_json::{Value, json};
 
@@ -31,9 +31,9 @@ fn run_in_a_sandbox(body: &mut SampleBody) {
             files: BTreeMap::from([
                 (
                     "results.json".to_owned(),
-                    Harvested::Text("{\"76.1\":\"pass\",\"note\":\"left behind\"}".into()),
+                    HarvestedFile::Text("{\"76.1\":\"pass\",\"note\":\"left behind\"}".into()),
                 ),
-                ("core".to_owned(), Harvested::TooLong(1 << 33)),
+                ("core".to_owned(), HarvestedFile::TooLong(1 << 33)),
             ]),
             stdout_tail: "said while running\0".into(),
             stderr_tail: "trace of it".into(),

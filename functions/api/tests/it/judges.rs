@@ -3,7 +3,7 @@
 use crate::server::Server;
 use bench_domain::run::AuthMode;
 use bench_domain::{RunId, Secret};
-use bench_runs::{JudgeOrder, Order, Orderer, Trusted};
+use bench_runs::{JudgeOrder, Order, Orderer, TrustedSettings};
 use serde_json::{Value, json};
 
 const KEY: (&str, &str) = ("authorization", "Bearer sk-caller");
@@ -91,7 +91,7 @@ async fn the_judges_key_is_sealed_apart_and_goes_to_its_own_provider() {
     let keys = async |run| {
         let credentials = &server.api.credentials;
         let text = |key: Option<Secret>| key.map(|key| key.expose().to_owned()).unwrap_or_default();
-        (text(credentials.get(run).await.unwrap()), text(credentials.judge(run).await.unwrap()))
+        (text(credentials.get(run).await.unwrap()), text(credentials.get_judge(run).await.unwrap()))
     };
     let auth =
         async |run| server.api.state.run(run).await.unwrap().unwrap().spec.template.judge.unwrap().auth;
@@ -147,14 +147,14 @@ async fn strangers_spend_the_operators_money_on_the_operators_judge_alone() {
 async fn protocols_are_chosen_and_checked() {
     let server = Server::local().await;
     let hle = bench_benchmarks::find("hle").unwrap();
-    let other = hle.other_protocols().first().unwrap().facts().protocol_name;
+    let other = hle.other_protocols().first().unwrap().metadata().protocol_name;
     let body = |protocols: Value| json!({ "model_id": "oracle", "selected_benchmarks": ["HLE", "mmlu_pro"], "demo": true, "protocols": protocols });
     let (run, view) = made(&server, "/api/runs", &[], &body(json!({ "hle": other }))).await;
     assert_eq!(view["protocols"], json!({ "hle": other }));
     assert_eq!(view["benchmarks"][0]["protocol_name"], other);
     let spec = server.api.state.run(run).await.unwrap().unwrap().spec;
     assert_eq!(spec.protocols.values().collect::<Vec<_>>(), [other]);
-    let default = hle.facts().protocol_name;
+    let default = hle.metadata().protocol_name;
     let (_, view) = made(&server, "/api/runs", &[], &body(json!({ "hle": default }))).await;
     assert_eq!(view["protocols"], json!({}), "the default one is no choice");
     for (protocols, parts) in [
@@ -171,7 +171,7 @@ async fn protocols_are_chosen_and_checked() {
         }
     }
     let elsewhere =
-        body(json!({ "aime_2025": bench_benchmarks::find("aime_2025").unwrap().facts().protocol_name }));
+        body(json!({ "aime_2025": bench_benchmarks::find("aime_2025").unwrap().metadata().protocol_name }));
     let reply = server.order("/api/runs", &[], &elsewhere).await;
     assert_eq!(reply.status, 422);
     assert!(reply.detail().contains("not to be run"), "{}", reply.detail());
@@ -185,7 +185,10 @@ async fn the_command_line_says_where_the_judge_answers() {
         benchmarks: Some(vec!["aa_omniscience".into()]),
         demo: true,
         judge: Some(JudgeOrder { model: Some("openai-compatible/j".into()), ..JudgeOrder::default() }),
-        trusted: Trusted { judge_base_url: Some("http://127.0.0.1:9/v1".into()), ..Trusted::default() },
+        trusted: TrustedSettings {
+            judge_base_url: Some("http://127.0.0.1:9/v1".into()),
+            ..TrustedSettings::default()
+        },
         ..Order::default()
     };
     let created = server.api.orders.create(order.clone(), Orderer::local()).await.unwrap();
@@ -215,13 +218,13 @@ async fn a_run_is_taken_up_again_with_its_judges_key() {
     let (run, _) = made(&server, "/api/runs", &[JUDGE_KEY], &body).await;
     server.post(&format!("/api/runs/{run}/cancel"), &[]).await;
     let credentials = &server.api.credentials;
-    assert_eq!(credentials.judge(run).await.unwrap(), None, "gone when the run is over");
+    assert_eq!(credentials.get_judge(run).await.unwrap(), None, "gone when the run is over");
     let path = format!("/api/admin/runs/{run}/requeue");
     let missing = server.post(&path, &[]).await;
     assert_eq!(missing.status, 400);
     assert!(missing.detail().contains("X-Judge-Authorization"), "{}", missing.detail());
     assert_eq!(server.post(&path, &[JUDGE_KEY]).await.status, 200);
-    assert_eq!(credentials.judge(run).await.unwrap(), Some(Secret::new("sk-judge").unwrap()));
+    assert_eq!(credentials.get_judge(run).await.unwrap(), Some(Secret::new("sk-judge").unwrap()));
     assert_eq!(credentials.get(run).await.unwrap(), None);
 }
 
@@ -229,7 +232,7 @@ async fn a_run_is_taken_up_again_with_its_judges_key() {
 async fn schedules_have_judges_and_protocols() {
     let server = Server::new(true, &[("OPENROUTER_API_KEY", "k")]).await;
     let hle = bench_benchmarks::find("hle").unwrap();
-    let protocol = hle.other_protocols().first().unwrap().facts().protocol_name;
+    let protocol = hle.other_protocols().first().unwrap().metadata().protocol_name;
     let body = json!({
         "name": "nightly", "cron": "30 2 * * *", "model_id": "oracle", "selected_benchmarks": ["hle", "mmlu_pro"],
         "demo": true, "protocols": { "hle": protocol }, "judge": { "model_id": "openrouter/j", "seed": 1 },
@@ -243,7 +246,7 @@ async fn schedules_have_judges_and_protocols() {
     );
     let id = made["id"].as_str().unwrap().parse().unwrap();
     let credentials = &server.api.credentials;
-    assert_eq!(credentials.judge_for(id).await.unwrap(), Some(Secret::new("sk-judge").unwrap()));
+    assert_eq!(credentials.get_judge_for_schedule(id).await.unwrap(), Some(Secret::new("sk-judge").unwrap()));
     let path = format!("/api/schedules/{id}");
     let patch = async |headers: &[(&str, &str)], change: Value| {
         let mut all = vec![("content-type", "application/json")];
@@ -255,7 +258,7 @@ async fn schedules_have_judges_and_protocols() {
     // Unchanged fields stay, and so does the judge's key.
     let changed = patch(&[], json!({ "subset_count": 3 })).await;
     assert_eq!((&changed["judge"], &changed["protocols"]), (&made["judge"], &made["protocols"]));
-    assert_eq!(credentials.judge_for(id).await.unwrap(), Some(Secret::new("sk-judge").unwrap()));
+    assert_eq!(credentials.get_judge_for_schedule(id).await.unwrap(), Some(Secret::new("sk-judge").unwrap()));
     let changed =
         patch(&[("x-judge-authorization", "Bearer sk-other")], json!({ "judge": { "seed": 2 } })).await;
     let renamed = json!({ "judge": { "model": "openrouter/k" } });
@@ -267,10 +270,10 @@ async fn schedules_have_judges_and_protocols() {
     )
     .await;
     assert_eq!((&changed["judge"]["model"], &changed["judge"]["seed"]), (&json!("openrouter/j"), &json!(2)));
-    assert_eq!(credentials.judge_for(id).await.unwrap(), Some(Secret::new("sk-other").unwrap()));
+    assert_eq!(credentials.get_judge_for_schedule(id).await.unwrap(), Some(Secret::new("sk-other").unwrap()));
     // Removing a benchmark also removes its protocol and judge.
     let changed = patch(&[], json!({ "selected_benchmarks": ["mmlu_pro"] })).await;
     assert_eq!((&changed["judge"], &changed["protocols"]), (&json!(null), &json!({})));
     assert_eq!(server.ask("DELETE", &path, &[], "").await.status, 200);
-    assert_eq!(credentials.judge_for(id).await.unwrap(), None, "its keys are gone with it");
+    assert_eq!(credentials.get_judge_for_schedule(id).await.unwrap(), None, "its keys are gone with it");
 }

@@ -122,7 +122,7 @@ async fn events_come_in_answers_that_can_be_carried() {
     let state = &server.api.state;
     let text = "\"\\".repeat(50_000);
     for _ in 0..40 {
-        let event = NewEvent::new(EventKind::RunStarted, "x").with(json!({ "text": text }));
+        let event = NewEvent::new(EventKind::RunStarted, "x").with_data(json!({ "text": text }));
         state.add_event(run, &event, bench_clock::now()).await.unwrap();
     }
     server.post(&format!("/api/runs/{run}/cancel"), &[]).await;

@@ -5,7 +5,7 @@
 mod access;
 mod bad_input;
 mod budget;
-mod catalogue;
+mod catalog;
 mod compare;
 mod creation;
 mod document;

@@ -183,7 +183,7 @@ async fn the_route_has_every_field_and_bounds() {
     server.api.queues.send(&message, Duration::from_secs(900)).await.unwrap();
     let dead = server.api.queues.dead_letter_url(QueueName::Items).unwrap();
     server.api.queues.client().send_message().queue_url(dead).message_body("x").send().await.unwrap();
-    let unreadable = bench_state::Unreadable {
+    let unreadable = bench_state::UnreadableRecord {
         message_id: "m1".into(),
         queue: "items".into(),
         sent_at: bench_clock::now(),

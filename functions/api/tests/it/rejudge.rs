@@ -50,7 +50,10 @@ async fn the_answers_of_a_run_are_judged_again_as_a_run_of_its_own() {
         (&old.owner, &old.subset, old.samples, &old.generation)
     );
     assert_eq!((new.auth, new.template.judge.unwrap().auth), (AuthMode::System, AuthMode::ApiKey));
-    assert_eq!(server.api.credentials.judge(second).await.unwrap(), Some(Secret::new("sk-judge").unwrap()));
+    assert_eq!(
+        server.api.credentials.get_judge(second).await.unwrap(),
+        Some(Secret::new("sk-judge").unwrap())
+    );
     assert!(server.messages(QueueName::Plans).await.contains(&Message::Plan { run: second, generation: 1 }));
     let events = server.get(&format!("/api/runs/{second}/events?cursor=")).await.json();
     assert_eq!(events["events"][0]["data"]["rejudges"], json!({ "run": first, "version": 2 }));

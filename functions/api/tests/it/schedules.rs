@@ -153,7 +153,7 @@ async fn reading_is_public_changing_is_owned_and_secrets_are_the_owners() {
     let made = make(&server, &[A], &body()).await;
     let stored = stored(&server, &made).await;
     assert_eq!((made["own_key"].clone(), stored.auth), (json!(true), AuthMode::ApiKey));
-    let key = server.api.credentials.get_for(stored.id).await.unwrap().unwrap();
+    let key = server.api.credentials.get_for_schedule(stored.id).await.unwrap().unwrap();
     assert_eq!(key.expose(), "key-a");
     for (headers, sees) in [(&[][..], false), (&[B][..], false), (&[A][..], true), (&[ADMIN][..], true)] {
         for path in [path(&made), PATH.to_owned()] {
@@ -183,7 +183,10 @@ async fn reading_is_public_changing_is_owned_and_secrets_are_the_owners() {
 
     let deleted = server.ask("DELETE", &path(&made), &[A], axum::body::Body::empty()).await;
     assert_eq!((deleted.status.as_u16(), &deleted.json()["success"]), (200, &json!(true)));
-    assert!(server.api.credentials.get_for(stored.id).await.unwrap().is_none(), "its key is gone with it");
+    assert!(
+        server.api.credentials.get_for_schedule(stored.id).await.unwrap().is_none(),
+        "its key is gone with it"
+    );
     assert_eq!(server.get(&path(&made)).await.status, 404);
 }
 

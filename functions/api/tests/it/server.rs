@@ -9,7 +9,7 @@ use axum::body::Body;
 use bench_api::{Api, ApiConfig, router};
 use bench_blobs::Blobs;
 use bench_datasets::{Library, LibraryConfig};
-use bench_domain::body::Judgement;
+use bench_domain::body::JudgeReply;
 use bench_domain::report::ReportBuilder;
 use bench_domain::run::{DatasetUse, JudgeUse, Plan};
 use bench_domain::sample::shards_for;
@@ -22,7 +22,7 @@ use bench_queue::{Message, QueueName, QueueSettings, Queues};
 use bench_runs::RunCreatorConfig;
 use bench_state::access::{AccessEntry, AccessKind};
 use bench_state::credentials::{Credentials, LocalKey, OwnerKey};
-use bench_state::{BodyRef, Claim, EventKind, Finished, NewEvent, PlannedSample, SampleRecord, State};
+use bench_state::{BodyRef, Claim, EventKind, NewEvent, PlannedSample, SampleRecord, SampleResult, State};
 use bench_web::SecretLimits;
 use http::{Request, StatusCode};
 use serde_json::{Value, json};
@@ -128,7 +128,7 @@ impl Server {
         let queues = Queues::create(&sdk, "bench-", QueueSettings::default()).await.unwrap();
         let blobs = Blobs::new(&sdk, "bench");
         blobs.ensure_bucket().await.unwrap();
-        let owner_key = Arc::new(OwnerKey::of_master(&[7; 32]));
+        let owner_key = Arc::new(OwnerKey::from_master_key(&[7; 32]));
         let wrapper = Arc::new(LocalKey::new(&[7; 32]).unwrap());
         let credentials = Credentials::new(&sdk, "keys", wrapper);
         credentials.ensure_table().await.unwrap();
@@ -348,7 +348,7 @@ impl Server {
         let now = bench_clock::now();
         let claimed =
             state.claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(60))).await.unwrap();
-        let Claim::Yours(claimed) = claimed else { panic!("{claimed:?}") };
+        let Claim::Claimed(claimed) = claimed else { panic!("{claimed:?}") };
         let mut answer = Answer::local(text);
         answer.finish = if outcome == Outcome::Truncated { Finish::Length } else { Finish::Stop };
         answer.reasoning = Some("Hm\0m.".into());
@@ -357,7 +357,7 @@ impl Server {
         answer.model = Some("oracle-1".into());
         let prompt = Prompt::user(format!("What is {}?", claimed.record.item_id));
         let mut body = SampleBody {
-            judgement: plan.judge.as_ref().map(|judge| Judgement {
+            judge_reply: plan.judge.as_ref().map(|judge| JudgeReply {
                 model: judge.model.clone(),
                 prompt: Prompt::user("Is it right?\0 The gold answer is A."),
                 reply: Answer::local("{\"correct\": \"yes\"}\0"),
@@ -379,7 +379,7 @@ impl Server {
             }
             other => Verdict::wrong(other, "because"),
         };
-        let finished = Finished {
+        let finished = SampleResult {
             verdict,
             item_hash: stored.as_ref().map(|_| "0123456789abcdef".into()),
             truncated: outcome == Outcome::Truncated,

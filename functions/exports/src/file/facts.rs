@@ -56,7 +56,7 @@ impl Tally {
             self.item = (slot.position.item, 0);
         }
         let Some(record) = &slot.record else { return };
-        self.samples_unjudged += u64::from(record.unjudged().is_some());
+        self.samples_unjudged += u64::from(record.unjudged_answer().is_some());
         if let Some(finished) = &record.finished {
             self.samples_done += 1;
             self.outcomes.add(finished.verdict.outcome);
@@ -66,7 +66,7 @@ impl Tally {
             self.item.1 += 1;
             self.items_done += u64::from(self.item.1 == samples_per_item.max(1));
         }
-        let answered_by = match record.unjudged() {
+        let answered_by = match record.unjudged_answer() {
             Some(answer) => answer.model.as_ref(),
             None => record.finished.as_ref().and_then(|finished| finished.model.as_ref()),
         };

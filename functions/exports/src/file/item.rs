@@ -1,7 +1,7 @@
 //! A sample in an export: the view of API pages with additional fields.
 
 use bench_benchmarks::executed_code;
-use bench_domain::sample::{Effort, SampleState};
+use bench_domain::sample::{AttemptHistory, SampleState};
 use bench_domain::{Code, Position, SampleBody, Timestamp, Usage};
 use bench_state::{BenchmarkRecord, RunRecord, SampleRecord};
 use bench_web::views::{ItemView, item_view};
@@ -85,7 +85,7 @@ impl ItemRow {
         if let Body::Lost(problem) = body {
             view.add_error(problem);
         }
-        let usage = match record.unjudged() {
+        let usage = match record.unjudged_answer() {
             Some(answer) => answer.usage,
             None => record.finished.as_ref().and_then(|finished| finished.usage),
         };
@@ -109,7 +109,7 @@ fn lost(position: Position) -> SampleRecord {
         offset: 0,
         length: 0,
         state: SampleState::Open { due_at: Timestamp::default() },
-        effort: Effort::default(),
+        history: AttemptHistory::default(),
         cleared: 0,
         resends: 0,
         due_at: Timestamp::default(),

@@ -64,7 +64,7 @@ pub(crate) async fn body(
     benchmark: &BenchmarkRecord,
     slot: &Slot,
 ) -> Result<Body, BlobError> {
-    let stored = slot.record.as_ref().and_then(SampleRecord::stored);
+    let stored = slot.record.as_ref().and_then(SampleRecord::stored_body);
     let (Some(stored), Some(plan)) = (stored, &benchmark.plan) else { return Ok(Body::None) };
     let sample = SampleRef {
         run,
@@ -86,7 +86,7 @@ pub(crate) async fn body(
 #[cfg(test)]
 mod tests {
     use bench_domain::Timestamp;
-    use bench_domain::sample::{Effort, SampleState};
+    use bench_domain::sample::{AttemptHistory, SampleState};
 
     use super::*;
 
@@ -99,7 +99,7 @@ mod tests {
             offset: 0,
             length: 0,
             state: SampleState::Open { due_at: Timestamp::default() },
-            effort: Effort::default(),
+            history: AttemptHistory::default(),
             cleared: 0,
             resends: 0,
             due_at: Timestamp::default(),

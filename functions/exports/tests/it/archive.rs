@@ -5,14 +5,14 @@ use std::io::{Cursor, Read};
 use std::process::{Command, Stdio};
 
 use crate::support::{Said, Script, Stack, VERSION, after, config, item_id, key_ring, script, trusted};
-use bench_domain::run::{JudgeUse, Rejudges};
+use bench_domain::run::{JudgeUse, RejudgedRun};
 use bench_domain::{
-    Answer, Code, Execution, Finish, Generation, Harvested, JobEnd, JobReport, Outcome, Position, Prompt,
+    Answer, Code, Execution, Finish, Generation, HarvestedFile, JobEnd, JobReport, Outcome, Position, Prompt,
     RunId, SampleBody, Stage, Step, Usage, Verdict,
 };
 use bench_exports::{ExportError, ExportFormat, ExportsConfig};
 use bench_signing::{Limits, SigningKey, canonical, verify_bytes};
-use bench_state::{BodyRef, Claim, EventKind, Finished, NewEvent, Reply, Transition};
+use bench_state::{BodyRef, Claim, EventKind, NewEvent, ReplyWithoutVerdict, SampleResult, Transition};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -245,7 +245,7 @@ async fn names_protocol_and_judge_and_holds_what_the_judge_said() {
             prompt_source: "own".to_owned(),
             generation,
         }),
-        rejudges: Some(Rejudges { run: first, version: 2 }),
+        rejudges: Some(RejudgedRun { run: first, version: 2 }),
         ..script(2, |_| Some(Said::right("A")))
     };
     script.play(&stack).await;
@@ -570,7 +570,7 @@ async fn steps_and_executions_are_in_the_archive() {
             round: 1,
             report: JobReport {
                 end: JobEnd::TimedOut,
-                files: BTreeMap::from([("log".to_owned(), Harvested::Text("y".repeat(1_000_000)))]),
+                files: BTreeMap::from([("log".to_owned(), HarvestedFile::Text("y".repeat(1_000_000)))]),
                 stdout_tail: "z".repeat(1_000_000),
                 stderr_tail: String::new(),
                 elapsed_ms: None,
@@ -625,18 +625,18 @@ async fn attempts_of_a_judge_are_not_those_of_the_model() {
     };
     // The first turn puts the sample off; the second ends it with a new body.
     let turn = async || match stack.state.claim(Stage::Judge, &sample, after(30), after(600)).await.unwrap() {
-        Claim::Yours(claimed) => claimed,
+        Claim::Claimed(claimed) => claimed,
         other => panic!("{other:?}"),
     };
     let first = turn().await;
-    let stored = first.record.stored().unwrap().clone();
-    let noted = Reply { body: stored.clone(), usage: None, spent: Usage::default() };
+    let stored = first.record.stored_body().unwrap().clone();
+    let noted = ReplyWithoutVerdict { body: stored.clone(), usage: None, spent: Usage::default() };
     stack.state.note_reply(&sample, first.attempt, 1, &noted, after(30)).await.unwrap();
     let second = turn().await;
     let (body, _) = stack.blobs.get_body(&sample, stored.attempt, None).await.unwrap().unwrap();
     let sha256 = stack.blobs.put_body(&sample, second.attempt, &body).await.unwrap();
-    let ended = second.record.ended(Verdict::correct("A"), after(32));
-    let ended = Finished { body: Some(BodyRef { attempt: second.attempt, sha256 }), ..ended };
+    let ended = second.record.to_finished(Verdict::correct("A"), after(32));
+    let ended = SampleResult { body: Some(BodyRef { attempt: second.attempt, sha256 }), ..ended };
     stack
         .state
         .commit(&sample, &benchmark.sort(), second.attempt, &ended, ended.usage.unwrap_or_default())

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 use bench_blobs::Blobs;
-use bench_domain::body::Judgement;
+use bench_domain::body::JudgeReply;
 use bench_domain::report::{BenchmarkReport, ReportBuilder};
 use bench_domain::run::{
-    AuthMode, DatasetUse, JudgeSpec, JudgeUse, ModelRef, Owner, Plan, Rejudges, RunState,
+    AuthMode, DatasetUse, JudgeSpec, JudgeUse, ModelRef, Owner, Plan, RejudgedRun, RunState,
 };
 use bench_domain::sample::shards_for;
 use bench_domain::{
@@ -20,8 +20,8 @@ use bench_exports::{Exports, ExportsConfig};
 use bench_signing::{KeyError, KeyRing, RingConfig, TrustedKey};
 use bench_state::credentials::OwnerKey;
 use bench_state::{
-    Answered, BodyRef, Claim, Commit, EventKind, Finished, HandedOver, NewEvent, PlanClaim, PlannedSample,
-    State, Transition,
+    AnswerRecord, BodyRef, Claim, Commit, EventKind, Handover, NewEvent, PlanClaim, PlannedSample,
+    SampleResult, State, Transition,
 };
 use bench_web::Access;
 use futures_util::{StreamExt, stream};
@@ -53,7 +53,7 @@ pub(crate) fn owner_of(key: &str) -> Owner {
 }
 
 fn access() -> Access {
-    let owner_key = Arc::new(OwnerKey::of_master(&[7; 32]));
+    let owner_key = Arc::new(OwnerKey::from_master_key(&[7; 32]));
     Access { local: false, admin_secret: Some("hush".to_owned()), owner_key }
 }
 
@@ -181,7 +181,7 @@ pub(crate) struct Script<F> {
     /// The judge, if there was one.
     pub(crate) judge: Option<JudgeUse>,
     /// The run whose answers were rejudged.
-    pub(crate) rejudges: Option<Rejudges>,
+    pub(crate) rejudges: Option<RejudgedRun>,
     pub(crate) say: F,
 }
 
@@ -266,7 +266,7 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
         let changed = state.change_run(&found.run, &running, 1, &started, after(1)).await.unwrap();
         assert_eq!(changed, Transition::Done);
         let claim = state.claim_plan(self.run, 1, after(1), after(60)).await.unwrap();
-        let PlanClaim::Yours { attempt } = claim else { panic!("the plan was taken: {claim:?}") };
+        let PlanClaim::Claimed { attempt } = claim else { panic!("the plan was taken: {claim:?}") };
         let plan =
             Plan { judge: self.judge.clone(), ..plan_of(attempt, self.items, self.samples, self.source) };
         let items: Vec<PlannedSample> = (0..self.items)
@@ -329,16 +329,18 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
             position,
         };
         let claim = stack.state.claim(Stage::Answer, &sample, after(2), after(600)).await.unwrap();
-        let Claim::Yours(claimed) = claim else { panic!("{sample} was taken: {claim:?}") };
+        let Claim::Claimed(claimed) = claim else { panic!("{sample} was taken: {claim:?}") };
         let body = match said.has_body {
             false => None,
             true => {
                 let answer = Answer { finish: said.finish.clone(), ..Answer::local(&said.response) };
                 let mut body = SampleBody {
-                    judgement: self.judge.as_ref().filter(|_| !said.is_handed_over).map(|judge| Judgement {
-                        model: judge.model.clone(),
-                        prompt: Prompt::user("=Is it right? It should be A."),
-                        reply: Answer::local("correct: yes"),
+                    judge_reply: self.judge.as_ref().filter(|_| !said.is_handed_over).map(|judge| {
+                        JudgeReply {
+                            model: judge.model.clone(),
+                            prompt: Prompt::user("=Is it right? It should be A."),
+                            reply: Answer::local("correct: yes"),
+                        }
                     }),
                     ..SampleBody::new(
                         item_id(position.item),
@@ -354,7 +356,7 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
         };
         let usage = Usage::counted(7, 3, 0);
         if said.is_handed_over {
-            let answered = Answered {
+            let answered = AnswerRecord {
                 body: body.unwrap(),
                 item_hash: Some(format!("{:016x}", position.item)),
                 truncated: false,
@@ -366,10 +368,10 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
                 .state
                 .hand_over(&sample, claimed.attempt, said.stage, &answered, usage, after(10))
                 .await;
-            assert_eq!(handed.unwrap(), HandedOver::Done);
+            assert_eq!(handed.unwrap(), Handover::Done);
             return;
         }
-        let finished = Finished {
+        let finished = SampleResult {
             verdict: said.verdict,
             item_hash: Some(format!("{:016x}", position.item)),
             truncated: said.finish == Finish::Length,

@@ -16,7 +16,7 @@ use bench_lambda::{Deadline, SqsEvent, SqsMessage};
 use bench_queue::{Message, QueueName, QueueSettings, Queues};
 use bench_state::credentials::{Credentials, KEY_BYTES, LocalKey};
 use bench_state::{
-    Claim, Commit, EventKind, Finished, NewEvent, PlanClaim, PlannedSample, RunWithBenchmarks, State,
+    Claim, Commit, EventKind, NewEvent, PlanClaim, PlannedSample, RunWithBenchmarks, SampleResult, State,
     Transition,
 };
 use serde_json::json;
@@ -85,7 +85,7 @@ impl Run {
         let fields = json!({
             "id": id, "benchmarks": [&benchmark], "selected_benchmarks": null,
             "model": {
-                "id": bench_domain::ModelId::of("openai-compatible", "m"), "provider": "openai-compatible",
+                "id": bench_domain::ModelId::from_name("openai-compatible", "m"), "provider": "openai-compatible",
                 "slug": "m",
             },
             "subset": Subset::default(), "item_naming": "source-id", "owner": Owner::Local,
@@ -106,7 +106,7 @@ impl Run {
         let planned: Vec<PlannedSample> = (0..items).map(planned).collect();
         let plan = testing::plan(items, 1);
         let claimed = state.claim_plan(id, 1, now, now.plus(INVOCATION)).await.unwrap();
-        assert_eq!(claimed, PlanClaim::Yours { attempt: plan.attempt });
+        assert_eq!(claimed, PlanClaim::Claimed { attempt: plan.attempt });
         state.write_plan(id, &benchmark, &plan, &planned, now).await.unwrap();
         let run = Self { id, benchmark, plan };
         let found = run.found(world).await;
@@ -139,7 +139,7 @@ impl Run {
         let now = bench_clock::now();
         match world.state().claim(Stage::Answer, &self.sample(item), now, now.plus(INVOCATION)).await.unwrap()
         {
-            Claim::Yours(claimed) => {
+            Claim::Claimed(claimed) => {
                 assert!(matches!(claimed.record.state, SampleState::Claimed(_)));
                 claimed.attempt
             }
@@ -149,7 +149,7 @@ impl Run {
 
     /// Ends an item's sample, as the attempt that holds it would.
     pub(crate) async fn end(&self, world: &World, item: u32, attempt: u32, verdict: Verdict) {
-        let finished = Finished {
+        let finished = SampleResult {
             verdict,
             body: None,
             item_hash: None,

@@ -5,8 +5,8 @@
 
 use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
-use crate::facts::{Template, TemplateSource};
 use crate::material::Templates;
+use crate::metadata::{Template, TemplateSource};
 use crate::prompts::has_slots;
 
 const CARD: &str = "card";

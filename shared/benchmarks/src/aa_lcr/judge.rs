@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 use super::card::{self, JudgeTexts};
 use super::{Version, verdict};
 use crate::columns::{number, text, text_or_number};
-use crate::facts::Template;
 use crate::grading::shorten;
 use crate::item_problem::ItemProblem;
 use crate::material::Templates;
+use crate::metadata::Template;
 use crate::prompts::fill;
-use crate::scorers::judge::{Judge, JudgeFacts, NoVerdict};
+use crate::scorers::judge::{Judge, JudgeMetadata, NoVerdict};
 use crate::scorers::judged::{contains_gold, note_truncation};
 
 /// Maximum number of characters of an answer that are kept with the verdict.
@@ -22,14 +22,14 @@ const EXTRACTED_CHARS_MAX: usize = 300;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LcrJudge(pub(super) Version);
 
-static FACTS_1_0: JudgeFacts = JudgeFacts {
+static METADATA_1_0: JudgeMetadata = JudgeMetadata {
     official_model: "Qwen3 235B A22B 2507, without reasoning",
     generation: || Generation { temperature: Some(0.0), ..Generation::default() },
     replies_max: 5,
     verdict: "The word CORRECT or INCORRECT in any case of letters; both of them, a denied one or none is no verdict.",
 };
 
-static FACTS_1_1: JudgeFacts = JudgeFacts {
+static METADATA_1_1: JudgeMetadata = JudgeMetadata {
     official_model: "GPT-5.6 Luna, reasoning effort medium",
     generation: Generation::default,
     replies_max: 10,
@@ -47,10 +47,10 @@ impl LcrJudge {
 }
 
 impl Judge for LcrJudge {
-    fn facts(&self) -> &'static JudgeFacts {
+    fn metadata(&self) -> &'static JudgeMetadata {
         match self.0 {
-            Version::V1_0 => &FACTS_1_0,
-            Version::V1_1 => &FACTS_1_1,
+            Version::V1_0 => &METADATA_1_0,
+            Version::V1_1 => &METADATA_1_1,
         }
     }
 

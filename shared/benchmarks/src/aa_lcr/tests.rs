@@ -67,7 +67,7 @@ fn versions_have_their_own_revision_judge_and_rules() {
     assert_ne!(first.spec().sources[0].revision, second.spec().sources[0].revision);
     assert_ne!(first.templates()[0].origin, second.templates()[0].origin);
     assert!(judge(first).reply_schema().is_none() && judge(second).reply_schema().is_some());
-    assert_ne!(judge(first).facts().official_model, judge(second).facts().official_model);
+    assert_ne!(judge(first).metadata().official_model, judge(second).metadata().official_model);
     let none = Templates::new();
     assert_ne!(judge(first).template(&none).digest, judge(second).template(&none).digest);
     let answer = Answer::local("{official_answer} 7 days");

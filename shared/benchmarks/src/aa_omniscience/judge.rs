@@ -6,12 +6,12 @@ use bench_items::Item;
 use super::grade::Grade;
 use super::prompt;
 use crate::columns::{text, text_or_number};
-use crate::facts::Template;
 use crate::grading::shorten;
 use crate::item_problem::ItemProblem;
 use crate::material::Templates;
+use crate::metadata::Template;
 use crate::prompts::fill;
-use crate::scorers::judge::{Judge, JudgeFacts, NoVerdict};
+use crate::scorers::judge::{Judge, JudgeMetadata, NoVerdict};
 use crate::scorers::judged::contains_gold;
 
 /// Maximum number of characters of a reply that an error message quotes.
@@ -21,7 +21,7 @@ const QUOTED_CHARS_MAX: usize = 60;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OmniscienceJudge;
 
-static FACTS: JudgeFacts = JudgeFacts {
+static METADATA: JudgeMetadata = JudgeMetadata {
     official_model: "Gemini 2.5 Flash Preview (09-2025), with reasoning",
     generation: Generation::default,
     replies_max: 3,
@@ -30,8 +30,8 @@ static FACTS: JudgeFacts = JudgeFacts {
 };
 
 impl Judge for OmniscienceJudge {
-    fn facts(&self) -> &'static JudgeFacts {
-        &FACTS
+    fn metadata(&self) -> &'static JudgeMetadata {
+        &METADATA
     }
 
     fn template(&self, templates: &Templates) -> Template {

@@ -3,8 +3,8 @@
 
 use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
-use crate::facts::{Template, TemplateSource};
 use crate::material::Templates;
+use crate::metadata::{Template, TemplateSource};
 use crate::prompts::has_slots;
 
 pub(super) const DATASET: &str = "ArtificialAnalysis/AA-Omniscience-Public";

@@ -4,8 +4,8 @@ use bench_domain::{ChatMessage, Prompt, Role};
 use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
 use super::row::DisplayedQuestion;
-use crate::facts::{Template, TemplateSource};
 use crate::material::Templates;
+use crate::metadata::{Template, TemplateSource};
 use crate::prompts::fill;
 
 /// Name of the message of simple-evals.

@@ -6,12 +6,12 @@ use serde_json::{Map, Number, Value, json};
 
 use super::prompt;
 use crate::columns::{text, text_or_number};
-use crate::facts::Template;
 use crate::grading::shorten;
 use crate::item_problem::ItemProblem;
 use crate::material::Templates;
+use crate::metadata::Template;
 use crate::prompts::fill;
-use crate::scorers::judge::{Judge, JudgeFacts, NoVerdict};
+use crate::scorers::judge::{Judge, JudgeMetadata, NoVerdict};
 use crate::scorers::judged::{contains_gold, json_object, note_truncation, strip_fence};
 
 /// Maximum number of characters of the judge's reasoning kept with the verdict. The stored reply has all of it.
@@ -23,7 +23,7 @@ const EXTRACTED_CHARS_MAX: usize = 300;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HleJudge;
 
-static FACTS: JudgeFacts = JudgeFacts {
+static METADATA: JudgeMetadata = JudgeMetadata {
     official_model: "o3-mini-2025-01-31",
     generation: || Generation { max_tokens: Some(4096), ..Generation::default() },
     replies_max: 3,
@@ -32,8 +32,8 @@ static FACTS: JudgeFacts = JudgeFacts {
 };
 
 impl Judge for HleJudge {
-    fn facts(&self) -> &'static JudgeFacts {
-        &FACTS
+    fn metadata(&self) -> &'static JudgeMetadata {
+        &METADATA
     }
 
     fn template(&self, templates: &Templates) -> Template {

@@ -182,7 +182,7 @@ fn figures_are_computed_from_verdicts() {
         figures.add(&FinishedSample { item: 0, group: None, verdict: &verdict });
     }
     let figures = figures.finish(items.len() as u64);
-    for name in FACTS.metrics.iter().filter(|name| name.contains("_level_")) {
+    for name in METADATA.metrics.iter().filter(|name| name.contains("_level_")) {
         assert_eq!(figures[*name], json!(1.0), "{name}");
     }
     assert_eq!(figures["instruction_types"].as_object().unwrap().len(), 57);

@@ -185,7 +185,7 @@ fn figures_are_computed_from_verdicts() {
         ["prompt_level_strict", "instruction_level_strict", "prompt_level_loose", "instruction_level_loose"]
     {
         assert_eq!(figures[name], json!(1.0));
-        assert!(FACTS.metrics.contains(&name));
+        assert!(METADATA.metrics.contains(&name));
     }
     assert_eq!(figures["instruction_types"].as_object().unwrap().len(), 25);
 }

@@ -36,7 +36,7 @@ use crate::grading::{self, Finding, shorten};
 use crate::item_problem::ItemProblem;
 use crate::python;
 use crate::scorers::sandbox::{
-    GradingMode, JobMaterial, Round, SandboxFacts, SandboxGrader, UnreadableReport,
+    GradingMode, JobMaterial, Round, SandboxGrader, SandboxMetadata, UnreadableReport,
 };
 
 /// Name of the official runner among the templates.
@@ -87,7 +87,7 @@ const NO_RESULT: i64 = -5;
 const NEEDS: &str = "Python 3.10 or later; numpy where programs may use it";
 const VERDICT: &str = "Right is a program that passes all tests; the first failure ends the run. A time limit is tried once more before it counts.";
 
-static ISOLATED_FACTS: SandboxFacts = SandboxFacts {
+static ISOLATED_FACTS: SandboxMetadata = SandboxMetadata {
     needs: NEEDS,
     packages: &[],
     grader: "own, 6 s a test: outputs are compared in a process that the program cannot reach; the official verdicts on all vectors",
@@ -95,7 +95,7 @@ static ISOLATED_FACTS: SandboxFacts = SandboxFacts {
     verdict: VERDICT,
 };
 
-static OFFICIAL_FACTS: SandboxFacts = SandboxFacts {
+static OFFICIAL_FACTS: SandboxMetadata = SandboxMetadata {
     needs: NEEDS,
     packages: &[],
     grader: "lcb_runner/evaluation/testing_util.py, 6 s a test; without it an own runner with the same verdicts",
@@ -153,7 +153,7 @@ fn wait_seconds(item: &Item) -> u64 {
 }
 
 impl SandboxGrader for Grader {
-    fn facts(&self) -> &'static SandboxFacts {
+    fn metadata(&self) -> &'static SandboxMetadata {
         match self.mode {
             GradingMode::Isolated => &ISOLATED_FACTS,
             GradingMode::Official => &OFFICIAL_FACTS,
@@ -240,7 +240,7 @@ impl SandboxGrader for Grader {
             }
             Ok(SupervisorOutput::Graded(graded)) => (graded, None),
             // The supervisor ends long before the job's time limit, unless something prevents that.
-            Err(why) if report.end.is_held_up() => (Graded::without_result(why.clone()), Some(why)),
+            Err(why) if report.end.is_program_fault() => (Graded::without_result(why.clone()), Some(why)),
             Err(why) if round.number < ROUNDS_MAX => {
                 return Err(UnreadableReport::retry(describe_failure(&why, report)));
             }
@@ -295,7 +295,7 @@ enum SupervisorOutput {
 #[derive(Debug, Default, Deserialize)]
 struct Graded {
     results: Vec<Value>,
-    metadata: Metadata,
+    metadata: ResultMetadata,
     /// Number of tests of the problem.
     #[serde(default)]
     tests: u64,
@@ -317,7 +317,7 @@ struct Graded {
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Metadata {
+struct ResultMetadata {
     error: Option<String>,
     error_code: Option<i64>,
     error_message: Option<String>,
@@ -334,7 +334,7 @@ impl Graded {
     fn without_result(error: String) -> Self {
         Self {
             results: vec![json!(-2)],
-            metadata: Metadata {
+            metadata: ResultMetadata {
                 error: Some(error),
                 error_code: Some(NO_RESULT),
                 error_message: Some("TestRunnerError".into()),
@@ -369,7 +369,7 @@ impl Graded {
     }
 
     fn detail(&self, round: u32) -> Map<String, Value> {
-        let Metadata { error, error_code, error_message, execution_time } = &self.metadata;
+        let ResultMetadata { error, error_code, error_message, execution_time } = &self.metadata;
         let mut detail = Map::new();
         let mut put = |name: &str, value: Value| {
             if !value.is_null() {

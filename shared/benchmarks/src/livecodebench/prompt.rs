@@ -4,8 +4,8 @@ use bench_domain::{ChatMessage, Prompt, Role};
 use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
 use super::grader;
-use crate::facts::{Template, TemplateSource};
 use crate::material::Templates;
+use crate::metadata::{Template, TemplateSource};
 
 pub(super) const REPOSITORY: &str = "LiveCodeBench/LiveCodeBench";
 pub(super) const COMMIT: &str = "28fef95ea8c9f7a547c8329f2cd3d32b92c1fa24";

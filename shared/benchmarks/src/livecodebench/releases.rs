@@ -7,7 +7,7 @@ use bench_items::{DatasetSpec, DemoData, HubSource, IndexEntry, Part, PartFile};
 
 use super::LiveCodeBench;
 use super::row::{self, DATE_TAG};
-use crate::options::{OptionError, OptionFacts, Options};
+use crate::options::{OptionError, OptionMetadata, Options};
 use crate::scorers::sandbox::GradingMode;
 
 pub(super) const RELEASE: &str = "release";
@@ -15,23 +15,23 @@ pub(super) const START_DATE: &str = "start_date";
 pub(super) const END_DATE: &str = "end_date";
 pub(super) const GRADING: &str = GradingMode::OPTION;
 
-pub(super) static OPTIONS: [OptionFacts; 4] = [
-    OptionFacts {
+pub(super) static OPTIONS: [OptionMetadata; 4] = [
+    OptionMetadata {
         name: RELEASE,
         description: "Which problems: release_v1 to release_v6 (all up to that release), release_latest, one slice v1 to v6, or slices in a row such as v4_v5. Only the files needed are downloaded.",
         default: "release_latest",
     },
-    OptionFacts {
+    OptionMetadata {
         name: START_DATE,
         description: "Only problems of contests on or after this day, YYYY-MM-DD.",
         default: "",
     },
-    OptionFacts {
+    OptionMetadata {
         name: END_DATE,
         description: "Only problems of contests up to this day, YYYY-MM-DD. As in the official program the day is its first moment: a contest that has a later time of that day is left out.",
         default: "",
     },
-    OptionFacts {
+    OptionMetadata {
         name: GRADING,
         description: "Where outputs are compared with the expected ones: isolated (in a process that the program cannot reach) or official (in the program's own process, as in the official program; a program can forge its pass). Both give the same verdicts on programs that do not attack their grader.",
         default: GradingMode::Isolated.as_str(),
@@ -165,7 +165,7 @@ fn file_range(name: &str) -> Option<(u8, u8)> {
 }
 
 /// Returns the benchmark for these options; `None` for the default, which is all problems and isolated grading.
-pub(super) fn under_options(options: &Options) -> Result<Option<&'static LiveCodeBench>, OptionError> {
+pub(super) fn with_options(options: &Options) -> Result<Option<&'static LiveCodeBench>, OptionError> {
     for (name, value) in options {
         match name.as_str() {
             RELEASE => {}

@@ -93,7 +93,7 @@ fn options(pairs: &[(&str, &str)]) -> Options {
 
 fn with_options(pairs: &[(&str, &str)]) -> Result<&'static dyn Benchmark, OptionError> {
     LiveCodeBench::LATEST
-        .under_options(&options(pairs))
+        .with_options(&options(pairs))
         .map(|found| found.unwrap_or(&LiveCodeBench::LATEST as &dyn Benchmark))
 }
 
@@ -157,7 +157,7 @@ fn options_are_checked() {
 
 #[test]
 fn the_grading_mode_is_an_option() {
-    let grader = |pairs: &[(&str, &str)]| with_options(pairs).unwrap().sandbox().unwrap().facts().grader;
+    let grader = |pairs: &[(&str, &str)]| with_options(pairs).unwrap().sandbox().unwrap().metadata().grader;
     for isolated in [&[][..], &[("grading", "isolated")], &[("release", "v6")]] {
         assert!(grader(isolated).contains("cannot reach"), "{isolated:?}");
     }

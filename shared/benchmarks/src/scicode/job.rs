@@ -12,7 +12,7 @@ use super::seal::{RESULTS, ROUNDS_MAX, secret};
 use super::{SciCode, TARGETS, extract, texts, verdict};
 use crate::item_problem::ItemProblem;
 use crate::scorers::sandbox::{
-    GradingMode, JobMaterial, Round, SandboxFacts, SandboxGrader, UnreadableReport,
+    GradingMode, JobMaterial, Round, SandboxGrader, SandboxMetadata, UnreadableReport,
 };
 
 /// Time limit for a step's program in seconds, as in the official program.
@@ -40,7 +40,7 @@ const PROBE: &str = "python3 -I -c 'import importlib.util as u, sys\n\
                      lacks = [m for m in (\"numpy\", \"scipy\", \"sympy\", \"h5py\") if u.find_spec(m) is None]\n\
                      lacks and sys.exit(print(\"run `bench sandy setup`: the sandbox has no \" + \", \".join(lacks)) or 1)'";
 
-static FACTS: SandboxFacts = SandboxFacts {
+static METADATA: SandboxMetadata = SandboxMetadata {
     needs: "numpy < 2, scipy < 1.14, sympy, h5py, matplotlib; 4096 MiB of memory",
     packages: &MODULES,
     grader: "scicode-bench/SciCode 588b4069, parse.py and cmp.py",
@@ -49,8 +49,8 @@ static FACTS: SandboxFacts = SandboxFacts {
 };
 
 impl SandboxGrader for SciCode {
-    fn facts(&self) -> &'static SandboxFacts {
-        &FACTS
+    fn metadata(&self) -> &'static SandboxMetadata {
+        &METADATA
     }
 
     /// Returns the code of all answered steps, which is the last program without imports and given steps.

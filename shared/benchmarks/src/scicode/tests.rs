@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use bench_domain::{Answer, Harvested, JobEnd, JobReport, Outcome, SampleBody, Step, StoredFile};
+use bench_domain::{Answer, HarvestedFile, JobEnd, JobReport, Outcome, SampleBody, Step, StoredFile};
 use serde_json::{Value, json};
 
 use super::*;
@@ -123,12 +123,12 @@ fn given_steps_are_shown_and_not_asked() {
         "{text}"
     );
     let options = Options::from([("given_steps".to_owned(), "whole".to_owned())]);
-    let whole = SciCode::INSPECT.under_options(&options).unwrap().unwrap();
+    let whole = SciCode::INSPECT.with_options(&options).unwrap().unwrap();
     let (_, text) = next_prompt(whole, &item(&row), &material, &[]);
     assert!(text.contains("class A:\n    def __init__(self):\n        self.x = 1 # one\n"), "{text}");
     assert!(
-        whole.facts().protocol.contains("whole")
-            && !Benchmark::facts(&SciCode::INSPECT).protocol.contains("whole")
+        whole.metadata().protocol.contains("whole")
+            && !Benchmark::metadata(&SciCode::INSPECT).protocol.contains("whole")
     );
 
     // A name with the extension of the official file also works, and so does the loaded text. Without any text, nothing
@@ -153,11 +153,11 @@ fn given_steps_are_shown_and_not_asked() {
 #[test]
 fn options_choose_problems_and_given_steps() {
     let under = |name: &str, value: &str| {
-        SciCode::BACKGROUND.under_options(&Options::from([(name.to_owned(), value.to_owned())]))
+        SciCode::BACKGROUND.with_options(&Options::from([(name.to_owned(), value.to_owned())]))
     };
     let validation = under("split", "validation").unwrap().unwrap();
     assert_eq!((validation.spec().items, validation.variant()), (15, "validation"));
-    assert_eq!(validation.facts().protocol_name, "background");
+    assert_eq!(validation.metadata().protocol_name, "background");
     assert_eq!(under("split", "all").unwrap().unwrap().spec().sources[0].items, [TEST, VALIDATION]);
     assert!(under("split", "test").unwrap().is_none());
     for (name, value, said) in [
@@ -245,7 +245,7 @@ fn report(item: &Item, body: &SampleBody, lines: &[(&str, &[&str])]) -> JobRepor
     });
     JobReport {
         end: JobEnd::Exited(0),
-        files: BTreeMap::from([(seal::RESULTS.to_owned(), Harvested::Text(lines.collect()))]),
+        files: BTreeMap::from([(seal::RESULTS.to_owned(), HarvestedFile::Text(lines.collect()))]),
         stdout_tail: String::new(),
         stderr_tail: String::new(),
         elapsed_ms: None,

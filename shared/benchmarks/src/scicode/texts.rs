@@ -2,8 +2,8 @@
 
 use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
-use crate::facts::TemplateSource;
 use crate::material::Templates;
+use crate::metadata::TemplateSource;
 use crate::prompts::has_slots;
 
 const REPOSITORY: &str = "scicode-bench/SciCode";

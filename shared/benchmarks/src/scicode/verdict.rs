@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bench_domain::{Code, Harvested, JobEnd, JobReport, SampleBody, Verdict};
+use bench_domain::{Code, HarvestedFile, JobEnd, JobReport, SampleBody, Verdict};
 use bench_items::Item;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -235,9 +235,9 @@ fn missing_results(report: &JobReport) -> UnreadableReport {
     }
     let found = match report.files.get(RESULTS) {
         None => "there is no results file".to_owned(),
-        Some(Harvested::Text(_)) => "the results file is not the grader's".to_owned(),
-        Some(Harvested::TooLong(bytes)) => format!("the results file has {bytes} bytes"),
-        Some(Harvested::NotAFile) => "the results file is not a file".to_owned(),
+        Some(HarvestedFile::Text(_)) => "the results file is not the grader's".to_owned(),
+        Some(HarvestedFile::TooLong(bytes)) => format!("the results file has {bytes} bytes"),
+        Some(HarvestedFile::NotAFile) => "the results file is not a file".to_owned(),
     };
     UnreadableReport::retry(format!("{found}: {}", describe_end(report)))
 }
@@ -247,7 +247,7 @@ fn missing_results(report: &JobReport) -> UnreadableReport {
 /// if the driver itself failed.
 fn is_final(report: &JobReport, round: Round<'_>) -> bool {
     let failed = report.stderr_tail.contains("Traceback") && report.stderr_tail.contains("driver.py");
-    report.end.is_held_up() || (round.number >= ROUNDS_MAX && !failed)
+    report.end.is_program_fault() || (round.number >= ROUNDS_MAX && !failed)
 }
 
 fn describe_end(report: &JobReport) -> String {

@@ -5,13 +5,13 @@ use bench_items::Item;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::facts::{Template, serialize_generation};
 use crate::item_problem::ItemProblem;
 use crate::material::Templates;
+use crate::metadata::{Template, serialize_generation};
 
 /// Constant properties of a benchmark's judge.
 #[derive(Debug, Clone, Serialize)]
-pub struct JudgeFacts {
+pub struct JudgeMetadata {
     /// Model of the official protocol's judge, as its authors name it.
     pub official_model: &'static str,
     /// Default generation settings of the judge.
@@ -31,7 +31,7 @@ pub struct NoVerdict(pub String);
 /// Protocol for judging a benchmark's answers. All functions are pure; callers send the prompts.
 pub trait Judge: Send + Sync {
     /// Returns the description of the judge.
-    fn facts(&self) -> &'static JudgeFacts;
+    fn metadata(&self) -> &'static JudgeMetadata;
 
     /// Returns the texts around question and answer in the judge's prompt.
     fn template(&self, templates: &Templates) -> Template;

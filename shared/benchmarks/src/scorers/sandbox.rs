@@ -11,7 +11,7 @@ use crate::material::Templates;
 
 /// Constant properties of a benchmark's execution of answers.
 #[derive(Debug, Clone, Serialize)]
-pub struct SandboxFacts {
+pub struct SandboxMetadata {
     /// Description of the requirements in addition to Python 3 and bash.
     pub needs: &'static str,
     /// Import names of the Python packages that grading requires.
@@ -104,7 +104,7 @@ impl GradingMode {
 /// Protocol for grading a benchmark's answers by running them. All functions are pure; callers run the jobs.
 pub trait SandboxGrader: Send + Sync {
     /// Returns the description of the grader.
-    fn facts(&self) -> &'static SandboxFacts;
+    fn metadata(&self) -> &'static SandboxMetadata;
 
     /// Returns the job that grades an answer. Model output is written to files, never into the text of the script.
     ///
@@ -124,7 +124,7 @@ pub trait SandboxGrader: Send + Sync {
     ///
     /// # Errors
     /// Returns [`UnreadableReport`] if the report has no verdict. If a retry can help, callers run the job again, up to
-    /// [`SandboxFacts::rounds_max`] times.
+    /// [`SandboxMetadata::rounds_max`] times.
     fn read(
         &self,
         item: &Item,

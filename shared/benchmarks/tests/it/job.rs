@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use bench_domain::{FileContent, Harvested, JobEnd, JobReport, JobSpec};
+use bench_domain::{FileContent, HarvestedFile, JobEnd, JobReport, JobSpec};
 use tempfile::TempDir;
 
 /// Folder of a job.
@@ -50,8 +50,8 @@ impl JobFolder {
             files.insert(
                 name.clone(),
                 match content.len() as u64 {
-                    bytes if bytes > *bytes_max => Harvested::TooLong(bytes),
-                    _ => Harvested::Text(String::from_utf8_lossy(&content).into_owned()),
+                    bytes if bytes > *bytes_max => HarvestedFile::TooLong(bytes),
+                    _ => HarvestedFile::Text(String::from_utf8_lossy(&content).into_owned()),
                 },
             );
         }

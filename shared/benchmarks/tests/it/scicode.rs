@@ -50,7 +50,7 @@ const BOTH: [&str; 2] = ["isolated", "official"];
 
 fn in_mode(mode: &str) -> &'static dyn Benchmark {
     let options = BTreeMap::from([("grading".to_owned(), mode.to_owned())]);
-    SciCode::INSPECT.under_options(&options).unwrap().unwrap_or(&SciCode::INSPECT)
+    SciCode::INSPECT.with_options(&options).unwrap().unwrap_or(&SciCode::INSPECT)
 }
 
 fn place(item: &Item, body: &SampleBody, attachments: &BTreeMap<String, StoredFile>) -> JobFolder {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bench_benchmarks::scorers::{ChoiceLetter, Scorer, choice};
 use bench_benchmarks::{
-    Benchmark, Facts, FinishedSample, GuessedAnswers, ItemProblem, Link, Material, Metrics, Template,
+    Benchmark, FinishedSample, GuessedAnswers, ItemProblem, Link, Material, Metadata, Metrics, Template,
     TemplateSource, Templates, columns,
 };
 use bench_domain::{Answer, Outcome, Prompt};
@@ -14,7 +14,7 @@ use serde_json::json;
 /// Questions about capitals, with three options each.
 struct Capitals;
 
-static FACTS: Facts = Facts {
+static METADATA: Metadata = Metadata {
     name: "capitals",
     display_name: "Capitals",
     description: "Questions about capitals, with three options each.",
@@ -23,7 +23,7 @@ static FACTS: Facts = Facts {
     parser: "the three stages of MMLU-Pro",
     sources: &[Link { title: "Dataset", url: "https://example.org/capitals" }],
     item_id: "row index from 0",
-    ..Facts::DEFAULT
+    ..Metadata::DEFAULT
 };
 
 static SPEC: DatasetSpec = DatasetSpec {
@@ -57,7 +57,7 @@ static SCORER: ChoiceLetter = ChoiceLetter {
 
 impl Layout for Capitals {
     fn name(&self) -> &'static str {
-        FACTS.name
+        METADATA.name
     }
 
     fn spec(&self) -> &DatasetSpec {
@@ -71,8 +71,8 @@ impl Layout for Capitals {
 }
 
 impl Benchmark for Capitals {
-    fn facts(&self) -> &'static Facts {
-        &FACTS
+    fn metadata(&self) -> &'static Metadata {
+        &METADATA
     }
 
     fn template(&self, _templates: &Templates) -> Template {

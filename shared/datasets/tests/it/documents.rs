@@ -1,6 +1,6 @@
 //! Documents from an archive next to the items.
 
-use bench_datasets::{DatasetError, NoProgress, Prepared, SupportCache, load_support};
+use bench_datasets::{DatasetError, NoProgress, PreparedDataset, SupportCache, load_support};
 use bench_domain::run::DatasetChoice;
 use bench_items::{DatasetSpec, DemoData, HubSource, document_text};
 use serde_json::{Value, json};
@@ -44,11 +44,15 @@ fn repository(commit: &str, count: usize, content: &[u8]) -> Repository {
     Repository { commit: commit.into(), files, ..Repository::default() }
 }
 
-async fn prepare(bench: &Bench, hub: &TestHub, layout: &CustomLayout) -> Result<Prepared, DatasetError> {
+async fn prepare(
+    bench: &Bench,
+    hub: &TestHub,
+    layout: &CustomLayout,
+) -> Result<PreparedDataset, DatasetError> {
     bench.library(hub).prepare(layout, &DatasetChoice::Hub, &NoProgress).await
 }
 
-async fn value(bench: &Bench, prepared: &Prepared, name: &str) -> Option<Value> {
+async fn value(bench: &Bench, prepared: &PreparedDataset, name: &str) -> Option<Value> {
     load_support(&bench.blobs, &prepared.used, name).await.unwrap()
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use bench_datasets::{Library, NoProgress, Prepared};
+use bench_datasets::{Library, NoProgress, PreparedDataset};
 use bench_domain::run::DatasetChoice;
 use bench_items::{DatasetSpec, DemoData, HubSource, Item, Layout, PartFile, Row, RowError};
 use serde_json::{Value, json};
@@ -98,7 +98,7 @@ fn library(bench: &Bench, hub: &TestHub) -> Library {
     bench.library_with(hub, |config| config.kept_bytes_max = 1)
 }
 
-async fn prepared(library: &Library) -> Prepared {
+async fn prepared(library: &Library) -> PreparedDataset {
     library.prepare(&Large, &DatasetChoice::Hub, &NoProgress).await.unwrap()
 }
 
@@ -108,7 +108,7 @@ fn downloaded(hub: &TestHub) -> Vec<String> {
 }
 
 /// Makes the dataset without interruption, in a library that keeps all files until the end.
-async fn in_one_go(row_bytes: usize) -> Prepared {
+async fn in_one_go(row_bytes: usize) -> PreparedDataset {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     publish(&hub, row_bytes);
     let prepared = prepared(&bench.library(&hub)).await;

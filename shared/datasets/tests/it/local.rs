@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bench_datasets::{DatasetError, Library, NoProgress, Prepared, load_support};
+use bench_datasets::{DatasetError, Library, NoProgress, PreparedDataset, load_support};
 use bench_domain::run::DatasetChoice;
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn line(question: &str, more: &str) -> String {
     format!("{{\"question\":\"{question}\",\"category\":\"math\"{more}}}\n")
 }
 
-async fn again(library: &Library, prepared: &Prepared) -> Prepared {
+async fn again(library: &Library, prepared: &PreparedDataset) -> PreparedDataset {
     let choice = DatasetChoice::Local { revision: prepared.used.revision.clone() };
     library.prepare(&Quiz::OPEN, &choice, &NoProgress).await.unwrap()
 }
@@ -61,7 +61,7 @@ async fn an_index_of_an_older_program_gets_the_datasets_own_ids() {
     ];
     let path = bench.file("mine.jsonl", text.concat());
     let prepared = library.import_local(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
-    let ids = |prepared: &Prepared| -> Vec<Option<String>> {
+    let ids = |prepared: &PreparedDataset| -> Vec<Option<String>> {
         prepared.index.items.iter().map(|entry| entry.source_id.clone()).collect()
     };
     assert_eq!(ids(&prepared), [Some("70".to_owned()), None, Some("0".to_owned())]);

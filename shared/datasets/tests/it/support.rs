@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use bench_blobs::Blobs;
-use bench_datasets::{Library, LibraryConfig, Prepared, Progress, Step, Token, load_item};
+use bench_datasets::{Library, LibraryConfig, PreparedDataset, Progress, Step, Token, load_item};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_items::{DatasetSpec, DemoData, Gate, HubSource, Item, Layout, Part, Row, RowError};
 use parquet::basic::Compression;
@@ -144,7 +144,7 @@ impl Bench {
         self.blobs.list("", None).await.unwrap().0.into_iter().map(|object| object.key).collect()
     }
 
-    pub(crate) async fn items(&self, prepared: &Prepared) -> Vec<Item> {
+    pub(crate) async fn items(&self, prepared: &PreparedDataset) -> Vec<Item> {
         let mut items = Vec::new();
         for entry in &prepared.index.items {
             let item =

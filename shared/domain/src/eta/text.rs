@@ -43,7 +43,7 @@ pub fn format_percent(fraction: Option<f64>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::test_vectors::vectors;
+    use super::super::tests::vectors;
     use super::*;
 
     #[test]

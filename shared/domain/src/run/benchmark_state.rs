@@ -79,7 +79,11 @@ pub enum BenchmarkState {
         /// Error message, one sentence.
         error: String,
         /// Code of the cause; `None` in records of older versions.
-        #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            deserialize_with = "code::deserialize_known",
+            skip_serializing_if = "Option::is_none"
+        )]
         code: Option<Code>,
         /// Report of the samples that were finished, if any.
         report: Option<Box<BenchmarkReport>>,
@@ -93,7 +97,11 @@ pub enum BenchmarkState {
         /// Reason, one sentence.
         error: String,
         /// Code of the cause; `None` in records of older versions.
-        #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            deserialize_with = "code::deserialize_known",
+            skip_serializing_if = "Option::is_none"
+        )]
         code: Option<Code>,
     },
     /// The items aren't available until the operator does something.
@@ -101,7 +109,11 @@ pub enum BenchmarkState {
         /// Description of what the operator has to do.
         error: String,
         /// Code of the cause; `None` in records of older versions.
-        #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            deserialize_with = "code::deserialize_known",
+            skip_serializing_if = "Option::is_none"
+        )]
         code: Option<Code>,
     },
 }

@@ -50,13 +50,13 @@ impl ModelRef {
     }
 
     /// Returns the name with its provider, followed by the host if known: `openai-compatible/m at 127.0.0.1:8000`.
-    pub fn located(&self) -> String {
-        located(&self.qualified(), self.endpoint_host.as_deref())
+    pub fn name_with_host(&self) -> String {
+        name_with_host(&self.qualified(), self.endpoint_host.as_deref())
     }
 }
 
 /// Returns a model's qualified name, followed by the host if known.
-pub fn located(qualified: &str, endpoint_host: Option<&str>) -> String {
+pub fn name_with_host(qualified: &str, endpoint_host: Option<&str>) -> String {
     match endpoint_host {
         Some(host) => format!("{qualified} at {host}"),
         None => qualified.to_owned(),
@@ -80,7 +80,7 @@ pub struct JudgeSpec {
 
 /// Run whose answers are judged again, and number of the judging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rejudges {
+pub struct RejudgedRun {
     /// Run that has the model's answers.
     pub run: RunId,
     /// Number of the judging, from 2: the original run has number 1.

@@ -66,7 +66,7 @@ pub enum FailureReason {
 
 impl FailureReason {
     /// Returns the reason that a code stands for, if any.
-    pub const fn of(code: Code) -> Option<Self> {
+    pub const fn from_code(code: Code) -> Option<Self> {
         match code {
             Code::BudgetReached => Some(Self::Budget),
             Code::AllRequestsRejected => Some(Self::Refused),
@@ -123,7 +123,11 @@ pub enum RunState {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<FailureReason>,
         /// Code of the cause; `None` in records of older versions.
-        #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            deserialize_with = "code::deserialize_known",
+            skip_serializing_if = "Option::is_none"
+        )]
         code: Option<Code>,
     },
     /// Canceled by its owner.
@@ -182,7 +186,7 @@ impl RunState {
                 started_at,
                 completed_at: now,
                 error: error.into(),
-                reason: FailureReason::of(code),
+                reason: FailureReason::from_code(code),
                 code: Some(code),
             }),
             other => Err(other.illegal("fail")),

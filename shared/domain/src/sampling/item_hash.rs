@@ -154,7 +154,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::test_vectors::vectors;
+    use super::super::tests::vectors;
     use super::*;
 
     #[test]

@@ -40,18 +40,18 @@ impl PythonRandom {
         let mut state = [0; WORDS];
         state[0] = 19_650_218;
         for i in 1..WORDS {
-            state[i] = mixed(state[i - 1]).wrapping_mul(1_812_433_253).wrapping_add(i as u32);
+            state[i] = mix_bits(state[i - 1]).wrapping_mul(1_812_433_253).wrapping_add(i as u32);
         }
         let mut i = 1;
         for j in (0..key.len()).cycle().take(WORDS.max(key.len())) {
-            state[i] = (state[i] ^ mixed(state[i - 1]).wrapping_mul(1_664_525))
+            state[i] = (state[i] ^ mix_bits(state[i - 1]).wrapping_mul(1_664_525))
                 .wrapping_add(key[j])
                 .wrapping_add(j as u32);
-            i = following(&mut state, i);
+            i = next_index(&mut state, i);
         }
         for _ in 1..WORDS {
-            state[i] = (state[i] ^ mixed(state[i - 1]).wrapping_mul(1_566_083_941)).wrapping_sub(i as u32);
-            i = following(&mut state, i);
+            state[i] = (state[i] ^ mix_bits(state[i - 1]).wrapping_mul(1_566_083_941)).wrapping_sub(i as u32);
+            i = next_index(&mut state, i);
         }
         state[0] = UPPER_BIT;
         Self { state, used: WORDS }
@@ -126,12 +126,12 @@ pub(super) fn seed_of_text(text: &str) -> u64 {
     Sha256::digest(text.as_bytes()).iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
 }
 
-fn mixed(word: u32) -> u32 {
+fn mix_bits(word: u32) -> u32 {
     word ^ (word >> 30)
 }
 
 /// Returns the index after `i`. At the end, the last word is copied to the first, and filling continues at 1.
-fn following(state: &mut [u32; WORDS], i: usize) -> usize {
+fn next_index(state: &mut [u32; WORDS], i: usize) -> usize {
     if i + 1 < WORDS {
         return i + 1;
     }
@@ -143,7 +143,7 @@ fn following(state: &mut [u32; WORDS], i: usize) -> usize {
 mod tests {
     use serde_json::Value;
 
-    use super::super::test_vectors::{numbers, vectors};
+    use super::super::tests::{numbers, vectors};
     use super::*;
 
     fn seed_int(case: &Value) -> u64 {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::mt19937::{PythonRandom, seed_of_text};
-use super::share_of;
+use super::percent_of;
 
 /// Selects task numbers of a benchmark whose tasks are generated from a number instead of read from a dataset.
 ///
@@ -20,7 +20,7 @@ pub fn sample_range(total: u64, space: u64, seed: &str, pct: u32, count: Option<
     }
     let asked = match count {
         Some(count) => count,
-        None => share_of(total, pct),
+        None => percent_of(total, pct),
     };
     let size = asked.min(space).max(1);
     if size >= total && space == total {
@@ -28,9 +28,9 @@ pub fn sample_range(total: u64, space: u64, seed: &str, pct: u32, count: Option<
     }
     let mut random = PythonRandom::from_text(seed);
     if space <= pool_limit(size) {
-        from_pool(&mut random, space, size)
+        draw_from_pool(&mut random, space, size)
     } else {
-        by_rejection(&mut random, space, size)
+        draw_by_rejection(&mut random, space, size)
     }
 }
 
@@ -56,7 +56,7 @@ fn pool_limit(size: u64) -> u64 {
     power.saturating_add(21)
 }
 
-fn from_pool(random: &mut PythonRandom, space: u64, size: u64) -> Vec<u64> {
+fn draw_from_pool(random: &mut PythonRandom, space: u64, size: u64) -> Vec<u64> {
     let mut pool: Vec<u64> = (0..space).collect();
     let mut selected = Vec::new();
     for _ in 0..size {
@@ -66,7 +66,7 @@ fn from_pool(random: &mut PythonRandom, space: u64, size: u64) -> Vec<u64> {
     selected
 }
 
-fn by_rejection(random: &mut PythonRandom, space: u64, size: u64) -> Vec<u64> {
+fn draw_by_rejection(random: &mut PythonRandom, space: u64, size: u64) -> Vec<u64> {
     let mut seen = HashSet::new();
     let mut selected = Vec::new();
     while (selected.len() as u64) < size {
@@ -82,7 +82,7 @@ fn by_rejection(random: &mut PythonRandom, space: u64, size: u64) -> Vec<u64> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::test_vectors::{assert_selected, vectors};
+    use super::super::tests::{assert_selected, vectors};
     use super::*;
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
             let selected = sample_range(total, space, &seed, pct, count);
             prop_assert!(selected.iter().all(|&number| number < space));
             prop_assert_eq!(selected.iter().collect::<HashSet<_>>().len(), selected.len());
-            let asked = count.unwrap_or_else(|| share_of(total, pct));
+            let asked = count.unwrap_or_else(|| percent_of(total, pct));
             prop_assert_eq!(selected.len() as u64, if space == 0 { 0 } else { asked.min(space).max(1) });
         }
     }

@@ -40,7 +40,11 @@ pub enum FiringState {
         #[serde(default)]
         error: Option<String>,
         /// Code of that error. `None` before the first failure, and in records of older versions.
-        #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            deserialize_with = "code::deserialize_known",
+            skip_serializing_if = "Option::is_none"
+        )]
         code: Option<Code>,
     },
     /// The run was created.
@@ -57,7 +61,11 @@ pub enum FiringState {
         /// Reason, in one sentence.
         error: String,
         /// Code of that error. `None` in records of older versions.
-        #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            deserialize_with = "code::deserialize_known",
+            skip_serializing_if = "Option::is_none"
+        )]
         code: Option<Code>,
     },
     /// The planned time passed while the scheduler wasn't running.
@@ -85,7 +93,11 @@ pub enum FiringState {
         #[serde(default)]
         error: Option<String>,
         /// Code of that error. `None` without one, and in records of older versions.
-        #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            deserialize_with = "code::deserialize_known",
+            skip_serializing_if = "Option::is_none"
+        )]
         code: Option<Code>,
         /// Comparison with the last run of the schedule that succeeded.
         #[serde(default)]
@@ -273,7 +285,7 @@ impl Delivery {
 
     /// Returns the state after another try with this outcome.
     #[must_use]
-    pub fn after(&self, outcome: Result<Timestamp, String>) -> Self {
+    pub fn after_attempt(&self, outcome: Result<Timestamp, String>) -> Self {
         match (self, outcome) {
             (Self::Due { .. }, Ok(at)) => Self::Done { at },
             (Self::Due { tries, .. }, Err(error)) if tries + 1 < NOTICE_TRIES_MAX => {
@@ -359,10 +371,10 @@ mod tests {
         let mut delivery = Delivery::Due { tries: 0, error: None };
         for _ in 0..NOTICE_TRIES_MAX {
             assert!(delivery.is_open());
-            delivery = delivery.after(Err("closed".into()));
+            delivery = delivery.after_attempt(Err("closed".into()));
         }
         assert_eq!(delivery, Delivery::GivenUp { error: "closed".into() });
-        assert_eq!(delivery.after(Ok(Timestamp::default())), delivery);
+        assert_eq!(delivery.after_attempt(Ok(Timestamp::default())), delivery);
     }
 
     #[test]
@@ -373,7 +385,7 @@ mod tests {
         firing.notify(NoticeKind::Missed, "two", true, false);
         assert_eq!(firing.notices.len(), 1);
         assert!(firing.is_open());
-        firing.notices[0].webhook = firing.notices[0].webhook.after(Ok(Timestamp::default()));
+        firing.notices[0].webhook = firing.notices[0].webhook.after_attempt(Ok(Timestamp::default()));
         assert!(!firing.is_open());
     }
 }

@@ -34,7 +34,7 @@ const SOME_TIME: Timestamp = Timestamp::from_micros(1_767_225_600_000_000);
 
 /// Cron expression in a time zone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(try_from = "RawTiming")]
 pub struct Timing {
     /// Minute, hour, day of month, month, day of week, separated by single spaces.
     cron: String,
@@ -43,15 +43,15 @@ pub struct Timing {
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct RawTiming {
     cron: String,
     time_zone: String,
 }
 
-impl TryFrom<Written> for Timing {
+impl TryFrom<RawTiming> for Timing {
     type Error = InvalidTiming;
 
-    fn try_from(written: Written) -> Result<Self, InvalidTiming> {
+    fn try_from(written: RawTiming) -> Result<Self, InvalidTiming> {
         Self::new(&written.cron, &written.time_zone)
     }
 }
@@ -86,7 +86,7 @@ pub enum InvalidTiming {
 
 /// Actions for planned times that have passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Due {
+pub struct DueTimes {
     /// Planned time to run: the latest one, if it is less than [`LATE_MAX`] ago.
     pub fire: Option<Timestamp>,
     /// Missed times, the latest last; at most 20.
@@ -145,7 +145,7 @@ impl Timing {
 
     /// Returns what to do at `now` if the planned times from `next` on haven't been handled yet; `None` if there is
     /// nothing to do.
-    pub fn due(&self, next: Timestamp, now: Timestamp) -> Option<Due> {
+    pub fn due(&self, next: Timestamp, now: Timestamp) -> Option<DueTimes> {
         if next > now {
             return None;
         }
@@ -171,7 +171,7 @@ impl Timing {
         if fire.is_none() {
             missed.push_back(latest);
         }
-        Some(Due { fire, missed: missed.into(), earlier, next: upcoming })
+        Some(DueTimes { fire, missed: missed.into(), earlier, next: upcoming })
     }
 
     /// Returns at most `count` planned times after `time`, for display.
@@ -245,7 +245,7 @@ fn is_plain(word: &str) -> bool {
 }
 
 fn check_interval(minute: &str, hour: &str, days: &str) -> Result<(), InvalidTiming> {
-    let of_day = of_day(&format!("{minute} {hour} * * *"))?;
+    let of_day = minutes_of_day(&format!("{minute} {hour} * * *"))?;
     let least = u16::try_from(INTERVAL_MIN.as_secs() / 60).unwrap_or(u16::MAX);
     let within = of_day.windows(2).filter_map(|pair| pair[1].checked_sub(pair[0])).min();
     if let Some(apart) = within.filter(|apart| *apart < least) {
@@ -262,7 +262,7 @@ fn check_interval(minute: &str, hour: &str, days: &str) -> Result<(), InvalidTim
 }
 
 /// Returns the minutes of the day at which a daily expression matches, in order.
-fn of_day(cron: &str) -> Result<Vec<u16>, InvalidTiming> {
+fn minutes_of_day(cron: &str) -> Result<Vec<u16>, InvalidTiming> {
     let cron = parse(cron)?;
     let mut minutes = Vec::new();
     // Starts one second before 1970, so that the first minute is found too.

@@ -38,11 +38,11 @@ pub fn mcnemar_exact_p(only_first: u64, only_second: u64) -> f64 {
     }
     // One power more than −n, for the two sides.
     let halvings = i64::try_from(fewer.saturating_add(more)).unwrap_or(i64::MAX);
-    scaled(binomial * tail, exponent.saturating_sub(halvings).saturating_add(1)).min(1.0)
+    scale_by_power_of_two(binomial * tail, exponent.saturating_sub(halvings).saturating_add(1)).min(1.0)
 }
 
 /// Returns `value` · 2^`exponent`; 0 if that is too small.
-fn scaled(mut value: f64, mut exponent: i64) -> f64 {
+fn scale_by_power_of_two(mut value: f64, mut exponent: i64) -> f64 {
     while exponent < 0 && value > 0.0 {
         let step = exponent.max(-SCALE_EXPONENT);
         value *= power_of_two(step);

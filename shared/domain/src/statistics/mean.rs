@@ -55,7 +55,7 @@ pub fn clustered_mean<S: AsRef<[f64]>>(items: &[S]) -> Option<ClusteredMean> {
     // SE of G values uᵢ/(n/G): the formula above, arranged as the classical one.
     let per_item = n / item_count as f64;
     let standard_error = standard_error(sum_of_squares, item_count).map(|error| error / per_item);
-    let interval = standard_error.and_then(|error| Interval::around(mean, error, item_count));
+    let interval = standard_error.and_then(|error| Interval::from_standard_error(mean, error, item_count));
     Some(ClusteredMean { mean, standard_error, interval, items: item_count, samples })
 }
 

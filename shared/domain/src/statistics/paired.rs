@@ -94,7 +94,7 @@ pub fn compare_paired<'a>(
     comparison.difference = Some(difference);
     comparison.standard_error = standard_error(sum_of_squares, items);
     comparison.interval =
-        comparison.standard_error.and_then(|error| Interval::around(difference, error, items));
+        comparison.standard_error.and_then(|error| Interval::from_standard_error(difference, error, items));
     comparison
 }
 

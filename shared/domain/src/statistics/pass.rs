@@ -57,13 +57,13 @@ pub fn pass_hat_k(samples: u64, correct: u64, k: u64) -> Option<f64> {
 /// Returns the mean of [`pass_at_k`] over items given as (samples, correct). `None` if no item has `k` samples.
 #[must_use]
 pub fn mean_pass_at_k(items: &[(u64, u64)], k: u64) -> Option<PassEstimate> {
-    mean_of(items, |samples, correct| pass_at_k(samples, correct, k))
+    mean_estimate(items, |samples, correct| pass_at_k(samples, correct, k))
 }
 
 /// Returns the mean of [`pass_hat_k`] over items given as (samples, correct). `None` if no item has `k` samples.
 #[must_use]
 pub fn mean_pass_hat_k(items: &[(u64, u64)], k: u64) -> Option<PassEstimate> {
-    mean_of(items, |samples, correct| pass_hat_k(samples, correct, k))
+    mean_estimate(items, |samples, correct| pass_hat_k(samples, correct, k))
 }
 
 /// Returns Π (top − j) / (bottom − j) for j in 0..count.
@@ -71,7 +71,7 @@ fn ratio_product(top: u64, bottom: u64, count: u64) -> f64 {
     (0..count).map(|j| (top - j) as f64 / (bottom - j) as f64).product()
 }
 
-fn mean_of(items: &[(u64, u64)], estimate: impl Fn(u64, u64) -> Option<f64>) -> Option<PassEstimate> {
+fn mean_estimate(items: &[(u64, u64)], estimate: impl Fn(u64, u64) -> Option<f64>) -> Option<PassEstimate> {
     let estimates: Vec<f64> =
         items.iter().filter_map(|&(samples, correct)| estimate(samples, correct)).collect();
     let count = estimates.len();

@@ -58,18 +58,18 @@ const SCHEDULE: &str = concat!(
     r#""updated_at":"2026-01-02T03:04:05Z","next_at":null}"#,
 );
 
-fn again<T: DeserializeOwned + Serialize>(stored: &str) -> String {
+fn reserialize<T: DeserializeOwned + Serialize>(stored: &str) -> String {
     serde_json::to_string(&serde_json::from_str::<T>(stored).unwrap()).unwrap()
 }
 
 #[test]
 fn stored_runs_are_written_as_they_were() {
-    assert_eq!(again::<RunSpec>(RUN), RUN);
-    assert_eq!(again::<RunSpec>(PLAIN_RUN), PLAIN_RUN);
-    assert_eq!(again::<RunSpec>(OLD_RUN), PLAIN_RUN);
+    assert_eq!(reserialize::<RunSpec>(RUN), RUN);
+    assert_eq!(reserialize::<RunSpec>(PLAIN_RUN), PLAIN_RUN);
+    assert_eq!(reserialize::<RunSpec>(OLD_RUN), PLAIN_RUN);
 }
 
 #[test]
 fn stored_schedules_are_written_as_they_were() {
-    assert_eq!(again::<Schedule>(SCHEDULE), SCHEDULE);
+    assert_eq!(reserialize::<Schedule>(SCHEDULE), SCHEDULE);
 }

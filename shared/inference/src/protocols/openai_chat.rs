@@ -14,7 +14,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValu
 use reqwest::{Method, Request, Url};
 
 use super::{AnswerReader, Asked, Dialect, Protocol, RequestError, Target};
-use crate::listed_model::{CatalogueModel, ListPage, split_list};
+use crate::listed_model::{CatalogModel, ListPage, split_list};
 use crate::response::ErrorBody;
 
 pub use usage_object::parse_usage;
@@ -75,7 +75,7 @@ impl Protocol for OpenAiChat {
         split_list(body)
     }
 
-    fn listed_model(&self, entry: &str) -> Option<CatalogueModel> {
+    fn listed_model(&self, entry: &str) -> Option<CatalogModel> {
         listed_model::listed_model(entry)
     }
 }

@@ -5,7 +5,7 @@ mod server;
 
 use bench_domain::{Finish, Generation, Prompt, Secret, TextRepairs, Usage};
 
-use crate::catalogue::CatalogueError;
+use crate::catalog::CatalogError;
 use crate::{
     ChatClient, ChatRequest, Dialect, Endpoint, Failure, FailureKind, Fatal, GaveUpBy, HttpOptions, KeyCheck,
     TooLong,
@@ -153,7 +153,7 @@ async fn models_are_listed_page_by_page() {
 
     let endless = Server::start(|_, _| response(200, r#"{"known":[],"after":"next"}"#));
     let error = client().list_gateway_models(&endpoint(&endless, KEY)).await.unwrap_err();
-    assert_eq!(error, CatalogueError::TooLarge { provider: &RELAY });
+    assert_eq!(error, CatalogError::TooLarge { provider: &RELAY });
     assert_eq!(endless.requests().len(), 200);
     let broken = Server::start(|_, _| response(200, r#"{"data":[]}"#));
     let error = client().list_gateway_models(&endpoint(&broken, KEY)).await.unwrap_err().to_string();

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Account, AccountAt, Provider, PublicList};
 use crate::address::join;
-use crate::listed_model::{CatalogueModel, per_million, slug, split_list, text};
+use crate::listed_model::{CatalogModel, per_million, slug, split_list, text};
 
 /// Number of models on one page of the public list.
 const PAGE_MODELS: usize = 500;
@@ -45,11 +45,11 @@ fn page(base: &Url, number: usize) -> Option<Url> {
 }
 
 /// Parses an entry of the public list, where only models that answer chats have a price.
-fn entry(json: &str) -> Option<CatalogueModel> {
+fn entry(json: &str) -> Option<CatalogModel> {
     let item: Value = serde_json::from_str(json).ok()?;
     let slug = slug(item.get("name"))?;
     let price = item.pointer("/current_estimated_price/per_million_tokens").filter(|price| !price.is_null());
-    Some(CatalogueModel {
+    Some(CatalogModel {
         name: slug.clone(),
         slug,
         chute_id: text(item.get("chute_id")),
@@ -83,7 +83,7 @@ mod tests {
         .unwrap();
         assert_eq!(
             model,
-            CatalogueModel {
+            CatalogModel {
                 slug: "a/b".into(),
                 name: "a/b".into(),
                 chute_id: Some("c-1".into()),
@@ -92,7 +92,7 @@ mod tests {
                 instance_count: 2,
                 is_language_model: true,
                 price: Some(Price { input_per_million_usd: 0.25, output_per_million_usd: 1.0 }),
-                ..CatalogueModel::default()
+                ..CatalogModel::default()
             }
         );
     }
@@ -101,7 +101,7 @@ mod tests {
     fn odd_fields_do_not_cost_the_entry() {
         let model =
             entry(r#"{"name":"x","logo":{"a":1},"user":"u","instances":3,"current_estimated_price":{}}"#);
-        let expected = CatalogueModel { slug: "x".into(), name: "x".into(), ..CatalogueModel::default() };
+        let expected = CatalogModel { slug: "x".into(), name: "x".into(), ..CatalogModel::default() };
         assert_eq!(model, Some(expected));
         let priced =
             entry(r#"{"name":"x","current_estimated_price":{"per_million_tokens":{"input":{}}}}"#).unwrap();

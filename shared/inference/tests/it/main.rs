@@ -5,7 +5,7 @@
 
 mod answers;
 mod broken;
-mod catalogue;
+mod catalog;
 mod keys;
 mod refusals;
 mod server;

@@ -20,7 +20,7 @@ struct Role {
 }
 
 /// Sets up a role without permission for `action`. Another role created table, queues and bucket.
-async fn without(action: &str) -> Role {
+async fn role_without(action: &str) -> Role {
     let dir = tempfile::tempdir().unwrap();
     let open = |faults: &str| {
         let options = EmbeddedOptions::new(dir.path()).durability(Durability::Normal);
@@ -51,27 +51,27 @@ fn assert_names<E: std::fmt::Display>(error: E, right: &str) {
 #[tokio::test]
 async fn dynamodb() {
     let run = RunId::random();
-    let role = without("GetItem").await;
+    let role = role_without("GetItem").await;
     let error = role.state.run(run).await.unwrap_err();
     assert!(error.is_transient(), "a role can be mended");
     assert_names(error, "dynamodb:GetItem");
     // No retries: waiting doesn't grant permissions.
     assert_eq!(role.embedded.fault_counts().by_name().get("deny"), Some(&1));
-    let role = without("Query").await;
+    let role = role_without("Query").await;
     assert_names(role.state.run_with_benchmarks(run).await.unwrap_err(), "dynamodb:Query");
-    let role = without("UpdateItem").await;
-    let wait = role.state.wait_for("system", "m", bench_clock::now(), Duration::from_secs(1));
+    let role = role_without("UpdateItem").await;
+    let wait = role.state.extend_wait("system", "m", bench_clock::now(), Duration::from_secs(1));
     assert_names(wait.await.unwrap_err(), "dynamodb:UpdateItem");
 }
 
 #[tokio::test]
 async fn sqs() {
     let message = Message::Plan { run: RunId::random(), generation: 1 };
-    let role = without("SendMessageBatch").await;
+    let role = role_without("SendMessageBatch").await;
     assert_names(role.queues.send(&message, Duration::ZERO).await.unwrap_err(), "sqs:SendMessageBatch");
-    let role = without("GetQueueAttributes").await;
+    let role = role_without("GetQueueAttributes").await;
     assert_names(role.queues.depth(QueueName::Items).await.unwrap_err(), "sqs:GetQueueAttributes");
-    let role = without("ChangeMessageVisibility").await;
+    let role = role_without("ChangeMessageVisibility").await;
     let again = role.queues.retry_later(QueueName::Items, false, "receipt", 1).await;
     assert_names(again.unwrap_err(), "sqs:ChangeMessageVisibility");
 }
@@ -82,21 +82,21 @@ async fn s3() {
         let blobs = role.blobs.clone();
         async move { blobs.put("k", Bytes::from_static(b"x"), "text/plain").await }
     };
-    let role = without("PutObject").await;
+    let role = role_without("PutObject").await;
     assert_names(put(&role).await.unwrap_err(), "s3:PutObject");
-    let role = without("GetObject").await;
+    let role = role_without("GetObject").await;
     put(&role).await.unwrap();
     assert_names(role.blobs.get("k").await.unwrap_err(), "s3:GetObject");
     // Responses to HEAD have no text.
-    let role = without("HeadObject").await;
+    let role = role_without("HeadObject").await;
     assert_names(role.blobs.head("k").await.unwrap_err(), "s3:GetObject");
-    let role = without("ListObjectsV2").await;
+    let role = role_without("ListObjectsV2").await;
     assert_names(role.blobs.delete_prefix("runs/").await.unwrap_err(), "s3:ListObjectsV2");
 }
 
 #[tokio::test]
 async fn a_message_that_fails_for_it_comes_again() {
-    let role = without("GetItem").await;
+    let role = role_without("GetItem").await;
     let run = RunId::random();
     let mut record = SqsMessage::default();
     record.message_id = Some("m-1".to_owned());

@@ -7,7 +7,7 @@ use bench_domain::{RunId, Secret};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions, KMS_KEY_ID};
 use bench_lambda::{KmsKey, Vars};
 use bench_state::StateError;
-use bench_state::credentials::{Credentials, KEY_BYTES, KeyWrapper, NoKey};
+use bench_state::credentials::{Credentials, DeleteOnlyWrapper, KEY_BYTES, KeyWrapper};
 
 fn open(dir: &std::path::Path, faults: &str) -> Embedded {
     let options = EmbeddedOptions::new(dir)
@@ -109,10 +109,10 @@ async fn a_missing_right_to_kms_is_named_and_may_pass() {
 async fn who_only_removes_keys_needs_none() {
     let dir = tempfile::tempdir().unwrap();
     let embedded = open(dir.path(), "deny@Encrypt=1.0,deny@Decrypt=1.0");
-    let credentials = Credentials::new(&embedded.sdk_config(), "keys", Arc::new(NoKey));
+    let credentials = Credentials::new(&embedded.sdk_config(), "keys", Arc::new(DeleteOnlyWrapper));
     credentials.ensure_table().await.unwrap();
     let run = RunId::random();
-    credentials.delete_of(run, 1).await.unwrap();
+    credentials.delete_up_to_generation(run, 1).await.unwrap();
     credentials.delete(run).await.unwrap();
     let sealed = credentials.seal(run, 1, &Secret::new("sk-secret").unwrap()).await.unwrap_err();
     assert!(matches!(sealed, StateError::Secret { verb: "sealed", .. }), "{sealed}");

@@ -67,7 +67,7 @@ impl EarlierRun {
         }
         let finished = record.finished.as_ref();
         // A sample that was handed over but not judged, as in a stopped run, has its answer in the turn.
-        let handed_over = record.unjudged().map(|answer| &answer.body);
+        let handed_over = record.unjudged_answer().map(|answer| &answer.body);
         let stored = match (finished.and_then(|finished| finished.body.as_ref()).or(handed_over), finished) {
             (Some(stored), _) => stored,
             (None, Some(finished)) => return Ok(Found::Ended(finished.verdict.clone())),
@@ -75,7 +75,7 @@ impl EarlierRun {
         };
         match pipeline.blobs.get_body(&earlier, stored.attempt, Some(&stored.sha256)).await {
             Ok(Some((body, _))) => {
-                let body = SampleBody { judgement: None, execution: None, ..body };
+                let body = SampleBody { judge_reply: None, execution: None, ..body };
                 Ok(Found::Answer(Box::new(body)))
             }
             Ok(None) => missing("has lost its stored answer"),

@@ -60,12 +60,12 @@ impl Pipeline {
         let (record, sample) = (&claimed.record, claimed.sample.position.sample);
         let row = format!("{ROW_SIGN}{}", record.item_id);
         // An item without its own id is named by the index of its row, with or without the `#`.
-        let own_id = record.source_id.as_deref().unwrap_or(&record.item_id);
+        let display_id = record.source_id.as_deref().unwrap_or(&record.item_id);
         let step = next.step.as_deref().map(|name| (name, next.earlier.len()));
         let benchmark = claimed.sample.benchmark.as_str();
-        let Some(mut answer) = responses.lookup(benchmark, &[own_id, &row], sample, step) else {
+        let Some(mut answer) = responses.lookup(benchmark, &[display_id, &row], sample, step) else {
             let step = step.map_or_else(String::new, |(name, _)| format!(", step `{name}`"));
-            let why = format!("no stored response for item `{own_id}`, sample {sample}{step}");
+            let why = format!("no stored response for item `{display_id}`, sample {sample}{step}");
             self.end(claimed, Verdict::ungraded(Code::NoStoredResponse, why)).await?;
             return Ok(None);
         };
@@ -99,7 +99,7 @@ mod tests {
             let mut spec = json!({
                 "id": RunId::random(), "benchmarks": ["mmlu_pro"], "selected_benchmarks": null,
                 "model": {
-                    "id": bench_domain::ModelId::of("replay", "a.jsonl"), "provider": "replay", "slug": "a.jsonl",
+                    "id": bench_domain::ModelId::from_name("replay", "a.jsonl"), "provider": "replay", "slug": "a.jsonl",
                     "replay_key": replay_key,
                 },
                 "subset": bench_domain::Subset::default(), "owner": Owner::Local, "auth": AuthMode::System,

@@ -162,7 +162,7 @@ impl Known {
     async fn learn(&mut self, state: &State, run: RunId) -> Result<(), StateError> {
         let Some(found) = state.run_with_benchmarks(run).await? else { return Ok(()) };
         self.generation = found.run.generation;
-        self.shards = found.benchmarks.iter().filter_map(Shards::of).collect();
+        self.shards = found.benchmarks.iter().filter_map(Shards::from_benchmark).collect();
         self.complete = found.run.planned_generation == found.run.generation
             && found
                 .benchmarks

@@ -49,7 +49,7 @@ impl Pipeline {
             sample: turn.claimed.sample.clone(),
             until: bench_clock::now().plus(work.spec.time_limit + LEASE_MARGIN),
         };
-        let starting = creating.at(JobState::Starting { sandbox: sandbox.clone() });
+        let starting = creating.with_state(JobState::Starting { sandbox: sandbox.clone() });
         let noted = self.state.note_sandbox(&entry).await;
         let saved = match noted {
             Ok(()) => self.save_job(turn, &starting).await,
@@ -94,7 +94,7 @@ impl Pipeline {
             Ok(Uploaded::Ready) => {
                 let until = bench_clock::now().plus(job::overdue(work.spec.time_limit));
                 let state = JobState::Running { sandbox: sandbox.to_owned(), until, polls: 0 };
-                let job = starting.at(state);
+                let job = starting.with_state(state);
                 if !self.save_job(turn, &job).await? {
                     return Ok(());
                 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bench_domain::job::poll_wait;
-use bench_domain::sample::Effort;
+use bench_domain::sample::AttemptHistory;
 use bench_domain::{Execution, Job, JobEnd, JobState, SampleBody, Timestamp};
 use bench_lambda::metrics;
 use bench_sandy::job::{self, JobStatus};
@@ -73,7 +73,7 @@ impl Pipeline {
         }
         let polls = polls.saturating_add(1);
         let state = JobState::Running { sandbox: sandbox.to_owned(), until, polls };
-        if !self.save_job(turn, &job.at(state)).await? {
+        if !self.save_job(turn, &job.with_state(state)).await? {
             return Ok(());
         }
         self.continue_job_later(turn, poll_wait(polls)).await
@@ -85,8 +85,9 @@ impl Pipeline {
         turn: JobTurn<'_>,
         wait: Duration,
     ) -> Result<(), PipelineError> {
-        let effort = Effort { failures: 0, waiting_since: None, lost: 0, ..turn.claimed.record.effort };
-        self.put_off(turn.claimed, wait, effort).await
+        let history =
+            AttemptHistory { failures: 0, waiting_since: None, lost: 0, ..turn.claimed.record.history };
+        self.put_off(turn.claimed, wait, history).await
     }
 
     /// Fetches the job's output, stores it, ends the sandbox, and reads the output.

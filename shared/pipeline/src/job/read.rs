@@ -2,7 +2,7 @@
 
 use bench_benchmarks::Round;
 use bench_domain::{Execution, Job, Spending, Verdict};
-use bench_state::Finished;
+use bench_state::SampleResult;
 
 use super::{JobTurn, Work, new_round};
 use crate::Pipeline;
@@ -30,7 +30,7 @@ impl Pipeline {
                 }
                 verdict
             }
-            Err(none) if none.retry && *number < work.grader.facts().rounds_max => {
+            Err(none) if none.retry && *number < work.grader.metadata().rounds_max => {
                 tracing::info!(run.id = %sample.run, "Sample {sample} is run again: {none}");
                 return self.begin_round(turn, &new_round(number + 1)).await;
             }
@@ -49,7 +49,8 @@ impl Pipeline {
                 Verdict::ungraded(none.code, why)
             }
         };
-        let finished = Finished { body: Some(stored.into()), ..record.ended(verdict, bench_clock::now()) };
+        let finished =
+            SampleResult { body: Some(stored.into()), ..record.to_finished(verdict, bench_clock::now()) };
         // The cost of the model's answer was counted when the sample was handed over.
         self.commit(turn.claimed, &finished, Spending::default(), None).await
     }

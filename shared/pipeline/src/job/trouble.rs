@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_domain::sample::{Effort, backoff};
+use bench_domain::sample::{AttemptHistory, backoff};
 use bench_domain::{Code, Job};
 use bench_lambda::metrics;
 use bench_sandy::job::{JobError, JobErrorKind};
@@ -31,7 +31,7 @@ impl Pipeline {
         let why = format!("the sandbox host: {error}");
         // The host was sent a key, which its errors may quote.
         let why = turn.claimed.run.keys.redact(&why);
-        let waits = turn.claimed.record.effort.waits;
+        let waits = turn.claimed.record.history.waits;
         match error.kind() {
             JobErrorKind::Gone => self.next_round(turn, job, "the sandbox was lost").await,
             JobErrorKind::Busy => {
@@ -85,8 +85,9 @@ impl Pipeline {
         if !self.save_job(turn, job).await? {
             return Ok(());
         }
-        let effort = Effort { failures: 0, waiting_since: None, lost: 0, ..turn.claimed.record.effort };
-        self.put_off(turn.claimed, Duration::ZERO, effort).await
+        let history =
+            AttemptHistory { failures: 0, waiting_since: None, lost: 0, ..turn.claimed.record.history };
+        self.put_off(turn.claimed, Duration::ZERO, history).await
     }
 
     /// Ends the sample as infrastructure-error. Keeps its answer and ends its sandbox.

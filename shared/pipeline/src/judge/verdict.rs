@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use bench_benchmarks::NoVerdict;
-use bench_domain::body::Judgement;
+use bench_domain::body::JudgeReply;
 use bench_domain::{Answer, Code, Finish, Stage, Usage, Verdict};
 use bench_inference::tokens::usage_or_estimate;
 use bench_lambda::metrics;
-use bench_state::{Finished, HandedOver, Reply};
+use bench_state::{Handover, ReplyWithoutVerdict, SampleResult};
 
 use super::{Case, JudgeSource};
 use crate::Pipeline;
@@ -26,11 +26,11 @@ impl Pipeline {
         &self,
         case: Case<'_>,
         answer: &Answer,
-        judgement: &Judgement,
+        judge_reply: &JudgeReply,
         stored: StoredBody,
     ) -> Result<(), PipelineError> {
         let Case { claimed, turn, judge, item } = case;
-        let Judgement { model, prompt, reply } = judgement;
+        let JudgeReply { model, prompt, reply } = judge_reply;
         // A reply that was already counted, and is read again after a requeue, adds no cost.
         let counted = claimed.record.counted == Some(stored.attempt);
         let (spent, usage) = match self.judge_source(claimed) {
@@ -48,8 +48,8 @@ impl Pipeline {
             Err(none) => {
                 metrics::count(metrics::REPLIES_WITHOUT_VERDICT, 1.0);
                 let replies = turn.replies.saturating_add(1);
-                if replies < judge.facts().replies_max {
-                    let noted = Reply { body, usage, spent };
+                if replies < judge.metadata().replies_max {
+                    let noted = ReplyWithoutVerdict { body, usage, spent };
                     return self.ask_again(claimed, replies, &noted, tokens).await;
                 }
                 let gated = claimed.benchmark.is_private();
@@ -60,12 +60,12 @@ impl Pipeline {
                 Verdict::ungraded(code, why)
             }
         };
-        let finished = Finished {
+        let finished = SampleResult {
             body: Some(body),
             judge_usage: usage,
             judge_latency_ms: Some(reply.latency_ms),
             judge_model: reply.model.clone().or_else(|| Some(model.clone())),
-            ..claimed.record.ended(verdict, bench_clock::now())
+            ..claimed.record.to_finished(verdict, bench_clock::now())
         };
         self.commit(claimed, &finished, Role::Judge.spending(spent), tokens).await
     }
@@ -75,17 +75,17 @@ impl Pipeline {
         &self,
         claimed: &ClaimedSample,
         replies: u32,
-        reply: &Reply,
+        reply: &ReplyWithoutVerdict,
         tokens: Option<Usage>,
     ) -> Result<(), PipelineError> {
         let (sample, attempt) = (&claimed.sample, claimed.attempt);
         match self.state.note_reply(sample, attempt, replies, reply, bench_clock::now()).await? {
-            HandedOver::Lost => {
+            Handover::Lost => {
                 let spent = Role::Judge.spending(reply.spent);
                 self.count_lost(claimed, Some(reply.body.attempt), spent).await?;
                 tracing::info!(run.id = %sample.run, "Sample {sample} was taken over");
             }
-            HandedOver::Done => {
+            Handover::Done => {
                 self.activity.count_tokens(tokens);
                 self.queues.send(&claimed.message(Stage::Judge), Duration::ZERO).await?;
             }

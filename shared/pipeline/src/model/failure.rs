@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_domain::sample::{Effort, backoff};
+use bench_domain::sample::{AttemptHistory, backoff};
 use bench_domain::{Code, Verdict};
 use bench_inference::{Failure, FailureKind};
 use bench_lambda::metrics;
@@ -49,8 +49,8 @@ impl Pipeline {
         client: &ModelClient,
         failure: &Failure,
     ) -> Result<(), PipelineError> {
-        let effort = claimed.record.effort;
-        let failures = effort.failures + 1;
+        let history = claimed.record.history;
+        let failures = history.failures + 1;
         if failures >= self.config.attempts_max {
             let cause = client.role.explain(&failure.cause);
             let why = format!("{cause} (after {failures} attempts; {})", failure.gave_up_by);
@@ -58,7 +58,7 @@ impl Pipeline {
         }
         let wait = failure.retry_after.unwrap_or_else(|| jittered(backoff(failures)));
         metrics::count(metrics::SAMPLES_WAITED, 1.0);
-        self.put_off(claimed, wait.min(WAIT_MAX), Effort { failures, ..effort }).await
+        self.put_off(claimed, wait.min(WAIT_MAX), AttemptHistory { failures, ..history }).await
     }
 
     /// Ends a sample whose answer is larger than the size limit. The answer was paid for, so its tokens count
@@ -73,7 +73,7 @@ impl Pipeline {
         let (sample, code) = (&claimed.sample, client.role.code(failure));
         tracing::warn!(run.id = %sample.run, error.code = %code, "Sample {sample} ended: {why}");
         let verdict = Verdict::ungraded(code, why);
-        let mut finished = claimed.record.ended(verdict, bench_clock::now());
+        let mut finished = claimed.record.to_finished(verdict, bench_clock::now());
         let usage = failure.usage.filter(|usage| usage.estimated_tokens == 0);
         let sum = match client.role {
             Role::Model => &mut finished.usage,
@@ -95,7 +95,7 @@ impl Pipeline {
     ) -> Result<(), PipelineError> {
         let asked = failure.retry_after.unwrap_or(self.clients.rate_limit_sleep()).min(WAIT_MAX);
         let patience = self.config.patience;
-        if failure.status.is_some() && !is_out_of_patience(&claimed.record.effort, patience) {
+        if failure.status.is_some() && !is_out_of_patience(&claimed.record.history, patience) {
             self.share_wait(client, asked).await?;
         }
         let why = client.role.explain(&failure.cause);
@@ -113,10 +113,10 @@ impl Pipeline {
         wait: Duration,
         patience: Duration,
     ) -> Result<(), PipelineError> {
-        let effort = claimed.record.effort;
+        let history = claimed.record.history;
         let now = bench_clock::now();
-        let since = effort.waiting_since.unwrap_or(now);
-        if is_out_of_patience(&effort, patience) {
+        let since = history.waiting_since.unwrap_or(now);
+        if is_out_of_patience(&history, patience) {
             let waited = now.since(since).as_secs();
             let why = format!("{why} (the runner gave up after waiting {waited} s)");
             return self.end(claimed, Verdict::ungraded(code, why)).await;
@@ -125,13 +125,13 @@ impl Pipeline {
         let wait = wait.min(WAIT_MAX);
         let wait = wait + jittered(wait.mul_f64(0.2).max(Duration::from_millis(500)));
         metrics::count(metrics::SAMPLES_WAITED, 1.0);
-        let effort = Effort { waits: effort.waits + 1, waiting_since: Some(since), ..effort };
-        self.put_off(claimed, wait, effort).await
+        let history = AttemptHistory { waits: history.waits + 1, waiting_since: Some(since), ..history };
+        self.put_off(claimed, wait, history).await
     }
 }
 
-fn is_out_of_patience(effort: &Effort, patience: Duration) -> bool {
-    effort.waiting_since.is_some_and(|since| bench_clock::now().since(since) >= patience)
+fn is_out_of_patience(history: &AttemptHistory, patience: Duration) -> bool {
+    history.waiting_since.is_some_and(|since| bench_clock::now().since(since) >= patience)
 }
 
 /// Returns a random duration between half of this one and all of it.

@@ -155,7 +155,7 @@ impl Pipeline {
         if failure.gave_up_by == GaveUpBy::Provider
             && let Some(digest) = client.refusals.refused(&claimed.sample, failure, now)
         {
-            let since = claimed.run.taken_up.map_or(Timestamp::default(), |taken_up| taken_up.at);
+            let since = claimed.run.resumption.map_or(Timestamp::default(), |resumption| resumption.at);
             let stage = client.role.stage();
             let noted = self.state.note_refusal(stage, &claimed.sample, since, &digest, now).await?;
             client.refusals.noted(&digest, noted);
@@ -182,7 +182,7 @@ impl Pipeline {
         if refusals.book().answered {
             return Ok(None);
         }
-        let waits = claimed.record.effort.waits;
+        let waits = claimed.record.history.waits;
         Ok(Some(HeldUp::Wait(Failure {
             kind: FailureKind::RateLimited,
             status: None,
@@ -226,9 +226,9 @@ impl Pipeline {
     async fn has_answers(&self, claimed: &ClaimedSample, role: Role) -> Result<bool, PipelineError> {
         let run = claimed.sample.run;
         let Some(found) = self.state.run_with_benchmarks(run).await? else { return Ok(false) };
-        let shards: Vec<Shards> = found.benchmarks.iter().filter_map(Shards::of).collect();
+        let shards: Vec<Shards> = found.benchmarks.iter().filter_map(Shards::from_benchmark).collect();
         let count = self.state.run_count(run, &shards).await?;
-        let before = found.run.taken_up;
+        let before = found.run.resumption;
         Ok(match role {
             Role::Model => count.spent().total() > before.map_or(0, |before| before.answer_tokens),
             Role::Judge => count.judge_spent().total() > before.map_or(0, |before| before.judge_tokens),

@@ -34,7 +34,7 @@ impl Wait {
 impl Pipeline {
     /// Returns the failure that stands in for a request while the provider's wait lasts. Reads the wait at
     /// most once a second.
-    pub(super) async fn told_to_wait(
+    pub(super) async fn active_wait(
         &self,
         client: &ModelClient,
         now: Timestamp,
@@ -66,6 +66,6 @@ impl Pipeline {
     ) -> Result<(), PipelineError> {
         let (wait, now) = (&client.wait, bench_clock::now());
         wait.until.fetch_max(now.plus(duration).as_micros(), Ordering::Relaxed);
-        Ok(self.state.wait_for(&wait.credential, &wait.model, now, duration).await?)
+        Ok(self.state.extend_wait(&wait.credential, &wait.model, now, duration).await?)
     }
 }

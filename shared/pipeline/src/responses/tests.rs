@@ -114,9 +114,9 @@ fn items_are_listed_as_they_are_named() {
             named("#7", None, 5, 1)
         ]
     );
-    assert_eq!(responses.clash("hle", "7", "#7"), Some((2, 5)));
-    assert_eq!(responses.clash("hle", "b", "#7"), None, "another sample");
-    assert_eq!(responses.clash("hle", "b", "none"), None);
+    assert_eq!(responses.find_conflict("hle", "7", "#7"), Some((2, 5)));
+    assert_eq!(responses.find_conflict("hle", "b", "#7"), None, "another sample");
+    assert_eq!(responses.find_conflict("hle", "b", "none"), None);
 }
 
 #[test]

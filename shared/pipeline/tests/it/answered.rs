@@ -14,7 +14,7 @@ use crate::world::{World, handle, lease_end};
 pub(crate) async fn claim(state: &State, run: &Run, stage: Stage) -> u32 {
     let now = bench_clock::now();
     match state.claim(stage, &run.sample(0), now, lease_end()).await.unwrap() {
-        Claim::Yours(claimed) => claimed.attempt,
+        Claim::Claimed(claimed) => claimed.attempt,
         other => panic!("{other:?}"),
     }
 }

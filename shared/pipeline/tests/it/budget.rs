@@ -25,7 +25,7 @@ async fn a_run_is_stopped_before_the_question_that_its_budget_does_not_allow() {
     let error = found.state.error().unwrap();
     assert!(error.starts_with("stopped: ") && error.ends_with("2 of 4 samples done"), "{error}");
     assert!(run.is_open(&world, 2).await && run.is_open(&world, 3).await);
-    assert_eq!(run.record(&world, 2).await.effort.failures, 0);
+    assert_eq!(run.record(&world, 2).await.history.failures, 0);
     // The finisher's message is delayed until pending answers are counted.
     assert_eq!(world.waiting(QueueName::Finishes).await, (0, 1));
 }

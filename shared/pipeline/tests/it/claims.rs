@@ -1,7 +1,7 @@
 //! Messages whose sample needs no work now.
 
 use bench_domain::Stage;
-use bench_domain::sample::{Effort, SampleState};
+use bench_domain::sample::{AttemptHistory, SampleState};
 use bench_queue::{Message, QueueName};
 use bench_state::{EventKind, NewEvent};
 use serde_json::json;
@@ -23,7 +23,13 @@ async fn a_sample_that_is_not_due_is_sent_again_for_later() {
     let (world, run) = placed().await;
     let attempt = claim(&world.state, &run, Stage::Answer).await;
     let due_at = bench_clock::now().plus(Duration::from_secs(600));
-    assert!(world.state.release(&run.sample(0), attempt, attempt, due_at, Effort::default()).await.unwrap());
+    assert!(
+        world
+            .state
+            .release(&run.sample(0), attempt, attempt, due_at, AttemptHistory::default())
+            .await
+            .unwrap()
+    );
     let before = run.record(&world, 0).await;
     assert!(handle(&world.pipeline(), &run.message(0)).await);
     assert_eq!(run.record(&world, 0).await, before, "waking early costs no attempt");
@@ -65,7 +71,7 @@ async fn a_sample_of_a_run_that_is_over_is_not_asked() {
     world.state.change_run(&found.run, &canceled, 1, &event, now).await.unwrap();
     assert!(handle(&world.pipeline(), &run.message(0)).await);
     assert!(run.is_open(&world, 0).await);
-    assert_eq!(run.record(&world, 0).await.effort.attempts, 0);
+    assert_eq!(run.record(&world, 0).await.history.attempts, 0);
     assert_eq!(world.provider.asked(), 0);
 }
 

@@ -21,16 +21,16 @@ async fn a_rate_limit_becomes_a_planned_wait_that_all_samples_share() {
     let record = run.record(&world, 0).await;
     let SampleState::Open { due_at } = record.state else { panic!("{:?}", record.state) };
     assert!(due_at.since(before).as_secs() >= 120, "{due_at:?}");
-    assert_eq!((record.effort.waits, record.effort.failures), (1, 0), "a wait is no failed attempt");
-    assert!(record.effort.waiting_since.is_some());
+    assert_eq!((record.history.waits, record.history.failures), (1, 0), "a wait is no failed attempt");
+    assert!(record.history.waiting_since.is_some());
     assert_eq!(world.waiting(QueueName::Items).await, (0, 1));
 
     // The wait applies in this process and in another one.
     assert!(handle(&pipeline, &run.message(1)).await);
-    assert_eq!(run.record(&world, 1).await.effort.waits, 1);
+    assert_eq!(run.record(&world, 1).await.history.waits, 1);
     let run = Run::aime(&world, 1, model(&world), json!({})).await;
     assert!(handle(&world.pipeline(), &run.message(0)).await);
-    assert_eq!(run.record(&world, 0).await.effort.waits, 1);
+    assert_eq!(run.record(&world, 0).await.history.waits, 1);
     assert_eq!(world.provider.asked(), 1, "nothing is asked while the wait lasts");
     assert_eq!(world.waiting(QueueName::Items).await, (0, 3));
 }
@@ -43,7 +43,7 @@ async fn failed_attempts_are_bounded_by_number() {
     let pipeline = world.pipeline_after(0, config);
     for failures in 1..3 {
         assert!(handle(&pipeline, &run.message(0)).await);
-        assert_eq!(run.record(&world, 0).await.effort.failures, failures);
+        assert_eq!(run.record(&world, 0).await.history.failures, failures);
     }
     assert!(handle(&pipeline, &run.message(0)).await);
     let verdict = run.finished(&world, 0).await.verdict;

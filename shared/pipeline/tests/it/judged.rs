@@ -1,6 +1,6 @@
 //! Answers that need a judge.
 
-use bench_domain::body::Judgement;
+use bench_domain::body::JudgeReply;
 use bench_domain::{Answer, Outcome, Prompt, RunStatus, SampleBody, Stage, Usage};
 use bench_pipeline::PipelineConfig;
 use bench_queue::QueueName;
@@ -32,9 +32,9 @@ async fn an_answer_is_handed_over_and_its_verdict_committed() {
     let body = finished.body.unwrap();
     let (stored, _) =
         world.blobs.get_body(&run.sample(0), body.attempt, Some(&body.sha256)).await.unwrap().unwrap();
-    let judgement = stored.judgement.unwrap();
-    assert_eq!((stored.answer.text.as_str(), judgement.reply.text.as_str()), ("It is gold.", "A"));
-    assert_eq!(judgement.model, "openai-compatible/m");
+    let judge_reply = stored.judge_reply.unwrap();
+    assert_eq!((stored.answer.text.as_str(), judge_reply.reply.text.as_str()), ("It is gold.", "A"));
+    assert_eq!(judge_reply.model, "openai-compatible/m");
     assert!(world.provider.requests()[1]["messages"].to_string().contains("It is gold."));
     assert_eq!(world.waiting(QueueName::Finishes).await, (1, 0));
     let counts = world.state.shard_counts(run.id, &run.sample(0).benchmark, 1, 1).await.unwrap();
@@ -67,14 +67,14 @@ async fn killed_after_storing_the_reply_the_judge_is_not_asked_again() {
     let run = Run::judged(&world, model(&world), json!({})).await;
     assert!(handle(&world.pipeline(), &run.message(0)).await);
     let attempt = claim(&world.state, &run, Stage::Judge).await;
-    let judgement = Judgement {
+    let judge_reply = JudgeReply {
         model: "openai-compatible/m".to_owned(),
         prompt: Prompt::user("Is it gold?"),
         reply: Answer { usage: Some(Usage::counted(4, 1, 0)), ..Answer::local("A") },
     };
     let answer = Answer::local("It is gold.");
     let body = SampleBody::new("0".to_owned(), Prompt::user("What glitters?"), answer, "gold".to_owned());
-    let body = SampleBody { judgement: Some(judgement), ..body };
+    let body = SampleBody { judge_reply: Some(judge_reply), ..body };
     world.blobs.put_body(&run.sample(0), attempt, &body).await.unwrap();
 
     assert!(handle(&world.pipeline_after(1, PipelineConfig::default()), &run.turn(0)).await);

@@ -5,7 +5,7 @@ use bench_domain::run::{AuthMode, Owner, Plan};
 use bench_domain::sample::SampleState;
 use bench_domain::{BenchmarkName, Position, RunId, RunSpec, SampleRef, Subset, testing};
 use bench_queue::Message;
-use bench_state::{EventKind, Finished, NewEvent, PlannedSample, RunWithBenchmarks, SampleRecord};
+use bench_state::{EventKind, NewEvent, PlannedSample, RunWithBenchmarks, SampleRecord, SampleResult};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -20,7 +20,7 @@ pub(crate) struct Run {
 /// Returns a model at the provider of `world`.
 pub(crate) fn model(world: &World) -> Value {
     json!({
-        "id": bench_domain::ModelId::of("openai-compatible", "m"), "provider": "openai-compatible", "slug": "m",
+        "id": bench_domain::ModelId::from_name("openai-compatible", "m"), "provider": "openai-compatible", "slug": "m",
         "base_url": world.provider.base_url(),
     })
 }
@@ -28,7 +28,7 @@ pub(crate) fn model(world: &World) -> Value {
 /// Returns an answer source that isn't a provider.
 pub(crate) fn source(name: &str, replay_key: Option<&str>) -> Value {
     json!({
-        "id": bench_domain::ModelId::of(name, name), "provider": name, "slug": name, "replay_key": replay_key,
+        "id": bench_domain::ModelId::from_name(name, name), "provider": name, "slug": name, "replay_key": replay_key,
     })
 }
 
@@ -131,7 +131,7 @@ impl Run {
     }
 
     /// Returns the end of an item's sample. Panics if the sample is open.
-    pub(crate) async fn finished(&self, world: &World, item: u32) -> Finished {
+    pub(crate) async fn finished(&self, world: &World, item: u32) -> SampleResult {
         self.record(world, item).await.finished.unwrap()
     }
 

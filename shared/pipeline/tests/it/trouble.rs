@@ -128,7 +128,7 @@ async fn an_invocation_that_ends_does_not_wait_for_the_budgets_accounts() {
     let record = run.record(&world, 1).await;
     let SampleState::Open { due_at } = record.state else { panic!("{:?}", record.state) };
     assert!(due_at > before && record.stage() == Stage::Answer, "{record:?}");
-    assert_eq!((record.effort.failures, record.effort.waits), (0, 0));
+    assert_eq!((record.history.failures, record.history.waits), (0, 0));
     assert_eq!(world.waiting(QueueName::Items).await, (0, 1));
     assert_eq!(run.found(&world).await.run.state.status(), RunStatus::Running);
     assert!(first.await.unwrap());

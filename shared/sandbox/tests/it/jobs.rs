@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_domain::{FileContent, Harvested, JobEnd, JobFile, JobReport, JobSpec, ResultFile};
+use bench_domain::{FileContent, HarvestedFile, JobEnd, JobFile, JobReport, JobSpec, ResultFile};
 use bench_sandy::job::{self, JobErrorKind, JobName, JobStatus, NoFiles, Uploaded};
 use bench_sandy::{NewSandbox, Sandy, SandyConfig};
 
@@ -121,7 +121,7 @@ async fn a_job_that_fills_its_folder_still_reports_its_end() {
             return assert!(form.is_confined() && report.files.is_empty());
         }
         assert_eq!(report.end, JobEnd::Exited(9));
-        assert!(matches!(report.files["all"], Harvested::TooLong(_)), "{:?}", report.files);
+        assert!(matches!(report.files["all"], HarvestedFile::TooLong(_)), "{:?}", report.files);
     })
     .await;
 }

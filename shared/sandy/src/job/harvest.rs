@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bench_domain::{Harvested, JobEnd, JobReport, JobSpec, ResultFile};
+use bench_domain::{HarvestedFile, JobEnd, JobReport, JobSpec, ResultFile};
 
 use super::command::HARVEST;
 use super::status::{read_record, words};
@@ -77,10 +77,10 @@ async fn read(
                 let result = index.parse().ok().and_then(|index: usize| spec.results.get(index));
                 let result = result.ok_or_else(|| HARVEST.unexpected_answer())?;
                 let found = match what {
-                    ["other"] => Harvested::NotAFile,
-                    ["long", bytes] => Harvested::TooLong(length(bytes)?),
-                    ["text", encoded] => Harvested::Text(text(encoded)?),
-                    ["more", bytes] => Harvested::Text(harvest.in_ranges(result, length(bytes)?).await?),
+                    ["other"] => HarvestedFile::NotAFile,
+                    ["long", bytes] => HarvestedFile::TooLong(length(bytes)?),
+                    ["text", encoded] => HarvestedFile::Text(text(encoded)?),
+                    ["more", bytes] => HarvestedFile::Text(harvest.in_ranges(result, length(bytes)?).await?),
                     _ => return Err(HARVEST.unexpected_answer()),
                 };
                 report.files.insert(result.path.clone(), found);

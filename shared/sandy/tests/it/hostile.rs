@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use bench_domain::{Harvested, JobEnd, JobSpec};
+use bench_domain::{HarvestedFile, JobEnd, JobSpec};
 use bench_sandy::ExecRequest;
 use bench_sandy::job::{self, JobStatus};
 use bench_sandy::testing::Options;
@@ -253,13 +253,13 @@ async fn only_regular_result_files_are_read() {
     let report = world.run(&spec).await;
     let found = |name: &str| report.files.get(name).cloned();
     for name in ["link", "fifo", "dir", "self", "dot"] {
-        assert_eq!(found(name), Some(Harvested::NotAFile), "{name}");
+        assert_eq!(found(name), Some(HarvestedFile::NotAFile), "{name}");
     }
-    assert_eq!(found("huge"), Some(Harvested::TooLong(1 << 40)));
+    assert_eq!(found("huge"), Some(HarvestedFile::TooLong(1 << 40)));
     assert_eq!((found("below/passwd"), found("below-link/passwd")), (None, None));
     assert_eq!(report.text("good"), Some("yes\n"));
     // Root can read it anyway.
-    assert!(matches!(found("secret"), Some(Harvested::NotAFile | Harvested::Text(_))));
+    assert!(matches!(found("secret"), Some(HarvestedFile::NotAFile | HarvestedFile::Text(_))));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bench_domain::{Harvested, JobEnd, JobSpec};
+use bench_domain::{HarvestedFile, JobEnd, JobSpec};
 use bench_sandy::job::{self, JobError, JobErrorKind, JobStatus, NoFiles};
 use bench_sandy::testing::{Endpoint, Fault, Options, Rule};
 
@@ -66,7 +66,7 @@ async fn large_files_and_results_are_sent_in_pieces() {
     let report = world.run(&spec).await;
     assert_eq!(report.text("copy").map(str::as_bytes), Some(much.as_slice()));
     assert_eq!(report.text("again").map(str::len), Some(much.len()));
-    assert_eq!(report.files["much"], Harvested::TooLong(3_500_000));
+    assert_eq!(report.files["much"], HarvestedFile::TooLong(3_500_000));
     assert_eq!(world.server.calls(Endpoint::Write), 4);
     let left = std::fs::read_dir(world.server.folder(&world.id).unwrap()).unwrap();
     assert_eq!(left.count(), 1, "pieces were left behind");

@@ -116,7 +116,7 @@ impl PythonEnvironment {
 
 /// Returns the packages that are missing from the Python of sandboxes, which is that of the environment, else the
 /// machine's. Returns all of them if there is no Python, and none if that can't be determined.
-pub async fn lacking(environment: Option<&PythonEnvironment>, packages: &[&str]) -> Vec<String> {
+pub async fn missing_packages(environment: Option<&PythonEnvironment>, packages: &[&str]) -> Vec<String> {
     let program = environment.map_or_else(|| PathBuf::from("python3"), |own| own.folder.join("bin/python3"));
     let mut look = Command::new(program);
     look.args(["-I", "-c", LOOK]).args(packages).env("PATH", SANDBOX_PATH);
@@ -148,12 +148,17 @@ mod tests {
     async fn packages_that_are_not_there_are_named() {
         let place = tempfile::tempdir().unwrap();
         let own = PythonEnvironment { folder: place.path().to_owned(), base: None };
-        assert_eq!(lacking(Some(&own), &["json", "numpy"]).await, ["json", "numpy"], "there is no Python");
+        assert_eq!(
+            missing_packages(Some(&own), &["json", "numpy"]).await,
+            ["json", "numpy"],
+            "there is no Python"
+        );
         fs::create_dir(place.path().join("bin")).unwrap();
         symlink("/usr/bin/python3", place.path().join("bin/python3")).unwrap();
-        let found = lacking(Some(&own), &["json", "no_such_package_1", "sys", "no_such_package_2"]).await;
+        let found =
+            missing_packages(Some(&own), &["json", "no_such_package_1", "sys", "no_such_package_2"]).await;
         assert_eq!(found, ["no_such_package_1", "no_such_package_2"]);
-        assert_eq!(lacking(None, &["json", "no_such_package_1"]).await, ["no_such_package_1"]);
+        assert_eq!(missing_packages(None, &["json", "no_such_package_1"]).await, ["no_such_package_1"]);
     }
 
     #[test]

@@ -8,13 +8,13 @@ use crate::attributes::{Record, number, text};
 
 /// Returns the context for sealing the judge's key of a run or schedule. It differs from the context of the caller's
 /// key, so that neither key can be opened in place of the other.
-fn context(of: impl std::fmt::Display) -> String {
-    format!("{of}#judge")
+fn context(target: impl std::fmt::Display) -> String {
+    format!("{target}#judge")
 }
 
 impl SealedKey {
     /// Combines all keys that are present, to be stored in one write; `None` if there are none.
-    pub fn all(sealed: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
+    pub fn combine(sealed: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
         sealed.into_iter().flatten().reduce(|mut all, one| {
             all.0.extend(one.0);
             all
@@ -27,7 +27,7 @@ impl Credentials {
         Record::from([("pk".to_owned(), text(format!("RUN#{run}#JUDGE")))])
     }
 
-    pub(super) fn judge_key_of_schedule(schedule: ScheduleId) -> Record {
+    pub(super) fn schedule_judge_key(schedule: ScheduleId) -> Record {
         Record::from([("pk".to_owned(), text(format!("SCHEDULE#{schedule}#JUDGE")))])
     }
 
@@ -41,25 +41,25 @@ impl Credentials {
     ) -> Result<SealedKey, StateError> {
         let mut record = Self::judge_key(run);
         record.insert("generation".to_owned(), number(generation));
-        self.seal_in(record, &context(run), api_key).await
+        self.seal_record(record, &context(run), api_key).await
     }
 
     /// Encrypts the key of the judge of a schedule's runs.
-    pub async fn seal_judge_for(
+    pub async fn seal_judge_for_schedule(
         &self,
         schedule: ScheduleId,
         api_key: &Secret,
     ) -> Result<SealedKey, StateError> {
-        self.seal_in(Self::judge_key_of_schedule(schedule), &context(schedule), api_key).await
+        self.seal_record(Self::schedule_judge_key(schedule), &context(schedule), api_key).await
     }
 
     /// Returns the key of a run's judge; `None` if there is none, or if it was removed.
-    pub async fn judge(&self, run: RunId) -> Result<Option<Secret>, StateError> {
-        self.open_in(Self::judge_key(run), &context(run)).await
+    pub async fn get_judge(&self, run: RunId) -> Result<Option<Secret>, StateError> {
+        self.open_record(Self::judge_key(run), &context(run)).await
     }
 
     /// Returns the key of the judge of a schedule's runs; `None` if there is none, or if it was removed.
-    pub async fn judge_for(&self, schedule: ScheduleId) -> Result<Option<Secret>, StateError> {
-        self.open_in(Self::judge_key_of_schedule(schedule), &context(schedule)).await
+    pub async fn get_judge_for_schedule(&self, schedule: ScheduleId) -> Result<Option<Secret>, StateError> {
+        self.open_record(Self::schedule_judge_key(schedule), &context(schedule)).await
     }
 }

@@ -25,7 +25,7 @@ impl fmt::Debug for OwnerKey {
 impl OwnerKey {
     /// Derives the owner key of an installation from its master key, so that hashes of callers' keys reveal nothing
     /// about the master key.
-    pub fn of_master(master: &[u8; KEY_BYTES]) -> Self {
+    pub fn from_master_key(master: &[u8; KEY_BYTES]) -> Self {
         Self::derived(master)
     }
 
@@ -33,7 +33,7 @@ impl OwnerKey {
     ///
     /// # Errors
     /// [`StateError::Secret`] for texts of fewer than [`OWNER_TEXT_BYTES_MIN`] bytes, which could be guessed.
-    pub fn of_text(text: &str) -> Result<Self, StateError> {
+    pub fn from_text(text: &str) -> Result<Self, StateError> {
         let text = text.trim();
         if text.len() < OWNER_TEXT_BYTES_MIN {
             let problem = format!("the owners' key has fewer than {OWNER_TEXT_BYTES_MIN} characters");
@@ -60,7 +60,8 @@ mod tests {
 
     #[test]
     fn owners_are_known_by_a_keyed_hash() {
-        let (one, other) = (OwnerKey::of_master(&[1; KEY_BYTES]), OwnerKey::of_master(&[2; KEY_BYTES]));
+        let (one, other) =
+            (OwnerKey::from_master_key(&[1; KEY_BYTES]), OwnerKey::from_master_key(&[2; KEY_BYTES]));
         let key = Secret::new("sk-secret").unwrap();
         assert_eq!(one.owner_of(&key), one.owner_of(&key));
         assert_ne!(one.owner_of(&key), other.owner_of(&key));
@@ -70,7 +71,7 @@ mod tests {
     /// Owners of stored runs must stay the same: HMAC-SHA256 under the key that is the HMAC-SHA256 of the purpose.
     #[test]
     fn a_key_has_the_same_owner_in_every_version() {
-        let owner = OwnerKey::of_master(&[7; KEY_BYTES]).owner_of(&Secret::new("sk-secret").unwrap());
+        let owner = OwnerKey::from_master_key(&[7; KEY_BYTES]).owner_of(&Secret::new("sk-secret").unwrap());
         assert_eq!(owner, "b7ffbc29d46a198903f71a69509e5345");
     }
 
@@ -78,10 +79,10 @@ mod tests {
     fn a_text_is_long_enough_or_refused() {
         let text = "0123456789abcdef0123456789abcdef";
         let (one, padded) =
-            (OwnerKey::of_text(text).unwrap(), OwnerKey::of_text(&format!(" {text}\n")).unwrap());
+            (OwnerKey::from_text(text).unwrap(), OwnerKey::from_text(&format!(" {text}\n")).unwrap());
         let key = Secret::new("sk-secret").unwrap();
         assert_eq!(one.owner_of(&key), padded.owner_of(&key));
-        let short = OwnerKey::of_text(&text[1..]).unwrap_err().to_string();
+        let short = OwnerKey::from_text(&text[1..]).unwrap_err().to_string();
         assert!(short.contains("32") && !short.contains(&text[1..]), "{short}");
     }
 }

@@ -27,7 +27,7 @@ pub struct RunCounts {
 
 impl RunCounts {
     /// Returns the number of runs with this status.
-    pub const fn of(&self, status: RunStatus) -> u64 {
+    pub const fn get(&self, status: RunStatus) -> u64 {
         match status {
             RunStatus::Queued => self.queued,
             RunStatus::Running => self.running,

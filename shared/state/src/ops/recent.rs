@@ -8,7 +8,7 @@ use crate::{RunRecord, State, StateError};
 
 /// End of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ListEnd {
     Oldest,
     Newest,
 }
@@ -16,18 +16,18 @@ pub(crate) enum End {
 impl State {
     /// Lists the oldest runs of this status, oldest first; at most `limit`, up to 100.
     pub async fn oldest_runs(&self, status: RunStatus, limit: u32) -> Result<Vec<RunRecord>, StateError> {
-        self.end_of_list(status, End::Oldest, limit).await
+        self.end_of_list(status, ListEnd::Oldest, limit).await
     }
 
     /// Lists the newest runs of this status, newest first; at most `limit`, up to 100.
     pub async fn newest_runs(&self, status: RunStatus, limit: u32) -> Result<Vec<RunRecord>, StateError> {
-        self.end_of_list(status, End::Newest, limit).await
+        self.end_of_list(status, ListEnd::Newest, limit).await
     }
 
     async fn end_of_list(
         &self,
         status: RunStatus,
-        end: End,
+        end: ListEnd,
         limit: u32,
     ) -> Result<Vec<RunRecord>, StateError> {
         let limit = limit.clamp(1, 100);
@@ -38,7 +38,7 @@ impl State {
             .index_name(BY_STATUS)
             .key_condition_expression("index_status = :status")
             .expression_attribute_values(":status", status_partition(status.as_str()))
-            .scan_index_forward(end == End::Oldest)
+            .scan_index_forward(end == ListEnd::Oldest)
             .limit(i32::try_from(limit).unwrap_or(100))
             .send()
             .await

@@ -39,7 +39,7 @@ pub struct Heartbeat {
 
 /// Heartbeat with the counts of runs at that time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeenWorker {
+pub struct HeartbeatRecord {
     /// The worker's heartbeat.
     pub heartbeat: Heartbeat,
     /// Number of queued runs.
@@ -62,7 +62,7 @@ pub struct MinuteLoad {
 }
 
 /// Returns the load of each minute, in order. Minutes without active workers are left out.
-pub fn minutes_of(seen: &[SeenWorker]) -> Vec<MinuteLoad> {
+pub fn minute_loads(seen: &[HeartbeatRecord]) -> Vec<MinuteLoad> {
     let mut minutes: BTreeMap<i64, (HashSet<&str>, Timestamp, MinuteLoad)> = BTreeMap::new();
     for row in seen {
         let (at, worker) = (row.heartbeat.at, row.heartbeat.worker_id.as_str());
@@ -83,7 +83,7 @@ pub fn minutes_of(seen: &[SeenWorker]) -> Vec<MinuteLoad> {
 }
 
 /// Returns the last heartbeat at `since` or later of each worker, sorted by worker.
-pub fn latest_of(seen: &[SeenWorker], since: Timestamp) -> Vec<Heartbeat> {
+pub fn latest_heartbeats(seen: &[HeartbeatRecord], since: Timestamp) -> Vec<Heartbeat> {
     let mut latest: HashMap<&str, &Heartbeat> = HashMap::new();
     for heartbeat in seen.iter().map(|row| &row.heartbeat).filter(|heartbeat| heartbeat.at >= since) {
         let known = latest.entry(&heartbeat.worker_id).or_insert(heartbeat);
@@ -96,11 +96,11 @@ pub fn latest_of(seen: &[SeenWorker], since: Timestamp) -> Vec<Heartbeat> {
     latest
 }
 
-fn cut(text: &str) -> String {
+fn truncate_name(text: &str) -> String {
     text.chars().take(WORKER_ID_CHARS_MAX).collect()
 }
 
-impl SeenWorker {
+impl HeartbeatRecord {
     fn read(record: &Record) -> Result<Self, StateError> {
         let reader = Reader::new(record);
         let sort = reader.text("sk")?;
@@ -135,10 +135,10 @@ impl State {
         let counts = self.run_counts().await?;
         let micros = heartbeat.at.as_micros();
         let minute = micros.div_euclid(MINUTE_US).rem_euclid(60);
-        let sort = format!("{minute:02}#{}", cut(&heartbeat.worker_id));
+        let sort = format!("{minute:02}#{}", truncate_name(&heartbeat.worker_id));
         let mut record = key(ops_hour(micros.div_euclid(HOUR_US)), sort);
         if let Some(hostname) = &heartbeat.hostname {
-            record.insert("hostname".into(), text(cut(hostname)));
+            record.insert("hostname".into(), text(truncate_name(hostname)));
         }
         record.insert("runs".into(), number(heartbeat.running_runs));
         record.insert("runs_max".into(), number(heartbeat.max_concurrent_runs));
@@ -152,7 +152,7 @@ impl State {
     }
 
     /// Returns all heartbeats from the minute of `at` to the end of its hour.
-    pub async fn heartbeats_from(&self, at: Timestamp) -> Result<Vec<SeenWorker>, StateError> {
+    pub async fn heartbeats_from(&self, at: Timestamp) -> Result<Vec<HeartbeatRecord>, StateError> {
         let micros = at.as_micros();
         let minute = micros.div_euclid(MINUTE_US).rem_euclid(60);
         let mut pages = self
@@ -168,7 +168,7 @@ impl State {
         let mut seen = Vec::new();
         while let Some(record) = pages.next().await {
             let record = record.map_err(|error| StateError::sdk("read heartbeats", error))?;
-            seen.push(SeenWorker::read(&record)?);
+            seen.push(HeartbeatRecord::read(&record)?);
             if seen.len() == ROWS_PER_HOUR_MAX {
                 break;
             }
@@ -181,8 +181,8 @@ impl State {
 mod tests {
     use super::*;
 
-    fn row(worker: &str, at_s: i64, runs: u64, all: (u64, u64)) -> SeenWorker {
-        SeenWorker {
+    fn row(worker: &str, at_s: i64, runs: u64, all: (u64, u64)) -> HeartbeatRecord {
+        HeartbeatRecord {
             heartbeat: Heartbeat {
                 worker_id: worker.to_owned(),
                 hostname: None,
@@ -211,14 +211,14 @@ mod tests {
             queued_runs,
         };
         // The run that was over when its worker counted it still ran in that minute.
-        assert_eq!(minutes_of(&seen), [minute(120, 2, 2, 3), minute(300, 1, 1, 0)]);
-        assert_eq!(minutes_of(&[]), []);
+        assert_eq!(minute_loads(&seen), [minute(120, 2, 2, 3), minute(300, 1, 1, 0)]);
+        assert_eq!(minute_loads(&[]), []);
     }
 
     #[test]
     fn the_last_heartbeat_of_a_worker_counts_if_it_is_fresh() {
         let seen = [row("b", 130, 1, (0, 0)), row("a", 121, 2, (0, 0)), row("a", 179, 1, (0, 0))];
-        let since = |s: i64| latest_of(&seen, Timestamp::from_micros(s * 1_000_000));
+        let since = |s: i64| latest_heartbeats(&seen, Timestamp::from_micros(s * 1_000_000));
         let names = |found: Vec<Heartbeat>| {
             found.into_iter().map(|h| (h.worker_id, h.running_runs)).collect::<Vec<_>>()
         };

@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
-use bench_domain::sample::{Effort, SampleState};
+use bench_domain::sample::{AttemptHistory, SampleState};
 use bench_domain::{SampleRef, Stage, Timestamp};
 
 use super::record::SampleRecord;
@@ -15,7 +15,7 @@ use crate::{State, StateError, keys};
 #[derive(Debug, Clone, PartialEq)]
 pub enum Claim {
     /// The caller holds the sample until the lease ends.
-    Yours(Box<ClaimedRecord>),
+    Claimed(Box<ClaimedRecord>),
     /// The sample isn't due until this time.
     NotDue(Timestamp),
     /// Another worker holds the sample.
@@ -85,8 +85,8 @@ impl State {
         let error = match update {
             Ok(updated) => {
                 let record = SampleRecord::read(&updated.attributes.unwrap_or_default())?;
-                let attempt = record.effort.attempts;
-                return Ok(Claim::Yours(Box::new(ClaimedRecord { record, attempt })));
+                let attempt = record.history.attempts;
+                return Ok(Claim::Claimed(Box::new(ClaimedRecord { record, attempt })));
             }
             Err(error) => error,
         };
@@ -102,8 +102,8 @@ impl State {
             }
             SampleState::Open { due_at } => Claim::NotDue(due_at),
             SampleState::Claimed(_) if Reader::new(old).maybe_number("claim_token")? == Some(token) => {
-                let attempt = record.effort.attempts;
-                Claim::Yours(Box::new(ClaimedRecord { record, attempt }))
+                let attempt = record.history.attempts;
+                Claim::Claimed(Box::new(ClaimedRecord { record, attempt }))
             }
             SampleState::Claimed(_) => Claim::Busy,
         })
@@ -119,7 +119,7 @@ impl State {
         attempt: u32,
         cleared: u32,
         due_at: Timestamp,
-        effort: Effort,
+        history: AttemptHistory,
     ) -> Result<bool, StateError> {
         let mut expression =
             "SET #state = :open, due_at = :due, cleared = :cleared, failures = :failures, waits = :waits, \
@@ -137,10 +137,10 @@ impl State {
             .expression_attribute_values(":attempt", number(attempt))
             .expression_attribute_values(":cleared", number(cleared))
             .expression_attribute_values(":due", number(due_at.as_micros()))
-            .expression_attribute_values(":failures", number(effort.failures))
-            .expression_attribute_values(":waits", number(effort.waits))
-            .expression_attribute_values(":lost", number(effort.lost));
-        match effort.waiting_since {
+            .expression_attribute_values(":failures", number(history.failures))
+            .expression_attribute_values(":waits", number(history.waits))
+            .expression_attribute_values(":lost", number(history.lost));
+        match history.waiting_since {
             Some(since) => {
                 expression.push_str(", waiting_since = :since");
                 update = update.expression_attribute_values(":since", number(since.as_micros()));

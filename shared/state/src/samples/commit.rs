@@ -3,7 +3,7 @@
 use aws_sdk_dynamodb::types::{ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update};
 use bench_domain::{Outcome, RunId, SampleRef, Spending};
 
-use super::finished::Finished;
+use super::finished::SampleResult;
 use super::record::UNENDED;
 use crate::attributes::{Reader, number, text};
 use crate::conflict::pause;
@@ -31,7 +31,7 @@ impl State {
         sample: &SampleRef,
         benchmark_sort: &str,
         attempt: u32,
-        finished: &Finished,
+        finished: &SampleResult,
         spent: impl Into<Spending>,
     ) -> Result<Commit, StateError> {
         let spent = spent.into();
@@ -73,7 +73,7 @@ impl State {
         &self,
         sample: &SampleRef,
         attempt: u32,
-        finished: &Finished,
+        finished: &SampleResult,
     ) -> Result<TransactWriteItem, StateError> {
         let (assignments, values) = finished.assignments()?;
         let mut update = Update::builder()
@@ -97,7 +97,7 @@ impl State {
     fn count_update(
         &self,
         sample: &SampleRef,
-        finished: &Finished,
+        finished: &SampleResult,
         spent: Spending,
         closing: bool,
     ) -> Result<TransactWriteItem, StateError> {

@@ -10,7 +10,7 @@ use crate::{BodyRef, StateError};
 
 /// Result of a finished sample, for lists, charts and metrics.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finished {
+pub struct SampleResult {
     /// Outcome, score, reason, extracted answer, detail.
     pub verdict: Verdict,
     /// Reference to prompt and answer; `None` if there was no answer.
@@ -35,7 +35,7 @@ pub struct Finished {
     pub at: Timestamp,
 }
 
-impl Finished {
+impl SampleResult {
     pub(super) fn read(reader: &Reader<'_>) -> Result<Option<Self>, StateError> {
         if reader.maybe_text("state") != Some("done") {
             return Ok(None);

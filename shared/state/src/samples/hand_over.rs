@@ -7,7 +7,7 @@ use bench_domain::{SampleRef, Spending, Stage, Timestamp, Usage};
 use serde::Serialize;
 
 use super::Values;
-use super::turn::{Answered, STAGE};
+use super::turn::{AnswerRecord, STAGE};
 use crate::attributes::{Reader, json, number, text};
 use crate::client::condition_held;
 use crate::keys::{self, COUNT, key};
@@ -16,7 +16,7 @@ use crate::{BodyRef, State, StateError};
 
 /// Judge's reply without a verdict, after which the judge is asked again.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reply {
+pub struct ReplyWithoutVerdict {
     /// Reference to answer and reply.
     pub body: BodyRef,
     /// Tokens of all replies so far, this one included.
@@ -27,7 +27,7 @@ pub struct Reply {
 
 /// Result of handing over an answer, or of recording a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HandedOver {
+pub enum Handover {
     /// The sample is open for the next turn.
     Done,
     /// Another attempt holds or ended the sample; nothing was changed.
@@ -36,16 +36,16 @@ pub enum HandedOver {
 
 impl State {
     /// Opens a sample that `attempt` holds for its next turn, after its answer, or a part of it, was stored. `spent`
-    /// are the tokens that this attempt's answer adds, which count from now on. Effort starts at zero again.
+    /// are the tokens that this attempt's answer adds, which count from now on. The counts of failures and waits start at zero again.
     pub async fn hand_over(
         &self,
         sample: &SampleRef,
         attempt: u32,
         to: Stage,
-        answered: &Answered,
+        answered: &AnswerRecord,
         spent: Usage,
         now: Timestamp,
-    ) -> Result<HandedOver, StateError> {
+    ) -> Result<Handover, StateError> {
         let mut set =
             "#stage = :stage, failures = :zero, waits = :zero, replies = :zero, truncated = :truncated"
                 .to_owned();
@@ -76,7 +76,7 @@ impl State {
             }
         }
         remove.extend(JUDGE_USAGE);
-        let change = Change { set, remove, values };
+        let change = UpdateParts { set, remove, values };
         self.open_for_turn(sample, attempt, &answered.body, change, spent.into(), now).await
     }
 
@@ -86,9 +86,9 @@ impl State {
         sample: &SampleRef,
         attempt: u32,
         replies: u32,
-        reply: &Reply,
+        reply: &ReplyWithoutVerdict,
         now: Timestamp,
-    ) -> Result<HandedOver, StateError> {
+    ) -> Result<Handover, StateError> {
         let mut set = "replies = :replies".to_owned();
         let mut values: Values = vec![(":replies", number(replies))];
         if let Some(usage) = reply.usage {
@@ -97,8 +97,8 @@ impl State {
             values.push((":output", number(usage.output_tokens)));
             values.push((":reasoning", number(usage.reasoning_tokens)));
         }
-        let change = Change { set, remove: vec![], values };
-        let spent = Spending::of_judge(reply.spent);
+        let change = UpdateParts { set, remove: vec![], values };
+        let spent = Spending::judge_only(reply.spent);
         self.open_for_turn(sample, attempt, &reply.body, change, spent, now).await
     }
 
@@ -144,10 +144,10 @@ impl State {
         sample: &SampleRef,
         attempt: u32,
         body: &BodyRef,
-        change: Change,
+        change: UpdateParts,
         spent: Spending,
         now: Timestamp,
-    ) -> Result<HandedOver, StateError> {
+    ) -> Result<Handover, StateError> {
         let damaged = |error| StateError::damaged("sample", error);
         let mut expression = format!(
             "SET #state = :open, due_at = :now, cleared = :attempt, resends = :zero, body_attempt = :body, \
@@ -201,18 +201,18 @@ impl State {
             TransactWriteItem::builder().update(count).build(),
         ];
         let Err(canceled) = self.transact("hand the answer over", items).await? else {
-            return Ok(HandedOver::Done);
+            return Ok(Handover::Done);
         };
         // The response to this call's first try may have been lost.
         let mine = canceled.record(0).is_some_and(|record| {
             Reader::new(record).maybe_number("opened_by").ok().flatten() == Some(attempt)
         });
-        Ok(if mine { HandedOver::Done } else { HandedOver::Lost })
+        Ok(if mine { Handover::Done } else { Handover::Lost })
     }
 }
 
 /// Part of an update expression.
-struct Change {
+struct UpdateParts {
     set: String,
     remove: Vec<&'static str>,
     values: Values,

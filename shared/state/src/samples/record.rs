@@ -1,10 +1,10 @@
 //! Records of samples.
 
-use bench_domain::sample::{Effort, Lease, SampleState, SampleSummary};
+use bench_domain::sample::{AttemptHistory, Lease, SampleState, SampleSummary};
 use bench_domain::{Position, Stage, Timestamp, Verdict};
 
-use super::finished::Finished;
-use super::turn::{Answered, Turn};
+use super::finished::SampleResult;
+use super::turn::{AnswerRecord, Turn};
 use crate::attributes::{Reader, Record};
 use crate::{BodyRef, StateError};
 
@@ -30,7 +30,7 @@ pub struct SampleRecord {
     /// State of the sample.
     pub state: SampleState,
     /// Attempts made and time spent waiting.
-    pub effort: Effort,
+    pub history: AttemptHistory,
     /// Attempts up to this number left no answer behind: each released the sample.
     pub cleared: u32,
     /// Number of times that reconciliation sent its message again.
@@ -42,7 +42,7 @@ pub struct SampleRecord {
     /// Answer and stage of the next turn; `None` before the first handover.
     pub turn: Option<Turn>,
     /// Result of the sample, once it's over.
-    pub finished: Option<Finished>,
+    pub finished: Option<SampleResult>,
 }
 
 impl SampleRecord {
@@ -57,7 +57,7 @@ impl SampleRecord {
             position.ok_or_else(|| StateError::damaged(reader.key(), "its key names no position"))?;
         let due_at = reader.time("due_at")?;
         let attempt = reader.number_or("attempt", 0)?;
-        let finished = Finished::read(&reader)?;
+        let finished = SampleResult::read(&reader)?;
         let state = match (reader.text("state")?, &finished) {
             ("open", _) => SampleState::Open { due_at },
             ("claimed", _) => {
@@ -80,7 +80,7 @@ impl SampleRecord {
             offset: reader.number("offset")?,
             length: reader.number("length")?,
             state,
-            effort: Effort {
+            history: AttemptHistory {
                 attempts: attempt,
                 failures: reader.number_or("failures", 0)?,
                 waits: reader.number_or("waits", 0)?,
@@ -122,7 +122,7 @@ impl SampleRecord {
 
     /// Returns the reference to the stored prompt and answer: those of the result or, without a verdict, those that
     /// were handed over.
-    pub fn stored(&self) -> Option<&BodyRef> {
+    pub fn stored_body(&self) -> Option<&BodyRef> {
         match (&self.finished, &self.turn) {
             (Some(finished), _) => finished.body.as_ref(),
             (None, Some(turn)) => Some(&turn.answer.body),
@@ -132,27 +132,27 @@ impl SampleRecord {
 
     /// Returns the complete answer that is waiting for its judge or sandbox, or has no verdict because the run ended
     /// first.
-    pub fn unjudged(&self) -> Option<&Answered> {
+    pub fn unjudged_answer(&self) -> Option<&AnswerRecord> {
         let turn = self.turn.as_ref().filter(|turn| self.finished.is_none() && turn.stage.is_turn());
         turn.map(|turn| &turn.answer)
     }
 
     /// Returns the number of attempts that asked the model, and of attempts of later turns.
     pub fn attempts(&self) -> (u32, u32) {
-        let all = self.effort.attempts;
+        let all = self.history.attempts;
         let model = self.turn.as_ref().and_then(|turn| turn.answered_by).unwrap_or(all).min(all);
         (model, all - model)
     }
 
     /// Returns the result of the sample with this verdict, with the answer that was handed over, if any, and without a
     /// reply of the judge.
-    pub fn ended(&self, verdict: Verdict, at: Timestamp) -> Finished {
+    pub fn to_finished(&self, verdict: Verdict, at: Timestamp) -> SampleResult {
         let (answer, judge_usage) = match &self.turn {
             Some(turn) => (Some(turn.answer.clone()), turn.usage),
             None => (None, None),
         };
-        let Some(Answered { body, item_hash, truncated, latency_ms, usage, model }) = answer else {
-            return Finished {
+        let Some(AnswerRecord { body, item_hash, truncated, latency_ms, usage, model }) = answer else {
+            return SampleResult {
                 verdict,
                 body: None,
                 item_hash: None,
@@ -166,7 +166,7 @@ impl SampleRecord {
                 at,
             };
         };
-        Finished {
+        SampleResult {
             verdict,
             body: Some(body),
             item_hash,

@@ -12,7 +12,7 @@ pub(crate) const STAGE: &str = "stage";
 
 /// Stored answer, as recorded for its sample.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answered {
+pub struct AnswerRecord {
     /// Reference to the answer; after a reply without a verdict, to the answer with that reply.
     pub body: BodyRef,
     /// First 16 hex digits of the digest of the item's identifying text.
@@ -33,7 +33,7 @@ pub struct Turn {
     /// Next stage; [`Stage::Answer`] if the item has several steps and the next question follows.
     pub stage: Stage,
     /// Answer so far.
-    pub answer: Answered,
+    pub answer: AnswerRecord,
     /// Number of the attempt that received the last part of the answer; later attempts are the judge's or the
     /// sandbox's. `None` before the answer is complete, and if an older version handed it over.
     pub answered_by: Option<u32>,
@@ -69,7 +69,7 @@ impl Turn {
         let body = body.ok_or_else(|| StateError::damaged(reader.key(), "no answer was handed over"))?;
         Ok(Some(Self {
             stage,
-            answer: Answered {
+            answer: AnswerRecord {
                 body,
                 item_hash: reader.maybe_text("item_hash").map(str::to_owned),
                 truncated: reader.number_or::<u8>("truncated", 0)? == 1,

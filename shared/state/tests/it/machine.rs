@@ -3,19 +3,19 @@
 
 use std::time::Duration;
 
-use bench_domain::sample::{Effort, SampleState};
+use bench_domain::sample::{AttemptHistory, SampleState};
 use bench_domain::{Code, Outcome, SampleRef, Stage, Timestamp, Usage, Verdict};
-use bench_state::{Answered, BodyRef, Claim, Commit, Finished, HandedOver, SampleRecord, State};
+use bench_state::{AnswerRecord, BodyRef, Claim, Commit, Handover, SampleRecord, SampleResult, State};
 use proptest::prelude::*;
 
-use crate::table::{Planned, table};
+use crate::table::{PlannedRun, table};
 
 /// Two shards, one with two of the samples.
 const SAMPLES: u32 = 3;
 const SHARDS: u32 = 2;
 
 #[derive(Debug, Clone)]
-enum Deed {
+enum Action {
     /// Handling of a message, by a host with this start count.
     Claim {
         stage: Stage,
@@ -45,29 +45,29 @@ struct Step {
     item: u32,
     /// Seconds since the step before.
     after_s: u64,
-    deed: Deed,
+    action: Action,
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn action() -> impl Strategy<Value = Action> {
     // Usually the last attempt, sometimes one that lost its lease.
     let back = || prop_oneof![5 => Just(0_u32), 1 => 1..3_u32];
     let stage = || (0..Stage::ALL.len()).prop_map(|at| Stage::ALL[at]);
     let outcome = (0..Outcome::ALL.len()).prop_map(|at| Outcome::ALL[at]);
     prop_oneof![
         4 => (stage(), 1..6_u64, 1..3_u64)
-            .prop_map(|(stage, lease_s, epoch)| Deed::Claim { stage, lease_s, epoch }),
-        1 => (back(), 0..4_u64).prop_map(|(back, delay_s)| Deed::Release { back, delay_s }),
-        2 => (back(), stage()).prop_map(|(back, to)| Deed::HandOver { back, to }),
+            .prop_map(|(stage, lease_s, epoch)| Action::Claim { stage, lease_s, epoch }),
+        1 => (back(), 0..4_u64).prop_map(|(back, delay_s)| Action::Release { back, delay_s }),
+        2 => (back(), stage()).prop_map(|(back, to)| Action::HandOver { back, to }),
         2 => (back(), outcome, any::<bool>())
-            .prop_map(|(back, outcome, stores)| Deed::Finish { back, outcome, stores }),
-        2 => Just(Deed::Reopen),
+            .prop_map(|(back, outcome, stores)| Action::Finish { back, outcome, stores }),
+        2 => Just(Action::Reopen),
     ]
 }
 
 fn step() -> impl Strategy<Value = Step> {
     // Usually the same item, so that many steps happen to it; another item closes its shard.
     let item = prop_oneof![4 => Just(0), 1 => 1..SAMPLES];
-    (item, 0..4_u64, deed()).prop_map(|(item, after_s, deed)| Step { item, after_s, deed })
+    (item, 0..4_u64, action()).prop_map(|(item, after_s, action)| Step { item, after_s, action })
 }
 
 /// Expected state of a sample.
@@ -107,13 +107,13 @@ impl Model {
     }
 
     /// Returns the expected result of a claim.
-    fn claim(&mut self, stage: Stage, now: Timestamp, until: Timestamp, epoch: u64) -> Claimed {
+    fn claim(&mut self, stage: Stage, now: Timestamp, until: Timestamp, epoch: u64) -> ExpectedClaim {
         match &self.state {
-            SampleState::Done { .. } => return Claimed::Over,
+            SampleState::Done { .. } => return ExpectedClaim::Over,
             SampleState::Open { .. } if stage.is_turn() != self.stage.is_turn() => {
-                return Claimed::Elsewhere(self.stage);
+                return ExpectedClaim::Elsewhere(self.stage);
             }
-            SampleState::Claimed(_) if stage.is_turn() != self.stage.is_turn() => return Claimed::Busy,
+            SampleState::Claimed(_) if stage.is_turn() != self.stage.is_turn() => return ExpectedClaim::Busy,
             _ => {}
         }
         match self.state.claim(self.attempts, now, until, epoch) {
@@ -121,11 +121,11 @@ impl Model {
                 self.state = claimed;
                 self.attempts += 1;
                 self.unended += 1;
-                Claimed::Yours(self.attempts)
+                ExpectedClaim::Claimed(self.attempts)
             }
             Err(_) => match self.state {
-                SampleState::Open { due_at } => Claimed::NotDue(due_at),
-                _ => Claimed::Busy,
+                SampleState::Open { due_at } => ExpectedClaim::NotDue(due_at),
+                _ => ExpectedClaim::Busy,
             },
         }
     }
@@ -140,13 +140,13 @@ impl Model {
         true
     }
 
-    fn hand_over(&mut self, attempt: u32, to: Stage, now: Timestamp) -> HandedOver {
+    fn hand_over(&mut self, attempt: u32, to: Stage, now: Timestamp) -> Handover {
         let Ok(open) = self.state.hand_over(attempt, now) else {
-            return if self.handed_over_by == Some(attempt) { HandedOver::Done } else { HandedOver::Lost };
+            return if self.handed_over_by == Some(attempt) { Handover::Done } else { Handover::Lost };
         };
         (self.state, self.stage, self.cleared) = (open, to, attempt);
         (self.handed_over_by, self.stored_by, self.unended) = (Some(attempt), Some(attempt), 0);
-        HandedOver::Done
+        Handover::Done
     }
 
     /// Returns true if this attempt ends the sample.
@@ -173,18 +173,18 @@ impl Model {
 
 /// [`Claim`] without the record.
 #[derive(Debug, PartialEq)]
-enum Claimed {
-    Yours(u32),
+enum ExpectedClaim {
+    Claimed(u32),
     NotDue(Timestamp),
     Busy,
     Elsewhere(Stage),
     Over,
 }
 
-impl From<Claim> for Claimed {
+impl From<Claim> for ExpectedClaim {
     fn from(claim: Claim) -> Self {
         match claim {
-            Claim::Yours(claimed) => Self::Yours(claimed.attempt),
+            Claim::Claimed(claimed) => Self::Claimed(claimed.attempt),
             Claim::NotDue(due_at) => Self::NotDue(due_at),
             Claim::Busy => Self::Busy,
             Claim::Elsewhere(stage) => Self::Elsewhere(stage),
@@ -202,46 +202,46 @@ fn verdict(outcome: Outcome) -> Verdict {
 }
 
 /// One run, in the table and as expected.
-struct Both<'a> {
+struct TableAndModel<'a> {
     states: &'a [State; 2],
-    planned: Planned,
+    planned: PlannedRun,
     sort: String,
     models: Vec<Model>,
     now: Timestamp,
 }
 
-impl Both<'_> {
-    async fn carry_out(&mut self, step: &Step) {
+impl TableAndModel<'_> {
+    async fn apply(&mut self, step: &Step) {
         self.now = self.now.plus(Duration::from_secs(step.after_s));
         let (now, sample) = (self.now, self.planned.sample(step.item));
         let state = &self.states[0];
         let record = state.sample(&sample).await.unwrap().unwrap();
-        let others = self.done_beside(step.item);
+        let others = self.others_are_done(step.item);
         let model = &mut self.models[step.item as usize];
         let attempt = |back: u32| model.attempts.saturating_sub(back).max(1);
-        match step.deed {
-            Deed::Claim { stage, lease_s, epoch } => {
+        match step.action {
+            Action::Claim { stage, lease_s, epoch } => {
                 let until = now.plus(Duration::from_secs(lease_s));
                 let host = &self.states[epoch as usize - 1];
                 let claimed = host.claim(stage, &sample, now, until).await.unwrap();
-                assert_eq!(Claimed::from(claimed), model.claim(stage, now, until, epoch));
+                assert_eq!(ExpectedClaim::from(claimed), model.claim(stage, now, until, epoch));
             }
-            Deed::Release { back, delay_s } => {
+            Action::Release { back, delay_s } => {
                 let (attempt, due_at) = (attempt(back), now.plus(Duration::from_secs(delay_s)));
-                let effort = Effort { lost: model.lost(), ..record.effort };
-                let released = state.release(&sample, attempt, attempt, due_at, effort).await.unwrap();
+                let history = AttemptHistory { lost: model.lost(), ..record.history };
+                let released = state.release(&sample, attempt, attempt, due_at, history).await.unwrap();
                 assert_eq!(released, model.release(attempt, due_at));
             }
-            Deed::HandOver { back, to } => {
+            Action::HandOver { back, to } => {
                 let attempt = attempt(back);
                 let answered = answered(attempt);
                 let handed = state.hand_over(&sample, attempt, to, &answered, Usage::default(), now);
                 assert_eq!(handed.await.unwrap(), model.hand_over(attempt, to, now));
             }
-            Deed::Finish { back, outcome, stores } => {
+            Action::Finish { back, outcome, stores } => {
                 let attempt = attempt(back);
                 let was_done = model.is_done();
-                let mut finished = record.ended(verdict(outcome), now);
+                let mut finished = record.to_finished(verdict(outcome), now);
                 if stores {
                     finished.body = Some(stored(attempt));
                 }
@@ -256,7 +256,7 @@ impl Both<'_> {
                 };
                 assert_eq!(committed, expected);
             }
-            Deed::Reopen => {
+            Action::Reopen => {
                 let reopened = state.reopen(&sample, &self.sort, &record, now).await.unwrap();
                 assert_eq!(reopened, model.reopen(now));
             }
@@ -265,7 +265,7 @@ impl Both<'_> {
     }
 
     /// Returns true if all other samples of this sample's shard are over.
-    fn done_beside(&self, item: u32) -> bool {
+    fn others_are_done(&self, item: u32) -> bool {
         let others = (0..SAMPLES).filter(|other| *other != item && other % SHARDS == item % SHARDS);
         others.map(|other| &self.models[other as usize]).all(Model::is_done)
     }
@@ -275,10 +275,14 @@ impl Both<'_> {
         let model = &self.models[step.item as usize];
         assert_eq!(record.state, model.state, "{step:?}");
         assert_eq!(record.stage(), model.stage, "{step:?}");
-        assert_eq!((record.effort.attempts, record.effort.lost), (model.attempts, model.lost()), "{step:?}");
+        assert_eq!(
+            (record.history.attempts, record.history.lost),
+            (model.attempts, model.lost()),
+            "{step:?}"
+        );
         assert_eq!(record.cleared, model.cleared, "{step:?}");
         assert_eq!(record.finished.is_some(), model.is_done(), "{step:?}");
-        if let Some(Finished { verdict, .. }) = &record.finished {
+        if let Some(SampleResult { verdict, .. }) = &record.finished {
             assert_eq!(verdict.code.is_some(), !verdict.outcome.is_graded(), "{step:?}");
         }
     }
@@ -316,8 +320,8 @@ fn stored(attempt: u32) -> BodyRef {
     BodyRef { attempt, sha256: "ef".repeat(32) }
 }
 
-fn answered(attempt: u32) -> Answered {
-    Answered {
+fn answered(attempt: u32) -> AnswerRecord {
+    AnswerRecord {
         body: stored(attempt),
         item_hash: None,
         truncated: false,
@@ -335,13 +339,13 @@ proptest! {
         let table = table();
         let states = [table.state(1), table.state(2)];
         table.block_on(async {
-            let planned = Planned::write(&states[0], SAMPLES, SHARDS).await;
+            let planned = PlannedRun::write(&states[0], SAMPLES, SHARDS).await;
             let found = states[0].run_with_benchmarks(planned.run).await.unwrap().unwrap();
             let sort = found.benchmarks[0].sort();
             let models = (0..SAMPLES).map(|_| Model::new()).collect();
-            let mut both = Both { states: &states, planned, sort, models, now: Timestamp::from_micros(0) };
+            let mut both = TableAndModel { states: &states, planned, sort, models, now: Timestamp::from_micros(0) };
             for step in &steps {
-                both.carry_out(step).await;
+                both.apply(step).await;
             }
             both.compare_counts().await;
         });

@@ -42,13 +42,13 @@ impl Table {
 }
 
 /// Planned benchmark of its own run.
-pub(crate) struct Planned {
+pub(crate) struct PlannedRun {
     pub(crate) run: RunId,
     pub(crate) benchmark: BenchmarkName,
     pub(crate) plan: Plan,
 }
 
-impl Planned {
+impl PlannedRun {
     /// Writes a run of `items` items with one sample each, spread over `shards` shards.
     pub(crate) async fn write(state: &State, items: u32, shards: u32) -> Self {
         let (run, benchmark): (_, BenchmarkName) = (RunId::random(), "mmlu_pro".parse().unwrap());

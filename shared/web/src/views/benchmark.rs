@@ -357,7 +357,7 @@ mod tests {
     #[test]
     fn scores_that_are_not_shares_have_the_interval_of_a_mean_or_none() {
         // The number of correct answers matches the score by chance; the score still isn't a share of correct answers.
-        let mut report = report(json!({"correct": 0, "no-answer": 10}), 10, 0.0).without_share();
+        let mut report = report(json!({"correct": 0, "no-answer": 10}), 10, 0.0).without_share_interval();
         assert_eq!(IntervalView::of(&report).unwrap().method, "clustered");
         let mean = report.clustered.as_mut().unwrap();
         mean.interval = Some(bench_domain::statistics::Interval { low: 0.0, high: 0.0 });

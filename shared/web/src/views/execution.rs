@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use bench_domain::{Execution, Harvested, JobEnd, Step};
+use bench_domain::{Execution, HarvestedFile, JobEnd, Step};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -97,13 +97,13 @@ pub(super) fn test_results(execution: &Execution) -> Map<String, Value> {
 
 /// Renders each file as an object: `json` if it is JSON, else `text`, with `cut` if only its beginning is
 /// shown; `bytes` if it was too long to read; `not_a_file` if it isn't a file.
-fn files(files: &BTreeMap<String, Harvested>) -> Map<String, Value> {
+fn files(files: &BTreeMap<String, HarvestedFile>) -> Map<String, Value> {
     let mut left = FILES_BYTES_MAX;
     let shown = files.iter().take(FILES_MAX).map(|(path, harvested)| {
         let value = match harvested {
-            Harvested::TooLong(bytes) => json!({ "bytes": bytes }),
-            Harvested::NotAFile => json!({ "not_a_file": true }),
-            Harvested::Text(text) => {
+            HarvestedFile::TooLong(bytes) => json!({ "bytes": bytes }),
+            HarvestedFile::NotAFile => json!({ "not_a_file": true }),
+            HarvestedFile::Text(text) => {
                 let shown = beginning(text, FILE_BYTES_MAX.min(left));
                 left -= shown.len();
                 let is_whole = shown.len() == text.len();
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    fn report(files: BTreeMap<String, Harvested>) -> Execution {
+    fn report(files: BTreeMap<String, HarvestedFile>) -> Execution {
         Execution {
             round: 2,
             report: JobReport {
@@ -153,12 +153,15 @@ mod tests {
     fn what_a_job_left_is_bounded() {
         let deep = "[".repeat(20_000);
         let left = BTreeMap::from([
-            ("a.json".to_owned(), Harvested::Text("{\"results\":[true,-2],\"log\":\"x\\u0000y\"}".into())),
-            ("b.txt".to_owned(), Harvested::Text("not { json\0".into())),
-            ("c.txt".to_owned(), Harvested::Text("é".repeat(1_000_000))),
-            ("d.json".to_owned(), Harvested::Text(deep)),
-            ("e".to_owned(), Harvested::TooLong(1 << 40)),
-            ("f".to_owned(), Harvested::NotAFile),
+            (
+                "a.json".to_owned(),
+                HarvestedFile::Text("{\"results\":[true,-2],\"log\":\"x\\u0000y\"}".into()),
+            ),
+            ("b.txt".to_owned(), HarvestedFile::Text("not { json\0".into())),
+            ("c.txt".to_owned(), HarvestedFile::Text("é".repeat(1_000_000))),
+            ("d.json".to_owned(), HarvestedFile::Text(deep)),
+            ("e".to_owned(), HarvestedFile::TooLong(1 << 40)),
+            ("f".to_owned(), HarvestedFile::NotAFile),
         ]);
         let results = test_results(&report(left));
         assert_eq!((&results["end"], &results["exit_code"]), (&json!("exited"), &json!(3)));
@@ -173,7 +176,8 @@ mod tests {
         assert!(stdout.ends_with("xxend") && stdout.len() < OUTPUT_BYTES_MAX && !stdout.contains('\0'));
         assert_eq!(results["stderr"].as_str().unwrap().len(), OUTPUT_BYTES_MAX);
 
-        let many = (0..1_000).map(|n| (format!("{n:04}"), Harvested::Text("[1]".repeat(20_000)))).collect();
+        let many =
+            (0..1_000).map(|n| (format!("{n:04}"), HarvestedFile::Text("[1]".repeat(20_000)))).collect();
         let results = test_results(&report(many));
         assert!(serde_json::to_string(&results).unwrap().len() < FILES_BYTES_MAX + 64 * 1024);
     }

@@ -1,8 +1,8 @@
 //! One sample of an item: the question, the answer, and its grade.
 
-use bench_domain::body::Judgement;
+use bench_domain::body::JudgeReply;
 use bench_domain::{Answer, Code, Outcome, SampleBody, Stage, TextRepairs, Timestamp};
-use bench_state::{BenchmarkRecord, Finished, RunRecord, SampleRecord};
+use bench_state::{BenchmarkRecord, RunRecord, SampleRecord, SampleResult};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -19,7 +19,7 @@ const EMPTY: &str = "Model produced empty response";
 
 /// Returns true if an error contains nothing of the question or answer.
 fn is_own_error(error: &str) -> bool {
-    [TRUNCATED, EMPTY].contains(&error) || Stage::ALL.iter().any(|stage| stage.unfinished() == error)
+    [TRUNCATED, EMPTY].contains(&error) || Stage::ALL.iter().any(|stage| stage.unfinished_text() == error)
 }
 
 /// One sample. Samples are listed in the order of the plan, those that are not over included: they have
@@ -123,13 +123,13 @@ pub fn item_view(
         expected: body.map(|body| clean(&body.expected)),
         is_correct: None,
         score: None,
-        judge_output: body.and_then(|body| match (&body.judgement, &body.execution) {
-            (Some(judgement), _) => Some(judge_output(judgement)),
+        judge_output: body.and_then(|body| match (&body.judge_reply, &body.execution) {
+            (Some(judge_reply), _) => Some(judge_output(judge_reply)),
             (None, execution) => execution.as_ref().map(test_results),
         }),
         judge_prompt: body
-            .and_then(|body| body.judgement.as_ref())
-            .map(|judgement| clean(&judgement.prompt.as_text())),
+            .and_then(|body| body.judge_reply.as_ref())
+            .map(|judge_reply| clean(&judge_reply.prompt.as_text())),
         latency_ms: None,
         input_tokens: None,
         output_tokens: None,
@@ -152,12 +152,12 @@ pub fn item_view(
         body_sha256: None,
         hidden: false,
     };
-    view.body_sha256 = record.stored().map(|body| body.sha256.clone());
+    view.body_sha256 = record.stored_body().map(|body| body.sha256.clone());
     let Some(finished) = &record.finished else {
         let is_over = !run.state.status().is_open();
-        view.error = is_over.then(|| record.stage().unfinished().to_owned());
+        view.error = is_over.then(|| record.stage().unfinished_text().to_owned());
         view.error_code = is_over.then_some(Code::RunEnded);
-        let Some(answer) = record.unjudged() else { return view };
+        let Some(answer) = record.unjudged_answer() else { return view };
         view.item_hash.clone_from(&answer.item_hash);
         view.latency_ms = answer.latency_ms;
         view.input_tokens = answer.usage.map(|usage| usage.input_tokens);
@@ -240,7 +240,7 @@ impl ItemView {
 
 /// Returns the `error` of a sample that is over. A wrong or unreadable answer isn't an error. An empty
 /// answer, a refusal, a truncated answer and a failure are.
-pub fn item_error(finished: &Finished) -> Option<String> {
+pub fn item_error(finished: &SampleResult) -> Option<String> {
     let verdict = &finished.verdict;
     let mut error = match verdict.outcome {
         Outcome::NoAnswer => Some(EMPTY.to_owned()),
@@ -276,14 +276,14 @@ fn metadata(
     let (attempts, later_attempts) = record.attempts();
     let mut metadata = object(json!({
         // The judge's attempt stores a judged body, but the answer is from an earlier attempt.
-        "worker_attempt": record.stored().map_or(attempts, |body| body.attempt.min(attempts)),
+        "worker_attempt": record.stored_body().map_or(attempts, |body| body.attempt.min(attempts)),
         "worker_attempts": attempts,
-        "waits": record.effort.waits,
+        "waits": record.history.waits,
     }));
-    if record.effort.lost > 0 {
-        metadata.insert("lost_attempts".to_owned(), record.effort.lost.into());
+    if record.history.lost > 0 {
+        metadata.insert("lost_attempts".to_owned(), record.history.lost.into());
     }
-    if let Some(name) = record.stage().attempts_name() {
+    if let Some(name) = record.stage().attempts_field() {
         metadata.insert(name.to_owned(), later_attempts.into());
     }
     if let Some(group) = &record.group {
@@ -342,10 +342,10 @@ fn repairs<'a>(answers: impl Iterator<Item = &'a Answer>) -> Map<String, Value> 
 }
 
 /// Returns the judge's reply about an answer.
-fn judge_output(judgement: &Judgement) -> Map<String, Value> {
-    let reply = &judgement.reply;
+fn judge_output(judge_reply: &JudgeReply) -> Map<String, Value> {
+    let reply = &judge_reply.reply;
     let mut output = object(json!({
-        "judge": clean(&judgement.model),
+        "judge": clean(&judge_reply.model),
         "reply": clean(&reply.text),
         "reasoning": reply.reasoning.as_deref().map(clean),
         "finish_reason": reply.finish.as_wire().map(clean),

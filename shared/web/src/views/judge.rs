@@ -1,7 +1,7 @@
 //! The judge.
 
 use bench_domain::RunId;
-use bench_domain::run::{JudgeSpec, JudgeUse, Rejudges};
+use bench_domain::run::{JudgeSpec, JudgeUse, RejudgedRun};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -76,8 +76,8 @@ pub struct RejudgesView {
     pub version: u32,
 }
 
-impl From<Rejudges> for RejudgesView {
-    fn from(Rejudges { run, version }: Rejudges) -> Self {
+impl From<RejudgedRun> for RejudgesView {
+    fn from(RejudgedRun { run, version }: RejudgedRun) -> Self {
         Self { run, version }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bench_domain::{Code, Outcome, OutcomeCounts, Price};
-use bench_state::{Finished, SampleRecord, ShardCount};
+use bench_state::{SampleRecord, SampleResult, ShardCount};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -90,13 +90,13 @@ pub struct SummaryBuilder {
 impl SummaryBuilder {
     /// Counts a sample if it is over or waits for its judge.
     pub fn add_sample(&mut self, sample: &SampleRecord) {
-        self.unjudged += u64::from(sample.unjudged().is_some());
+        self.unjudged += u64::from(sample.unjudged_answer().is_some());
         if let Some(finished) = &sample.finished {
             self.add(finished);
         }
     }
 
-    fn add(&mut self, finished: &Finished) {
+    fn add(&mut self, finished: &SampleResult) {
         let outcome = finished.verdict.outcome;
         self.outcomes.add(outcome);
         self.counts.done += 1;

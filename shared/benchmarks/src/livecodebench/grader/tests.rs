@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use bench_domain::{Finish, Harvested, Outcome, Prompt};
+use bench_domain::{Finish, HarvestedFile, Outcome, Prompt};
 use bench_items::{Layout, Row};
 
 use super::*;
@@ -76,7 +76,7 @@ fn run(job: &JobSpec, folder: &Path) -> JobReport {
     for result in &job.results {
         if let Ok(bytes) = std::fs::read(folder.join(&result.path)) {
             assert!(bytes.len() as u64 <= result.bytes_max);
-            files.insert(result.path.clone(), Harvested::Text(String::from_utf8(bytes).unwrap()));
+            files.insert(result.path.clone(), HarvestedFile::Text(String::from_utf8(bytes).unwrap()));
         }
     }
     JobReport {
@@ -294,7 +294,7 @@ fn report_with(item: &Item, body: &SampleBody, text: &str) -> JobReport {
     let file = json!({"text": text, "code": code}).to_string();
     JobReport {
         end: JobEnd::Exited(0),
-        files: BTreeMap::from([(RESULTS.to_owned(), Harvested::Text(file))]),
+        files: BTreeMap::from([(RESULTS.to_owned(), HarvestedFile::Text(file))]),
         stdout_tail: String::new(),
         stderr_tail: String::new(),
         elapsed_ms: None,
@@ -330,17 +330,19 @@ fn results_of_another_writer_give_no_verdict() {
     let other = SampleBody { answer: Answer { latency_ms: 1, ..body.answer.clone() }, ..body.clone() };
     assert!(read(&item, &other, &good, 1).is_err());
     assert!(read(&doubling(2), &body, &good, 1).is_err());
-    let with =
-        |file: Harvested| JobReport { files: BTreeMap::from([(RESULTS.to_owned(), file)]), ..good.clone() };
+    let with = |file: HarvestedFile| JobReport {
+        files: BTreeMap::from([(RESULTS.to_owned(), file)]),
+        ..good.clone()
+    };
     let changed = good.text(RESULTS).unwrap().replace("0.1", "0.2");
     for file in [
-        Harvested::Text(changed),
-        Harvested::Text(text.clone()),
-        Harvested::Text(String::new()),
-        Harvested::Text("[".repeat(100_000)),
-        Harvested::Text(r#"{"text": "{}", "code": ""}"#.into()),
-        Harvested::TooLong(1 << 40),
-        Harvested::NotAFile,
+        HarvestedFile::Text(changed),
+        HarvestedFile::Text(text.clone()),
+        HarvestedFile::Text(String::new()),
+        HarvestedFile::Text("[".repeat(100_000)),
+        HarvestedFile::Text(r#"{"text": "{}", "code": ""}"#.into()),
+        HarvestedFile::TooLong(1 << 40),
+        HarvestedFile::NotAFile,
     ] {
         for round in 1..ROUNDS_MAX {
             assert!(read(&item, &body, &with(file.clone()), round).is_err(), "{file:?}");

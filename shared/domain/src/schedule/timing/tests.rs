@@ -8,7 +8,7 @@ use super::*;
 
 const ZONES: [&str; 4] = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "UTC"];
 
-fn at(text: &str) -> Timestamp {
+fn parse_time(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
@@ -17,7 +17,7 @@ fn timing(cron: &str, zone: &str) -> Timing {
 }
 
 fn next(cron: &str, zone: &str, time: &str) -> String {
-    timing(cron, zone).next_after(at(time)).unwrap().to_string()
+    timing(cron, zone).next_after(parse_time(time)).unwrap().to_string()
 }
 
 #[test]
@@ -90,25 +90,25 @@ fn runs_are_at_least_a_quarter_of_an_hour_apart() {
 #[test]
 fn after_an_outage_the_latest_time_alone_is_run_unless_it_is_too_late() {
     let nightly = timing("0 2 * * *", "UTC");
-    assert_eq!(nightly.due(at("2026-05-04T02:00:00Z"), at("2026-05-04T01:59:59Z")), None);
-    let due = |now: &str| nightly.due(at("2026-05-01T02:00:00Z"), at(now)).unwrap();
+    assert_eq!(nightly.due(parse_time("2026-05-04T02:00:00Z"), parse_time("2026-05-04T01:59:59Z")), None);
+    let due = |now: &str| nightly.due(parse_time("2026-05-01T02:00:00Z"), parse_time(now)).unwrap();
     let on_time = due("2026-05-01T02:00:00Z");
-    assert_eq!((on_time.fire, on_time.missed.len()), (Some(at("2026-05-01T02:00:00Z")), 0));
-    assert_eq!(on_time.next, Some(at("2026-05-02T02:00:00Z")));
+    assert_eq!((on_time.fire, on_time.missed.len()), (Some(parse_time("2026-05-01T02:00:00Z")), 0));
+    assert_eq!(on_time.next, Some(parse_time("2026-05-02T02:00:00Z")));
     let late = due("2026-05-03T07:59:59Z");
-    assert_eq!(late.fire, Some(at("2026-05-03T02:00:00Z")));
-    assert_eq!(late.missed, [at("2026-05-01T02:00:00Z"), at("2026-05-02T02:00:00Z")]);
+    assert_eq!(late.fire, Some(parse_time("2026-05-03T02:00:00Z")));
+    assert_eq!(late.missed, [parse_time("2026-05-01T02:00:00Z"), parse_time("2026-05-02T02:00:00Z")]);
     let too_late = due("2026-05-03T08:00:00Z");
     assert_eq!((too_late.fire, too_late.missed.len(), too_late.earlier), (None, 3, 0));
-    assert_eq!(too_late.next, Some(at("2026-05-04T02:00:00Z")));
+    assert_eq!(too_late.next, Some(parse_time("2026-05-04T02:00:00Z")));
     let long = due("2026-07-20T03:00:00Z");
-    assert_eq!((long.fire, long.missed.len()), (Some(at("2026-07-20T02:00:00Z")), MISSED_KEPT - 1));
+    assert_eq!((long.fire, long.missed.len()), (Some(parse_time("2026-07-20T02:00:00Z")), MISSED_KEPT - 1));
     assert!(long.earlier > 0);
     // A planned time before the counted period, and none since then.
     let yearly = timing("0 0 1 1 *", "UTC");
-    let due = yearly.due(at("2026-01-01T00:00:00Z"), at("2026-06-01T00:00:00Z")).unwrap();
-    assert_eq!((due.fire, due.missed), (None, vec![at("2026-01-01T00:00:00Z")]));
-    assert_eq!((due.earlier, due.next), (0, Some(at("2027-01-01T00:00:00Z"))));
+    let due = yearly.due(parse_time("2026-01-01T00:00:00Z"), parse_time("2026-06-01T00:00:00Z")).unwrap();
+    assert_eq!((due.fire, due.missed), (None, vec![parse_time("2026-01-01T00:00:00Z")]));
+    assert_eq!((due.earlier, due.next), (0, Some(parse_time("2027-01-01T00:00:00Z"))));
 }
 
 /// Computes the expected times by the same rule, minute by minute and without the library: each wall clock time of the

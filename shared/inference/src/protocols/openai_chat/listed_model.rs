@@ -3,10 +3,10 @@
 use bench_domain::Price;
 use serde_json::Value;
 
-use crate::listed_model::{CatalogueModel, per_million, slug, text};
+use crate::listed_model::{CatalogModel, per_million, slug, text};
 
 /// Parses an entry of `GET /models`. It counts as a language model if it has a price or a token limit.
-pub(super) fn listed_model(json: &str) -> Option<CatalogueModel> {
+pub(super) fn listed_model(json: &str) -> Option<CatalogModel> {
     let item: Value = serde_json::from_str(json).ok()?;
     let slug = ["id", "model", "slug", "name"].into_iter().find_map(|field| slug(item.get(field)))?;
     let tokens = |paths: &[&str]| {
@@ -16,7 +16,7 @@ pub(super) fn listed_model(json: &str) -> Option<CatalogueModel> {
     let context_length = tokens(&["/max_model_len", "/context_length", "/max_context_length"]);
     let max_output = tokens(&["/max_output_length", "/top_provider/max_completion_tokens"]);
     let price = price(&item);
-    Some(CatalogueModel {
+    Some(CatalogModel {
         name: text(item.get("name")).unwrap_or_else(|| slug.clone()),
         slug,
         chute_id: text(item.get("chute_id")),

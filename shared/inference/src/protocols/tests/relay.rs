@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use crate::failure::{FailureKind, Fatal};
-use crate::listed_model::{CatalogueModel, ListPage};
+use crate::listed_model::{CatalogModel, ListPage};
 use crate::protocols::{AnswerReader, Asked, Dialect, Protocol, RequestError, Target};
 use crate::providers::Provider;
 use crate::response::lines::{Line, LineParser};
@@ -153,9 +153,9 @@ impl Protocol for Relay {
         })
     }
 
-    fn listed_model(&self, entry: &str) -> Option<CatalogueModel> {
+    fn listed_model(&self, entry: &str) -> Option<CatalogModel> {
         let (slug, context_length): (String, Option<u64>) = serde_json::from_str(entry).ok()?;
-        Some(CatalogueModel { slug, context_length, ..CatalogueModel::default() })
+        Some(CatalogModel { slug, context_length, ..CatalogModel::default() })
     }
 
     fn unknown_key(&self) -> &'static str {

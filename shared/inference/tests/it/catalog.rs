@@ -1,6 +1,6 @@
 //! Lists of models.
 
-use bench_inference::catalogue::CatalogueError;
+use bench_inference::catalog::CatalogError;
 use bench_inference::providers::CHUTES;
 use bench_inference::{FailureKind, Fatal};
 
@@ -54,7 +54,7 @@ async fn the_gateways_list_is_read_with_the_key() {
 async fn a_list_that_is_none_is_an_error() {
     let server = Server::always(response(401, "", &format!("bad {KEY}"))).await;
     match client().list_gateway_models(&server.endpoint()).await {
-        Err(CatalogueError::Request(failure)) => {
+        Err(CatalogError::Request(failure)) => {
             assert_eq!(failure.kind, FailureKind::FatalForRun(Fatal::Key));
             assert_eq!(failure.cause, "HTTP 401 from Chutes: bad [redacted]");
         }
@@ -63,16 +63,16 @@ async fn a_list_that_is_none_is_an_error() {
     let server = Server::always(response(200, "", "<html>")).await;
     let address = format!("http://{}", server.address);
     let error = client().list_public_models(&CHUTES, &address).await.unwrap_err();
-    assert!(matches!(&error, CatalogueError::Malformed { .. }), "{error}");
+    assert!(matches!(&error, CatalogError::Malformed { .. }), "{error}");
 
     let length = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"items\":[".to_vec();
     let server = Server::always(vec![Step::Send(length), Step::Close]).await;
     match client().list_public_models(&CHUTES, &format!("http://{}", server.address)).await {
-        Err(CatalogueError::Request(failure)) => assert_eq!(failure.kind, FailureKind::Transient),
+        Err(CatalogError::Request(failure)) => assert_eq!(failure.kind, FailureKind::Transient),
         other => panic!("{other:?}"),
     }
     let error = client().list_public_models(&CHUTES, "api.chutes.ai").await.unwrap_err();
-    assert!(matches!(error, CatalogueError::BadAddress { .. }));
+    assert!(matches!(error, CatalogError::BadAddress { .. }));
 }
 
 /// The key in plain form, escaped, cut, in a name, in an unused field, and in a body that isn't a list.

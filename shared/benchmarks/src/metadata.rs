@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 /// Constant properties of a benchmark.
 #[derive(Debug, Clone, Serialize)]
-pub struct Facts {
+pub struct Metadata {
     /// Name in commands and URL paths.
     pub name: &'static str,
     /// Display name.
@@ -44,7 +44,7 @@ pub struct Facts {
     pub group_noun: &'static str,
 }
 
-impl Facts {
+impl Metadata {
     /// Values that most benchmarks share. Each benchmark must set the fields that are empty here: names, description,
     /// protocol, parser, sources and item id.
     pub const DEFAULT: Self = Self {

@@ -3,8 +3,8 @@
 use bench_domain::Generation;
 
 use super::{GivenSteps, SciCode};
-use crate::facts::{Facts, Link};
-use crate::options::OptionFacts;
+use crate::metadata::{Link, Metadata};
+use crate::options::OptionMetadata;
 use crate::scorers::sandbox::GradingMode;
 
 /// Option that selects the problems.
@@ -13,18 +13,18 @@ pub(super) const SPLIT: &str = "split";
 pub(super) const GIVEN_STEPS: &str = "given_steps";
 
 /// Options of a run.
-pub(super) static OPTIONS: [OptionFacts; 3] = [
-    OptionFacts {
+pub(super) static OPTIONS: [OptionMetadata; 3] = [
+    OptionMetadata {
         name: SPLIT,
         description: "Which problems: test (65), validation (15, with right programs), or all.",
         default: "test",
     },
-    OptionFacts {
+    OptionMetadata {
         name: GIVEN_STEPS,
         description: "What stands for the steps 13.6, 62.1 and 76.3, which are given: official (one definition of the given text; of 13.6 and 62.1 that is the bare constructor without its class) or whole (all of the text).",
         default: "official",
     },
-    OptionFacts {
+    OptionMetadata {
         name: GradingMode::OPTION,
         description: "Where values are compared with the right ones: isolated (in a process that the program cannot reach) or official (in the program's own process, as in the official program; a program can forge its pass).",
         default: GradingMode::Isolated.as_str(),
@@ -32,31 +32,31 @@ pub(super) static OPTIONS: [OptionFacts; 3] = [
 ];
 
 /// Facts, indexed by background (without, with) and given steps (official, whole).
-static FACTS: [[Facts; 2]; 2] = [
+static METADATA: [[Metadata; 2]; 2] = [
     [
-        facts(
+        metadata(
             false,
             "scicode-bench/SciCode 588b4069, inspect version without background: step by step, given steps cut to one definition, tests in a sandbox",
         ),
-        facts(
+        metadata(
             false,
             "scicode-bench/SciCode 588b4069, inspect version without background: step by step, given steps whole (not official), tests in a sandbox",
         ),
     ],
     [
-        facts(
+        metadata(
             true,
             "scicode-bench/SciCode 588b4069, inspect version with background: step by step, given steps cut to one definition, tests in a sandbox",
         ),
-        facts(
+        metadata(
             true,
             "scicode-bench/SciCode 588b4069, inspect version with background: step by step, given steps whole (not official), tests in a sandbox",
         ),
     ],
 ];
 
-pub(super) fn for_benchmark(benchmark: SciCode) -> &'static Facts {
-    let [without, with] = &FACTS;
+pub(super) fn for_benchmark(benchmark: SciCode) -> &'static Metadata {
+    let [without, with] = &METADATA;
     let [official, whole] = if benchmark.with_background { with } else { without };
     match benchmark.given {
         GivenSteps::Official => official,
@@ -64,8 +64,8 @@ pub(super) fn for_benchmark(benchmark: SciCode) -> &'static Facts {
     }
 }
 
-const fn facts(with_background: bool, protocol: &'static str) -> Facts {
-    Facts {
+const fn metadata(with_background: bool, protocol: &'static str) -> Metadata {
+    Metadata {
         name: "scicode",
         display_name: "SciCode",
         description: "Problems of natural scientists, each solved in several steps of Python code. A step is right when its tests pass with the model's own code for all steps before it.",

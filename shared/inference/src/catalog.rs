@@ -15,7 +15,7 @@ use crate::failure::{Failure, FailureKind, GaveUpBy, quote_bytes};
 use crate::transport::{Watch, chain, expired, network, no_client, read_refusal, unbuilt};
 use crate::{ChatClient, Endpoint, Keys, Provider};
 
-pub use crate::listed_model::CatalogueModel;
+pub use crate::listed_model::CatalogModel;
 
 /// Maximum number of pages of a list.
 const PAGES_MAX: usize = 200;
@@ -26,7 +26,7 @@ const LIST_SECONDS_MAX: u64 = 60;
 
 /// Failure to get a list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CatalogueError {
+pub enum CatalogError {
     /// The request failed.
     #[error("the list of models could not be read: {0}")]
     Request(#[from] Failure),
@@ -67,15 +67,15 @@ impl ChatClient {
     /// `base_url` is `https://api.chutes.ai`.
     ///
     /// # Errors
-    /// Returns a [`CatalogueError`], never an incomplete list.
+    /// Returns a [`CatalogError`], never an incomplete list.
     pub async fn list_public_models(
         &self,
         provider: &'static Provider,
         base_url: &str,
-    ) -> Result<Vec<CatalogueModel>, CatalogueError> {
-        let list = provider.public_list.as_ref().ok_or(CatalogueError::NoPublicList { provider })?;
+    ) -> Result<Vec<CatalogModel>, CatalogError> {
+        let list = provider.public_list.as_ref().ok_or(CatalogError::NoPublicList { provider })?;
         let bad =
-            |problem| CatalogueError::BadAddress { address: base_url.chars().take(200).collect(), problem };
+            |problem| CatalogError::BadAddress { address: base_url.chars().take(200).collect(), problem };
         let base = parse_base(base_url).map_err(bad)?;
         let (mut models, mut seen, mut items) = (Vec::new(), HashSet::new(), 0_u64);
         for number in 0..PAGES_MAX {
@@ -97,24 +97,21 @@ impl ChatClient {
                 return Ok(models);
             }
         }
-        Err(CatalogueError::TooLarge { provider })
+        Err(CatalogError::TooLarge { provider })
     }
 
     /// Reads the models that an endpoint offers to its key, page by page. Redacts the key in the entries.
     ///
     /// # Errors
-    /// Returns a [`CatalogueError`], never an incomplete list.
-    pub async fn list_gateway_models(
-        &self,
-        endpoint: &Endpoint,
-    ) -> Result<Vec<CatalogueModel>, CatalogueError> {
+    /// Returns a [`CatalogError`], never an incomplete list.
+    pub async fn list_gateway_models(&self, endpoint: &Endpoint) -> Result<Vec<CatalogModel>, CatalogError> {
         let (provider, keys) = (endpoint.provider(), endpoint.keys());
         let (mut models, mut seen, mut next) = (Vec::new(), HashSet::new(), None);
         for _ in 0..PAGES_MAX {
             let request = provider.protocol.models_request(endpoint.target(), next.as_deref());
             let request = request.map_err(|error| unbuilt(provider, &error))?;
             let body = self.fetch(provider, request, keys).await.map_err(|error| match error {
-                CatalogueError::Request(failure) => CatalogueError::Request(endpoint.redact(failure)),
+                CatalogError::Request(failure) => CatalogError::Request(endpoint.redact(failure)),
                 other => other,
             })?;
             let page = provider.protocol.split_models(&body);
@@ -127,7 +124,7 @@ impl ChatClient {
                 named => next = named,
             }
         }
-        Err(CatalogueError::TooLarge { provider })
+        Err(CatalogError::TooLarge { provider })
     }
 
     /// Sends a request and reads the whole response.
@@ -136,7 +133,7 @@ impl ChatClient {
         provider: &'static Provider,
         request: Request,
         keys: &Keys,
-    ) -> Result<Vec<u8>, CatalogueError> {
+    ) -> Result<Vec<u8>, CatalogError> {
         let client = self.http.client(request.url()).map_err(|problem| no_client(provider, problem))?;
         let longest = Duration::from_secs(LIST_SECONDS_MAX);
         let mut watch = Watch::start(longest, Instant::now() + longest);
@@ -153,7 +150,7 @@ impl ChatClient {
             match watch.guard(response.chunk()).await {
                 Ok(Ok(None)) => return Ok(body),
                 Ok(Ok(Some(chunk))) if body.len() + chunk.len() > LIST_BYTES_MAX => {
-                    return Err(CatalogueError::TooLarge { provider });
+                    return Err(CatalogError::TooLarge { provider });
                 }
                 Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
                 Ok(Err(error)) => {
@@ -171,7 +168,7 @@ impl ChatClient {
     }
 }
 
-fn malformed(provider: &'static Provider, problem: &str, body: &[u8], keys: &Keys) -> CatalogueError {
+fn malformed(provider: &'static Provider, problem: &str, body: &[u8], keys: &Keys) -> CatalogError {
     let quoted = quote_bytes(&keys.redact_beginning(body));
-    CatalogueError::Malformed { provider, problem: format!("{problem}: {quoted}") }
+    CatalogError::Malformed { provider, problem: format!("{problem}: {quoted}") }
 }

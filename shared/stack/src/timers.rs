@@ -14,14 +14,14 @@ const HOURLY: Duration = Duration::from_secs(3_600);
 
 /// Tasks that end when this is dropped.
 #[derive(Default)]
-pub(super) struct Wakes(Vec<JoinHandle<()>>);
+pub(super) struct TaskTimers(Vec<JoinHandle<()>>);
 
-impl Wakes {
+impl TaskTimers {
     /// Sends lost messages again, every five minutes.
-    pub(super) fn reconciling(scheduler: &Arc<Scheduler>) -> Self {
-        let mut wakes = Self::default();
-        wakes.add(scheduler, Task::Reconcile, RECONCILE_EVERY, RECONCILE_EVERY);
-        wakes
+    pub(super) fn start_reconciliation(scheduler: &Arc<Scheduler>) -> Self {
+        let mut timers = Self::default();
+        timers.add(scheduler, Task::Reconcile, RECONCILE_EVERY, RECONCILE_EVERY);
+        timers
     }
 
     /// Starts to serve schedules and to run the hourly tasks. The first check, for times that were missed while no
@@ -50,7 +50,7 @@ impl Wakes {
     }
 }
 
-impl Drop for Wakes {
+impl Drop for TaskTimers {
     fn drop(&mut self) {
         self.0.iter().for_each(JoinHandle::abort);
     }
