@@ -1,0 +1,185 @@
+//! Records of runs and of their benchmarks.
+
+use bench_domain::run::{BenchmarkState, Plan, RunState};
+use bench_domain::{BenchmarkName, RunSpec, RunStatus, Spending, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::attributes::{Reader, Record};
+use crate::keys::benchmark_sort;
+use crate::{Origin, StateError};
+
+/// Attribute of a run whose generation repeats only samples that ended with an infrastructure-error.
+pub(super) const ERRORS_ONLY: &str = "errors_only";
+/// Attribute of a run that was requeued or resumed.
+pub(super) const TAKEN_UP: &str = "taken_up";
+
+/// Stored run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRecord {
+    /// Settings of the run.
+    pub spec: RunSpec,
+    /// State of the run.
+    pub state: RunState,
+    /// Generation, raised by every requeue. Messages of older generations are dropped.
+    pub generation: u32,
+    /// Number of the planner's attempts, over all generations.
+    pub plan_attempts: u32,
+    /// Generation that the planner has finished.
+    pub planned_generation: u32,
+    /// True if its owner deleted it.
+    pub deleted: bool,
+    /// Process that ordered the run, or resumed it last.
+    pub origin: Origin,
+    /// True if its generation repeats only samples that ended with an infrastructure-error, including those of
+    /// benchmarks that succeeded.
+    pub errors_only: bool,
+    /// Time at which its message should be handled next.
+    pub due_at: Timestamp,
+    /// Number of times that reconciliation sent its message again.
+    pub resends: u32,
+    /// Maximum number of planned samples; `None` for runs of older versions.
+    pub samples_max: Option<u64>,
+    /// Time of the last requeue or resume, with the tokens spent until then; `None` for a run that was never taken up
+    /// again.
+    pub resumption: Option<Resumption>,
+    /// True if the run is in the counts by status. Runs of older versions aren't.
+    pub(super) counted: bool,
+    /// True if the run is in the counts of open runs.
+    pub(super) counted_open: bool,
+    /// Revision, raised by every write: the condition of the next write.
+    pub(super) revision: u64,
+}
+
+/// Stored benchmark of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BenchmarkRecord {
+    /// Name of the benchmark.
+    pub name: BenchmarkName,
+    /// Position in the run, from 0.
+    pub position: usize,
+    /// State of the benchmark.
+    pub state: BenchmarkState,
+    /// Plan of the benchmark, once the planner made it.
+    pub plan: Option<Plan>,
+    /// Number of shards whose samples are all over.
+    pub shards_done: u32,
+    /// Generation whose messages were all sent.
+    pub enqueued_generation: u32,
+    pub(super) revision: u64,
+}
+
+/// Run with its benchmarks, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunWithBenchmarks {
+    /// The run.
+    pub run: RunRecord,
+    /// Its benchmarks, in the order of the run.
+    pub benchmarks: Vec<BenchmarkRecord>,
+}
+
+/// Requeue of a run, or resume after its process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumption {
+    /// Time of the requeue or resume.
+    pub at: Timestamp,
+    /// Tokens that the model had used by then.
+    pub answer_tokens: u64,
+    /// Tokens that the judge had used by then.
+    pub judge_tokens: u64,
+}
+
+impl Resumption {
+    /// Creates the record of a requeue or resume now, after `spent` was used.
+    pub const fn new(spent: Spending, now: Timestamp) -> Self {
+        Self { at: now, answer_tokens: spent.answers.total(), judge_tokens: spent.judge.total() }
+    }
+}
+
+impl RunWithBenchmarks {
+    /// Returns a label for the run's overall score: `score of mmlu_pro`, or `mean of 3 benchmark scores` if several
+    /// benchmarks count.
+    pub fn overall_score_label(&self) -> String {
+        let has_score =
+            |record: &&BenchmarkRecord| record.state.report().is_some_and(|report| report.score.is_some());
+        let mut counted: Vec<&BenchmarkRecord> = self.benchmarks.iter().filter(has_score).collect();
+        if counted.is_empty() {
+            counted = self.benchmarks.iter().collect();
+        }
+        match counted.as_slice() {
+            [only] => format!("score of {}", only.name),
+            several => format!("mean of {} benchmark scores", several.len()),
+        }
+    }
+
+    /// Returns true if the finisher can close the run: every benchmark, or all of its samples, are over.
+    pub fn is_complete(&self) -> bool {
+        self.run.planned_generation == self.run.generation
+            && self.benchmarks.iter().all(|benchmark| match (&benchmark.state, &benchmark.plan) {
+                (BenchmarkState::Pending, _) => false,
+                (BenchmarkState::Running { .. }, Some(plan)) => benchmark.shards_done >= plan.shards,
+                (BenchmarkState::Running { .. }, None) => false,
+                _ => true,
+            })
+    }
+
+    /// Returns the benchmark with this name.
+    pub fn benchmark(&self, name: &str) -> Option<&BenchmarkRecord> {
+        self.benchmarks.iter().find(|benchmark| benchmark.name.as_str() == name)
+    }
+}
+
+impl RunRecord {
+    pub(crate) fn read(record: &Record) -> Result<Self, StateError> {
+        let reader = Reader::new(record);
+        let spec: RunSpec = reader.json("spec")?;
+        Ok(Self {
+            origin: Origin::read(&reader, &spec)?,
+            errors_only: reader.number_or::<u8>(ERRORS_ONLY, 0)? == 1,
+            spec,
+            state: reader.json("state")?,
+            generation: reader.number("generation")?,
+            plan_attempts: reader.number_or("plan_attempts", 0)?,
+            planned_generation: reader.number_or("planned_generation", 0)?,
+            deleted: reader.number_or::<u8>("deleted", 0)? == 1,
+            due_at: reader.time("due_at")?,
+            resends: reader.number_or("resends", 0)?,
+            samples_max: reader.maybe_number("samples_max")?,
+            resumption: reader.maybe_json(TAKEN_UP)?,
+            counted: reader.number_or::<u8>("counted", 0)? == 1,
+            counted_open: reader.number_or::<u8>("counted_open", 0)? == 1,
+            revision: reader.number("revision")?,
+        })
+    }
+
+    /// Returns the status that the run is counted under.
+    pub(super) fn counted_as(&self) -> Option<RunStatus> {
+        self.counted.then(|| self.state.status())
+    }
+}
+
+impl BenchmarkRecord {
+    pub(super) fn read(record: &Record) -> Result<Self, StateError> {
+        let reader = Reader::new(record);
+        let sort = reader.text("sk")?;
+        let mut parts = sort.splitn(3, '#').skip(1);
+        let position = parts.next().and_then(|digits| digits.parse().ok());
+        let name = parts.next().and_then(|name| name.parse().ok());
+        let (Some(position), Some(name)) = (position, name) else {
+            return Err(StateError::damaged(reader.key(), "its key names no benchmark"));
+        };
+        Ok(Self {
+            name,
+            position,
+            state: reader.json("state")?,
+            plan: reader.maybe_json("plan")?,
+            shards_done: reader.number_or("shards_done", 0)?,
+            enqueued_generation: reader.number_or("enqueued_generation", 0)?,
+            revision: reader.number("revision")?,
+        })
+    }
+
+    /// Returns the sort key in the run's partition.
+    pub fn sort(&self) -> String {
+        benchmark_sort(self.position, &self.name)
+    }
+}
