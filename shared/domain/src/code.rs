@@ -72,7 +72,7 @@ codes! {
     HostNotAllowed = "host_not_allowed", 403;
     /// Pages of this origin may not use the API from a browser.
     OriginNotAllowed = "origin_not_allowed", 400;
-    /// The request carries no key, access token or admin secret.
+    /// The request lacks the key, access token or admin secret that it needs.
     MissingCredentials = "missing_credentials", 401;
     /// The `Authorization` or `X-Judge-Authorization` header is malformed.
     InvalidCredentials = "invalid_credentials", 401;

@@ -13,7 +13,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::response::{IntoResponse, Response};
-use bench_domain::Code;
+use bench_domain::{Code, UnusualStatus};
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -46,9 +46,9 @@ const REFUSALS_MAX: usize = 32;
 /// Time for a refused client to take its response.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 const REFUSAL: &[u8] =
-    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: 87\r\n\
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: 86\r\n\
     retry-after: 1\r\nconnection: close\r\n\r\n\
-    {\"detail\":\"This server has too many connections; try again soon.\",\"code\":\"server_busy\"}";
+    {\"detail\":\"this server has too many connections; try again soon\",\"code\":\"server_busy\"}";
 /// Minimum and maximum pause after a failed accept. Each failure doubles the pause.
 const ACCEPT_PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
 
@@ -184,8 +184,15 @@ async fn respond(
     let busy = connection.busy();
     if has_too_large_header(request.headers()) {
         let detail =
-            format!("A request may have {HEADERS_MAX} header fields with {HEADER_BYTES_MAX} bytes together.");
-        let response = closing(Code::HeadersTooLarge, &detail);
+            format!("a request may have {HEADERS_MAX} header fields with {HEADER_BYTES_MAX} bytes together");
+        let response = closing(Code::HeadersTooLarge, Code::HeadersTooLarge.status(), &detail);
+        return Ok(response.map(|body| BusyBody { body, _busy: busy }));
+    }
+    // RFC 9112, section 3.2: servers in front of this one may have read the other header.
+    if request.headers().get_all(header::HOST).iter().count() > 1 {
+        let repeated = UnusualStatus::RepeatedHost;
+        let detail = "the request has more than one `Host` header; send one";
+        let response = closing(repeated.code(), Some(repeated.status()), detail);
         return Ok(response.map(|body| BusyBody { body, _busy: busy }));
     }
     let is_late = Arc::new(AtomicBool::new(false));
@@ -195,7 +202,8 @@ async fn respond(
     let Ok(mut response) = router.oneshot(request).await;
     if is_late.load(Ordering::Relaxed) {
         // Overrides the handler's response, since the cause is known here.
-        response = closing(Code::BodyTimeout, "The request body did not arrive in time.");
+        let status = Code::BodyTimeout.status();
+        response = closing(Code::BodyTimeout, status, "the request body did not arrive in time");
     }
     Ok(response.map(|body| BusyBody { body, _busy: busy }))
 }
@@ -206,8 +214,8 @@ fn has_too_large_header(headers: &HeaderMap) -> bool {
 }
 
 /// Returns an error response that closes the connection.
-fn closing(code: Code, detail: &str) -> Response {
-    let status = code.status().and_then(|status| StatusCode::from_u16(status).ok());
+fn closing(code: Code, status: Option<u16>, detail: &str) -> Response {
+    let status = status.and_then(|status| StatusCode::from_u16(status).ok());
     let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = (status, Json(json!({ "detail": detail, "code": code }))).into_response();
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

@@ -170,6 +170,18 @@ async fn a_header_that_is_too_large_is_answered_431_with_a_code() {
     }
 }
 
+#[tokio::test]
+async fn a_request_with_two_host_headers_is_answered_400() {
+    let server = Server::start(generous(10), hello()).await;
+    for hosts in ["host: x\r\nhost: y\r\n", "host: x\r\nHost: x\r\n"] {
+        let refused = rest(server.send(&format!("GET / HTTP/1.1\r\n{hosts}\r\n")).await).await;
+        assert!(refused.starts_with("HTTP/1.1 400 ") && refused.contains("connection: close"), "{refused}");
+        let body: serde_json::Value =
+            serde_json::from_str(refused.split_once("\r\n\r\n").unwrap().1).unwrap();
+        assert_eq!(body["code"], bench_domain::Code::InvalidRequest.as_str());
+    }
+}
+
 async fn takes(State(permits): State<Arc<Semaphore>>, request: Request) -> axum::response::Response {
     let _permit = permits.acquire().await.unwrap();
     match to_bytes(request.into_body(), usize::MAX).await {
@@ -193,7 +205,7 @@ async fn a_body_that_stalls_is_answered_408_and_its_permit_is_free() {
     assert!(first.starts_with("HTTP/1.1 408 ") && first.contains("connection: close"), "{first}");
     let body: serde_json::Value = serde_json::from_str(first.split_once("\r\n\r\n").unwrap().1).unwrap();
     let expected = serde_json::json!({
-        "detail": "The request body did not arrive in time.", "code": bench_domain::Code::BodyTimeout,
+        "detail": "the request body did not arrive in time", "code": bench_domain::Code::BodyTimeout,
     });
     assert_eq!(body, expected);
     assert!(second.ends_with("\r\n\r\n3"), "{second}");
