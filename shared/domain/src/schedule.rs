@@ -18,7 +18,7 @@ pub use self::firing::{
     NoticeKind,
 };
 pub use self::timing::{CRON_CHARS_MAX, DueTimes, INTERVAL_MIN, InvalidTiming, LATE_MAX, Timing};
-pub use self::webhook::{InvalidWebhook, WEBHOOK_CHARS_MAX, Webhook};
+pub use self::webhook::{InvalidWebhook, WEBHOOK_CHARS_MAX, Webhook, is_public_address};
 
 use crate::run::{AuthMode, Owner};
 use crate::{RunSpec, RunTemplate, ScheduleId, Timestamp};

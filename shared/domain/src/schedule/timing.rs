@@ -64,23 +64,27 @@ pub enum InvalidTiming {
     Long,
     /// The expression doesn't have five fields.
     #[error(
-        "a cron expression has five fields: minute, hour, day of month, month, day of week; this has {0}"
+        "a cron expression has five fields: minute, hour, day of month, month, day of week; this one has {0}"
     )]
     Fields(usize),
     /// A field contains something that can't be parsed.
-    #[error("`{0}` is not understood; use *, numbers, names such as MON or JAN, ranges, lists and steps")]
+    #[error("invalid field `{0}`; use `*`, numbers, names such as `MON` or `JAN`, ranges, lists and steps")]
     Word(String),
     /// A field contains a value out of range.
-    #[error("the cron expression is not understood: {0}")]
+    #[error("invalid cron expression: {0}")]
     Cron(String),
     /// The time zone doesn't exist.
-    #[error("`{0}` is no time zone of the IANA database, such as Europe/Berlin or UTC")]
+    #[error("unknown time zone `{0}`; use a name of the IANA database, such as `Europe/Berlin` or `UTC`")]
     TimeZone(String),
     /// The schedule would run too often.
-    #[error("two runs must be at least {least} minutes apart; this plans them {0} minutes apart", least = INTERVAL_MIN.as_secs() / 60)]
+    #[error(
+        "two runs must be at least {} minutes apart; this expression has two that are {} apart",
+        INTERVAL_MIN.as_secs() / 60,
+        minutes(*.0)
+    )]
     Often(u16),
     /// The schedule would never run.
-    #[error("the cron expression has no time in the next {YEARS} years")]
+    #[error("the cron expression matches no time in the next {YEARS} years")]
     Never,
 }
 
@@ -294,6 +298,10 @@ fn has_days_in_a_row(days: &str) -> Result<bool, InvalidTiming> {
         last = Some(time.as_second());
     }
     Ok(false)
+}
+
+fn minutes(count: u16) -> String {
+    format!("{count} minute{}", if count == 1 { "" } else { "s" })
 }
 
 fn micros(duration: Duration) -> i64 {

@@ -64,6 +64,10 @@ fn bad_timings_are_refused_with_what_is_wrong() {
         assert!(matches!(refused("0 0 * * *", zone), InvalidTiming::TimeZone(_)), "{zone}");
     }
     assert_eq!(refused("0 0 31 2 *", "UTC"), InvalidTiming::Never);
+    for (cron, apart) in [("* * * * *", "1 minute apart"), ("*/10 * * * *", "10 minutes apart")] {
+        let text = refused(cron, "UTC").to_string();
+        assert!(text.ends_with(apart), "{text}");
+    }
     assert_eq!(timing(" 0\t2  * * mon ", "europe/berlin").cron(), "0 2 * * mon");
     assert_eq!(timing("0 2 * * *", "europe/berlin").time_zone(), "Europe/Berlin");
 }
