@@ -146,6 +146,19 @@ impl RunTemplate {
         self
     }
 
+    /// Returns the selected items as orders name them: by the dataset's own ids, or by the index of the row after a `#`.
+    pub fn item_names(&self) -> Vec<String> {
+        match self.item_naming {
+            ItemNaming::SourceId => self.items.clone(),
+            ItemNaming::RowIndex => self.items.iter().map(|index| format!("#{index}")).collect(),
+        }
+    }
+
+    /// Returns true if any benchmark uses demo data.
+    pub fn is_demo(&self) -> bool {
+        self.datasets.values().any(|choice| *choice == DatasetChoice::Demo)
+    }
+
     /// Writes the model, benchmarks and settings.
     fn write_settings<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         // All fields are named: if neither this nor the other function writes a new field, the compiler reports it.
@@ -216,5 +229,31 @@ impl Serialize for RunTemplate {
         self.write_settings(&mut map)?;
         self.write_limits(&mut map)?;
         map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn items_are_named_as_orders_name_them() {
+        let items = vec!["12".to_owned(), "#3".to_owned()];
+        let run = RunTemplate { items, ..testing::template("a/b", "mmlu_pro") };
+        assert_eq!(run.item_names(), ["12", "#3"]);
+        let by_row =
+            RunTemplate { items: vec!["12".into(), "3".into()], item_naming: ItemNaming::RowIndex, ..run };
+        assert_eq!(by_row.item_names(), ["#12", "#3"]);
+    }
+
+    #[test]
+    fn a_run_with_one_demo_dataset_is_a_demo() {
+        let mut run = testing::template("a/b", "mmlu_pro");
+        assert!(!run.is_demo());
+        run.datasets.insert("aime_2025".parse().unwrap(), DatasetChoice::Hub);
+        assert!(!run.is_demo());
+        run.datasets.insert("mmlu_pro".parse().unwrap(), DatasetChoice::Demo);
+        assert!(run.is_demo());
     }
 }

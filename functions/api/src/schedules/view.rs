@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bench_domain::run::{AuthMode, DatasetChoice};
+use bench_domain::run::AuthMode;
 use bench_domain::schedule::{
     BenchmarkDifference, Comparison, Delivery, Firing, FiringState, Notice, Schedule,
 };
@@ -189,11 +189,11 @@ impl ScheduleView {
             benchmarks,
             selected_benchmarks,
             subset: Subset { pct, count, seed },
-            items,
+            items: _,
             item_naming: _,
             samples,
             generation,
-            datasets,
+            datasets: _,
             protocols,
             options,
             judge,
@@ -220,11 +220,11 @@ impl ScheduleView {
             subset_pct: *pct,
             subset_count: *count,
             subset_seed: seed.clone(),
-            items: items.clone(),
+            items: schedule.run.item_names(),
             samples: *samples,
             temperature: generation.temperature,
             max_tokens: generation.max_tokens,
-            demo: datasets.values().any(|choice| *choice == DatasetChoice::Demo),
+            demo: schedule.run.is_demo(),
             protocols: by_name(protocols),
             benchmark_options: by_name(options),
             judge: judge.as_ref().map(JudgeOrderView::from),

@@ -1,7 +1,9 @@
 //! Benchmarks of a run: items, their order and pages, sums, and the contents of views.
 
 use crate::server::Server;
+use bench_domain::run::ItemNaming;
 use bench_domain::{Outcome, Position, SampleBody, TextRepairs};
+use bench_state::{EventKind, NewEvent, Renewal, Transition};
 use bench_web::views::item_view;
 use serde_json::json;
 
@@ -276,4 +278,22 @@ async fn what_was_changed_of_an_answer_is_told() {
     }
     assert_eq!(details["summary"]["without_usage"], 1);
     assert_eq!(details["summary"]["input_tokens"], 100, "what was not counted is in no sum");
+}
+
+#[tokio::test]
+async fn items_that_an_older_run_names_by_row_are_shown_as_orders_name_them() {
+    let server = Server::local().await;
+    let run = server.run_of(&["mmlu_pro"]).await;
+    let state = &server.api.state;
+    let record = state.run(run).await.unwrap().unwrap();
+    let mut spec = record.spec.clone();
+    spec.items = vec!["12".into(), "3".into()];
+    spec.item_naming = ItemNaming::RowIndex;
+    let event = NewEvent::new(EventKind::RunResumed, "Run resumed");
+    let renewal = Renewal { spec: Some(&spec), ..Renewal::default() };
+    let (generation, now) = (record.generation, bench_clock::now());
+    let changed = state.change_run_with(&record, &record.state, generation, &event, now, renewal).await;
+    assert_eq!(changed.unwrap(), Transition::Done);
+    let shown = server.get(&format!("/api/runs/{run}")).await.json();
+    assert_eq!(shown["items"], json!(["#12", "#3"]));
 }

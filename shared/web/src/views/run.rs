@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bench_domain::eta::{EtaBenchmark, EtaRun};
-use bench_domain::run::{DatasetChoice, RunStatus};
+use bench_domain::run::RunStatus;
 use bench_domain::{
     BenchmarkName, Code, FailureReason, ModelId, RunId, RunSpec, RunTemplate, Subset, Timestamp,
 };
@@ -167,7 +167,7 @@ impl RunView {
             item_naming: _,
             samples,
             generation,
-            datasets,
+            datasets: _,
             protocols,
             options,
             judge,
@@ -209,11 +209,10 @@ impl RunView {
             model: model.qualified(),
             endpoint_host: model.endpoint_host.clone(),
             overall_score_label: found.overall_score_label(),
-            demo: datasets.values().any(|choice| *choice == DatasetChoice::Demo)
-                || benchmarks.iter().any(|benchmark| benchmark.demo),
+            demo: spec.is_demo() || benchmarks.iter().any(|benchmark| benchmark.demo),
             coverage: share(sum(|benchmark| benchmark.graded_samples), planned),
             coverage_min: *coverage_min,
-            items: (!items.is_empty()).then(|| items.clone()),
+            items: (!items.is_empty()).then(|| spec.item_names()),
             samples: *samples,
             generation: GenerationView::from(generation),
             protocols: by_name(protocols),
