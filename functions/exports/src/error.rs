@@ -15,7 +15,7 @@ pub enum ExportError {
     #[error("Run must be completed before export")]
     NotCompleted,
     /// The run is over, but its benchmarks are still being closed and may change.
-    #[error("The run's benchmarks are still being closed; ask again")]
+    #[error("the run's benchmarks are still being closed; try again")]
     NotSettled,
     /// The run was requeued or deleted while the export was built.
     #[error("the run changed while its export was built")]

@@ -61,7 +61,7 @@ impl From<ExportError> for ApiError {
             ExportError::NotCompleted => Self::new(Code::RunNotOver, error.to_string()),
             ExportError::NotSettled => Self::unusual(UnusualStatus::ExportOfUnsettledRun, error.to_string()),
             ExportError::Changed => {
-                Self::new(Code::ConcurrentChange, "The run changed while its export was built; ask again")
+                Self::new(Code::ConcurrentChange, "the run changed while its export was built; try again")
             }
             ExportError::Keys(_) => Self::new(Code::SigningKeyInvalid, error.to_string()),
             other => Self::internal(other),

@@ -26,6 +26,22 @@ const PERMIT_BYTES: u64 = 64 * 1024;
 /// Number of bytes to read from a stream at once.
 const PIECE_BYTES: usize = 64 * 1024;
 
+/// Maximum size of an archive, and advice for callers with larger ones.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SizeLimit {
+    pub(crate) bytes: u64,
+    pub(crate) advice: &'static str,
+}
+
+impl SizeLimit {
+    /// Creates a 413 for a larger archive.
+    pub(crate) fn exceeded(self) -> ApiError {
+        let Self { bytes, advice } = self;
+        let detail = format!("the archive has more than {bytes} bytes, which is the maximum here; {advice}");
+        ApiError::new(Code::BodyTooLarge, detail)
+    }
+}
+
 /// Limits of received archives until they are verified.
 #[derive(Debug)]
 pub(crate) struct Spools {
@@ -48,11 +64,11 @@ impl Spools {
         }
     }
 
-    /// Takes a slot for an archive of at most `bytes_max` bytes. `peer` is unknown if a gateway received the request.
+    /// Takes a slot for an archive of limited size. `peer` is unknown if a gateway received the request.
     ///
     /// # Errors
     /// 503 when no slot is free.
-    pub(crate) async fn begin(&self, peer: Option<IpAddr>, bytes_max: u64) -> Result<Spool, ApiError> {
+    pub(crate) async fn begin(&self, peer: Option<IpAddr>, limit: SizeLimit) -> Result<Spool, ApiError> {
         let share = peer.filter(|peer| !peer.is_loopback()).map(|peer| self.share(network_of(peer)));
         let share = share.transpose()?;
         let slot = match timeout(self.wait, Arc::clone(&self.slots).acquire_owned()).await {
@@ -62,7 +78,7 @@ impl Spools {
         let file = tokio::task::spawn_blocking(tempfile::tempfile).await.map_err(ApiError::internal)?;
         let file = tokio::fs::File::from_std(file.map_err(failed)?);
         let storage = Arc::clone(&self.storage);
-        Ok(Spool { file, bytes: 0, bytes_max, storage, stored: None, _slot: slot, _share: share })
+        Ok(Spool { file, bytes: 0, limit, storage, stored: None, _slot: slot, _share: share })
     }
 
     fn share(&self, address: IpAddr) -> Result<Share, ApiError> {
@@ -100,7 +116,7 @@ impl Drop for Share {
 pub(crate) struct Spool {
     file: tokio::fs::File,
     bytes: u64,
-    bytes_max: u64,
+    limit: SizeLimit,
     storage: Arc<Semaphore>,
     stored: Option<OwnedSemaphorePermit>,
     _slot: OwnedSemaphorePermit,
@@ -128,8 +144,8 @@ impl Spool {
     /// 413 for more bytes than the archive may have, 503 when all archives together have too many.
     pub(crate) async fn write(&mut self, piece: &[u8]) -> Result<(), ApiError> {
         self.bytes = self.bytes.saturating_add(piece.len() as u64);
-        if self.bytes > self.bytes_max {
-            return Err(too_large(self.bytes_max));
+        if self.bytes > self.limit.bytes {
+            return Err(self.limit.exceeded());
         }
         let has = self.stored.as_ref().map_or(0, OwnedSemaphorePermit::num_permits) as u64;
         let missing = self.bytes.div_ceil(PERMIT_BYTES).saturating_sub(has);
@@ -172,14 +188,10 @@ impl Spool {
     }
 }
 
-pub(crate) fn too_large(bytes_max: u64) -> ApiError {
-    ApiError::too_large(usize::try_from(bytes_max).unwrap_or(usize::MAX))
-}
-
 fn busy() -> ApiError {
     ApiError::new(
         Code::ServerBusy,
-        "The server is receiving as many archives as it can; try again in a minute.",
+        "the server is receiving as many archives as it can; try again in a minute",
     )
 }
 
@@ -193,26 +205,30 @@ mod tests {
 
     const QUICK: Duration = Duration::from_millis(20);
 
+    const fn limit(bytes: u64) -> SizeLimit {
+        SizeLimit { bytes, advice: "send a smaller one" }
+    }
+
     #[tokio::test]
     async fn slots_and_bytes_are_free_again_when_an_archive_is_gone() {
         let spools = Spools::new(10 * PERMIT_BYTES, QUICK);
         let mut all = Vec::new();
         for _ in 0..SLOTS {
-            all.push(spools.begin(None, u64::MAX).await.unwrap());
+            all.push(spools.begin(None, limit(u64::MAX)).await.unwrap());
         }
-        assert_eq!(spools.begin(None, u64::MAX).await.unwrap_err().status(), 503);
+        assert_eq!(spools.begin(None, limit(u64::MAX)).await.unwrap_err().status(), 503);
         let mut first = all.remove(0);
         first.write(&vec![0; 8 * PERMIT_BYTES as usize]).await.unwrap();
         let spooled = first.finish().await.unwrap();
         // The slot is free, but the bytes are still stored.
-        let mut second = spools.begin(None, u64::MAX).await.unwrap();
+        let mut second = spools.begin(None, limit(u64::MAX)).await.unwrap();
         let piece = vec![0; PERMIT_BYTES as usize];
         second.write(&piece).await.unwrap();
         second.write(&piece).await.unwrap();
         assert_eq!(second.write(&piece).await.unwrap_err().status(), 503);
         drop(spooled);
         second.write(&piece).await.unwrap();
-        let mut small = Spools::new(u64::MAX, QUICK).begin(None, 3).await.unwrap();
+        let mut small = Spools::new(u64::MAX, QUICK).begin(None, limit(3)).await.unwrap();
         small.write(b"abc").await.unwrap();
         assert_eq!(small.write(b"d").await.unwrap_err().status(), 413);
     }
@@ -223,25 +239,25 @@ mod tests {
         let far = Some("192.0.2.1".parse().unwrap());
         let mut all = Vec::new();
         for _ in 0..SLOTS_PER_ADDRESS {
-            all.push(spools.begin(far, 1).await.unwrap());
+            all.push(spools.begin(far, limit(1)).await.unwrap());
         }
-        assert_eq!(spools.begin(far, 1).await.unwrap_err().status(), 503);
+        assert_eq!(spools.begin(far, limit(1)).await.unwrap_err().status(), 503);
         let here = Some("127.0.0.1".parse().unwrap());
         for _ in 0..SLOTS - SLOTS_PER_ADDRESS {
-            all.push(spools.begin(here, 1).await.unwrap());
+            all.push(spools.begin(here, limit(1)).await.unwrap());
         }
         drop(all);
         // One customer has a whole IPv6 network.
         let mut all = Vec::new();
         for n in 0..SLOTS_PER_ADDRESS {
             let far = format!("2001:db8::{n}:1").parse().ok();
-            all.push(spools.begin(far, 1).await.unwrap());
+            all.push(spools.begin(far, limit(1)).await.unwrap());
         }
         let other = |address: &str| Some(address.parse().unwrap());
-        assert_eq!(spools.begin(other("2001:db8::ffff"), 1).await.unwrap_err().status(), 503);
-        all.push(spools.begin(other("2001:db8:0:1::1"), 1).await.unwrap());
+        assert_eq!(spools.begin(other("2001:db8::ffff"), limit(1)).await.unwrap_err().status(), 503);
+        all.push(spools.begin(other("2001:db8:0:1::1"), limit(1)).await.unwrap());
         drop(all);
         assert!(spools.by_address.lock().unwrap().is_empty());
-        spools.begin(far, 1).await.unwrap();
+        spools.begin(far, limit(1)).await.unwrap();
     }
 }

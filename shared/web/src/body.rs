@@ -48,7 +48,7 @@ pub async fn read_bytes(headers: &HeaderMap, body: Body, bytes_max: usize) -> Re
             }
             cause = found.source();
         }
-        ApiError::new(Code::IncompleteBody, "The request body ended early.")
+        ApiError::new(Code::IncompleteBody, "the request body ended early; send it again")
     })
 }
 

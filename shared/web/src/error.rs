@@ -17,7 +17,7 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::field_error::FieldError;
 
 /// Message that replaces an internal cause in a response.
-const INTERNAL: &str = "The server could not answer because of an internal error.";
+const INTERNAL: &str = "the server could not answer because of an internal error";
 
 /// Refusal or failure of a request: code, status and sentence.
 ///
@@ -66,11 +66,9 @@ impl ApiError {
         Self { code, status: status(code.status()), detail, cause: None, retry_after: None }
     }
 
-    /// Creates a 413 for a body that is larger than `limit_bytes`.
-    pub fn too_large(limit_bytes: usize) -> Self {
-        let detail = format!(
-            "The request body is larger than {limit_bytes} bytes. Files go through POST /api/uploads, not into a body."
-        );
+    /// Creates a 413 for a body of more than `bytes_max` bytes.
+    pub fn too_large(bytes_max: usize) -> Self {
+        let detail = format!("the request body has more than {bytes_max} bytes, which is the maximum");
         Self::new(Code::BodyTooLarge, detail)
     }
 

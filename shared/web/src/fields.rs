@@ -19,7 +19,7 @@ use crate::{ApiError, FieldError};
 
 /// Maximum length of the input that a problem quotes, in characters.
 const QUOTED_CHARS_MAX: usize = 400;
-/// Maximum length of an unknown field's name in a problem, in characters.
+/// Maximum length of an unknown field's name in a message, in characters.
 const NAME_CHARS_MAX: usize = 80;
 /// Maximum number of problems per request.
 const PROBLEMS_MAX: usize = 50;
@@ -85,10 +85,9 @@ impl FieldReader {
         self.fields
     }
 
-    /// Returns the names of the sent fields that weren't read, cut to 80 characters.
+    /// Returns the names of the sent fields that weren't read, at most 50.
     pub fn unread(&self) -> Vec<String> {
-        let unread = self.fields.keys().filter(|name| !self.asked.contains(*name));
-        unread.take(PROBLEMS_MAX).map(|name| name.chars().take(NAME_CHARS_MAX).collect()).collect()
+        self.fields.keys().filter(|name| !self.asked.contains(*name)).take(PROBLEMS_MAX).cloned().collect()
     }
 
     /// Returns true if a field was sent and isn't null.
@@ -118,6 +117,11 @@ impl FieldReader {
         self.problems.push(error);
     }
 
+    /// Returns the value of a check that the caller of this reader made. Notes an error as a problem of the field.
+    pub fn checked<T, E: Display>(&mut self, name: &str, checked: Result<T, E>) -> Option<T> {
+        checked.map_err(|error| self.note_invalid(name, error)).ok()
+    }
+
     /// Notes a field that isn't accepted, if it was sent.
     pub fn refuse(&mut self, name: &str, msg: impl Into<String>) {
         if self.present(name).is_some() {
@@ -131,8 +135,8 @@ impl FieldReader {
         let unknown: Vec<String> = unknown.take(PROBLEMS_MAX).cloned().collect();
         for name in unknown {
             let input = self.fields.get(&name).cloned().unwrap_or_default();
-            let shown: String = name.chars().take(NAME_CHARS_MAX).collect();
-            let msg = format!("There is no such field; known are {}", known.join(", "));
+            let shown = short_name(&name);
+            let msg = format!("Unknown field; known fields are {}", known.join(", "));
             self.problem("extra_forbidden", &shown, msg, input, None);
         }
     }
@@ -191,6 +195,11 @@ impl FieldReader {
         self.asked.insert(name.to_owned());
         self.fields.get(name).filter(|value| !value.is_null()).cloned()
     }
+}
+
+/// Returns an unknown field's name for a message, cut to 80 characters.
+pub fn short_name(name: &str) -> String {
+    name.chars().take(NAME_CHARS_MAX).collect()
 }
 
 /// Returns the sent value, cut so that the response doesn't become much larger than its problems.

@@ -62,7 +62,7 @@ pub(crate) async fn export(
     let run: RunId = run.parse().map_err(|_| ApiError::new(Code::RunNotFound, "Run not found"))?;
     let found = exports.state.run_with_benchmarks(run).await?.ok_or(ExportError::NotFound(run))?;
     match completed_at(&found) {
-        Err(error @ ExportError::NotSettled) => return Ok(not_yet(format!("{error} in {AGAIN_S} seconds."))),
+        Err(error @ ExportError::NotSettled) => return Ok(not_yet(format!("{error} in {AGAIN_S} seconds"))),
         checked => checked?,
     };
     if shows_gated(&found, exports.config()) {
@@ -76,7 +76,7 @@ pub(crate) async fn export(
         Some(wait) => match tokio::time::timeout(wait, &mut building).await {
             Ok(built) => built,
             Err(_) => {
-                return Ok(not_yet(format!("The export is being built; ask again in {AGAIN_S} seconds.")));
+                return Ok(not_yet(format!("the export is being built; try again in {AGAIN_S} seconds")));
             }
         },
     };

@@ -122,14 +122,14 @@ pub(crate) async fn post_upload(
         return Err(ApiError::new(
             Code::UploadsNotOffered,
             format!(
-                "There is nowhere to upload to: this server takes files of up to {bytes} bytes in the request itself."
+                "this server offers no uploads; send a file of up to {bytes} bytes in the request itself"
             ),
         ));
     }
     if !exports.config.access.local {
         let counted = exports.uploads.note(&address_of(&parts), UPLOADS_PER_MINUTE);
         counted.map_err(|wait| {
-            ApiError::new(Code::UploadRateLimit, "Too many uploads; try again later.").after(wait)
+            ApiError::new(Code::UploadRateLimit, "too many uploads; try again later").after(wait)
         })?;
     }
     let id = format!("{}-{}", purpose.as_str(), RunId::random());
@@ -142,28 +142,28 @@ pub(crate) async fn post_upload(
 }
 
 fn read(mut fields: FieldReader) -> Result<(Purpose, ExpectedContent), ApiError> {
-    let name = fields.text("purpose", PURPOSE_CHARS_MAX);
-    let purpose = Purpose::from_name(&name);
-    if purpose.is_none() && !name.is_empty() {
+    let name = fields.required_text("purpose", PURPOSE_CHARS_MAX);
+    let purpose = name.as_deref().and_then(Purpose::from_name);
+    if name.is_some() && purpose.is_none() {
         fields.note("literal_error", "purpose", "Input should be 'verify'");
     }
     let bytes = fields.maybe_integer("bytes", 1, u64::MAX);
-    if bytes.is_none() {
+    if bytes.is_none() && !fields.has("bytes") {
         fields.note("missing", "bytes", "Field required");
     }
-    let digits = fields.text("sha256", SHA256_CHARS);
     let mut sha256 = [0; 32];
-    if !digits.is_empty() && hex::decode_to_slice(&digits, &mut sha256).is_err() {
+    let digits = fields.required_text("sha256", SHA256_CHARS);
+    if digits.is_some_and(|digits| hex::decode_to_slice(&digits, &mut sha256).is_err()) {
         fields.note("value_error", "sha256", "Input should be 64 hexadecimal digits");
     }
     fields.finish()?;
     let (Some(purpose), Some(length)) = (purpose, bytes) else {
-        return Err(ApiError::new(Code::InvalidRequest, "purpose and bytes are required"));
+        return Err(ApiError::internal("a required field has neither a value nor a problem"));
     };
     if length > purpose.bytes_max() {
         return Err(ApiError::new(
             Code::BodyTooLarge,
-            format!("A file to {} may have {} bytes at most.", purpose.as_str(), purpose.bytes_max()),
+            format!("a file to {} may have at most {} bytes", purpose.as_str(), purpose.bytes_max()),
         ));
     }
     Ok((purpose, ExpectedContent { length, sha256 }))
@@ -195,6 +195,6 @@ pub(crate) fn uploaded_key(exports: &Exports, headers: &HeaderMap, id: &str) -> 
 pub(crate) fn no_upload() -> ApiError {
     ApiError::new(
         Code::UploadNotFound,
-        "Upload not found: it was not sent, was verified already, has expired, or is somebody else's",
+        "upload not found: it was not sent, was verified already, has expired, or belongs to another caller",
     )
 }

@@ -18,10 +18,14 @@ use serde_json::Value;
 use crate::Exports;
 use crate::routes::uploads::{UPLOAD_ID_CHARS_MAX, VERIFY_BYTES_MAX, no_upload, uploaded_key};
 use crate::routes::views::{UploadForm, UploadedArchive, VerificationView};
-use crate::spool::{Spool, Spooled, too_large};
+use crate::spool::{SizeLimit, Spool, Spooled};
 
 /// Bytes of a form around the file: boundaries, headers and other parts.
 pub(crate) const FORM_BYTES_MAX: u64 = 64 * 1024;
+/// Advice for archives that are too large for this server.
+const VERIFY_LOCALLY: &str = "verify it on your machine with `bench verify --here`";
+/// Advice for archives that are too large for a form, where uploads are offered.
+const UPLOAD_FIRST: &str = "upload it with `POST /api/uploads` first";
 
 /// Verifies a signed archive.
 ///
@@ -53,15 +57,21 @@ pub(crate) async fn verify(
         let fields = read_object(&parts.headers, body).await?;
         return verify_upload(&exports, &parts.headers, peer, fields).await;
     }
-    let bytes_max = exports.config.upload_bytes_max;
-    if announced_bytes(request.headers()) > bytes_max.saturating_add(FORM_BYTES_MAX) {
-        return Err(too_large(bytes_max));
+    let limit = form_limit(&exports);
+    if announced_bytes(request.headers()) > limit.bytes.saturating_add(FORM_BYTES_MAX) {
+        return Err(limit.exceeded());
     }
     let form = Multipart::from_request(request, &()).await.map_err(|rejection| not_a_form(&rejection))?;
     // The slot is taken before any byte of the body is read.
-    let spool = exports.spools.begin(peer, bytes_max).await?;
-    let archive = read_file(spool, form, bytes_max).await?;
+    let spool = exports.spools.begin(peer, limit).await?;
+    let archive = read_file(spool, form, limit).await?;
     examine(&exports, archive).await
+}
+
+/// Returns the limit on archives in a form.
+fn form_limit(exports: &Exports) -> SizeLimit {
+    let advice = if exports.config.direct_uploads { UPLOAD_FIRST } else { VERIFY_LOCALLY };
+    SizeLimit { bytes: exports.config.upload_bytes_max, advice }
 }
 
 /// Verifies an upload and then deletes it.
@@ -74,7 +84,8 @@ async fn verify_upload(
     let id = fields.text("upload_id", UPLOAD_ID_CHARS_MAX);
     fields.finish()?;
     let key = uploaded_key(exports, headers, &id)?;
-    let mut spool = exports.spools.begin(peer, VERIFY_BYTES_MAX).await?;
+    let limit = SizeLimit { bytes: VERIFY_BYTES_MAX, advice: VERIFY_LOCALLY };
+    let mut spool = exports.spools.begin(peer, limit).await?;
     let (_, stream) = exports.blobs.stream(&key).await.map_err(ApiError::internal)?.ok_or_else(no_upload)?;
     let stored = match spool.copy(stream.into_async_read()).await {
         Ok(()) => spool.finish().await,
@@ -128,8 +139,8 @@ fn announced_bytes(headers: &HeaderMap) -> u64 {
 }
 
 /// Stores the first part named `file`; other parts are ignored.
-async fn read_file(spool: Spool, mut form: Multipart, bytes_max: u64) -> Result<Spooled, ApiError> {
-    let refused = |error: MultipartError| refusal(&error, bytes_max);
+async fn read_file(spool: Spool, mut form: Multipart, limit: SizeLimit) -> Result<Spooled, ApiError> {
+    let refused = |error: MultipartError| refusal(&error, limit);
     while let Some(part) = form.next_field().await.map_err(refused)? {
         if part.name() != Some("file") {
             continue;
@@ -138,21 +149,21 @@ async fn read_file(spool: Spool, mut form: Multipart, bytes_max: u64) -> Result<
             let problem = FieldError::value_error(file_field(), "expected a file", Value::Null);
             return Err(ApiError::validation(vec![problem]));
         }
-        return store(spool, part, bytes_max).await;
+        return store(spool, part, limit).await;
     }
     Err(no_file())
 }
 
-async fn store(mut spool: Spool, mut part: Field<'_>, bytes_max: u64) -> Result<Spooled, ApiError> {
-    while let Some(chunk) = part.chunk().await.map_err(|error| refusal(&error, bytes_max))? {
+async fn store(mut spool: Spool, mut part: Field<'_>, limit: SizeLimit) -> Result<Spooled, ApiError> {
+    while let Some(chunk) = part.chunk().await.map_err(|error| refusal(&error, limit))? {
         spool.write(&chunk).await?;
     }
     spool.finish().await
 }
 
-fn refusal(error: &MultipartError, bytes_max: u64) -> ApiError {
+fn refusal(error: &MultipartError, limit: SizeLimit) -> ApiError {
     match error.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => too_large(bytes_max),
+        StatusCode::PAYLOAD_TOO_LARGE => limit.exceeded(),
         _ => ApiError::new(Code::InvalidForm, "There was an error parsing the body"),
     }
 }

@@ -180,7 +180,7 @@ async fn who_asks_before_the_benchmarks_are_closed_is_told_to_come_again() {
     let again = answer.headers()["retry-after"].to_str().unwrap().to_owned();
     assert_eq!((answer.status(), again.as_str()), (StatusCode::ACCEPTED, "2"));
     let detail = json_of(answer).await.1["detail"].as_str().unwrap().to_owned();
-    assert_eq!(detail, "The run's benchmarks are still being closed; ask again in 2 seconds.");
+    assert_eq!(detail, "the run's benchmarks are still being closed; try again in 2 seconds");
     stack.state.skip_open_benchmarks(script.run, "it ended early", after(21)).await.unwrap();
     assert_eq!(get(&app, &path, &[]).await.status(), StatusCode::OK);
 }
@@ -369,6 +369,14 @@ async fn a_file_that_is_too_large_is_413() {
     assert_eq!(upload(&app, FILE, &[0; 1_000]).await.status(), 200, "just not");
     for length in [1_001, 60_000, 200_000] {
         assert_eq!(upload(&app, FILE, &vec![0; length]).await.status(), 413, "{length}");
+    }
+    // The advice is something that works on the server.
+    for (direct_uploads, advice) in [(false, "bench verify --here"), (true, "POST /api/uploads")] {
+        let config = ExportsConfig { upload_bytes_max: 1_000, direct_uploads, ..config() };
+        let app = self::app(stack.exports_with(key_ring(), config));
+        let (_, body) = json_of(upload(&app, FILE, &[0; 2_000]).await).await;
+        let detail = body["detail"].as_str().unwrap();
+        assert!(detail.contains("1000 bytes") && detail.contains(advice), "{detail}");
     }
     let announced = Request::post("/api/exports/verify")
         .header("content-type", "multipart/form-data; boundary=XX")

@@ -121,13 +121,16 @@ async fn bad_requests_are_refused() {
         ("bytes", json!(0), "greater_than_equal"),
         ("sha256", json!("zz".repeat(32)), "value_error"),
         ("sha256", json!("ab"), "value_error"),
+        ("sha256", json!(""), "value_error"),
+        ("purpose", json!(""), "literal_error"),
     ] {
         let mut body = good.clone();
         body[field] = value;
         let (status, answer) = post(&app, "/api/uploads", Some(MINE), &body).await;
         assert_eq!(status, 422, "{field}: {answer}");
         let problems = answer["detail"].as_array().unwrap();
-        assert!(problems.iter().any(|p| p["type"] == kind && p["loc"] == json!(["body", field])), "{answer}");
+        assert_eq!(problems.len(), 1, "{answer}");
+        assert!(problems[0]["type"] == kind && problems[0]["loc"] == json!(["body", field]), "{answer}");
     }
     let mut large = good.clone();
     large["bytes"] = json!(VERIFY_BYTES_MAX + 1);

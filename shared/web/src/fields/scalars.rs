@@ -5,17 +5,22 @@ use serde_json::{Value, json};
 use super::FieldReader;
 
 impl FieldReader {
-    /// Reads a required text; empty if there is a problem.
-    pub fn text(&mut self, name: &str, chars_max: usize) -> String {
+    /// Reads a required text of at most `chars_max` characters. Returns `None` if there is a problem.
+    pub fn required_text(&mut self, name: &str, chars_max: usize) -> Option<String> {
         self.asked.insert(name.to_owned());
         match self.fields.get(name).cloned() {
             None => {
                 let input = Value::Object(self.fields.clone());
                 self.problem("missing", name, "Field required", input, None);
-                String::new()
+                None
             }
-            Some(value) => self.check_text(name, value, chars_max).unwrap_or_default(),
+            Some(value) => self.check_text(name, value, chars_max),
         }
+    }
+
+    /// Reads a required text of at most `chars_max` characters; empty if there is a problem.
+    pub fn text(&mut self, name: &str, chars_max: usize) -> String {
+        self.required_text(name, chars_max).unwrap_or_default()
     }
 
     /// Reads an optional text.

@@ -111,11 +111,22 @@ fn unknown_fields_are_told_with_the_known_ones() {
     fields.refuse("known", "take the other");
     let error = fields.finish().unwrap_err();
     assert_eq!(error.status(), 422);
-    assert!(error.message().contains("knwon: There is no such field; known are known, old"), "{error}");
+    assert!(error.message().contains("knwon: Unknown field; known fields are known, old"), "{error}");
     assert!(error.message().contains("known: take the other"), "{error}");
     let mut long = reader(json!({ "x".repeat(5_000): 1 }));
     long.refuse_unknown(&[]);
     assert!(long.finish().unwrap_err().message().len() < 200);
+}
+
+#[test]
+fn a_field_has_one_problem() {
+    let mut fields = reader(json!({ "empty": "", "number": 7 }));
+    let is_empty = |text: String| if text.is_empty() { Err("a text is required") } else { Ok(text) };
+    for name in ["missing", "number", "empty"] {
+        let read = fields.required_text(name, 10).and_then(|text| fields.checked(name, is_empty(text)));
+        assert_eq!(read, None, "{name}");
+    }
+    assert_eq!(kinds(fields), ["missing", "string_type", "value_error"]);
 }
 
 #[test]
