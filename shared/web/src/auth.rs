@@ -19,6 +19,7 @@ use crate::ApiError;
 pub const ADMIN_HEADER: &str = "x-admin-secret";
 /// Header with the caller's own key for the judge.
 pub const JUDGE_HEADER: &str = "x-judge-authorization";
+const WRONG_ADMIN_SECRET: &str = "Invalid admin secret";
 /// Maximum length of a caller's key, in bytes.
 const KEY_BYTES_MAX: usize = 4_096;
 
@@ -71,7 +72,7 @@ impl Access {
             return if self.is_admin(headers) {
                 Ok(Caller::Admin)
             } else {
-                Err(ApiError::new(Code::InvalidAdminSecret, "Invalid admin secret"))
+                Err(ApiError::new(Code::InvalidAdminSecret, WRONG_ADMIN_SECRET))
             };
         }
         if headers.contains_key(header::AUTHORIZATION) {
@@ -120,7 +121,7 @@ impl Caller {
         match self {
             caller if caller.owns(owner) => Ok(()),
             Self::Anonymous => Err(ApiError::new(Code::MissingCredentials, "Missing Authorization header")),
-            _ => Err(ApiError::new(Code::NotOwner, "This run belongs to somebody else")),
+            _ => Err(ApiError::new(Code::NotOwner, "this run belongs to another caller")),
         }
     }
 
@@ -131,9 +132,15 @@ impl Caller {
     pub fn must_operate(&self) -> Result<(), ApiError> {
         match self {
             Self::Admin | Self::Local => Ok(()),
-            _ => Err(ApiError::new(Code::InvalidAdminSecret, "Invalid admin secret")),
+            Self::Key { .. } | Self::Anonymous => Err(missing_admin_secret()),
         }
     }
+}
+
+/// Returns the error for an operators' request without an admin secret. Clients of the compatible system expect the
+/// sentence of a wrong one.
+pub fn missing_admin_secret() -> ApiError {
+    ApiError::new(Code::MissingCredentials, WRONG_ADMIN_SECRET)
 }
 
 /// Returns the key in `Authorization: Bearer …`.
@@ -157,7 +164,7 @@ pub fn judge_key(headers: &HeaderMap) -> Result<Option<Secret>, ApiError> {
     if key.as_ref().is_some_and(is_access_token) {
         return Err(ApiError::new(
             Code::InvalidCredentials,
-            "An access token is no key of a provider: leave X-Judge-Authorization out.",
+            "an access token can't be sent to a judge's provider: leave `X-Judge-Authorization` out",
         ));
     }
     Ok(key)
@@ -250,6 +257,20 @@ mod tests {
         }
         let empty = headers(&[("x-admin-secret", "")]);
         assert!(access(false, Some("")).caller(&empty).is_err());
+    }
+
+    #[test]
+    fn a_missing_secret_and_a_wrong_one_have_different_codes() {
+        let access = access(false, Some("hush"));
+        let refused = |sent: &[(&'static str, &str)]| {
+            let caller = access.caller(&headers(sent));
+            caller.and_then(|caller| caller.must_operate()).map_err(|error| (error.code(), error.message()))
+        };
+        let message = || "Invalid admin secret".to_owned();
+        assert_eq!(refused(&[("x-admin-secret", "hush")]), Ok(()));
+        assert_eq!(refused(&[("x-admin-secret", "x")]), Err((Code::InvalidAdminSecret, message())));
+        assert_eq!(refused(&[]), Err((Code::MissingCredentials, message())));
+        assert_eq!(refused(&[("authorization", "Bearer a")]), Err((Code::MissingCredentials, message())));
     }
 
     #[test]

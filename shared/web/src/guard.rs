@@ -101,7 +101,7 @@ impl Guard {
             );
         }
         let too_many = |wait| {
-            ApiError::new(Code::TooManyAttempts, "Too many wrong admin secrets; try again later.").after(wait)
+            ApiError::new(Code::TooManyAttempts, "too many wrong admin secrets; try again later").after(wait)
         };
         // Limits the number of delayed connections, from however many addresses.
         let Ok(_permit) = self.delayed.try_acquire() else { return Err(too_many(self.longest_delay())) };
@@ -160,7 +160,7 @@ async fn check(Shared(guard): Shared<Arc<Guard>>, mut request: Request, next: Ne
             Ok(None) => {
                 return ApiError::new(
                     Code::InvalidAccessToken,
-                    "This access token is unknown, was revoked or has expired.",
+                    "the access token is unknown, was revoked or has expired; ask the operator for a new one",
                 )
                 .into_response();
             }

@@ -49,7 +49,7 @@ impl ServerConfig {
             let origin = origin.trim_end_matches('/').to_lowercase();
             if authority_of_origin(&origin).is_none() {
                 return Err(format!(
-                    "BENCH_ALLOWED_ORIGINS: `{origin}` is no origin such as https://bench.example"
+                    "BENCH_ALLOWED_ORIGINS: `{origin}` is not an origin such as `https://bench.example`"
                 ));
             }
             allowed_origins.push(origin);
@@ -117,8 +117,11 @@ async fn around(State(config): State<Arc<ServerConfig>>, request: Request, next:
     let allowed =
         origin.as_ref().filter(|origin| origin.to_str().is_ok_and(|text| config.allows(text))).cloned();
     let mut response = if config.local && !is_local(&config, &request) {
-        let detail = "This server answers only requests that are addressed to this machine by name.";
+        let detail = "`Host` and `Origin` must name this machine, such as `localhost`: this server is not open to others";
         ApiError::new(Code::HostNotAllowed, detail).into_response()
+    } else if !is_utf8(request.uri().path()) {
+        let detail = "the path is not valid UTF-8 after percent-decoding";
+        ApiError::new(Code::InvalidPath, detail).into_response()
     } else if is_preflight(&request) {
         preflight(request.headers(), allowed.as_ref())
     } else {
@@ -134,6 +137,24 @@ async fn around(State(config): State<Arc<ServerConfig>>, request: Request, next:
         headers.insert(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
     }
     response
+}
+
+/// Returns true if a path is valid UTF-8 after percent-decoding.
+fn is_utf8(path: &str) -> bool {
+    let mut parts = path.split('%');
+    let mut decoded = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let digits = part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let rest = match digits {
+            Some(byte) => {
+                decoded.push(byte);
+                part.get(2..)
+            }
+            None => Some(part),
+        };
+        decoded.extend_from_slice(rest.unwrap_or_default().as_bytes());
+    }
+    std::str::from_utf8(&decoded).is_ok()
 }
 
 /// Converts an extractor's plain-text refusal to the form of other errors.
@@ -275,11 +296,17 @@ mod tests {
     async fn a_path_that_is_no_text_gets_an_error_like_others() {
         let open = ServerConfig::default();
         assert_eq!(text(ask(&open, "GET", "/of/%C3%A9", &[]).await).await, "é");
-        let refused = ask(&open, "GET", "/of/%FF", &[]).await;
-        assert_eq!(refused.status(), 400);
-        let body: serde_json::Value = serde_json::from_str(&text(refused).await).unwrap();
-        assert_eq!(body["code"], Code::InvalidPath.as_str());
-        assert!(body["detail"].as_str().unwrap().contains("UTF-8"), "{body}");
+        // The same for paths with a route, without one, and with a slash too many.
+        for path in ["/of/%FF", "/%FF", "/x/%ff/", "/of/a%C3", "/of/%C3%28"] {
+            let refused = ask(&open, "GET", path, &[]).await;
+            assert_eq!(refused.status(), 400, "{path}");
+            let body: serde_json::Value = serde_json::from_str(&text(refused).await).unwrap();
+            assert_eq!(body["code"], Code::InvalidPath.as_str());
+            assert!(body["detail"].as_str().unwrap().contains("UTF-8"), "{body}");
+        }
+        for (path, status) in [("/of/100%", 200), ("/of/%zz", 200), ("/%C3%A9", 404)] {
+            assert_eq!(ask(&open, "GET", path, &[]).await.status(), status, "{path}");
+        }
     }
 
     #[tokio::test]
