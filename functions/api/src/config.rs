@@ -10,7 +10,7 @@ use bench_sandy::SandyConfig;
 use bench_state::access::{AccessPolicy, OrderLimits};
 use bench_web::{SecretLimits, ServerConfig};
 
-const MAINTENANCE_MESSAGE: &str = "The server is under maintenance; runs cannot be created right now.";
+const MAINTENANCE_MESSAGE: &str = "the server is under maintenance and takes no new runs; try again later";
 /// Default number of runs that the queue estimate assumes to be evaluated at a time.
 const QUEUE_SLOTS_DEFAULT: usize = 3;
 const QUEUE_SLOTS_MAX: usize = 10_000;
@@ -187,7 +187,7 @@ mod tests {
         assert!(
             orders.models.is_empty()
                 && orders.judge_model.is_none()
-                && config.maintenance_message.ends_with('.')
+                && config.maintenance_message.contains("maintenance")
         );
     }
 

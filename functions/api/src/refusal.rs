@@ -23,11 +23,15 @@ pub(crate) fn refusal(error: RunError) -> ApiError {
 fn sentence(error: &RunError) -> String {
     match error {
         RunError::JudgeNeedsKey(judge) => format!(
-            "The judge {judge} needs a key of your own: send it as X-Judge-Authorization: Bearer, or leave \
-             judge.model_id out."
+            "the judge `{judge}` needs a key of your own; send it as `X-Judge-Authorization: Bearer KEY`, or leave \
+             `judge.model_id` out"
         ),
-        RunError::KeyReused => "This Idempotency-Key was used for another order.".to_owned(),
-        RunError::EarlierRunDeleted => "The run made under this Idempotency-Key was deleted.".to_owned(),
+        RunError::KeyReused => {
+            "this `Idempotency-Key` was used for another order; use a new one for each order".to_owned()
+        }
+        RunError::EarlierRunDeleted => {
+            "the run ordered with this `Idempotency-Key` was deleted; use a new key to order again".to_owned()
+        }
         _ => error.to_string(),
     }
 }

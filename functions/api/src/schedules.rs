@@ -173,7 +173,7 @@ pub(crate) async fn post_schedule(
     let fields = read_object(&parts.headers, body).await?;
     let body = ScheduleBody::read(fields, api.config.server.local)?;
     refuse_in_maintenance(&api)?;
-    let warnings = body.order.warnings.clone();
+    let warnings = body.order.warnings.iter().map(ToString::to_string).collect();
     let (record, ignored) = change::create(&api, body, &parts).await?;
     // The maker may see the whole schedule, even if the request doesn't identify the caller as its owner.
     let schedule = ScheduleView::new(&record, None, true, bench_clock::now());
@@ -275,7 +275,7 @@ pub(crate) async fn get_firings(
     // A `+` in a time zone becomes a space in a query string.
     let before = before.map(|text| text.trim().replace(' ', "+").parse::<Timestamp>());
     if matches!(before, Some(Err(_))) {
-        fields.note("value_error", "before", "Input should be the next_before of a page");
+        fields.note("value_error", "before", "Input should be the `next_before` of a page");
     }
     fields.finish()?;
     let schedule = find(&api, &id).await?.schedule;

@@ -5,7 +5,7 @@ use bench_state::{Creation, Idempotency, RunWithBenchmarks};
 
 use crate::creator::FIRST_GENERATION;
 use crate::order::{idempotency_name, no_effect_warning};
-use crate::{CallerKeys, FoundModel, Order, Orderer, Orders, ResolvedOrder, RunError};
+use crate::{CallerKeys, FoundModel, Order, OrderWarning, Orderer, Orders, ResolvedOrder, RunError};
 
 /// Run of an order.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,8 +16,8 @@ pub struct CreatedRun {
     pub is_new: bool,
     /// Names in the order that aren't benchmarks. They were left out.
     pub ignored: Vec<String>,
-    /// Fields of the order that were ignored, one sentence each.
-    pub warnings: Vec<String>,
+    /// Fields of the order that were ignored.
+    pub warnings: Vec<OrderWarning>,
 }
 
 /// Order whose idempotency key was looked up.

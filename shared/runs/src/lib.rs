@@ -45,7 +45,7 @@ pub use create::{CreatedRun, NewOrder, OrderLookup};
 pub use creator::{RunCreator, RunCreatorConfig};
 pub use error::RunError;
 pub use model::FoundModel;
-pub use order::{JudgeOrder, Order, RejudgeOrder, TrustedSettings};
+pub use order::{JudgeOrder, Order, OrderWarning, RejudgeOrder, TrustedSettings};
 pub use orderer::{Orderer, Permissions, Standing};
 pub use orders::{DatasetCheck, Orders, OrdersConfig};
 pub use scheduled::ScheduledRunError;

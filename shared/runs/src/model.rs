@@ -68,6 +68,26 @@ impl Orders {
         Err(if with_key { RunError::ModelNotFoundWithKey } else { RunError::ModelNotFound })
     }
 
+    /// Returns true if models of this source can be ordered by some caller: a provider needs an address, and callers may
+    /// bring their own keys.
+    pub fn can_order(&self, source: ModelSource) -> bool {
+        match source {
+            ModelSource::Provider(provider) => {
+                self.runs.config.inference.host(provider, None).is_some() && !self.is_out_of_reach(provider)
+            }
+            ModelSource::Oracle => true,
+            ModelSource::Replay => false,
+        }
+    }
+
+    /// Returns true if this is a public server and only the default address of a provider on the same machine is
+    /// configured: callers can't have meant the server's own machine.
+    fn is_out_of_reach(&self, provider: &'static Provider) -> bool {
+        let configured = self.runs.config.inference.provider(provider);
+        let base_url = configured.and_then(|config| config.base_url.as_deref());
+        provider.is_local() && !self.runs.config.local && base_url == provider.default_base_url
+    }
+
     /// Returns the provider's address with the key that the run will use.
     ///
     /// # Errors
@@ -78,10 +98,7 @@ impl Orders {
         orderer: Option<&Orderer>,
     ) -> Result<Endpoint, EndpointError> {
         let inference = &self.runs.config.inference;
-        // If only a default address is configured, callers of a public server can't have meant the server's own
-        // machine.
-        let configured = inference.provider(provider).and_then(|config| config.base_url.as_deref());
-        if provider.is_local() && !self.runs.config.local && configured == provider.default_base_url {
+        if self.is_out_of_reach(provider) {
             return Err(EndpointError::NoBaseUrl { provider });
         }
         match orderer.and_then(|orderer| orderer.api_key.clone()) {

@@ -1,6 +1,7 @@
 //! Orders.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use bench_benchmarks::Options;
 use bench_domain::run::{DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner};
@@ -44,8 +45,23 @@ pub struct Order {
     pub idempotency_key: Option<String>,
     /// Settings that only the command line may set.
     pub trusted: TrustedSettings,
-    /// Fields of the request that were ignored, one sentence each.
-    pub warnings: Vec<String>,
+    /// Fields of the request that were ignored.
+    pub warnings: Vec<OrderWarning>,
+}
+
+/// Warning about a field of an order that was ignored. Displays as one sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderWarning {
+    /// Name of the field.
+    pub field: String,
+    /// Sentence for people, with the field's name.
+    pub text: String,
+}
+
+impl fmt::Display for OrderWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 /// Settings that only the command line may set: files and addresses are never taken from a request.
@@ -91,8 +107,8 @@ pub struct RejudgeOrder {
     pub judge_key: Option<Secret>,
     /// Caller's idempotency key: repeating the order with it creates no second run.
     pub idempotency_key: Option<String>,
-    /// Fields of the request that were ignored, one sentence each.
-    pub warnings: Vec<String>,
+    /// Fields of the request that were ignored.
+    pub warnings: Vec<OrderWarning>,
 }
 
 /// Returns the owner's name in idempotency keys.
@@ -104,8 +120,8 @@ pub(crate) fn idempotency_name(owner: &Owner) -> String {
 }
 
 /// Returns a warning for a known field that has no effect in this order.
-pub fn no_effect_warning(field: &str, why: &str) -> String {
-    format!("`{field}` has no effect: {why}")
+pub fn no_effect_warning(field: &str, why: &str) -> OrderWarning {
+    OrderWarning { field: field.to_owned(), text: format!("`{field}` has no effect: {why}") }
 }
 
 /// Part of a run's template that is resolved when the run is ordered.

@@ -56,8 +56,9 @@ pub(crate) async fn get_benchmark(
     Path(name): Path<String>,
     uri: Uri,
 ) -> Result<Json<BenchmarkView>, ApiError> {
-    let benchmark = bench_benchmarks::find(&name)
-        .ok_or_else(|| ApiError::new(Code::BenchmarkNotFound, "Benchmark not found"))?;
+    let benchmark = bench_benchmarks::find(&name).ok_or_else(|| {
+        ApiError::new(Code::BenchmarkNotFound, "benchmark not found; `GET /api/benchmarks` lists them")
+    })?;
     let mut fields = FieldReader::of_query(&uri);
     let protocol = fields.maybe_text("protocol", PROTOCOL_CHARS_MAX);
     fields.finish()?;

@@ -118,7 +118,9 @@ pub(crate) async fn get_models(State(api): State<Arc<Api>>, uri: Uri) -> Result<
     Ok(Json(ModelsView { models, total }))
 }
 
-/// Returns the active models whose name or slug contains `search` (case-insensitive), in catalog order.
+/// Returns the active models that can be ordered and whose name or slug contains `search` (case-insensitive), in catalog
+/// order. On a public server, these don't include models of a program such as LM Studio on the server's own machine,
+/// unless the operator configured its address.
 ///
 /// # Errors
 /// When the catalog can't be read.
@@ -133,7 +135,10 @@ pub async fn list_models(
         let matches = wanted.is_empty()
             || model.name.to_lowercase().contains(&wanted)
             || model.slug.to_lowercase().contains(&wanted);
-        model.is_active && matches && provider.is_none_or(|provider| model.provider == provider)
+        let can_order =
+            ModelSource::from_name(&model.provider).is_some_and(|source| api.orders.can_order(source));
+        let is_meant = provider.is_none_or(|provider| model.provider == provider);
+        model.is_active && matches && is_meant && can_order
     });
     models.sort_by(|a, b| b.instance_count.cmp(&a.instance_count).then_with(|| a.name.cmp(&b.name)));
     Ok(models.into_iter().map(ModelView::from).collect())
@@ -163,7 +168,7 @@ pub async fn sync_models(api: &Api) -> Result<usize, ApiError> {
         SyncError::List { provider, address, error: CatalogError::Request(failure) } => ApiError::unusual(
             UnusualStatus::SyncWithUnreachableProvider,
             format!(
-                "{} can't be reached at {address}, so the list of models stays as it is: {failure}",
+                "{} can't be reached at `{address}`, so the list of models is unchanged: {failure}",
                 provider.display_name
             ),
         ),

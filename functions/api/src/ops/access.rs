@@ -139,34 +139,32 @@ pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) ->
     let (parts, body) = request.into_parts();
     api.access.caller(&parts.headers)?.must_operate()?;
     let mut fields = read_object(&parts.headers, body).await?;
-    let name = fields.text("name", NAME_CHARS_MAX).trim().to_owned();
-    if name.is_empty() || name.chars().any(char::is_control) {
-        fields.note_invalid("name", "a name has 1 to 100 characters, none of them control characters");
-    }
+    let name = fields.required_text("name", NAME_CHARS_MAX);
+    let name = name.and_then(|name| fields.checked("name", checked_name(&name))).unwrap_or_default();
     let (oracle, gated) = (fields.flag("oracle"), fields.flag("gated"));
     let expires_in = fields.maybe_integer("expires_in_seconds", EXPIRES_MIN_S, EXPIRES_MAX_S);
     // The error omits the value, which may be a key after all.
-    let no_key = || {
+    let not_a_key = || {
         ApiError::new(
             Code::InvalidRequest,
-            "key: a provider's key has visible ASCII characters only, and is no access token",
+            "`key` must be a provider's key: visible ASCII characters only, and not an access token",
         )
     };
     let key = fields.maybe_text("key", KEY_CHARS_MAX);
-    let key = key.map(|key| Secret::new(key).filter(is_key).ok_or_else(no_key)).transpose()?;
+    let key = key.map(|key| Secret::new(key).filter(is_key).ok_or_else(not_a_key)).transpose()?;
     fields.refuse_unknown(&["name", "oracle", "gated", "expires_in_seconds", "key"]);
     fields.finish()?;
     let listed = api.state.list_access().await?;
     if listed.iter().any(|entry| entry.name == name) {
         return Err(ApiError::new(
             Code::AccessEntryExists,
-            format!("`{name}` is listed already; revoke it first or choose another name."),
+            format!("an entry named `{name}` exists; revoke it first or choose another name"),
         ));
     }
     if listed.len() >= ENTRIES_MAX {
         return Err(ApiError::new(
             Code::AccessEntriesLimit,
-            format!("There are {ENTRIES_MAX} entries already; revoke one first."),
+            format!("there are {ENTRIES_MAX} entries, the maximum; revoke one first"),
         ));
     }
     let (kind, secret) = match key {
@@ -186,13 +184,22 @@ pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) ->
     if !api.state.add_access(&entry).await? {
         return Err(ApiError::new(
             Code::AccessEntryExists,
-            "This key is listed already; revoke its entry first.",
+            "this key is listed already; revoke its entry first",
         ));
     }
     tracing::info!(access.id = entry.id(), access.kind = kind.as_str(), "Listed a caller");
     let token = (kind == AccessKind::Token).then(|| secret.expose().to_owned());
     let view = NewEntryView { entry: EntryView::new(&entry, now), token };
     Ok((StatusCode::CREATED, Json(view)).into_response())
+}
+
+/// Trims and checks an entry's name.
+fn checked_name(name: &str) -> Result<String, String> {
+    let name = name.trim();
+    if name.is_empty() || name.chars().any(char::is_control) {
+        return Err(format!("a name must have 1 to {NAME_CHARS_MAX} characters and no control characters"));
+    }
+    Ok(name.to_owned())
 }
 
 fn is_key(key: &Secret) -> bool {
@@ -218,7 +225,9 @@ pub(crate) async fn delete_entry(
     let entries = api.state.list_access().await?;
     let by = |matches: &dyn Fn(&AccessEntry) -> bool| entries.iter().find(|entry| matches(entry));
     let found = by(&|entry| entry.id() == wanted).or_else(|| by(&|entry| entry.name == wanted));
-    let entry = found.ok_or_else(|| ApiError::new(Code::AccessEntryNotFound, "Access entry not found"))?;
+    let entry = found.ok_or_else(|| {
+        ApiError::new(Code::AccessEntryNotFound, "access entry not found; `GET /api/admin/access` lists them")
+    })?;
     api.state.revoke_access(&entry.owner).await?;
     tracing::info!(access.id = entry.id(), "Revoked a caller's entry");
     Ok(Json(RevokedView { success: true, id: entry.id().to_owned() }))

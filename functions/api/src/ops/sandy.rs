@@ -83,7 +83,7 @@ pub(crate) async fn get_sandboxes(
     let ids = text.split(',').map(str::trim).filter(|id| !id.is_empty()).map(str::to_owned);
     let ids: Vec<String> = ids.collect();
     if ids.len() > IDS_MAX {
-        fields.note("too_long", "ids", format!("At most {IDS_MAX} ids are taken"));
+        fields.note("too_long", "ids", format!("Input should have at most {IDS_MAX} ids"));
     }
     fields.finish()?;
     if !sees_details(&api, &headers) {

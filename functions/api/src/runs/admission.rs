@@ -132,8 +132,9 @@ async fn confirm(
     let endpoint = api.orders.endpoint(provider, Some(orderer));
     let endpoint = endpoint.map_err(|error| refusal(RunError::ModelCannotBeAsked(error)))?;
     let unreachable = || {
-        let detail =
-            format!("The API key could not be confirmed: {name} did not answer as expected; try again.");
+        let detail = format!(
+            "the API key could not be confirmed because {name} did not answer as expected; try again"
+        );
         ApiError::new(Code::ProviderUnreachable, detail).after(Duration::from_secs(10))
     };
     let wait = api.config.confirmation_wait;
@@ -147,7 +148,7 @@ async fn confirm(
     }
     let address = address_of(parts);
     api.confirmations.refused.note(&address, REFUSALS_PER_MINUTE).map_err(|wait| {
-        ApiError::new(Code::TooManyAttempts, "Too many keys that no provider confirms; try again later.")
+        ApiError::new(Code::TooManyAttempts, "too many keys that their provider refused; try again later")
             .after(wait)
     })?;
     let account = api.config.runs.inference.account_url(provider);
@@ -174,14 +175,14 @@ async fn confirm(
             Code::InvalidKey,
             match provider.refused_key {
                 Some(sentence) => sentence.to_owned(),
-                None => format!("The API key is refused by its provider, {name}."),
+                None => format!("{name} refuses the API key; check the key and its account"),
             },
         )),
         KeyCheck::AnyKey => Err(ApiError::new(
             Code::KeyNotConfirmable,
             format!(
-                "The API key cannot be confirmed: {name} accepts any key. Order with an access token of this server's \
-                 operator."
+                "the API key can't be confirmed because {name} accepts any key; order with an access token from this \
+                 server's operator"
             ),
         )),
     }

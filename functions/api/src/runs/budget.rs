@@ -67,7 +67,7 @@ fn too_small(spent: Spending, prices: Prices) -> String {
         None => format!("{tokens} tokens"),
     };
     format!(
-        "Run has spent {spent} and would stop at once: it needs a new budget_usd or budget_tokens above that, which \
-         counts all that it ever spent"
+        "the run has spent {spent} and would stop at once; send a `budget_usd` or `budget_tokens` above that, since a \
+         budget counts everything that the run ever spent"
     )
 }

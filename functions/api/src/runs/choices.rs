@@ -29,7 +29,7 @@ pub(crate) fn read_protocols(fields: &mut FieldReader) -> BTreeMap<String, Strin
 /// Reads `benchmark_options`. Notes an unknown option as a problem of its benchmark that lists the known ones.
 /// `protocols` are the ones that the same request chooses, since the options of a benchmark may depend on its protocol.
 pub(crate) fn read_options(fields: &mut FieldReader, protocols: &BTreeMap<String, String>) -> GivenOptions {
-    let sent = fields.maybe_object(OPTIONS_FIELD).unwrap_or_default();
+    let Some(sent) = fields.maybe_object(OPTIONS_FIELD) else { return GivenOptions::new() };
     if sent.len() > ENTRIES_MAX {
         fields.note("too_long", OPTIONS_FIELD, format!("Dictionary should have at most {ENTRIES_MAX} items"));
         return GivenOptions::new();
@@ -67,6 +67,7 @@ mod tests {
         let long: BTreeMap<String, u32> = (0..60).map(|n| (format!("o{n}"), n)).collect();
         for (sent, parts) in [
             (json!([]), ["benchmark_options", "dictionary"]),
+            (json!(1), ["benchmark_options", "dictionary"]),
             (json!({ "mmlu_pro": 1 }), ["benchmark_options.mmlu_pro", "dictionary"]),
             (json!({ "mmlu_pro": { "x": [] } }), ["benchmark_options.mmlu_pro.x", "text, a number"]),
             (
@@ -82,6 +83,7 @@ mod tests {
         ] {
             let error = read(sent).unwrap_err();
             assert_eq!(error.status(), 422);
+            assert_eq!(error.message().matches("benchmark_options").count(), 1, "{error}");
             for part in parts {
                 assert!(error.message().contains(part), "{part}: {}", error.message());
             }

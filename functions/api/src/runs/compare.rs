@@ -138,7 +138,8 @@ pub async fn compare_runs(api: &Api, a: RunId, b: RunId) -> Result<ComparisonVie
             return Err(ApiError::new(
                 Code::ComparisonTooLarge,
                 format!(
-                    "The runs have {samples} samples to compare; at most {SAMPLES_IN_TIME_MAX} can be compared here. Export both and compare them elsewhere."
+                    "the runs have {samples} samples to compare, and this server compares at most \
+                     {SAMPLES_IN_TIME_MAX}; export both and compare them elsewhere"
                 ),
             ));
         }
@@ -150,7 +151,7 @@ pub async fn compare_runs(api: &Api, a: RunId, b: RunId) -> Result<ComparisonVie
         }
     }
     if benchmarks.is_empty() {
-        return Err(ApiError::new(Code::NothingToCompare, "The runs have no benchmark in common"));
+        return Err(ApiError::new(Code::NothingToCompare, "the runs have no benchmark in common"));
     }
     let only = |of: &RunWithBenchmarks, other: &RunWithBenchmarks| {
         let names = of.benchmarks.iter().map(|record| &record.name);
@@ -163,7 +164,7 @@ pub async fn compare_runs(api: &Api, a: RunId, b: RunId) -> Result<ComparisonVie
 async fn over(api: &Api, run: RunId) -> Result<RunWithBenchmarks, ApiError> {
     let found = api.state.run_with_benchmarks(run).await?.ok_or_else(run_not_found)?;
     if found.run.state.status().is_open() {
-        return Err(ApiError::new(Code::RunNotOver, "Run must be completed before comparison"));
+        return Err(ApiError::new(Code::RunNotOver, format!("run `{run}` is not over; compare it later")));
     }
     Ok(found)
 }

@@ -142,8 +142,9 @@ pub(crate) async fn answer(api: &Api, created: CreatedRun) -> Result<Response, A
         api.forget_estimate();
     }
     let run = run_view(api, &created.run).await?;
-    Ok((status, Json(CreatedView { run, ignored_benchmarks: created.ignored, warnings: created.warnings }))
-        .into_response())
+    let warnings = created.warnings.iter().map(ToString::to_string).collect();
+    let view = CreatedView { run, ignored_benchmarks: created.ignored, warnings };
+    Ok((status, Json(view)).into_response())
 }
 
 pub(crate) fn refuse_in_maintenance(api: &Api) -> Result<(), ApiError> {

@@ -91,7 +91,7 @@ pub(crate) async fn get_details(
     let cursor = fields.maybe_text("cursor", CURSOR_CHARS_MAX);
     let from = cursor.filter(|cursor| !cursor.is_empty()).map(|cursor| cursor.parse::<u64>());
     if matches!(from, Some(Err(_))) {
-        fields.note("value_error", "cursor", "Input should be the next_cursor of a page");
+        fields.note("value_error", "cursor", "Input should be the `next_cursor` of a page");
     }
     fields.finish()?;
     let offset = from.and_then(Result::ok).unwrap_or(offset);

@@ -80,7 +80,7 @@ pub(crate) async fn get_events(
     let cursor = fields.maybe_text("cursor", TEXT_CHARS_MAX);
     let from = cursor.as_deref().map(|text| if text.is_empty() { Ok(0) } else { text.parse::<u64>() });
     if matches!(from, Some(Err(_))) {
-        fields.note("value_error", "cursor", "Input should be the cursor of a page");
+        fields.note("value_error", "cursor", "Input should be the `cursor` of a page");
     }
     let limit = fields.integer("limit", PAGE.into(), 1, 1_000);
     let last =

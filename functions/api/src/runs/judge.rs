@@ -37,7 +37,7 @@ pub(crate) struct JudgeBody {
 /// Reads the object `judge`, if it was sent. Refuses unknown fields, so that a misspelled judge doesn't
 /// become the default one.
 pub(crate) fn read_judge(fields: &mut FieldReader) -> Option<JudgeOrder> {
-    fields.refuse("judge_model", "There is no such field: the judge is named in judge.model_id");
+    fields.refuse("judge_model", "Unknown field; name the judge in `judge.model_id`");
     fields.within("judge", |judge| {
         judge.refuse_unknown(&JUDGE_FIELDS);
         let not_blank = |text: &String| !text.trim().is_empty();
@@ -46,7 +46,10 @@ pub(crate) fn read_judge(fields: &mut FieldReader) -> Option<JudgeOrder> {
         if let (Some(model), Some(other)) = (&model, &other)
             && model.trim() != other.trim()
         {
-            judge.note_invalid(JUDGE_MODEL_ALIAS, "model and model_id name different judges");
+            judge.note_invalid(
+                JUDGE_MODEL_ALIAS,
+                "`model` and `model_id` name different judges; send one of them",
+            );
         }
         let max_tokens = judge.maybe_integer("max_tokens", 1, MAX_TOKENS_MAX);
         JudgeOrder {

@@ -92,7 +92,7 @@ pub async fn judgings(api: &Api, run: RunId) -> Result<JudgingsView, ApiError> {
     let first = asked.spec.rejudges.map_or(run, |rejudges| rejudges.run);
     let found = api.state.run_with_benchmarks(first).await?;
     let Some(found) = found else {
-        let detail = "The run that asked the model was deleted";
+        let detail = "the run whose answers were judged again was deleted";
         return Err(ApiError::unusual(UnusualStatus::JudgingsOfDeletedRun, detail));
     };
     let records = api.state.judgings(first).await?;

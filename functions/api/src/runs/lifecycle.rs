@@ -11,7 +11,7 @@ use bench_domain::{Budget, Code, RunId, RunSpec, Secret};
 use bench_queue::Message;
 use bench_runs::CallerKeys;
 use bench_state::{EventKind, NewEvent, Renewal, Resumption, RunRecord, RunWithBenchmarks, Transition};
-use bench_web::auth::{judge_key, provider_key};
+use bench_web::auth::{judge_key, missing_admin_secret, provider_key};
 use bench_web::body::{BODY_BYTES_MAX, read_bytes, read_object};
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, Caller, Path};
@@ -49,11 +49,11 @@ fn not_requeueable() -> ApiError {
 }
 
 fn no_errors() -> ApiError {
-    ApiError::new(Code::NothingToRequeue, "Run has no infrastructure-errors that could be asked again")
+    ApiError::new(Code::NothingToRequeue, "the run has no infrastructure-errors to repeat")
 }
 
 fn raced() -> ApiError {
-    ApiError::new(Code::ConcurrentChange, "The run kept changing; try again.")
+    ApiError::new(Code::ConcurrentChange, "other requests kept changing the run; try again")
 }
 
 /// Cancels a run that is queued or running. It stays canceled; what was answered is kept.
@@ -153,10 +153,7 @@ pub async fn delete_run(api: &Api, run: RunId) -> Result<(), ApiError> {
     for _ in 0..RACES_MAX {
         let record = api.state.run(run).await?.ok_or_else(run_not_found)?;
         if record.state.status().is_open() {
-            return Err(ApiError::new(
-                Code::RunNotOver,
-                "Run cannot be deleted before it is over; cancel it first",
-            ));
+            return Err(ApiError::new(Code::RunNotOver, "the run is not over; cancel it first"));
         }
         if api.state.mark_deleted(&record).await? == Transition::Done {
             finish(api, &record).await;
@@ -202,7 +199,7 @@ pub(crate) async fn post_requeue(
     let headers = &parts.headers;
     let caller = api.access.caller(headers)?;
     if caller == Caller::Anonymous {
-        return Err(ApiError::new(Code::InvalidAdminSecret, "Invalid admin secret"));
+        return Err(missing_admin_secret());
     }
     let run = run_id(&run).map_err(|_| not_requeueable())?;
     let record = api.state.run(run).await?.ok_or_else(not_requeueable)?;
@@ -289,7 +286,8 @@ fn keys_again(spec: &RunSpec, given: &CallerKeys) -> Result<CallerKeys, ApiError
     if spec.auth == AuthMode::ApiKey {
         keys.own = Some(given.own.clone().ok_or_else(|| {
             ApiError::new(Code::KeyRequired,
-                "Run was made with a key of its own, which was not kept: send it again as Authorization: Bearer",
+                "the run was ordered with the caller's own key, which was deleted when it ended; send it again as \
+                 `Authorization: Bearer KEY`",
             )
         })?);
     }
@@ -299,8 +297,8 @@ fn keys_again(spec: &RunSpec, given: &CallerKeys) -> Result<CallerKeys, ApiError
         keys.judge = Some(key.ok_or_else(|| {
             ApiError::new(
                 Code::JudgeKeyRequired,
-                "The run's judge was asked with a key of its own, which was not kept: send it again as \
-                 X-Judge-Authorization: Bearer (on the command line BENCH_JUDGE_API_KEY)",
+                "the run's judge used the caller's own key, which was deleted when the run ended; send it again as \
+                 `X-Judge-Authorization: Bearer KEY` (on the command line, set `BENCH_JUDGE_API_KEY`)",
             )
         })?);
     }

@@ -1,11 +1,12 @@
 //! Orders for runs, read from requests.
 
-use bench_domain::run::{DatasetChoice, ItemNaming, SAMPLES_PER_ITEM_MAX};
+use bench_domain::run::SAMPLES_PER_ITEM_MAX;
 use bench_domain::sampling::{MAX_COUNT_ITEMS, MAX_SEED_CHARS, SubsetError};
 use bench_domain::{Budget, Code, Generation, RunTemplate, Subset};
 use bench_inference::PROVIDERS;
 use bench_runs::order::no_effect_warning;
-use bench_runs::{Order, TrustedSettings};
+use bench_runs::{Order, OrderWarning, TrustedSettings};
+use bench_web::fields::short_name;
 use bench_web::{ApiError, FieldReader};
 use http::HeaderMap;
 use serde::Serialize;
@@ -121,7 +122,7 @@ pub(crate) fn read_order(mut fields: FieldReader) -> Result<Order, ApiError> {
     }
     // People read them at a terminal, as they read the seed.
     if items.iter().any(|item| item.contains(char::is_control)) {
-        fields.note_invalid("items", "ids must not have control characters");
+        fields.note_invalid("items", "item ids must not have control characters");
     }
     let demo = fields.flag("demo");
     let budget = read_budget(&mut fields);
@@ -178,11 +179,11 @@ pub(crate) fn order_fields(run: &RunTemplate) -> Map<String, Value> {
         benchmarks: _,
         selected_benchmarks,
         subset: Subset { pct, count, seed },
-        items,
-        item_naming,
+        items: _,
+        item_naming: _,
         samples,
         generation,
-        datasets,
+        datasets: _,
         protocols,
         options,
         judge,
@@ -193,11 +194,6 @@ pub(crate) fn order_fields(run: &RunTemplate) -> Map<String, Value> {
     } = run;
     let Generation { temperature, max_tokens, top_p: _, stop: _, seed: _ } = generation;
     let config: Option<Value> = config.as_deref().and_then(|text| serde_json::from_str(text).ok());
-    let items: Vec<String> = match item_naming {
-        ItemNaming::SourceId => items.clone(),
-        // Row indices, as orders write them.
-        ItemNaming::RowIndex => items.iter().map(|item| format!("#{item}")).collect(),
-    };
     let fields = json!({
         "model_id": model.qualified(),
         "subset_pct": pct,
@@ -208,8 +204,8 @@ pub(crate) fn order_fields(run: &RunTemplate) -> Map<String, Value> {
         "samples": samples,
         "temperature": temperature,
         "max_tokens": max_tokens,
-        "items": items,
-        "demo": datasets.values().any(|choice| *choice == DatasetChoice::Demo),
+        "items": run.item_names(),
+        "demo": run.is_demo(),
         "budget_usd": usd,
         "budget_tokens": tokens,
         "protocols": protocols,
@@ -231,16 +227,15 @@ pub(crate) fn order_fields(run: &RunTemplate) -> Map<String, Value> {
 }
 
 /// Returns a warning for each field that was sent but isn't part of an order.
-pub(crate) fn unknown_fields(fields: &FieldReader) -> Vec<String> {
-    let unread = fields.unread().into_iter().take(WARNINGS_MAX);
-    unread
-        .map(|name| match meant(&name) {
-            Some(meant) => {
-                format!("`{name}` is no field of an order and was ignored; did you mean `{meant}`?")
-            }
-            None => format!("`{name}` is no field of an order and was ignored"),
-        })
-        .collect()
+pub(crate) fn unknown_fields(fields: &FieldReader) -> Vec<OrderWarning> {
+    let warning = |field: String| {
+        let mut text = format!("`{}` is not a field of an order and was ignored", short_name(&field));
+        if let Some(meant) = meant(&field) {
+            text.push_str(&format!("; did you mean `{meant}`?"));
+        }
+        OrderWarning { field, text }
+    };
+    fields.unread().into_iter().take(WARNINGS_MAX).map(warning).collect()
 }
 
 /// Returns the correct name of a field that is commonly misnamed.
@@ -272,7 +267,7 @@ pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Api
     if !legal {
         return Err(ApiError::new(
             Code::InvalidRequest,
-            format!("Idempotency-Key must be 1 to {IDEMPOTENCY_CHARS_MAX} visible ASCII characters."),
+            format!("`Idempotency-Key` must have 1 to {IDEMPOTENCY_CHARS_MAX} visible ASCII characters"),
         ));
     }
     Ok(Some(key.to_owned()))
@@ -299,7 +294,7 @@ mod tests {
             documented.iter().map(|name| (name.clone(), Value::Null)).collect();
         body.extend([("model_id".to_owned(), json!("a/b")), ("subset_pct".to_owned(), json!(100))]);
         let fields = FieldReader::of_body(body);
-        assert_eq!(read_order(fields).unwrap().warnings, [""; 0], "a field that is not read is warned of");
+        assert_eq!(read_order(fields).unwrap().warnings, [], "an unread field causes a warning");
 
         let template = bench_domain::testing::template("a/b", "mmlu_pro");
         let mut told: BTreeSet<String> = order_fields(&template).into_iter().map(|(name, _)| name).collect();
@@ -441,7 +436,8 @@ mod tests {
         assert_eq!(two.status(), 422);
         assert!(two.message().contains("judge.model: "), "{}", two.message());
         let misspelt = judge(json!({ "modell": "oracle" })).unwrap_err();
-        assert!(misspelt.message().contains("known are model_id, model, provider"), "{}", misspelt.message());
+        let known = "known fields are model_id, model, provider";
+        assert!(misspelt.message().contains(known), "{}", misspelt.message());
         let outside = read(json!({ "model_id": "a/b", "judge_model": "oracle" })).unwrap_err();
         assert!(outside.message().contains("judge.model_id"), "{}", outside.message());
         assert!(read(json!({ "model_id": "a/b", "judge_model": null, "judging": 1 })).is_ok());

@@ -1,11 +1,9 @@
 //! Schedules, read from a request or from a change that is applied to a stored schedule.
 
-use bench_domain::Code;
 use bench_domain::schedule::{
-    CRON_CHARS_MAX, InvalidTiming, NAME_CHARS_MAX, Schedule, Timing, WEBHOOK_CHARS_MAX, Webhook,
-    validate_name,
+    CRON_CHARS_MAX, NAME_CHARS_MAX, Schedule, Timing, WEBHOOK_CHARS_MAX, Webhook, validate_name,
 };
-use bench_runs::Order;
+use bench_runs::{Order, OrderWarning};
 use bench_web::{ApiError, FieldReader};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -17,6 +15,8 @@ use crate::runs::order::{OrderBody, order_fields, read_order};
 
 const ZONE_CHARS_MAX: usize = 100;
 const ZONE_DEFAULT: &str = "UTC";
+/// A valid expression, to check a time zone without the schedule's own one.
+const ANY_CRON: &str = "0 0 * * *";
 
 /// Fields of the schedule itself, not of its runs.
 const OWN_FIELDS: [&str; 5] = ["name", "cron", "time_zone", "webhook_url", "enabled"];
@@ -56,54 +56,67 @@ pub(crate) struct ScheduleOrder {
 /// A parsed schedule order.
 #[derive(Debug)]
 pub(super) struct ScheduleBody {
+    pub(super) settings: Settings,
+    pub(super) order: Order,
+}
+
+/// Settings of the schedule itself.
+#[derive(Debug)]
+pub(super) struct Settings {
     pub(super) name: String,
     pub(super) timing: Timing,
     pub(super) webhook: Option<Webhook>,
     pub(super) enabled: bool,
-    pub(super) order: Order,
 }
 
 impl ScheduleBody {
-    /// Reads a schedule. `local` is true if the server is bound to loopback: then the webhook may use plain HTTP.
+    /// Reads a schedule. `local` is true if the server is bound to loopback: then the webhook may use plain HTTP and
+    /// addresses of this machine.
     ///
     /// # Errors
-    /// 422 with every problem.
+    /// 422 with every problem, one per field.
     pub(super) fn read(mut fields: FieldReader, local: bool) -> Result<Self, ApiError> {
-        // Reads more than is allowed, so that only `validate_name` reports a name that is too long.
-        let name = match validate_name(&fields.text("name", 2 * NAME_CHARS_MAX)) {
-            Ok(name) => Some(name),
-            Err(error) => {
-                fields.note_invalid("name", error);
-                None
-            }
-        };
-        let cron = fields.text("cron", 2 * CRON_CHARS_MAX);
-        let zone = fields.maybe_text("time_zone", ZONE_CHARS_MAX).filter(|zone| !zone.trim().is_empty());
-        let timing = match Timing::new(&cron, zone.as_deref().unwrap_or(ZONE_DEFAULT)) {
-            Ok(timing) => Some(timing),
-            Err(error) => {
-                let field = if matches!(error, InvalidTiming::TimeZone(_)) { "time_zone" } else { "cron" };
-                fields.note_invalid(field, error);
-                None
-            }
-        };
-        let url = fields.maybe_text("webhook_url", 2 * WEBHOOK_CHARS_MAX);
-        let webhook = match url.filter(|url| !url.trim().is_empty()).map(|url| Webhook::new(&url, local)) {
-            Some(Ok(webhook)) => Some(webhook),
-            Some(Err(error)) => {
-                fields.note_invalid("webhook_url", error);
-                None
-            }
-            None => None,
-        };
-        let enabled = fields.maybe_flag("enabled").unwrap_or(true);
+        let name = read_name(&mut fields);
+        let timing = read_timing(&mut fields);
+        let webhook = read_webhook(&mut fields, local);
+        let enabled = read_enabled(&mut fields);
         // Also reports the problems noted so far.
         let order = read_order(fields)?;
-        let (Some(name), Some(timing)) = (name, timing) else {
-            return Err(ApiError::new(Code::InvalidRequest, "name and cron are required"));
-        };
-        Ok(Self { name, timing, webhook, enabled, order })
+        let (Some(name), Some(timing)) = (name, timing) else { return Err(unread()) };
+        Ok(Self { settings: Settings { name, timing, webhook, enabled }, order })
     }
+}
+
+/// Returns the error for a required field that was neither read nor noted as a problem.
+fn unread() -> ApiError {
+    ApiError::internal("a required field has neither a value nor a problem")
+}
+
+fn read_name(fields: &mut FieldReader) -> Option<String> {
+    // Reads more than is allowed, so that only `validate_name` reports a name that is too long.
+    let name = fields.required_text("name", 2 * NAME_CHARS_MAX)?;
+    fields.checked("name", validate_name(&name))
+}
+
+fn read_timing(fields: &mut FieldReader) -> Option<Timing> {
+    let zone = fields.maybe_text("time_zone", ZONE_CHARS_MAX).filter(|zone| !zone.trim().is_empty());
+    let zone = zone.as_deref().unwrap_or(ZONE_DEFAULT);
+    // Checked apart from the expression, so that callers learn of both problems at once.
+    let is_zone = fields.checked("time_zone", Timing::new(ANY_CRON, zone)).is_some();
+    let cron = fields.required_text("cron", 2 * CRON_CHARS_MAX)?;
+    fields.checked("cron", Timing::new(&cron, if is_zone { zone } else { ZONE_DEFAULT }))
+}
+
+fn read_webhook(fields: &mut FieldReader, local: bool) -> Option<Webhook> {
+    let url = fields.maybe_text("webhook_url", 2 * WEBHOOK_CHARS_MAX)?;
+    if url.trim().is_empty() {
+        return None;
+    }
+    fields.checked("webhook_url", Webhook::new(&url, local))
+}
+
+fn read_enabled(fields: &mut FieldReader) -> bool {
+    fields.maybe_flag("enabled").unwrap_or(true)
 }
 
 /// A change of a schedule.
@@ -117,18 +130,13 @@ impl Change {
     /// field it has no effect.
     pub(super) fn new(mut fields: Map<String, Value>) -> Self {
         fields.retain(|name, value| {
-            let needed = matches!(
+            let is_required = matches!(
                 name.as_str(),
                 "name" | "cron" | "time_zone" | "enabled" | "subset_pct" | "model_id"
             );
-            !(needed && value.is_null())
+            !(is_required && value.is_null())
         });
         Self { fields }
-    }
-
-    /// Returns true if the change affects the runs, not only their times.
-    pub(super) fn touches_run(&self) -> bool {
-        self.fields.keys().any(|name| !OWN_FIELDS.contains(&name.as_str()))
     }
 
     /// Returns true if the change may name another model.
@@ -141,16 +149,63 @@ impl Change {
         self.fields.contains_key(JUDGE_FIELD)
     }
 
-    /// Returns those warnings of the whole order that concern fields of this change.
-    pub(super) fn warnings(&self, mut all: Vec<String>) -> Vec<String> {
-        all.retain(|warning| self.fields.keys().any(|name| warning.starts_with(&format!("`{name}`"))));
-        all
+    /// Returns true if the change affects the runs, not only the settings of the schedule.
+    fn touches_run(&self) -> bool {
+        self.fields.keys().any(|name| !OWN_FIELDS.contains(&name.as_str()))
     }
 
-    /// Returns the fields of the order that would make the changed schedule.
-    pub(super) fn over(&self, schedule: &Schedule) -> FieldReader {
-        let mut fields = as_fields(schedule);
+    /// Returns those warnings of the whole order that concern fields of this change, as sentences.
+    pub(super) fn warnings(&self, all: &[OrderWarning]) -> Vec<String> {
+        let of_change = all.iter().filter(|warning| self.fields.contains_key(&warning.field));
+        of_change.map(ToString::to_string).collect()
+    }
+
+    /// Returns the settings of the changed schedule, and its order if the change affects the runs.
+    ///
+    /// Only what the change touches is read and checked: an earlier version may have stored values that are refused
+    /// today, and such a schedule can still be renamed and switched off.
+    ///
+    /// # Errors
+    /// 422 with every problem, one per field.
+    pub(super) fn apply(
+        &self,
+        schedule: &Schedule,
+        local: bool,
+    ) -> Result<(Settings, Option<Order>), ApiError> {
+        let changes = |name: &str| self.fields.contains_key(name);
+        let mut fields = self.merge(schedule);
+        let name = match changes("name") {
+            true => read_name(&mut fields),
+            false => Some(schedule.name.clone()),
+        };
+        let timing = match changes("cron") || changes("time_zone") {
+            true => read_timing(&mut fields),
+            false => Some(schedule.timing.clone()),
+        };
+        let webhook = match changes("webhook_url") {
+            true => read_webhook(&mut fields, local),
+            false => schedule.webhook.clone(),
+        };
+        let enabled = if changes("enabled") { read_enabled(&mut fields) } else { schedule.enabled };
+        let order = if self.touches_run() {
+            Some(read_order(fields)?)
+        } else {
+            fields.finish()?;
+            None
+        };
+        let (Some(name), Some(timing)) = (name, timing) else { return Err(unread()) };
+        Ok((Settings { name, timing, webhook, enabled }, order))
+    }
+
+    /// Returns the fields of this change over those of the order that makes the schedule's runs.
+    fn merge(&self, schedule: &Schedule) -> FieldReader {
+        let mut fields = order_fields(&schedule.run);
         let judge = fields.get(JUDGE_FIELD).and_then(Value::as_object).cloned();
+        if self.fields.contains_key("cron") || self.fields.contains_key("time_zone") {
+            // The two are read together.
+            fields.insert("cron".to_owned(), json!(schedule.timing.cron()));
+            fields.insert("time_zone".to_owned(), json!(schedule.timing.time_zone()));
+        }
         fields.extend(self.fields.clone());
         // Only the sent fields of the judge change.
         if let (Some(Value::Object(new)), Some(mut judge)) = (fields.get_mut(JUDGE_FIELD), judge) {
@@ -166,7 +221,7 @@ impl Change {
         }
         for by_benchmark in [PROTOCOLS_FIELD, OPTIONS_FIELD] {
             if !self.fields.contains_key(by_benchmark) {
-                keep_those_of(by_benchmark, &mut fields);
+                keep_selected(by_benchmark, &mut fields);
             }
         }
         FieldReader::of_body(fields)
@@ -174,25 +229,14 @@ impl Change {
 }
 
 /// Removes entries of benchmarks that the schedule no longer runs.
-fn keep_those_of(field: &str, fields: &mut Map<String, Value>) {
-    let wanted: Vec<String> = match fields.get("selected_benchmarks").and_then(Value::as_array) {
+fn keep_selected(field: &str, fields: &mut Map<String, Value>) {
+    let selected: Vec<String> = match fields.get("selected_benchmarks").and_then(Value::as_array) {
         Some(names) if !names.is_empty() => {
             names.iter().filter_map(Value::as_str).map(|name| name.trim().to_lowercase()).collect()
         }
         _ => return,
     };
     if let Some(Value::Object(by_benchmark)) = fields.get_mut(field) {
-        by_benchmark.retain(|name, _| wanted.contains(name));
+        by_benchmark.retain(|name, _| selected.contains(name));
     }
-}
-
-/// Returns the fields of the order that would make the schedule as it is.
-fn as_fields(schedule: &Schedule) -> Map<String, Value> {
-    let mut fields = order_fields(&schedule.run);
-    fields.insert("name".to_owned(), json!(schedule.name));
-    fields.insert("cron".to_owned(), json!(schedule.timing.cron()));
-    fields.insert("time_zone".to_owned(), json!(schedule.timing.time_zone()));
-    fields.insert("webhook_url".to_owned(), json!(schedule.webhook.as_ref().map(Webhook::as_str)));
-    fields.insert("enabled".to_owned(), json!(schedule.enabled));
-    fields
 }

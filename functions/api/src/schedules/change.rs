@@ -12,7 +12,7 @@ use bench_web::{ApiError, Caller};
 use http::HeaderMap;
 use http::request::Parts;
 
-use super::body::{Change, ScheduleBody};
+use super::body::{Change, ScheduleBody, Settings};
 use super::find::{find_owned, not_found};
 use crate::Api;
 use crate::refusal::refusal;
@@ -42,32 +42,33 @@ pub(super) async fn create(
     body: ScheduleBody,
     parts: &Parts,
 ) -> Result<(Schedule, Vec<String>), ApiError> {
+    let ScheduleBody { settings: Settings { name, timing, webhook, enabled }, order } = body;
     let orderer = orderer(api, parts).await?;
     let owned = api.state.list_schedules().await?;
     if owned.iter().filter(|record| record.schedule.owner == orderer.owner).count() >= OWNED_MAX {
         return Err(ApiError::new(
             Code::SchedulesLimit,
-            format!("You have {OWNED_MAX} schedules already; delete one first."),
+            format!("you have {OWNED_MAX} schedules, the maximum; delete one first"),
         ));
     }
-    refuse_known_name(&owned, &orderer.owner, None, &body.name)?;
-    let found = api.orders.find_model(&body.order, Some(&orderer)).await.map_err(refusal)?;
+    refuse_known_name(&owned, &orderer.owner, None, &name)?;
+    let found = api.orders.find_model(&order, Some(&orderer)).await.map_err(refusal)?;
     admit(api, parts, &orderer, &found).await?;
     let ResolvedOrder { template: run, ignored, judge_key } =
-        api.orders.template(body.order, &orderer, found, None).await.map_err(refusal)?;
+        api.orders.template(order, &orderer, found, None).await.map_err(refusal)?;
     api.orders.runs.check_samples(&orderer.owner, &run).map_err(refusal)?;
     api.orders.runs.count_order(&orderer.owner).await.map_err(refusal)?;
     let now = bench_clock::now();
     let id = ScheduleId::random();
     let mut schedule = Schedule {
         id,
-        name: body.name,
+        name,
         owner: orderer.owner.clone(),
-        timing: body.timing,
+        timing,
         run: run.with_fixed_seed(id),
         auth: orderer.auth(),
-        webhook: body.webhook,
-        enabled: body.enabled,
+        webhook,
+        enabled,
         created_at: now,
         updated_at: now,
         next_at: None,
@@ -86,7 +87,7 @@ pub(super) async fn create(
         ScheduleWrite::NameTaken => Err(name_taken(&schedule.name)),
         ScheduleWrite::TooMany => Err(ApiError::new(
             Code::SchedulesLimit,
-            format!("There are {SCHEDULES_MAX} schedules already; delete one first."),
+            format!("this server has {SCHEDULES_MAX} schedules, the maximum; delete one first"),
         )),
         ScheduleWrite::Raced => Err(raced()),
     }
@@ -95,7 +96,7 @@ pub(super) async fn create(
 fn name_taken(name: &str) -> ApiError {
     ApiError::new(
         Code::ScheduleNameTaken,
-        format!("You have a schedule named `{name}` already; change that one or choose another name."),
+        format!("you already have a schedule named `{name}`; change that one or choose another name"),
     )
 }
 
@@ -120,7 +121,7 @@ async fn admit(api: &Api, parts: &Parts, orderer: &Orderer, found: &FoundModel) 
     admission::admit(api, parts, orderer, wanted).await
 }
 
-/// Changes a schedule. Returns the names in the change that aren't benchmarks.
+/// Changes a schedule. Returns the names in the change that aren't benchmarks, and warnings about ignored fields.
 pub(super) async fn change(
     api: &Api,
     id: &str,
@@ -131,14 +132,15 @@ pub(super) async fn change(
     for _ in 0..RACES_MAX {
         let (record, caller) = find_owned(api, id, &parts.headers).await?;
         let old = &record.schedule;
-        let body = ScheduleBody::read(change.over(old), api.config.server.local)?;
-        let warnings = change.warnings(body.order.warnings.clone());
-        if body.name != old.name {
-            refuse_known_name(&api.state.list_schedules().await?, &old.owner, Some(old.id), &body.name)?;
+        let (settings, order) = change.apply(old, api.config.server.local)?;
+        let Settings { name, timing, webhook, enabled } = settings;
+        let warnings = order.as_ref().map(|order| change.warnings(&order.warnings)).unwrap_or_default();
+        if name != old.name {
+            refuse_known_name(&api.state.list_schedules().await?, &old.owner, Some(old.id), &name)?;
         }
-        let ResolvedOrder { template: run, ignored, judge_key } = if change.touches_run() {
+        let ResolvedOrder { template: run, ignored, judge_key } = if let Some(order) = order {
             let orderer = orderer_of(api, old, &caller, parts).await?;
-            let ordered = changed_run(api, parts, old, body.order, &orderer, change).await?;
+            let ordered = changed_run(api, parts, old, order, &orderer, change).await?;
             api.orders.runs.check_samples(&old.owner, &ordered.template).map_err(refusal)?;
             if !is_counted {
                 api.orders.runs.count_order(&old.owner).await.map_err(refusal)?;
@@ -149,15 +151,7 @@ pub(super) async fn change(
             ResolvedOrder { template: old.run.clone(), ignored: Vec::new(), judge_key: None }
         };
         let now = bench_clock::now();
-        let mut new = Schedule {
-            name: body.name,
-            timing: body.timing,
-            webhook: body.webhook,
-            enabled: body.enabled,
-            run,
-            updated_at: now,
-            ..old.clone()
-        };
+        let mut new = Schedule { name, timing, webhook, enabled, run, updated_at: now, ..old.clone() };
         if new.timing != old.timing || new.enabled != old.enabled {
             new.next_at = new.next_after(now);
         }
@@ -248,7 +242,7 @@ pub(super) async fn run_now(api: &Api, id: &str, parts: &Parts) -> Result<Firing
         if !schedule.enabled {
             return Err(ApiError::new(
                 Code::ScheduleDisabled,
-                "The schedule is switched off; switch it on first",
+                "the schedule is off; set `enabled` to true first",
             ));
         }
         if !is_admitted {
@@ -273,5 +267,5 @@ pub(super) async fn run_now(api: &Api, id: &str, parts: &Parts) -> Result<Firing
 }
 
 fn raced() -> ApiError {
-    ApiError::new(Code::ConcurrentChange, "The schedule kept changing; try again.")
+    ApiError::new(Code::ConcurrentChange, "other requests kept changing the schedule; try again")
 }

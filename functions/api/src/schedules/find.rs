@@ -8,7 +8,7 @@ use http::HeaderMap;
 use crate::Api;
 
 pub(super) fn not_found() -> ApiError {
-    ApiError::new(Code::ScheduleNotFound, "Schedule not found")
+    ApiError::new(Code::ScheduleNotFound, "schedule not found")
 }
 
 pub(super) async fn find(api: &Api, id: &str) -> Result<ScheduleRecord, ApiError> {
@@ -29,7 +29,7 @@ pub(super) async fn find_owned(
         Caller::Anonymous => {
             return Err(ApiError::new(Code::MissingCredentials, "Missing Authorization header"));
         }
-        _ => return Err(ApiError::new(Code::NotOwner, "This schedule belongs to somebody else")),
+        _ => return Err(ApiError::new(Code::NotOwner, "this schedule belongs to another caller")),
     }
     Ok((record, caller))
 }

@@ -64,7 +64,10 @@ pub(crate) async fn auth_status() -> Json<AuthView> {
 /// Sign-in: not configured.
 #[utoipa::path(get, path = "/api/auth/login", tag = "server", responses((status = 501, body = ErrorBody)))]
 pub(crate) async fn auth_login() -> ApiError {
-    ApiError::new(Code::SignInNotConfigured, "Sign-in is not configured; use a key as a bearer token.")
+    ApiError::new(
+        Code::SignInNotConfigured,
+        "this server has no sign-in; send a key as `Authorization: Bearer KEY`",
+    )
 }
 
 /// The signed-in user: nobody.

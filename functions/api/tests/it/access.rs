@@ -561,7 +561,7 @@ async fn ignored_fields_come_back_as_warnings() {
         made["warnings"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
     for (field, why) in [
         ("benchmark_names", "did you mean `selected_benchmarks`"),
-        ("x", "no field of an order"),
+        ("x", "not a field of an order"),
         ("subset_pct", "`subset_count` wins"),
         ("temperature", "no model is asked"),
         ("judge", "none of the benchmarks is judged"),
@@ -581,8 +581,19 @@ async fn ignored_fields_come_back_as_warnings() {
     assert!(made["warnings"][0].as_str().unwrap().starts_with("`webhook`"), "{made}");
     let headers = [("content-type", "application/json")];
     let path = format!("/api/schedules/{}", made["id"].as_str().unwrap());
-    let changed = server.ask("PATCH", &path, &headers, r#"{"enabled":false,"color":1}"#).await.json();
-    assert_eq!(changed["warnings"].as_array().map(Vec::len), Some(1), "{changed}");
+    // A change is warned of its own fields only: the schedule's `subset_pct` has no effect either.
+    let changes = [
+        (r#"{"enabled":false,"color":1}"#, vec!["`color`"]),
+        (r#"{"subset_pct":5}"#, vec!["`subset_pct`"]),
+        (r#"{"samples":1,"n":1}"#, vec!["`n`"]),
+        (r#"{"enabled":true}"#, vec![]),
+    ];
+    for (change, expected) in changes {
+        let changed = server.ask("PATCH", &path, &headers, change).await.json();
+        let warnings = changed["warnings"].as_array().unwrap();
+        let fields = warnings.iter().map(|text| text.as_str().unwrap().split(' ').next().unwrap());
+        assert_eq!(fields.collect::<Vec<_>>(), expected, "{change}: {changed}");
+    }
     let long: serde_json::Map<String, Value> = (0..200).map(|n| (format!("f{n}"), json!(1))).collect();
     let mut body = order("oracle");
     body.as_object_mut().unwrap().extend(long);

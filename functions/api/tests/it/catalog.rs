@@ -68,6 +68,21 @@ async fn models_are_never_empty() {
 }
 
 #[tokio::test]
+async fn a_public_server_lists_only_models_that_can_be_ordered() {
+    let models = ("BENCH_MODELS", "lmstudio/x,openai-compatible/y,chutes/a/b");
+    let listed = async |local: bool, vars: &[(&str, &str)]| {
+        let page = Server::new(local, &[&[models], vars].concat()).await.get("/api/models").await.json();
+        let names = page["models"].as_array().unwrap().iter().map(|model| model["model"].clone());
+        names.map(|name| name.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(false, &[]).await, ["chutes/a/b", "oracle"]);
+    assert_eq!(listed(true, &[]).await, ["chutes/a/b", "oracle", "lmstudio/x"]);
+    // A configured address is one that the operator means.
+    let address = ("LMSTUDIO_BASE_URL", "http://10.0.0.7:1234/v1");
+    assert_eq!(listed(false, &[address]).await, ["chutes/a/b", "oracle", "lmstudio/x"]);
+}
+
+#[tokio::test]
 async fn the_time_for_an_answer_is_told_as_it_applies_here() {
     for (operator, aime, mmlu_pro) in [("", 3_600, 1_200), ("840", 840, 840), ("1500", 1_500, 1_200)] {
         let server = Server::new(true, &[("WORKER_ITEM_TIMEOUT_SECONDS", operator)]).await;
@@ -121,7 +136,12 @@ async fn benchmarks_say_what_they_are() {
     for unknown in ["nope", "MMLU_PRO", "%2e%2e", "mmlu_pro%00"] {
         let reply = server.get(&format!("/api/benchmarks/{unknown}")).await;
         assert_eq!(reply.status, 404, "{unknown}");
-        assert_eq!(reply.json(), json!({ "detail": "Benchmark not found", "code": "benchmark_not_found" }));
+        assert_eq!(
+            reply.json(),
+            json!({
+                "detail": "benchmark not found; `GET /api/benchmarks` lists them", "code": "benchmark_not_found",
+            })
+        );
     }
 }
 

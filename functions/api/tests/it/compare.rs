@@ -47,7 +47,7 @@ async fn what_cannot_be_compared_is_refused() {
         let reply = server.get(&format!("/api/runs/{a}/compare/{b}")).await;
         assert_eq!(
             (reply.status.as_u16(), reply.detail().as_str()),
-            (400, "Run must be completed before comparison")
+            (400, format!("run `{open}` is not over; compare it later").as_str())
         );
     }
     let other = server.run_of(&["aime_2025"]).await;
@@ -55,7 +55,7 @@ async fn what_cannot_be_compared_is_refused() {
     let reply = server.get(&format!("/api/runs/{over}/compare/{other}")).await;
     assert_eq!(
         (reply.status.as_u16(), reply.detail().as_str()),
-        (400, "The runs have no benchmark in common")
+        (400, "the runs have no benchmark in common")
     );
     assert_eq!(server.get(&format!("/api/runs/{over}/compare/abc")).await.status, 404);
     // A run that was canceled before it was planned has nothing to compare, and the response says so.

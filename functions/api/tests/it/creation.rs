@@ -225,7 +225,7 @@ async fn a_repeat_under_one_key_makes_one_run() {
     let refused = server.order("/api/runs", &[key], &other).await;
     assert_eq!(
         (refused.status.as_u16(), refused.detail().as_str()),
-        (422, "This Idempotency-Key was used for another order.")
+        (422, "this `Idempotency-Key` was used for another order; use a new one for each order")
     );
     // The same idempotency key from another caller is a different key.
     let callers = server.order("/api/runs/api", &[key, KEY], &body).await;
