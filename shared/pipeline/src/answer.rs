@@ -85,8 +85,9 @@ impl Pipeline {
             }
         };
         let Some(body) = body else { return Ok(()) };
-        let receipt = claimed.run.receive(source.spent_on(&body).into());
-        let stored = self.store(claimed, &body).await?;
+        let spent = source.spent_on(&body).into();
+        let receipt = claimed.run.receive(spent);
+        let stored = self.store(claimed, &body, spent).await?;
         let graded = self.grade(claimed, body, stored).await;
         // Also after an error, which may have happened after the commit.
         if let Some(receipt) = receipt {

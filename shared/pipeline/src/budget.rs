@@ -33,6 +33,7 @@ impl Pipeline {
         let (run, generation) = (claimed.sample.run, claimed.run.generation);
         let (budget, prices) = (claimed.run.spec.budget, claimed.run.spec.prices());
         ledger.refresh(&self.state, run, generation).await?;
+        let mut waited = false;
         while budget.reached_by(ledger.estimate(), prices).is_some() {
             ledger.read_now(&self.state, run, generation).await?;
             let committed = ledger.committed();
@@ -48,6 +49,13 @@ impl Pipeline {
                 return Ok(false);
             }
             tokio::time::sleep(COMMITS_TAKE).await;
+            waited = true;
+        }
+        let answer_time = self.config.answer_time.for_benchmark(claimed.benchmark.benchmark);
+        if waited && claimed.deadline.remaining(self.config.reserve) < answer_time {
+            // The wait must not shorten the time that the model has for its answer.
+            self.put_off(claimed, Duration::ZERO, claimed.record.effort).await?;
+            return Ok(false);
         }
         Ok(true)
     }
@@ -69,6 +77,9 @@ impl Pipeline {
 
     /// Counts tokens that no commit will count, if the run has a budget.
     pub(crate) async fn count_spent(&self, claimed: &ClaimedSample, spent: Spending) {
+        if spent.total() == 0 {
+            return;
+        }
         let Some(receipt) = claimed.run.receive(spent) else { return };
         // A sample must not fail because of bookkeeping.
         match self.state.add_spent(&claimed.sample, spent).await {

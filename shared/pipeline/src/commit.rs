@@ -48,11 +48,13 @@ impl Pipeline {
         Ok(None)
     }
 
-    /// Stores the body under this attempt, before anything else is done with it.
+    /// Stores the body under this attempt, before anything else is done with it. If it can't be stored, counts the
+    /// tokens `spent` for it, since no commit will: the next attempt asks again.
     pub(crate) async fn store(
         &self,
         claimed: &ClaimedSample,
         body: &SampleBody,
+        spent: Spending,
     ) -> Result<StoredBody, BlobError> {
         let attempt = claimed.attempt;
         let mut wait = Duration::from_millis(200);
@@ -66,8 +68,13 @@ impl Pipeline {
             tokio::time::sleep(wait).await;
             wait *= 2;
         }
-        let sha256 = self.blobs.put_body(&claimed.sample, attempt, body).await?;
-        Ok(StoredBody { attempt, sha256 })
+        match self.blobs.put_body(&claimed.sample, attempt, body).await {
+            Ok(sha256) => Ok(StoredBody { attempt, sha256 }),
+            Err(error) => {
+                self.count_spent(claimed, spent).await;
+                Err(error)
+            }
+        }
     }
 
     /// Ends a sample with a verdict. Keeps the answer if one was handed over.

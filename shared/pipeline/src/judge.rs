@@ -94,10 +94,11 @@ impl Pipeline {
                 (client.model.qualified(), reply, usage)
             }
         };
-        let receipt = claimed.run.receive(Role::Judge.spending(usage));
+        let spent = Role::Judge.spending(usage);
+        let receipt = claimed.run.receive(spent);
         let judge_reply = JudgeReply { model, prompt, reply };
         let body = SampleBody { judge_reply: Some(judge_reply.clone()), ..body };
-        let stored = self.store(claimed, &body).await?;
+        let stored = self.store(claimed, &body, spent).await?;
         let read = self.read_reply(case, &body.answer, &judge_reply, stored).await;
         // Also after an error, which may have happened after the commit.
         if let Some(receipt) = receipt {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bench_domain::job::poll_wait;
 use bench_domain::sample::AttemptHistory;
-use bench_domain::{Execution, Job, JobEnd, JobState, SampleBody, Timestamp};
+use bench_domain::{Execution, Job, JobEnd, JobState, SampleBody, Spending, Timestamp};
 use bench_lambda::metrics;
 use bench_sandy::job::{self, JobStatus};
 
@@ -113,7 +113,7 @@ impl Pipeline {
         turn.claimed.run.keys.redact_report(&mut report);
         let execution = Execution { round: job.round, report };
         let body = SampleBody { execution: Some(execution.clone()), ..work.body };
-        let stored = self.store(turn.claimed, &body).await?;
+        let stored = self.store(turn.claimed, &body, Spending::default()).await?;
         self.end_sandbox(sandbox).await;
         self.read_execution(turn, &Work { body, ..work }, job, &execution, stored).await
     }

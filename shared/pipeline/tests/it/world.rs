@@ -47,13 +47,23 @@ pub(crate) struct World {
     credentials: Credentials,
     pub(crate) embedded: Embedded,
     hooks: Hooks,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl World {
     /// Creates empty services, and a provider that gives these replies.
     pub(crate) async fn new(replies: &[Reply]) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        Self::open(tempfile::tempdir().unwrap(), Provider::start(replies).await, "").await
+    }
+
+    /// Closes the services and opens them again with the given faults.
+    pub(crate) async fn reopen(self, faults: &str) -> Self {
+        let Self { embedded, provider, directory, .. } = self;
+        embedded.close();
+        Self::open(directory, provider, faults).await
+    }
+
+    async fn open(directory: tempfile::TempDir, provider: Provider, faults: &str) -> Self {
         let hooks = Hooks::default();
         let recorder = {
             let hooks = hooks.clone();
@@ -63,8 +73,8 @@ impl World {
                 }
             })
         };
-        let options =
-            EmbeddedOptions::new(directory.path()).durability(Durability::Normal).recorder(recorder);
+        let options = EmbeddedOptions::new(directory.path()).durability(Durability::Normal);
+        let options = options.recorder(recorder).faults(faults.parse().unwrap());
         let embedded = Embedded::open(options).unwrap();
         let config = embedded.sdk_config();
         let state = State::new(&config, "bench", embedded.epoch());
@@ -75,8 +85,7 @@ impl World {
         let key = Arc::new(LocalKey::new(&[7; KEY_BYTES]).unwrap());
         let credentials = Credentials::new(&config, "bench-credentials", key);
         credentials.ensure_table().await.unwrap();
-        let provider = Provider::start(replies).await;
-        Self { state, queues, blobs, provider, credentials, embedded, hooks, _directory: directory }
+        Self { state, queues, blobs, provider, credentials, embedded, hooks, directory }
     }
 
     /// Creates the state client of a host restarted `starts` times: leases of earlier starts are void.
