@@ -46,6 +46,7 @@ impl Pipeline {
         // Boxed, because the future is large and callers nest it further.
         let mut work = Box::pin(handle_batch(event, queue, &self.queues, |message| async move {
             match message {
+                message if message.queue() != queue => Ok(forward(message, queue, &self.queues).await?),
                 Message::Sample { sample, generation } => {
                     self.handle_sample(Stage::Answer, &sample, generation, deadline).await
                 }

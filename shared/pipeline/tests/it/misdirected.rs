@@ -1,10 +1,12 @@
-//! Messages that arrive in a queue of samples but concern something else.
+//! Messages that arrive in a queue of samples but belong in another one.
 
 use bench_lambda::Deadline;
 use bench_queue::{Message, QueueName};
+use serde_json::json;
 
 use crate::log;
 use crate::provider::Reply;
+use crate::run::{Run, model};
 use crate::world::{INVOCATION, World, handle_from};
 
 async fn world() -> World {
@@ -43,4 +45,17 @@ async fn they_are_put_back_by_a_function_that_may_not_send_there() {
     // A message that can't be sent to its queue is delivered again.
     let pipeline = world.pipeline_with_queues(&[]);
     assert!(!handle_from(&pipeline, QueueName::Items, &message, Deadline::after(INVOCATION)).await);
+}
+
+#[tokio::test]
+async fn samples_are_forwarded_to_the_queue_of_their_stage() {
+    let world = world().await;
+    let run = Run::judged(&world, model(&world), json!({})).await;
+    let pipeline = world.pipeline();
+    for (from, message) in [(QueueName::Turns, run.message(0)), (QueueName::Items, run.turn(0))] {
+        assert!(handle_from(&pipeline, from, &message, Deadline::after(INVOCATION)).await, "{message:?}");
+        assert_eq!(world.waiting(message.queue()).await, (1, 0), "{message:?}");
+    }
+    assert!(run.is_open(&world, 0).await);
+    assert_eq!(world.provider.asked(), 0);
 }
