@@ -85,6 +85,10 @@ impl DeadLetters {
         deadline: Deadline,
     ) -> Result<(), DeadLetterError> {
         let Some(found) = self.state.run_with_benchmarks(sample.run).await? else { return Ok(()) };
+        if !found.run.state.status().is_open() {
+            // Its report may be closed.
+            return Ok(());
+        }
         let Some(benchmark) = found.benchmark(sample.benchmark.as_str()) else { return Ok(()) };
         if benchmark.plan.as_ref().is_none_or(|plan| plan.attempt != sample.plan) {
             return Ok(());

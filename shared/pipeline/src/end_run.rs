@@ -3,16 +3,13 @@
 use std::time::Duration;
 
 use bench_domain::{Code, FailureReason, RunState};
-use bench_queue::Message;
+use bench_queue::{FINISH_DELAY, Message};
 use bench_state::{EventKind, NewEvent, Transition};
 
 use crate::Pipeline;
 use crate::claim::ClaimedSample;
 use crate::error::PipelineError;
 
-/// Delay of the finisher for a run stopped by its budget or by refusals. By then, no process still considers
-/// the run open.
-const FINISH_AFTER: Duration = Duration::from_secs(2);
 /// Maximum number of retries of a conditional write that conflicts with other writers.
 const RACES_MAX: u32 = 20;
 
@@ -78,7 +75,8 @@ impl Pipeline {
                 }
                 // The finisher closes the benchmarks and removes the caller's key. If answers are still
                 // pending, it comes late enough that every process has seen the run end.
-                let wait = if reason.is_some() { FINISH_AFTER } else { Duration::ZERO };
+                let keeps_results = reason.is_some() || found.errors_only;
+                let wait = if keeps_results { FINISH_DELAY } else { Duration::ZERO };
                 return Ok(self.queues.send(&Message::Finish { run, generation }, wait).await?);
             }
         }

@@ -212,10 +212,12 @@ impl Runs {
         if fresh(run.seen_open.load(Ordering::Relaxed)) {
             return Ok(true);
         }
+        // The time before the read: the run may end while the response is on its way.
+        let now = bench_clock::now().as_micros();
         let found = self.state.run(run.spec.id).await?;
         let open =
             found.is_some_and(|found| found.generation == run.generation && found.state.status().is_open());
-        run.seen_open.store(if open { bench_clock::now().as_micros() } else { 0 }, Ordering::Relaxed);
+        run.seen_open.store(if open { now } else { 0 }, Ordering::Relaxed);
         if !open {
             self.forget(run.spec.id);
         }
@@ -223,6 +225,7 @@ impl Runs {
     }
 
     async fn load(&self, run: RunId) -> Result<Option<RunContext>, PipelineError> {
+        let now = bench_clock::now().as_micros();
         let Some(found) = self.state.run_with_benchmarks(run).await? else { return Ok(None) };
         let record = found.run;
         if !record.state.status().is_open() {
@@ -245,7 +248,7 @@ impl Runs {
             keys,
             ledger: record.spec.budget.is_set().then(|| self.ledgers.of(run)),
             spec: record.spec,
-            seen_open: AtomicI64::new(bench_clock::now().as_micros()),
+            seen_open: AtomicI64::new(now),
             used: AtomicU64::new(0),
         }))
     }

@@ -27,6 +27,10 @@ pub use message::{MESSAGE_VERSION, Message, MessageError};
 
 /// Longest delay of a message in SQS, 15 minutes. A longer wait takes several messages.
 pub const DELAY_MAX: Duration = Duration::from_secs(900);
+
+/// Delay of the finisher for a run that was stopped and keeps its results. By then, no process still considers the run
+/// open, since the pipeline checks this every second.
+pub const FINISH_DELAY: Duration = Duration::from_secs(2);
 /// Maximum number of messages in a batch, SQS's own limit.
 pub const BATCH_MAX: usize = 10;
 /// Number of deliveries of a message before it goes to the dead-letter queue.

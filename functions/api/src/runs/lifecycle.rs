@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use bench_domain::run::{AuthMode, Owner};
 use bench_domain::{Budget, Code, RunId, RunSpec, Secret};
-use bench_queue::Message;
+use bench_queue::{FINISH_DELAY, Message};
 use bench_runs::CallerKeys;
 use bench_state::{EventKind, NewEvent, Renewal, Resumption, RunRecord, RunWithBenchmarks, Transition};
 use bench_web::auth::{judge_key, missing_admin_secret, provider_key};
@@ -116,7 +116,8 @@ pub async fn cancel_run(api: &Api, run: RunId) -> Result<(), ApiError> {
 async fn finish(api: &Api, record: &RunRecord) {
     let run = record.spec.id;
     let message = Message::Finish { run, generation: record.generation };
-    if let Err(error) = api.queues.send(&message, Duration::ZERO).await {
+    let delay = if record.errors_only { FINISH_DELAY } else { Duration::ZERO };
+    if let Err(error) = api.queues.send(&message, delay).await {
         tracing::error!(run.id = %run, %error, "Run {run} waits for reconciliation: {error}");
     }
 }

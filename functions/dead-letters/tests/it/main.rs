@@ -1,17 +1,18 @@
 //! Dead letters, on the embedded AWS services.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bench_dead_letters::DeadLetters;
-use bench_domain::{Code, RunId, RunStatus, testing};
+use bench_domain::sample::SampleState;
+use bench_domain::{BenchmarkName, Code, Position, RunId, RunStatus, SampleRef, Stage, testing};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions, Recorder};
 use bench_lambda::{Deadline, SqsEvent, SqsMessage};
-use bench_queue::{Message, QueueName, QueueSettings, Queues};
-use bench_state::{EventKind, NewEvent, State};
+use bench_queue::{Message, QueueName, QueueSettings, Queues, RECEIVES_MAX};
+use bench_state::{Claim, EventKind, NewEvent, PlannedSample, State};
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 
@@ -84,4 +85,45 @@ async fn a_run_that_others_keep_changing_is_failed_by_the_next_delivery() {
     assert_eq!(found.state.status(), RunStatus::Failed);
     assert_eq!(found.state.error_code(), Some(Code::PlanFailed));
     assert_eq!(queues.depth(QueueName::Finishes).await.unwrap().visible, 1);
+}
+
+#[tokio::test]
+async fn samples_of_a_run_that_is_over_stay_as_they_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let embedded = Embedded::open(EmbeddedOptions::new(directory.path())).unwrap();
+    let state = State::new(&embedded.sdk_config(), "bench", embedded.epoch());
+    state.ensure_table().await.unwrap();
+    let queues = Queues::create(&embedded.sdk_config(), "bench-", QueueSettings::default()).await.unwrap();
+    let (run, benchmark): (_, BenchmarkName) = (RunId::random(), "mmlu_pro".parse().unwrap());
+    let spec = testing::spec(run, testing::template("openrouter/acme/model", "mmlu_pro"));
+    let (created, plan, now) =
+        (NewEvent::new(EventKind::RunCreated, "created"), testing::plan(1, 1), bench_clock::now());
+    assert!(state.create_run(&spec, &created, None, now).await.unwrap());
+    let item = PlannedSample { item_id: "0".to_owned(), source_id: None, group: None, offset: 0, length: 1 };
+    state.write_plan(run, &benchmark, &plan, &[item], now).await.unwrap();
+    let found = state.run_with_benchmarks(run).await.unwrap().unwrap();
+    let running = found.benchmarks[0].state.start(now).unwrap();
+    state.change_benchmark(run, &found.benchmarks[0], &running, Some(&plan), None, now).await.unwrap();
+    let sample = SampleRef {
+        run,
+        benchmark,
+        plan: plan.attempt,
+        shards: plan.shards,
+        position: Position { item: 0, sample: 0 },
+    };
+    for _ in 0..RECEIVES_MAX {
+        let lease = now.plus(Duration::from_secs(60));
+        let claim = state.claim(Stage::Answer, &sample, bench_clock::now(), lease).await.unwrap();
+        let Claim::Yours(claimed) = claim else { panic!("{claim:?}") };
+        let (attempt, record) = (claimed.attempt, claimed.record);
+        assert!(state.release(&sample, attempt, record.cleared, now, record.effort).await.unwrap());
+    }
+    let failed = found.run.state.fail(now, Code::BudgetReached, "stopped").unwrap();
+    let event = NewEvent::new(EventKind::RunFailed, "stopped");
+    state.change_run(&found.run, &failed, 1, &event, now).await.unwrap();
+
+    let dead_letters = DeadLetters { state: state.clone(), queues, after_outage: Duration::ZERO };
+    assert!(handle(&dead_letters, &Message::Sample { sample: sample.clone(), generation: 1 }).await);
+    let record = state.sample(&sample).await.unwrap().unwrap();
+    assert!(matches!(record.state, SampleState::Open { .. }), "{:?}", record.state);
 }
