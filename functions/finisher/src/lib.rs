@@ -97,13 +97,20 @@ impl Finisher {
                 Ok(Transition::Raced | Transition::Limited(_)) => {}
                 Err(error) => {
                     // Lets its message be handled before the claim ends.
-                    self.state.release_finish(run, generation).await?;
+                    self.release(run, generation).await;
                     return Err(error);
                 }
             }
         }
-        self.state.release_finish(run, generation).await?;
+        self.release(run, generation).await;
         Err(FinishError::Races)
+    }
+
+    /// Gives the claim back after an error, which the caller returns. If this fails too, the claim ends by itself.
+    async fn release(&self, run: RunId, generation: u32) {
+        if let Err(error) = self.state.release_finish(run, generation).await {
+            tracing::warn!(run.id = %run, %error, "Finishing run {run} could not be given back: {error}");
+        }
     }
 
     /// Closes every open benchmark, then the run.

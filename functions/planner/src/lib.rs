@@ -91,9 +91,12 @@ impl Planner {
         tracing::info!(run.id = %run, run.generation = generation, plan.attempt = attempt, "Planning run {run}");
         let planned = AssertUnwindSafe(self.plan_claimed(run, generation, attempt)).catch_unwind().await;
         let planned = planned.unwrap_or_else(|panic| Err(PlanError::Panic(panic_text(panic.as_ref()))));
-        if !matches!(planned, Ok(true)) {
-            // Lets the next attempt plan the run before the lease ends.
-            self.state.release_plan(run, attempt, bench_clock::now()).await?;
+        // Lets the next attempt plan the run before the lease ends.
+        if !matches!(planned, Ok(true))
+            && let Err(error) = self.state.release_plan(run, attempt, bench_clock::now()).await
+        {
+            // Only the error of planning is returned; this one just means that the lease has to end first.
+            tracing::warn!(run.id = %run, %error, "The plan of run {run} could not be given back: {error}");
         }
         planned.map(drop)
     }

@@ -57,7 +57,7 @@ where
     E: Display,
 {
     let source = Source { queue, dead: false };
-    let (handle, nobody) = (&handle, &drop_unreadable::<E>);
+    let (handle, nobody) = (&handle, &never_called::<E>);
     handle_records(event, |record| async move { handle_one(&record, source, queues, handle, nobody).await })
         .await
 }
@@ -136,8 +136,9 @@ struct Source {
     dead: bool,
 }
 
-/// Drops unreadable messages of an ordinary queue, since SQS delivers them again until they become dead letters.
-async fn drop_unreadable<E>(_: UnreadableMessage) -> Result<(), E> {
+/// Is never called: unreadable messages of an ordinary queue are reported as failed, and SQS delivers them again until
+/// they become dead letters.
+async fn never_called<E>(_: UnreadableMessage) -> Result<(), E> {
     Ok(())
 }
 

@@ -54,7 +54,7 @@ impl Pipeline {
         let answer_time = self.config.answer_time.for_benchmark(claimed.benchmark.benchmark);
         if waited && claimed.deadline.remaining(self.config.reserve) < answer_time {
             // The wait must not shorten the time that the model has for its answer.
-            self.put_off(claimed, Duration::ZERO, claimed.record.effort).await?;
+            self.put_off(claimed, Duration::ZERO, claimed.record.history).await?;
             return Ok(false);
         }
         Ok(true)

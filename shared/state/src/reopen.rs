@@ -3,7 +3,7 @@
 
 use aws_sdk_dynamodb::types::{TransactWriteItem, Update};
 use bench_domain::sample::SampleState;
-use bench_domain::{SampleRef, Timestamp};
+use bench_domain::{SampleRef, Stage, Timestamp};
 
 use crate::attributes::{number, text};
 use crate::conflict::pause;
@@ -31,6 +31,7 @@ impl State {
             record.cleared.max(last.unwrap_or(&turn.answer.body).attempt)
         });
         let usage = record.finished.as_ref().and_then(|finished| finished.usage).unwrap_or_default();
+        let checkpoints: Vec<_> = Stage::ALL.into_iter().filter_map(Stage::checkpoint_attribute).collect();
         let mut closed = false;
         for repeat in 0..20 {
             if repeat > 1 {
@@ -39,11 +40,12 @@ impl State {
             let open = Update::builder()
                 .table_name(&self.table)
                 .set_key(Some(keys::sample(sample)))
-                .update_expression(
+                .update_expression(format!(
                     "SET #state = :open, due_at = :now, failures = :zero, waits = :zero, resends = :zero, \
                      replies = :zero, cleared = :cleared \
-                     REMOVE waiting_since, unended, job, outcome, score, reason, extracted, detail, finished_at",
-                )
+                     REMOVE waiting_since, unended, {}, outcome, score, reason, extracted, detail, finished_at",
+                    checkpoints.join(", "),
+                ))
                 .condition_expression("#state = :done AND attempt = :attempt")
                 .expression_attribute_names("#state", "state")
                 .expression_attribute_values(":open", text("open"))

@@ -114,9 +114,9 @@ async fn samples_of_a_run_that_is_over_stay_as_they_are() {
     for _ in 0..RECEIVES_MAX {
         let lease = now.plus(Duration::from_secs(60));
         let claim = state.claim(Stage::Answer, &sample, bench_clock::now(), lease).await.unwrap();
-        let Claim::Yours(claimed) = claim else { panic!("{claim:?}") };
+        let Claim::Claimed(claimed) = claim else { panic!("{claim:?}") };
         let (attempt, record) = (claimed.attempt, claimed.record);
-        assert!(state.release(&sample, attempt, record.cleared, now, record.effort).await.unwrap());
+        assert!(state.release(&sample, attempt, record.cleared, now, record.history).await.unwrap());
     }
     let failed = found.run.state.fail(now, Code::BudgetReached, "stopped").unwrap();
     let event = NewEvent::new(EventKind::RunFailed, "stopped");
