@@ -6,38 +6,19 @@
 
 mod earlier_run;
 mod model;
-pub(crate) mod oracle;
-pub(crate) mod recorded;
+mod oracle;
+mod recorded;
 
 use bench_benchmarks::{Grading, ItemProblem, NextQuestion, next_question};
 use bench_domain::sampling::item_hash;
 use bench_domain::{Answer, Code, Finish, Prompt, SampleBody, Stage, Step, Usage, Verdict};
-use bench_inference::tokens::usage_or_estimate;
 use bench_items::{Item, identity};
 use bench_state::{AnswerRecord, SampleResult};
 
-use self::earlier_run::EarlierRun;
-use self::recorded::{Recorded, outdated_responses};
 use crate::Pipeline;
-use crate::claim::ClaimedSample;
 use crate::commit::StoredBody;
+use crate::context::{AnswerSource, ClaimedSample, Unavailable};
 use crate::error::PipelineError;
-use crate::load::RunContext;
-use crate::model::{Key, ModelClient, ModelClients, Role, Unavailable};
-
-/// The source of a run's answers.
-pub(crate) enum AnswerSource {
-    /// A model at a provider.
-    Model(Box<ModelClient>),
-    /// The dataset itself.
-    Oracle,
-    /// Responses from a file.
-    Recorded(Recorded),
-    /// The answers of an earlier run, which this run grades again.
-    EarlierRun(EarlierRun),
-    /// No source. The run fails.
-    Unavailable(Unavailable),
-}
 
 /// The next question to ask.
 struct NextPrompt {
@@ -104,7 +85,7 @@ impl Pipeline {
         body: SampleBody,
         stored: StoredBody,
     ) -> Result<(), PipelineError> {
-        let (source, item) = (self.answer_source(claimed), claimed.item(self).await?);
+        let (source, item) = (self.answer_source(claimed), claimed.item(&self.blobs).await?);
         // An answer that was already counted, and is graded again after a requeue, adds no cost.
         let counted = claimed.record.counted == Some(stored.attempt);
         let spent = if counted { Usage::default() } else { source.spent_on(&body) };
@@ -167,7 +148,7 @@ impl Pipeline {
         claimed: &ClaimedSample,
     ) -> Result<Result<NextPrompt, ItemProblem>, PipelineError> {
         let benchmark = claimed.benchmark.benchmark;
-        let item = claimed.item(self).await?;
+        let item = claimed.item(&self.blobs).await?;
         let material = claimed.benchmark.material(&self.blobs, item).await?;
         let mut earlier = Vec::new();
         if benchmark.steps().is_some()
@@ -189,37 +170,6 @@ impl Pipeline {
             Ok(None) => Err(ItemProblem::no_question()),
             Err(problem) => Err(problem),
         })
-    }
-}
-
-impl AnswerSource {
-    /// Creates the source that the run's order names. Calls no service.
-    fn new(run: &RunContext, clients: &ModelClients) -> Self {
-        let spec = &run.spec;
-        if let Some(rejudges) = &spec.rejudges {
-            return Self::EarlierRun(EarlierRun::new(rejudges.run));
-        }
-        if let Some(why) = outdated_responses(spec) {
-            return Self::Unavailable(Unavailable::new(Code::StoredDataMissing, why));
-        }
-        match spec.model.provider.as_str() {
-            oracle::NAME => Self::Oracle,
-            recorded::NAME => Self::Recorded(Recorded::new(spec.model.replay_key.as_deref())),
-            _ => {
-                let missing = Unavailable::new(Code::KeyRequired, "Run is missing API key credentials");
-                let key = Key::new(spec.auth, run.caller_keys.model.clone(), missing);
-                let client = clients.client(run, Role::Model, &spec.model, key);
-                client.map_or_else(Self::Unavailable, Self::Model)
-            }
-        }
-    }
-
-    /// Returns the tokens that an answer cost. Zero unless a provider was asked.
-    fn spent_on(&self, body: &SampleBody) -> Usage {
-        match self {
-            Self::Model(_) => usage_or_estimate(&body.prompt, &body.answer),
-            _ => Usage::default(),
-        }
     }
 }
 

@@ -2,8 +2,6 @@
 //!
 //! Adds no calls to services for a run without a budget.
 
-pub(crate) mod ledger;
-
 use std::time::Duration;
 
 use bench_domain::budget::grouped;
@@ -12,9 +10,8 @@ use bench_inference::Failure;
 use bench_inference::tokens::estimate_prompt;
 
 use crate::Pipeline;
-use crate::claim::ClaimedSample;
+use crate::context::{ClaimedSample, Role};
 use crate::error::PipelineError;
-use crate::model::Role;
 
 /// Interval at which an attempt checks again whether pending answers were committed.
 const COMMITS_TAKE: Duration = Duration::from_millis(50);

@@ -1,47 +1,16 @@
 //! Claims samples and gives them back.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bench_domain::sample::AttemptHistory;
 use bench_domain::{SampleRef, Stage, Timestamp};
-use bench_items::Item;
 use bench_lambda::Deadline;
 use bench_queue::{DELAY_MAX, Message};
-use bench_state::{Claim, ClaimedRecord, SampleRecord};
-use tokio::sync::OnceCell;
+use bench_state::Claim;
 
 use crate::Pipeline;
+use crate::context::ClaimedSample;
 use crate::error::PipelineError;
-use crate::load::{BenchmarkContext, RunContext};
-
-/// A sample that this attempt may work on until its deadline, with its run and benchmark.
-pub(crate) struct ClaimedSample {
-    pub(crate) run: Arc<RunContext>,
-    /// The benchmark under the settings of the run.
-    pub(crate) benchmark: Arc<BenchmarkContext>,
-    pub(crate) sample: SampleRef,
-    /// Record of the sample after the claim.
-    pub(crate) record: SampleRecord,
-    /// Number of the attempt, which is the fencing token of every write.
-    pub(crate) attempt: u32,
-    /// End of the lease.
-    pub(crate) deadline: Deadline,
-    item: OnceCell<Item>,
-}
-
-impl ClaimedSample {
-    /// Loads the item in the form that this sample asks, once per attempt.
-    pub(crate) async fn item(&self, pipeline: &Pipeline) -> Result<&Item, PipelineError> {
-        let load = || self.benchmark.item(&pipeline.blobs, &self.record, self.sample.position.sample);
-        self.item.get_or_try_init(load).await
-    }
-
-    /// Builds this sample's message for a stage.
-    pub(crate) fn message(&self, stage: Stage) -> Message {
-        Message::for_stage(stage, self.sample.clone(), self.run.generation)
-    }
-}
 
 impl Pipeline {
     /// Claims a sample in `stage`, or in any later stage if `stage` is one. Returns `None` if the message
@@ -63,9 +32,7 @@ impl Pipeline {
         let now = bench_clock::now();
         match self.state.claim(stage, sample, now, deadline.0).await? {
             Claim::Claimed(claimed) => {
-                let ClaimedRecord { record, attempt } = *claimed;
-                let (sample, item) = (sample.clone(), OnceCell::new());
-                return Ok(Some(ClaimedSample { run, benchmark, sample, record, attempt, deadline, item }));
+                return Ok(Some(ClaimedSample::new(run, benchmark, sample.clone(), *claimed, deadline)));
             }
             Claim::NotDue(due_at) => {
                 let message = Message::for_stage(stage, sample.clone(), run.generation);

@@ -11,7 +11,7 @@ use bench_queue::Message;
 use bench_state::{BodyRef, Commit, EventKind, NewEvent, RunWithBenchmarks, SampleResult, ShardCount};
 
 use crate::Pipeline;
-use crate::claim::ClaimedSample;
+use crate::context::ClaimedSample;
 use crate::error::PipelineError;
 
 /// Maximum number of tries to store an answer, which has already been paid for.

@@ -7,7 +7,7 @@ use bench_queue::{FINISH_DELAY, Message};
 use bench_state::{EventKind, NewEvent, Transition};
 
 use crate::Pipeline;
-use crate::claim::ClaimedSample;
+use crate::context::ClaimedSample;
 use crate::error::PipelineError;
 
 /// Maximum number of retries of a conditional write that conflicts with other writers.

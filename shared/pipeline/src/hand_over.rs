@@ -7,7 +7,7 @@ use bench_lambda::metrics;
 use bench_state::{AnswerRecord, Handover};
 
 use crate::Pipeline;
-use crate::claim::ClaimedSample;
+use crate::context::ClaimedSample;
 use crate::error::PipelineError;
 
 impl Pipeline {

@@ -23,59 +23,16 @@ mod poll;
 mod read;
 mod trouble;
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use bench_benchmarks::{JobMaterial, SandboxGrader};
 use bench_domain::{Code, Job, JobSpec, JobState, SampleBody, SampleRef, Stage};
 use bench_items::Item;
-use bench_sandy::job::JobName;
-use bench_sandy::{Sandy, SandyConfig};
 use bench_state::{StateError, Turn};
 
 use self::poll::RunningJob;
 use crate::Pipeline;
-use crate::claim::ClaimedSample;
 use crate::commit::StoredBody;
+use crate::context::ClaimedSample;
 use crate::error::PipelineError;
-
-/// The host that creates sandboxes.
-#[derive(Debug)]
-pub struct SandboxHost {
-    sandy: Sandy,
-    /// Name of the job in its sandbox. Each sandbox has one job.
-    job: JobName,
-    /// Name of the host in the ledger of sandboxes.
-    name: String,
-    /// Time for which an attempt polls a job that it has just started, before it leaves the job to later
-    /// attempts.
-    linger: Duration,
-    /// Folder that all sandboxes of this host can read, with large files named by their SHA-256. `None` if
-    /// the host is on another machine.
-    files: Option<PathBuf>,
-}
-
-impl SandboxHost {
-    /// Creates a host for a sandbox service on any machine. An attempt polls a new job for two seconds, since
-    /// waiting on Lambda costs money.
-    pub fn new(config: SandyConfig) -> Self {
-        let name = config.host().unwrap_or_default();
-        Self {
-            sandy: Sandy::new(config),
-            job: JobName::default(),
-            name,
-            linger: Duration::from_secs(2),
-            files: None,
-        }
-    }
-
-    /// Marks the host as running on this machine, where waiting costs nothing. `files` is a folder that its
-    /// sandboxes can read.
-    #[must_use]
-    pub fn on_this_machine(self, files: PathBuf) -> Self {
-        Self { linger: Duration::from_secs(20), files: Some(files), ..self }
-    }
-}
 
 /// A claimed sample with its turn, as of the claim.
 #[derive(Clone, Copy)]
@@ -142,7 +99,7 @@ impl Pipeline {
                 .await
                 .map(|()| None);
         };
-        let item = turn.claimed.item(self).await?;
+        let item = turn.claimed.item(&self.blobs).await?;
         let templates = benchmark.templates(&self.blobs).await?;
         let material =
             JobMaterial { templates, attachments: &benchmark.plan.dataset.attachments, nonce: &job.nonce };

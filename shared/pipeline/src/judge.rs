@@ -17,22 +17,10 @@ use bench_items::Item;
 use bench_state::Turn;
 
 use crate::Pipeline;
-use crate::answer::{oracle, recorded};
-use crate::claim::ClaimedSample;
 use crate::commit::StoredBody;
+use crate::context::{ClaimedSample, JudgeSource, ModelClient, ORACLE, Role, Unavailable};
 use crate::error::PipelineError;
-use crate::load::RunContext;
-use crate::model::{Asked, Key, ModelClient, ModelClients, Question, Role, Unavailable};
-
-/// Source of the replies of a run's judge.
-pub(crate) enum JudgeSource {
-    /// A model at a provider.
-    Model(Box<ModelClient>),
-    /// The dataset itself, which replies as a perfect judge would.
-    Oracle,
-    /// No source. A sample that needs the judge fails the run.
-    Unavailable(Unavailable),
-}
+use crate::model::{Asked, Question};
 
 /// A claimed sample with its judge and its item.
 #[derive(Clone, Copy)]
@@ -62,7 +50,7 @@ impl Pipeline {
                 let why = "the stored reply of the judge is gone";
                 return self.end_without_verdict(claimed, Code::StoredDataMissing, why).await;
             };
-            let case = Case { claimed, turn, judge, item: claimed.item(self).await? };
+            let case = Case { claimed, turn, judge, item: claimed.item(&self.blobs).await? };
             return self.read_reply(case, &body.answer, judge_reply, stored).await;
         }
         let answered = &turn.answer.body;
@@ -72,7 +60,7 @@ impl Pipeline {
                 .end_without_verdict(claimed, Code::StoredDataMissing, "the stored answer is gone")
                 .await;
         };
-        let case = Case { claimed, turn, judge, item: claimed.item(self).await? };
+        let case = Case { claimed, turn, judge, item: claimed.item(&self.blobs).await? };
         let templates = claimed.benchmark.templates(&self.blobs).await?;
         let prompt = match judge.prompt(case.item, &body.answer, templates) {
             Ok(prompt) => prompt,
@@ -83,7 +71,7 @@ impl Pipeline {
         let (model, reply, usage) = match self.judge_source(claimed) {
             JudgeSource::Oracle => {
                 let reply = Answer::local(judge.oracle(case.item, &body.answer));
-                (oracle::NAME.to_owned(), reply, Usage::ZERO)
+                (ORACLE.to_owned(), reply, Usage::ZERO)
             }
             JudgeSource::Unavailable(Unavailable { code, why }) => {
                 return self.fail_run(claimed, *code, why).await;
@@ -169,33 +157,5 @@ impl Pipeline {
         why: &str,
     ) -> Result<(), PipelineError> {
         self.end(claimed, Verdict::ungraded(code, why)).await
-    }
-}
-
-impl JudgeSource {
-    /// Creates the source that the run's order names. Calls no service.
-    fn new(run: &RunContext, clients: &ModelClients) -> Self {
-        let could_not = |Unavailable { code, why }: Unavailable| {
-            Self::Unavailable(Unavailable { code: code.for_judge(), why: Role::Judge.explain(&why) })
-        };
-        let Some(judge) = &run.spec.judge else {
-            return could_not(Unavailable::new(Code::JudgeMissing, "the run has no judge"));
-        };
-        match judge.model.provider.as_str() {
-            oracle::NAME => Self::Oracle,
-            recorded::NAME => Self::Unavailable(Unavailable::new(
-                Code::JudgeNotUsable,
-                "the judge must be a model or `oracle`",
-            )),
-            _ => {
-                let missing = Unavailable::new(
-                    Code::JudgeKeyRequired,
-                    "Run is missing API key credentials of its judge",
-                );
-                let key = Key::new(judge.auth, run.caller_keys.judge.clone(), missing);
-                let client = clients.client(run, Role::Judge, &judge.model, key);
-                client.map_or_else(could_not, Self::Model)
-            }
-        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Pipeline`] receives batches of messages and takes each sample through the same steps:
 //!
-//! 1. [`claim`]: claims the sample for this attempt. [`load`] reads its run and its benchmark once for all
+//! 1. [`claim`]: claims the sample for this attempt. [`context`] has its run and its benchmark, read once for all
 //!    samples of the run.
 //! 2. [`pipeline`] chooses the sample's stage: [`answer`] asks the run's answer source and grades, [`judge`]
 //!    asks a model to grade the answer, [`job`] runs the answer in a sandbox. A new kind of work becomes a
@@ -20,23 +20,22 @@ mod budget;
 mod claim;
 mod commit;
 mod config;
+mod context;
 mod end_run;
 mod error;
 mod hand_over;
 mod job;
 mod judge;
-mod load;
 mod model;
 mod pipeline;
 mod responses;
+mod sandbox_host;
 mod services;
 
 pub use activity::WorkerIdentity;
-pub use budget::ledger::Ledgers;
 pub use config::PipelineConfig;
-pub use job::SandboxHost;
-pub use load::{MaterialLoader, SUPPORT_BYTES_MAX};
-pub use model::refusals::REFUSED_SAMPLES;
+pub use context::{Ledgers, MaterialLoader, REFUSED_SAMPLES, SUPPORT_BYTES_MAX};
 pub use pipeline::Pipeline;
 pub use responses::{NamedItem, RecordedResponses, ResponsesError};
+pub use sandbox_host::SandboxHost;
 pub use services::Services;

@@ -1,91 +1,23 @@
 //! Asks a model at a provider for answers, or the judge for replies, for as long as the run needs them.
 
-mod clients;
 mod failure;
-pub(crate) mod refusals;
+mod refusals;
 mod wait;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use bench_domain::run::ModelRef;
-use bench_domain::{Answer, Code, Generation, Prompt, Spending, Stage, Usage};
-use bench_inference::{ChatRequest, Endpoint, Failure};
+use bench_domain::{Answer, Generation, Prompt};
+use bench_inference::{ChatRequest, Failure};
 use serde_json::Value;
 use tokio::time::Instant;
 
-pub(crate) use self::clients::{Key, ModelClients, Unavailable};
-use self::refusals::{HeldUp, Refusals};
-use self::wait::Wait;
+use self::refusals::HeldUp;
 use crate::Pipeline;
-use crate::claim::ClaimedSample;
+use crate::context::{ClaimedSample, ModelClient};
 use crate::error::PipelineError;
 
 /// Interval at which a call in flight checks whether its run is still open.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-
-/// Purpose for which a run asks a provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Role {
-    /// Answers of the model that is measured.
-    Model,
-    /// Replies of the judge.
-    Judge,
-}
-
-impl Role {
-    /// Returns the word that users know for the model in this role.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Model => "model",
-            Self::Judge => "judge",
-        }
-    }
-
-    /// Returns the stage that asks the model in this role.
-    pub(crate) const fn stage(self) -> Stage {
-        match self {
-            Self::Model => Stage::Answer,
-            Self::Judge => Stage::Judge,
-        }
-    }
-
-    /// Assigns tokens to this role's part of the spending.
-    pub(crate) const fn spending(self, usage: Usage) -> Spending {
-        match self {
-            Self::Model => Spending { answers: usage, judge: Usage::ZERO },
-            Self::Judge => Spending::judge_only(usage),
-        }
-    }
-
-    /// Returns the code of a failure in this role.
-    pub(crate) const fn code(self, failure: &Failure) -> Code {
-        match self {
-            Self::Model => failure.code(),
-            Self::Judge => failure.code().for_judge(),
-        }
-    }
-
-    /// Adds to a cause that the judge could not be asked. Returns causes of the measured model unchanged.
-    pub(crate) fn explain(self, cause: &str) -> String {
-        match self {
-            Self::Model => cause.to_owned(),
-            Self::Judge => format!("the judge could not be asked: {cause}"),
-        }
-    }
-}
-
-/// A model at a provider, as one run asks it.
-pub(crate) struct ModelClient {
-    /// Purpose for which the run asks it.
-    pub(crate) role: Role,
-    /// The model.
-    pub(crate) model: ModelRef,
-    endpoint: Endpoint,
-    /// Refusals that it gave this run.
-    refusals: Arc<Refusals>,
-    wait: Wait,
-}
 
 /// A question to a model.
 #[derive(Debug, Clone, Copy)]

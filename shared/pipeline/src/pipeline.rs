@@ -11,10 +11,8 @@ use bench_state::{State, Turn};
 use futures_util::FutureExt;
 
 use crate::activity::{self, Activity};
-use crate::claim::ClaimedSample;
+use crate::context::{ClaimedSample, ModelClients, Runs};
 use crate::error::PipelineError;
-use crate::load::Runs;
-use crate::model::ModelClients;
 use crate::{PipelineConfig, SandboxHost, Services};
 
 /// Takes samples from message to score. One pipeline can serve both queues of samples, or each queue its own.
@@ -39,6 +37,15 @@ impl Pipeline {
         let clients = ModelClients::new(inference);
         let activity = Activity::new(state.clone(), config.identity.clone());
         Self { state, queues, blobs, chat, runs, clients, sandboxes, activity, config }
+    }
+
+    /// Creates the pipeline of a Lambda function from its variables.
+    ///
+    /// # Errors
+    /// Names the variable that is missing or invalid.
+    #[cfg(feature = "deployed")]
+    pub fn from_init(init: &bench_lambda::Init) -> anyhow::Result<Self> {
+        Ok(Self::new(Services::from_init(init)?, PipelineConfig::from_vars(init.vars.lookup())?))
     }
 
     /// Handles a batch of messages from `queue` concurrently: waiting for ten answers costs one invocation.

@@ -11,8 +11,6 @@ use bench_state::State;
 use bench_state::credentials::Credentials;
 
 use crate::{Ledgers, SandboxHost};
-#[cfg(feature = "deployed")]
-use crate::{Pipeline, PipelineConfig};
 
 /// Clients of the services that a pipeline needs.
 pub struct Services {
@@ -53,16 +51,5 @@ impl Services {
             ledgers: Ledgers::default(),
             sandboxes: SandboxHost::new(sandy),
         })
-    }
-}
-
-#[cfg(feature = "deployed")]
-impl Pipeline {
-    /// Creates the pipeline of a Lambda function from its variables.
-    ///
-    /// # Errors
-    /// Names the variable that is missing or invalid.
-    pub fn from_init(init: &Init) -> anyhow::Result<Self> {
-        Ok(Self::new(Services::from_init(init)?, PipelineConfig::from_vars(init.vars.lookup())?))
     }
 }

@@ -1,26 +1,12 @@
 //! Takes over the answers of an earlier run, for a run that grades them again.
 
-use std::collections::BTreeMap;
-
 use bench_blobs::BlobError;
-use bench_domain::{BenchmarkName, Code, RunId, SampleBody, SampleRef, Verdict};
+use bench_domain::{Code, SampleBody, SampleRef, Verdict};
 use bench_state::RunWithBenchmarks;
-use tokio::sync::OnceCell;
 
 use crate::Pipeline;
-use crate::claim::ClaimedSample;
+use crate::context::{ClaimedSample, EarlierRun, Plans};
 use crate::error::PipelineError;
-
-/// The earlier run, which asked the model.
-#[derive(Debug)]
-pub(crate) struct EarlierRun {
-    run: RunId,
-    /// Loaded once. `None` if the run was deleted.
-    plans: OnceCell<Option<Plans>>,
-}
-
-/// Attempt and number of shards of each benchmark's plan.
-type Plans = BTreeMap<BenchmarkName, (u32, u32)>;
 
 /// Result of looking up a sample in the earlier run.
 #[derive(Debug)]
@@ -34,10 +20,6 @@ enum Found {
 }
 
 impl EarlierRun {
-    pub(super) fn new(run: RunId) -> Self {
-        Self { run, plans: OnceCell::new() }
-    }
-
     async fn plans(&self, pipeline: &Pipeline) -> Result<Option<&Plans>, PipelineError> {
         let load = || async {
             let found = pipeline.state.run_with_benchmarks(self.run).await?;

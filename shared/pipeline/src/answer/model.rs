@@ -4,9 +4,9 @@ use bench_domain::{Outcome, SampleBody, Verdict};
 use bench_inference::{Failure, FailureKind, TooLong};
 
 use crate::Pipeline;
-use crate::claim::ClaimedSample;
+use crate::context::{ClaimedSample, ModelClient};
 use crate::error::PipelineError;
-use crate::model::{Asked, ModelClient, Question};
+use crate::model::{Asked, Question};
 
 impl Pipeline {
     /// Asks the model. Returns `None` without an answer: the sample was then ended, put off or given back.
@@ -46,7 +46,7 @@ impl Pipeline {
             FailureKind::TooLong(TooLong::Time) => format!("the answer took too long: {cause}"),
             FailureKind::TooLong(TooLong::Context) => {
                 // Length of the prompt as the dataset counts it.
-                match claimed.benchmark.benchmark.input_tokens(claimed.item(self).await?) {
+                match claimed.benchmark.benchmark.input_tokens(claimed.item(&self.blobs).await?) {
                     Some(tokens) => {
                         format!("the prompt of {tokens} tokens (cl100k_base) is too long: {cause}")
                     }

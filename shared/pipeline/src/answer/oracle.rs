@@ -3,11 +3,8 @@
 use bench_domain::{Answer, SampleBody};
 
 use crate::Pipeline;
-use crate::claim::ClaimedSample;
+use crate::context::ClaimedSample;
 use crate::error::PipelineError;
-
-/// Name of this source in orders and records.
-pub(crate) const NAME: &str = "oracle";
 
 impl Pipeline {
     /// Answers with the item's expected answer. Returns `None` if the item can't be asked: the sample was
@@ -17,7 +14,7 @@ impl Pipeline {
         claimed: &ClaimedSample,
     ) -> Result<Option<SampleBody>, PipelineError> {
         let Some(next) = self.next_prompt(claimed).await? else { return Ok(None) };
-        let (benchmark, item) = (claimed.benchmark.benchmark, claimed.item(self).await?);
+        let (benchmark, item) = (claimed.benchmark.benchmark, claimed.item(&self.blobs).await?);
         let text = match (benchmark.steps(), &next.step) {
             (Some(steps), Some(step)) => steps.oracle(item, step),
             _ => benchmark.oracle(item),

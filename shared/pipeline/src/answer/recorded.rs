@@ -2,30 +2,14 @@
 
 use std::sync::Arc;
 
-use bench_domain::run::ItemNaming;
-use bench_domain::{Code, RunSpec, SampleBody, Verdict};
+use bench_domain::{Code, SampleBody, Verdict};
 use bench_items::ROW_SIGN;
-use tokio::sync::OnceCell;
 
-use crate::claim::ClaimedSample;
+use crate::context::{ClaimedSample, Recorded};
 use crate::error::PipelineError;
 use crate::{Pipeline, RecordedResponses};
 
-/// Name of this source in orders and records.
-pub(crate) const NAME: &str = "replay";
-
-/// Stored responses of a run, loaded once.
-pub(crate) struct Recorded {
-    /// Key of the object that holds the responses.
-    key: String,
-    responses: OnceCell<Result<Arc<RecordedResponses>, String>>,
-}
-
 impl Recorded {
-    pub(super) fn new(key: Option<&str>) -> Self {
-        Self { key: key.unwrap_or_default().to_owned(), responses: OnceCell::new() }
-    }
-
     /// Returns the responses, or the run's error message.
     async fn load(
         &self,
@@ -71,48 +55,5 @@ impl Pipeline {
         };
         claimed.run.keys.redact_answer(&mut answer);
         Ok(Some(next.answered(answer)))
-    }
-}
-
-/// Returns the reason why stored responses that an older program accepted can't be used, if it applies. That
-/// program took their ids for row indices, so part of the run may be graded against other items than the rest
-/// would be.
-pub(super) fn outdated_responses(spec: &RunSpec) -> Option<&'static str> {
-    let is_outdated = spec.model.replay_key.is_some() && spec.item_naming == ItemNaming::RowIndex;
-    is_outdated.then_some(
-        "this run was ordered by an older version, which took the ids of stored responses for indices of rows: order it \
-         again",
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use bench_domain::run::{AuthMode, Owner};
-    use bench_domain::{RunId, Timestamp};
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn stored_responses_of_an_older_program_are_not_used() {
-        let spec = |replay_key: Option<&str>, item_naming: Option<&str>| -> RunSpec {
-            let mut spec = json!({
-                "id": RunId::random(), "benchmarks": ["mmlu_pro"], "selected_benchmarks": null,
-                "model": {
-                    "id": bench_domain::ModelId::from_name("replay", "a.jsonl"), "provider": "replay", "slug": "a.jsonl",
-                    "replay_key": replay_key,
-                },
-                "subset": bench_domain::Subset::default(), "owner": Owner::Local, "auth": AuthMode::System,
-                "coverage_min": 0.9, "software": "0.1.0", "created_at": Timestamp::default(),
-            });
-            if let Some(naming) = item_naming {
-                spec["item_naming"] = naming.into();
-            }
-            serde_json::from_value(spec).unwrap()
-        };
-        let why = outdated_responses(&spec(Some("uploads/a"), None)).unwrap();
-        assert!(why.ends_with("order it again"), "{why}");
-        assert_eq!(outdated_responses(&spec(Some("uploads/a"), Some("source-id"))), None);
-        assert_eq!(outdated_responses(&spec(None, None)), None, "a model that is asked");
     }
 }

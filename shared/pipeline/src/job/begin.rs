@@ -10,7 +10,7 @@ use bench_state::LedgerEntry;
 use super::poll::RunningJob;
 use super::{JobTurn, Work, saved_job};
 use crate::Pipeline;
-use crate::claim::ClaimedSample;
+use crate::context::ClaimedSample;
 use crate::error::PipelineError;
 
 /// Time for which a sandbox stays in the ledger beyond its job's time limit, to cover file transfers, late

@@ -11,10 +11,9 @@ use bench_state::{Handover, ReplyWithoutVerdict, SampleResult};
 
 use super::{Case, JudgeSource};
 use crate::Pipeline;
-use crate::claim::ClaimedSample;
 use crate::commit::StoredBody;
+use crate::context::{ClaimedSample, Role};
 use crate::error::PipelineError;
-use crate::model::Role;
 
 /// Maximum number of characters of a reply that a reason quotes.
 const QUOTED_CHARS_MAX: usize = 200;

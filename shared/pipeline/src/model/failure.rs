@@ -7,9 +7,8 @@ use bench_domain::{Code, Verdict};
 use bench_inference::{Failure, FailureKind};
 use bench_lambda::metrics;
 
-use super::{ModelClient, Role};
 use crate::Pipeline;
-use crate::claim::ClaimedSample;
+use crate::context::{ClaimedSample, ModelClient, Role};
 use crate::error::PipelineError;
 
 /// Maximum length of a single wait. A longer wait would take several messages anyway.

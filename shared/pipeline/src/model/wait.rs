@@ -1,35 +1,17 @@
 //! Shares the waits that a provider asked for among all requests with the same credential and model.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bench_domain::Timestamp;
 use bench_inference::{Failure, FailureKind, GaveUpBy};
 
-use super::ModelClient;
 use crate::Pipeline;
+use crate::context::ModelClient;
 use crate::error::PipelineError;
 
 /// Maximum age of what this process knows about a provider's wait.
 const READ_EVERY: Duration = Duration::from_secs(1);
-
-/// A provider's wait, as this process knows it.
-pub(super) struct Wait {
-    /// Name of the key that pays. Never the key itself.
-    credential: String,
-    /// Model and base URL.
-    model: String,
-    /// Time of the last reading, in microseconds.
-    read_at: AtomicI64,
-    /// End of the wait, in microseconds.
-    until: AtomicI64,
-}
-
-impl Wait {
-    pub(super) const fn new(credential: String, model: String) -> Self {
-        Self { credential, model, read_at: AtomicI64::new(0), until: AtomicI64::new(0) }
-    }
-}
 
 impl Pipeline {
     /// Returns the failure that stands in for a request while the provider's wait lasts. Reads the wait at

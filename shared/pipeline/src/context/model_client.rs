@@ -1,17 +1,98 @@
-//! Creates clients for the models that runs ask.
+//! The models that runs ask: the measured model and the judge, each with its endpoint and key.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bench_domain::run::{AuthMode, ModelRef, Owner};
-use bench_domain::{Code, RunId, Secret};
-use bench_inference::{Endpoint, InferenceConfig};
+use bench_domain::{Code, RunId, Secret, Spending, Stage, Usage};
+use bench_inference::{Endpoint, Failure, InferenceConfig};
 
 use super::refusals::Refusals;
-use super::wait::Wait;
-use super::{ModelClient, Role};
-use crate::load::RunContext;
+use super::runs::RunContext;
+
+/// Purpose for which a run asks a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Role {
+    /// Answers of the model that is measured.
+    Model,
+    /// Replies of the judge.
+    Judge,
+}
+
+impl Role {
+    /// Returns the word that users know for the model in this role.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Judge => "judge",
+        }
+    }
+
+    /// Returns the stage that asks the model in this role.
+    pub(crate) const fn stage(self) -> Stage {
+        match self {
+            Self::Model => Stage::Answer,
+            Self::Judge => Stage::Judge,
+        }
+    }
+
+    /// Assigns tokens to this role's part of the spending.
+    pub(crate) const fn spending(self, usage: Usage) -> Spending {
+        match self {
+            Self::Model => Spending { answers: usage, judge: Usage::ZERO },
+            Self::Judge => Spending::judge_only(usage),
+        }
+    }
+
+    /// Returns the code of a failure in this role.
+    pub(crate) const fn code(self, failure: &Failure) -> Code {
+        match self {
+            Self::Model => failure.code(),
+            Self::Judge => failure.code().for_judge(),
+        }
+    }
+
+    /// Adds to a cause that the judge could not be asked. Returns causes of the measured model unchanged.
+    pub(crate) fn explain(self, cause: &str) -> String {
+        match self {
+            Self::Model => cause.to_owned(),
+            Self::Judge => format!("the judge could not be asked: {cause}"),
+        }
+    }
+}
+
+/// A model at a provider, as one run asks it.
+pub(crate) struct ModelClient {
+    /// Purpose for which the run asks it.
+    pub(crate) role: Role,
+    /// The model.
+    pub(crate) model: ModelRef,
+    pub(crate) endpoint: Endpoint,
+    /// Refusals that it gave this run.
+    pub(crate) refusals: Arc<Refusals>,
+    /// Wait that its provider asked for.
+    pub(crate) wait: Wait,
+}
+
+/// A provider's wait, as this process knows it.
+pub(crate) struct Wait {
+    /// Name of the key that pays. Never the key itself.
+    pub(crate) credential: String,
+    /// Model and base URL.
+    pub(crate) model: String,
+    /// Time of the last reading, in microseconds.
+    pub(crate) read_at: AtomicI64,
+    /// End of the wait, in microseconds.
+    pub(crate) until: AtomicI64,
+}
+
+impl Wait {
+    const fn new(credential: String, model: String) -> Self {
+        Self { credential, model, read_at: AtomicI64::new(0), until: AtomicI64::new(0) }
+    }
+}
 
 /// The key that pays for the requests to a model.
 #[derive(Debug)]

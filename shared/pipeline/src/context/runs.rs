@@ -1,7 +1,5 @@
 //! Loads a run once for all of its samples, and checks whether it is still open.
 
-mod benchmark;
-
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -14,13 +12,11 @@ use bench_inference::Keys;
 use bench_state::credentials::Credentials;
 use bench_state::{Resumption, State, StateError};
 
-pub(crate) use self::benchmark::BenchmarkContext;
-pub use self::benchmark::{MaterialLoader, SUPPORT_BYTES_MAX};
-use crate::answer::AnswerSource;
-use crate::budget::ledger::{Ledger, Ledgers, Receipt};
-use crate::claim::ClaimedSample;
+use super::benchmark::{BenchmarkContext, SUPPORT_BYTES_MAX};
+use super::claimed::ClaimedSample;
+use super::ledger::{Ledger, Ledgers, Receipt};
+use super::source::{AnswerSource, JudgeSource};
 use crate::error::PipelineError;
-use crate::judge::JudgeSource;
 
 /// Maximum age of a check that a run is open.
 const OPEN_FOR: Duration = Duration::from_secs(1);

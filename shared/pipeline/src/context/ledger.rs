@@ -71,9 +71,7 @@ struct Known {
 }
 
 /// Tokens that were received but not committed yet. If dropped before [`Receipt::committed`], they no longer
-/// count: their answer is stored and counts when it is committed, or [`Pipeline::count_spent`] counts them.
-///
-/// [`Pipeline::count_spent`]: crate::Pipeline::count_spent
+/// count: their answer is stored and counts when it is committed, or `Pipeline::count_spent` counts them.
 pub(crate) struct Receipt<'a> {
     ledger: &'a Ledger,
     id: u64,

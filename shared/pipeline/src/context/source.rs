@@ -1,0 +1,174 @@
+//! The sources of a run's answers and of its judge's replies, as its order names them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bench_domain::run::ItemNaming;
+use bench_domain::{BenchmarkName, Code, RunId, RunSpec, SampleBody, Usage};
+use bench_inference::tokens::usage_or_estimate;
+use tokio::sync::OnceCell;
+
+use super::model_client::{Key, ModelClient, ModelClients, Role, Unavailable};
+use super::runs::RunContext;
+use crate::RecordedResponses;
+
+/// Name of the source that answers from the dataset, in orders and records.
+pub(crate) const ORACLE: &str = "oracle";
+/// Name of the source that answers from a file of stored responses, in orders and records.
+const REPLAY: &str = "replay";
+
+/// The source of a run's answers.
+pub(crate) enum AnswerSource {
+    /// A model at a provider.
+    Model(Box<ModelClient>),
+    /// The dataset itself.
+    Oracle,
+    /// Responses from a file.
+    Recorded(Recorded),
+    /// The answers of an earlier run, which this run grades again.
+    EarlierRun(EarlierRun),
+    /// No source. The run fails.
+    Unavailable(Unavailable),
+}
+
+impl AnswerSource {
+    /// Creates the source that the run's order names. Calls no service.
+    pub(crate) fn new(run: &RunContext, clients: &ModelClients) -> Self {
+        let spec = &run.spec;
+        if let Some(rejudges) = &spec.rejudges {
+            return Self::EarlierRun(EarlierRun::new(rejudges.run));
+        }
+        if let Some(why) = outdated_responses(spec) {
+            return Self::Unavailable(Unavailable::new(Code::StoredDataMissing, why));
+        }
+        match spec.model.provider.as_str() {
+            ORACLE => Self::Oracle,
+            REPLAY => Self::Recorded(Recorded::new(spec.model.replay_key.as_deref())),
+            _ => {
+                let missing = Unavailable::new(Code::KeyRequired, "Run is missing API key credentials");
+                let key = Key::new(spec.auth, run.caller_keys.model.clone(), missing);
+                let client = clients.client(run, Role::Model, &spec.model, key);
+                client.map_or_else(Self::Unavailable, Self::Model)
+            }
+        }
+    }
+
+    /// Returns the tokens that an answer cost. Zero unless a provider was asked.
+    pub(crate) fn spent_on(&self, body: &SampleBody) -> Usage {
+        match self {
+            Self::Model(_) => usage_or_estimate(&body.prompt, &body.answer),
+            _ => Usage::default(),
+        }
+    }
+}
+
+/// Stored responses of a run, loaded once.
+pub(crate) struct Recorded {
+    /// Key of the object that holds the responses.
+    pub(crate) key: String,
+    pub(crate) responses: OnceCell<Result<Arc<RecordedResponses>, String>>,
+}
+
+impl Recorded {
+    fn new(key: Option<&str>) -> Self {
+        Self { key: key.unwrap_or_default().to_owned(), responses: OnceCell::new() }
+    }
+}
+
+/// Returns the reason why stored responses that an older program accepted can't be used, if it applies. That
+/// program took their ids for row indices, so part of the run may be graded against other items than the rest
+/// would be.
+fn outdated_responses(spec: &RunSpec) -> Option<&'static str> {
+    let is_outdated = spec.model.replay_key.is_some() && spec.item_naming == ItemNaming::RowIndex;
+    is_outdated.then_some(
+        "this run was ordered by an older version, which took the ids of stored responses for indices of rows: order it \
+         again",
+    )
+}
+
+/// The earlier run, which asked the model.
+#[derive(Debug)]
+pub(crate) struct EarlierRun {
+    pub(crate) run: RunId,
+    /// Loaded once. `None` if the run was deleted.
+    pub(crate) plans: OnceCell<Option<Plans>>,
+}
+
+/// Attempt and number of shards of each benchmark's plan.
+pub(crate) type Plans = BTreeMap<BenchmarkName, (u32, u32)>;
+
+impl EarlierRun {
+    fn new(run: RunId) -> Self {
+        Self { run, plans: OnceCell::new() }
+    }
+}
+
+/// Source of the replies of a run's judge.
+pub(crate) enum JudgeSource {
+    /// A model at a provider.
+    Model(Box<ModelClient>),
+    /// The dataset itself, which replies as a perfect judge would.
+    Oracle,
+    /// No source. A sample that needs the judge fails the run.
+    Unavailable(Unavailable),
+}
+
+impl JudgeSource {
+    /// Creates the source that the run's order names. Calls no service.
+    pub(crate) fn new(run: &RunContext, clients: &ModelClients) -> Self {
+        let could_not = |Unavailable { code, why }: Unavailable| {
+            Self::Unavailable(Unavailable { code: code.for_judge(), why: Role::Judge.explain(&why) })
+        };
+        let Some(judge) = &run.spec.judge else {
+            return could_not(Unavailable::new(Code::JudgeMissing, "the run has no judge"));
+        };
+        match judge.model.provider.as_str() {
+            ORACLE => Self::Oracle,
+            REPLAY => Self::Unavailable(Unavailable::new(
+                Code::JudgeNotUsable,
+                "the judge must be a model or `oracle`",
+            )),
+            _ => {
+                let missing = Unavailable::new(
+                    Code::JudgeKeyRequired,
+                    "Run is missing API key credentials of its judge",
+                );
+                let key = Key::new(judge.auth, run.caller_keys.judge.clone(), missing);
+                let client = clients.client(run, Role::Judge, &judge.model, key);
+                client.map_or_else(could_not, Self::Model)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bench_domain::run::{AuthMode, Owner};
+    use bench_domain::{RunId, Timestamp};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn stored_responses_of_an_older_program_are_not_used() {
+        let spec = |replay_key: Option<&str>, item_naming: Option<&str>| -> RunSpec {
+            let mut spec = json!({
+                "id": RunId::random(), "benchmarks": ["mmlu_pro"], "selected_benchmarks": null,
+                "model": {
+                    "id": bench_domain::ModelId::from_name("replay", "a.jsonl"), "provider": "replay", "slug": "a.jsonl",
+                    "replay_key": replay_key,
+                },
+                "subset": bench_domain::Subset::default(), "owner": Owner::Local, "auth": AuthMode::System,
+                "coverage_min": 0.9, "software": "0.1.0", "created_at": Timestamp::default(),
+            });
+            if let Some(naming) = item_naming {
+                spec["item_naming"] = naming.into();
+            }
+            serde_json::from_value(spec).unwrap()
+        };
+        let why = outdated_responses(&spec(Some("uploads/a"), None)).unwrap();
+        assert!(why.ends_with("order it again"), "{why}");
+        assert_eq!(outdated_responses(&spec(Some("uploads/a"), Some("source-id"))), None);
+        assert_eq!(outdated_responses(&spec(None, None)), None, "a model that is asked");
+    }
+}

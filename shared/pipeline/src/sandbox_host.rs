@@ -1,0 +1,45 @@
+//! The host of the sandboxes that run answers.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bench_sandy::job::JobName;
+use bench_sandy::{Sandy, SandyConfig};
+
+/// The host that creates sandboxes.
+#[derive(Debug)]
+pub struct SandboxHost {
+    pub(crate) sandy: Sandy,
+    /// Name of the job in its sandbox. Each sandbox has one job.
+    pub(crate) job: JobName,
+    /// Name of the host in the ledger of sandboxes.
+    pub(crate) name: String,
+    /// Time for which an attempt polls a job that it has just started, before it leaves the job to later
+    /// attempts.
+    pub(crate) linger: Duration,
+    /// Folder that all sandboxes of this host can read, with large files named by their SHA-256. `None` if
+    /// the host is on another machine.
+    pub(crate) files: Option<PathBuf>,
+}
+
+impl SandboxHost {
+    /// Creates a host for a sandbox service on any machine. An attempt polls a new job for two seconds, since
+    /// waiting on Lambda costs money.
+    pub fn new(config: SandyConfig) -> Self {
+        let name = config.host().unwrap_or_default();
+        Self {
+            sandy: Sandy::new(config),
+            job: JobName::default(),
+            name,
+            linger: Duration::from_secs(2),
+            files: None,
+        }
+    }
+
+    /// Marks the host as running on this machine, where waiting costs nothing. `files` is a folder that its
+    /// sandboxes can read.
+    #[must_use]
+    pub fn on_this_machine(self, files: PathBuf) -> Self {
+        Self { linger: Duration::from_secs(20), files: Some(files), ..self }
+    }
+}
