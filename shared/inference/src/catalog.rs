@@ -12,7 +12,10 @@ use tokio::time::Instant;
 
 use crate::address::parse_base;
 use crate::failure::{Failure, FailureKind, GaveUpBy, quote_bytes};
-use crate::transport::{Watch, chain, expired, network, no_client, read_refusal, unbuilt};
+use crate::transport::{
+    Watch, error_chain, invalid_request_failure, missing_client_failure, network_failure, read_refusal,
+    timeout_failure,
+};
 use crate::{ChatClient, Endpoint, Keys, Provider};
 
 pub use crate::listed_model::CatalogModel;
@@ -109,7 +112,7 @@ impl ChatClient {
         let (mut models, mut seen, mut next) = (Vec::new(), HashSet::new(), None);
         for _ in 0..PAGES_MAX {
             let request = provider.protocol.models_request(endpoint.target(), next.as_deref());
-            let request = request.map_err(|error| unbuilt(provider, &error))?;
+            let request = request.map_err(|error| invalid_request_failure(provider, &error))?;
             let body = self.fetch(provider, request, keys).await.map_err(|error| match error {
                 CatalogError::Request(failure) => CatalogError::Request(endpoint.redact(failure)),
                 other => other,
@@ -134,13 +137,14 @@ impl ChatClient {
         request: Request,
         keys: &Keys,
     ) -> Result<Vec<u8>, CatalogError> {
-        let client = self.http.client(request.url()).map_err(|problem| no_client(provider, problem))?;
+        let client =
+            self.http.client(request.url()).map_err(|problem| missing_client_failure(provider, problem))?;
         let longest = Duration::from_secs(LIST_SECONDS_MAX);
         let mut watch = Watch::start(longest, Instant::now() + longest);
         let mut response = match watch.guard(client.execute(request)).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(network(provider, &error).into()),
-            Err(why) => return Err(expired(provider, why, &watch, 0).into()),
+            Ok(Err(error)) => return Err(network_failure(provider, &error).into()),
+            Err(why) => return Err(timeout_failure(provider, why, &watch, 0).into()),
         };
         if !response.status().is_success() {
             return Err((*read_refusal(provider, response, &mut watch, None, keys).await.failure).into());
@@ -158,11 +162,11 @@ impl ChatClient {
                         "The list from {} broke off after {} bytes: {}",
                         provider.display_name,
                         body.len(),
-                        chain(&error.without_url()),
+                        error_chain(&error.without_url()),
                     );
                     return Err(Failure::new(FailureKind::Transient, GaveUpBy::Provider, cause).into());
                 }
-                Err(why) => return Err(expired(provider, why, &watch, body.len()).into()),
+                Err(why) => return Err(timeout_failure(provider, why, &watch, body.len()).into()),
             }
         }
     }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::dialects::Dialects;
 use crate::failure::Failure;
-use crate::protocols::{Asked, Dialect};
+use crate::protocols::{Dialect, PreparedRequest};
 use crate::transport::{Call, Http, HttpOptions, Refusal};
 use crate::{ChatRequest, Endpoint};
 
@@ -54,7 +54,7 @@ impl ChatClient {
 
     /// Returns the differences from the usual form of a request that this model's server has asked for so far.
     pub fn dialect(&self, endpoint: &Endpoint, model: &str) -> Dialect {
-        self.dialects.of(endpoint, model)
+        self.dialects.get(endpoint, model)
     }
 
     /// Returns the maximum silence before a call is given up.
@@ -69,10 +69,10 @@ impl ChatClient {
         end: Instant,
     ) -> Result<Answer, Failure> {
         let call = Call { http: &self.http, endpoint, end };
-        let mut dialect = self.dialects.of(endpoint, request.model);
+        let mut dialect = self.dialects.get(endpoint, request.model);
         let mut steps_left = Dialect::STEPS_MAX;
         loop {
-            let Refusal { failure, next } = match call.send(Asked { request, dialect }).await {
+            let Refusal { failure, next } = match call.send(PreparedRequest { request, dialect }).await {
                 Ok(answer) => return Ok(answer),
                 Err(refusal) => refusal,
             };

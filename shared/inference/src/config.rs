@@ -125,7 +125,7 @@ impl InferenceConfig {
         if provider.needs_key && key.is_none() {
             return Err(EndpointError::DeleteOnlyWrapper { provider });
         }
-        self.at(provider, key)
+        self.endpoint_with(provider, key)
     }
 
     /// Returns the provider's address with a key provided by the caller.
@@ -137,7 +137,7 @@ impl InferenceConfig {
         provider: &'static Provider,
         key: Secret,
     ) -> Result<Endpoint, EndpointError> {
-        self.at(provider, Some(key))
+        self.endpoint_with(provider, Some(key))
     }
 
     /// Returns the host of a provider's API, at `base_url` or else at its configured address, with the port unless it
@@ -165,7 +165,11 @@ impl InferenceConfig {
         HttpOptions { idle_timeout: self.idle_timeout, ..HttpOptions::default() }
     }
 
-    fn at(&self, provider: &'static Provider, key: Option<Secret>) -> Result<Endpoint, EndpointError> {
+    fn endpoint_with(
+        &self,
+        provider: &'static Provider,
+        key: Option<Secret>,
+    ) -> Result<Endpoint, EndpointError> {
         let base_url = self.provider(provider).and_then(|config| config.base_url.as_deref());
         Endpoint::new(provider, base_url.ok_or(EndpointError::NoBaseUrl { provider })?, key)
     }

@@ -6,7 +6,7 @@ use reqwest::{Request, Url};
 use crate::catalog::CatalogError;
 use crate::failure::{Failure, FailureKind, GaveUpBy};
 use crate::protocols::RequestError;
-use crate::transport::unbuilt;
+use crate::transport::invalid_request_failure;
 use crate::{ChatClient, ChatRequest, Endpoint};
 
 /// A provider's verdict on a key.
@@ -37,26 +37,27 @@ impl ChatClient {
     ) -> Result<KeyCheck, Failure> {
         let protocol = endpoint.provider().protocol;
         if let Some(account) = account {
-            return match self.look(endpoint, protocol.get_request(endpoint.target(), account)).await {
+            return match self.check_request(endpoint, protocol.get_request(endpoint.target(), account)).await
+            {
                 Ok(()) => Ok(KeyCheck::Confirmed),
                 // A key may be restricted to some models, so a request to the model itself decides.
                 Err(failure) if failure.status == Some(403) => self.probe(endpoint, model).await,
-                Err(failure) => refused(failure),
+                Err(failure) => check_refusal(failure),
             };
         }
-        let stranger = stranger(endpoint)?;
+        let unknown = with_unknown_key(endpoint)?;
         let models = |endpoint: &Endpoint| protocol.models_request(endpoint.target(), None);
-        match self.look(endpoint, models(endpoint)).await {
-            Ok(()) => match self.look(&stranger, models(&stranger)).await {
+        match self.check_request(endpoint, models(endpoint)).await {
+            Ok(()) => match self.check_request(&unknown, models(&unknown)).await {
                 Err(failure) if is_refusal(&failure) => return Ok(KeyCheck::Confirmed),
                 Err(failure) => return Err(failure),
                 Ok(()) => {}
             },
             // Without a list, a request to the model itself decides.
             Err(failure) if matches!(failure.status, Some(404 | 405)) => {}
-            Err(failure) => return refused(failure),
+            Err(failure) => return check_refusal(failure),
         }
-        match self.probe(&stranger, model).await? {
+        match self.probe(&unknown, model).await? {
             KeyCheck::Refused => self.probe(endpoint, model).await,
             _ => Ok(KeyCheck::AnyKey),
         }
@@ -73,26 +74,31 @@ impl ChatClient {
     pub async fn check_key(&self, endpoint: &Endpoint, account: Option<Url>) -> Result<KeyCheck, Failure> {
         let protocol = endpoint.provider().protocol;
         if let Some(account) = account {
-            return match self.look(endpoint, protocol.get_request(endpoint.target(), account)).await {
+            return match self.check_request(endpoint, protocol.get_request(endpoint.target(), account)).await
+            {
                 Ok(()) => Ok(KeyCheck::Confirmed),
                 Err(failure) if failure.status == Some(401) => Ok(KeyCheck::Refused),
                 Err(failure) => Err(failure),
             };
         }
         let models = |endpoint: &Endpoint| protocol.models_request(endpoint.target(), None);
-        if let Err(failure) = self.look(endpoint, models(endpoint)).await {
-            return refused(failure);
+        if let Err(failure) = self.check_request(endpoint, models(endpoint)).await {
+            return check_refusal(failure);
         }
-        let stranger = stranger(endpoint)?;
-        match self.look(&stranger, models(&stranger)).await {
+        let unknown = with_unknown_key(endpoint)?;
+        match self.check_request(&unknown, models(&unknown)).await {
             Ok(()) => Ok(KeyCheck::AnyKey),
             Err(failure) if is_refusal(&failure) => Ok(KeyCheck::Confirmed),
             Err(failure) => Err(failure),
         }
     }
 
-    async fn look(&self, endpoint: &Endpoint, request: Result<Request, RequestError>) -> Result<(), Failure> {
-        let request = request.map_err(|error| unbuilt(endpoint.provider(), &error))?;
+    async fn check_request(
+        &self,
+        endpoint: &Endpoint,
+        request: Result<Request, RequestError>,
+    ) -> Result<(), Failure> {
+        let request = request.map_err(|error| invalid_request_failure(endpoint.provider(), &error))?;
         match self.fetch(endpoint.provider(), request, endpoint.keys()).await {
             Ok(_) => Ok(()),
             Err(CatalogError::Request(failure)) => Err(endpoint.redact(failure)),
@@ -111,13 +117,13 @@ impl ChatClient {
             Err(failure) if failure.status == Some(402) => Ok(KeyCheck::Confirmed),
             // Even a bad answer shows that the key was accepted.
             Err(failure) if failure.status.is_some_and(|status| status < 400) => Ok(KeyCheck::Confirmed),
-            Err(failure) => refused(failure),
+            Err(failure) => check_refusal(failure),
         }
     }
 }
 
 /// The same endpoint with a key that belongs to no account.
-fn stranger(endpoint: &Endpoint) -> Result<Endpoint, Failure> {
+fn with_unknown_key(endpoint: &Endpoint) -> Result<Endpoint, Failure> {
     let key = Secret::new(endpoint.provider().protocol.unknown_key()).ok_or_else(|| {
         Failure::new(FailureKind::Bad, GaveUpBy::Runner, "There is no text that is no key".to_owned())
     })?;
@@ -128,6 +134,6 @@ fn is_refusal(failure: &Failure) -> bool {
     matches!(failure.status, Some(401 | 403))
 }
 
-fn refused(failure: Failure) -> Result<KeyCheck, Failure> {
+fn check_refusal(failure: Failure) -> Result<KeyCheck, Failure> {
     if is_refusal(&failure) { Ok(KeyCheck::Refused) } else { Err(failure) }
 }

@@ -19,7 +19,7 @@ pub(crate) struct Dialects {
 }
 
 impl Dialects {
-    pub(crate) fn of(&self, endpoint: &Endpoint, model: &str) -> Dialect {
+    pub(crate) fn get(&self, endpoint: &Endpoint, model: &str) -> Dialect {
         if !self.any.load(Ordering::Acquire) {
             return Dialect::default();
         }

@@ -121,15 +121,15 @@ mod tests {
     use super::*;
     use crate::ChatRequest;
     use crate::failure::{FailureKind, Fatal, GaveUpBy};
-    use crate::protocols::{Asked, Dialect};
+    use crate::protocols::{Dialect, PreparedRequest};
     use crate::providers::{CHUTES, LMSTUDIO, OPENAI_COMPATIBLE, OPENROUTER};
 
     fn answer_url(endpoint: &Endpoint) -> String {
         let (prompt, generation) = (Prompt::user("Hi"), Generation::default());
         let request =
             ChatRequest { model: "m", prompt: &prompt, generation: &generation, reply_schema: None };
-        let asked = Asked { request: &request, dialect: Dialect::default() };
-        endpoint.provider().protocol.answer_request(endpoint.target(), asked).unwrap().url().to_string()
+        let prepared = PreparedRequest { request: &request, dialect: Dialect::default() };
+        endpoint.provider().protocol.answer_request(endpoint.target(), prepared).unwrap().url().to_string()
     }
 
     #[test]

@@ -30,7 +30,8 @@ pub(crate) use target::{RequestError, Target};
 /// the key. Header values that contain the key must be marked as sensitive.
 pub(crate) trait Protocol: fmt::Debug + Sync {
     /// Builds the request for an answer.
-    fn answer_request(&self, target: &Target, asked: Asked<'_>) -> Result<Request, RequestError>;
+    fn answer_request(&self, target: &Target, prepared: PreparedRequest<'_>)
+    -> Result<Request, RequestError>;
 
     /// Builds the request for a page of the list of models that the key may use: the first page, or the one named by
     /// [`ListPage::next`].
@@ -59,7 +60,7 @@ pub(crate) trait Protocol: fmt::Debug + Sync {
     }
 
     /// Returns a dialect that avoids the part of the request that the server refused as unknown, if there is one.
-    fn next_dialect(&self, _asked: Asked<'_>, _status: u16, _error: &ErrorBody) -> Option<Dialect> {
+    fn next_dialect(&self, _asked: PreparedRequest<'_>, _status: u16, _error: &ErrorBody) -> Option<Dialect> {
         None
     }
 
@@ -77,12 +78,12 @@ pub(crate) trait Protocol: fmt::Debug + Sync {
 
 /// The question that a request asks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct PreparedRequest<'a> {
     pub(crate) request: &'a ChatRequest<'a>,
     pub(crate) dialect: Dialect,
 }
 
-impl Asked<'_> {
+impl PreparedRequest<'_> {
     /// Returns true if the prompt has images, which a model may not support.
     pub(crate) fn has_images(&self) -> bool {
         self.request.prompt.messages.iter().any(|message| !message.images.is_empty())

@@ -56,19 +56,19 @@ impl Keys {
                 );
             }
         }
-        Self::of(texts, codes)
+        Self::from_parts(texts, codes)
     }
 
     /// Returns these keys together with others.
     #[must_use]
-    pub fn and(&self, other: &Self) -> Self {
-        Self::of(
+    pub fn merged_with(&self, other: &Self) -> Self {
+        Self::from_parts(
             self.texts.iter().chain(&*other.texts).cloned().collect(),
             self.codes.iter().chain(&*other.codes).cloned().collect(),
         )
     }
 
-    fn of(mut texts: Vec<Zeroizing<String>>, mut codes: Vec<Code>) -> Self {
+    fn from_parts(mut texts: Vec<Zeroizing<String>>, mut codes: Vec<Code>) -> Self {
         fn longest_first(one: &str, other: &str) -> Ordering {
             other.len().cmp(&one.len()).then_with(|| one.cmp(other))
         }
@@ -81,7 +81,7 @@ impl Keys {
 
     /// Returns the text without keys. Borrows it if it contains none.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.replaced(text.as_bytes()) {
+        match self.replace_keys(text.as_bytes()) {
             // Keys are ASCII, so the text around them consists of whole characters.
             Some((bytes, _)) => Cow::Owned(String::from_utf8(bytes).unwrap_or_else(|_| REDACTED.to_owned())),
             None => Cow::Borrowed(text),
@@ -90,9 +90,11 @@ impl Keys {
 
     /// Redacts the beginning of a longer text, including the beginning of a key at its end.
     pub(crate) fn redact_beginning<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        let mut redacted = self.replaced(bytes).map_or(Cow::Borrowed(bytes), |(bytes, _)| Cow::Owned(bytes));
-        let of_texts = self.texts.iter().filter_map(|key| begun_at_end(&redacted, key.as_bytes()));
-        let of_codes = self.codes.iter().filter_map(|code| begun_at_end(&redacted, code.text.as_bytes()));
+        let mut redacted =
+            self.replace_keys(bytes).map_or(Cow::Borrowed(bytes), |(bytes, _)| Cow::Owned(bytes));
+        let of_texts = self.texts.iter().filter_map(|key| key_prefix_at_end(&redacted, key.as_bytes()));
+        let of_codes =
+            self.codes.iter().filter_map(|code| key_prefix_at_end(&redacted, code.text.as_bytes()));
         if let Some(from) = of_texts.chain(of_codes).min() {
             let redacted = redacted.to_mut();
             redacted.truncate(from);
@@ -103,7 +105,7 @@ impl Keys {
 
     /// Removes keys from a text. Returns the number of keys removed.
     pub fn redact_in(&self, text: &mut String) -> u64 {
-        let Some((bytes, count)) = self.replaced(text.as_bytes()) else { return 0 };
+        let Some((bytes, count)) = self.replace_keys(text.as_bytes()) else { return 0 };
         *text = String::from_utf8(bytes).unwrap_or_else(|_| REDACTED.to_owned());
         count
     }
@@ -154,7 +156,7 @@ impl Keys {
     }
 
     /// Returns the text without keys and the number of keys. `None` if the text has none.
-    fn replaced(&self, text: &[u8]) -> Option<(Vec<u8>, u64)> {
+    fn replace_keys(&self, text: &[u8]) -> Option<(Vec<u8>, u64)> {
         let mut redacted: Option<(Vec<u8>, u64)> = None;
         let texts = self.texts.iter().map(|key| Form::Text(key.as_bytes()));
         for form in texts.chain(self.codes.iter().map(Form::Code)) {
@@ -297,7 +299,7 @@ fn spelled(text: &[u8], from: usize, key: &[u8]) -> Spelled {
 }
 
 /// Returns the position at which a key begins at the end of a text.
-fn begun_at_end(text: &[u8], key: &[u8]) -> Option<usize> {
+fn key_prefix_at_end(text: &[u8], key: &[u8]) -> Option<usize> {
     // Each character takes at most six bytes, or more if it is escaped repeatedly.
     const BYTES_EACH_MAX: usize = 12;
     let first = text.len().saturating_sub(BYTES_EACH_MAX * key.len());
@@ -380,7 +382,10 @@ mod tests {
         for placeholder in ["x", "EMPTY", "1234567"] {
             assert_eq!(keys(&[placeholder]).redact("x EMPTY 1234567"), "x EMPTY 1234567");
         }
-        assert_eq!(keys(&["key-12345"]).and(&keys(&["other-key"])).redact("key-12345other-key").len(), 20);
+        assert_eq!(
+            keys(&["key-12345"]).merged_with(&keys(&["other-key"])).redact("key-12345other-key").len(),
+            20
+        );
         assert_eq!(format!("{both:?}"), "[redacted]");
     }
 

@@ -48,7 +48,7 @@ fn http_date(text: &str) -> Option<Timestamp> {
 mod tests {
     use super::*;
 
-    fn asked(headers: &[(&'static str, &str)]) -> Option<f64> {
+    fn parse(headers: &[(&'static str, &str)]) -> Option<f64> {
         let now: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
         let mut map = HeaderMap::new();
         for (name, value) in headers {
@@ -59,14 +59,14 @@ mod tests {
 
     #[test]
     fn seconds_and_milliseconds() {
-        assert_eq!(asked(&[]), None);
-        assert_eq!(asked(&[("retry-after", "7")]), Some(7.0));
-        assert_eq!(asked(&[("retry-after", "0.5")]), Some(0.5));
-        assert_eq!(asked(&[("retry-after", "7"), ("retry-after-ms", "250")]), Some(0.25));
-        assert_eq!(asked(&[("retry-after", "-3")]), Some(0.0));
-        assert_eq!(asked(&[("retry-after", "1e300")]), Some(86_400.0));
-        assert_eq!(asked(&[("retry-after", "NaN")]), None);
-        assert_eq!(asked(&[("retry-after", "soon")]), None);
+        assert_eq!(parse(&[]), None);
+        assert_eq!(parse(&[("retry-after", "7")]), Some(7.0));
+        assert_eq!(parse(&[("retry-after", "0.5")]), Some(0.5));
+        assert_eq!(parse(&[("retry-after", "7"), ("retry-after-ms", "250")]), Some(0.25));
+        assert_eq!(parse(&[("retry-after", "-3")]), Some(0.0));
+        assert_eq!(parse(&[("retry-after", "1e300")]), Some(86_400.0));
+        assert_eq!(parse(&[("retry-after", "NaN")]), None);
+        assert_eq!(parse(&[("retry-after", "soon")]), None);
     }
 
     #[test]
@@ -74,16 +74,16 @@ mod tests {
         for date in
             ["Fri, 02 Jan 2026 03:05:05 GMT", "Friday, 02-Jan-26 03:05:05 GMT", "Fri Jan  2 03:05:05 2026"]
         {
-            assert_eq!(asked(&[("retry-after", date)]), Some(60.0), "{date}");
+            assert_eq!(parse(&[("retry-after", date)]), Some(60.0), "{date}");
         }
-        assert_eq!(asked(&[("retry-after", "Fri, 02 Jan 2026 03:00:00 GMT")]), Some(0.0));
-        assert_eq!(asked(&[("retry-after", "Fri, 02 Jan 2099 03:00:00 GMT")]), Some(86_400.0));
+        assert_eq!(parse(&[("retry-after", "Fri, 02 Jan 2026 03:00:00 GMT")]), Some(0.0));
+        assert_eq!(parse(&[("retry-after", "Fri, 02 Jan 2099 03:00:00 GMT")]), Some(86_400.0));
     }
 
     #[test]
     fn a_date_counts_from_the_servers_own_clock() {
         let headers =
             [("retry-after", "Tue, 06 Oct 2020 10:00:30 GMT"), ("date", "Tue, 06 Oct 2020 10:00:00 GMT")];
-        assert_eq!(asked(&headers), Some(30.0));
+        assert_eq!(parse(&headers), Some(30.0));
     }
 }

@@ -7,7 +7,9 @@ mod reading;
 mod watch;
 
 pub(crate) use call::Call;
-pub(crate) use failures::{Refusal, expired, network, no_client, read_refusal, unbuilt};
+pub(crate) use failures::{
+    Refusal, invalid_request_failure, missing_client_failure, network_failure, read_refusal, timeout_failure,
+};
 pub use http::HttpOptions;
-pub(crate) use http::{Http, chain};
+pub(crate) use http::{Http, error_chain};
 pub(crate) use watch::Watch;

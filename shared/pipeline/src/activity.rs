@@ -50,7 +50,7 @@ impl WorkerIdentity {
                 _ => Err(anyhow::anyhow!("{name}: `{text}` is not a whole number from 1")),
             },
         };
-        let hostname = var("AWS_LAMBDA_FUNCTION_NAME").or_else(machine);
+        let hostname = var("AWS_LAMBDA_FUNCTION_NAME").or_else(self::hostname);
         // `2026/01/02/[$LATEST]0123…`: each environment has its own stream, while the machine's name
         // identifies nothing.
         let environment = var("AWS_LAMBDA_LOG_STREAM_NAME")
@@ -70,7 +70,7 @@ impl WorkerIdentity {
     }
 }
 
-fn machine() -> Option<String> {
+fn hostname() -> Option<String> {
     let name = rustix::system::uname().nodename().to_str().ok().map(str::to_owned);
     name.filter(|name| !name.is_empty())
 }
@@ -87,17 +87,17 @@ struct Load {
 }
 
 #[derive(Default)]
-struct Gathered {
+struct TokenBuffer {
     tokens: TokenSum,
     /// True while a background task is waiting to write them.
-    timed: bool,
+    flush_scheduled: bool,
 }
 
 struct Inner {
     state: State,
     identity: WorkerIdentity,
     load: Mutex<Load>,
-    gathered: Mutex<Gathered>,
+    buffer: Mutex<TokenBuffer>,
 }
 
 /// Heartbeats and token counts of one pipeline.
@@ -112,7 +112,7 @@ pub(crate) struct InProgress<'a> {
 
 impl Drop for InProgress<'_> {
     fn drop(&mut self) {
-        let mut load = locked(&self.activity.0.load);
+        let mut load = lock(&self.activity.0.load);
         if let Some(samples) = load.now.get_mut(&self.run) {
             *samples -= 1;
             if *samples == 0 {
@@ -122,18 +122,18 @@ impl Drop for InProgress<'_> {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Activity {
     pub(crate) fn new(state: State, identity: WorkerIdentity) -> Self {
-        Self(Arc::new(Inner { state, identity, load: Mutex::default(), gathered: Mutex::default() }))
+        Self(Arc::new(Inner { state, identity, load: Mutex::default(), buffer: Mutex::default() }))
     }
 
     /// Counts a sample of a run as in progress until the returned value is dropped.
     pub(crate) fn start(&self, run: RunId) -> InProgress<'_> {
-        let mut load = locked(&self.0.load);
+        let mut load = lock(&self.0.load);
         *load.now.entry(run).or_default() += 1;
         load.since.insert(run);
         drop(load);
@@ -142,23 +142,23 @@ impl Activity {
 
     /// Writes the heartbeat of this minute, unless it was already written or no run was in progress since the
     /// last one.
-    pub(crate) async fn beat(&self) {
+    pub(crate) async fn write_heartbeat(&self) {
         let now = bench_clock::now();
-        let Some(heartbeat) = self.due(now) else { return };
+        let Some(heartbeat) = self.due_heartbeat(now) else { return };
         if let Err(error) = self.0.state.note_heartbeat(&heartbeat).await {
             tracing::debug!(%error, "A heartbeat was not noted");
         }
     }
 
     /// Writes the heartbeat in the background.
-    pub(crate) fn beat_in_background(&self) {
+    pub(crate) fn write_heartbeat_in_background(&self) {
         let activity = self.clone();
-        tokio::spawn(async move { activity.beat().await });
+        tokio::spawn(async move { activity.write_heartbeat().await });
     }
 
-    fn due(&self, now: Timestamp) -> Option<Heartbeat> {
+    fn due_heartbeat(&self, now: Timestamp) -> Option<Heartbeat> {
         let minute = now.as_micros().div_euclid(MINUTE_US);
-        let mut load = locked(&self.0.load);
+        let mut load = lock(&self.0.load);
         if load.since.is_empty() || load.minute == Some(minute) {
             return None;
         }
@@ -180,30 +180,30 @@ impl Activity {
     pub(crate) fn count_tokens(&self, usage: Option<Usage>) {
         let Some(usage) = usage.filter(|usage| usage.total() > 0) else { return };
         let tokens = TokenSum { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens };
-        let mut gathered = locked(&self.0.gathered);
-        gathered.tokens = gathered.tokens.plus(tokens);
-        if std::mem::replace(&mut gathered.timed, true) {
+        let mut buffer = lock(&self.0.buffer);
+        buffer.tokens = buffer.tokens.plus(tokens);
+        if std::mem::replace(&mut buffer.flush_scheduled, true) {
             return;
         }
-        drop(gathered);
+        drop(buffer);
         let activity = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(GATHER_FOR).await;
-            locked(&activity.0.gathered).timed = false;
+            lock(&activity.0.buffer).flush_scheduled = false;
             activity.flush().await;
         });
     }
 
     /// Writes the gathered tokens. Tokens that can't be written are kept for the next flush.
     pub(crate) async fn flush(&self) {
-        let tokens = std::mem::take(&mut locked(&self.0.gathered).tokens);
+        let tokens = std::mem::take(&mut lock(&self.0.buffer).tokens);
         if tokens == TokenSum::default() {
             return;
         }
         if let Err(error) = self.0.state.add_tokens(bench_clock::now(), tokens).await {
             tracing::debug!(%error, "Tokens are counted later");
-            let mut gathered = locked(&self.0.gathered);
-            gathered.tokens = gathered.tokens.plus(tokens);
+            let mut buffer = lock(&self.0.buffer);
+            buffer.tokens = buffer.tokens.plus(tokens);
         }
     }
 }

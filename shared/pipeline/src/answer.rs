@@ -34,7 +34,7 @@ struct NextPrompt {
 
 impl NextPrompt {
     /// Builds the body to store, with this answer.
-    fn answered(self, answer: Answer) -> SampleBody {
+    fn into_body(self, answer: Answer) -> SampleBody {
         let Self { prompt, step, earlier: mut steps, item_id, expected } = self;
         if let Some(name) = step {
             steps.push(Step { name, prompt: prompt.clone(), answer: answer.clone() });
@@ -59,8 +59,8 @@ impl Pipeline {
         let body = match source {
             AnswerSource::Model(client) => self.ask_model(claimed, client).await?,
             AnswerSource::Oracle => self.ask_oracle(claimed).await?,
-            AnswerSource::Recorded(recorded) => self.look_up_response(claimed, recorded).await?,
-            AnswerSource::EarlierRun(earlier) => self.take_over_answer(claimed, earlier).await?,
+            AnswerSource::ResponsesFile(recorded) => self.look_up_response(claimed, recorded).await?,
+            AnswerSource::EarlierRun(earlier) => self.copy_answer(claimed, earlier).await?,
             AnswerSource::Unavailable(Unavailable { code, why }) => {
                 return self.fail_run(claimed, *code, why).await;
             }
@@ -93,7 +93,7 @@ impl Pipeline {
         // answers.
         let was_asked = !matches!(source, AnswerSource::EarlierRun(_));
         let tokens = body.answer.usage.filter(|_| was_asked && !counted);
-        let answered = answered(claimed, source, item, &body, stored);
+        let answered = answer_record(claimed, source, item, &body, stored);
         let benchmark = claimed.benchmark.benchmark;
         if let Some(steps) = benchmark.steps() {
             let material = claimed.benchmark.material(&self.blobs, item).await?;
@@ -174,8 +174,7 @@ impl Pipeline {
 }
 
 /// Returns the part of an answer that the sample's record keeps, combined over all questions of the item.
-fn answered(
-    claimed: &ClaimedSample,
+fn answer_record(claimed: &ClaimedSample,
     source: &AnswerSource,
     item: &Item,
     body: &SampleBody,

@@ -42,7 +42,7 @@ struct JobTurn<'a> {
 }
 
 /// An answer to run, and how to grade it.
-struct Work<'a> {
+struct JobWork<'a> {
     grader: &'static dyn SandboxGrader,
     item: &'a Item,
     /// Body with the answer.
@@ -70,7 +70,7 @@ impl Pipeline {
             }
             let Some(work) = self.prepare_job(turn, &job).await? else { return Ok(()) };
             let execution = execution.clone();
-            return self.read_execution(turn, &Work { body, ..work }, &job, &execution, stored).await;
+            return self.read_execution(turn, &JobWork { body, ..work }, &job, &execution, stored).await;
         }
         match &job.state {
             JobState::Creating => self.create_sandbox(turn, &job).await,
@@ -83,7 +83,11 @@ impl Pipeline {
     }
 
     /// Builds the work to run. If that isn't possible, ends the sample and returns `None`.
-    async fn prepare_job<'a>(&self, turn: JobTurn<'a>, job: &Job) -> Result<Option<Work<'a>>, PipelineError> {
+    async fn prepare_job<'a>(
+        &self,
+        turn: JobTurn<'a>,
+        job: &Job,
+    ) -> Result<Option<JobWork<'a>>, PipelineError> {
         let benchmark = &turn.claimed.benchmark;
         let Some(grader) = benchmark.benchmark.sandbox() else {
             return self
@@ -104,7 +108,7 @@ impl Pipeline {
         let material =
             JobMaterial { templates, attachments: &benchmark.plan.dataset.attachments, nonce: &job.nonce };
         match grader.job(item, &body, &material) {
-            Ok(spec) => Ok(Some(Work { grader, item, body, spec })),
+            Ok(spec) => Ok(Some(JobWork { grader, item, body, spec })),
             Err(problem) => self
                 .end_job_without_verdict(turn, Code::InvalidItem, &problem.to_string())
                 .await

@@ -20,11 +20,11 @@ use crate::Pipeline;
 use crate::commit::StoredBody;
 use crate::context::{ClaimedSample, JudgeSource, ModelClient, ORACLE, Role, Unavailable};
 use crate::error::PipelineError;
-use crate::model::{Asked, Question};
+use crate::model::{AskResult, Question};
 
 /// A claimed sample with its judge and its item.
 #[derive(Clone, Copy)]
-struct Case<'a> {
+struct JudgeCase<'a> {
     claimed: &'a ClaimedSample,
     turn: &'a Turn,
     judge: &'static dyn Judge,
@@ -50,7 +50,7 @@ impl Pipeline {
                 let why = "the stored reply of the judge is gone";
                 return self.end_without_verdict(claimed, Code::StoredDataMissing, why).await;
             };
-            let case = Case { claimed, turn, judge, item: claimed.item(&self.blobs).await? };
+            let case = JudgeCase { claimed, turn, judge, item: claimed.item(&self.blobs).await? };
             return self.read_reply(case, &body.answer, judge_reply, stored).await;
         }
         let answered = &turn.answer.body;
@@ -60,7 +60,7 @@ impl Pipeline {
                 .end_without_verdict(claimed, Code::StoredDataMissing, "the stored answer is gone")
                 .await;
         };
-        let case = Case { claimed, turn, judge, item: claimed.item(&self.blobs).await? };
+        let case = JudgeCase { claimed, turn, judge, item: claimed.item(&self.blobs).await? };
         let templates = claimed.benchmark.templates(&self.blobs).await?;
         let prompt = match judge.prompt(case.item, &body.answer, templates) {
             Ok(prompt) => prompt,
@@ -105,7 +105,7 @@ impl Pipeline {
     /// given back.
     async fn ask_judge(
         &self,
-        case: Case<'_>,
+        case: JudgeCase<'_>,
         client: &ModelClient,
         prompt: &Prompt,
     ) -> Result<Option<Answer>, PipelineError> {
@@ -124,12 +124,12 @@ impl Pipeline {
         let schema = case.judge.reply_schema();
         let question = Question { prompt, generation, reply_schema: schema.as_ref() };
         match self.ask(claimed, client, &question).await? {
-            Asked::Answer(reply) => return Ok(Some(*reply)),
-            Asked::RunOver => self.give_back(claimed).await?,
-            Asked::Failed(failure) => {
+            AskResult::Answer(reply) => return Ok(Some(*reply)),
+            AskResult::RunOver => self.give_back(claimed).await?,
+            AskResult::Failed(failure) => {
                 self.count_failed(claimed, client.role, prompt, &failure).await;
                 let failure = claimed.benchmark.without_quotes(prompt, failure);
-                self.judge_failed(claimed, client, &failure).await?;
+                self.handle_judge_failure(claimed, client, &failure).await?;
             }
         }
         Ok(None)
@@ -137,7 +137,7 @@ impl Pipeline {
 
     /// Handles a failure of the judge's provider. A reply that took too long is retried, since the next one
     /// may be faster.
-    async fn judge_failed(
+    async fn handle_judge_failure(
         &self,
         claimed: &ClaimedSample,
         client: &ModelClient,
@@ -145,7 +145,7 @@ impl Pipeline {
     ) -> Result<(), PipelineError> {
         match failure.kind {
             FailureKind::TooLong(TooLong::Time) => self.retry(claimed, client, failure).await,
-            _ => self.provider_failed(claimed, client, failure).await,
+            _ => self.handle_provider_failure(claimed, client, failure).await,
         }
     }
 

@@ -11,7 +11,7 @@ use bench_inference::{ChatRequest, Failure};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use self::refusals::HeldUp;
+use self::refusals::SendBlocked;
 use crate::Pipeline;
 use crate::context::{ClaimedSample, ModelClient};
 use crate::error::PipelineError;
@@ -32,7 +32,7 @@ pub(crate) struct Question<'a> {
 
 /// Result of asking a model.
 #[derive(Debug)]
-pub(crate) enum Asked {
+pub(crate) enum AskResult {
     /// An answer.
     Answer(Box<Answer>),
     /// A failure.
@@ -49,13 +49,13 @@ impl Pipeline {
         claimed: &ClaimedSample,
         client: &ModelClient,
         question: &Question<'_>,
-    ) -> Result<Asked, PipelineError> {
+    ) -> Result<AskResult, PipelineError> {
         if let Some(failure) = self.active_wait(client, bench_clock::now()).await? {
-            return Ok(Asked::Failed(failure));
+            return Ok(AskResult::Failed(failure));
         }
-        match self.held_up(claimed, client).await? {
-            Some(HeldUp::Wait(failure)) => return Ok(Asked::Failed(failure)),
-            Some(HeldUp::RunOver) => return Ok(Asked::RunOver),
+        match self.send_blocked(claimed, client).await? {
+            Some(SendBlocked::Wait(failure)) => return Ok(AskResult::Failed(failure)),
+            Some(SendBlocked::RunOver) => return Ok(AskResult::RunOver),
             None => {}
         }
         let limit = self.config.answer_time.for_benchmark(claimed.benchmark.benchmark);
@@ -64,25 +64,25 @@ impl Pipeline {
         let request = ChatRequest { model: &client.model.slug, prompt, generation, reply_schema };
         let call = self.chat.complete(&client.endpoint, &request, Some(Instant::now() + time));
         tokio::pin!(call);
-        let _asking = client.refusals.ask();
+        let _asking = client.refusals.begin_request();
         let keys = &claimed.run.keys;
         loop {
             tokio::select! {
                 done = &mut call => return Ok(match done {
                     Ok(mut answer) => {
-                        client.refusals.answered();
+                        client.refusals.note_answer();
                         keys.redact_answer(&mut answer);
-                        Asked::Answer(Box::new(answer))
+                        AskResult::Answer(Box::new(answer))
                     }
                     Err(mut failure) => {
                         failure.redact(keys);
-                        Asked::Failed(failure)
+                        AskResult::Failed(failure)
                     }
                 }),
                 () = tokio::time::sleep(LOOK_EVERY) => {
                     // A failed check doesn't cancel the call, since the answer is being paid for.
                     if matches!(self.runs.wants_answers(claimed.sample.run).await, Ok(false)) {
-                        return Ok(Asked::RunOver);
+                        return Ok(AskResult::RunOver);
                     }
                 }
             }

@@ -11,7 +11,7 @@ use bench_state::{State, Turn};
 use futures_util::FutureExt;
 
 use crate::activity::{self, Activity};
-use crate::context::{ClaimedSample, ModelClients, Runs};
+use crate::context::{ClaimedSample, ModelClients, RunCache};
 use crate::error::PipelineError;
 use crate::{PipelineConfig, SandboxHost, Services};
 
@@ -21,7 +21,7 @@ pub struct Pipeline {
     pub(crate) queues: Queues,
     pub(crate) blobs: Blobs,
     pub(crate) chat: ChatClient,
-    pub(crate) runs: Runs,
+    pub(crate) runs: RunCache,
     pub(crate) clients: ModelClients,
     pub(crate) sandboxes: SandboxHost,
     pub(crate) activity: Activity,
@@ -32,8 +32,8 @@ impl Pipeline {
     /// Creates a pipeline from its clients.
     pub fn new(services: Services, config: PipelineConfig) -> Self {
         let Services { state, queues, blobs, credentials, chat, inference, ledgers, sandboxes } = services;
-        let operator_keys = inference.keys().and(&config.keys);
-        let runs = Runs::new(state.clone(), credentials, operator_keys, ledgers);
+        let operator_keys = inference.keys().merged_with(&config.keys);
+        let runs = RunCache::new(state.clone(), credentials, operator_keys, ledgers);
         let clients = ModelClients::new(inference);
         let activity = Activity::new(state.clone(), config.identity.clone());
         Self { state, queues, blobs, chat, runs, clients, sandboxes, activity, config }
@@ -68,10 +68,10 @@ impl Pipeline {
         let response = loop {
             tokio::select! {
                 response = &mut work => break response,
-                () = tokio::time::sleep(activity::LOOK_EVERY) => self.activity.beat_in_background(),
+                () = tokio::time::sleep(activity::LOOK_EVERY) => self.activity.write_heartbeat_in_background(),
             }
         };
-        Box::pin(self.activity.beat()).await;
+        Box::pin(self.activity.write_heartbeat()).await;
         response
     }
 

@@ -26,34 +26,34 @@ use bench_inference::{ReportedUsage, parse_usage};
 /// Stored responses by item. Holds only the responses and their keys, not the rest of the file.
 #[derive(Debug, Default)]
 pub struct RecordedResponses {
-    by_item: HashMap<Box<str>, Vec<Stored>>,
+    by_item: HashMap<Box<str>, Vec<StoredResponse>>,
     benchmarks: Vec<Box<str>>,
     responses: usize,
 }
 
 #[derive(Debug)]
-struct Stored {
+struct StoredResponse {
     /// Index in `benchmarks`.
     benchmark: Option<u32>,
     sample: Option<u32>,
     line: u32,
-    text: Text,
+    text: ResponseText,
     /// Fields that few lines have.
-    extra: Option<Box<Extra>>,
+    extra: Option<Box<ExtraFields>>,
 }
 
 #[derive(Debug)]
-enum Text {
-    /// Answers the only question, or the step named in [`Extra`].
+enum ResponseText {
+    /// Answers the only question, or the step named in [`ExtraFields`].
     One(Box<str>),
     /// Answers all questions asked, in order.
     Several(Box<[Box<str>]>),
-    /// No answer to the only question, to the step named in [`Extra`], or, without a name, to any step.
+    /// No answer to the only question, to the step named in [`ExtraFields`], or, without a name, to any step.
     Nothing,
 }
 
 #[derive(Debug, Default)]
-struct Extra {
+struct ExtraFields {
     step: Option<Box<str>>,
     reasoning: Option<Box<str>>,
     finish_reason: Option<Box<str>>,
@@ -111,7 +111,7 @@ impl RecordedResponses {
     }
 
     /// Returns the items that the responses name, in the order of their first lines.
-    pub fn named(&self) -> Vec<NamedItem<'_>> {
+    pub fn named_items(&self) -> Vec<NamedItem<'_>> {
         let mut named: Vec<NamedItem<'_>> = Vec::with_capacity(self.by_item.len());
         for (id, lines) in &self.by_item {
             let first = named.len();
@@ -135,8 +135,9 @@ impl RecordedResponses {
     /// benchmark.
     pub fn find_conflict(&self, benchmark: &str, one: &str, other: &str) -> Option<(u32, u32)> {
         let of = |id: &str| self.by_item.get(id).into_iter().flatten();
-        let serves = |stored: &&Stored| self.benchmark(stored).is_none_or(|name| name == benchmark);
-        let key = |stored: &Stored| (stored.benchmark, stored.sample, stored.step().map(str::to_owned));
+        let serves = |stored: &&StoredResponse| self.benchmark(stored).is_none_or(|name| name == benchmark);
+        let key =
+            |stored: &StoredResponse| (stored.benchmark, stored.sample, stored.step().map(str::to_owned));
         let known: HashMap<_, u32> =
             of(one).filter(serves).map(|stored| (key(stored), stored.line)).collect();
         let twice = of(other).filter(serves);
@@ -155,7 +156,7 @@ impl RecordedResponses {
         sample: u32,
         step: Option<(&str, usize)>,
     ) -> Option<Answer> {
-        let serves = |stored: &&Stored| {
+        let serves = |stored: &&StoredResponse| {
             self.benchmark(stored).is_none_or(|name| name == benchmark)
                 && stored.sample.is_none_or(|number| number == sample)
         };
@@ -177,13 +178,13 @@ impl RecordedResponses {
         Some(answer)
     }
 
-    fn benchmark(&self, stored: &Stored) -> Option<&str> {
+    fn benchmark(&self, stored: &StoredResponse) -> Option<&str> {
         let index = usize::try_from(stored.benchmark?).ok()?;
         self.benchmarks.get(index).map(|name| &**name)
     }
 }
 
-impl Stored {
+impl StoredResponse {
     fn step(&self) -> Option<&str> {
         self.extra.as_ref()?.step.as_deref()
     }
@@ -191,11 +192,11 @@ impl Stored {
     /// Returns the text that answers this question, if any.
     fn text(&self, step: Option<(&str, usize)>) -> Option<&str> {
         match (&self.text, self.step(), step) {
-            (Text::One(text), None, None) => Some(text),
-            (Text::One(text), Some(name), Some((asked, _))) if name == asked => Some(text),
-            (Text::Several(texts), _, Some((_, before))) => texts.get(before).map(|text| &**text),
-            (Text::Nothing, None, _) => Some(""),
-            (Text::Nothing, Some(name), Some((asked, _))) if name == asked => Some(""),
+            (ResponseText::One(text), None, None) => Some(text),
+            (ResponseText::One(text), Some(name), Some((asked, _))) if name == asked => Some(text),
+            (ResponseText::Several(texts), _, Some((_, before))) => texts.get(before).map(|text| &**text),
+            (ResponseText::Nothing, None, _) => Some(""),
+            (ResponseText::Nothing, Some(name), Some((asked, _))) if name == asked => Some(""),
             _ => None,
         }
     }

@@ -74,7 +74,7 @@ impl<'a> Known<'a> {
 }
 
 fn check_file(file: &str, replay: &RecordedResponses, known: &[Known<'_>]) -> Result<(), Problem> {
-    let named = replay.named();
+    let named = replay.named_items();
     check_benchmarks(file, &named)?;
     // A file may have responses to benchmarks that this run doesn't include.
     let named: Vec<_> =

@@ -13,7 +13,7 @@ mod usage_object;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Request, Url};
 
-use super::{AnswerReader, Asked, Dialect, Protocol, RequestError, Target};
+use super::{AnswerReader, Dialect, PreparedRequest, Protocol, RequestError, Target};
 use crate::listed_model::{CatalogModel, ListPage, split_list};
 use crate::response::ErrorBody;
 
@@ -24,13 +24,17 @@ pub use usage_object::parse_usage;
 pub(crate) struct OpenAiChat;
 
 impl Protocol for OpenAiChat {
-    fn answer_request(&self, target: &Target, asked: Asked<'_>) -> Result<Request, RequestError> {
+    fn answer_request(
+        &self,
+        target: &Target,
+        prepared: PreparedRequest<'_>,
+    ) -> Result<Request, RequestError> {
         let mut request = Request::new(Method::POST, target.url(["chat", "completions"])?);
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
         insert_key(headers, target)?;
-        *request.body_mut() = Some(request_body::request_body(asked.request, asked.dialect)?.into());
+        *request.body_mut() = Some(request_body::request_body(prepared.request, prepared.dialect)?.into());
         Ok(request)
     }
 
@@ -67,8 +71,8 @@ impl Protocol for OpenAiChat {
         &["x-request-id", "x-requestid"]
     }
 
-    fn next_dialect(&self, asked: Asked<'_>, status: u16, error: &ErrorBody) -> Option<Dialect> {
-        unknown_fields::after_refusal(asked, status, error)
+    fn next_dialect(&self, prepared: PreparedRequest<'_>, status: u16, error: &ErrorBody) -> Option<Dialect> {
+        unknown_fields::after_refusal(prepared, status, error)
     }
 
     fn split_models<'a>(&self, body: &'a [u8]) -> Result<ListPage<'a>, String> {

@@ -128,9 +128,9 @@ async fn a_part_of_the_request_that_is_unknown_stays_out() {
         false => stream("{\"say\":\"understood\"}\n{\"end\":\"done\"}\n"),
     });
     let (client, endpoint) = (client(), endpoint(&server, KEY));
-    for asked in [2, 3] {
+    for prepared in [2, 3] {
         assert_eq!(ask(&client, &endpoint).await.unwrap().text, "understood");
-        assert_eq!(server.requests().len(), asked);
+        assert_eq!(server.requests().len(), prepared);
     }
     assert_eq!(server.requests()[2].body, r#"{"turns":["Hi"],"cap":9}"#);
     let expected = Dialect { has_max_completion_tokens: true, ..Dialect::default() };

@@ -142,7 +142,7 @@ impl Assembler {
     /// Appends a piece of JSON that was parsed as received.
     pub(crate) fn push(&mut self, text: &str, repairs: &mut TextRepairs) {
         if !text.is_empty() {
-            self.settle(repairs);
+            self.flush_pending(repairs);
             self.text.push_str(text);
         }
     }
@@ -170,13 +170,13 @@ impl Assembler {
 
     /// Returns the whole text. Replaces half a character that is still waiting.
     pub(crate) fn finish(mut self, repairs: &mut TextRepairs) -> String {
-        self.settle(repairs);
+        self.flush_pending(repairs);
         self.text
     }
 
     fn push_surrogate(&mut self, unit: u16, repairs: &mut TextRepairs) {
         if unit < 0xDC00 {
-            self.settle(repairs);
+            self.flush_pending(repairs);
             self.high = Some(unit);
             return;
         }
@@ -189,7 +189,7 @@ impl Assembler {
                 repairs.joined += 1;
             }
             None => {
-                self.settle(repairs);
+                self.flush_pending(repairs);
                 self.replace(repairs);
             }
         }
@@ -197,7 +197,7 @@ impl Assembler {
 
     fn push_byte(&mut self, byte: u8, repairs: &mut TextRepairs) {
         if self.high.is_some() {
-            self.settle(repairs);
+            self.flush_pending(repairs);
         }
         self.bytes.push(byte);
         match std::str::from_utf8(&self.bytes) {
@@ -208,16 +208,16 @@ impl Assembler {
             }
             // The next piece may complete it.
             Err(error) if error.error_len().is_none() => {}
-            Err(_) if self.bytes.len() == 1 => self.settle(repairs),
+            Err(_) if self.bytes.len() == 1 => self.flush_pending(repairs),
             Err(_) => {
                 self.bytes.pop();
-                self.settle(repairs);
+                self.flush_pending(repairs);
                 self.push_byte(byte, repairs);
             }
         }
     }
 
-    fn settle(&mut self, repairs: &mut TextRepairs) {
+    fn flush_pending(&mut self, repairs: &mut TextRepairs) {
         if self.high.take().is_some() {
             self.replace(repairs);
         }

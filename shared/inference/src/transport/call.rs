@@ -3,12 +3,15 @@
 use bench_domain::Answer;
 use tokio::time::Instant;
 
-use super::failures::{Refusal, expired, network, no_client, read_refusal, request_id, unbuilt};
+use super::failures::{
+    Refusal, invalid_request_failure, missing_client_failure, network_failure, read_refusal, request_id,
+    timeout_failure,
+};
 use super::http::Http;
 use super::reading::Reading;
-use super::watch::{Expired, Watch};
+use super::watch::{ExpiredLimit, Watch};
 use crate::Endpoint;
-use crate::protocols::Asked;
+use crate::protocols::PreparedRequest;
 
 /// Data shared by all tries of one call.
 pub(crate) struct Call<'a> {
@@ -19,28 +22,29 @@ pub(crate) struct Call<'a> {
 
 impl Call<'_> {
     /// Sends the request and waits for the answer.
-    pub(crate) async fn send(&self, asked: Asked<'_>) -> Result<Answer, Refusal> {
+    pub(crate) async fn send(&self, prepared: PreparedRequest<'_>) -> Result<Answer, Refusal> {
         let provider = self.endpoint.provider();
-        let request = provider.protocol.answer_request(self.endpoint.target(), asked);
-        let request = request.map_err(|error| unbuilt(provider, &error))?;
-        let client = self.http.client(request.url()).map_err(|problem| no_client(provider, problem))?;
+        let request = provider.protocol.answer_request(self.endpoint.target(), prepared);
+        let request = request.map_err(|error| invalid_request_failure(provider, &error))?;
+        let client =
+            self.http.client(request.url()).map_err(|problem| missing_client_failure(provider, problem))?;
         let mut watch = Watch::start(self.http.options.idle_timeout, self.end);
         if Instant::now() >= self.end {
-            return Err(expired(provider, Expired::Deadline, &watch, 0).into());
+            return Err(timeout_failure(provider, ExpiredLimit::Deadline, &watch, 0).into());
         }
         let response = match watch.guard(client.execute(request)).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(network(provider, &error).into()),
-            Err(why) => return Err(expired(provider, why, &watch, 0).into()),
+            Ok(Err(error)) => return Err(network_failure(provider, &error).into()),
+            Err(why) => return Err(timeout_failure(provider, why, &watch, 0).into()),
         };
         watch.touch();
         let keys = self.endpoint.keys();
         if !response.status().is_success() {
-            return Err(read_refusal(provider, response, &mut watch, Some(asked), keys).await);
+            return Err(read_refusal(provider, response, &mut watch, Some(prepared), keys).await);
         }
         let status = response.status();
         let request_id = request_id(provider, response.headers(), keys);
-        let mut reading = Reading::new(provider, response, watch, asked.has_images(), keys.clone());
+        let mut reading = Reading::new(provider, response, watch, prepared.has_images(), keys.clone());
         let mut failure = match reading.read().await {
             Ok(()) => return Ok(reading.into_answer(request_id)),
             Err(failure) => failure,

@@ -3,10 +3,10 @@
 use reqwest::header::{HeaderMap, LOCATION};
 use reqwest::{Response, StatusCode};
 
-use super::http::chain;
-use super::watch::{Expired, Watch};
+use super::http::error_chain;
+use super::watch::{ExpiredLimit, Watch};
 use crate::failure::{Failure, FailureKind, Fatal, GaveUpBy, TooLong, http_cause};
-use crate::protocols::{Asked, Dialect, RequestError};
+use crate::protocols::{Dialect, PreparedRequest, RequestError};
 use crate::response::with_images;
 use crate::retry_after::retry_after;
 use crate::{Keys, Provider};
@@ -34,7 +34,7 @@ pub(crate) async fn read_refusal(
     provider: &Provider,
     mut response: Response,
     watch: &mut Watch,
-    asked: Option<Asked<'_>>,
+    prepared: Option<PreparedRequest<'_>>,
     keys: &Keys,
 ) -> Refusal {
     let mut body = Vec::new();
@@ -57,12 +57,13 @@ pub(crate) async fn read_refusal(
     };
     let error = provider.protocol.read_error(&body);
     let mut kind = provider.protocol.classify(status.as_u16(), &error);
-    if asked.is_some_and(|asked| asked.has_images()) {
+    if prepared.is_some_and(|prepared| prepared.has_images()) {
         // A body that isn't JSON may still be a sentence.
         let words = if error.is_empty() { &text } else { &error.message };
         kind = with_images(kind, status.as_u16(), words);
     }
-    let next = asked.and_then(|asked| provider.protocol.next_dialect(asked, status.as_u16(), &error));
+    let next =
+        prepared.and_then(|prepared| provider.protocol.next_dialect(prepared, status.as_u16(), &error));
     let failure = Failure {
         kind,
         status: Some(status.as_u16()),
@@ -85,17 +86,22 @@ fn redirect(status: StatusCode, headers: &HeaderMap, keys: &Keys) -> Option<Stri
 }
 
 /// Returns the failure for one of our own time limits.
-pub(crate) fn expired(provider: &Provider, why: Expired, watch: &Watch, bytes: usize) -> Failure {
+pub(crate) fn timeout_failure(
+    provider: &Provider,
+    why: ExpiredLimit,
+    watch: &Watch,
+    bytes: usize,
+) -> Failure {
     let name = provider.display_name;
     let waited = watch.elapsed_ms().div_ceil(1000);
     match why {
-        Expired::Deadline => {
+        ExpiredLimit::Deadline => {
             let cause = format!(
                 "No whole answer from {name} in the time given: {bytes} bytes of text after {waited} s"
             );
             Failure::new(FailureKind::TooLong(TooLong::Time), GaveUpBy::Runner, cause)
         }
-        Expired::Idle => {
+        ExpiredLimit::Idle => {
             let idle = watch.idle().as_secs();
             let cause = format!("Nothing came from {name} for {idle} s, after {bytes} bytes of text");
             Failure::new(FailureKind::Transient, GaveUpBy::Runner, cause)
@@ -104,7 +110,7 @@ pub(crate) fn expired(provider: &Provider, why: Expired, watch: &Watch, bytes: u
 }
 
 /// Returns the failure for a connection that could not be made, or broke before the response.
-pub(crate) fn network(provider: &Provider, error: &reqwest::Error) -> Failure {
+pub(crate) fn network_failure(provider: &Provider, error: &reqwest::Error) -> Failure {
     let (class, gave_up_by) = match () {
         () if error.is_connect() && error.is_timeout() => ("ConnectTimeout", GaveUpBy::Runner),
         () if error.is_timeout() => ("ReadTimeout", GaveUpBy::Runner),
@@ -113,13 +119,13 @@ pub(crate) fn network(provider: &Provider, error: &reqwest::Error) -> Failure {
         () => ("ReadError", GaveUpBy::Provider),
     };
     // Leaves out the address, which is known and would make equal failures differ.
-    let detail = std::error::Error::source(error).map_or_else(|| error.to_string(), chain);
+    let detail = std::error::Error::source(error).map_or_else(|| error.to_string(), error_chain);
     let cause = format!("Network error contacting {} ({class}): {detail}", provider.display_name);
     Failure::new(FailureKind::Transient, gave_up_by, cause)
 }
 
 /// Returns the failure for a request that the protocol can't build.
-pub(crate) fn unbuilt(provider: &Provider, error: &RequestError) -> Failure {
+pub(crate) fn invalid_request_failure(provider: &Provider, error: &RequestError) -> Failure {
     let name = provider.display_name;
     let (kind, cause) = match error {
         RequestError::Key => (
@@ -136,7 +142,7 @@ pub(crate) fn unbuilt(provider: &Provider, error: &RequestError) -> Failure {
 }
 
 /// Returns the failure for an HTTP client that can't be built.
-pub(crate) fn no_client(provider: &Provider, problem: &str) -> Failure {
+pub(crate) fn missing_client_failure(provider: &Provider, problem: &str) -> Failure {
     let cause = format!("No HTTP client for {}: {problem}", provider.display_name);
     Failure::new(FailureKind::FatalForRun(Fatal::Address), GaveUpBy::Runner, cause)
 }

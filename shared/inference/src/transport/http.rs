@@ -83,8 +83,8 @@ fn build(options: HttpOptions, through_proxies: bool) -> Result<reqwest::Client,
     };
     builder().build().or_else(|error| {
         // A machine without root certificates can still use plain HTTP.
-        tracing::warn!(error = %chain(&error), "No root certificates were found: HTTPS addresses cannot be reached");
-        builder().tls_certs_only([]).build().map_err(|error| chain(&error))
+        tracing::warn!(error = %error_chain(&error), "No root certificates were found: HTTPS addresses cannot be reached");
+        builder().tls_certs_only([]).build().map_err(|error| error_chain(&error))
     })
 }
 
@@ -100,7 +100,7 @@ fn is_loopback(url: &Url) -> bool {
 }
 
 /// Formats an error with its causes, without the address, which the caller knows.
-pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -6,8 +6,8 @@ use bench_domain::{Answer, Usage};
 use bytes::Bytes;
 use reqwest::Response;
 
-use super::failures::expired;
-use super::http::chain;
+use super::failures::timeout_failure;
+use super::http::error_chain;
 use super::watch::Watch;
 use crate::failure::{Failure, FailureKind, GaveUpBy, quote, quote_bytes};
 use crate::protocols::AnswerReader;
@@ -88,11 +88,12 @@ impl Reading {
         while let Some(data) = chunk {
             bytes += data.len();
             if bytes > STREAM_BYTES_MAX {
-                return self
-                    .complete_or(|this| this.stopped(Stop::TooLarge("the stream is larger than 512 MiB")));
+                return self.complete_or(|this| {
+                    this.stop_failure(Stop::TooLarge("the stream is larger than 512 MiB"))
+                });
             }
             if let Err(stop) = self.reader.push(&data, &mut self.draft) {
-                return self.complete_or(|this| this.stopped(stop));
+                return self.complete_or(|this| this.stop_failure(stop));
             }
             self.note_progress();
             if self.draft.is_done() {
@@ -113,10 +114,10 @@ impl Reading {
             self.note_progress();
         }
         if !self.draft.is_complete() {
-            return Err(self.half());
+            return Err(self.incomplete_failure());
         }
         if !self.draft.has_begun() {
-            return Err(self.stopped(Stop::Garbage("No choices in response".to_owned(), Vec::new())));
+            return Err(self.stop_failure(Stop::Garbage("No choices in response".to_owned(), Vec::new())));
         }
         Ok(())
     }
@@ -125,15 +126,15 @@ impl Reading {
         let mut body = Vec::from(first);
         while let Some(chunk) = self.next().await? {
             if body.len() + chunk.len() > JSON_BODY_BYTES_MAX {
-                return Err(self.stopped(Stop::TooLarge("the answer is larger than 64 MiB of JSON")));
+                return Err(self.stop_failure(Stop::TooLarge("the answer is larger than 64 MiB of JSON")));
             }
             body.extend_from_slice(&chunk);
         }
         if body.trim_ascii().is_empty() {
-            return Err(self.half());
+            return Err(self.incomplete_failure());
         }
         if let Err(stop) = self.reader.whole(&body, &mut self.draft) {
-            return Err(self.stopped(stop));
+            return Err(self.stop_failure(stop));
         }
         self.note_progress();
         Ok(())
@@ -150,11 +151,11 @@ impl Reading {
                     "The answer from {} broke off after {} bytes of text: {}",
                     self.provider.display_name,
                     self.draft.bytes(),
-                    chain(&error.without_url()),
+                    error_chain(&error.without_url()),
                 );
                 Err(Failure::new(FailureKind::Transient, GaveUpBy::Provider, cause))
             }
-            Err(why) => Err(expired(self.provider, why, &self.watch, self.draft.bytes())),
+            Err(why) => Err(timeout_failure(self.provider, why, &self.watch, self.draft.bytes())),
         }
     }
 
@@ -175,7 +176,7 @@ impl Reading {
         while let Ok(Ok(Some(_))) = self.watch.guard(self.response.chunk()).await {}
     }
 
-    fn half(&self) -> Failure {
+    fn incomplete_failure(&self) -> Failure {
         let cause = match self.draft.bytes() {
             0 => format!("{} ended the response without an answer", self.provider.display_name),
             bytes => format!(
@@ -186,11 +187,11 @@ impl Reading {
         Failure::new(FailureKind::Transient, GaveUpBy::Provider, cause)
     }
 
-    fn stopped(&self, stop: Stop) -> Failure {
+    fn stop_failure(&self, stop: Stop) -> Failure {
         let name = self.provider.display_name;
         match stop {
             Stop::Error(body) => {
-                let (kind, text) = self.reported(&body);
+                let (kind, text) = self.reported_error(&body);
                 Failure::new(kind, GaveUpBy::Provider, format!("{name} error: {text}"))
             }
             Stop::Garbage(problem, quoted) => {
@@ -210,7 +211,7 @@ impl Reading {
     }
 
     /// Returns the meaning of an error within the response, and its message, if it has one.
-    fn reported(&self, body: &[u8]) -> (FailureKind, String) {
+    fn reported_error(&self, body: &[u8]) -> (FailureKind, String) {
         let body = self.keys.redact_beginning(body);
         let error = self.provider.protocol.read_error(&body);
         let text = if error.message.is_empty() { quote_bytes(&body) } else { quote(&error.message) };

@@ -7,7 +7,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 /// Limit that ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Expired {
+pub(crate) enum ExpiredLimit {
     /// No data arrived for too long.
     Idle,
     /// The time for the whole call has passed.
@@ -31,7 +31,7 @@ impl Watch {
     }
 
     /// Waits for `work` within the limits. Work that is ready takes precedence.
-    pub(crate) async fn guard<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Expired> {
+    pub(crate) async fn guard<T>(&mut self, work: impl Future<Output = T>) -> Result<T, ExpiredLimit> {
         let mut work = std::pin::pin!(work);
         loop {
             tokio::select! {
@@ -41,10 +41,10 @@ impl Watch {
                     let now = Instant::now();
                     let idle_until = self.last + self.idle;
                     if now >= self.end {
-                        return Err(Expired::Deadline);
+                        return Err(ExpiredLimit::Deadline);
                     }
                     if now >= idle_until {
-                        return Err(Expired::Idle);
+                        return Err(ExpiredLimit::Idle);
                     }
                     self.timer.as_mut().reset(idle_until.min(self.end));
                 }
@@ -92,7 +92,7 @@ mod tests {
             assert_eq!(watch.guard(sleep(seconds(9))).await, Ok(()));
             watch.touch();
         }
-        assert_eq!(watch.guard(sleep(seconds(11))).await, Err(Expired::Idle));
+        assert_eq!(watch.guard(sleep(seconds(11))).await, Err(ExpiredLimit::Idle));
         assert_eq!(watch.elapsed_ms(), 55_000);
     }
 
@@ -103,7 +103,7 @@ mod tests {
         watch.touch();
         assert_eq!(watch.guard(sleep(seconds(9))).await, Ok(()));
         watch.touch();
-        assert_eq!(watch.guard(sleep(seconds(9))).await, Err(Expired::Deadline));
+        assert_eq!(watch.guard(sleep(seconds(9))).await, Err(ExpiredLimit::Deadline));
         assert_eq!(watch.elapsed_ms(), 25_000);
     }
 
@@ -112,7 +112,7 @@ mod tests {
         let mut watch = Watch::start(seconds(100), Instant::now() + seconds(1000));
         watch.shorten(seconds(2));
         watch.shorten(seconds(50));
-        assert_eq!(watch.guard(sleep(seconds(3))).await, Err(Expired::Idle));
+        assert_eq!(watch.guard(sleep(seconds(3))).await, Err(ExpiredLimit::Idle));
         assert_eq!(watch.elapsed_ms(), 2000);
     }
 }

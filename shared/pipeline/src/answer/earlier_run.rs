@@ -10,7 +10,7 @@ use crate::error::PipelineError;
 
 /// Result of looking up a sample in the earlier run.
 #[derive(Debug)]
-enum Found {
+enum EarlierAnswer {
     /// An answer, without a judge's verdict on it.
     Answer(Box<SampleBody>),
     /// No answer, but the verdict that ended the sample.
@@ -23,7 +23,7 @@ impl EarlierRun {
     async fn plans(&self, pipeline: &Pipeline) -> Result<Option<&Plans>, PipelineError> {
         let load = || async {
             let found = pipeline.state.run_with_benchmarks(self.run).await?;
-            Ok::<_, PipelineError>(found.as_ref().map(plans_of))
+            Ok::<_, PipelineError>(found.as_ref().map(plans_from_run))
         };
         Ok(self.plans.get_or_try_init(load).await?.as_ref())
     }
@@ -35,8 +35,8 @@ impl EarlierRun {
         plans: &Plans,
         sample: &SampleRef,
         item_id: &str,
-    ) -> Result<Found, PipelineError> {
-        let missing = |why: &str| Ok(Found::Missing(format!("run {} {why}", self.run)));
+    ) -> Result<EarlierAnswer, PipelineError> {
+        let missing = |why: &str| Ok(EarlierAnswer::Missing(format!("run {} {why}", self.run)));
         let Some((plan, shards)) = plans.get(&sample.benchmark) else {
             return missing("has no plan of this benchmark");
         };
@@ -52,13 +52,13 @@ impl EarlierRun {
         let handed_over = record.unjudged_answer().map(|answer| &answer.body);
         let stored = match (finished.and_then(|finished| finished.body.as_ref()).or(handed_over), finished) {
             (Some(stored), _) => stored,
-            (None, Some(finished)) => return Ok(Found::Ended(finished.verdict.clone())),
+            (None, Some(finished)) => return Ok(EarlierAnswer::Ended(finished.verdict.clone())),
             (None, None) => return missing("has no answer of this sample"),
         };
         match pipeline.blobs.get_body(&earlier, stored.attempt, Some(&stored.sha256)).await {
             Ok(Some((body, _))) => {
                 let body = SampleBody { judge_reply: None, execution: None, ..body };
-                Ok(Found::Answer(Box::new(body)))
+                Ok(EarlierAnswer::Answer(Box::new(body)))
             }
             Ok(None) => missing("has lost its stored answer"),
             Err(BlobError::Damaged { problem, .. }) => {
@@ -69,7 +69,7 @@ impl EarlierRun {
     }
 }
 
-fn plans_of(found: &RunWithBenchmarks) -> Plans {
+fn plans_from_run(found: &RunWithBenchmarks) -> Plans {
     let plans = found.benchmarks.iter().filter_map(|benchmark| {
         let plan = benchmark.plan.as_ref()?;
         Some((benchmark.name.clone(), (plan.attempt, plan.shards)))
@@ -80,7 +80,7 @@ fn plans_of(found: &RunWithBenchmarks) -> Plans {
 impl Pipeline {
     /// Takes over the answer of the earlier run. Returns `None` if there is none: the sample then ended with
     /// the earlier sample's verdict, or the run failed because the earlier run was deleted.
-    pub(super) async fn take_over_answer(
+    pub(super) async fn copy_answer(
         &self,
         claimed: &ClaimedSample,
         earlier: &EarlierRun,
@@ -91,9 +91,9 @@ impl Pipeline {
             return Ok(None);
         };
         let verdict = match earlier.find(self, plans, &claimed.sample, &claimed.record.item_id).await? {
-            Found::Answer(body) => return Ok(Some(*body)),
-            Found::Ended(verdict) => verdict,
-            Found::Missing(why) => Verdict::ungraded(Code::StoredDataMissing, why),
+            EarlierAnswer::Answer(body) => return Ok(Some(*body)),
+            EarlierAnswer::Ended(verdict) => verdict,
+            EarlierAnswer::Missing(why) => Verdict::ungraded(Code::StoredDataMissing, why),
         };
         self.end(claimed, verdict).await?;
         Ok(None)

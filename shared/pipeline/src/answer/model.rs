@@ -6,7 +6,7 @@ use bench_inference::{Failure, FailureKind, TooLong};
 use crate::Pipeline;
 use crate::context::{ClaimedSample, ModelClient};
 use crate::error::PipelineError;
-use crate::model::{Asked, Question};
+use crate::model::{AskResult, Question};
 
 impl Pipeline {
     /// Asks the model. Returns `None` without an answer: the sample was then ended, put off or given back.
@@ -22,12 +22,12 @@ impl Pipeline {
         let generation = &claimed.benchmark.plan.generation;
         let question = Question { prompt: &next.prompt, generation, reply_schema: None };
         match self.ask(claimed, client, &question).await? {
-            Asked::Answer(answer) => return Ok(Some(next.answered(*answer))),
-            Asked::RunOver => self.give_back(claimed).await?,
-            Asked::Failed(failure) => {
+            AskResult::Answer(answer) => return Ok(Some(next.answered(*answer))),
+            AskResult::RunOver => self.give_back(claimed).await?,
+            AskResult::Failed(failure) => {
                 self.count_failed(claimed, client.role, &next.prompt, &failure).await;
                 let failure = claimed.benchmark.without_quotes(&next.prompt, failure);
-                self.model_failed(claimed, client, &failure).await?;
+                self.handle_model_failure(claimed, client, &failure).await?;
             }
         }
         Ok(None)
@@ -35,7 +35,7 @@ impl Pipeline {
 
     /// Ends the sample if the failure concerns this sample only. Otherwise handles it as a failure of the
     /// provider.
-    async fn model_failed(
+    async fn handle_model_failure(
         &self,
         claimed: &ClaimedSample,
         client: &ModelClient,
@@ -58,7 +58,7 @@ impl Pipeline {
                 let verdict = Verdict::wrong(Outcome::Refused, cause.clone());
                 return self.end(claimed, Verdict { code: Some(failure.code()), ..verdict }).await;
             }
-            _ => return self.provider_failed(claimed, client, failure).await,
+            _ => return self.handle_provider_failure(claimed, client, failure).await,
         };
         self.end(claimed, Verdict::ungraded(failure.code(), why)).await
     }

@@ -19,6 +19,6 @@ impl Pipeline {
             (Some(steps), Some(step)) => steps.oracle(item, step),
             _ => benchmark.oracle(item),
         };
-        Ok(Some(next.answered(Answer::local(text))))
+        Ok(Some(next.into_body(Answer::local(text))))
     }
 }

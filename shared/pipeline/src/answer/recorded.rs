@@ -5,11 +5,11 @@ use std::sync::Arc;
 use bench_domain::{Code, SampleBody, Verdict};
 use bench_items::ROW_SIGN;
 
-use crate::context::{ClaimedSample, Recorded};
+use crate::context::{ClaimedSample, ResponsesFile};
 use crate::error::PipelineError;
 use crate::{Pipeline, RecordedResponses};
 
-impl Recorded {
+impl ResponsesFile {
     /// Returns the responses, or the run's error message.
     async fn load(
         &self,
@@ -31,7 +31,7 @@ impl Pipeline {
     pub(super) async fn look_up_response(
         &self,
         claimed: &ClaimedSample,
-        recorded: &Recorded,
+        recorded: &ResponsesFile,
     ) -> Result<Option<SampleBody>, PipelineError> {
         let responses = match recorded.load(self).await? {
             Ok(responses) => responses,
@@ -54,6 +54,6 @@ impl Pipeline {
             return Ok(None);
         };
         claimed.run.keys.redact_answer(&mut answer);
-        Ok(Some(next.answered(answer)))
+        Ok(Some(next.into_body(answer)))
     }
 }

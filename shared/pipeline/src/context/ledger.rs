@@ -20,9 +20,9 @@ const READ_EVERY: Duration = Duration::from_secs(1);
 /// above it while a commit and a reading overlap.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    book: Mutex<Book>,
+    totals: Mutex<Totals>,
     /// Allows one reader at a time; the others use what it has read. Holds the shards to read.
-    reading: tokio::sync::Mutex<Known>,
+    reading: tokio::sync::Mutex<KnownShards>,
 }
 
 /// Ledgers of the runs of this process, shared by all functions that ask models.
@@ -31,7 +31,7 @@ pub struct Ledgers(Arc<Mutex<HashMap<RunId, Weak<Ledger>>>>);
 
 impl Ledgers {
     /// Returns the ledger of a run. A ledger lives as long as any context or attempt holds it.
-    pub(crate) fn of(&self, run: RunId) -> Arc<Ledger> {
+    pub(crate) fn get_or_create(&self, run: RunId) -> Arc<Ledger> {
         let mut ledgers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(ledger) = ledgers.get(&run).and_then(Weak::upgrade) {
             return ledger;
@@ -44,18 +44,18 @@ impl Ledgers {
 }
 
 #[derive(Debug, Default)]
-struct Book {
+struct Totals {
     /// Time at which the last reading began.
     read_at: Option<Instant>,
     /// Number of readings begun.
     readings: u64,
     committed: ShardCount,
-    received: HashMap<u64, Received>,
+    received: HashMap<u64, UncommittedSpending>,
     next: u64,
 }
 
 #[derive(Debug)]
-struct Received {
+struct UncommittedSpending {
     spent: Spending,
     /// Number of the last reading begun before the commit; later readings include it.
     committed_at: Option<u64>,
@@ -63,7 +63,7 @@ struct Received {
 
 /// Shards of a run, needed to read its counters.
 #[derive(Debug, Default)]
-struct Known {
+struct KnownShards {
     generation: u32,
     /// True if no more benchmarks will be planned.
     complete: bool,
@@ -78,28 +78,28 @@ pub(crate) struct Receipt<'a> {
 }
 
 impl Ledger {
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn totals(&self) -> MutexGuard<'_, Totals> {
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts tokens immediately.
     pub(crate) fn receive(&self, spent: Spending) -> Receipt<'_> {
-        let mut book = self.book();
-        let id = book.next;
-        book.next += 1;
-        book.received.insert(id, Received { spent, committed_at: None });
+        let mut totals = self.totals();
+        let id = totals.next;
+        totals.next += 1;
+        totals.received.insert(id, UncommittedSpending { spent, committed_at: None });
         Receipt { ledger: self, id }
     }
 
     /// Returns the upper bound of the spending, as far as this process knows.
     pub(crate) fn estimate(&self) -> Spending {
-        let book = self.book();
-        book.received.values().fold(book.committed.spending(), |sum, received| sum.plus(received.spent))
+        let totals = self.totals();
+        totals.received.values().fold(totals.committed.spending(), |sum, received| sum.plus(received.spent))
     }
 
     /// Returns the counters as of the last reading.
     pub(crate) fn committed(&self) -> ShardCount {
-        self.book().committed
+        self.totals().committed
     }
 
     /// Reads the counters if the last reading began more than a second ago.
@@ -120,7 +120,7 @@ impl Ledger {
     }
 
     fn is_read_since(&self, oldest: Option<Instant>) -> bool {
-        self.book().read_at.is_some_and(|at| oldest.is_none_or(|oldest| at >= oldest))
+        self.totals().read_at.is_some_and(|at| oldest.is_none_or(|oldest| at >= oldest))
     }
 
     async fn read_since(
@@ -138,28 +138,28 @@ impl Ledger {
             return Ok(());
         }
         let (began, number) = {
-            let mut book = self.book();
-            book.readings += 1;
-            (Instant::now(), book.readings)
+            let mut totals = self.totals();
+            totals.readings += 1;
+            (Instant::now(), totals.readings)
         };
         if !known.complete || known.generation < generation {
-            known.learn(state, run).await?;
+            known.refresh_shards(state, run).await?;
         }
         let committed = state.run_count(run, &known.shards).await?;
-        self.take_over(committed, began, number);
+        self.apply_reading(committed, began, number);
         Ok(())
     }
 
-    fn take_over(&self, committed: ShardCount, began: Instant, number: u64) {
-        let mut book = self.book();
-        book.committed = committed;
-        book.read_at = Some(began);
-        book.received.retain(|_, received| received.committed_at.is_none_or(|at| at >= number));
+    fn apply_reading(&self, committed: ShardCount, began: Instant, number: u64) {
+        let mut totals = self.totals();
+        totals.committed = committed;
+        totals.read_at = Some(began);
+        totals.received.retain(|_, received| received.committed_at.is_none_or(|at| at >= number));
     }
 }
 
-impl Known {
-    async fn learn(&mut self, state: &State, run: RunId) -> Result<(), StateError> {
+impl KnownShards {
+    async fn refresh_shards(&mut self, state: &State, run: RunId) -> Result<(), StateError> {
         let Some(found) = state.run_with_benchmarks(run).await? else { return Ok(()) };
         self.generation = found.run.generation;
         self.shards = found.benchmarks.iter().filter_map(Shards::from_benchmark).collect();
@@ -175,9 +175,9 @@ impl Known {
 impl Receipt<'_> {
     /// Marks the tokens as committed: readings that begin from now on include them.
     pub(crate) fn committed(self) {
-        let mut book = self.ledger.book();
-        let readings = book.readings;
-        if let Some(received) = book.received.get_mut(&self.id) {
+        let mut totals = self.ledger.totals();
+        let readings = totals.readings;
+        if let Some(received) = totals.received.get_mut(&self.id) {
             received.committed_at = Some(readings);
         }
     }
@@ -185,9 +185,9 @@ impl Receipt<'_> {
 
 impl Drop for Receipt<'_> {
     fn drop(&mut self) {
-        let mut book = self.ledger.book();
-        if book.received.get(&self.id).is_some_and(|received| received.committed_at.is_none()) {
-            book.received.remove(&self.id);
+        let mut totals = self.ledger.totals();
+        if totals.received.get(&self.id).is_some_and(|received| received.committed_at.is_none()) {
+            totals.received.remove(&self.id);
         }
     }
 }
@@ -209,12 +209,12 @@ mod tests {
     /// Simulates a reading: begins it, calls `between`, and ends it.
     fn reading(ledger: &Ledger, tokens: u64, between: impl FnOnce()) {
         let number = {
-            let mut book = ledger.book();
-            book.readings += 1;
-            book.readings
+            let mut totals = ledger.totals();
+            totals.readings += 1;
+            totals.readings
         };
         between();
-        ledger.take_over(read(tokens), Instant::now(), number);
+        ledger.apply_reading(read(tokens), Instant::now(), number);
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl CallerKeys {
 }
 
 /// The runs that this process works on.
-pub(crate) struct Runs {
+pub(crate) struct RunCache {
     state: State,
     credentials: Credentials,
     operator_keys: Keys,
@@ -107,7 +107,7 @@ pub(crate) struct Runs {
     loading: tokio::sync::Mutex<()>,
 }
 
-impl Runs {
+impl RunCache {
     pub(crate) fn new(state: State, credentials: Credentials, operator_keys: Keys, ledgers: Ledgers) -> Self {
         Self {
             state,
@@ -152,7 +152,7 @@ impl Runs {
     /// Returns true if the answer to a question already asked is still needed. That includes a run that was
     /// stopped by its budget or by refusals meanwhile, since the answer is being paid for.
     pub(crate) async fn wants_answers(&self, run: RunId) -> Result<bool, PipelineError> {
-        if let Some(known) = self.known(run)
+        if let Some(known) = self.cached(run)
             && self.check_open(&known).await?
         {
             return Ok(true);
@@ -168,7 +168,7 @@ impl Runs {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
     }
 
-    fn known(&self, run: RunId) -> Option<Arc<RunContext>> {
+    fn cached(&self, run: RunId) -> Option<Arc<RunContext>> {
         let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let found = loaded.get(&run).cloned()?;
         found.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
@@ -176,11 +176,11 @@ impl Runs {
     }
 
     async fn get(&self, run: RunId) -> Result<Option<Arc<RunContext>>, PipelineError> {
-        if let Some(found) = self.known(run) {
+        if let Some(found) = self.cached(run) {
             return Ok(Some(found));
         }
         let _one = self.loading.lock().await;
-        if let Some(found) = self.known(run) {
+        if let Some(found) = self.cached(run) {
             return Ok(Some(found));
         }
         let Some(context) = self.load(run).await? else { return Ok(None) };
@@ -229,7 +229,7 @@ impl Runs {
         }
         let caller_keys = CallerKeys::load(&self.credentials, &record.spec).await?;
         let CallerKeys { model, judge } = &caller_keys;
-        let keys = self.operator_keys.and(&Keys::new(model.iter().chain(judge)));
+        let keys = self.operator_keys.merged_with(&Keys::new(model.iter().chain(judge)));
         let benchmarks = found.benchmarks.into_iter().filter_map(|benchmark| {
             let name = benchmark.name.clone();
             Some((name, Arc::new(BenchmarkContext::new(&record.spec, benchmark, &self.support)?)))
@@ -242,7 +242,7 @@ impl Runs {
             answers: OnceLock::new(),
             judge: OnceLock::new(),
             keys,
-            ledger: record.spec.budget.is_set().then(|| self.ledgers.of(run)),
+            ledger: record.spec.budget.is_set().then(|| self.ledgers.get_or_create(run)),
             spec: record.spec,
             seen_open: AtomicI64::new(now),
             used: AtomicU64::new(0),

@@ -8,7 +8,7 @@ use bench_sandy::{ExecRequest, NewSandbox};
 use bench_state::LedgerEntry;
 
 use super::poll::RunningJob;
-use super::{JobTurn, Work, saved_job};
+use super::{JobTurn, JobWork, saved_job};
 use crate::Pipeline;
 use crate::context::ClaimedSample;
 use crate::error::PipelineError;
@@ -34,14 +34,14 @@ impl Pipeline {
     ) -> Result<(), PipelineError> {
         let Some(work) = self.prepare_job(turn, creating).await? else { return Ok(()) };
         if let Err(error) = job::check(&work.spec) {
-            return self.job_failed(turn, creating, &error).await;
+            return self.handle_job_failure(turn, creating, &error).await;
         }
         if !self.save_job(turn, creating).await? {
             return Ok(());
         }
         let sandbox = match self.sandboxes.sandy.create(&NewSandbox::default()).await {
             Ok(sandbox) => sandbox,
-            Err(error) => return self.job_failed(turn, creating, &JobError::from(error)).await,
+            Err(error) => return self.handle_job_failure(turn, creating, &JobError::from(error)).await,
         };
         let entry = LedgerEntry {
             sandbox: sandbox.clone(),
@@ -83,14 +83,14 @@ impl Pipeline {
         turn: JobTurn<'_>,
         starting: &Job,
         sandbox: &str,
-        work: Work<'_>,
+        work: JobWork<'_>,
     ) -> Result<(), PipelineError> {
         if !self.runs.is_open(turn.claimed).await? {
             self.end_sandbox(sandbox).await;
             return self.give_back(turn.claimed).await;
         }
         match self.upload_and_start(sandbox, &work).await {
-            Err(error) => self.job_failed(turn, starting, &error).await,
+            Err(error) => self.handle_job_failure(turn, starting, &error).await,
             Ok(Uploaded::Ready) => {
                 let until = bench_clock::now().plus(job::overdue(work.spec.time_limit));
                 let state = JobState::Running { sandbox: sandbox.to_owned(), until, polls: 0 };
@@ -107,11 +107,11 @@ impl Pipeline {
         }
     }
 
-    async fn upload_and_start(&self, sandbox: &str, work: &Work<'_>) -> Result<Uploaded, JobError> {
+    async fn upload_and_start(&self, sandbox: &str, work: &JobWork<'_>) -> Result<Uploaded, JobError> {
         let (sandy, name) = (&self.sandboxes.sandy, &self.sandboxes.job);
         self.share_files(&work.spec).await?;
-        if let Some(lacking) = self.lacking(sandbox, &work.spec).await? {
-            return Err(JobError::MissingPackages(lacking));
+        if let Some(missing_requirement) = self.missing_requirement(sandbox, &work.spec).await? {
+            return Err(JobError::MissingPackages(missing_requirement));
         }
         let source = self.stored_files();
         let uploaded = job::upload(sandy, sandbox, name, &work.spec, &source).await?;
@@ -123,7 +123,7 @@ impl Pipeline {
 
     /// Returns a sentence about what the sandbox lacks for the job, if anything. Checked before the answer is
     /// copied in: later, anything missing may be the answer's own doing.
-    async fn lacking(&self, sandbox: &str, spec: &JobSpec) -> Result<Option<String>, JobError> {
+    async fn missing_requirement(&self, sandbox: &str, spec: &JobSpec) -> Result<Option<String>, JobError> {
         let Some(probe) = &spec.probe else { return Ok(None) };
         let command = ExecRequest::new(probe.as_str()).repeatable().within(PROBE_TIMEOUT);
         let output = self.sandboxes.sandy.exec(sandbox, &command).await?;

@@ -8,7 +8,7 @@ use bench_domain::{Execution, Job, JobEnd, JobState, SampleBody, Spending, Times
 use bench_lambda::metrics;
 use bench_sandy::job::{self, JobStatus};
 
-use super::{JobTurn, Work};
+use super::{JobTurn, JobWork};
 use crate::Pipeline;
 use crate::error::PipelineError;
 
@@ -34,7 +34,7 @@ impl Pipeline {
         &self,
         turn: JobTurn<'_>,
         running: RunningJob<'_>,
-        work: Option<Work<'_>>,
+        work: Option<JobWork<'_>>,
     ) -> Result<(), PipelineError> {
         let RunningJob { job, sandbox, until, polls } = running;
         let (sandy, name) = (&self.sandboxes.sandy, &self.sandboxes.job);
@@ -46,7 +46,7 @@ impl Pipeline {
         let mut wait = FIRST_WAIT;
         loop {
             match job::look(sandy, sandbox, name).await {
-                Err(error) => return self.job_failed(turn, job, &error).await,
+                Err(error) => return self.handle_job_failure(turn, job, &error).await,
                 Ok(status) => {
                     if let JobStatus::Over(end) = status.once_started() {
                         return self.harvest_job(turn, running, work, end).await;
@@ -62,7 +62,7 @@ impl Pipeline {
                 // The job has prevented its own time limit from ending it.
                 return match job::stop(sandy, sandbox, name).await {
                     Ok(()) => self.harvest_job(turn, running, work, JobEnd::TimedOut).await,
-                    Err(error) => self.job_failed(turn, job, &error).await,
+                    Err(error) => self.handle_job_failure(turn, job, &error).await,
                 };
             }
             if now.plus(wait) > leave_at {
@@ -95,7 +95,7 @@ impl Pipeline {
         &self,
         turn: JobTurn<'_>,
         running: RunningJob<'_>,
-        work: Option<Work<'_>>,
+        work: Option<JobWork<'_>>,
         end: JobEnd,
     ) -> Result<(), PipelineError> {
         let RunningJob { job, sandbox, .. } = running;
@@ -107,7 +107,7 @@ impl Pipeline {
         let host = &self.sandboxes;
         let mut report = match job::harvest(&host.sandy, sandbox, &host.job, &work.spec, end).await {
             Ok(report) => report,
-            Err(error) => return self.job_failed(turn, job, &error).await,
+            Err(error) => return self.handle_job_failure(turn, job, &error).await,
         };
         metrics::count(metrics::JOBS_DONE, 1.0);
         turn.claimed.run.keys.redact_report(&mut report);
@@ -115,6 +115,6 @@ impl Pipeline {
         let body = SampleBody { execution: Some(execution.clone()), ..work.body };
         let stored = self.store(turn.claimed, &body, Spending::default()).await?;
         self.end_sandbox(sandbox).await;
-        self.read_execution(turn, &Work { body, ..work }, job, &execution, stored).await
+        self.read_execution(turn, &JobWork { body, ..work }, job, &execution, stored).await
     }
 }

@@ -4,7 +4,7 @@ use bench_benchmarks::Round;
 use bench_domain::{Execution, Job, Spending, Verdict};
 use bench_state::SampleResult;
 
-use super::{JobTurn, Work, new_round};
+use super::{JobTurn, JobWork, new_round};
 use crate::Pipeline;
 use crate::commit::StoredBody;
 use crate::error::PipelineError;
@@ -15,7 +15,7 @@ impl Pipeline {
     pub(super) async fn read_execution(
         &self,
         turn: JobTurn<'_>,
-        work: &Work<'_>,
+        work: &JobWork<'_>,
         job: &Job,
         execution: &Execution,
         stored: StoredBody,

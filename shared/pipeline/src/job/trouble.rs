@@ -22,7 +22,7 @@ const FULL_WAIT: Duration = Duration::from_secs(2);
 impl Pipeline {
     /// Handles a failed step of the job: repeats the step, starts the job again in another sandbox, or ends
     /// the sample or the run.
-    pub(super) async fn job_failed(
+    pub(super) async fn handle_job_failure(
         &self,
         turn: JobTurn<'_>,
         job: &Job,

@@ -9,7 +9,7 @@ use bench_inference::tokens::usage_or_estimate;
 use bench_lambda::metrics;
 use bench_state::{Handover, ReplyWithoutVerdict, SampleResult};
 
-use super::{Case, JudgeSource};
+use super::{JudgeCase, JudgeSource};
 use crate::Pipeline;
 use crate::commit::StoredBody;
 use crate::context::{ClaimedSample, Role};
@@ -23,26 +23,28 @@ impl Pipeline {
     /// protocol allows.
     pub(super) async fn read_reply(
         &self,
-        case: Case<'_>,
+        case: JudgeCase<'_>,
         answer: &Answer,
         judge_reply: &JudgeReply,
         stored: StoredBody,
     ) -> Result<(), PipelineError> {
-        let Case { claimed, turn, judge, item } = case;
+        let JudgeCase { claimed, turn, judge, item } = case;
         let JudgeReply { model, prompt, reply } = judge_reply;
         // A reply that was already counted, and is read again after a requeue, adds no cost.
         let counted = claimed.record.counted == Some(stored.attempt);
         let (spent, usage) = match self.judge_source(claimed) {
             _ if counted => (Usage::ZERO, turn.usage),
-            JudgeSource::Model(_) => (usage_or_estimate(prompt, reply), sum(turn.usage, reply.usage)),
-            JudgeSource::Oracle | JudgeSource::Unavailable(_) => (Usage::ZERO, sum(turn.usage, reply.usage)),
+            JudgeSource::Model(_) => (usage_or_estimate(prompt, reply), sum_usage(turn.usage, reply.usage)),
+            JudgeSource::Oracle | JudgeSource::Unavailable(_) => {
+                (Usage::ZERO, sum_usage(turn.usage, reply.usage))
+            }
         };
         let tokens = reply.usage.filter(|_| !counted);
         let body = stored.into();
         let verdict = match judge.read(item, answer, reply) {
             Ok(verdict) => {
                 metrics::count(metrics::SAMPLES_JUDGED, 1.0);
-                noting_truncation(verdict, &reply.finish)
+                note_truncation(verdict, &reply.finish)
             }
             Err(none) => {
                 metrics::count(metrics::REPLIES_WITHOUT_VERDICT, 1.0);
@@ -55,7 +57,7 @@ impl Pipeline {
                 let sample = &claimed.sample;
                 let code = Code::JudgeNoVerdict;
                 tracing::warn!(run.id = %sample.run, error.code = %code, "Sample {sample}: no verdict in {replies} replies");
-                let why = without_verdict(model, replies, &none, &reply.text, gated);
+                let why = no_verdict_reason(model, replies, &none, &reply.text, gated);
                 Verdict::ungraded(code, why)
             }
         };
@@ -95,14 +97,14 @@ impl Pipeline {
 
 /// Marks a verdict whose reply was cut off after it. The verdict counts, although the rest of the reply is
 /// unknown.
-fn noting_truncation(mut verdict: Verdict, finish: &Finish) -> Verdict {
+fn note_truncation(mut verdict: Verdict, finish: &Finish) -> Verdict {
     if *finish == Finish::Length {
         verdict.detail.insert("judge_truncated".to_owned(), true.into());
     }
     verdict
 }
 
-fn sum(before: Option<Usage>, now: Option<Usage>) -> Option<Usage> {
+fn sum_usage(before: Option<Usage>, now: Option<Usage>) -> Option<Usage> {
     match (before, now) {
         (Some(before), Some(now)) => Some(before.plus(now)),
         (before, now) => before.or(now),
@@ -111,7 +113,7 @@ fn sum(before: Option<Usage>, now: Option<Usage>) -> Option<Usage> {
 
 /// Returns the reason why a sample ended without a verdict. The reply isn't quoted if the item is gated,
 /// since not everyone may see it.
-fn without_verdict(model: &str, replies: u32, none: &NoVerdict, text: &str, gated: bool) -> String {
+fn no_verdict_reason(model: &str, replies: u32, none: &NoVerdict, text: &str, gated: bool) -> String {
     let times = if replies == 1 { "its reply".to_owned() } else { format!("{replies} replies") };
     let start = format!("the judge {model} gave no verdict in {times}");
     if gated {
@@ -143,20 +145,20 @@ mod tests {
     #[test]
     fn a_reason_quotes_a_bounded_part_of_the_reply() {
         let none = NoVerdict("no JSON object".to_owned());
-        let reason = without_verdict("openai/judge", 3, &none, &"é\n".repeat(5_000), false);
+        let reason = no_verdict_reason("openai/judge", 3, &none, &"é\n".repeat(5_000), false);
         assert!(reason.starts_with(
             "the judge openai/judge gave no verdict in 3 replies: no JSON object; the last one begins `é é "
         ));
         assert!(reason.chars().count() < 400 && reason.ends_with("…`") && !reason.contains('\n'), "{reason}");
-        let empty = without_verdict("j", 1, &none, " \n", false);
+        let empty = no_verdict_reason("j", 1, &none, " \n", false);
         assert_eq!(empty, "the judge j gave no verdict in its reply: no JSON object; the last one is empty");
     }
 
     #[test]
     fn a_verdict_from_a_reply_that_was_cut_off_is_marked() {
         let verdict = Verdict::correct("42".to_owned());
-        assert_eq!(noting_truncation(verdict.clone(), &Finish::Stop), verdict);
-        let cut = noting_truncation(verdict.clone(), &Finish::Length);
+        assert_eq!(note_truncation(verdict.clone(), &Finish::Stop), verdict);
+        let cut = note_truncation(verdict.clone(), &Finish::Length);
         assert_eq!((cut.outcome, cut.score), (verdict.outcome, verdict.score));
         assert_eq!(cut.detail["judge_truncated"], true);
     }
@@ -164,14 +166,14 @@ mod tests {
     #[test]
     fn nothing_of_a_gated_item_is_in_a_reason() {
         let none = NoVerdict("`secret` is no verdict".to_owned());
-        let reason = without_verdict("j", 2, &none, "the secret is 42", true);
+        let reason = no_verdict_reason("j", 2, &none, "the secret is 42", true);
         assert_eq!(reason, "the judge j gave no verdict in 2 replies");
     }
 
     #[test]
     fn tokens_of_replies_add_up_where_they_were_counted() {
         let some = Some(Usage::counted(3, 2, 1));
-        assert_eq!((sum(None, None), sum(some, None), sum(None, some)), (None, some, some));
-        assert_eq!(sum(some, some).map(Usage::total), Some(10));
+        assert_eq!((sum_usage(None, None), sum_usage(some, None), sum_usage(None, some)), (None, some, some));
+        assert_eq!(sum_usage(some, some).map(Usage::total), Some(10));
     }
 }

@@ -18,7 +18,7 @@ impl Pipeline {
     /// Ends the run, puts the sample off, or ends it as infrastructure-error: after enough attempts or enough
     /// time, or at once if the same request would be refused again. Callers first handle failures that
     /// concern the sample itself; here those are an infrastructure-error.
-    pub(crate) async fn provider_failed(
+    pub(crate) async fn handle_provider_failure(
         &self,
         claimed: &ClaimedSample,
         client: &ModelClient,
@@ -32,7 +32,7 @@ impl Pipeline {
             }
             FailureKind::RateLimited => self.wait_for_provider(claimed, client, failure).await,
             FailureKind::Transient => self.retry(claimed, client, failure).await,
-            FailureKind::Bad => self.refused(claimed, client, failure).await,
+            FailureKind::Bad => self.handle_refusal(claimed, client, failure).await,
             FailureKind::TooLong(_) | FailureKind::Refused | FailureKind::Unsupported => {
                 let why = client.role.explain(&failure.cause);
                 self.end(claimed, Verdict::ungraded(client.role.code(failure), why)).await

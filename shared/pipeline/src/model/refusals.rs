@@ -18,25 +18,23 @@ use bench_inference::{Failure, FailureKind, GaveUpBy};
 use bench_state::Shards;
 
 use crate::Pipeline;
-use crate::context::{ClaimedSample, Meaning, ModelClient, REFUSED_SAMPLES, Role};
+use crate::context::{ClaimedSample, Conclusion, ModelClient, REFUSED_SAMPLES, Role};
 use crate::error::PipelineError;
 
 impl Pipeline {
     /// Ends a sample whose request was refused, and stops the run if its first samples were all refused.
-    pub(super) async fn refused(
-        &self,
-        claimed: &ClaimedSample,
+    pub(super) async fn handle_refusal(&self, claimed: &ClaimedSample,
         client: &ModelClient,
         failure: &Failure,
     ) -> Result<(), PipelineError> {
         let now = bench_clock::now();
         if failure.gave_up_by == GaveUpBy::Provider
-            && let Some(digest) = client.refusals.refused(&claimed.sample, failure, now)
+            && let Some(digest) = client.refusals.note_refusal(&claimed.sample, failure, now)
         {
             let since = claimed.run.resumption.map_or(Timestamp::default(), |resumption| resumption.at);
             let stage = client.role.stage();
             let noted = self.state.note_refusal(stage, &claimed.sample, since, &digest, now).await?;
-            client.refusals.noted(&digest, noted);
+            client.refusals.update_shared_count(&digest, noted);
             self.stop_if_refused(claimed, client).await?;
         }
         let why = client.role.explain(&failure.cause);
@@ -45,23 +43,23 @@ impl Pipeline {
 
     /// Returns the reason not to send a request now: none, a wait while the provider has only refused so far,
     /// or the end of the run.
-    pub(super) async fn held_up(
+    pub(super) async fn send_blocked(
         &self,
         claimed: &ClaimedSample,
         client: &ModelClient,
-    ) -> Result<Option<HeldUp>, PipelineError> {
+    ) -> Result<Option<SendBlocked>, PipelineError> {
         let refusals = &client.refusals;
-        if refusals.meaning(refused_samples(claimed), bench_clock::now()) == Meaning::Nothing {
+        if refusals.conclusion(refused_samples(claimed), bench_clock::now()) == Conclusion::Nothing {
             return Ok(None);
         }
         if self.stop_if_refused(claimed, client).await? {
-            return Ok(Some(HeldUp::RunOver));
+            return Ok(Some(SendBlocked::RunOver));
         }
         if refusals.is_answered() {
             return Ok(None);
         }
         let waits = claimed.record.history.waits;
-        Ok(Some(HeldUp::Wait(Failure {
+        Ok(Some(SendBlocked::Wait(Failure {
             kind: FailureKind::RateLimited,
             status: None,
             cause: "the provider has refused all requests so far, and some are under way".to_owned(),
@@ -78,10 +76,10 @@ impl Pipeline {
         claimed: &ClaimedSample,
         client: &ModelClient,
     ) -> Result<bool, PipelineError> {
-        let meaning = client.refusals.meaning(refused_samples(claimed), bench_clock::now());
-        let Meaning::Alike { cause, samples } = meaning else { return Ok(false) };
+        let conclusion = client.refusals.conclusion(refused_samples(claimed), bench_clock::now());
+        let Conclusion::AllRefused { cause, samples } = conclusion else { return Ok(false) };
         if self.has_answers(claimed, client.role).await? {
-            client.refusals.answered();
+            client.refusals.note_answer();
             return Ok(false);
         }
         let who = match client.role {
@@ -130,30 +128,30 @@ fn refused_samples(claimed: &ClaimedSample) -> u64 {
 }
 
 /// Reason why a request isn't sent.
-pub(super) enum HeldUp {
+pub(super) enum SendBlocked {
     /// The request has to wait.
     Wait(Failure),
     /// The run is over.
     RunOver,
 }
 
-/// Returns a hint on how to resolve a refusal. `party` is `model` or `judge`.
-fn hint(cause: &str, party: &str) -> String {
+/// Returns a hint on how to resolve a refusal. `role` is `model` or `judge`.
+fn hint(cause: &str, role: &str) -> String {
     let cause = cause.to_lowercase();
     let names = |words: &[&str]| words.iter().any(|word| cause.contains(word));
-    let is_judge = party == "judge";
+    let is_judge = role == "judge";
     let of = if is_judge { "judge-" } else { "" };
     if names(&["temperature"]) {
-        format!("start a new run with a temperature that the {party} takes, such as `--{of}temperature 1`")
+        format!("start a new run with a temperature that the {role} takes, such as `--{of}temperature 1`")
     } else if names(&["max_tokens", "max_completion_tokens", "max tokens", "maximum tokens"]) {
-        format!("start a new run with a `--{of}max-tokens` that the {party} takes")
+        format!("start a new run with a `--{of}max-tokens` that the {role} takes")
     } else if is_judge && names(&["seed"]) {
         "start a new run without `--judge-seed`".to_owned()
     } else if names_model(&cause) {
-        model_hint(party)
+        model_hint(role)
     } else {
         format!(
-            "start a new run with settings that the {party} takes, or resume this one once it takes these"
+            "start a new run with settings that the {role} takes, or resume this one once it takes these"
         )
     }
 }
@@ -165,8 +163,8 @@ fn names_model(cause: &str) -> bool {
     cause.contains("model") && missing.iter().any(|words| cause.contains(words))
 }
 
-fn model_hint(party: &str) -> String {
-    format!("check the name of the {party}: `bench models` lists what the provider offers")
+fn model_hint(role: &str) -> String {
+    format!("check the name of the {role}: `bench models` lists what the provider offers")
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::{Extra, RecordedResponses, Stored, Text};
+use super::{ExtraFields, RecordedResponses, ResponseText, StoredResponse};
 
 /// Maximum size of a line in bytes.
 const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -64,13 +64,13 @@ impl RecordedResponses {
                 return Err("`step` goes with `response`, not with `responses`".to_owned());
             }
             (None, None) => return Err("there is no `response`".to_owned()),
-            (Some(response), None) if is_null(response) => (Text::Nothing, 1),
+            (Some(response), None) if is_null(response) => (ResponseText::Nothing, 1),
             (Some(response), None) => {
                 let text = serde_json::from_str(response.get()).map_err(|_| {
                     half_character("`response`", response.get())
                         .unwrap_or_else(|| "`response` is no text".to_owned())
                 })?;
-                (Text::One(text), 1)
+                (ResponseText::One(text), 1)
             }
             (None, Some(responses)) => {
                 let texts: Vec<Option<Box<str>>> = serde_json::from_str(responses.get()).map_err(|_| {
@@ -79,12 +79,12 @@ impl RecordedResponses {
                 })?;
                 let texts: Box<[Box<str>]> = texts.into_iter().flatten().collect();
                 let count = texts.len();
-                (Text::Several(texts), count)
+                (ResponseText::Several(texts), count)
             }
         };
         let benchmark = line.benchmark.map(|name| self.intern(&name));
         let slot = self.by_item.entry(item_id).or_default();
-        let same = |stored: &&Stored| {
+        let same = |stored: &&StoredResponse| {
             stored.benchmark == benchmark && stored.sample == line.sample && stored.step() == step.as_deref()
         };
         if let Some(first) = slot.iter().find(same) {
@@ -93,8 +93,8 @@ impl RecordedResponses {
                 first.line
             ));
         }
-        let told = matches!(text, Text::One(_) | Text::Nothing);
-        let extra = Extra {
+        let told = matches!(text, ResponseText::One(_) | ResponseText::Nothing);
+        let extra = ExtraFields {
             step,
             reasoning: line.reasoning.filter(|_| told),
             finish_reason: line.finish_reason.filter(|_| told),
@@ -104,7 +104,7 @@ impl RecordedResponses {
             || extra.reasoning.is_some()
             || extra.finish_reason.is_some()
             || extra.usage_raw.is_some();
-        slot.push(Stored {
+        slot.push(StoredResponse {
             benchmark,
             sample: line.sample,
             line: u32::try_from(number).unwrap_or(u32::MAX),

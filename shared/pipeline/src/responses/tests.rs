@@ -106,7 +106,7 @@ fn items_are_listed_as_they_are_named() {
     .unwrap();
     let named = |id, benchmark, line, lines| NamedItem { id, benchmark, line, lines };
     assert_eq!(
-        responses.named(),
+        responses.named_items(),
         [
             named("b", None, 1, 2),
             named("7", None, 2, 1),

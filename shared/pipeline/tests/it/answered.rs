@@ -24,9 +24,9 @@ async fn an_answer_is_stored_graded_and_committed() {
     let world = World::new(&[Reply::Text(r"It is \boxed{7}."), Reply::Text(r"It is \boxed{9}.")]).await;
     let run = Run::aime(&world, 2, model(&world), json!({})).await;
     let pipeline = world.pipeline();
-    assert!(handle(&pipeline, &run.message(0)).await);
+    assert!(handle(&pipeline, &run.answer_message(0)).await);
 
-    let finished = run.finished(&world, 0).await;
+    let finished = run.sample_result(&world, 0).await;
     assert_eq!((finished.verdict.outcome, finished.verdict.score), (Outcome::Correct, Some(1.0)));
     assert_eq!(finished.usage, Some(Usage::counted(PROMPT_TOKENS, ANSWER_TOKENS, 0)));
     assert_eq!(finished.model.as_deref(), Some("m-1"));
@@ -37,13 +37,17 @@ async fn an_answer_is_stored_graded_and_committed() {
     let asked = &world.provider.requests()[0];
     assert_eq!(asked["model"], "m");
     assert!(asked["messages"].to_string().contains("What is 0 + 7?"), "{asked}");
-    assert_eq!(world.waiting(QueueName::Finishes).await, (0, 0), "one sample is left");
+    assert_eq!(world.queue_depth(QueueName::Finishes).await, (0, 0), "one sample is left");
 
-    assert!(handle(&pipeline, &run.message(1)).await);
-    let second = run.finished(&world, 1).await.verdict;
+    assert!(handle(&pipeline, &run.answer_message(1)).await);
+    let second = run.sample_result(&world, 1).await.verdict;
     assert_eq!((second.outcome, second.score), (Outcome::Incorrect, Some(0.0)));
-    assert!(run.found(&world).await.is_complete());
-    assert_eq!(world.waiting(QueueName::Finishes).await, (1, 0), "the last sample sends for the finisher");
+    assert!(run.stored_run(&world).await.is_complete());
+    assert_eq!(
+        world.queue_depth(QueueName::Finishes).await,
+        (1, 0),
+        "the last sample sends for the finisher"
+    );
     let counts = world.state.shard_counts(run.id, &run.sample(0).benchmark, 1, 1).await.unwrap();
     let count = counts[0];
     assert_eq!((count.done, count.graded, count.correct), (2, 2, 1));
@@ -61,13 +65,13 @@ async fn killed_after_storing_the_answer_it_is_graded_and_not_asked_for_again() 
 
     // The next start of the host voids the leases of earlier starts.
     let pipeline = world.pipeline_after(1, PipelineConfig::default());
-    assert!(handle(&pipeline, &run.message(0)).await);
-    let finished = run.finished(&world, 0).await;
+    assert!(handle(&pipeline, &run.answer_message(0)).await);
+    let finished = run.sample_result(&world, 0).await;
     assert_eq!(finished.verdict.outcome, Outcome::Correct);
     let kept = finished.body.unwrap();
     assert_eq!((kept.attempt, kept.sha256), (attempt, sha256), "the answer of the attempt that was killed");
     assert_eq!(finished.usage, Some(Usage::counted(5, 3, 0)));
-    assert_eq!(world.provider.asked(), 0);
+    assert_eq!(world.provider.request_count(), 0);
     let counts = world.state.shard_counts(run.id, &run.sample(0).benchmark, 1, 1).await.unwrap();
     assert_eq!(counts[0].spent().total(), 8, "it was paid for");
 }
@@ -77,9 +81,9 @@ async fn killed_before_storing_anything_it_is_asked_for_again() {
     let world = World::new(&[Reply::Text(r"\boxed{7}")]).await;
     let run = Run::aime(&world, 1, model(&world), json!({})).await;
     claim(&world.state, &run, Stage::Answer).await;
-    assert!(handle(&world.pipeline_after(1, PipelineConfig::default()), &run.message(0)).await);
-    assert_eq!(run.finished(&world, 0).await.body.unwrap().attempt, 2);
-    assert_eq!(world.provider.asked(), 1);
+    assert!(handle(&world.pipeline_after(1, PipelineConfig::default()), &run.answer_message(0)).await);
+    assert_eq!(run.sample_result(&world, 0).await.body.unwrap().attempt, 2);
+    assert_eq!(world.provider.request_count(), 1);
 }
 
 #[tokio::test]
@@ -91,9 +95,9 @@ async fn a_sample_that_ends_its_process_again_and_again_is_not_tried_without_end
         claim(&world.state_after(start), &run, Stage::Answer).await;
     }
     let pipeline = world.pipeline_after(lost_max.into(), PipelineConfig::default());
-    assert!(handle(&pipeline, &run.message(0)).await);
-    let verdict = run.finished(&world, 0).await.verdict;
+    assert!(handle(&pipeline, &run.answer_message(0)).await);
+    let verdict = run.sample_result(&world, 0).await.verdict;
     assert_eq!(verdict.outcome, Outcome::InfrastructureError);
     assert!(verdict.reason.contains("cut off by the end of their process"), "{}", verdict.reason);
-    assert_eq!(world.provider.asked(), 0);
+    assert_eq!(world.provider.request_count(), 0);
 }

@@ -16,10 +16,10 @@ async fn a_run_is_stopped_before_the_question_that_its_budget_does_not_allow() {
     let run = Run::aime(&world, 4, model(&world), json!({"budget": {"tokens": 2 * EACH}})).await;
     let pipeline = world.pipeline();
     for item in 0..4 {
-        assert!(handle(&pipeline, &run.message(item)).await);
+        assert!(handle(&pipeline, &run.answer_message(item)).await);
     }
-    assert_eq!(world.provider.asked(), 2);
-    let found = run.found(&world).await.run;
+    assert_eq!(world.provider.request_count(), 2);
+    let found = run.stored_run(&world).await.run;
     assert_eq!(found.state.status(), RunStatus::Failed);
     assert_eq!(found.state.failure_reason(), Some(FailureReason::Budget));
     let error = found.state.error().unwrap();
@@ -27,7 +27,7 @@ async fn a_run_is_stopped_before_the_question_that_its_budget_does_not_allow() {
     assert!(run.is_open(&world, 2).await && run.is_open(&world, 3).await);
     assert_eq!(run.record(&world, 2).await.history.failures, 0);
     // The finisher's message is delayed until pending answers are counted.
-    assert_eq!(world.waiting(QueueName::Finishes).await, (0, 1));
+    assert_eq!(world.queue_depth(QueueName::Finishes).await, (0, 1));
 }
 
 #[tokio::test]
@@ -35,21 +35,21 @@ async fn what_a_judge_costs_counts_too() {
     let world = World::new(&[Reply::Text("It is gold."), Reply::Text("no letter")]).await;
     let run = Run::judged(&world, model(&world), json!({"budget": {"tokens": 2 * EACH}})).await;
     let pipeline = world.pipeline();
-    assert!(handle(&pipeline, &run.message(0)).await);
-    assert!(handle(&pipeline, &run.turn(0)).await, "asked, without a verdict");
-    assert!(handle(&pipeline, &run.turn(0)).await);
-    assert_eq!(world.provider.asked(), 2, "the judge is not asked again");
-    assert_eq!(run.found(&world).await.run.state.failure_reason(), Some(FailureReason::Budget));
+    assert!(handle(&pipeline, &run.answer_message(0)).await);
+    assert!(handle(&pipeline, &run.turn_message(0)).await, "asked, without a verdict");
+    assert!(handle(&pipeline, &run.turn_message(0)).await);
+    assert_eq!(world.provider.request_count(), 2, "the judge is not asked again");
+    assert_eq!(run.stored_run(&world).await.run.state.failure_reason(), Some(FailureReason::Budget));
 }
 
 #[tokio::test]
 async fn a_process_that_starts_anew_knows_what_was_spent() {
     let world = World::new(&[Reply::Text(r"\boxed{7}")]).await;
     let run = Run::aime(&world, 2, model(&world), json!({"budget": {"tokens": EACH}})).await;
-    assert!(handle(&world.pipeline(), &run.message(0)).await);
-    assert!(handle(&world.pipeline(), &run.message(1)).await);
-    assert_eq!(world.provider.asked(), 1);
-    assert_eq!(run.found(&world).await.run.state.status(), RunStatus::Failed);
+    assert!(handle(&world.pipeline(), &run.answer_message(0)).await);
+    assert!(handle(&world.pipeline(), &run.answer_message(1)).await);
+    assert_eq!(world.provider.request_count(), 1);
+    assert_eq!(run.stored_run(&world).await.run.state.status(), RunStatus::Failed);
 }
 
 #[tokio::test]

@@ -24,7 +24,11 @@ async fn they_are_forwarded_to_the_queue_of_their_kind() {
         (QueueName::Turns, Message::Finish { run, generation }, QueueName::Finishes),
     ] {
         assert!(handle_from(&pipeline, from, &message, Deadline::after(INVOCATION)).await, "{message:?}");
-        assert_eq!((world.waiting(to).await, world.waiting(from).await), ((1, 0), (0, 0)), "{message:?}");
+        assert_eq!(
+            (world.queue_depth(to).await, world.queue_depth(from).await),
+            ((1, 0), (0, 0)),
+            "{message:?}"
+        );
     }
     assert_eq!(log::lines_with(&run.to_string(), "is forwarded").len(), 2);
 }
@@ -37,7 +41,7 @@ async fn they_are_put_back_by_a_function_that_may_not_send_there() {
     let message = Message::Plan { run, generation: 1 };
     assert!(handle_from(&pipeline, QueueName::Items, &message, Deadline::after(INVOCATION)).await);
     assert_eq!(
-        (world.waiting(QueueName::Plans).await, world.waiting(QueueName::Items).await),
+        (world.queue_depth(QueueName::Plans).await, world.queue_depth(QueueName::Items).await),
         ((0, 0), (0, 1))
     );
     assert_eq!(log::lines_with(&run.to_string(), "is put back into queue items").len(), 1);

@@ -63,7 +63,7 @@ impl Provider {
     }
 
     /// Returns the number of requests so far.
-    pub(crate) fn asked(&self) -> usize {
+    pub(crate) fn request_count(&self) -> usize {
         self.shared.requests.lock().unwrap().len()
     }
 }

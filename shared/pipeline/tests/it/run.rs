@@ -91,7 +91,7 @@ impl Run {
         let created = NewEvent::new(EventKind::RunCreated, "created");
         assert!(state.create_run(spec, &created, None, now).await.unwrap());
         state.write_plan(self.id, &self.benchmark, &self.plan, planned, now).await.unwrap();
-        let found = self.found(world).await;
+        let found = self.stored_run(world).await;
         let started = NewEvent::new(EventKind::RunStarted, "started");
         let next = found.run.state.start(now).unwrap();
         state.change_run(&found.run, &next, 1, &started, now).await.unwrap();
@@ -101,7 +101,7 @@ impl Run {
         state.note_planned(self.id, 1).await.unwrap();
     }
 
-    pub(crate) async fn found(&self, world: &World) -> RunWithBenchmarks {
+    pub(crate) async fn stored_run(&self, world: &World) -> RunWithBenchmarks {
         world.state.run_with_benchmarks(self.id).await.unwrap().unwrap()
     }
 
@@ -117,12 +117,12 @@ impl Run {
     }
 
     /// Returns the message that asks for an item's answer.
-    pub(crate) fn message(&self, item: u32) -> Message {
+    pub(crate) fn answer_message(&self, item: u32) -> Message {
         Message::Sample { sample: self.sample(item), generation: 1 }
     }
 
     /// Returns the message for an item's later stages.
-    pub(crate) fn turn(&self, item: u32) -> Message {
+    pub(crate) fn turn_message(&self, item: u32) -> Message {
         Message::Turn { sample: self.sample(item), generation: 1 }
     }
 
@@ -131,7 +131,7 @@ impl Run {
     }
 
     /// Returns the end of an item's sample. Panics if the sample is open.
-    pub(crate) async fn finished(&self, world: &World, item: u32) -> SampleResult {
+    pub(crate) async fn sample_result(&self, world: &World, item: u32) -> SampleResult {
         self.record(world, item).await.finished.unwrap()
     }
 

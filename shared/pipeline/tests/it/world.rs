@@ -127,17 +127,17 @@ impl World {
 
     /// Calls `hook` before each later call of this action by a pipeline. The hook may block if the test's
     /// runtime has several threads.
-    pub(crate) fn before(&self, action: &'static str, hook: impl Fn() + Send + Sync + 'static) {
+    pub(crate) fn hook_before(&self, action: &'static str, hook: impl Fn() + Send + Sync + 'static) {
         *self.hooks.0.lock().unwrap() = Some((action, Arc::new(hook)));
     }
 
     /// Removes the hook.
-    pub(crate) fn before_nothing(&self) {
+    pub(crate) fn remove_hook(&self) {
         *self.hooks.0.lock().unwrap() = None;
     }
 
     /// Returns the number of messages in a queue that are visible, and the number that are delayed.
-    pub(crate) async fn waiting(&self, queue: QueueName) -> (u64, u64) {
+    pub(crate) async fn queue_depth(&self, queue: QueueName) -> (u64, u64) {
         let Depth { visible, delayed, .. } = self.queues.depth(queue).await.unwrap();
         (visible, delayed)
     }

@@ -1,11 +1,15 @@
 //! Detects fields of a request that a server doesn't know.
 
-use crate::protocols::{Asked, Dialect};
+use crate::protocols::{Dialect, PreparedRequest};
 use crate::response::ErrorBody;
 
 /// Returns a dialect that avoids the refused field, if the refusal names a field that was sent and can be avoided.
-pub(super) fn after_refusal(asked: Asked<'_>, status: u16, error: &ErrorBody) -> Option<Dialect> {
-    let Asked { request, dialect } = asked;
+pub(super) fn after_refusal(
+    prepared: PreparedRequest<'_>,
+    status: u16,
+    error: &ErrorBody,
+) -> Option<Dialect> {
+    let PreparedRequest { request, dialect } = prepared;
     let generation = request.generation;
     if !matches!(status, 400 | 422) {
         return None;
@@ -77,7 +81,11 @@ mod tests {
         let (prompt, shape) = (Prompt::user("Hi"), serde_json::json!({}));
         let reply_schema = schema.then_some(&shape);
         let request = ChatRequest { model: "a/b", prompt: &prompt, generation, reply_schema };
-        after_refusal(Asked { request: &request, dialect }, status, &ErrorBody::parse(body.as_bytes()))
+        after_refusal(
+            PreparedRequest { request: &request, dialect },
+            status,
+            &ErrorBody::parse(body.as_bytes()),
+        )
     }
 
     fn after(dialect: Dialect, body: &str) -> Option<Dialect> {

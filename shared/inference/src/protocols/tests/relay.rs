@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::failure::{FailureKind, Fatal};
 use crate::listed_model::{CatalogModel, ListPage};
-use crate::protocols::{AnswerReader, Asked, Dialect, Protocol, RequestError, Target};
+use crate::protocols::{AnswerReader, Dialect, PreparedRequest, Protocol, RequestError, Target};
 use crate::providers::Provider;
 use crate::response::lines::{Line, LineParser};
 use crate::response::{AnswerDraft, ErrorBody, Part, ReportedUsage, Stop, TokenCount, classify, read_json};
@@ -30,7 +30,7 @@ struct LineReader {
 
 /// A line of a stream, or a whole answer.
 #[derive(Deserialize)]
-struct Said<'a> {
+struct RelayReply<'a> {
     say: Option<String>,
     think: Option<String>,
     end: Option<String>,
@@ -66,13 +66,17 @@ fn signed(target: &Target, method: Method, url: Url, body: Vec<u8>) -> Result<Re
 }
 
 impl Protocol for Relay {
-    fn answer_request(&self, target: &Target, asked: Asked<'_>) -> Result<Request, RequestError> {
-        let turns: Vec<_> = asked.request.prompt.messages.iter().map(|message| &message.content).collect();
+    fn answer_request(
+        &self,
+        target: &Target,
+        prepared: PreparedRequest<'_>,
+    ) -> Result<Request, RequestError> {
+        let turns: Vec<_> = prepared.request.prompt.messages.iter().map(|message| &message.content).collect();
         let turns = serde_json::to_string(&turns)?;
-        let limit = if asked.dialect.has_max_completion_tokens { "cap" } else { "limit" };
-        let tokens = serde_json::to_string(&asked.request.generation.max_tokens)?;
+        let limit = if prepared.dialect.has_max_completion_tokens { "cap" } else { "limit" };
+        let tokens = serde_json::to_string(&prepared.request.generation.max_tokens)?;
         let body = format!(r#"{{"turns":{turns},"{limit}":{tokens}}}"#);
-        let url = target.url(["models", asked.request.model, "answer"])?;
+        let url = target.url(["models", prepared.request.model, "answer"])?;
         signed(target, Method::POST, url, body.into_bytes())
     }
 
@@ -133,9 +137,9 @@ impl Protocol for Relay {
         classify(status, error)
     }
 
-    fn next_dialect(&self, asked: Asked<'_>, _: u16, error: &ErrorBody) -> Option<Dialect> {
+    fn next_dialect(&self, prepared: PreparedRequest<'_>, _: u16, error: &ErrorBody) -> Option<Dialect> {
         let is_unknown = error.has_code(&["UnknownField"]) && error.message == "limit";
-        is_unknown.then_some(Dialect { has_max_completion_tokens: true, ..asked.dialect })
+        is_unknown.then_some(Dialect { has_max_completion_tokens: true, ..prepared.dialect })
     }
 
     fn split_models<'a>(&self, body: &'a [u8]) -> Result<ListPage<'a>, String> {
@@ -179,7 +183,7 @@ impl AnswerReader for LineReader {
 
 fn read(line: &[u8], draft: &mut AnswerDraft) -> Result<(), Stop> {
     let mut marked = None;
-    let Ok((said, form)) = read_json::<Said<'_>>(line, &mut marked) else {
+    let Ok((said, form)) = read_json::<RelayReply<'_>>(line, &mut marked) else {
         return Err(Stop::Garbage("no line of this protocol".to_owned(), line.to_vec()));
     };
     if let Some(fault) = said.fault {
