@@ -37,7 +37,7 @@ const MIB: f64 = 1024.0 * 1024.0;
 const MB: f64 = 1_000_000.0;
 
 #[derive(Default)]
-struct Measured {
+struct Measurements {
     next_ms: Vec<f64>,
     first_ms: Vec<f64>,
     warm_ms: Vec<f64>,
@@ -57,7 +57,7 @@ async fn main() -> anyhow::Result<()> {
     let dir = tempfile::tempdir()?;
     let aws = AwsEndpoint::start(&dir.path().join("data"), None).await?;
     let names: Vec<&str> = [HELLO].into_iter().chain(FUNCTIONS).collect();
-    let mut measured: BTreeMap<&str, Measured> = BTreeMap::new();
+    let mut measured: BTreeMap<&str, Measurements> = BTreeMap::new();
     // Round 0 loads the binaries into memory and isn't counted.
     for round in 0..=rounds {
         for name in &names {
@@ -76,7 +76,7 @@ async fn main() -> anyhow::Result<()> {
             }
         }
     }
-    let sizes = names.iter().map(|name| Ok((*name, zipped(&binaries, name)?)));
+    let sizes = names.iter().map(|name| Ok((*name, binary_and_zip_bytes(&binaries, name)?)));
     let sizes: BTreeMap<&str, (usize, usize)> = sizes.collect::<anyhow::Result<_>>()?;
     print(&profile, rounds, &names, &mut measured, &sizes);
     let opened: u64 = measured.values().map(|measured| measured.opened).sum();
@@ -85,12 +85,12 @@ async fn main() -> anyhow::Result<()> {
 }
 
 /// Measures one start: until the first event is requested, until it is answered, and later events.
-async fn start(name: &str, binary: &Path, aws: &AwsEndpoint) -> anyhow::Result<Measured> {
+async fn start(name: &str, binary: &Path, aws: &AwsEndpoint) -> anyhow::Result<Measurements> {
     let runtime = RuntimeApi::start().await?;
-    let event = event(name)?;
+    let event = idle_event(name)?;
     let mut function = Function::start(binary, &runtime, &aws.vars(name)?)?;
     let asked = tokio::select! {
-        asked = runtime.asked(1) => asked?,
+        asked = runtime.wait_for_request(1) => asked?,
         ended = function.end(PATIENCE) => {
             anyhow::bail!("it ended with {}: {}", ended?, function.output()?);
         }
@@ -100,11 +100,15 @@ async fn start(name: &str, binary: &Path, aws: &AwsEndpoint) -> anyhow::Result<M
     let opened = aws.connections.count() - before;
     check(name, &answer.body)?;
     let ms = |at: Instant| (at - function.started).as_secs_f64() * 1_000.0;
-    let mut measured =
-        Measured { next_ms: vec![ms(asked)], first_ms: vec![ms(answer.at)], opened, ..Measured::default() };
+    let mut measured = Measurements {
+        next_ms: vec![ms(asked)],
+        first_ms: vec![ms(answer.at)],
+        opened,
+        ..Measurements::default()
+    };
     for nth in 0..WARM_EVENTS {
         // The function is idle again once it asks for the next event, so each event is measured alone.
-        runtime.asked(nth + 2).await?;
+        runtime.wait_for_request(nth + 2).await?;
         let offered = Instant::now();
         let answer = runtime.invoke(&event).await?;
         measured.warm_ms.push((answer.at - offered).as_secs_f64() * 1_000.0);
@@ -114,7 +118,7 @@ async fn start(name: &str, binary: &Path, aws: &AwsEndpoint) -> anyhow::Result<M
 }
 
 /// Returns an event that makes the function read its table and find no work there.
-fn event(name: &str) -> anyhow::Result<Value> {
+fn idle_event(name: &str) -> anyhow::Result<Value> {
     let run = RunId::random();
     let sample = SampleRef {
         run,
@@ -152,7 +156,7 @@ fn check(name: &str, answer: &Value) -> anyhow::Result<()> {
 }
 
 /// Returns the bytes of the binary and of the archive to upload.
-fn zipped(binaries: &BTreeMap<String, PathBuf>, name: &str) -> anyhow::Result<(usize, usize)> {
+fn binary_and_zip_bytes(binaries: &BTreeMap<String, PathBuf>, name: &str) -> anyhow::Result<(usize, usize)> {
     let binary = std::fs::read(binaries.get(name).context("not built")?)?;
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
     archive.start_file(
@@ -167,7 +171,7 @@ fn print<'a>(
     profile: &str,
     rounds: usize,
     names: &[&'a str],
-    measured: &mut BTreeMap<&'a str, Measured>,
+    measured: &mut BTreeMap<&'a str, Measurements>,
     sizes: &BTreeMap<&str, (usize, usize)>,
 ) {
     let hello = measured.get_mut(HELLO).map_or(f64::NAN, |hello| median(&mut hello.first_ms));

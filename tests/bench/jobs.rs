@@ -27,7 +27,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 const AIM_MS: f64 = 5.0;
 
 /// Resources used by a run.
-struct Took {
+struct ResourceUsage {
     cpu_ms: f64,
     turns: u64,
     jobs: u64,
@@ -55,7 +55,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn measure(bench: &Path, programs: usize, seconds: u32) -> anyhow::Result<Took> {
+async fn measure(bench: &Path, programs: usize, seconds: u32) -> anyhow::Result<ResourceUsage> {
     let dir = tempfile::tempdir()?;
     let server = SandyServer::start(Options::default()).await?;
     let (dataset, replay) = (dir.path().join("items.jsonl"), dir.path().join("programs.jsonl"));
@@ -97,7 +97,7 @@ async fn measure(bench: &Path, programs: usize, seconds: u32) -> anyhow::Result<
         .spawn()?;
     let mut cpu_ms: f64 = 0.0;
     let status = loop {
-        cpu_ms = cpu_ms.max(look(run.id()).unwrap_or_default());
+        cpu_ms = cpu_ms.max(cpu_time_ms(run.id()).unwrap_or_default());
         if let Some(status) = run.try_wait()? {
             break status;
         }
@@ -113,11 +113,11 @@ async fn measure(bench: &Path, programs: usize, seconds: u32) -> anyhow::Result<
         .output()?;
     let items: Vec<Value> = serde_json::from_slice(&items.stdout).context("the items cannot be read")?;
     let turns = items.iter().filter_map(|item| item.pointer("/item_metadata/sandbox_attempts")?.as_u64());
-    Ok(Took { cpu_ms, turns: turns.sum(), jobs: items.len() as u64 })
+    Ok(ResourceUsage { cpu_ms, turns: turns.sum(), jobs: items.len() as u64 })
 }
 
 /// Returns the CPU time of a process so far, in milliseconds.
-fn look(process: u32) -> Option<f64> {
+fn cpu_time_ms(process: u32) -> Option<f64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name in parentheses may contain anything; user and system time are the 12th and 13th field after it.
     let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();

@@ -45,7 +45,7 @@ const SCENARIOS: [Scenario; 4] = [
 
 /// Resources used by a process until its end.
 #[derive(Default)]
-struct Used {
+struct ResourceUsage {
     cpu_ms: f64,
     peak_mib: f64,
     wall: Duration,
@@ -84,7 +84,7 @@ async fn measure(scenario: &Scenario, bench: &Path) -> anyhow::Result<()> {
     let bare = Command::new(std::env::current_exe()?)
         .args(["--bare", &server.base_url(), &scenario.items.to_string(), &scenario.concurrency.to_string()])
         .spawn()?;
-    let bare = watch(bare).await?;
+    let bare = sample_until_exit(bare).await?;
 
     let output = dir.path().join("result.json");
     let run = Command::new(bench)
@@ -101,7 +101,7 @@ async fn measure(scenario: &Scenario, bench: &Path) -> anyhow::Result<()> {
         .stdout(fs::File::create(&output)?)
         .stderr(Stdio::null())
         .spawn()?;
-    let used = watch(run).await?;
+    let used = sample_until_exit(run).await?;
     let seconds = run_seconds(&output)?;
     let count = scenario.items as f64;
     println!(
@@ -134,11 +134,11 @@ fn run_seconds(output: &PathBuf) -> anyhow::Result<f64> {
 }
 
 /// Samples a process until its end. The last sample counts, so a few milliseconds are missing.
-async fn watch(mut child: Child) -> anyhow::Result<Used> {
+async fn sample_until_exit(mut child: Child) -> anyhow::Result<ResourceUsage> {
     let started = Instant::now();
-    let mut used = Used::default();
+    let mut used = ResourceUsage::default();
     loop {
-        if let Some(now) = look(child.id()) {
+        if let Some(now) = sample_usage(child.id()) {
             used.cpu_ms = used.cpu_ms.max(now.cpu_ms);
             used.peak_mib = used.peak_mib.max(now.peak_mib);
         }
@@ -155,7 +155,7 @@ async fn watch(mut child: Child) -> anyhow::Result<Used> {
     }
 }
 
-fn look(process: u32) -> Option<Used> {
+fn sample_usage(process: u32) -> Option<ResourceUsage> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name in parentheses may contain anything; user and system time are the 12th and 13th field after it.
     let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
@@ -164,7 +164,7 @@ fn look(process: u32) -> Option<Used> {
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let peak_kib: f64 = peak.trim().trim_end_matches("kB").trim().parse().ok()?;
     let cpu_ms = ticks / TICKS_PER_SECOND * 1_000.0;
-    Some(Used { cpu_ms, peak_mib: peak_kib / 1_024.0, wall: Duration::ZERO })
+    Some(ResourceUsage { cpu_ms, peak_mib: peak_kib / 1_024.0, wall: Duration::ZERO })
 }
 
 /// Sends the same requests with a minimal client.

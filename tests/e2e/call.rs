@@ -17,7 +17,7 @@ const DEPLOYS_LAST: u32 = 20;
 
 /// Caller of a request.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum By<'a> {
+pub(crate) enum Caller<'a> {
     Nobody,
     Admin,
     Key(&'a str),
@@ -57,12 +57,12 @@ impl Answer {
 
 impl Target {
     /// Builds a request without sending it.
-    pub(crate) fn request(&self, method: Method, path: &str, by: By<'_>) -> RequestBuilder {
+    pub(crate) fn request(&self, method: Method, path: &str, caller: Caller<'_>) -> RequestBuilder {
         let request = self.http.request(method, format!("{}{path}", self.base_url));
-        match by {
-            By::Nobody => request,
-            By::Admin => request.header("x-admin-secret", &self.admin_secret),
-            By::Key(key) => request.bearer_auth(key),
+        match caller {
+            Caller::Nobody => request,
+            Caller::Admin => request.header("x-admin-secret", &self.admin_secret),
+            Caller::Key(key) => request.bearer_auth(key),
         }
     }
 
@@ -75,7 +75,7 @@ impl Target {
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
         for _ in 0..DEPLOYS_LAST {
-            let answer = self.send(self.request(Method::GET, path, By::Nobody)).await;
+            let answer = self.send(self.request(Method::GET, path, Caller::Nobody)).await;
             // The emulator ends a busy function when it is deployed again; AWS lets it finish.
             let is_ended = answer.status == 502
                 && String::from_utf8_lossy(&answer.body)
@@ -85,24 +85,24 @@ impl Target {
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
-        self.send(self.request(Method::GET, path, By::Nobody)).await
+        self.send(self.request(Method::GET, path, Caller::Nobody)).await
     }
 
-    pub(crate) async fn get_by(&self, path: &str, by: By<'_>) -> Answer {
-        self.send(self.request(Method::GET, path, by)).await
+    pub(crate) async fn get_by(&self, path: &str, caller: Caller<'_>) -> Answer {
+        self.send(self.request(Method::GET, path, caller)).await
     }
 
-    pub(crate) async fn post(&self, path: &str, by: By<'_>, body: &Value) -> Answer {
-        self.send(self.request(Method::POST, path, by).json(body)).await
+    pub(crate) async fn post(&self, path: &str, caller: Caller<'_>, body: &Value) -> Answer {
+        self.send(self.request(Method::POST, path, caller).json(body)).await
     }
 
-    pub(crate) async fn delete(&self, path: &str, by: By<'_>) -> Answer {
-        self.send(self.request(Method::DELETE, path, by)).await
+    pub(crate) async fn delete(&self, path: &str, caller: Caller<'_>) -> Answer {
+        self.send(self.request(Method::DELETE, path, caller)).await
     }
 
     /// Orders a run of demo data. Returns the address of the run.
-    pub(crate) async fn order(&self, by: By<'_>, body: Value) -> String {
-        let run = self.post("/api/runs", by, &body).await.expect(201);
+    pub(crate) async fn order(&self, caller: Caller<'_>, body: Value) -> String {
+        let run = self.post("/api/runs", caller, &body).await.expect(201);
         format!("/api/runs/{}", run["id"].as_str().expect("a run has an id"))
     }
 
@@ -112,19 +112,19 @@ impl Target {
     }
 
     /// Waits until a run is over, and asserts its status.
-    pub(crate) async fn ends(&self, run: &str, status: &str) -> Value {
+    pub(crate) async fn wait_for_end(&self, run: &str, status: &str) -> Value {
         let is_over = || async {
             let found = self.run(run).await;
             let open = ["queued", "running"].contains(&found["status"].as_str().unwrap_or_default());
             (!open).then_some(found)
         };
-        let found = self.until(&format!("the end of {run}"), is_over).await;
+        let found = self.wait_until(&format!("the end of {run}"), is_over).await;
         assert_eq!(found["status"], status, "{found:#}");
         found
     }
 
     /// Waits until `look` returns a value.
-    pub(crate) async fn until<T, F, Fut>(&self, what: &str, look: F) -> T
+    pub(crate) async fn wait_until<T, F, Fut>(&self, what: &str, look: F) -> T
     where
         F: Fn() -> Fut,
         Fut: Future<Output = Option<T>>,
@@ -143,7 +143,7 @@ impl Target {
 }
 
 /// Returns an order of bundled items of one benchmark.
-pub(crate) fn demo(model: &str, benchmark: &str) -> Value {
+pub(crate) fn demo_order(model: &str, benchmark: &str) -> Value {
     json!({ "model_id": model, "selected_benchmarks": [benchmark], "demo": true, "samples": 1 })
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::target::{Aws, Model, Stored, Target, model};
+use crate::target::{AwsServices, ModelEndpoint, RawStorage, Target, model};
 
 /// Time limit for work in progress when a stack is stopped.
 const GRACE: Duration = Duration::from_secs(10);
@@ -50,13 +50,13 @@ impl Embedded {
         let mut stack = open(dir.path(), 16, Some(recorder), vars).await;
         stack.start().await.unwrap();
         let (base_url, server) = serve(&stack).await;
-        let ticks = AbortOnDropHandle::new(tokio::spawn(ticks(Arc::clone(stack.scheduler()))));
-        let aws = Aws {
+        let ticks = AbortOnDropHandle::new(tokio::spawn(run_scheduler_ticks(Arc::clone(stack.scheduler()))));
+        let aws = AwsServices {
             queues: stack.queues.clone(),
             blobs: stack.blobs.clone(),
-            stored: Stored::Files(dir.path().join("data")),
+            stored: RawStorage::Files(dir.path().join("data")),
         };
-        let target = Target::new(base_url, ADMIN_SECRET.to_owned(), Model::Own(model), aws);
+        let target = Target::new(base_url, ADMIN_SECRET.to_owned(), ModelEndpoint::Own(model), aws);
         (target, Self { stack, ticks, server, recorded, _sandboxes: sandboxes, dir })
     }
 
@@ -75,7 +75,7 @@ impl Embedded {
 }
 
 /// Ticks the scheduler in place of EventBridge.
-async fn ticks(scheduler: Arc<Scheduler>) {
+async fn run_scheduler_ticks(scheduler: Arc<Scheduler>) {
     loop {
         let now = bench_clock::now().plus(CLOCK_AHEAD);
         scheduler.handle(&json!({ "task": "tick" }), now).await.unwrap();

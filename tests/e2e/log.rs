@@ -5,9 +5,9 @@ use std::sync::Mutex;
 
 static ERRORS: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-struct Errors;
+struct CapturedErrors;
 
-impl Write for Errors {
+impl Write for CapturedErrors {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         ERRORS.lock().unwrap().write(bytes)
     }
@@ -18,9 +18,9 @@ impl Write for Errors {
 }
 
 /// Starts capturing errors.
-pub(crate) fn watch() {
+pub(crate) fn capture() {
     let errors = tracing_subscriber::fmt().with_max_level(tracing::Level::ERROR).with_ansi(false);
-    errors.with_writer(|| Errors).init();
+    errors.with_writer(|| CapturedErrors).init();
 }
 
 /// Returns the number of captured lines that contain the text.

@@ -37,15 +37,15 @@ fn main() -> std::process::ExitCode {
     if let Some(code) = bench_sandbox::isolation::stage_main() {
         return code;
     }
-    run_chosen();
+    run_selection();
     std::process::ExitCode::SUCCESS
 }
 
-fn run_chosen() {
+fn run_selection() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let Some(chosen) = Chosen::from_args(args.iter().cloned()) else { return };
+    let Some(selection) = Selection::from_args(args.iter().cloned()) else { return };
     let _ = rustls::crypto::ring::default_provider().install_default();
-    log::watch();
+    log::capture();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.expect("the async runtime starts");
     if let [option, port] = args.as_slice()
@@ -53,7 +53,7 @@ fn run_chosen() {
     {
         return runtime.block_on(target::serve_model(port.parse().expect("a port")));
     }
-    let failed = runtime.block_on(run(&chosen));
+    let failed = runtime.block_on(run(&selection));
     if !failed.is_empty() {
         eprintln!("\nfailed: {}", failed.join(", "));
         std::process::exit(1);
@@ -61,12 +61,12 @@ fn run_chosen() {
 }
 
 /// Selection of scenarios.
-struct Chosen {
+struct Selection {
     only: Vec<String>,
     skip: Vec<String>,
 }
 
-impl Chosen {
+impl Selection {
     /// Parses the arguments. Returns `None` if there is nothing to run. Options of the usual test harness are
     /// accepted and ignored.
     fn from_args(args: impl Iterator<Item = String>) -> Option<Self> {
@@ -98,7 +98,7 @@ impl Chosen {
     }
 }
 
-async fn run(chosen: &Chosen) -> Vec<&'static str> {
+async fn run(selection: &Selection) -> Vec<&'static str> {
     let start = Instant::now();
     let mut failed = Vec::new();
     let (target, embedded) = match Target::from_vars().await {
@@ -111,7 +111,9 @@ async fn run(chosen: &Chosen) -> Vec<&'static str> {
     let target = Arc::new(target);
     let scenarios: Vec<Scenario> = scenarios::all()
         .into_iter()
-        .filter(|scenario| chosen.has(scenario.name) && target.is_in_maintenance == scenario.in_maintenance)
+        .filter(|scenario| {
+            selection.has(scenario.name) && target.is_in_maintenance == scenario.in_maintenance
+        })
         .collect();
     println!("{} end-to-end scenarios against {}", scenarios.len(), target.base_url);
     let mut running: FuturesUnordered<_> = scenarios
@@ -139,9 +141,9 @@ async fn run(chosen: &Chosen) -> Vec<&'static str> {
     }
     drop(running);
     if let Some(embedded) = embedded {
-        let whole = chosen.is_all() && failed.is_empty();
+        let whole = selection.is_all() && failed.is_empty();
         let recorded = embedded.finish().await;
-        if whole || chosen.only.iter().any(|name| name == rights::NAME) {
+        if whole || selection.only.iter().any(|name| name == rights::NAME) {
             match tokio::task::spawn_blocking(move || rights::check(&recorded)).await {
                 Ok(()) => println!("  {} ... ok", rights::NAME),
                 Err(_) => failed.push(rights::NAME),

@@ -76,13 +76,16 @@ pub(crate) fn check(recorded: &BTreeSet<Permission>) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml");
     let text = std::fs::read_to_string(path).expect("template.yaml can be read");
     let roles = template::roles(&text);
-    let mut problems = lacking(recorded, &roles);
-    problems.extend(unused(recorded, &roles));
+    let mut problems = missing_permissions(recorded, &roles);
+    problems.extend(unused_permissions(recorded, &roles));
     assert!(problems.is_empty(), "template.yaml:\n{}", problems.join("\n"));
 }
 
 /// Returns permissions that functions used but their roles lack. The embedded queue host reads queues itself.
-fn lacking(recorded: &BTreeSet<Permission>, roles: &BTreeMap<String, Vec<Allowed>>) -> Vec<String> {
+fn missing_permissions(
+    recorded: &BTreeSet<Permission>,
+    roles: &BTreeMap<String, Vec<Allowed>>,
+) -> Vec<String> {
     let mut lacking = BTreeSet::new();
     for right in recorded {
         // Requested once when an embedded stack starts, to check whether the queue's file has lost messages.
@@ -100,7 +103,10 @@ fn lacking(recorded: &BTreeSet<Permission>, roles: &BTreeMap<String, Vec<Allowed
 }
 
 /// Returns permissions that roles grant without use or reason.
-fn unused(recorded: &BTreeSet<Permission>, roles: &BTreeMap<String, Vec<Allowed>>) -> Vec<String> {
+fn unused_permissions(
+    recorded: &BTreeSet<Permission>,
+    roles: &BTreeMap<String, Vec<Allowed>>,
+) -> Vec<String> {
     let mut unused = Vec::new();
     for (function, role) in roles {
         let caller =

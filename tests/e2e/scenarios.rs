@@ -2,6 +2,7 @@
 
 mod access;
 mod catalog;
+mod dead_letters;
 mod exports;
 mod inputs;
 mod keys;
@@ -9,7 +10,6 @@ mod maintenance;
 mod ownership;
 mod runs;
 mod schedules;
-mod trouble;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -60,9 +60,9 @@ pub(crate) fn all() -> Vec<Scenario> {
         schedules::planned_time_makes_one_run_on_the_schedules_own_key,
         inputs::bad_requests_are_told_what_is_wrong,
         maintenance::running_work_goes_on,
-        trouble::unreadable_messages_become_errors,
-        trouble::sample_that_nobody_can_handle_becomes_an_error,
-        trouble::run_that_nobody_can_plan_fails,
+        dead_letters::unreadable_messages_become_errors,
+        dead_letters::sample_that_nobody_can_handle_becomes_an_error,
+        dead_letters::run_that_nobody_can_plan_fails,
     ]);
     all.extend(scenarios![true: maintenance::new_runs_are_refused,]);
     all

@@ -24,7 +24,7 @@ use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use bench_blobs::Blobs;
 use bench_queue::Queues;
 use bench_tests::files::files_with;
-use bench_tests::model_server::{Ask, ModelServer, Reply};
+use bench_tests::model_server::{ModelRequest, ModelServer, Reply};
 use serde_json::Value;
 
 /// A model that answers `A` to everything.
@@ -39,8 +39,8 @@ pub(crate) struct Target {
     /// Address of the API, without a trailing slash.
     pub(crate) base_url: String,
     pub(crate) admin_secret: String,
-    pub(crate) model: Model,
-    pub(crate) aws: Aws,
+    pub(crate) model: ModelEndpoint,
+    pub(crate) aws: AwsServices,
     pub(crate) http: reqwest::Client,
     pub(crate) is_in_maintenance: bool,
     /// True if a deployment may replace functions during a response.
@@ -51,14 +51,14 @@ pub(crate) struct Target {
 }
 
 /// Services behind the stack, with the operator's access.
-pub(crate) struct Aws {
+pub(crate) struct AwsServices {
     pub(crate) queues: Queues,
     pub(crate) blobs: Blobs,
-    pub(crate) stored: Stored,
+    pub(crate) stored: RawStorage,
 }
 
 /// Raw storage that can be searched.
-pub(crate) enum Stored {
+pub(crate) enum RawStorage {
     /// Files of the embedded services.
     Files(PathBuf),
     /// Tables.
@@ -72,10 +72,10 @@ impl Target {
         let required = |name: &str| var(name).unwrap_or_else(|| panic!("{name} is not set"));
         let config = sdk_config().await;
         let tables = ["BENCH_E2E_TABLE", "BENCH_E2E_CREDENTIALS_TABLE"].map(required).to_vec();
-        let aws = Aws {
+        let aws = AwsServices {
             queues: Queues::from_vars(&config, var),
             blobs: Blobs::new(&config, required("BENCH_E2E_BUCKET")),
-            stored: Stored::Tables(aws_sdk_dynamodb::Client::new(&config), tables),
+            stored: RawStorage::Tables(aws_sdk_dynamodb::Client::new(&config), tables),
         };
         let notes = var("BENCH_E2E_NOTES").map(|path| {
             let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
@@ -84,7 +84,7 @@ impl Target {
         let mut target = Self::new(
             base_url,
             required("BENCH_E2E_ADMIN_SECRET"),
-            Model::Served(required("BENCH_E2E_MODEL_LOG").into()),
+            ModelEndpoint::Served(required("BENCH_E2E_MODEL_LOG").into()),
             aws,
         );
         target.is_in_maintenance = var("BENCH_E2E_MAINTENANCE").as_deref() == Some("true");
@@ -95,7 +95,12 @@ impl Target {
         Some(target)
     }
 
-    pub(crate) fn new(base_url: String, admin_secret: String, model: Model, aws: Aws) -> Self {
+    pub(crate) fn new(
+        base_url: String,
+        admin_secret: String,
+        model: ModelEndpoint,
+        aws: AwsServices,
+    ) -> Self {
         let http = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
@@ -134,10 +139,10 @@ impl Target {
     }
 
     /// Returns the names of files or tables that contain a text in plain form.
-    pub(crate) async fn places_with(&self, text: &str) -> Vec<String> {
+    pub(crate) async fn find_text(&self, text: &str) -> Vec<String> {
         match &self.aws.stored {
-            Stored::Files(folder) => files_with(folder, text),
-            Stored::Tables(client, tables) => {
+            RawStorage::Files(folder) => files_with(folder, text),
+            RawStorage::Tables(client, tables) => {
                 let mut found = Vec::new();
                 for table in tables {
                     let mut pages = client.scan().table_name(table).into_paginator().send();
@@ -168,16 +173,16 @@ fn has(value: &AttributeValue, text: &str) -> bool {
 }
 
 /// Model server of the suite.
-pub(crate) enum Model {
+pub(crate) enum ModelEndpoint {
     /// A server in this process.
     Own(ModelServer),
     /// A server elsewhere that logs the key of each question, one per line.
     Served(PathBuf),
 }
 
-impl Model {
+impl ModelEndpoint {
     /// Returns the number of questions that came with this key.
-    pub(crate) fn asked_with(&self, key: &str) -> usize {
+    pub(crate) fn question_count_with(&self, key: &str) -> usize {
         match self {
             Self::Own(server) => {
                 server.log().into_iter().filter(|asked| asked.key.as_deref() == Some(key)).count()
@@ -191,11 +196,11 @@ impl Model {
 }
 
 /// Answers as the requested model.
-fn rule(ask: &Ask) -> Reply {
-    match ask.body["model"].as_str() {
+fn rule(request: &ModelRequest) -> Reply {
+    match request.body["model"].as_str() {
         Some("hangs") => Reply::Hang(Duration::from_secs(3_600)),
         Some("refuses") => {
-            let key = ask.key.clone().unwrap_or_default();
+            let key = request.key.clone().unwrap_or_default();
             Reply::Status(401, format!(r#"{{"error":{{"message":"no such key: {key}"}}}}"#), Vec::new())
         }
         Some("slow") => Reply::Later(Duration::from_secs(1), "The answer is (A).".to_owned()),
@@ -213,9 +218,9 @@ pub(crate) async fn serve_model(port: u16) {
     let path = var("BENCH_E2E_MODEL_LOG").expect("BENCH_E2E_MODEL_LOG is set");
     let log = std::fs::OpenOptions::new().create(true).append(true).open(path);
     let log = Mutex::new(log.expect("BENCH_E2E_MODEL_LOG can be written"));
-    let rule = move |ask: &Ask| {
-        writeln!(log.lock().unwrap(), "{}", ask.key.as_deref().unwrap_or_default()).unwrap();
-        rule(ask)
+    let rule = move |request: &ModelRequest| {
+        writeln!(log.lock().unwrap(), "{}", request.key.as_deref().unwrap_or_default()).unwrap();
+        rule(request)
     };
     let _server =
         ModelServer::start_on(port, Duration::ZERO, Arc::new(rule)).await.expect("the port is free");

@@ -10,7 +10,7 @@ use bench_tests::model_server::Reply;
 use crate::support::{Order, Settings, World, runtime};
 
 /// Orders a run of the world's files through the API, which doesn't know their size.
-async fn ordered(world: &World, order: &Order) -> RunId {
+async fn order_run(world: &World, order: &Order) -> RunId {
     let template = order.template(world).await;
     let order = ApiOrder {
         model: "openai-compatible/m".to_owned(),
@@ -31,12 +31,12 @@ fn the_planner_keeps_the_limit_of_samples_where_an_order_does_not_know_its_datas
     runtime().block_on(async {
         let settings = Settings { vars: &[("BENCH_LIMIT_SAMPLES_PER_ORDER", "15")], ..Settings::default() };
         let world = World::start(settings, |_| Reply::Text("The answer is (A).".to_owned())).await;
-        let small = ordered(&world, &Order::mmlu_pro(15)).await;
-        assert_eq!(world.end_of(small).await, RunStatus::Succeeded);
+        let small = order_run(&world, &Order::mmlu_pro(15)).await;
+        assert_eq!(world.wait_for_end(small).await, RunStatus::Succeeded);
         // Together the benchmarks exceed the limit of one order: the first is planned, the second isn't.
-        let large = ordered(&world, &Order::mmlu_pro(10).and_aime(6)).await;
-        assert_eq!(world.end_of(large).await, RunStatus::Failed);
-        let found = world.found(large).await;
+        let large = order_run(&world, &Order::mmlu_pro(10).with_aime(6)).await;
+        assert_eq!(world.wait_for_end(large).await, RunStatus::Failed);
+        let found = world.stored_run(large).await;
         let refused = found.benchmark("aime_2025").unwrap();
         let BenchmarkState::Failed { error, .. } = &refused.state else { panic!("{:?}", refused.state) };
         assert!(
@@ -58,7 +58,7 @@ fn runs_that_end_are_open_no_longer() {
         let done = Order::mmlu_pro(3).place(&world).await;
         let keyed = Order::mmlu_pro(3).with_key("sk-x").place(&world).await;
         for run in [done, keyed] {
-            assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+            assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         }
         assert_eq!(state.open_runs(&Owner::Local).await.unwrap(), (0, 0));
         let waiting = Order::mmlu_pro(3).create(&world).await;
@@ -66,7 +66,7 @@ fn runs_that_end_are_open_no_longer() {
         world.cancel(waiting).await;
         assert_eq!(state.open_runs(&Owner::Local).await.unwrap(), (0, 0));
         world.requeue(waiting, None).await;
-        assert_eq!(world.end_reconciled(waiting, Duration::ZERO).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end_reconciled(waiting, Duration::ZERO).await, RunStatus::Succeeded);
         assert_eq!(state.open_runs(&Owner::Local).await.unwrap(), (0, 0));
     });
 }

@@ -6,7 +6,7 @@ use axum::body::{Body, to_bytes};
 use bench_domain::{Outcome, RunId, RunStatus, SampleBody, TextRepairs};
 use bench_exports::ExportFormat;
 use bench_tests::files::files_with;
-use bench_tests::model_server::{Ask, Reply};
+use bench_tests::model_server::{ModelRequest, Reply};
 use memchr::memmem;
 use serde_json::Value;
 use tower::ServiceExt as _;
@@ -19,7 +19,7 @@ const USAGE: &str = r#"{"prompt_tokens":100,"completion_tokens":20}"#;
 
 /// Returns the stored bodies of a benchmark, in the order of its items.
 async fn bodies(world: &World, run: RunId, benchmark: &str) -> Vec<SampleBody> {
-    let found = world.found(run).await;
+    let found = world.stored_run(run).await;
     let mut bodies = Vec::new();
     for sample in world.samples(&found, benchmark).await {
         let Some(stored) = sample.stored_body() else { continue };
@@ -33,10 +33,10 @@ async fn bodies(world: &World, run: RunId, benchmark: &str) -> Vec<SampleBody> {
 #[test]
 fn halves_of_characters_do_not_cost_an_answer() {
     runtime().block_on(async {
-        let world = World::start(Settings::default(), |ask| {
-            let right = data::right(&ask.item);
+        let world = World::start(Settings::default(), |request| {
+            let right = data::right(&request.item);
             let right = right.as_bytes();
-            match data::number(&ask.item) {
+            match data::number(&request.item) {
                 0 => Reply::deltas(&[br"\ud83d".as_slice(), br"\ude00 ", right], USAGE),
                 1 => Reply::deltas(&[br"\ud83d ".as_slice(), right], USAGE),
                 2 => Reply::deltas(&[right, br" \ude00"], USAGE),
@@ -47,13 +47,13 @@ fn halves_of_characters_do_not_cost_an_answer() {
         })
         .await;
         let run = Order::mmlu_pro(6).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;
         for sample in &samples["mmlu_pro"] {
             assert_eq!(sample.finished.as_ref().unwrap().verdict.outcome, Outcome::Correct);
             assert_eq!(sample.history.attempts, 1);
         }
-        assert!(world.model.asked().values().all(|times| *times == 1));
+        assert!(world.model.question_counts().values().all(|times| *times == 1));
         for body in bodies(&world, run, "mmlu_pro").await {
             let right = data::right(&body.item_id);
             let (text, joined, replaced) = match body.item_id.as_str() {
@@ -72,9 +72,9 @@ fn halves_of_characters_do_not_cost_an_answer() {
 #[test]
 fn counts_that_cannot_be_right_are_estimated_and_marked() {
     runtime().block_on(async {
-        let world = World::start(Settings::default(), |ask| {
-            let right = data::right(&ask.item);
-            let usage = match data::number(&ask.item) {
+        let world = World::start(Settings::default(), |request| {
+            let right = data::right(&request.item);
+            let usage = match data::number(&request.item) {
                 0 => r#"{"prompt_tokens":1000000000000000000,"completion_tokens":20}"#,
                 1 => r#"{"prompt_tokens":100,"completion_tokens":-20}"#,
                 2 => r#"{"prompt_tokens":100,"completion_tokens":2.5}"#,
@@ -86,14 +86,14 @@ fn counts_that_cannot_be_right_are_estimated_and_marked() {
         })
         .await;
         let run = Order::mmlu_pro(10).with_budget_tokens(1_000_000).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED).await;
         for body in bodies(&world, run, "mmlu_pro").await {
             let number = data::number(&body.item_id);
             assert_eq!((body.answer.usage.is_none(), body.answer.usage_rejected), (number < 5, number < 4));
             assert!(body.answer.usage_raw.is_some(), "what was said is kept");
         }
-        let found = world.found(run).await;
+        let found = world.stored_run(run).await;
         let report = found.benchmarks[0].state.report().unwrap();
         assert_eq!((report.usage.total(), report.without_usage), (5 * 120, 5));
         let spent = report.spent.unwrap();
@@ -102,8 +102,8 @@ fn counts_that_cannot_be_right_are_estimated_and_marked() {
 
         // A run without a budget reports the estimates as well.
         let plain = Order::mmlu_pro(10).place(&world).await;
-        assert_eq!(world.end_of(plain).await, RunStatus::Succeeded);
-        let found = world.found(plain).await;
+        assert_eq!(world.wait_for_end(plain).await, RunStatus::Succeeded);
+        let found = world.stored_run(plain).await;
         assert_eq!(found.benchmarks[0].state.report().unwrap().spent, Some(spent));
         let table = world.stack.exports.build(plain, ExportFormat::Csv).await.unwrap();
         let table = world.stack.blobs.get(&table.key).await.unwrap().unwrap();
@@ -121,22 +121,22 @@ fn counts_that_cannot_be_right_are_estimated_and_marked() {
 /// judge.
 #[test]
 fn a_key_that_a_provider_repeats_is_stored_nowhere() {
-    log::watch();
+    log::capture();
     runtime().block_on(async {
         let settings = Settings { concurrency: 4, ..Settings::default() };
-        let world = World::start(settings, |ask| {
-            let key = ask.key.clone().unwrap_or_default();
+        let world = World::start(settings, |request| {
+            let key = request.key.clone().unwrap_or_default();
             let (one, two) = key.split_at(key.len() / 2);
             let escaped = key.replace('/', "\\/");
-            if ask.is_judge {
-                return match ask.before {
+            if request.is_judge {
+                return match request.before {
                     0 => Reply::Text(format!("I was asked with {key}")),
                     _ => Reply::deltas(&[b"A ".as_slice(), one.as_bytes(), two.as_bytes()], USAGE),
                 };
             }
-            match data::number(&ask.item) {
+            match data::number(&request.item) {
                 0 => Reply::Status(400, format!(r#"{{"error":{{"message":"no: {}{escaped}"}}}}"#, "x".repeat(960)), vec![]),
-                1 if ask.before == 0 => Reply::Status(500, format!("broken by Bearer {key}"), vec![]),
+                1 if request.before == 0 => Reply::Status(500, format!("broken by Bearer {key}"), vec![]),
                 2 => Reply::Events(vec![
                     format!(
                         "data: {{\"id\":\"{key}\",\"model\":\"m-{key}\",\"choices\":[{{\"delta\":{{\"content\":\"A\",\
@@ -154,15 +154,15 @@ fn a_key_that_a_provider_repeats_is_stored_nowhere() {
             }
         })
         .await;
-        let run = Order::judged(6, &world).with_key(KEY).with_judge_key(JUDGE_KEY).place(&world).await;
-        world.end_of(run).await;
+        let run = Order::aa_omniscience(6, &world).with_key(KEY).with_judge_key(JUDGE_KEY).place(&world).await;
+        world.wait_for_end(run).await;
         let stored = bodies(&world, run, "aa_omniscience").await;
         assert!(stored.len() >= 5 && world.model.total() > 10, "{} bodies", stored.len());
         let redacted: u64 = stored.iter().map(|body| body.answer.keys_redacted).sum();
         assert!(redacted >= 8, "{redacted}");
         assert!(stored.iter().any(|body| body.answer.text == "My key is [redacted]"));
         assert!(stored.iter().any(|body| body.answer.reasoning.as_deref() == Some("[redacted]")));
-        let found = world.found(run).await;
+        let found = world.stored_run(run).await;
         let samples = world.samples(&found, "aa_omniscience").await;
         let events = world.stack.state.events(run, 0, 1_000).await.unwrap();
         let mut told = serde_json::to_string(&stored).unwrap();
@@ -180,7 +180,7 @@ fn a_key_that_a_provider_repeats_is_stored_nowhere() {
 }
 
 /// Returns a key with each of its characters as `\\u0000`.
-fn escaped(key: &str) -> String {
+fn escape_as_json(key: &str) -> String {
     key.bytes().map(|byte| format!("\\u{byte:04X}")).collect()
 }
 
@@ -188,15 +188,15 @@ fn escaped(key: &str) -> String {
 const BASIC: &str = "YW5uOnNrLWNhbGxlci03N2IxL2QwKzVlPWMzYTE5MDRm";
 
 /// Replies as a provider that repeats the key in every part of its responses, in many forms.
-fn repeats(ask: &Ask) -> Reply {
-    let key = ask.key.clone().unwrap_or_default();
+fn key_repeating_reply(request: &ModelRequest) -> Reply {
+    let key = request.key.clone().unwrap_or_default();
     let (one, two) = key.split_at(key.len() / 2);
-    let (escaped, encoded) = (escaped(&key), key.replace('/', "%2f").replace('+', "%2B"));
+    let (escaped, encoded) = (escape_as_json(&key), key.replace('/', "%2f").replace('+', "%2B"));
     let request_id = vec![("x-request-id", format!("{}{key}", "r".repeat(190)))];
-    if ask.is_judge {
+    if request.is_judge {
         return Reply::deltas(&[b"A ".as_slice(), one.as_bytes(), two.as_bytes()], USAGE);
     }
-    match data::number(&ask.item) {
+    match data::number(&request.item) {
         0 => Reply::Status(
             200,
             format!(
@@ -206,7 +206,7 @@ fn repeats(ask: &Ask) -> Reply {
             ),
             request_id,
         ),
-        1 if ask.before == 0 => Reply::Status(500, format!("broken by Bearer {key}"), request_id),
+        1 if request.before == 0 => Reply::Status(500, format!("broken by Bearer {key}"), request_id),
         2 => Reply::Status(400, format!(r#"{{"error":{{"message":"no {escaped} {encoded}"}}}}"#), request_id),
         _ => Reply::deltas(&[b"My key is ".as_slice(), one.as_bytes(), two.as_bytes()], USAGE),
     }
@@ -214,7 +214,7 @@ fn repeats(ask: &Ask) -> Reply {
 
 /// Returns the response to a caller for this path, with the members of an archive one by one, and with every JSON
 /// string decoded.
-async fn handed_out(world: &World, path: &str) -> Vec<u8> {
+async fn response_bytes(world: &World, path: &str) -> Vec<u8> {
     let request = http::Request::get(path).header("host", "localhost");
     let request = request.header("authorization", format!("Bearer {KEY}")).body(Body::empty()).unwrap();
     let response = world.stack.router().oneshot(request).await.unwrap();
@@ -244,25 +244,27 @@ fn contains(text: &[u8], part: &str) -> bool {
 #[test]
 fn a_key_that_a_provider_repeats_is_handed_out_nowhere() {
     runtime().block_on(async {
-        let world = World::start(Settings { concurrency: 4, ..Settings::default() }, repeats).await;
-        let run = Order::judged(6, &world).with_key(KEY).with_judge_key(JUDGE_KEY).place(&world).await;
-        world.end_of(run).await;
-        let failing = World::start(Settings::default(), |ask| {
-            let key = ask.key.clone().unwrap_or_default();
+        let world =
+            World::start(Settings { concurrency: 4, ..Settings::default() }, key_repeating_reply).await;
+        let run =
+            Order::aa_omniscience(6, &world).with_key(KEY).with_judge_key(JUDGE_KEY).place(&world).await;
+        world.wait_for_end(run).await;
+        let failing = World::start(Settings::default(), |request| {
+            let key = request.key.clone().unwrap_or_default();
             let headers = vec![("x-request-id", key.clone())];
             Reply::Status(
                 401,
-                format!(r#"{{"error":{{"message":"bad key {} {key}"}}}}"#, escaped(&key)),
+                format!(r#"{{"error":{{"message":"bad key {} {key}"}}}}"#, escape_as_json(&key)),
                 headers,
             )
         })
         .await;
         let failed = Order::mmlu_pro(3).with_key(KEY).place(&failing).await;
-        assert_eq!(failing.end_of(failed).await, RunStatus::Failed);
+        assert_eq!(failing.wait_for_end(failed).await, RunStatus::Failed);
 
         let of = |run: RunId, rest: &str| format!("/api/runs/{run}{rest}");
         let mut told = Vec::new();
-        for (world, path, repeats) in [
+        for (world, path, key_repeating_reply) in [
             (&world, of(run, "/benchmarks/aa_omniscience?limit=500"), true),
             (&world, of(run, "/export?format=csv"), true),
             (&world, of(run, "/export?format=zip"), true),
@@ -279,14 +281,18 @@ fn a_key_that_a_provider_repeats_is_handed_out_nowhere() {
             (&failing, "/api/runs".to_owned(), true),
             (&failing, "/api/ops/overview".to_owned(), false),
         ] {
-            let text = handed_out(world, &path).await;
+            let text = response_bytes(world, &path).await;
             // Otherwise the text would not have contained a key in the first place.
-            assert!(!repeats || contains(&text, "[redacted]"), "{path}: {}", String::from_utf8_lossy(&text));
+            assert!(
+                !key_repeating_reply || contains(&text, "[redacted]"),
+                "{path}: {}",
+                String::from_utf8_lossy(&text)
+            );
             told.push((path, text));
         }
         for key in [KEY, JUDGE_KEY] {
             let (encoded, end) = (key.replace('/', "%2f").replace('+', "%2B"), &key[key.len() - 12..]);
-            for part in [&key[..16], end, &escaped(key)[..48], &encoded[..20], &BASIC[8..40]] {
+            for part in [&key[..16], end, &escape_as_json(key)[..48], &encoded[..20], &BASIC[8..40]] {
                 for (path, text) in &told {
                     assert!(!contains(text, part), "{part} in {path}: {}", String::from_utf8_lossy(text));
                 }

@@ -10,31 +10,31 @@ use bench_exports::ExportFormat;
 use bench_state::{EventKind, ShardCount, Shards};
 use bench_tests::model_server::Reply;
 
-use crate::support::world::End;
+use crate::support::world::Shutdown;
 use crate::support::{Expected, Order, Settings, World, check, data, runtime};
 
 /// Tokens that the model server reports for an answer: 100 for the prompt, 20 for the answer.
 const TOKENS: u64 = 120;
 const CONCURRENCY: usize = 8;
 
-fn slow() -> Settings {
+fn slow_settings() -> Settings {
     Settings { concurrency: CONCURRENCY, latency: Duration::from_millis(30), ..Settings::default() }
 }
 
-async fn count(world: &World, run: RunId) -> ShardCount {
-    let found = world.found(run).await;
+async fn run_count(world: &World, run: RunId) -> ShardCount {
+    let found = world.stored_run(run).await;
     let shards: Vec<Shards> = found.benchmarks.iter().filter_map(Shards::from_benchmark).collect();
     world.stack.state.run_count(run, &shards).await.unwrap()
 }
 
 /// Checks that the run failed because of its budget, and spent at least the budget but less than that plus all
 /// samples in flight.
-async fn stopped(world: &World, run: RunId, budget: u64, generation: u32) -> ShardCount {
-    assert_eq!(world.end_of(run).await, RunStatus::Failed);
+async fn check_stopped(world: &World, run: RunId, budget: u64, generation: u32) -> ShardCount {
+    assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
     check(world, run, Expected::FAILED.generation(generation)).await;
-    let state = world.found(run).await.run.state;
+    let state = world.stored_run(run).await.run.state;
     assert_eq!(state.failure_reason(), Some(FailureReason::Budget), "{state:?}");
-    let count = count(world, run).await;
+    let count = run_count(world, run).await;
     let (spent, most) = (count.spent().total(), budget + CONCURRENCY as u64 * TOKENS);
     println!("{spent} of {budget} tokens spent, bound {most}");
     assert!(budget <= spent && spent < most, "{spent} spent of {budget}");
@@ -45,15 +45,15 @@ async fn stopped(world: &World, run: RunId, budget: u64, generation: u32) -> Sha
 fn a_run_stops_at_its_budget_and_keeps_what_was_answered() {
     const BUDGET: u64 = 50 * TOKENS;
     runtime().block_on(async {
-        let world = World::start(slow(), |ask| Reply::Text(data::right(&ask.item))).await;
-        let run = Order::mmlu_pro(300).and_aime(10).with_budget_tokens(BUDGET).place(&world).await;
-        let count = stopped(&world, run, BUDGET, 1).await;
+        let world = World::start(slow_settings(), |request| Reply::Text(data::right(&request.item))).await;
+        let run = Order::mmlu_pro(300).with_aime(10).with_budget_tokens(BUDGET).place(&world).await;
+        let count = check_stopped(&world, run, BUDGET, 1).await;
         // Every question asked was paid for: all of them were answered, counted and graded.
         assert_eq!(world.model.total(), count.done);
         assert_eq!(count.spent().total(), count.done * TOKENS);
         assert_eq!(count.graded, count.done);
 
-        let found = world.found(run).await;
+        let found = world.stored_run(run).await;
         let error = found.run.state.error().unwrap();
         assert!(error.starts_with("stopped: budget of 6,000 tokens reached (6,"), "{error}");
         assert!(error.ends_with("of 340 samples done"), "{error}");
@@ -77,12 +77,14 @@ fn a_run_stops_at_its_budget_and_keeps_what_was_answered() {
 #[test]
 fn a_stopped_run_is_exported_the_same_whenever_it_is_built() {
     runtime().block_on(async {
-        let world = World::start(slow(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let world = World::start(slow_settings(), |request| Reply::Text(data::right(&request.item))).await;
         let run = Order::mmlu_pro(200).with_budget_tokens(20 * TOKENS).place(&world).await;
         // Exports are tried as soon as the run has failed, again and again: a rejected export must not be a partial
         // one.
         world
-            .until("the stop", || async { world.found(run).await.run.state.status() == RunStatus::Failed })
+            .wait_until("the stop", || async {
+                world.stored_run(run).await.run.state.status() == RunStatus::Failed
+            })
             .await;
         let early = loop {
             match world.stack.exports.build(run, ExportFormat::Zip).await {
@@ -91,7 +93,7 @@ fn a_stopped_run_is_exported_the_same_whenever_it_is_built() {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         };
-        stopped(&world, run, 20 * TOKENS, 1).await;
+        check_stopped(&world, run, 20 * TOKENS, 1).await;
         let blobs = &world.stack.blobs;
         let first = blobs.get(&early.key).await.unwrap().unwrap();
         blobs.delete(&early.key).await.unwrap();
@@ -107,16 +109,16 @@ fn dollars_stop_a_run_at_the_price_that_was_noted() {
     // 100 × 100 + 20 × 500 dollars per million answers: two cents each.
     const EACH: f64 = 0.02;
     runtime().block_on(async {
-        let world = World::start(slow(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let world = World::start(slow_settings(), |request| Reply::Text(data::right(&request.item))).await;
         let run = Order::mmlu_pro(200).with_budget_usd(185.0 * EACH, PRICE).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         check(&world, run, Expected::FAILED).await;
-        let count = count(&world, run).await;
+        let count = run_count(&world, run).await;
         let spent = PRICE.cost(count.spent()).total_usd();
         #[allow(clippy::cast_precision_loss)]
         let most = (185.0 + CONCURRENCY as f64) * EACH;
         assert!((3.699..most).contains(&spent), "{spent}");
-        let found = world.found(run).await;
+        let found = world.stored_run(run).await;
         let error = found.run.state.error().unwrap();
         assert!(error.starts_with("stopped: budget of 3.70 USD reached (3."), "{error}");
         // Enough was graded for a score; the run failed nevertheless, and can be requeued.
@@ -132,24 +134,24 @@ fn dollars_stop_a_run_at_the_price_that_was_noted() {
 #[test]
 fn a_run_that_is_complete_is_not_stopped() {
     runtime().block_on(async {
-        let settings = Settings { concurrency: 1, ..slow() };
-        let world = World::start(settings, |ask| Reply::Text(data::right(&ask.item))).await;
+        let settings = Settings { concurrency: 1, ..slow_settings() };
+        let world = World::start(settings, |request| Reply::Text(data::right(&request.item))).await;
         let exact = Order::mmlu_pro(10).with_budget_tokens(10 * TOKENS).place(&world).await;
-        assert_eq!(world.end_of(exact).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(exact).await, RunStatus::Succeeded);
         let short = Order::mmlu_pro(10).with_budget_tokens(10 * TOKENS - TOKENS).place(&world).await;
-        assert_eq!(world.end_of(short).await, RunStatus::Failed);
-        assert_eq!(count(&world, short).await.done, 9);
+        assert_eq!(world.wait_for_end(short).await, RunStatus::Failed);
+        assert_eq!(run_count(&world, short).await.done, 9);
     });
 }
 
 #[test]
 fn a_provider_that_counts_nothing_does_not_evade_a_budget() {
     runtime().block_on(async {
-        let world = World::start(slow(), |_| Reply::Uncounted("x".repeat(4_000))).await;
+        let world = World::start(slow_settings(), |_| Reply::Uncounted("x".repeat(4_000))).await;
         let run = Order::mmlu_pro(200).with_budget_tokens(20_000).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         check(&world, run, Expected::FAILED).await;
-        let count = count(&world, run).await;
+        let count = run_count(&world, run).await;
         assert_eq!((count.input_tokens, count.output_tokens), (0, 0), "nobody counted");
         // A thousand for each answer, plus the tokens of its prompt.
         assert!(count.spent_output == count.done * 1_000 && count.spent_input > count.done * 20);
@@ -164,17 +166,17 @@ fn a_provider_that_counts_nothing_does_not_evade_a_budget() {
 #[test]
 fn attempts_without_an_answer_count() {
     runtime().block_on(async {
-        let world = World::start(slow(), |ask| match ask.before {
+        let world = World::start(slow_settings(), |request| match request.before {
             0 => Reply::NoEnd("x".repeat(4_000)),
-            _ => Reply::Text(data::right(&ask.item)),
+            _ => Reply::Text(data::right(&request.item)),
         })
         .await;
         let run = Order::mmlu_pro(100).with_budget_tokens(10_000).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         check(&world, run, Expected::FAILED).await;
-        let state = world.found(run).await.run.state;
+        let state = world.stored_run(run).await.run.state;
         assert!(state.is_stopped(), "{state:?}");
-        let count = count(&world, run).await;
+        let count = run_count(&world, run).await;
         assert!(count.spent().total() >= 10_000);
         assert!(count.spent_output > count.output_tokens, "{count:?}");
         assert!(world.model.total() < 60, "{} questions", world.model.total());
@@ -184,16 +186,16 @@ fn attempts_without_an_answer_count() {
 #[test]
 fn budgets_are_not_shared() {
     runtime().block_on(async {
-        let world = World::start(slow(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let world = World::start(slow_settings(), |request| Reply::Text(data::right(&request.item))).await;
         let small = Order::mmlu_pro(100).with_budget_tokens(10 * TOKENS).place(&world).await;
         let large = Order::mmlu_pro(60).with_budget_tokens(1_000 * TOKENS).place(&world).await;
         let none = Order::mmlu_pro(60).place(&world).await;
         for run in [large, none] {
-            assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+            assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
             check(&world, run, Expected::SUCCEEDED.among_others()).await;
-            assert_eq!(count(&world, run).await.spent().total(), 60 * TOKENS);
+            assert_eq!(run_count(&world, run).await.spent().total(), 60 * TOKENS);
         }
-        stopped(&world, small, 10 * TOKENS, 1).await;
+        check_stopped(&world, small, 10 * TOKENS, 1).await;
     });
 }
 
@@ -204,13 +206,14 @@ fn a_budget_survives_kills() {
     const BUDGET: u64 = 100 * TOKENS;
     const KILLS: u64 = 3;
     runtime().block_on(async {
-        let mut world = World::start(slow(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let mut world =
+            World::start(slow_settings(), |request| Reply::Text(data::right(&request.item))).await;
         let run = Order::mmlu_pro(300).with_budget_tokens(BUDGET).place(&world).await;
         for nth in 1..=KILLS {
-            world.until("some progress", || async { world.model.total() >= nth * 25 }).await;
-            world = world.reopen(End::Killed).await;
+            world.wait_until("some progress", || async { world.model.total() >= nth * 25 }).await;
+            world = world.reopen(Shutdown::Killed).await;
         }
-        let count = stopped(&world, run, BUDGET, 1).await;
+        let count = check_stopped(&world, run, BUDGET, 1).await;
         let asked = world.model.total();
         assert!(asked <= count.done + KILLS * CONCURRENCY as u64, "{asked} asked, {} done", count.done);
     });
@@ -219,9 +222,9 @@ fn a_budget_survives_kills() {
 #[test]
 fn a_stopped_run_goes_on_with_a_larger_budget() {
     runtime().block_on(async {
-        let world = World::start(slow(), |ask| Reply::Text(data::mostly_right(ask))).await;
+        let world = World::start(slow_settings(), |request| Reply::Text(data::mostly_right(request))).await;
         let run = Order::mmlu_pro(100).with_budget_tokens(20 * TOKENS).place(&world).await;
-        let first = stopped(&world, run, 20 * TOKENS, 1).await;
+        let first = check_stopped(&world, run, 20 * TOKENS, 1).await;
 
         let api = &world.stack.api;
         let tokens = |tokens| Budget { usd: None, tokens: Some(tokens) };
@@ -233,23 +236,26 @@ fn a_stopped_run_goes_on_with_a_larger_budget() {
         let dollars = Budget { usd: Some(1.0), tokens: Some(1_000_000) };
         let refused = bench_api::requeue_run_with(api, run, None, dollars).await.unwrap_err();
         assert!(refused.message().contains("price"), "{}", refused.message());
-        assert!(!world.found(run).await.run.state.status().is_open());
+        assert!(!world.stored_run(run).await.run.state.status().is_open());
 
         // The new budget includes the earlier spending.
         bench_api::requeue_run_with(api, run, None, tokens(50 * TOKENS)).await.unwrap();
-        let second = stopped(&world, run, 50 * TOKENS, 2).await;
+        let second = check_stopped(&world, run, 50 * TOKENS, 2).await;
         assert!(second.done > first.done && world.model.total() == second.done, "{second:?}");
 
         bench_api::requeue_run_with(api, run, None, tokens(1_000 * TOKENS)).await.unwrap();
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED.generation(3)).await;
-        assert_eq!(count(&world, run).await.spent().total(), 100 * TOKENS);
-        assert!(world.model.asked().values().all(|times| *times == 1), "nothing is asked or paid for twice");
+        assert_eq!(run_count(&world, run).await.spent().total(), 100 * TOKENS);
+        assert!(
+            world.model.question_counts().values().all(|times| *times == 1),
+            "nothing is asked or paid for twice"
+        );
     });
 }
 
 /// Returns the DynamoDB calls of a run by action, the number of its progress events, and its duration.
-async fn reads(order: Order) -> (BTreeMap<String, u64>, u64, Duration) {
+async fn count_calls(order: Order) -> (BTreeMap<String, u64>, u64, Duration) {
     let calls: Arc<Mutex<BTreeMap<String, u64>>> = Arc::default();
     let noted = Arc::clone(&calls);
     let recorder = Recorder::new(move |call| {
@@ -257,11 +263,11 @@ async fn reads(order: Order) -> (BTreeMap<String, u64>, u64, Duration) {
             *noted.lock().unwrap().entry(call.action.to_owned()).or_default() += 1;
         }
     });
-    let settings = Settings { recorder: Some(recorder), ..slow() };
-    let world = World::start(settings, |ask| Reply::Text(data::right(&ask.item))).await;
+    let settings = Settings { recorder: Some(recorder), ..slow_settings() };
+    let world = World::start(settings, |request| Reply::Text(data::right(&request.item))).await;
     let start = Instant::now();
     let run = order.place(&world).await;
-    assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+    assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
     let (taken, calls) = (start.elapsed(), calls.lock().unwrap().clone());
     let events = world.stack.state.events(run, 0, 1_000).await.unwrap();
     let progress = events.iter().filter(|event| event.event_type == EventKind::BenchmarkProgress).count();
@@ -273,11 +279,11 @@ async fn reads(order: Order) -> (BTreeMap<String, u64>, u64, Duration) {
 #[test]
 fn a_run_without_a_budget_reads_nothing_for_it() {
     runtime().block_on(async {
-        let (without, progress, _) = reads(Order::mmlu_pro(80)).await;
+        let (without, progress, _) = count_calls(Order::mmlu_pro(80)).await;
         // The last event is the finisher's. It reads one page and no counters.
         assert_eq!(without.get("BatchGetItem").copied().unwrap_or(0), progress, "{without:?}");
 
-        let (with, progress, taken) = reads(Order::mmlu_pro(80).with_budget_tokens(1_000_000)).await;
+        let (with, progress, taken) = count_calls(Order::mmlu_pro(80).with_budget_tokens(1_000_000)).await;
         let extra = with["BatchGetItem"] - progress;
         // At most one read per second, and the finisher's.
         assert!((2..=taken.as_secs() + 3).contains(&extra), "{extra} in {taken:?}");

@@ -24,7 +24,7 @@ async fn assert_stored(world: &World, run: RunId, stored: bool) {
     assert!(!files_with(&world.data_dir(), &run.to_string()).is_empty());
 }
 
-fn settings() -> Settings {
+fn kms_settings() -> Settings {
     Settings { vars: &[("OPENAI_COMPATIBLE_API_KEY", OPERATORS_KEY)], concurrency: 4, ..Settings::default() }
 }
 
@@ -38,12 +38,12 @@ fn assert_sent(world: &World, key: Option<&str>) {
 #[test]
 fn gone_when_the_run_succeeded() {
     runtime().block_on(async {
-        let settings = Settings { latency: Duration::from_millis(20), ..settings() };
-        let world = World::start(settings, |ask| Reply::Text(data::right(&ask.item))).await;
+        let settings = Settings { latency: Duration::from_millis(20), ..kms_settings() };
+        let world = World::start(settings, |request| Reply::Text(data::right(&request.item))).await;
         let run = Order::mmlu_pro(40).with_key(KEY).place(&world).await;
-        world.until("some progress", || async { world.model.total() > 8 }).await;
+        world.wait_until("some progress", || async { world.model.total() > 8 }).await;
         assert_stored(&world, run, true).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED).await;
         assert_stored(&world, run, false).await;
         assert_sent(&world, Some(KEY));
@@ -54,15 +54,15 @@ fn gone_when_the_run_succeeded() {
 #[test]
 fn gone_when_the_run_failed() {
     runtime().block_on(async {
-        let world = World::start(settings(), |ask| {
-            let key = ask.key.clone().unwrap_or_default();
+        let world = World::start(kms_settings(), |request| {
+            let key = request.key.clone().unwrap_or_default();
             Reply::Status(401, format!(r#"{{"error":{{"message":"bad key {key}"}}}}"#), vec![])
         })
         .await;
         let run = Order::mmlu_pro(40).with_key(KEY).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         check(&world, run, Expected::FAILED).await;
-        let error = world.found(run).await.run.state.error().unwrap().to_owned();
+        let error = world.stored_run(run).await.run.state.error().unwrap().to_owned();
         assert!(error.contains("bad key [redacted]"), "{error}");
         assert_stored(&world, run, false).await;
         assert_sent(&world, Some(KEY));
@@ -74,17 +74,17 @@ fn gone_when_the_run_is_canceled_and_taken_anew_by_requeue() {
     runtime().block_on(async {
         let open = Arc::new(AtomicBool::new(false));
         let is_open = Arc::clone(&open);
-        let world = World::start(settings(), move |ask| match is_open.load(Ordering::SeqCst) {
-            true => Reply::Text(data::right(&ask.item)),
+        let world = World::start(kms_settings(), move |request| match is_open.load(Ordering::SeqCst) {
+            true => Reply::Text(data::right(&request.item)),
             false => Reply::Hang(Duration::from_secs(600)),
         })
         .await;
         let run = Order::mmlu_pro(12).with_key(KEY).place(&world).await;
-        world.until("calls in flight", || async { world.model.in_flight() == 4 }).await;
+        world.wait_until("calls in flight", || async { world.model.in_flight() == 4 }).await;
         assert_stored(&world, run, true).await;
         world.cancel(run).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Canceled);
-        world.until("aborted calls", || async { world.model.gone() == 4 }).await;
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Canceled);
+        world.wait_until("aborted calls", || async { world.model.disconnects() == 4 }).await;
         check(&world, run, Expected::CANCELED).await;
         assert_stored(&world, run, false).await;
         assert_sent(&world, Some(KEY));
@@ -93,7 +93,7 @@ fn gone_when_the_run_is_canceled_and_taken_anew_by_requeue() {
         open.store(true, Ordering::SeqCst);
         let before = world.model.log().len();
         world.requeue(run, Some(OTHER_KEY)).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED.generation(2)).await;
         assert_stored(&world, run, false).await;
         let log = world.model.log();
@@ -106,7 +106,7 @@ fn gone_when_the_run_is_canceled_and_taken_anew_by_requeue() {
 #[test]
 fn clearing_up_an_older_generation_leaves_the_new_key() {
     runtime().block_on(async {
-        let world = World::open(settings(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let world = World::open(kms_settings(), |request| Reply::Text(data::right(&request.item))).await;
         let run = Order::mmlu_pro(3).with_key(KEY).place(&world).await;
         let credentials = &world.stack.credentials;
         let key = bench_domain::Secret::new(OTHER_KEY).unwrap();
@@ -134,9 +134,9 @@ fn clearing_up_an_older_generation_leaves_the_new_key() {
 #[test]
 fn the_operators_key_is_not_sent_to_another_address() {
     runtime().block_on(async {
-        let world = World::start(settings(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let world = World::start(kms_settings(), |request| Reply::Text(data::right(&request.item))).await;
         let run = Order::mmlu_pro(5).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         assert_sent(&world, None);
         assert_eq!(files_with(&world.data_dir(), OPERATORS_KEY), Vec::<String>::new());
     });

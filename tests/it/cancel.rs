@@ -21,21 +21,21 @@ fn cancel_during_a_run_stays_canceled() {
             vars: &[("CHUTES_INFERENCE_TIMEOUT_SECONDS", "600")],
             ..Settings::default()
         };
-        let world = World::start(settings, |ask| match ask.total_before {
-            0..ANSWERED => Reply::Text(data::right(&ask.item)),
+        let world = World::start(settings, |request| match request.total_before {
+            0..ANSWERED => Reply::Text(data::right(&request.item)),
             _ => Reply::Hang(Duration::from_secs(600)),
         })
         .await;
         let run = Order::mmlu_pro(ITEMS).place(&world).await;
-        world.until("calls in flight", || async { world.model.in_flight() == CONCURRENCY }).await;
+        world.wait_until("calls in flight", || async { world.model.in_flight() == CONCURRENCY }).await;
         world.cancel(run).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Canceled);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Canceled);
         // The calls in flight are aborted, since their answers are no longer needed.
-        world.until("aborted calls", || async { world.model.gone() == CONCURRENCY }).await;
+        world.wait_until("aborted calls", || async { world.model.disconnects() == CONCURRENCY }).await;
         let samples = check(&world, run, Expected::CANCELED).await;
         let over = samples["mmlu_pro"].iter().filter(|sample| sample.finished.is_some()).count();
         assert_eq!(over as u64, ANSWERED);
-        let found = world.found(run).await;
+        let found = world.stored_run(run).await;
         assert_eq!(found.benchmarks[0].state.status(), BenchmarkStatus::Skipped);
         assert_eq!(found.benchmarks[0].state.error(), Some("Run canceled"));
 
@@ -48,7 +48,7 @@ fn cancel_during_a_run_stays_canceled() {
         ];
         world.stack.queues.send_all(&late, Duration::ZERO).await.unwrap();
         assert_eq!(check(&world, run, Expected::CANCELED).await, samples);
-        assert_eq!(world.found(run).await, found);
+        assert_eq!(world.stored_run(run).await, found);
         assert_eq!(world.model.total(), ANSWERED + CONCURRENCY);
         world.scheduler().reconcile_after(Duration::ZERO).await.unwrap();
         assert_eq!(check(&world, run, Expected::CANCELED).await, samples);
@@ -58,11 +58,12 @@ fn cancel_during_a_run_stays_canceled() {
 #[test]
 fn a_run_canceled_before_it_starts_is_never_asked() {
     runtime().block_on(async {
-        let mut world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
-        let run = Order::mmlu_pro(10).and_aime(1).place(&world).await;
+        let mut world =
+            World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
+        let run = Order::mmlu_pro(10).with_aime(1).place(&world).await;
         world.cancel(run).await;
         world.stack.start().await.unwrap();
-        assert_eq!(world.end_of(run).await, RunStatus::Canceled);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Canceled);
         let samples = check(&world, run, Expected::CANCELED).await;
         assert!(samples.values().all(Vec::is_empty));
         assert_eq!(world.model.total(), 0);

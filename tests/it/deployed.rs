@@ -25,9 +25,9 @@ fn a_callers_key_is_protected_by_kms() {
             }
         });
         let settings = Settings { kms: true, recorder: Some(recorder), ..Settings::default() };
-        let world = World::start(settings, |ask| Reply::Text(data::right(&ask.item))).await;
+        let world = World::start(settings, |request| Reply::Text(data::right(&request.item))).await;
         let run = Order::mmlu_pro(20).with_key(KEY).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED).await;
         assert!(world.model.log().iter().all(|asked| asked.key.as_deref() == Some(KEY)));
         assert!(world.stack.credentials.get(run).await.unwrap().is_none(), "gone with its run");
@@ -42,7 +42,8 @@ fn a_callers_key_is_protected_by_kms() {
 #[test]
 fn messages_that_cannot_be_read_are_kept_for_people() {
     runtime().block_on(async {
-        let world = World::start(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let world =
+            World::start(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
         let run = RunId::random();
         let damaged = Message::Plan { run, generation: 1 }.to_body().replace('}', "");
         let long = "ä".repeat(UNREADABLE_TEXT_BYTES_MAX);
@@ -57,11 +58,11 @@ fn messages_that_cannot_be_read_are_kept_for_people() {
             }
         }
         let kept = || async { world.stack.state.unreadable(100).await.unwrap() };
-        world.until("messages kept", || async { kept().await.len() == sent.len() }).await;
+        world.wait_until("messages kept", || async { kept().await.len() == sent.len() }).await;
         let empty = || async {
             world.depths().await.iter().all(|(_, live, dead)| [*live, *dead] == [Depth::default(); 2])
         };
-        world.until("empty queues", empty).await;
+        world.wait_until("empty queues", empty).await;
         let kept = kept().await;
         let told: BTreeSet<_> =
             kept.iter().map(|message| (message.message_id.clone(), message.queue.clone())).collect();
@@ -83,7 +84,8 @@ fn messages_that_cannot_be_read_are_kept_for_people() {
 #[test]
 fn a_newer_message_stays_in_its_dead_letter_queue() {
     runtime().block_on(async {
-        let world = World::start(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let world =
+            World::start(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
         let body = format!(r#"{{"v":{},"kind":"dream"}}"#, MESSAGE_VERSION + 1);
         let queues = &world.stack.queues;
         for name in QueueName::ALL {
@@ -95,7 +97,7 @@ fn a_newer_message_stays_in_its_dead_letter_queue() {
             let depths = world.depths().await;
             depths.iter().all(|(_, live, dead)| *live == Depth::default() && *dead == put_back)
         };
-        world.until("messages looked at", is_put_back).await;
+        world.wait_until("messages looked at", is_put_back).await;
         tokio::time::sleep(Duration::from_millis(200)).await;
         assert!(is_put_back().await, "{:?}", world.depths().await);
         assert!(world.stack.state.unreadable(10).await.unwrap().is_empty());

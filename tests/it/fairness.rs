@@ -17,14 +17,17 @@ fn a_run_of_10_is_not_starved_by_one_of_500() {
     runtime().block_on(async {
         let settings =
             Settings { concurrency: CONCURRENCY, latency: Duration::from_millis(10), ..Settings::default() };
-        let world = World::start(settings, |ask| Reply::Text(data::right(&ask.item))).await;
+        let world = World::start(settings, |request| Reply::Text(data::right(&request.item))).await;
         let large = Order::mmlu_pro(LARGE).with_key("key-of-large").place(&world).await;
-        world.until("the large run at work", || async { world.model.total() > 20 }).await;
+        world.wait_until("the large run at work", || async { world.model.total() > 20 }).await;
         let small = Order::mmlu_pro(SMALL).with_key("key-of-small").place(&world).await;
-        assert_eq!(world.end_of(small).await, RunStatus::Succeeded);
-        assert!(world.found(large).await.run.state.status().is_open(), "the large run is far from its end");
+        assert_eq!(world.wait_for_end(small).await, RunStatus::Succeeded);
+        assert!(
+            world.stored_run(large).await.run.state.status().is_open(),
+            "the large run is far from its end"
+        );
         check(&world, small, Expected::SUCCEEDED.among_others()).await;
-        assert_eq!(world.end_of(large).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(large).await, RunStatus::Succeeded);
         check(&world, large, Expected::SUCCEEDED).await;
 
         let log = world.model.log();

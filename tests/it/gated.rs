@@ -5,27 +5,27 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use bench_domain::{Outcome, RunId, RunStatus};
-use bench_tests::model_server::{Ask, Reply};
+use bench_tests::model_server::{ModelRequest, Reply};
 
 use crate::support::{Expected, Order, Settings, World, check, log, runtime};
 
 /// Words that appear only in questions and options.
 const SECRETS: [&str; 2] = ["xylograph", "marmoset"];
 
-fn prompt(ask: &Ask) -> String {
-    let messages = ask.body["messages"].as_array().unwrap();
+fn prompt(request: &ModelRequest) -> String {
+    let messages = request.body["messages"].as_array().unwrap();
     messages.last().unwrap()["content"].as_str().unwrap().to_owned()
 }
 
 /// Answers with the option whose text says that it is right.
-fn right(prompt: &str) -> Reply {
+fn reply_with_right_option(prompt: &str) -> Reply {
     let line = prompt.lines().find(|line| line.contains(") right: ")).unwrap();
     Reply::Text(format!("It is shown here.\nAnswer: {}", line.chars().next().unwrap()))
 }
 
 /// Replies as a provider that repeats the rejected request in its error.
-fn quoting(status: u16, ask: &Ask) -> Reply {
-    let body = format!("{{\"error\":{{\"message\":\"cannot be answered\",\"input\":{}}}}}", ask.body);
+fn error_that_quotes(status: u16, request: &ModelRequest) -> Reply {
+    let body = format!("{{\"error\":{{\"message\":\"cannot be answered\",\"input\":{}}}}}", request.body);
     Reply::Status(status, body, vec![])
 }
 
@@ -34,14 +34,14 @@ fn every_sample_is_asked_and_graded_in_its_own_order() {
     runtime().block_on(async {
         let prompts = Arc::new(Mutex::new(BTreeSet::new()));
         let seen = Arc::clone(&prompts);
-        let world = World::start(Settings::default(), move |ask| {
-            let prompt = prompt(ask);
+        let world = World::start(Settings::default(), move |request| {
+            let prompt = prompt(request);
             seen.lock().unwrap().insert(prompt.clone());
-            right(&prompt)
+            reply_with_right_option(&prompt)
         })
         .await;
         let run = Order::gpqa_diamond(6).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;
         let samples = &samples["gpqa_diamond"];
         assert_eq!(samples.len(), 6 * 4);
@@ -57,8 +57,8 @@ fn every_sample_is_asked_and_graded_in_its_own_order() {
 }
 
 /// Returns all texts about a run that others can read, other than its items: its error, its events, and the log.
-async fn told(world: &World, run: RunId) -> String {
-    let found = world.found(run).await;
+async fn public_texts(world: &World, run: RunId) -> String {
+    let found = world.stored_run(run).await;
     let events = world.stack.state.events(run, 0, 1_000).await.unwrap();
     let error = found.run.state.error().unwrap_or_default();
     let of_benchmarks = found.benchmarks.iter().filter_map(|benchmark| benchmark.state.error());
@@ -68,15 +68,15 @@ async fn told(world: &World, run: RunId) -> String {
 #[test]
 fn what_a_provider_quotes_of_an_item_is_neither_logged_nor_told() {
     runtime().block_on(async {
-        log::watch();
-        let world = World::start(Settings::default(), |ask| match ask.item.as_str() {
-            "g1" => quoting(400, ask),
-            "g2" if ask.before == 0 => quoting(500, ask),
-            _ => right(&prompt(ask)),
+        log::capture();
+        let world = World::start(Settings::default(), |request| match request.item.as_str() {
+            "g1" => error_that_quotes(400, request),
+            "g2" if request.before == 0 => error_that_quotes(500, request),
+            _ => reply_with_right_option(&prompt(request)),
         })
         .await;
         let run = Order::gpqa_diamond(3).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         let samples = check(&world, run, Expected::FAILED).await;
         for sample in &samples["gpqa_diamond"] {
             let verdict = &sample.finished.as_ref().unwrap().verdict;
@@ -88,10 +88,10 @@ fn what_a_provider_quotes_of_an_item_is_neither_logged_nor_told() {
                 assert_eq!(verdict.outcome, Outcome::Correct);
             }
         }
-        let fatal = World::start(Settings::default(), |ask| quoting(401, ask)).await;
+        let fatal = World::start(Settings::default(), |request| error_that_quotes(401, request)).await;
         let failed = Order::gpqa_diamond(1).place(&fatal).await;
-        assert_eq!(fatal.end_of(failed).await, RunStatus::Failed);
-        let told = [told(&world, run).await, told(&fatal, failed).await].concat();
+        assert_eq!(fatal.wait_for_end(failed).await, RunStatus::Failed);
+        let told = [public_texts(&world, run).await, public_texts(&fatal, failed).await].concat();
         assert!(told.contains("HTTP 401: "), "{told}");
         assert!(!log::lines_with(&failed.to_string()).is_empty(), "something is logged of a run that fails");
         for secret in SECRETS {

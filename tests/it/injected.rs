@@ -16,12 +16,12 @@ const AIME_ITEMS: usize = 2;
 const AIME_SAMPLES: u64 = 4;
 
 /// Executes a run under these faults, asserts that each kind occurred, and checks the invariants.
-fn survives(items: usize, faults: &'static str, kinds: &[FaultKind]) {
+fn check_survives(items: usize, faults: &'static str, kinds: &[FaultKind]) {
     runtime().block_on(async {
         let settings = Settings { faults, concurrency: 32, visibility_s: Some(3), ..Settings::default() };
-        let world = World::start(settings, |ask| Reply::Text(data::mostly_right(ask))).await;
-        let run = Order::mmlu_pro(items).and_aime(AIME_ITEMS).place(&world).await;
-        assert_eq!(world.end_reconciled(run, GRACE).await, RunStatus::Succeeded);
+        let world = World::start(settings, |request| Reply::Text(data::mostly_right(request))).await;
+        let run = Order::mmlu_pro(items).with_aime(AIME_ITEMS).place(&world).await;
+        assert_eq!(world.wait_for_end_reconciled(run, GRACE).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;
         for (benchmark, samples) in &samples {
             for sample in samples {
@@ -34,7 +34,7 @@ fn survives(items: usize, faults: &'static str, kinds: &[FaultKind]) {
             }
         }
         // Answers were paid for once: no injected fault made the model answer again.
-        let asked = world.model.asked();
+        let asked = world.model.question_counts();
         assert_eq!(asked.len(), items + AIME_ITEMS);
         for (item, times) in asked {
             assert_eq!(times, if item.starts_with('a') { AIME_SAMPLES } else { 1 }, "item {item}");
@@ -48,40 +48,40 @@ fn survives(items: usize, faults: &'static str, kinds: &[FaultKind]) {
 
 #[test]
 fn transactions_that_conflict() {
-    survives(ITEMS, "seed=1,conflict=0.2", &[FaultKind::Conflict]);
+    check_survives(ITEMS, "seed=1,conflict=0.2", &[FaultKind::Conflict]);
 }
 
 /// Enough conflicts that commits fail for good: the next attempt commits the stored answer.
 #[test]
 fn commits_that_are_given_up() {
-    survives(ITEMS / 2, "seed=2,conflict@TransactWriteItems=0.78", &[FaultKind::Conflict]);
+    check_survives(ITEMS / 2, "seed=2,conflict@TransactWriteItems=0.78", &[FaultKind::Conflict]);
 }
 
 #[test]
 fn throttling() {
-    survives(ITEMS, "seed=3,throttle=0.05", &[FaultKind::Throttle]);
+    check_survives(ITEMS, "seed=3,throttle=0.05", &[FaultKind::Throttle]);
 }
 
 /// Throttles every fifth call to each service: the run takes longer, and nothing is lost.
 #[test]
 fn heavy_throttling() {
-    survives(ITEMS / 2, "seed=9,throttle=0.2", &[FaultKind::Throttle]);
+    check_survives(ITEMS / 2, "seed=9,throttle=0.2", &[FaultKind::Throttle]);
 }
 
 #[test]
 fn batches_that_are_done_in_part() {
-    survives(ITEMS, "seed=4,unprocessed=0.5", &[FaultKind::Unprocessed]);
+    check_survives(ITEMS, "seed=4,unprocessed=0.5", &[FaultKind::Unprocessed]);
 }
 
 #[test]
 fn responses_lost_after_the_write() {
-    survives(ITEMS, "seed=5,lost-response=0.05", &[FaultKind::LostResponse]);
+    check_survives(ITEMS, "seed=5,lost-response=0.05", &[FaultKind::LostResponse]);
 }
 
 /// Claims and commits that succeed, but whose responses arrive only at the second or third try.
 #[test]
 fn claims_and_commits_whose_answers_are_lost() {
-    survives(
+    check_survives(
         ITEMS,
         "seed=6,lost-response@UpdateItem=0.12,lost-response@TransactWriteItems=0.3",
         &[FaultKind::LostResponse],
@@ -90,17 +90,21 @@ fn claims_and_commits_whose_answers_are_lost() {
 
 #[test]
 fn every_message_delivered_twice() {
-    survives(ITEMS, "seed=7,duplicate=1.0", &[FaultKind::Duplicate]);
+    check_survives(ITEMS, "seed=7,duplicate=1.0", &[FaultKind::Duplicate]);
 }
 
 #[test]
 fn messages_that_are_lost() {
-    survives(ITEMS, "seed=8,lose@bench-plans=1,lose@bench-items=9,lose@bench-finishes=1", &[FaultKind::Lose]);
+    check_survives(
+        ITEMS,
+        "seed=8,lose@bench-plans=1,lose@bench-items=9,lose@bench-finishes=1",
+        &[FaultKind::Lose],
+    );
 }
 
 /// Injects all faults at once.
-fn survives_everything(faults: &'static str) {
-    survives(
+fn check_survives_all_faults(faults: &'static str) {
+    check_survives(
         ITEMS,
         faults,
         &[
@@ -116,21 +120,21 @@ fn survives_everything(faults: &'static str) {
 
 #[test]
 fn everything_at_once_11() {
-    survives_everything(
+    check_survives_all_faults(
         "seed=11,conflict=0.05,throttle=0.01,unprocessed=0.3,lost-response=0.01,duplicate=0.3,lose=4",
     );
 }
 
 #[test]
 fn everything_at_once_12() {
-    survives_everything(
+    check_survives_all_faults(
         "seed=12,conflict=0.05,throttle=0.01,unprocessed=0.3,lost-response=0.01,duplicate=0.3,lose=4",
     );
 }
 
 #[test]
 fn everything_at_once_13() {
-    survives_everything(
+    check_survives_all_faults(
         "seed=13,conflict=0.05,throttle=0.01,unprocessed=0.3,lost-response=0.01,duplicate=0.3,lose=4",
     );
 }

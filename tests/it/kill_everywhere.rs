@@ -13,7 +13,7 @@ use std::task::Poll;
 use bench_embedded::Recorder;
 use bench_tests::model_server::Reply;
 
-use crate::support::{Expected, Hands, Order, Settings, World, check, data, runtime};
+use crate::support::{Expected, ManualDriver, Order, Settings, World, check, data, runtime};
 
 /// Number of samples of a run: two of one benchmark, four of the other.
 const PLANNED: u64 = 6;
@@ -66,8 +66,8 @@ fn a_run_survives_the_end_of_the_process_at_every_call() {
         let watching = Arc::clone(&wire);
         let recorder = Recorder::new(move |call| watching.called(call.action));
         let settings = Settings { recorder: Some(recorder), ..Settings::default() };
-        let world = World::open(settings, |ask| Reply::Text(data::mostly_right(ask))).await;
-        let order = Order::mmlu_pro(2).and_aime(1);
+        let world = World::open(settings, |request| Reply::Text(data::mostly_right(request))).await;
+        let order = Order::mmlu_pro(2).with_aime(1);
         let (mut starts, mut calls) = (0, 0);
         // Totals over all runs so far: a question in flight when the process ended may reach the model server, and be
         // counted there, while the next run is in progress.
@@ -75,18 +75,18 @@ fn a_run_survives_the_end_of_the_process_at_every_call() {
         loop {
             calls += 1;
             let run = order.place(&world).await;
-            let hands = Hands::of(&world, starts);
+            let driver = ManualDriver::new(&world, starts);
             wire.arm(calls);
-            let ended = wire.drive(hands.drain()).await;
-            drop(hands);
+            let ended = wire.drive(driver.drain()).await;
+            drop(driver);
             if ended {
                 check(&world, run, Expected::SUCCEEDED).await;
                 break;
             }
             starts += 1;
-            let hands = Hands::of(&world, starts);
-            hands.scheduler.resume().await.unwrap();
-            hands.drain().await;
+            let driver = ManualDriver::new(&world, starts);
+            driver.scheduler.resume().await.unwrap();
+            driver.drain().await;
             check(&world, run, Expected::SUCCEEDED).await;
             let last = wire.last();
             // Only an answer in flight may be asked for again: one on its way to the store, or from the model, which

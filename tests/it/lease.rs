@@ -10,25 +10,25 @@ use bench_queue::Message;
 use bench_state::{BodyRef, Claim, Commit, SampleResult};
 use bench_tests::model_server::Reply;
 
-use crate::support::{Expected, Hands, Order, Settings, World, check, data, runtime};
+use crate::support::{Expected, ManualDriver, Order, Settings, World, check, data, runtime};
 
 const FIRST: Position = Position { item: 0, sample: 0 };
 
 /// Creates a planned run of three items without workers, and returns its first sample, too.
-async fn planned() -> (World, Hands, RunId, SampleRef) {
-    let world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
-    let hands = Hands::of(&world, 0);
+async fn planned_run() -> (World, ManualDriver, RunId, SampleRef) {
+    let world = World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
+    let driver = ManualDriver::new(&world, 0);
     let run = Order::mmlu_pro(3).place(&world).await;
-    assert!(hands.handle(&Message::Plan { run, generation: 1 }).await);
-    let sample = World::sample_ref(&world.found(run).await, "mmlu_pro", FIRST);
-    (world, hands, run, sample)
+    assert!(driver.handle(&Message::Plan { run, generation: 1 }).await);
+    let sample = World::sample_ref(&world.stored_run(run).await, "mmlu_pro", FIRST);
+    (world, driver, run, sample)
 }
 
 /// Claims the sample with a lease that has ended when this returns.
-async fn claimed_and_outlived(hands: &Hands, sample: &SampleRef) -> u32 {
+async fn expired_claim(driver: &ManualDriver, sample: &SampleRef) -> u32 {
     let now = bench_clock::now();
     let Claim::Claimed(claimed) =
-        hands.state.claim(Stage::Answer, sample, now, now.plus(Duration::from_millis(5))).await.unwrap()
+        driver.state.claim(Stage::Answer, sample, now, now.plus(Duration::from_millis(5))).await.unwrap()
     else {
         panic!("the sample is free")
     };
@@ -36,13 +36,13 @@ async fn claimed_and_outlived(hands: &Hands, sample: &SampleRef) -> u32 {
     claimed.attempt
 }
 
-async fn body_of(world: &World, run: RunId, text: &str) -> SampleBody {
-    let found = world.found(run).await;
+async fn sample_body(world: &World, run: RunId, text: &str) -> SampleBody {
+    let found = world.stored_run(run).await;
     let samples = world.samples(&found, "mmlu_pro").await;
     SampleBody::new(samples[0].item_id.clone(), Prompt::user("?"), Answer::local(text), "")
 }
 
-fn wrongly_finished(attempt: u32, sha256: String) -> SampleResult {
+fn invalid_result(attempt: u32, sha256: String) -> SampleResult {
     SampleResult {
         verdict: Verdict::incorrect("Z", "Late."),
         body: Some(BodyRef { attempt, sha256 }),
@@ -61,18 +61,18 @@ fn wrongly_finished(attempt: u32, sha256: String) -> SampleResult {
 #[test]
 fn a_late_commit_and_its_body_change_nothing() {
     runtime().block_on(async {
-        let (world, hands, run, sample) = planned().await;
-        let late = claimed_and_outlived(&hands, &sample).await;
-        hands.drain().await;
+        let (world, driver, run, sample) = planned_run().await;
+        let late = expired_claim(&driver, &sample).await;
+        driver.drain().await;
         let before = check(&world, run, Expected::SUCCEEDED).await;
-        let report = world.found(run).await.benchmarks;
+        let report = world.stored_run(run).await.benchmarks;
 
-        let body = body_of(&world, run, "Too late: the answer is (J).").await;
+        let body = sample_body(&world, run, "Too late: the answer is (J).").await;
         let sha256 = world.stack.blobs.put_body(&sample, late, &body).await.unwrap();
         let sort = report[0].sort();
-        let finished = wrongly_finished(late, sha256);
+        let finished = invalid_result(late, sha256);
         assert_eq!(
-            hands
+            driver
                 .state
                 .commit(&sample, &sort, late, &finished, finished.usage.unwrap_or_default())
                 .await
@@ -80,10 +80,10 @@ fn a_late_commit_and_its_body_change_nothing() {
             Commit::Lost
         );
         let now = bench_clock::now();
-        assert!(!hands.state.release(&sample, late, late, now, AttemptHistory::default()).await.unwrap());
+        assert!(!driver.state.release(&sample, late, late, now, AttemptHistory::default()).await.unwrap());
 
         assert_eq!(check(&world, run, Expected::SUCCEEDED).await, before);
-        assert_eq!(world.found(run).await.benchmarks, report);
+        assert_eq!(world.stored_run(run).await.benchmarks, report);
         let kept = before["mmlu_pro"][0].finished.as_ref().unwrap().body.clone().unwrap();
         assert_eq!(kept.attempt, late + 1);
         let (kept, _) =
@@ -99,18 +99,18 @@ fn a_late_commit_and_its_body_change_nothing() {
 #[test]
 fn a_late_commit_does_not_end_what_another_attempt_holds() {
     runtime().block_on(async {
-        let (world, hands, run, sample) = planned().await;
-        let late = claimed_and_outlived(&hands, &sample).await;
+        let (world, driver, run, sample) = planned_run().await;
+        let late = expired_claim(&driver, &sample).await;
         let now = bench_clock::now();
         let until = now.plus(Duration::from_secs(600));
-        let Claim::Claimed(held) = hands.state.claim(Stage::Answer, &sample, now, until).await.unwrap()
+        let Claim::Claimed(held) = driver.state.claim(Stage::Answer, &sample, now, until).await.unwrap()
         else {
             panic!("the lease is over")
         };
-        let sort = world.found(run).await.benchmarks[0].sort();
-        let finished = wrongly_finished(late, "0".repeat(64));
+        let sort = world.stored_run(run).await.benchmarks[0].sort();
+        let finished = invalid_result(late, "0".repeat(64));
         assert_eq!(
-            hands
+            driver
                 .state
                 .commit(&sample, &sort, late, &finished, finished.usage.unwrap_or_default())
                 .await
@@ -118,39 +118,42 @@ fn a_late_commit_does_not_end_what_another_attempt_holds() {
             Commit::Lost
         );
         // A duplicate message finds a live lease and is dropped.
-        assert!(hands.handle(&Message::Sample { sample: sample.clone(), generation: 1 }).await);
+        assert!(driver.handle(&Message::Sample { sample: sample.clone(), generation: 1 }).await);
         assert_eq!(world.model.total(), 0);
         let history = held.record.history;
-        assert!(hands.state.release(&sample, held.attempt, held.attempt, now, history).await.unwrap());
-        hands.drain().await;
+        assert!(driver.state.release(&sample, held.attempt, held.attempt, now, history).await.unwrap());
+        driver.drain().await;
         check(&world, run, Expected::SUCCEEDED).await;
-        assert!(world.model.asked().values().all(|times| *times == 1));
+        assert!(world.model.question_counts().values().all(|times| *times == 1));
     });
 }
 
 #[test]
 fn a_commit_that_is_repeated_counts_once() {
     runtime().block_on(async {
-        let (world, hands, run, sample) = planned().await;
+        let (world, driver, run, sample) = planned_run().await;
         let now = bench_clock::now();
-        let Claim::Claimed(claimed) =
-            hands.state.claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600))).await.unwrap()
+        let Claim::Claimed(claimed) = driver
+            .state
+            .claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600)))
+            .await
+            .unwrap()
         else {
             panic!("the sample is free")
         };
-        let body = body_of(&world, run, &data::wrong("0")).await;
+        let body = sample_body(&world, run, &data::wrong("0")).await;
         let sha256 = world.stack.blobs.put_body(&sample, claimed.attempt, &body).await.unwrap();
-        let sort = world.found(run).await.benchmarks[0].sort();
-        let finished = wrongly_finished(claimed.attempt, sha256);
+        let sort = world.stored_run(run).await.benchmarks[0].sort();
+        let finished = invalid_result(claimed.attempt, sha256);
         for _ in 0..3 {
-            let committed = hands
+            let committed = driver
                 .state
                 .commit(&sample, &sort, claimed.attempt, &finished, finished.usage.unwrap_or_default())
                 .await
                 .unwrap();
             assert!(matches!(committed, Commit::Done { .. }));
         }
-        hands.drain().await;
+        driver.drain().await;
         check(&world, run, Expected::SUCCEEDED).await;
         assert_eq!(world.model.total(), 2);
     });
@@ -160,40 +163,40 @@ fn a_commit_that_is_repeated_counts_once() {
 #[test]
 fn an_answer_that_was_stored_and_not_committed_is_not_asked_for_again() {
     runtime().block_on(async {
-        let (world, hands, run, sample) = planned().await;
-        let attempt = claimed_and_outlived(&hands, &sample).await;
-        let body = body_of(&world, run, &data::wrong("0")).await;
+        let (world, driver, run, sample) = planned_run().await;
+        let attempt = expired_claim(&driver, &sample).await;
+        let body = sample_body(&world, run, &data::wrong("0")).await;
         world.stack.blobs.put_body(&sample, attempt, &body).await.unwrap();
-        hands.drain().await;
+        driver.drain().await;
         let samples = check(&world, run, Expected::SUCCEEDED).await;
         let finished = samples["mmlu_pro"][0].finished.as_ref().unwrap();
         assert_eq!(finished.body.as_ref().unwrap().attempt, attempt);
-        assert!(!world.model.asked().contains_key("0"), "it was paid for already");
+        assert!(!world.model.question_counts().contains_key("0"), "it was paid for already");
         assert_eq!(world.model.total(), 2);
     });
 }
 
 /// Kills this number of processes that hold the sample, then lets another one finish the run.
-async fn killed(kills: u32) -> (World, bench_state::SampleRecord) {
-    let (world, _, run, sample) = planned().await;
+async fn kill_attempts(kills: u32) -> (World, bench_state::SampleRecord) {
+    let (world, _, run, sample) = planned_run().await;
     for start in 1..=u64::from(kills) {
-        let state = Hands::of(&world, start).state;
+        let state = ManualDriver::new(&world, start).state;
         let now = bench_clock::now();
         let claim =
             state.claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600))).await.unwrap();
         assert!(matches!(claim, Claim::Claimed(_)), "the lease of an earlier start is void");
     }
-    let hands = Hands::of(&world, u64::from(kills) + 1);
-    hands.drain().await;
-    if !world.found(run).await.run.state.status().is_open() {
+    let driver = ManualDriver::new(&world, u64::from(kills) + 1);
+    driver.drain().await;
+    if !world.stored_run(run).await.run.state.status().is_open() {
         check(
             &world,
             run,
-            Expected { status: world.found(run).await.run.state.status(), ..Expected::FAILED },
+            Expected { status: world.stored_run(run).await.run.state.status(), ..Expected::FAILED },
         )
         .await;
     }
-    let record = hands.state.sample(&sample).await.unwrap().unwrap();
+    let record = driver.state.sample(&sample).await.unwrap().unwrap();
     (world, record)
 }
 
@@ -202,20 +205,20 @@ fn killed_attempts_count_and_are_bounded() {
     runtime().block_on(async {
         let most = PipelineConfig::default().lost_max();
         assert_eq!(most, 20);
-        let (world, record) = killed(most - 1).await;
+        let (world, record) = kill_attempts(most - 1).await;
         assert_eq!(
             (record.history.lost, record.history.attempts, record.history.failures),
             (most - 1, most, 0)
         );
         assert_eq!(record.finished.unwrap().verdict.outcome, Outcome::Correct, "once more it is asked");
-        assert_eq!(world.model.asked()["0"], 1);
+        assert_eq!(world.model.question_counts()["0"], 1);
 
-        let (world, record) = killed(most).await;
+        let (world, record) = kill_attempts(most).await;
         let verdict = record.finished.unwrap().verdict;
         assert_eq!(verdict.outcome, Outcome::InfrastructureError);
         assert!(verdict.reason.starts_with("20 attempts were cut off"), "{}", verdict.reason);
         assert_eq!((record.history.lost, record.history.attempts), (most, most + 1));
-        assert!(!world.model.asked().contains_key("0"), "nothing more is paid for it");
+        assert!(!world.model.question_counts().contains_key("0"), "nothing more is paid for it");
     });
 }
 
@@ -223,10 +226,10 @@ fn killed_attempts_count_and_are_bounded() {
 #[test]
 fn only_killed_attempts_are_lost() {
     runtime().block_on(async {
-        let (_world, hands, _, sample) = planned().await;
+        let (_world, driver, _, sample) = planned_run().await;
         for _ in 0..3 {
             let now = bench_clock::now();
-            let Claim::Claimed(held) = hands
+            let Claim::Claimed(held) = driver
                 .state
                 .claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600)))
                 .await
@@ -236,19 +239,22 @@ fn only_killed_attempts_are_lost() {
             };
             let history = held.record.history;
             assert_eq!(history.lost, 0);
-            assert!(hands.state.release(&sample, held.attempt, held.attempt, now, history).await.unwrap());
+            assert!(driver.state.release(&sample, held.attempt, held.attempt, now, history).await.unwrap());
         }
-        claimed_and_outlived(&hands, &sample).await;
+        expired_claim(&driver, &sample).await;
         let now = bench_clock::now();
-        let Claim::Claimed(held) =
-            hands.state.claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600))).await.unwrap()
+        let Claim::Claimed(held) = driver
+            .state
+            .claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600)))
+            .await
+            .unwrap()
         else {
             panic!("the lease is over")
         };
         assert_eq!((held.record.history.lost, held.attempt), (1, 5));
         let failed = AttemptHistory { failures: 1, ..held.record.history };
-        assert!(hands.state.release(&sample, held.attempt, held.attempt, now, failed).await.unwrap());
-        let record = hands.state.sample(&sample).await.unwrap().unwrap();
+        assert!(driver.state.release(&sample, held.attempt, held.attempt, now, failed).await.unwrap());
+        let record = driver.state.sample(&sample).await.unwrap().unwrap();
         assert_eq!((record.history.lost, record.history.failures), (1, 1));
     });
 }

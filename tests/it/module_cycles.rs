@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use self::source::{Declared, Found};
+use self::source::{ModuleDeclaration, SourceParts};
 use crate::architecture::{cargo, root};
 
 #[test]
@@ -49,7 +49,7 @@ struct Crate {
 impl Crate {
     fn read(root_file: &Path) -> Self {
         let mut krate = Self::default();
-        let found = Found::read(&std::fs::read_to_string(root_file).unwrap(), 0);
+        let found = SourceParts::read(&std::fs::read_to_string(root_file).unwrap(), 0);
         krate.modules = found.declared.iter().map(|module| module.name.clone()).collect();
         for path in &found.imported {
             let path = match path.first().map(String::as_str) {
@@ -71,14 +71,14 @@ impl Crate {
     }
 
     /// Reads the file of a module, and those of its submodules.
-    fn follow(&mut self, top: &str, folder: &Path, module: &Declared, depth: usize) {
+    fn follow(&mut self, top: &str, folder: &Path, module: &ModuleDeclaration, depth: usize) {
         let file = match &module.path {
             Some(path) => folder.join(path),
             None => folder.join(format!("{}.rs", module.name)),
         };
         let text =
             std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        let found = Found::read(&text, depth);
+        let found = SourceParts::read(&text, depth);
         for path in found.paths {
             self.add(top, &file, &path);
         }

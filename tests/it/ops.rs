@@ -4,7 +4,7 @@ use bench_domain::{RunStatus, Timestamp};
 use bench_state::ops::{TokenSum, latest_heartbeats};
 use bench_tests::model_server::Reply;
 
-use crate::support::world::End;
+use crate::support::world::Shutdown;
 use crate::support::{Expected, Order, Settings, World, check, data, runtime};
 
 const ITEMS: u64 = 30;
@@ -13,16 +13,17 @@ const ITEMS: u64 = 30;
 #[test]
 fn tokens_and_workers_are_seen() {
     runtime().block_on(async {
-        let world = World::start(Settings::default(), |ask| Reply::Text(data::mostly_right(ask))).await;
+        let world =
+            World::start(Settings::default(), |request| Reply::Text(data::mostly_right(request))).await;
         let run = Order::mmlu_pro(usize::try_from(ITEMS).unwrap()).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;
         let expected = samples["mmlu_pro"].iter().fold(TokenSum::default(), |sum, sample| {
             let usage = sample.finished.as_ref().unwrap().usage.unwrap();
             sum.plus(TokenSum { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens })
         });
         assert!(expected.input_tokens >= ITEMS, "{expected:?}");
-        let world = world.reopen(End::Stopped).await;
+        let world = world.reopen(Shutdown::Stopped).await;
         let (state, now) = (&world.stack.state, bench_clock::now());
         let hours = state.tokens_by_hour(now, 24).await.unwrap();
         let sum = hours.into_iter().fold(TokenSum::default(), |sum, (_, tokens)| sum.plus(tokens));

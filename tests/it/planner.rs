@@ -8,7 +8,7 @@ use bench_queue::Message;
 use bench_state::{EventKind, NewEvent, PlanClaim, PlannedSample, RunWithBenchmarks, Transition};
 use bench_tests::model_server::Reply;
 
-use crate::support::{Expected, Hands, Order, Settings, World, check, data, runtime};
+use crate::support::{Expected, ManualDriver, Order, Settings, World, check, data, runtime};
 
 const ITEMS: usize = 45;
 
@@ -25,19 +25,19 @@ enum Until {
 }
 
 /// Plans a run as the planner does, with a different plan, and stops at `until`.
-async fn plan_until(hands: &Hands, world: &World, run: RunId, until: Until) -> u32 {
+async fn plan_until(driver: &ManualDriver, world: &World, run: RunId, until: Until) -> u32 {
     let now = bench_clock::now();
     let lease = now.plus(Duration::from_secs(3_600));
-    let PlanClaim::Claimed { attempt } = hands.state.claim_plan(run, 1, now, lease).await.unwrap() else {
+    let PlanClaim::Claimed { attempt } = driver.state.claim_plan(run, 1, now, lease).await.unwrap() else {
         panic!("nobody plans the run")
     };
     if until == Until::Claimed {
         return attempt;
     }
-    let found = world.found(run).await;
+    let found = world.stored_run(run).await;
     let started = found.run.state.start(now).unwrap();
     let event = NewEvent::new(EventKind::RunStarted, "Run started");
-    let changed = hands.state.change_run(&found.run, &started, 1, &event, now).await.unwrap();
+    let changed = driver.state.change_run(&found.run, &started, 1, &event, now).await.unwrap();
     assert_eq!(changed, Transition::Done);
     if until == Until::Started {
         return attempt;
@@ -45,11 +45,11 @@ async fn plan_until(hands: &Hands, world: &World, run: RunId, until: Until) -> u
     let (plan, items) = other_plan(world, run, attempt).await;
     let name = &found.benchmarks[0].name;
     let written = if until == Until::HalfWritten { &items[..ITEMS / 2] } else { &items[..] };
-    hands.state.write_plan(run, name, &plan, written, now).await.unwrap();
+    driver.state.write_plan(run, name, &plan, written, now).await.unwrap();
     if until <= Until::Written {
         return attempt;
     }
-    make_visible(hands, &found, &plan).await;
+    make_visible(driver, &found, &plan).await;
     if until == Until::Visible {
         return attempt;
     }
@@ -66,13 +66,13 @@ async fn plan_until(hands: &Hands, world: &World, run: RunId, until: Until) -> u
         })
         .collect();
     let some = if until == Until::HalfSent { messages.len() / 2 } else { messages.len() };
-    hands.queues.send_all(&messages[..some], Duration::ZERO).await.unwrap();
+    driver.queues.send_all(&messages[..some], Duration::ZERO).await.unwrap();
     attempt
 }
 
 /// Returns a plan like the planner's, with the dataset's items in reverse order.
 async fn other_plan(world: &World, run: RunId, attempt: u32) -> (Plan, Vec<PlannedSample>) {
-    let spec = world.found(run).await.run.spec;
+    let spec = world.stored_run(run).await.run.spec;
     let benchmark = bench_benchmarks::find("mmlu_pro").unwrap();
     let choice = &spec.datasets[&spec.benchmarks[0]];
     let prepared = world.stack.library.prepare(benchmark, choice, &bench_datasets::NoProgress).await.unwrap();
@@ -105,84 +105,84 @@ async fn other_plan(world: &World, run: RunId, attempt: u32) -> (Plan, Vec<Plann
     (plan, items)
 }
 
-async fn make_visible(hands: &Hands, found: &RunWithBenchmarks, plan: &Plan) -> Transition {
+async fn make_visible(driver: &ManualDriver, found: &RunWithBenchmarks, plan: &Plan) -> Transition {
     let (record, now) = (&found.benchmarks[0], bench_clock::now());
     let running = BenchmarkState::Pending.start(now).unwrap();
     let event = NewEvent::new(EventKind::BenchmarkStarted, "Started").for_benchmark(&record.name);
     let run = found.run.spec.id;
-    hands.state.change_benchmark(run, record, &running, Some(plan), Some(&event), now).await.unwrap()
+    driver.state.change_benchmark(run, record, &running, Some(plan), Some(&event), now).await.unwrap()
 }
 
 /// Kills the planner at `until` and starts again: the run has exactly the plan's samples, each asked once.
-fn survives(until: Until) {
+fn check_survives(until: Until) {
     runtime().block_on(async {
-        let world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let world = World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
         let run = Order::mmlu_pro(ITEMS).place(&world).await;
-        let dead = plan_until(&Hands::of(&world, 0), &world, run, until).await;
+        let dead = plan_until(&ManualDriver::new(&world, 0), &world, run, until).await;
         // The next start voids the dead planner's lease, and its message is visible again.
-        let hands = Hands::of(&world, 1);
-        hands.scheduler.resume().await.unwrap();
-        hands.drain().await;
+        let driver = ManualDriver::new(&world, 1);
+        driver.scheduler.resume().await.unwrap();
+        driver.drain().await;
         let samples = check(&world, run, Expected::SUCCEEDED).await;
         assert_eq!(samples["mmlu_pro"].len(), ITEMS);
-        let plan = world.found(run).await.benchmarks[0].plan.clone().unwrap();
+        let plan = world.stored_run(run).await.benchmarks[0].plan.clone().unwrap();
         if until >= Until::Visible {
             assert_eq!((plan.attempt, plan.shards), (dead, 3), "what was made visible stays the plan");
         } else {
             assert!(plan.attempt > dead, "what was not made visible is never read");
         }
-        assert_eq!(world.model.asked().len(), ITEMS);
-        assert!(world.model.asked().values().all(|times| *times == 1));
+        assert_eq!(world.model.question_counts().len(), ITEMS);
+        assert!(world.model.question_counts().values().all(|times| *times == 1));
     });
 }
 
 #[test]
 fn killed_after_the_claim() {
-    survives(Until::Claimed);
+    check_survives(Until::Claimed);
 }
 
 #[test]
 fn killed_after_the_run_was_started() {
-    survives(Until::Started);
+    check_survives(Until::Started);
 }
 
 #[test]
 fn killed_while_the_samples_were_written() {
-    survives(Until::HalfWritten);
+    check_survives(Until::HalfWritten);
 }
 
 #[test]
 fn killed_after_the_samples_were_written() {
-    survives(Until::Written);
+    check_survives(Until::Written);
 }
 
 #[test]
 fn killed_after_the_plan_was_made_visible() {
-    survives(Until::Visible);
+    check_survives(Until::Visible);
 }
 
 #[test]
 fn killed_while_messages_were_sent() {
-    survives(Until::HalfSent);
+    check_survives(Until::HalfSent);
 }
 
 #[test]
 fn killed_after_all_messages_were_sent() {
-    survives(Until::Sent);
+    check_survives(Until::Sent);
 }
 
 /// A planner that was considered dead writes its plan after another one was made: it never becomes visible.
 #[test]
 fn what_a_late_planner_writes_is_seen_by_nobody() {
     runtime().block_on(async {
-        let world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let world = World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
         let run = Order::mmlu_pro(ITEMS).place(&world).await;
-        let late = Hands::of(&world, 0);
+        let late = ManualDriver::new(&world, 0);
         let attempt = plan_until(&late, &world, run, Until::Started).await;
-        let as_it_saw_it = world.found(run).await;
-        let hands = Hands::of(&world, 1);
-        assert!(hands.handle(&Message::Plan { run, generation: 1 }).await);
-        let before = world.found(run).await;
+        let as_it_saw_it = world.stored_run(run).await;
+        let driver = ManualDriver::new(&world, 1);
+        assert!(driver.handle(&Message::Plan { run, generation: 1 }).await);
+        let before = world.stored_run(run).await;
 
         let (plan, items) = other_plan(&world, run, attempt).await;
         let name = &as_it_saw_it.benchmarks[0].name;
@@ -198,11 +198,11 @@ fn what_a_late_planner_writes_is_seen_by_nobody() {
         };
         for item in 0..3 {
             assert!(late.handle(&Message::Sample { sample: stray(item), generation: 1 }).await);
-            assert!(late.bury(&Message::Sample { sample: stray(item), generation: 1 }).await);
+            assert!(late.handle_dead_letter(&Message::Sample { sample: stray(item), generation: 1 }).await);
         }
         assert_eq!(world.model.total(), 0);
-        assert_eq!(world.found(run).await.benchmarks, before.benchmarks);
-        hands.drain().await;
+        assert_eq!(world.stored_run(run).await.benchmarks, before.benchmarks);
+        driver.drain().await;
         check(&world, run, Expected::SUCCEEDED).await;
         assert_eq!(world.model.total(), ITEMS as u64);
     });
@@ -212,15 +212,15 @@ fn what_a_late_planner_writes_is_seen_by_nobody() {
 #[test]
 fn one_of_two_planners_plans() {
     runtime().block_on(async {
-        let world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let world = World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
         let run = Order::mmlu_pro(ITEMS).place(&world).await;
-        let (one, other) = (Hands::of(&world, 0), Hands::of(&world, 0));
+        let (one, other) = (ManualDriver::new(&world, 0), ManualDriver::new(&world, 0));
         let plan = Message::Plan { run, generation: 1 };
         let both = futures_util::future::join(one.handle(&plan), other.handle(&plan)).await;
         assert_eq!(both, (true, true));
         one.drain().await;
         check(&world, run, Expected::SUCCEEDED).await;
-        assert_eq!(world.found(run).await.run.plan_attempts, 1);
+        assert_eq!(world.stored_run(run).await.run.plan_attempts, 1);
         assert_eq!(world.model.total(), ITEMS as u64);
     });
 }

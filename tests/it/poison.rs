@@ -11,12 +11,13 @@ use crate::support::{Expected, Order, Settings, World, check, data, log, runtime
 /// cause.
 #[test]
 fn a_sample_whose_handling_always_fails_ends_as_an_error() {
-    log::watch();
+    log::capture();
     runtime().block_on(async {
-        let mut world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let mut world =
+            World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
         let order = Order::mmlu_pro(20);
         let run = order.place(&world).await;
-        let spec = world.found(run).await.run.spec;
+        let spec = world.stored_run(run).await.run.spec;
         let choice = &spec.datasets[&spec.benchmarks[0]];
         let benchmark = bench_benchmarks::find("mmlu_pro").unwrap();
         let library = &world.stack.library;
@@ -29,7 +30,7 @@ fn a_sample_whose_handling_always_fails_ends_as_an_error() {
         world.stack.blobs.put(&index.data_key, Bytes::from(content), "application/zstd").await.unwrap();
 
         world.stack.start().await.unwrap();
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;
         for sample in &samples["mmlu_pro"] {
             let verdict = &sample.finished.as_ref().unwrap().verdict;
@@ -40,22 +41,23 @@ fn a_sample_whose_handling_always_fails_ends_as_an_error() {
                 assert_eq!(verdict.outcome, Outcome::Correct);
             }
         }
-        let found = world.found(run).await;
+        let found = world.stored_run(run).await;
         let report = found.benchmarks[0].state.report().unwrap();
         assert_eq!((report.coverage, report.score), (0.95, Some(1.0)));
-        assert!(!world.model.asked().contains_key(&entry.id));
+        assert!(!world.model.question_counts().contains_key(&entry.id));
     });
 }
 
 /// Deliveries that led to no attempt, as in an outage, end no sample: each is asked once.
 #[test]
 fn dead_letters_of_samples_that_nobody_tried_are_tried() {
-    log::watch();
+    log::capture();
     runtime().block_on(async {
-        let mut world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let mut world =
+            World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
         let run = Order::mmlu_pro(8).place(&world).await;
-        let hands = crate::support::Hands::of(&world, 0);
-        assert!(hands.handle(&bench_queue::Message::Plan { run, generation: 1 }).await);
+        let driver = crate::support::ManualDriver::new(&world, 0);
+        assert!(driver.handle(&bench_queue::Message::Plan { run, generation: 1 }).await);
         let queues = &world.stack.queues;
         let (alive, dead) =
             (queues.url(QueueName::Items).unwrap(), queues.dead_letter_url(QueueName::Items).unwrap());
@@ -79,9 +81,9 @@ fn dead_letters_of_samples_that_nobody_tried_are_tried() {
             }
         }
         world.stack.start().await.unwrap();
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED).await;
-        assert_eq!(world.found(run).await.benchmarks[0].state.report().unwrap().graded, 8);
+        assert_eq!(world.stored_run(run).await.benchmarks[0].state.report().unwrap().graded, 8);
         assert_eq!(world.model.total(), 8);
     });
 }
@@ -89,18 +91,19 @@ fn dead_letters_of_samples_that_nobody_tried_are_tried() {
 /// The whole dataset is gone: every sample ends, and the run's error says what is missing.
 #[test]
 fn a_run_whose_dataset_is_gone_fails_with_its_coverage() {
-    log::watch();
+    log::capture();
     runtime().block_on(async {
-        let mut world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let mut world =
+            World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
         let run = Order::mmlu_pro(12).place(&world).await;
-        let hands = crate::support::Hands::of(&world, 0);
-        assert!(hands.handle(&bench_queue::Message::Plan { run, generation: 1 }).await);
-        let plan = world.found(run).await.benchmarks[0].plan.clone().unwrap();
+        let driver = crate::support::ManualDriver::new(&world, 0);
+        assert!(driver.handle(&bench_queue::Message::Plan { run, generation: 1 }).await);
+        let plan = world.stored_run(run).await.benchmarks[0].plan.clone().unwrap();
         world.stack.blobs.delete_prefix(&plan.dataset.data_key).await.unwrap();
         world.stack.start().await.unwrap();
-        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         check(&world, run, Expected::FAILED).await;
-        let found = world.found(run).await;
+        let found = world.stored_run(run).await;
         let report = found.benchmarks[0].state.report().unwrap();
         assert_eq!((report.coverage, report.score), (0.0, None));
         assert!(found.run.state.error().unwrap().contains("12 infrastructure-error"));
@@ -110,9 +113,10 @@ fn a_run_whose_dataset_is_gone_fails_with_its_coverage() {
 
 #[test]
 fn messages_that_cannot_be_read_are_dropped_visibly() {
-    log::watch();
+    log::capture();
     runtime().block_on(async {
-        let world = World::start(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let world =
+            World::start(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
         let mut ids = Vec::new();
         for name in QueueName::ALL {
             for body in ["", "{", "[]", r#"{"v":1,"kind":"dream"}"#, "\u{1F980}"] {
@@ -125,7 +129,7 @@ fn messages_that_cannot_be_read_are_dropped_visibly() {
             }
         }
         let run = Order::mmlu_pro(20).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         // Also waits until the dead-letter queues are empty.
         check(&world, run, Expected::SUCCEEDED).await;
         for id in ids {
@@ -138,7 +142,8 @@ fn messages_that_cannot_be_read_are_dropped_visibly() {
 #[test]
 fn a_message_of_a_newer_version_is_put_back() {
     runtime().block_on(async {
-        let world = World::start(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let world =
+            World::start(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
         let body = format!(r#"{{"v":{},"kind":"dream","run":"?"}}"#, MESSAGE_VERSION + 1);
         let queues = &world.stack.queues;
         for name in QueueName::ALL {
@@ -148,7 +153,7 @@ fn a_message_of_a_newer_version_is_put_back() {
         }
         let put_back = Depth { visible: 0, in_flight: 0, delayed: 1 };
         world
-            .until("messages put back", || async {
+            .wait_until("messages put back", || async {
                 world
                     .depths()
                     .await
@@ -157,7 +162,7 @@ fn a_message_of_a_newer_version_is_put_back() {
             })
             .await;
         let run = Order::mmlu_pro(20).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED.among_others()).await;
         assert!(
             world.depths().await.iter().all(|(_, live, dead)| live.delayed == 1 && *dead == Depth::default())
@@ -169,20 +174,21 @@ fn a_message_of_a_newer_version_is_put_back() {
 #[test]
 fn a_dead_letter_does_not_overwrite_what_was_finished() {
     runtime().block_on(async {
-        let world = World::start(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let world =
+            World::start(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
         let run = Order::mmlu_pro(5).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let before = check(&world, run, Expected::SUCCEEDED).await;
-        let found = world.found(run).await;
-        let hands = crate::support::Hands::of(&world, 0);
+        let found = world.stored_run(run).await;
+        let driver = crate::support::ManualDriver::new(&world, 0);
         for sample in &before["mmlu_pro"] {
             let sample = World::sample_ref(&found, "mmlu_pro", sample.position);
-            assert!(hands.bury(&bench_queue::Message::Sample { sample, generation: 1 }).await);
+            assert!(driver.handle_dead_letter(&bench_queue::Message::Sample { sample, generation: 1 }).await);
         }
-        assert!(hands.bury(&bench_queue::Message::Finish { run, generation: 1 }).await);
-        assert!(hands.bury(&bench_queue::Message::Plan { run, generation: 1 }).await);
+        assert!(driver.handle_dead_letter(&bench_queue::Message::Finish { run, generation: 1 }).await);
+        assert!(driver.handle_dead_letter(&bench_queue::Message::Plan { run, generation: 1 }).await);
         assert_eq!(check(&world, run, Expected::SUCCEEDED).await, before);
-        assert_eq!(world.found(run).await, found);
+        assert_eq!(world.stored_run(run).await, found);
     });
 }
 
@@ -190,13 +196,13 @@ fn a_dead_letter_does_not_overwrite_what_was_finished() {
 #[test]
 fn a_run_that_cannot_be_planned_fails() {
     runtime().block_on(async {
-        let world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let world = World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
         let run = Order::mmlu_pro(5).place(&world).await;
-        let hands = crate::support::Hands::of(&world, 0);
-        assert!(hands.bury(&bench_queue::Message::Plan { run, generation: 1 }).await);
-        hands.drain().await;
+        let driver = crate::support::ManualDriver::new(&world, 0);
+        assert!(driver.handle_dead_letter(&bench_queue::Message::Plan { run, generation: 1 }).await);
+        driver.drain().await;
         check(&world, run, Expected::FAILED).await;
-        let error = world.found(run).await.run.state.error().unwrap().to_owned();
+        let error = world.stored_run(run).await.run.state.error().unwrap().to_owned();
         assert!(error.contains("could not be planned in 5 tries"), "{error}");
     });
 }

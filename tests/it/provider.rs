@@ -5,20 +5,20 @@ use std::time::Duration;
 use bench_domain::{BenchmarkStatus, Outcome, RunStatus};
 use bench_queue::RECEIVES_MAX;
 use bench_state::SampleRecord;
-use bench_tests::model_server::{Ask, Reply};
+use bench_tests::model_server::{ModelRequest, Reply};
 
 use crate::support::{Expected, Order, Settings, World, check, data, runtime};
 
-fn status(status: u16, body: &str) -> Reply {
+fn status_reply(status: u16, body: &str) -> Reply {
     Reply::Status(status, body.to_owned(), vec![])
 }
 
-fn right(ask: &Ask) -> Reply {
-    Reply::Text(data::right(&ask.item))
+fn right_reply(request: &ModelRequest) -> Reply {
+    Reply::Text(data::right(&request.item))
 }
 
 /// Returns the outcome of a sample and its reason.
-fn end(sample: &SampleRecord) -> (Outcome, &str) {
+fn outcome_and_reason(sample: &SampleRecord) -> (Outcome, &str) {
     let verdict = &sample.finished.as_ref().unwrap().verdict;
     (verdict.outcome, &verdict.reason)
 }
@@ -31,23 +31,23 @@ fn a_rate_limit_that_outlasts_all_deliveries_kills_nothing() {
     const { assert!(REFUSALS > RECEIVES_MAX as u64) };
     runtime().block_on(async {
         let settings = Settings { visibility_s: Some(1), ..Settings::default() };
-        let world = World::start(settings, |ask| match ask.before {
+        let world = World::start(settings, |request| match request.before {
             before if before < REFUSALS => {
                 let seconds = if before % 4 == 3 { "1" } else { "0" };
                 Reply::Status(429, "slow down".into(), vec![("retry-after", seconds.into())])
             }
-            _ => right(ask),
+            _ => right_reply(request),
         })
         .await;
         let run = Order::mmlu_pro(6).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;
         for sample in &samples["mmlu_pro"] {
-            assert_eq!(end(sample), (Outcome::Correct, ""));
+            assert_eq!(outcome_and_reason(sample), (Outcome::Correct, ""));
             assert_eq!(sample.history.failures, 0, "a wait is no failed attempt");
             assert!(u64::from(sample.history.waits) >= REFUSALS);
         }
-        assert!(world.model.asked().values().all(|times| *times == REFUSALS + 1));
+        assert!(world.model.question_counts().values().all(|times| *times == REFUSALS + 1));
     });
 }
 
@@ -56,13 +56,13 @@ fn a_rate_limit_that_outlasts_all_deliveries_kills_nothing() {
 fn a_rate_limit_holds_for_everybody_with_the_same_key() {
     runtime().block_on(async {
         let settings = Settings { concurrency: 2, ..Settings::default() };
-        let world = World::start(settings, |ask| match ask.total_before {
+        let world = World::start(settings, |request| match request.total_before {
             0 | 1 => Reply::Status(429, String::new(), vec![("retry-after", "3".into())]),
-            _ => right(ask),
+            _ => right_reply(request),
         })
         .await;
         let run = Order::mmlu_pro(30).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;
         let waited = samples["mmlu_pro"].iter().filter(|sample| sample.history.waits > 0).count();
         assert!(waited > 10, "{waited} of 30 samples waited");
@@ -75,21 +75,22 @@ fn failures_that_pass_cost_nothing_but_time() {
     runtime().block_on(async {
         let settings =
             Settings { vars: &[("CHUTES_INFERENCE_TIMEOUT_SECONDS", "15")], ..Settings::default() };
-        let world = World::start(settings, |ask| match (ask.before, data::number(&ask.item) % 6) {
-            (0, 0) => status(500, "oops"),
-            (0, 1) => Reply::Garbage,
-            (0, 2) => Reply::HalfStream(data::right(&ask.item)),
-            (0, 3) => Reply::Nothing,
-            (0, 4) => Reply::Hang(Duration::from_secs(600)),
-            (0 | 1, 5) => status(502, "<html>bad gateway</html>"),
-            _ => right(ask),
-        })
-        .await;
+        let world =
+            World::start(settings, |request| match (request.before, data::number(&request.item) % 6) {
+                (0, 0) => status_reply(500, "oops"),
+                (0, 1) => Reply::Garbage,
+                (0, 2) => Reply::HalfStream(data::right(&request.item)),
+                (0, 3) => Reply::Nothing,
+                (0, 4) => Reply::Hang(Duration::from_secs(600)),
+                (0 | 1, 5) => status_reply(502, "<html>bad gateway</html>"),
+                _ => right_reply(request),
+            })
+            .await;
         let run = Order::mmlu_pro(12).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;
         for sample in &samples["mmlu_pro"] {
-            assert_eq!(end(sample), (Outcome::Correct, ""), "item {}", sample.item_id);
+            assert_eq!(outcome_and_reason(sample), (Outcome::Correct, ""), "item {}", sample.item_id);
             let expected = if data::number(&sample.item_id) % 6 == 5 { 2 } else { 1 };
             assert_eq!(sample.history.failures, expected);
         }
@@ -104,17 +105,17 @@ fn failures_that_stay_end_as_infrastructure_errors_with_their_cause() {
             vars: &[("CHUTES_INFERENCE_TIMEOUT_SECONDS", "15"), ("WORKER_ITEM_ATTEMPTS", "2")],
             ..Settings::default()
         };
-        let world = World::start(settings, |ask| match data::number(&ask.item) {
-            0 => status(500, "the engine is on fire"),
+        let world = World::start(settings, |request| match data::number(&request.item) {
+            0 => status_reply(500, "the engine is on fire"),
             1 => Reply::Garbage,
-            2 => Reply::HalfStream(data::right(&ask.item)),
+            2 => Reply::HalfStream(data::right(&request.item)),
             3 => Reply::Nothing,
             4 => Reply::Hang(Duration::from_secs(600)),
-            _ => right(ask),
+            _ => right_reply(request),
         })
         .await;
         let run = Order::mmlu_pro(50).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;
         let samples = &samples["mmlu_pro"];
         for (number, cause, who) in [
@@ -125,13 +126,13 @@ fn failures_that_stay_end_as_infrastructure_errors_with_their_cause() {
             (4, "Nothing came", "the runner gave up"),
         ] {
             let sample = samples.iter().find(|sample| sample.item_id == number.to_string()).unwrap();
-            let (outcome, reason) = end(sample);
+            let (outcome, reason) = outcome_and_reason(sample);
             assert_eq!(outcome, Outcome::InfrastructureError);
             assert!(reason.contains(cause), "{number}: {reason}");
             assert!(reason.contains(who) && reason.contains("after 2 attempts"), "{number}: {reason}");
             assert!(sample.finished.as_ref().unwrap().body.is_none());
         }
-        let found = world.found(run).await;
+        let found = world.stored_run(run).await;
         let report = found.benchmarks[0].state.report().unwrap();
         assert_eq!((report.planned, report.graded, report.coverage), (50, 45, 0.9));
         assert_eq!(report.score, Some(1.0), "an error is no wrong answer");
@@ -146,19 +147,19 @@ fn failures_that_stay_end_as_infrastructure_errors_with_their_cause() {
 fn an_answer_takes_as_long_as_the_operator_allows() {
     runtime().block_on(async {
         let settings = Settings { vars: &[("WORKER_ITEM_TIMEOUT_SECONDS", "3")], ..Settings::default() };
-        let world = World::start(settings, |ask| match data::number(&ask.item) {
+        let world = World::start(settings, |request| match data::number(&request.item) {
             7 => Reply::Hang(Duration::from_secs(600)),
-            _ => right(ask),
+            _ => right_reply(request),
         })
         .await;
         let run = Order::mmlu_pro(20).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;
         let late = samples["mmlu_pro"].iter().find(|sample| sample.item_id == "7").unwrap();
-        let (outcome, reason) = end(late);
+        let (outcome, reason) = outcome_and_reason(late);
         assert_eq!(outcome, Outcome::TooLong);
         assert!(reason.contains("in the time given"), "{reason}");
-        assert_eq!(world.model.asked().get("7"), Some(&1));
+        assert_eq!(world.model.question_counts().get("7"), Some(&1));
     });
 }
 
@@ -167,14 +168,14 @@ fn a_refused_key_fails_the_run_at_once() {
     const CONCURRENCY: usize = 4;
     runtime().block_on(async {
         let settings = Settings { concurrency: CONCURRENCY, ..Settings::default() };
-        let world = World::start(settings, |_| status(401, r#"{"error":{"message":"bad key"}}"#)).await;
-        let run = Order::mmlu_pro(200).and_aime(2).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        let world = World::start(settings, |_| status_reply(401, r#"{"error":{"message":"bad key"}}"#)).await;
+        let run = Order::mmlu_pro(200).with_aime(2).place(&world).await;
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         // Waits for empty queues: every message has been handled when it returns.
         check(&world, run, Expected::FAILED).await;
         let asked = world.model.total();
         assert!(asked <= CONCURRENCY as u64, "{asked} questions after the key was refused");
-        let found = world.found(run).await;
+        let found = world.stored_run(run).await;
         let error = found.run.state.error().unwrap();
         assert!(error.contains("HTTP 401") && error.contains("bad key"), "{error}");
         for benchmark in &found.benchmarks {
@@ -186,21 +187,22 @@ fn a_refused_key_fails_the_run_at_once() {
 #[test]
 fn what_says_nothing_about_the_answer_is_not_graded_and_a_refusal_is_wrong() {
     runtime().block_on(async {
-        let world = World::start(Settings::default(), |ask| match data::number(&ask.item) {
-            0 => status(400, r#"{"error":{"message":"8193 tokens","code":"context_length_exceeded"}}"#),
+        let world = World::start(Settings::default(), |request| match data::number(&request.item) {
+            0 => status_reply(400, r#"{"error":{"message":"8193 tokens","code":"context_length_exceeded"}}"#),
             1 => Reply::Finished("I would rather not".into(), "content_filter"),
             2 => Reply::Finished("Let us see. First".into(), "length"),
-            3 => Reply::Finished(data::right(&ask.item), "length"),
-            4 => status(400, r#"{"error":{"message":"no","code":"content_policy_violation"}}"#),
+            3 => Reply::Finished(data::right(&request.item), "length"),
+            4 => status_reply(400, r#"{"error":{"message":"no","code":"content_policy_violation"}}"#),
             5 => Reply::Text(String::new()),
             6 => Reply::Text("no idea".into()),
-            _ => right(ask),
+            _ => right_reply(request),
         })
         .await;
         let run = Order::mmlu_pro(20).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;
-        let ends: Vec<Outcome> = samples["mmlu_pro"].iter().map(|sample| end(sample).0).collect();
+        let ends: Vec<Outcome> =
+            samples["mmlu_pro"].iter().map(|sample| outcome_and_reason(sample).0).collect();
         let of = |item: usize| {
             let place = samples["mmlu_pro"].iter().position(|sample| sample.item_id == item.to_string());
             ends[place.unwrap()]
@@ -217,26 +219,29 @@ fn what_says_nothing_about_the_answer_is_not_graded_and_a_refusal_is_wrong() {
         ] {
             assert_eq!(of(item), expected, "item {item}");
         }
-        let found = world.found(run).await;
+        let found = world.stored_run(run).await;
         let report = found.benchmarks[0].state.report().unwrap();
         assert_eq!((report.graded, report.coverage, report.truncated_answers), (19, 0.95, 2));
         assert_eq!(report.score, Some(14.0 / 19.0));
-        assert!(world.model.asked().values().all(|times| *times == 1), "none of these is asked again");
+        assert!(
+            world.model.question_counts().values().all(|times| *times == 1),
+            "none of these is asked again"
+        );
     });
 }
 
 #[test]
 fn too_little_coverage_is_no_score_and_a_failed_run() {
     runtime().block_on(async {
-        let world = World::start(Settings::default(), |ask| match data::number(&ask.item) {
-            0..5 => status(413, ""),
-            _ => right(ask),
+        let world = World::start(Settings::default(), |request| match data::number(&request.item) {
+            0..5 => status_reply(413, ""),
+            _ => right_reply(request),
         })
         .await;
         let run = Order::mmlu_pro(40).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         check(&world, run, Expected::FAILED).await;
-        let found = world.found(run).await;
+        let found = world.stored_run(run).await;
         assert_eq!(found.run.state.overall_score(), None);
         let state = &found.benchmarks[0].state;
         assert_eq!(state.status(), BenchmarkStatus::Failed);

@@ -7,28 +7,28 @@ use std::time::Duration;
 use bench_domain::{BenchmarkStatus, FailureReason, Outcome, RunStatus};
 use bench_queue::Message;
 use bench_state::SampleRecord;
-use bench_tests::model_server::{Ask, Reply};
+use bench_tests::model_server::{ModelRequest, Reply};
 
-use crate::support::{Expected, Hands, Order, Settings, World, check, data, runtime};
+use crate::support::{Expected, ManualDriver, Order, Settings, World, check, data, runtime};
 
 const CONCURRENCY: usize = 8;
 /// Number of samples that must be refused alike.
 const REFUSED: u64 = bench_pipeline::REFUSED_SAMPLES;
 
-fn refusal(sentence: &str) -> Reply {
+fn refusal_reply(sentence: &str) -> Reply {
     let body = serde_json::json!({ "error": { "message": sentence, "type": "invalid_request_error" } });
     Reply::Status(400, body.to_string(), vec![])
 }
 
-fn right(ask: &Ask) -> Reply {
-    Reply::Text(data::right(&ask.item))
+fn right_reply(request: &ModelRequest) -> Reply {
+    Reply::Text(data::right(&request.item))
 }
 
-fn settings() -> Settings {
+fn refused_settings() -> Settings {
     Settings { concurrency: CONCURRENCY, latency: Duration::from_millis(5), ..Settings::default() }
 }
 
-fn ended(sample: &SampleRecord) -> Option<(Outcome, &str)> {
+fn outcome_and_reason(sample: &SampleRecord) -> Option<(Outcome, &str)> {
     let finished = sample.finished.as_ref()?;
     Some((finished.verdict.outcome, finished.verdict.reason.as_str()))
 }
@@ -40,20 +40,26 @@ fn a_setting_that_the_model_does_not_take_stops_the_run_at_once() {
     runtime().block_on(async {
         let well = Arc::new(AtomicBool::new(false));
         let is_well = Arc::clone(&well);
-        let world = World::start(settings(), move |ask| match is_well.load(Ordering::SeqCst) {
-            true => right(ask),
+        let world = World::start(refused_settings(), move |request| match is_well.load(Ordering::SeqCst) {
+            true => right_reply(request),
             // Ids and numbers differ between the errors.
-            false => refusal(&format!("{SENTENCE} (id 8f{}, {} tokens)", ask.total_before, ask.total_before)),
+            false => refusal_reply(&format!(
+                "{SENTENCE} (id 8f{}, {} tokens)",
+                request.total_before, request.total_before
+            )),
         })
         .await;
         let run = Order::mmlu_pro(200).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         let samples = check(&world, run, Expected::FAILED).await;
         let asked = world.model.total();
         assert!((REFUSED..=CONCURRENCY as u64 + REFUSED).contains(&asked), "{asked} requests");
-        assert!(world.model.asked().values().all(|times| *times == 1), "a refused request is not repeated");
+        assert!(
+            world.model.question_counts().values().all(|times| *times == 1),
+            "a refused request is not repeated"
+        );
 
-        let found = world.found(run).await;
+        let found = world.stored_run(run).await;
         let state = &found.run.state;
         assert_eq!(state.failure_reason(), Some(FailureReason::Refused));
         let error = state.error().unwrap();
@@ -61,7 +67,7 @@ fn a_setting_that_the_model_does_not_take_stops_the_run_at_once() {
             assert!(error.contains(part), "{error}");
         }
         // Refused samples give the reason, and don't count as incorrect.
-        let ends: Vec<_> = samples["mmlu_pro"].iter().filter_map(ended).collect();
+        let ends: Vec<_> = samples["mmlu_pro"].iter().filter_map(outcome_and_reason).collect();
         assert_eq!(ends.len() as u64, asked);
         assert!(
             ends.iter()
@@ -73,7 +79,7 @@ fn a_setting_that_the_model_does_not_take_stops_the_run_at_once() {
         // The provider accepts the setting now, and the run continues.
         well.store(true, Ordering::SeqCst);
         world.requeue(run, None).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED.generation(2)).await;
         assert_eq!(world.model.total(), 200 + asked);
     });
@@ -86,33 +92,33 @@ fn a_run_that_is_taken_up_again_stops_when_its_first_samples_are_refused() {
     runtime().block_on(async {
         let mood = Arc::new(AtomicU8::new(0));
         let now = Arc::clone(&mood);
-        let world = World::start(settings(), move |ask| {
-            let number = data::number(&ask.item);
+        let world = World::start(refused_settings(), move |request| {
+            let number = data::number(&request.item);
             match now.load(Ordering::SeqCst) {
-                0 if number >= ITEMS / 3 => refusal(&format!("cannot read {}", word(number))),
-                1 => refusal("temperature is not supported with this model"),
-                _ => right(ask),
+                0 if number >= ITEMS / 3 => refusal_reply(&format!("cannot read {}", letters_for(number))),
+                1 => refusal_reply("temperature is not supported with this model"),
+                _ => right_reply(request),
             }
         })
         .await;
         let run = Order::mmlu_pro(ITEMS).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Failed);
-        let state = world.found(run).await.run.state;
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
+        let state = world.stored_run(run).await.run.state;
         assert_eq!(state.failure_reason(), None, "the items were refused for different reasons: {state:?}");
         assert_eq!(world.model.total(), ITEMS as u64);
 
         mood.store(1, Ordering::SeqCst);
         world.requeue(run, None).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         let again = world.model.total() - ITEMS as u64;
         assert!((REFUSED..=CONCURRENCY as u64 + REFUSED).contains(&again), "{again} requests");
-        let state = world.found(run).await.run.state;
+        let state = world.stored_run(run).await.run.state;
         assert_eq!(state.failure_reason(), Some(FailureReason::Refused), "{state:?}");
         assert!(state.error().unwrap().contains("`--temperature 1`"), "{state:?}");
 
         mood.store(2, Ordering::SeqCst);
         world.requeue(run, None).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED.generation(3)).await;
         assert_eq!(
             world.model.total(),
@@ -129,30 +135,30 @@ fn nothing_that_was_known_of_a_run_outlives_its_being_taken_up() {
     runtime().block_on(async {
         let mood = Arc::new(AtomicU8::new(0));
         let now = Arc::clone(&mood);
-        let world = World::open(settings(), move |ask| {
-            let number = data::number(&ask.item);
+        let world = World::open(refused_settings(), move |request| {
+            let number = data::number(&request.item);
             match now.load(Ordering::SeqCst) {
-                0 if number >= 2 => refusal(&format!("cannot read {}", word(number))),
-                1 => refusal("temperature is not supported with this model"),
-                _ => right(ask),
+                0 if number >= 2 => refusal_reply(&format!("cannot read {}", letters_for(number))),
+                1 => refusal_reply("temperature is not supported with this model"),
+                _ => right_reply(request),
             }
         })
         .await;
-        let hands = Hands::of(&world, 0);
+        let driver = ManualDriver::new(&world, 0);
         let run = Order::mmlu_pro(ITEMS).place(&world).await;
-        hands.drain().await;
-        assert_eq!(world.found(run).await.run.state.status(), RunStatus::Failed);
+        driver.drain().await;
+        assert_eq!(world.stored_run(run).await.run.state.status(), RunStatus::Failed);
 
         mood.store(1, Ordering::SeqCst);
         world.requeue(run, None).await;
-        hands.drain().await;
-        assert_eq!(world.found(run).await.run.state.failure_reason(), Some(FailureReason::Refused));
+        driver.drain().await;
+        assert_eq!(world.stored_run(run).await.run.state.failure_reason(), Some(FailureReason::Refused));
         assert_eq!(world.model.total(), ITEMS as u64 + REFUSED, "samples are handled one by one");
     });
 }
 
 /// Returns a word of letters only for each number.
-fn word(number: usize) -> String {
+fn letters_for(number: usize) -> String {
     number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
 }
 
@@ -161,17 +167,21 @@ fn word(number: usize) -> String {
 fn refusals_of_some_items_among_answers_stop_nothing() {
     runtime().block_on(async {
         let settings = Settings { concurrency: 48, ..Settings::default() };
-        let world = World::start(settings, |ask| match data::number(&ask.item) % 10 {
-            0 => refusal("the prompt cannot be rendered by the template of this model"),
-            _ => Reply::Later(Duration::from_millis(700), data::right(&ask.item)),
+        let world = World::start(settings, |request| match data::number(&request.item) % 10 {
+            0 => refusal_reply("the prompt cannot be rendered by the template of this model"),
+            _ => Reply::Later(Duration::from_millis(700), data::right(&request.item)),
         })
         .await;
         let run = Order::mmlu_pro(80).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;
-        assert!(world.model.asked().values().all(|times| *times == 1), "{:?}", world.model.asked());
+        assert!(
+            world.model.question_counts().values().all(|times| *times == 1),
+            "{:?}",
+            world.model.question_counts()
+        );
         for sample in &samples["mmlu_pro"] {
-            let (outcome, why) = ended(sample).unwrap();
+            let (outcome, why) = outcome_and_reason(sample).unwrap();
             match data::number(&sample.item_id) % 10 {
                 0 => assert!(
                     outcome == Outcome::InfrastructureError && why.contains("cannot be rendered"),
@@ -186,25 +196,25 @@ fn refusals_of_some_items_among_answers_stop_nothing() {
 #[test]
 fn a_run_of_few_samples_is_told_as_well_and_different_sentences_are_not() {
     runtime().block_on(async {
-        let world = World::start(settings(), |_| refusal("no such feature")).await;
+        let world = World::start(refused_settings(), |_| refusal_reply("no such feature")).await;
         let run = Order::mmlu_pro(2).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         check(&world, run, Expected::FAILED).await;
-        let state = world.found(run).await.run.state;
+        let state = world.stored_run(run).await.run.state;
         assert_eq!(state.failure_reason(), Some(FailureReason::Refused));
         assert!(state.error().unwrap().contains("no such feature"), "{state:?}");
         assert_eq!(world.model.total(), 2);
 
         const WORDS: [&str; 4] = ["apple", "pear", "plum", "cherry"];
-        let world = World::start(settings(), |ask| {
-            let number = data::number(&ask.item);
-            refusal(&format!("cannot read {} {}", WORDS[number % 4], WORDS[number / 4 % 4]))
+        let world = World::start(refused_settings(), |request| {
+            let number = data::number(&request.item);
+            refusal_reply(&format!("cannot read {} {}", WORDS[number % 4], WORDS[number / 4 % 4]))
         })
         .await;
         let run = Order::mmlu_pro(16).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         check(&world, run, Expected::FAILED).await;
-        let state = world.found(run).await.run.state;
+        let state = world.stored_run(run).await.run.state;
         assert_eq!(state.failure_reason(), None, "{state:?}");
         assert_eq!(world.model.total(), 16, "each once");
     });
@@ -216,20 +226,21 @@ fn a_judge_that_refuses_everything_is_not_asked_about_every_answer() {
     runtime().block_on(async {
         let well = Arc::new(AtomicBool::new(false));
         let is_well = Arc::clone(&well);
-        let world =
-            World::start(settings(), move |ask| match (ask.is_judge, is_well.load(Ordering::SeqCst)) {
-                (false, _) => right(ask),
+        let world = World::start(refused_settings(), move |request| {
+            match (request.is_judge, is_well.load(Ordering::SeqCst)) {
+                (false, _) => right_reply(request),
                 (true, true) => Reply::Text("A".into()),
-                (true, false) => refusal("seed is not supported by this deployment"),
-            })
-            .await;
-        let run = Order::judged(ITEMS, &world).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+                (true, false) => refusal_reply("seed is not supported by this deployment"),
+            }
+        })
+        .await;
+        let run = Order::aa_omniscience(ITEMS, &world).place(&world).await;
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         let samples = check(&world, run, Expected::FAILED).await;
         let judged = |world: &World| world.model.log().iter().filter(|asked| asked.is_judge).count();
         let first = judged(&world);
         assert!(first <= CONCURRENCY + 5, "{first} questions to the judge");
-        let state = world.found(run).await.run.state;
+        let state = world.stored_run(run).await.run.state;
         assert_eq!(state.failure_reason(), Some(FailureReason::Refused));
         let error = state.error().unwrap();
         assert!(error.contains("judge") && error.contains("seed is not supported"), "{error}");
@@ -241,7 +252,7 @@ fn a_judge_that_refuses_everything_is_not_asked_about_every_answer() {
 
         well.store(true, Ordering::SeqCst);
         world.requeue(run, None).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED.generation(2)).await;
         assert_eq!(judged(&world), first + ITEMS);
         assert_eq!(world.model.log().len(), ITEMS + first + ITEMS, "no answer was asked for twice");
@@ -252,11 +263,11 @@ fn a_judge_that_refuses_everything_is_not_asked_about_every_answer() {
 #[test]
 fn refusals_of_several_processes_add_up() {
     runtime().block_on(async {
-        let world = World::open(Settings::default(), |_| refusal("top_k is unknown here")).await;
+        let world = World::open(Settings::default(), |_| refusal_reply("top_k is unknown here")).await;
         let run = Order::mmlu_pro(40).place(&world).await;
-        let (one, two) = (Hands::of(&world, 0), Hands::of(&world, 0));
+        let (one, two) = (ManualDriver::new(&world, 0), ManualDriver::new(&world, 0));
         assert!(one.handle(&Message::Plan { run, generation: 1 }).await);
-        let found = world.found(run).await;
+        let found = world.stored_run(run).await;
         let samples = world.samples(&found, "mmlu_pro").await;
         let refs = samples.iter().map(|sample| World::sample_ref(&found, "mmlu_pro", sample.position));
         let refs: Vec<_> = refs.collect();
@@ -271,9 +282,9 @@ fn refusals_of_several_processes_add_up() {
         // the run stays open, but this process asks nothing more.
         assert!(two.handle(&Message::Sample { sample: others[1].clone(), generation: 1 }).await);
         assert_eq!(world.model.total(), REFUSED, "nothing is asked meanwhile");
-        assert!(world.found(run).await.run.state.status().is_open());
+        assert!(world.stored_run(run).await.run.state.status().is_open());
         assert!(one.handle(&Message::Sample { sample: last.clone(), generation: 1 }).await);
-        let state = world.found(run).await.run.state;
+        let state = world.stored_run(run).await.run.state;
         assert_eq!(state.failure_reason(), Some(FailureReason::Refused), "{state:?}");
         assert!(state.error().unwrap().contains("refused the first 6 samples"), "{state:?}");
         assert_eq!(world.model.total(), REFUSED + 1);
@@ -283,21 +294,25 @@ fn refusals_of_several_processes_add_up() {
 #[test]
 fn an_answer_that_is_too_large_is_asked_for_once() {
     runtime().block_on(async {
-        let world = World::start(settings(), |ask| match data::number(&ask.item) {
+        let world = World::start(refused_settings(), |request| match data::number(&request.item) {
             3 => {
                 let mebibyte = "x".repeat(1024 * 1024);
                 Reply::deltas(&[mebibyte.as_bytes(); 17], r#"{"prompt_tokens":1,"completion_tokens":2}"#)
             }
-            _ => right(ask),
+            _ => right_reply(request),
         })
         .await;
         let run = Order::mmlu_pro(20).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;
         let large = samples["mmlu_pro"].iter().find(|sample| sample.item_id == "3").unwrap();
-        let (outcome, why) = ended(large).unwrap();
+        let (outcome, why) = outcome_and_reason(large).unwrap();
         assert_eq!(outcome, Outcome::InfrastructureError);
         assert!(why.starts_with("answer-too-large: the answer is larger than 16 MiB"), "{why}");
-        assert!(world.model.asked().values().all(|times| *times == 1), "{:?}", world.model.asked());
+        assert!(
+            world.model.question_counts().values().all(|times| *times == 1),
+            "{:?}",
+            world.model.question_counts()
+        );
     });
 }

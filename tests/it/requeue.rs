@@ -12,7 +12,7 @@ use crate::support::{Expected, Order, Settings, World, check, data, runtime};
 
 const ITEMS: usize = 40;
 
-fn ill(item: &str) -> bool {
+fn fails(item: &str) -> bool {
     !item.starts_with('a') && data::number(item) < 10
 }
 
@@ -21,19 +21,19 @@ fn requeue_after_a_failure_asks_only_for_what_is_missing() {
     runtime().block_on(async {
         let well = Arc::new(AtomicBool::new(false));
         let is_well = Arc::clone(&well);
-        let world = World::start(Settings::default(), move |ask| match is_well.load(Ordering::SeqCst) {
-            false if ill(&ask.item) => Reply::Status(413, String::new(), vec![]),
-            _ => Reply::Text(data::mostly_right(ask)),
+        let world = World::start(Settings::default(), move |request| match is_well.load(Ordering::SeqCst) {
+            false if fails(&request.item) => Reply::Status(413, String::new(), vec![]),
+            _ => Reply::Text(data::mostly_right(request)),
         })
         .await;
-        let run = Order::mmlu_pro(ITEMS).and_aime(1).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        let run = Order::mmlu_pro(ITEMS).with_aime(1).place(&world).await;
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         let first = check(&world, run, Expected::FAILED).await;
-        let aime = world.found(run).await.benchmarks[1].clone();
+        let aime = world.stored_run(run).await.benchmarks[1].clone();
 
         well.store(true, Ordering::SeqCst);
         world.requeue(run, None).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let second = check(&world, run, Expected::SUCCEEDED.generation(2)).await;
         for (before, after) in first["mmlu_pro"].iter().zip(&second["mmlu_pro"]) {
             if before.finished.as_ref().unwrap().verdict.outcome == Outcome::TooLong {
@@ -43,11 +43,11 @@ fn requeue_after_a_failure_asks_only_for_what_is_missing() {
             }
         }
         assert_eq!(second["aime_2025"], first["aime_2025"]);
-        assert_eq!(world.found(run).await.benchmarks[1], aime, "what succeeded is left alone");
-        for (item, times) in world.model.asked() {
+        assert_eq!(world.stored_run(run).await.benchmarks[1], aime, "what succeeded is left alone");
+        for (item, times) in world.model.question_counts() {
             let expected = match &item {
                 item if item.starts_with('a') => 4,
-                item if ill(item) => 2,
+                item if fails(item) => 2,
                 _ => 1,
             };
             assert_eq!(times, expected, "item {item}");
@@ -66,20 +66,20 @@ fn a_canceled_run_goes_on_where_it_was() {
             vars: &[("CHUTES_INFERENCE_TIMEOUT_SECONDS", "600")],
             ..Settings::default()
         };
-        let world = World::start(settings, |ask| match ask.total_before {
+        let world = World::start(settings, |request| match request.total_before {
             12..20 => Reply::Hang(Duration::from_secs(600)),
-            _ => Reply::Text(data::right(&ask.item)),
+            _ => Reply::Text(data::right(&request.item)),
         })
         .await;
         let run = Order::mmlu_pro(ITEMS).place(&world).await;
-        world.until("calls in flight", || async { world.model.in_flight() == 8 }).await;
+        world.wait_until("calls in flight", || async { world.model.in_flight() == 8 }).await;
         world.cancel(run).await;
-        world.until("aborted calls", || async { world.model.gone() == 8 }).await;
+        world.wait_until("aborted calls", || async { world.model.disconnects() == 8 }).await;
         check(&world, run, Expected::CANCELED).await;
         world.requeue(run, None).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED.generation(2)).await;
-        let twice = world.model.asked().values().filter(|times| **times == 2).count();
+        let twice = world.model.question_counts().values().filter(|times| **times == 2).count();
         assert_eq!((twice, world.model.total()), (8, ITEMS as u64 + 8));
     });
 }
@@ -93,32 +93,32 @@ fn a_run_requeued_at_once_keeps_the_answers_in_flight() {
         let settings =
             Settings { concurrency: 8, latency: Duration::from_millis(300), ..Settings::default() };
         let released = Arc::clone(&release);
-        let world = World::start(settings, move |ask| {
+        let world = World::start(settings, move |request| {
             released.store(true, Ordering::SeqCst);
-            Reply::Text(data::right(&ask.item))
+            Reply::Text(data::right(&request.item))
         })
         .await;
         let run = Order::mmlu_pro(ITEMS).place(&world).await;
-        world.until("a call", || async { release.load(Ordering::SeqCst) }).await;
+        world.wait_until("a call", || async { release.load(Ordering::SeqCst) }).await;
         world.cancel(run).await;
         world.requeue(run, None).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED.generation(2)).await;
         assert_eq!(world.model.total(), ITEMS as u64, "nothing was asked twice");
     });
 }
 
 /// Starts a run of twenty items that succeeds: one ends with an infrastructure-error, one is too long.
-async fn with_one_error(well: &Arc<AtomicBool>) -> (World, bench_domain::RunId) {
+async fn run_with_one_error(well: &Arc<AtomicBool>) -> (World, bench_domain::RunId) {
     let is_well = Arc::clone(well);
-    let world = World::start(Settings::default(), move |ask| match ask.item.as_str() {
+    let world = World::start(Settings::default(), move |request| match request.item.as_str() {
         "7" if !is_well.load(Ordering::SeqCst) => Reply::Status(500, String::new(), vec![]),
         "3" => Reply::Status(413, String::new(), vec![]),
-        _ => Reply::Text(data::right(&ask.item)),
+        _ => Reply::Text(data::right(&request.item)),
     })
     .await;
     let run = Order::mmlu_pro(20).place(&world).await;
-    assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+    assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
     (world, run)
 }
 
@@ -128,10 +128,10 @@ const ERRORS: Requeue = Requeue { budget: bench_domain::Budget { usd: None, toke
 fn a_run_that_succeeded_asks_exactly_its_errors_again() {
     runtime().block_on(async {
         let well = Arc::new(AtomicBool::new(false));
-        let (world, run) = with_one_error(&well).await;
+        let (world, run) = run_with_one_error(&well).await;
         let first = check(&world, run, Expected::SUCCEEDED).await;
-        let before = world.model.asked();
-        let found = world.found(run).await;
+        let before = world.model.question_counts();
+        let found = world.stored_run(run).await;
         let report = found.benchmarks[0].state.report().unwrap();
         assert_eq!((report.coverage, report.error_causes.len()), (0.9, 1));
         assert_eq!(report.error_causes[0].count, 1);
@@ -143,7 +143,7 @@ fn a_run_that_succeeded_asks_exactly_its_errors_again() {
 
         well.store(true, Ordering::SeqCst);
         bench_api::requeue_run_with(&world.stack.api, run, None, ERRORS).await.unwrap();
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let second = check(&world, run, Expected::SUCCEEDED.generation(2)).await;
         for (before, after) in first["mmlu_pro"].iter().zip(&second["mmlu_pro"]) {
             match before.finished.as_ref().unwrap().verdict.outcome {
@@ -153,10 +153,10 @@ fn a_run_that_succeeded_asks_exactly_its_errors_again() {
                 _ => assert_eq!(before, after, "what is no infrastructure-error is left alone"),
             }
         }
-        for (item, times) in world.model.asked() {
+        for (item, times) in world.model.question_counts() {
             assert_eq!(times - before[&item], u64::from(item == "7"), "item {item}");
         }
-        let found = world.found(run).await;
+        let found = world.stored_run(run).await;
         let report = found.benchmarks[0].state.report().unwrap();
         assert_eq!((report.coverage, report.error_causes.len()), (0.95, 0));
         let nothing_left = bench_api::requeue_run_with(&world.stack.api, run, None, ERRORS).await;
@@ -173,26 +173,26 @@ fn a_run_that_is_canceled_among_its_errors_keeps_its_results() {
             Arc::clone(&asked_again),
             Settings { vars: &[("CHUTES_INFERENCE_TIMEOUT_SECONDS", "600")], ..Settings::default() },
         );
-        let world = World::start(settings, move |ask| match ask.item.as_str() {
+        let world = World::start(settings, move |request| match request.item.as_str() {
             "7" if hangs.load(Ordering::SeqCst) => Reply::Hang(Duration::from_secs(600)),
             "7" => Reply::Status(500, String::new(), vec![]),
-            _ => Reply::Text(data::right(&ask.item)),
+            _ => Reply::Text(data::right(&request.item)),
         })
         .await;
         let run = Order::mmlu_pro(20).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         asked_again.store(true, Ordering::SeqCst);
         bench_api::requeue_run_with(&world.stack.api, run, None, ERRORS).await.unwrap();
-        world.until("the error asked again", || async { world.model.in_flight() == 1 }).await;
+        world.wait_until("the error asked again", || async { world.model.in_flight() == 1 }).await;
         world.cancel(run).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Canceled);
-        let found = world.found(run).await;
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Canceled);
+        let found = world.stored_run(run).await;
         let report = found.benchmarks[0].state.report().unwrap();
         assert_eq!((report.graded, report.score), (19, Some(1.0)));
 
         asked_again.store(false, Ordering::SeqCst);
         world.requeue(run, None).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
-        assert_eq!(world.found(run).await.benchmarks[0].state.report().unwrap().graded, 19);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
+        assert_eq!(world.stored_run(run).await.benchmarks[0].state.report().unwrap().graded, 19);
     });
 }

@@ -6,40 +6,40 @@ use bench_domain::RunStatus;
 use bench_state::{EventKind, NewEvent, Renewal, Scope};
 use bench_tests::model_server::Reply;
 
-use crate::support::world::End;
+use crate::support::world::Shutdown;
 use crate::support::{Expected, Order, Settings, World, check, data, runtime};
 
 const ITEMS: usize = 200;
 const CONCURRENCY: usize = 8;
 
 /// Ends the stack `ends` times during the run. Returns the number of questions asked twice.
-async fn ended(end: End, ends: u64) -> u64 {
+async fn run_with_restarts(end: Shutdown, ends: u64) -> u64 {
     let settings =
         Settings { concurrency: CONCURRENCY, latency: Duration::from_millis(10), ..Settings::default() };
-    let mut world = World::start(settings, |ask| Reply::Text(data::mostly_right(ask))).await;
+    let mut world = World::start(settings, |request| Reply::Text(data::mostly_right(request))).await;
     let run = Order::mmlu_pro(ITEMS).place(&world).await;
     for nth in 1..=ends {
         let enough = nth * ITEMS as u64 / (ends + 1);
-        world.until("some progress", || async { world.model.total() >= enough }).await;
+        world.wait_until("some progress", || async { world.model.total() >= enough }).await;
         world = world.reopen(end).await;
     }
-    assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+    assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
     check(&world, run, Expected::SUCCEEDED).await;
-    assert_eq!(world.model.asked().len(), ITEMS);
+    assert_eq!(world.model.question_counts().len(), ITEMS);
     world.model.total() - ITEMS as u64
 }
 
 #[test]
 fn stopped_with_grace_nothing_is_asked_twice() {
     runtime().block_on(async {
-        assert_eq!(ended(End::Stopped, 3).await, 0);
+        assert_eq!(run_with_restarts(Shutdown::Stopped, 3).await, 0);
     });
 }
 
 #[test]
 fn killed_only_what_was_in_flight_is_asked_twice() {
     runtime().block_on(async {
-        let (ends, again) = (4, ended(End::Killed, 4).await);
+        let (ends, again) = (4, run_with_restarts(Shutdown::Killed, 4).await);
         println!("{again} questions asked again after {ends} ends");
         assert!(again <= ends * CONCURRENCY as u64, "{again} questions asked again");
     });
@@ -49,15 +49,15 @@ fn killed_only_what_was_in_flight_is_asked_twice() {
 #[test]
 fn waits_survive_a_restart() {
     runtime().block_on(async {
-        let world = World::start(Settings::default(), |ask| match ask.before {
+        let world = World::start(Settings::default(), |request| match request.before {
             0 => Reply::Status(429, String::new(), vec![("retry-after", "2".into())]),
-            _ => Reply::Text(data::right(&ask.item)),
+            _ => Reply::Text(data::right(&request.item)),
         })
         .await;
         let run = Order::mmlu_pro(10).place(&world).await;
-        world.until("refusals", || async { world.model.total() >= 1 }).await;
-        let world = world.reopen(End::Stopped).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        world.wait_until("refusals", || async { world.model.total() >= 1 }).await;
+        let world = world.reopen(Shutdown::Stopped).await;
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;
         assert!(samples["mmlu_pro"].iter().all(|sample| sample.history.failures == 0));
     });
@@ -67,11 +67,12 @@ fn waits_survive_a_restart() {
 #[test]
 fn an_interrupted_run_is_left_alone_until_it_is_resumed_or_canceled() {
     runtime().block_on(async {
-        let mut world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let mut world =
+            World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
         let mut interrupted = Vec::new();
         for _ in 0..2 {
             let run = Order::mmlu_pro(5).place(&world).await;
-            let found = world.found(run).await;
+            let found = world.stored_run(run).await;
             let event = NewEvent::new(EventKind::RunResumed, "Run resumed");
             let renewal = Renewal { resumes: true, ..Renewal::default() };
             let foreground = world.stack.state.clone().scoped(Scope::Foreground);
@@ -83,24 +84,27 @@ fn an_interrupted_run_is_left_alone_until_it_is_resumed_or_canceled() {
         // Interrupted runs don't count in the queue position of others.
         let other = Order::mmlu_pro(7).place(&world).await;
         let queue = async |run| {
-            let view = bench_api::run_view(&world.stack.api, &world.found(run).await).await.unwrap();
+            let view = bench_api::run_view(&world.stack.api, &world.stored_run(run).await).await.unwrap();
             (view.interrupted, view.queue_position)
         };
         assert_eq!(queue(interrupted[0]).await, (true, None));
         assert_eq!(queue(other).await, (false, Some(1)));
         world.stack.start().await.unwrap();
-        assert_eq!(world.end_of(other).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(other).await, RunStatus::Succeeded);
         world.scheduler().reconcile_after(Duration::ZERO).await.unwrap();
         assert_eq!(world.model.total(), 7);
         for run in &interrupted {
-            assert_eq!(world.found(*run).await.run.state.status(), RunStatus::Queued);
+            assert_eq!(world.stored_run(*run).await.run.state.status(), RunStatus::Queued);
         }
         world.cancel(interrupted[0]).await;
-        assert_eq!(world.end_of(interrupted[0]).await, RunStatus::Canceled);
-        assert_eq!(world.found(interrupted[1]).await.run.resumption, None);
+        assert_eq!(world.wait_for_end(interrupted[0]).await, RunStatus::Canceled);
+        assert_eq!(world.stored_run(interrupted[1]).await.run.resumption, None);
         world.requeue(interrupted[1], None).await;
-        assert_eq!(world.end_of(interrupted[1]).await, RunStatus::Succeeded);
-        assert!(world.found(interrupted[1]).await.run.resumption.is_some(), "its first samples count anew");
+        assert_eq!(world.wait_for_end(interrupted[1]).await, RunStatus::Succeeded);
+        assert!(
+            world.stored_run(interrupted[1]).await.run.resumption.is_some(),
+            "its first samples count anew"
+        );
         for run in [interrupted[1], other] {
             check(&world, run, Expected::SUCCEEDED).await;
         }

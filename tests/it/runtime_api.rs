@@ -17,8 +17,8 @@ use bench_state::{EventKind, NewEvent};
 use bench_tests::endpoint::{AwsEndpoint, OWNER_KEY};
 use bench_tests::events;
 use bench_tests::functions::{FUNCTIONS, Function, build};
-use bench_tests::model_server::{Ask, ModelServer, Reply};
-use bench_tests::runtime_api::{RuntimeApi, Streamed};
+use bench_tests::model_server::{ModelRequest, ModelServer, Reply};
+use bench_tests::runtime_api::{RuntimeApi, StreamedAnswer};
 use tokio::time::timeout;
 
 use crate::support::{data, runtime};
@@ -27,13 +27,13 @@ use crate::support::{data, runtime};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A service endpoint with its own folder, and the binaries.
-struct Deployed {
+struct Deployment {
     aws: AwsEndpoint,
     binaries: BTreeMap<String, PathBuf>,
     dir: tempfile::TempDir,
 }
 
-impl Deployed {
+impl Deployment {
     async fn new() -> Self {
         let binaries = tokio::task::spawn_blocking(|| build("dev")).await.unwrap().unwrap();
         let dir = tempfile::tempdir().unwrap();
@@ -81,7 +81,7 @@ impl Deployed {
     }
 
     /// Waits until a run has succeeded.
-    async fn success_of(&self, run: RunId) {
+    async fn wait_for_success(&self, run: RunId) {
         let begun = Instant::now();
         loop {
             let found = self.aws.stack.state.run(run).await.unwrap().unwrap();
@@ -96,57 +96,59 @@ impl Deployed {
 }
 
 /// Returns the next piece of a stream as text.
-async fn next(stream: &mut Streamed) -> String {
+async fn next_text(stream: &mut StreamedAnswer) -> String {
     let piece = timeout(PATIENCE, stream.next()).await.unwrap_or_else(|_| panic!("nothing comes")).unwrap();
     let piece = piece.unwrap_or_else(|| panic!("the stream has ended"));
     String::from_utf8(piece.bytes.to_vec()).unwrap()
 }
 
 /// Reads until a text has arrived. Ignores everything before it.
-async fn until(stream: &mut Streamed, text: &str) {
+async fn read_until(stream: &mut StreamedAnswer, text: &str) {
     let mut seen = String::new();
     while !seen.contains(text) {
-        seen.push_str(&next(stream).await);
+        seen.push_str(&next_text(stream).await);
     }
 }
 
 #[test]
 fn events_reach_a_watcher_while_the_run_goes_on() {
     runtime().block_on(async {
-        let deployed = Deployed::new().await;
-        let model = ModelServer::start(Duration::ZERO, Arc::new(|_: &Ask| Reply::Nothing)).await.unwrap();
-        let run = deployed.order(3, &model).await;
-        let vars = deployed.vars("bench-api", &[("BENCH_STREAMING", "true")]);
-        let (lambda, function) = deployed.start("bench-api", &vars).await;
+        let deployment = Deployment::new().await;
+        let model =
+            ModelServer::start(Duration::ZERO, Arc::new(|_: &ModelRequest| Reply::Nothing)).await.unwrap();
+        let run = deployment.order(3, &model).await;
+        let vars = deployment.vars("bench-api", &[("BENCH_STREAMING", "true")]);
+        let (lambda, function) = deployment.start("bench-api", &vars).await;
         let event = events::http("GET", &format!("/api/runs/{run}/events"), &[], None);
         let stream = timeout(PATIENCE, lambda.offer(&event).streamed()).await;
         let mut stream = stream.unwrap_or_else(|_| panic!("{}", function.output().unwrap())).unwrap();
         assert_eq!(stream.prelude["statusCode"], 200);
         let kind = stream.prelude["headers"]["content-type"].as_str().unwrap();
         assert!(kind.starts_with("text/event-stream"), "{kind}");
-        until(&mut stream, "Run created").await;
+        read_until(&mut stream, "Run created").await;
         // Each is written only after the previous one has arrived: so they arrive one by one, and before the end.
         for number in 1..=3 {
             let text = format!("Something happened {number}");
             let event = NewEvent::new(EventKind::BenchmarkProgress, text.clone());
-            deployed.aws.stack.state.add_event(run, &event, bench_clock::now()).await.unwrap();
-            until(&mut stream, &text).await;
+            deployment.aws.stack.state.add_event(run, &event, bench_clock::now()).await.unwrap();
+            read_until(&mut stream, &text).await;
         }
-        bench_api::cancel_run(&deployed.aws.stack.api, run).await.unwrap();
-        until(&mut stream, "event: done").await;
+        bench_api::cancel_run(&deployment.aws.stack.api, run).await.unwrap();
+        read_until(&mut stream, "event: done").await;
         assert_eq!(timeout(PATIENCE, stream.next()).await.unwrap().unwrap(), None);
         // The function accepts the next event.
-        timeout(PATIENCE, lambda.asked(2)).await.unwrap().unwrap();
+        timeout(PATIENCE, lambda.wait_for_request(2)).await.unwrap().unwrap();
     });
 }
 
 #[test]
 fn without_streaming_the_same_request_is_answered_at_once() {
     runtime().block_on(async {
-        let deployed = Deployed::new().await;
-        let model = ModelServer::start(Duration::ZERO, Arc::new(|_: &Ask| Reply::Nothing)).await.unwrap();
-        let run = deployed.order(3, &model).await;
-        let (lambda, _function) = deployed.start("bench-api", &deployed.vars("bench-api", &[])).await;
+        let deployment = Deployment::new().await;
+        let model =
+            ModelServer::start(Duration::ZERO, Arc::new(|_: &ModelRequest| Reply::Nothing)).await.unwrap();
+        let run = deployment.order(3, &model).await;
+        let (lambda, _function) = deployment.start("bench-api", &deployment.vars("bench-api", &[])).await;
         let event = events::http("GET", &format!("/api/runs/{run}/events"), &[], None);
         let answer = timeout(PATIENCE, lambda.invoke(&event)).await.unwrap().unwrap().body;
         assert_eq!(answer["statusCode"], 200, "{answer}");
@@ -161,14 +163,16 @@ fn a_large_archive_arrives_in_pieces() {
     const ANSWER_BYTES: usize = 400_000;
     const ITEMS: usize = 50;
     runtime().block_on(async {
-        let mut deployed = Deployed::new().await;
-        let rule = |ask: &Ask| Reply::Text(noise(&ask.item, ANSWER_BYTES) + &data::right(&ask.item));
+        let mut deployment = Deployment::new().await;
+        let rule = |request: &ModelRequest| {
+            Reply::Text(incompressible_text(&request.item, ANSWER_BYTES) + &data::right(&request.item))
+        };
         let model = ModelServer::start(Duration::ZERO, Arc::new(rule)).await.unwrap();
-        let run = deployed.order(ITEMS, &model).await;
-        deployed.aws.stack.start().await.unwrap();
-        deployed.success_of(run).await;
-        let vars = deployed.vars("bench-exports", &[("BENCH_STREAMING", "true")]);
-        let (lambda, function) = deployed.start("bench-exports", &vars).await;
+        let run = deployment.order(ITEMS, &model).await;
+        deployment.aws.stack.start().await.unwrap();
+        deployment.wait_for_success(run).await;
+        let vars = deployment.vars("bench-exports", &[("BENCH_STREAMING", "true")]);
+        let (lambda, function) = deployment.start("bench-exports", &vars).await;
         let event = events::http("GET", &format!("/api/runs/{run}/export?format=zip"), &[], None);
         let mut stream = loop {
             let stream = timeout(PATIENCE, lambda.offer(&event).streamed()).await;
@@ -190,7 +194,7 @@ fn a_large_archive_arrives_in_pieces() {
         if let Some(length) = length {
             assert_eq!(length, archive.len().to_string());
         }
-        let same = lambda_buffered(&deployed, run).await;
+        let same = buffered_location(&deployment, run).await;
         assert!(same.starts_with("http"), "in one piece it is too large and must be elsewhere: {same}");
         assert!(archive.starts_with(b"PK"), "no archive");
     });
@@ -201,19 +205,19 @@ fn a_large_archive_arrives_in_pieces() {
 fn a_private_export_reaches_its_owner_through_cloudfront_only() {
     const COPY: &str = "x-bench-authorization";
     runtime().block_on(async {
-        let mut deployed = Deployed::new().await;
-        let rule = |_: &Ask| Reply::Text("Answer: A".to_owned());
+        let mut deployment = Deployment::new().await;
+        let rule = |_: &ModelRequest| Reply::Text("Answer: A".to_owned());
         let model = ModelServer::start(Duration::ZERO, Arc::new(rule)).await.unwrap();
         let owner = OwnerKey::from_text(OWNER_KEY).unwrap().owner_of(&Secret::new("sk-owner").unwrap());
         let orderer = Orderer { owner: Owner::Key(owner), ..Orderer::local() };
-        let file = data::gpqa_diamond(deployed.dir.path(), 2);
-        let run = deployed.order_of("gpqa_diamond", &file, &model, orderer).await;
-        deployed.aws.stack.start().await.unwrap();
-        deployed.success_of(run).await;
+        let file = data::gpqa_diamond(deployment.dir.path(), 2);
+        let run = deployment.order_of("gpqa_diamond", &file, &model, orderer).await;
+        deployment.aws.stack.start().await.unwrap();
+        deployment.wait_for_success(run).await;
         let path = format!("/api/runs/{run}/export");
 
-        let vars = deployed.vars("bench-exports", &[("BENCH_STREAMING", "true")]);
-        let (lambda, function) = deployed.start("bench-exports", &vars).await;
+        let vars = deployment.vars("bench-exports", &[("BENCH_STREAMING", "true")]);
+        let (lambda, function) = deployment.start("bench-exports", &vars).await;
         for (headers, status) in [
             (&[][..], 401),
             (&[(COPY, "Bearer sk-other")][..], 403),
@@ -231,7 +235,8 @@ fn a_private_export_reaches_its_owner_through_cloudfront_only() {
             assert_eq!(text.contains("xylograph"), status == 200, "{headers:?}: {text}");
         }
         // Behind API Gateway, callers send their own header, and the copy identifies nobody.
-        let (lambda, _function) = deployed.start("bench-exports", &deployed.vars("bench-exports", &[])).await;
+        let (lambda, _function) =
+            deployment.start("bench-exports", &deployment.vars("bench-exports", &[])).await;
         for (headers, status) in [
             (&[(COPY, "Bearer sk-owner")][..], 401),
             (&[(COPY, "Bearer sk-owner"), ("authorization", "Bearer sk-other")][..], 403),
@@ -245,8 +250,8 @@ fn a_private_export_reaches_its_owner_through_cloudfront_only() {
 }
 
 /// Returns the location of the same archive for clients that can't use a stream.
-async fn lambda_buffered(deployed: &Deployed, run: RunId) -> String {
-    let (lambda, _function) = deployed.start("bench-exports", &deployed.vars("bench-exports", &[])).await;
+async fn buffered_location(deployment: &Deployment, run: RunId) -> String {
+    let (lambda, _function) = deployment.start("bench-exports", &deployment.vars("bench-exports", &[])).await;
     let event = events::http("GET", &format!("/api/runs/{run}/export?format=zip"), &[], None);
     let answer = timeout(PATIENCE, lambda.invoke(&event)).await.unwrap().unwrap().body;
     assert_eq!(answer["statusCode"], 307, "{answer}");
@@ -254,7 +259,7 @@ async fn lambda_buffered(deployed: &Deployed, run: RunId) -> String {
 }
 
 /// Returns a text that compresses badly, different for each item.
-fn noise(item: &str, bytes: usize) -> String {
+fn incompressible_text(item: &str, bytes: usize) -> String {
     let mut state = data::number(item) as u64 + 1;
     let mut text = String::with_capacity(bytes + 16);
     while text.len() < bytes {
@@ -267,7 +272,7 @@ fn noise(item: &str, bytes: usize) -> String {
 #[test]
 fn a_missing_variable_stops_a_function_at_init_with_its_name() {
     runtime().block_on(async {
-        let deployed = Deployed::new().await;
+        let deployment = Deployment::new().await;
         for (function, variables) in [
             ("bench-api", &["BENCH_TABLE", "BENCH_BUCKET", "BENCH_CREDENTIALS_TABLE", "BENCH_SECRETS"][..]),
             ("bench-exports", &["BENCH_TABLE", "BENCH_BUCKET", "BENCH_SECRETS"]),
@@ -279,16 +284,16 @@ fn a_missing_variable_stops_a_function_at_init_with_its_name() {
             ("bench-scheduler", &["BENCH_TABLE"]),
         ] {
             for variable in variables {
-                let mut vars = deployed.vars(function, &[]);
+                let mut vars = deployment.vars(function, &[]);
                 assert!(vars.remove(*variable).is_some());
                 // The function misses one field of the secret, and names that field.
                 let named = if *variable == "BENCH_SECRETS" { "BENCH_OWNER_KEY" } else { variable };
-                let (lambda, mut process) = deployed.start(function, &vars).await;
+                let (lambda, mut process) = deployment.start(function, &vars).await;
                 let status = process.end(PATIENCE).await.unwrap();
                 let output = process.output().unwrap();
                 assert!(!status.success(), "{function} without {variable}: {output}");
                 assert!(output.contains(named), "{function} without {variable}: {output}");
-                assert_eq!(lambda.times_asked(), 0, "{function} without {variable} asked for an event");
+                assert_eq!(lambda.request_count(), 0, "{function} without {variable} asked for an event");
             }
         }
     });
@@ -297,9 +302,9 @@ fn a_missing_variable_stops_a_function_at_init_with_its_name() {
 #[test]
 fn a_secret_that_is_not_there_stops_a_function_with_its_name() {
     runtime().block_on(async {
-        let deployed = Deployed::new().await;
-        let vars = deployed.vars("bench-worker", &[("BENCH_SECRETS", "bench-operator,bench-absent")]);
-        let (_lambda, mut process) = deployed.start("bench-worker", &vars).await;
+        let deployment = Deployment::new().await;
+        let vars = deployment.vars("bench-worker", &[("BENCH_SECRETS", "bench-operator,bench-absent")]);
+        let (_lambda, mut process) = deployment.start("bench-worker", &vars).await;
         assert!(!process.end(PATIENCE).await.unwrap().success());
         let output = process.output().unwrap();
         for named in ["bench-absent", "secretsmanager:GetSecretValue"] {
@@ -311,9 +316,9 @@ fn a_secret_that_is_not_there_stops_a_function_with_its_name() {
 #[test]
 fn an_event_that_cannot_be_read_is_an_error_and_the_function_goes_on() {
     runtime().block_on(async {
-        let deployed = Deployed::new().await;
+        let deployment = Deployment::new().await;
         for function in FUNCTIONS {
-            let (lambda, mut process) = deployed.start(function, &deployed.vars(function, &[])).await;
+            let (lambda, mut process) = deployment.start(function, &deployment.vars(function, &[])).await;
             for unreadable in ["{\"Records\": [", "", "\u{0}"] {
                 let failure = timeout(PATIENCE, lambda.offer_text(unreadable).failure()).await;
                 let failure = failure.unwrap_or_else(|_| panic!("{}", process.output().unwrap())).unwrap();

@@ -2,13 +2,13 @@
 //!
 //! The tests have their own sandbox host: real shells and Python programs in folders, which fail as a test requires.
 
+mod failures;
 mod kills;
-mod trouble;
 
 use bench_domain::RunId;
 use bench_sandy::testing::{Call, Fault, Options};
 use bench_state::SampleRecord;
-use bench_tests::model_server::{Ask, Reply};
+use bench_tests::model_server::{ModelRequest, Reply};
 use std::sync::Arc;
 
 use crate::support::{Settings, World, data};
@@ -17,7 +17,7 @@ use crate::support::{Settings, World, data};
 const NAME: &str = "livecodebench";
 
 /// Returns settings with a sandbox host that fails by this rule.
-fn ruled(rule: impl Fn(&Call) -> Fault + Send + Sync + 'static) -> Settings {
+fn settings_with_host_rule(rule: impl Fn(&Call) -> Fault + Send + Sync + 'static) -> Settings {
     Settings {
         sandboxes: Some(Options { rule: Some(Arc::new(rule)), ..Options::default() }),
         ..Settings::default()
@@ -25,21 +25,21 @@ fn ruled(rule: impl Fn(&Call) -> Fault + Send + Sync + 'static) -> Settings {
 }
 
 /// Returns settings with a sandbox host without faults.
-fn faultless() -> Settings {
+fn settings_without_faults() -> Settings {
     Settings { sandboxes: Some(Options::default()), ..Settings::default() }
 }
 
-fn right(ask: &Ask) -> Reply {
-    Reply::Text(data::right(&ask.item))
+fn right_reply(request: &ModelRequest) -> Reply {
+    Reply::Text(data::right(&request.item))
 }
 
 /// Returns the stored records of all samples of a run.
-async fn samples(world: &World, run: RunId) -> Vec<SampleRecord> {
-    let found = world.found(run).await;
+async fn stored_samples(world: &World, run: RunId) -> Vec<SampleRecord> {
+    let found = world.stored_run(run).await;
     world.samples(&found, NAME).await
 }
 
 /// Returns the number of questions to the model so far.
-fn asked(world: &World) -> u64 {
+fn question_count(world: &World) -> u64 {
     world.model.log().len() as u64
 }

@@ -2,14 +2,14 @@
 
 pub(crate) mod check;
 pub(crate) mod data;
-pub(crate) mod hands;
-pub(crate) mod hooks;
 pub(crate) mod log;
+pub(crate) mod manual_driver;
 pub(crate) mod order;
+pub(crate) mod webhook_server;
 pub(crate) mod world;
 
 pub(crate) use check::{Expected, check};
-pub(crate) use hands::Hands;
+pub(crate) use manual_driver::ManualDriver;
 pub(crate) use order::Order;
 pub(crate) use world::{Settings, World};
 

@@ -21,7 +21,7 @@ use bench_stack::{Stack, StackOptions};
 use tower::ServiceExt;
 
 use crate::items::mmlu_pro_like;
-use crate::model_server::{Ask, ModelServer, Reply};
+use crate::model_server::{ModelRequest, ModelServer, Reply};
 
 /// The measured benchmark, with one sample per item.
 const BENCHMARK: &str = "mmlu_pro";
@@ -33,21 +33,21 @@ const ANSWER_BYTES: usize = 6_000;
 /// SQS charges a request for each started 64 KB of payload.
 const CHUNK_BYTES: f64 = 65_536.0;
 
-type Noted = Arc<Mutex<Tallies>>;
+type SharedTallies = Arc<Mutex<Tallies>>;
 
 /// Returns a recorder of responses and the tallies that it updates.
-fn recorder() -> (Recorder, Noted) {
-    let noted = Noted::default();
+fn recorder() -> (Recorder, SharedTallies) {
+    let noted = SharedTallies::default();
     let notes = Arc::clone(&noted);
     let recorder = Recorder::for_completed_calls(move |answered| {
         if let Some(function) = answered.call.caller {
-            note(&mut lock(&notes), function, answered);
+            record_call(&mut lock(&notes), function, answered);
         }
     });
     (recorder, noted)
 }
 
-fn note(tallies: &mut Tallies, function: &str, answered: &CompletedCall<'_>) {
+fn record_call(tallies: &mut Tallies, function: &str, answered: &CompletedCall<'_>) {
     let service = match answered.call.service {
         Service::DynamoDb => "DynamoDB",
         Service::Sqs => "SQS",
@@ -79,9 +79,9 @@ pub async fn measure(items: usize, dir: &Path) -> anyhow::Result<MeasuredRun> {
     let (recorder, noted) = recorder();
     let question_bytes = Arc::new(Mutex::new(0.0));
     let bytes = Arc::clone(&question_bytes);
-    let rule = move |ask: &Ask| {
+    let rule = move |ask: &ModelRequest| {
         *lock(&bytes) += ask.body.to_string().len() as f64;
-        Reply::Text(answer(&ask.item))
+        Reply::Text(long_answer(&ask.item))
     };
     let model = ModelServer::start(Duration::ZERO, Arc::new(rule)).await?;
     let mut options = StackOptions::new(dir.join(format!("data-{items}")));
@@ -109,25 +109,25 @@ pub async fn measure(items: usize, dir: &Path) -> anyhow::Result<MeasuredRun> {
         ..Order::default()
     };
     // Discards the calls for opening the stack, which aren't part of a run.
-    take(&noted);
+    take_tallies(&noted);
     let key = Secret::new("a-caller-key-of-this-measurement").context("a key is no blank text")?;
     let orderer = Orderer { owner: stack.api.access.owner_of(&key), api_key: Some(key), ..Orderer::local() };
     let created = stack.orders.create(order, orderer).await;
     let created = created.map_err(|error| anyhow::anyhow!("the order was refused: {error}"))?;
     let run = created.run.run.spec.id;
-    end_of(&stack, run).await?;
-    let counted = take(&noted);
+    wait_for_end(&stack, run).await?;
+    let counted = take_tallies(&noted);
     get(&stack, &format!("/api/runs/{run}")).await?;
-    let poll = take(&noted);
+    let poll = take_tallies(&noted);
     let archive = get(&stack, &format!("/api/runs/{run}/export?format=zip")).await?;
     ensure!(archive > 0, "the archive is empty");
-    let export = take(&noted);
+    let export = take_tallies(&noted);
     stack.stop(Duration::from_secs(10)).await;
     let question_bytes = *lock(&question_bytes);
     Ok(MeasuredRun { samples: items as u64, run: counted, poll, export, question_bytes })
 }
 
-async fn end_of(stack: &Stack, run: RunId) -> anyhow::Result<()> {
+async fn wait_for_end(stack: &Stack, run: RunId) -> anyhow::Result<()> {
     let start = Instant::now();
     loop {
         let found = stack.state.run(run).await?.context("the run is gone")?;
@@ -158,7 +158,7 @@ async fn get(stack: &Stack, path: &str) -> anyhow::Result<usize> {
 }
 
 /// Returns a correct answer as long as one with visible reasoning. Each item gets a different text.
-fn answer(item: &str) -> String {
+fn long_answer(item: &str) -> String {
     let mut text = String::with_capacity(ANSWER_BYTES + 100);
     let mut number: u64 = item.parse().unwrap_or(7);
     while text.len() < ANSWER_BYTES {
@@ -170,7 +170,7 @@ fn answer(item: &str) -> String {
     text
 }
 
-fn take(noted: &Noted) -> Tallies {
+fn take_tallies(noted: &SharedTallies) -> Tallies {
     std::mem::take(&mut *lock(noted))
 }
 

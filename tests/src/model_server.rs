@@ -25,7 +25,7 @@ const REQUEST_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// A request, with the properties that rules need.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct ModelRequest {
     /// Text after `[item ` in the prompt. Empty if there is none.
     pub item: String,
     /// True if the judge is asked.
@@ -84,7 +84,7 @@ impl Reply {
 }
 
 /// Chooses the response to a request.
-pub type Rule = Arc<dyn Fn(&Ask) -> Reply + Send + Sync>;
+pub type Rule = Arc<dyn Fn(&ModelRequest) -> Reply + Send + Sync>;
 
 /// A running server. Stops when it is dropped.
 pub struct ModelServer {
@@ -98,7 +98,7 @@ struct Shared {
     latency: Duration,
     asked: Mutex<HashMap<String, u64>>,
     answered: Mutex<HashMap<String, u64>>,
-    log: Mutex<Vec<Asked>>,
+    log: Mutex<Vec<LoggedRequest>>,
     total: AtomicU64,
     gone: AtomicU64,
     in_flight: AtomicU64,
@@ -107,7 +107,7 @@ struct Shared {
 
 /// A request in the server's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct LoggedRequest {
     /// Text after `[item ` in the prompt. Empty if there is none.
     pub item: String,
     /// The bearer key of the request.
@@ -156,22 +156,22 @@ impl ModelServer {
     }
 
     /// Returns the number of questions about each item.
-    pub fn asked(&self) -> HashMap<String, u64> {
+    pub fn question_counts(&self) -> HashMap<String, u64> {
         self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the number of complete answers about each item.
-    pub fn answered(&self) -> HashMap<String, u64> {
+    pub fn answer_counts(&self) -> HashMap<String, u64> {
         self.shared.answered.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns all requests so far, in order.
-    pub fn log(&self) -> Vec<Asked> {
+    pub fn log(&self) -> Vec<LoggedRequest> {
         self.shared.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the number of clients that disconnected during a [`Reply::Hang`].
-    pub fn gone(&self) -> u64 {
+    pub fn disconnects(&self) -> u64 {
         self.shared.gone.load(Ordering::Relaxed)
     }
 
@@ -208,7 +208,7 @@ async fn serve(stream: TcpStream, shared: &Shared) -> anyhow::Result<()> {
     let mut stream = BufReader::new(stream);
     loop {
         let Some((line, body, key)) = read_request(&mut stream).await? else { return Ok(()) };
-        if let (true, Some(key)) = (asks_for_models(&line), &key) {
+        if let (true, Some(key)) = (is_models_request(&line), &key) {
             let (status, list) = match key.starts_with("sk-") {
                 true => (200, r#"{"object":"list","data":[{"id":"m","object":"model"}]}"#),
                 false => (401, r#"{"error":{"message":"no such key"}}"#),
@@ -230,7 +230,7 @@ async fn serve(stream: TcpStream, shared: &Shared) -> anyhow::Result<()> {
     }
 }
 
-fn asks_for_models(line: &str) -> bool {
+fn is_models_request(line: &str) -> bool {
     let mut words = line.split(' ');
     words.next() == Some("GET") && words.next().is_some_and(|path| path.ends_with("/models"))
 }
@@ -270,7 +270,7 @@ async fn read_request(
     Ok(Some((first_line, serde_json::from_slice(&body).unwrap_or(Value::Null), key)))
 }
 
-fn item_of(body: &Value) -> String {
+fn item_marker(body: &Value) -> String {
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text =
         messages.iter().filter_map(|message| message["content"].as_str()).next_back().unwrap_or_default();
@@ -284,7 +284,7 @@ async fn answer(
     body: Value,
     key: Option<String>,
 ) -> anyhow::Result<bool> {
-    let item = item_of(&body);
+    let item = item_marker(&body);
     let is_judge = body["model"] == JUDGE;
     let counted = if is_judge { format!("{JUDGE} {item}") } else { item.clone() };
     let before = {
@@ -294,25 +294,27 @@ async fn answer(
         *count - 1
     };
     let total_before = shared.total.fetch_add(1, Ordering::Relaxed);
-    let asked = Asked { item: item.clone(), key: key.clone(), is_judge };
+    let asked = LoggedRequest { item: item.clone(), key: key.clone(), is_judge };
     shared.log.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
-    let ask = Ask { item, is_judge, before, total_before, key, body };
-    let reply = (shared.rule)(&ask);
+    let request = ModelRequest { item, is_judge, before, total_before, key, body };
+    let reply = (shared.rule)(&request);
     if !shared.latency.is_zero() {
         tokio::time::sleep(shared.latency).await;
     }
     let stream = stream.get_mut();
     match reply {
-        Reply::Text(text) => stream.write_all(&streamed(&text, Some("stop"), true, &ask.body)).await?,
+        Reply::Text(text) => {
+            stream.write_all(&streamed_answer(&text, Some("stop"), true, &request.body)).await?
+        }
         Reply::Later(time, text) => {
             tokio::time::sleep(time).await;
-            stream.write_all(&streamed(&text, Some("stop"), true, &ask.body)).await?;
+            stream.write_all(&streamed_answer(&text, Some("stop"), true, &request.body)).await?;
         }
         Reply::Uncounted(text) => {
-            stream.write_all(&streamed(&text, Some("stop"), false, &ask.body)).await?;
+            stream.write_all(&streamed_answer(&text, Some("stop"), false, &request.body)).await?;
         }
         Reply::Finished(text, reason) => {
-            stream.write_all(&streamed(&text, Some(reason), true, &ask.body)).await?;
+            stream.write_all(&streamed_answer(&text, Some(reason), true, &request.body)).await?;
         }
         Reply::Events(parts) => {
             let bytes: usize = parts.iter().map(Vec::len).sum();
@@ -335,12 +337,12 @@ async fn answer(
             return Ok(true);
         }
         Reply::HalfStream(text) => {
-            let whole = streamed(&text, None, false, &ask.body);
+            let whole = streamed_answer(&text, None, false, &request.body);
             stream.write_all(whole.get(..whole.len() / 2).unwrap_or_default()).await?;
             return Ok(false);
         }
         Reply::NoEnd(text) => {
-            stream.write_all(&streamed(&text, None, false, &ask.body)).await?;
+            stream.write_all(&streamed_answer(&text, None, false, &request.body)).await?;
             return Ok(true);
         }
         Reply::Garbage => {
@@ -366,7 +368,7 @@ async fn answer(
 }
 
 /// Builds a whole response: two deltas, the end, the usage if `counted`, and `[DONE]`.
-fn streamed(text: &str, finish: Option<&str>, counted: bool, request: &Value) -> Vec<u8> {
+fn streamed_answer(text: &str, finish: Option<&str>, counted: bool, request: &Value) -> Vec<u8> {
     let model = request["model"].as_str().unwrap_or("model");
     let half = text.char_indices().nth(text.chars().count() / 2).map_or(0, |(at, _)| at);
     let (one, two) = text.split_at(half);

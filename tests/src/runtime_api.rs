@@ -115,7 +115,7 @@ pub struct Invocation {
 
 /// An HTTP answer that arrives as a stream.
 #[derive(Debug)]
-pub struct Streamed {
+pub struct StreamedAnswer {
     /// Status, headers and cookies, which precede the body.
     pub prelude: Value,
     rest: Option<Piece>,
@@ -180,14 +180,14 @@ impl RuntimeApi {
     /// Waits until the function has asked for an event for the `nth` time, counted from 1. Returns the time.
     ///
     /// The first request means that the function is initialized, each further request that it has finished an event.
-    pub async fn asked(&self, nth: usize) -> anyhow::Result<Instant> {
+    pub async fn wait_for_request(&self, nth: usize) -> anyhow::Result<Instant> {
         let mut asked = self.shared.asked.subscribe();
         let asked = asked.wait_for(|asked| asked.len() >= nth.max(1)).await?;
         asked.get(nth.max(1) - 1).copied().context("the function has not asked")
     }
 
     /// Returns the number of times that the function has asked for an event.
-    pub fn times_asked(&self) -> usize {
+    pub fn request_count(&self) -> usize {
         self.shared.asked.borrow().len()
     }
 
@@ -236,7 +236,7 @@ impl Invocation {
     }
 
     /// Waits for the prelude of a streamed HTTP answer.
-    pub async fn streamed(mut self) -> anyhow::Result<Streamed> {
+    pub async fn streamed(mut self) -> anyhow::Result<StreamedAnswer> {
         match self.parts.recv().await.context("the emulator is gone")? {
             Part::Head { streaming: true, content_type } => ensure!(
                 content_type == "application/vnd.awslambda.http-integration-response",
@@ -256,7 +256,7 @@ impl Invocation {
                         let prelude = serde_json::from_slice(prelude).context("the prelude is no JSON")?;
                         let rest = begun.split_off(end + PRELUDE_END.len());
                         let rest = (!rest.is_empty()).then(|| Piece { bytes: rest.into(), at });
-                        return Ok(Streamed { prelude, rest, parts: self.parts });
+                        return Ok(StreamedAnswer { prelude, rest, parts: self.parts });
                     }
                     ensure!(begun.len() <= PRELUDE_BYTES_MAX, "the prelude has no end");
                 }
@@ -266,7 +266,7 @@ impl Invocation {
     }
 }
 
-impl Streamed {
+impl StreamedAnswer {
     /// Waits for the next piece of the body, as it was sent. `None` at the end.
     pub async fn next(&mut self) -> anyhow::Result<Option<Piece>> {
         if let Some(rest) = self.rest.take() {

@@ -34,7 +34,7 @@ TARGET = ROOT / "target"
 LOGS = TARGET / "stack-logs"
 STATE = TARGET / "stack"
 # Five deliveries of a message that nobody can handle take seven minutes: they go on beside everything else.
-SLOW = "trouble::"
+SLOW = "dead_letters::"
 BEGAN = time.monotonic()
 
 
@@ -159,9 +159,9 @@ def main() -> int:
             say(f"{name}: {said}")
             summary.append((name, said))
 
-        trouble = subprocess.Popen(
+        dead_letters = subprocess.Popen(
             [str(suite.binary), SLOW], env={**suite.environment, "BENCH_E2E_DEPLOYS": "true"},
-            stdout=(LOGS / "trouble.log").open("w"), stderr=subprocess.STDOUT,
+            stdout=(LOGS / "dead_letters.log").open("w"), stderr=subprocess.STDOUT,
         )
         try:
             do("end-to-end suite", lambda: suite.run("--skip", SLOW))
@@ -177,14 +177,14 @@ def main() -> int:
             do("after maintenance", checks.back_to_work)
             do("kill -9 of workers", checks.workers_are_killed)
             say("waiting for messages that nobody can handle; they are tried for seven minutes")
-            code = trouble.wait(900)
-            print((LOGS / "trouble.log").read_text(), end="")
+            code = dead_letters.wait(900)
+            print((LOGS / "dead_letters.log").read_text(), end="")
             assert code == 0, f"scenarios of {SLOW} failed"
             do("unreadable messages", lambda: checks.errors_of_unreadable_messages_are_logged(notes))
         finally:
-            if trouble.poll() is None:
-                trouble.kill()
-                trouble.wait()
+            if dead_letters.poll() is None:
+                dead_letters.kill()
+                dead_letters.wait()
         print("\nThe deployed stack:")
         for name, said in summary:
             print(f"  {name}: {said}")

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bench_tests::model_server::{Ask, ModelServer, Reply};
+use bench_tests::model_server::{ModelRequest, ModelServer, Reply};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -26,8 +26,8 @@ fn written_by(version: &str) -> Place {
 }
 
 fn model(runtime: &Runtime) -> ModelServer {
-    let answer = |ask: &Ask| {
-        match ask.is_judge {
+    let answer = |request: &ModelRequest| {
+        match request.is_judge {
         true => Reply::Text(
             json!({"correct": "yes", "extracted_final_answer": "x", "reasoning": "x", "confidence": 90, "strict": true})
                 .to_string(),
@@ -101,7 +101,7 @@ fn runs_that_0_1_0_began_go_on() {
     // The directory has messages in both queues, a lease of a process that is gone, and answers that were paid for.
     let id = resume(&place, "mmlu_pro");
     assert_eq!(correct(&place, &id), 8);
-    let asked: HashMap<String, u64> = server.asked().into_iter().collect();
+    let asked: HashMap<String, u64> = server.question_counts().into_iter().collect();
     let expected = ["hangs", "c0", "c1", "c2"].map(|item| (item.to_owned(), 1));
     assert_eq!(asked, HashMap::from(expected), "answers that were stored are not asked for again");
 
@@ -109,7 +109,7 @@ fn runs_that_0_1_0_began_go_on() {
     let id = resume(&place, "hle");
     assert_eq!(correct(&place, &id), 3);
     let model_questions =
-        server.asked().into_iter().filter(|(item, _)| item.is_empty()).map(|(_, times)| times);
+        server.question_counts().into_iter().filter(|(item, _)| item.is_empty()).map(|(_, times)| times);
     assert!(model_questions.sum::<u64>() < 3, "the answer that was to be judged is not asked for again");
 
     // The sandbox is gone.

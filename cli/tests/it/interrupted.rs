@@ -44,10 +44,11 @@ impl Scene {
         let runtime = Runtime::new().unwrap();
         let well = Arc::new(AtomicBool::new(false));
         let is_well = Arc::clone(&well);
-        let rule = move |ask: &bench_tests::model_server::Ask| match ask.item.starts_with('a') {
-            true if !is_well.load(Ordering::SeqCst) => Reply::Hang(FOREVER),
-            _ => Reply::Text("The answer is (B).".to_owned()),
-        };
+        let rule =
+            move |request: &bench_tests::model_server::ModelRequest| match request.item.starts_with('a') {
+                true if !is_well.load(Ordering::SeqCst) => Reply::Hang(FOREVER),
+                _ => Reply::Text("The answer is (B).".to_owned()),
+            };
         let server = runtime.block_on(ModelServer::start(Duration::ZERO, Arc::new(rule))).unwrap();
         let place = Place::new();
         place.write("a.jsonl", items("a", 3));
@@ -69,7 +70,12 @@ impl Scene {
 
     /// Returns the number of questions about items `a…` so far.
     fn asked_of_a(&self) -> u64 {
-        self.server.asked().iter().filter(|(item, _)| item.starts_with('a')).map(|(_, times)| times).sum()
+        self.server
+            .question_counts()
+            .iter()
+            .filter(|(item, _)| item.starts_with('a'))
+            .map(|(_, times)| times)
+            .sum()
     }
 
     /// Starts a command, waits for the next question about an item `a…`, and kills the command.
@@ -196,7 +202,7 @@ fn a_run_that_succeeded_with_errors_is_completed() {
     let runtime = Runtime::new().unwrap();
     let well = Arc::new(AtomicBool::new(false));
     let is_well = Arc::clone(&well);
-    let rule = move |ask: &bench_tests::model_server::Ask| match ask.item.as_str() {
+    let rule = move |request: &bench_tests::model_server::ModelRequest| match request.item.as_str() {
         "c7" if !is_well.load(Ordering::SeqCst) => {
             Reply::Status(500, r#"{"error":{"message":"the gpu melted"}}"#.into(), vec![])
         }
@@ -226,14 +232,14 @@ fn a_run_that_succeeded_with_errors_is_completed() {
     assert!(causes[0]["message"].as_str().unwrap().contains("the gpu melted"), "{causes}");
 
     // The sample may fail again and be repeated again.
-    let before = server.asked();
+    let before = server.question_counts();
     let again = bench(&["requeue", &run, "--errors", "--json"]);
     assert_eq!(again.code, 0, "{}{}", again.out, again.err);
     well.store(true, Ordering::SeqCst);
     let done = bench(&["run", "--resume", &run]);
     assert_eq!(done.code, 0, "{}{}", done.out, done.err);
     assert!(!done.err.contains("the gpu melted"), "{}", done.err);
-    for (item, times) in server.asked() {
+    for (item, times) in server.question_counts() {
         assert_eq!(times - before[&item], if item == "c7" { 2 } else { 0 }, "item {item}");
     }
     let shown = place.json(&["runs", &run, "--json"]);

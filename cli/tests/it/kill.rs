@@ -92,8 +92,8 @@ fn a_run_survives_twenty_kills_at_any_moment() {
         child.wait().unwrap();
         // A kill counts only if the process had ordered its run: otherwise there was nothing to survive.
         kills += usize::from(run.is_some());
-        let asked: u64 = server.asked().values().sum();
-        let answered: u64 = server.answered().values().sum();
+        let asked: u64 = server.question_counts().values().sum();
+        let answered: u64 = server.answer_counts().values().sum();
         // Calls whose answers were not received completely, or may not have reached the disk.
         in_flight_sum += CONCURRENCY as u64;
         let phase = match (asked, answered) {
@@ -116,7 +116,7 @@ fn a_run_survives_twenty_kills_at_any_moment() {
     }
     assert!(finished && kills >= KILLS_MIN);
 
-    let asked = server.asked();
+    let asked = server.question_counts();
     let again: u64 = asked.values().map(|times| times - 1).sum();
     println!(
         "{kills} kills in phases {phases:?}; {again} of {ITEMS} answers asked again, at most {in_flight_sum} in flight"

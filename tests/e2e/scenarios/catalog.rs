@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::call::{By, list};
+use crate::call::{Caller, list};
 use crate::target::Target;
 
 pub(super) async fn health(target: &Target) {
@@ -11,7 +11,7 @@ pub(super) async fn health(target: &Target) {
     assert_eq!(target.get("/api/auth/status").await.expect(200)["authenticated"], false);
     assert!(target.get("/").await.expect(200)["name"].is_string());
     target.get("/api/nothing-here").await.detail(404);
-    target.post("/api/health", By::Nobody, &serde_json::json!({})).await.detail(405);
+    target.post("/api/health", Caller::Nobody, &serde_json::json!({})).await.detail(405);
 }
 
 pub(super) async fn benchmarks_and_models(target: &Target) {

@@ -7,23 +7,23 @@ use reqwest::multipart::{Form, Part};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::call::{Answer, By, demo, number};
+use crate::call::{Answer, Caller, demo_order, number};
 use crate::target::{HANGS, Target};
 
 pub(super) async fn table_and_archive_are_served_and_verified(target: &Target) {
-    let mut body = demo(crate::target::ANSWERS_A, "mmlu_pro");
+    let mut body = demo_order(crate::target::ANSWERS_A, "mmlu_pro");
     body["subset_count"] = json!(20);
-    let run = target.order(By::Admin, body).await;
-    let found = target.ends(&run, "succeeded").await;
+    let run = target.order(Caller::Admin, body).await;
+    let found = target.wait_for_end(&run, "succeeded").await;
 
-    let table = file(target, &format!("{run}/export")).await;
+    let table = download_file(target, &format!("{run}/export")).await;
     let table = String::from_utf8(table.to_vec()).unwrap();
     assert!(table.starts_with("\u{feff}") || table.lines().next().unwrap().contains("item_id"), "{table}");
     let rows = table.lines().filter(|line| line.contains("mmlu_pro")).count();
     assert!(rows as u64 >= number(&found["progress"], "total"), "{rows} rows");
 
-    let archive = file(target, &format!("{run}/export?format=zip")).await;
-    let again = file(target, &format!("{run}/export?format=zip")).await;
+    let archive = download_file(target, &format!("{run}/export?format=zip")).await;
+    let again = download_file(target, &format!("{run}/export?format=zip")).await;
     assert!(archive == again, "an archive that changes");
     let keys = target.get("/.well-known/bench-runner-keys.json").await.expect(200);
     let keys: KeysDocument = serde_json::from_value(keys).unwrap();
@@ -47,7 +47,7 @@ pub(super) async fn table_and_archive_are_served_and_verified(target: &Target) {
 }
 
 /// Returns a file from the response, or from the address that the response redirects to.
-async fn file(target: &Target, path: &str) -> Bytes {
+async fn download_file(target: &Target, path: &str) -> Bytes {
     let answer = target.get(path).await;
     if answer.status != 307 {
         assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
@@ -63,33 +63,33 @@ async fn file(target: &Target, path: &str) -> Bytes {
 
 async fn verify(target: &Target, archive: Bytes) -> Answer {
     let part = Part::stream(archive).file_name("results.zip");
-    let request = target.request(Method::POST, "/api/exports/verify", By::Nobody);
+    let request = target.request(Method::POST, "/api/exports/verify", Caller::Nobody);
     target.send(request.multipart(Form::new().part("file", part))).await
 }
 
 pub(super) async fn what_is_not_over_is_not_exported(target: &Target) {
-    let mut body = demo(HANGS, "mmlu_pro");
+    let mut body = demo_order(HANGS, "mmlu_pro");
     body["subset_count"] = json!(1);
-    let run = target.order(By::Key("sk-e2e-open-1d77"), body).await;
+    let run = target.order(Caller::Key("sk-e2e-open-1d77"), body).await;
     for format in ["csv", "zip"] {
         target.get(&format!("{run}/export?format={format}")).await.detail(400);
     }
     target.get(&format!("{run}/export?format=docx")).await.detail(422);
     target.get("/api/runs/00000000-0000-4000-8000-000000000000/export").await.detail(404);
-    target.post(&format!("{run}/cancel"), By::Admin, &json!({})).await.expect(200);
+    target.post(&format!("{run}/cancel"), Caller::Admin, &json!({})).await.expect(200);
 }
 
 /// An archive too large for a request is uploaded to the store, to an address that accepts nothing else.
 pub(super) async fn uploaded_archive_is_verified(target: &Target) {
-    let (mine, other) = (By::Key("sk-e2e-upload-6f02"), By::Key("sk-e2e-upload-other"));
-    let mut body = demo(crate::target::ANSWERS_A, "aime_2025");
+    let (mine, other) = (Caller::Key("sk-e2e-upload-6f02"), Caller::Key("sk-e2e-upload-other"));
+    let mut body = demo_order(crate::target::ANSWERS_A, "aime_2025");
     body["subset_count"] = json!(3);
-    let run = target.order(By::Admin, body).await;
-    target.ends(&run, "succeeded").await;
-    let archive = file(target, &format!("{run}/export?format=zip")).await;
+    let run = target.order(Caller::Admin, body).await;
+    target.wait_for_end(&run, "succeeded").await;
+    let archive = download_file(target, &format!("{run}/export?format=zip")).await;
     let sha256: String = Sha256::digest(&archive).iter().map(|byte| format!("{byte:02x}")).collect();
     let order = json!({ "purpose": "verify", "bytes": archive.len(), "sha256": sha256 });
-    target.post("/api/uploads", By::Nobody, &order).await.detail(401);
+    target.post("/api/uploads", Caller::Nobody, &order).await.detail(401);
     let place = target.post("/api/uploads", mine, &order).await.expect(201);
     let upload = json!({ "upload_id": place["upload_id"] });
     target.post("/api/exports/verify", mine, &upload).await.detail(404);

@@ -3,12 +3,12 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::call::{By, demo, number};
+use crate::call::{Caller, demo_order, number};
 use crate::target::Target;
 
 pub(super) async fn bad_requests_are_told_what_is_wrong(target: &Target) {
     let with = |field: &str, value: Value| {
-        let mut body = demo("oracle", "mmlu_pro");
+        let mut body = demo_order("oracle", "mmlu_pro");
         body[field] = value;
         body
     };
@@ -26,12 +26,13 @@ pub(super) async fn bad_requests_are_told_what_is_wrong(target: &Target) {
         (400, "provider", with("provider", json!("no-such-provider"))),
         (404, "Model", with("model_id", json!("no-such-model"))),
     ] {
-        let detail = target.post("/api/runs", By::Admin, &body).await.detail(status);
+        let detail = target.post("/api/runs", Caller::Admin, &body).await.detail(status);
         assert!(detail.contains(names), "{body}: {detail}");
     }
     for body in ["", "{", "[]", "7", "\"text\"", "\u{1F980}", "{\"model_id\":\"oracle\"}}"] {
-        let request =
-            target.request(Method::POST, "/api/runs", By::Admin).header("content-type", "application/json");
+        let request = target
+            .request(Method::POST, "/api/runs", Caller::Admin)
+            .header("content-type", "application/json");
         let answer = target.send(request.body(body)).await;
         answer.detail(422);
     }
@@ -44,8 +45,8 @@ pub(super) async fn bad_requests_are_told_what_is_wrong(target: &Target) {
         target.get(path).await.detail(404);
         target.get(&format!("{path}/events")).await.detail(404);
         target.get(&format!("{path}/benchmarks/mmlu_pro")).await.detail(404);
-        target.delete(path, By::Admin).await.detail(404);
-        target.post(&format!("{path}/cancel"), By::Admin, &json!({})).await.detail(400);
+        target.delete(path, Caller::Admin).await.detail(404);
+        target.post(&format!("{path}/cancel"), Caller::Admin, &json!({})).await.detail(400);
     }
     for path in ["/api/runs?limit=x", "/api/runs?limit=201", "/api/models?offset=-1", "/api/runs?model_id=x"]
     {
@@ -53,7 +54,7 @@ pub(super) async fn bad_requests_are_told_what_is_wrong(target: &Target) {
     }
     for path in ["/api/exports/verify", "/api/runs"] {
         let request =
-            target.request(Method::POST, path, By::Admin).header("content-type", "multipart/form-data");
+            target.request(Method::POST, path, Caller::Admin).header("content-type", "multipart/form-data");
         let status = target.send(request.body("no form")).await.status;
         assert!((400..500).contains(&status), "{path}: {status}");
     }

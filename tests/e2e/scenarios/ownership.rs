@@ -2,37 +2,38 @@
 
 use serde_json::json;
 
-use crate::call::{By, demo, list};
+use crate::call::{Caller, demo_order, list};
 use crate::target::{HANGS, Target};
 
 pub(super) async fn others_are_refused(target: &Target) {
-    let (owner, other) = (By::Key("sk-e2e-owner-90c2"), By::Key("sk-e2e-other-17aa"));
-    let mut body = demo(HANGS, "mmlu_pro");
+    let (owner, other) = (Caller::Key("sk-e2e-owner-90c2"), Caller::Key("sk-e2e-other-17aa"));
+    let mut body = demo_order(HANGS, "mmlu_pro");
     body["subset_count"] = json!(1);
-    assert_eq!(target.post("/api/runs", By::Nobody, &body).await.status, 401);
-    assert_eq!(target.post("/api/runs/api", By::Nobody, &body).await.status, 401);
+    assert_eq!(target.post("/api/runs", Caller::Nobody, &body).await.status, 401);
+    assert_eq!(target.post("/api/runs/api", Caller::Nobody, &body).await.status, 401);
     let run = target.order(owner, body).await;
     let cancel = format!("{run}/cancel");
     let requeue = run.replace("/api/runs", "/api/admin/runs") + "/requeue";
     for path in [&cancel, &requeue] {
-        target.post(path, By::Nobody, &json!({})).await.detail(401);
+        target.post(path, Caller::Nobody, &json!({})).await.detail(401);
         target.post(path, other, &json!({})).await.detail(403);
-        let wrong = target.request(reqwest::Method::POST, path, By::Nobody).header("x-admin-secret", "wrong");
+        let wrong =
+            target.request(reqwest::Method::POST, path, Caller::Nobody).header("x-admin-secret", "wrong");
         assert_eq!(target.send(wrong).await.status, 401);
     }
-    target.delete(&run, By::Nobody).await.detail(401);
+    target.delete(&run, Caller::Nobody).await.detail(401);
     target.delete(&run, other).await.detail(403);
     // All callers may read.
-    for by in [By::Nobody, other] {
-        assert_ne!(target.get_by(&run, by).await.expect(200)["status"], "canceled");
-        let details = target.get_by(&format!("{run}/benchmarks/mmlu_pro"), by).await.expect(200);
+    for caller in [Caller::Nobody, other] {
+        assert_ne!(target.get_by(&run, caller).await.expect(200)["status"], "canceled");
+        let details = target.get_by(&format!("{run}/benchmarks/mmlu_pro"), caller).await.expect(200);
         assert!(list(&details["items"], "items").len() <= 1);
     }
     let synced = target.post("/api/admin/sync-models", other, &json!({})).await;
     synced.detail(401);
     // The operator may cancel it, and the owner delete it.
-    target.post(&cancel, By::Admin, &json!({})).await.expect(200);
-    target.ends(&run, "canceled").await;
+    target.post(&cancel, Caller::Admin, &json!({})).await.expect(200);
+    target.wait_for_end(&run, "canceled").await;
     target.delete(&run, owner).await.expect(200);
     target.get(&run).await.detail(404);
 }
@@ -40,16 +41,17 @@ pub(super) async fn others_are_refused(target: &Target) {
 /// CloudFront passes keys to function URLs in a separate header, which must be ignored everywhere else.
 pub(super) async fn copied_key_is_ignored(target: &Target) {
     const OWNER: &str = "sk-e2e-copied-5d13";
-    let mut body = demo(HANGS, "mmlu_pro");
+    let mut body = demo_order(HANGS, "mmlu_pro");
     body["subset_count"] = json!(1);
-    let run = target.order(By::Key(OWNER), body).await;
+    let run = target.order(Caller::Key(OWNER), body).await;
     let cancel = format!("{run}/cancel");
-    for (by, status) in [(By::Nobody, 401), (By::Key("sk-e2e-other-17aa"), 403)] {
+    for (caller, status) in [(Caller::Nobody, 401), (Caller::Key("sk-e2e-other-17aa"), 403)] {
         for (method, path) in [(reqwest::Method::POST, &cancel), (reqwest::Method::DELETE, &run)] {
-            let copied =
-                target.request(method, path, by).header("x-bench-authorization", format!("Bearer {OWNER}"));
+            let copied = target
+                .request(method, path, caller)
+                .header("x-bench-authorization", format!("Bearer {OWNER}"));
             target.send(copied).await.detail(status);
         }
     }
-    target.post(&cancel, By::Key(OWNER), &json!({})).await.expect(200);
+    target.post(&cancel, Caller::Key(OWNER), &json!({})).await.expect(200);
 }

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::call::{By, demo, list, number};
+use crate::call::{Caller, demo_order, list, number};
 use crate::target::{HANGS, Target};
 
 /// Programs of the demo data run in a separate sandbox each.
@@ -11,8 +11,8 @@ pub(super) async fn code_is_run_in_sandboxes(target: &Target) {
     let order = json!({
         "model_id": "oracle", "selected_benchmarks": ["livecodebench"], "demo": true, "subset_count": 4, "samples": 1,
     });
-    let run = target.order(By::Admin, order).await;
-    let done = target.ends(&run, "succeeded").await;
+    let run = target.order(Caller::Admin, order).await;
+    let done = target.wait_for_end(&run, "succeeded").await;
     assert_eq!((&done["overall_score"], &done["coverage"]), (&json!(1.0), &json!(1.0)));
     let items = pages(target, &format!("{run}/benchmarks/livecodebench")).await;
     assert_eq!(items.len(), 4);
@@ -27,7 +27,7 @@ pub(super) async fn followed_to_success(target: &Target) {
     // One of them is judged, also by the oracle.
     let selected = ["mmlu_pro", "aime_2025", "aa_omniscience"];
     let order = json!({ "model_id": "oracle", "selected_benchmarks": selected, "demo": true });
-    let run = target.order(By::Admin, order).await;
+    let run = target.order(Caller::Admin, order).await;
     let (mut seen, mut events, mut cursor) = (0, Vec::new(), String::new());
     let done = loop {
         let found = target.run(&run).await;
@@ -99,10 +99,11 @@ async fn pages(target: &Target, address: &str) -> Vec<Value> {
 pub(super) async fn repeated_order_makes_one_run(target: &Target) {
     let key = format!("order-{:?}", std::time::SystemTime::now())
         .replace(|c: char| !c.is_ascii_alphanumeric(), "-");
-    let mut body = demo("oracle", "mmlu_pro");
+    let mut body = demo_order("oracle", "mmlu_pro");
     body["subset_count"] = json!(2);
     let place = |body: Value| {
-        let request = target.request(Method::POST, "/api/runs", By::Admin).header("idempotency-key", &key);
+        let request =
+            target.request(Method::POST, "/api/runs", Caller::Admin).header("idempotency-key", &key);
         target.send(request.json(&body))
     };
     let (one, two) = tokio::join!(place(body.clone()), place(body.clone()));
@@ -114,16 +115,18 @@ pub(super) async fn repeated_order_makes_one_run(target: &Target) {
     assert_eq!(place(body.clone()).await.expect(200)["id"], id);
     body["subset_count"] = json!(3);
     assert!(place(body).await.detail(422).contains("Idempotency-Key"));
-    target.ends(&format!("/api/runs/{}", id.as_str().unwrap()), "succeeded").await;
+    target.wait_for_end(&format!("/api/runs/{}", id.as_str().unwrap()), "succeeded").await;
 }
 
 pub(super) async fn canceled_requeued_and_deleted(target: &Target) {
-    let mut body = demo(HANGS, "mmlu_pro");
+    let mut body = demo_order(HANGS, "mmlu_pro");
     body["subset_count"] = json!(3);
-    let owner = By::Key("sk-e2e-cancel-2f61");
+    let owner = Caller::Key("sk-e2e-cancel-2f61");
     let run = target.order(owner, body).await;
     target
-        .until("the run to start", || async { (target.run(&run).await["status"] == "running").then_some(()) })
+        .wait_until("the run to start", || async {
+            (target.run(&run).await["status"] == "running").then_some(())
+        })
         .await;
     target.post(&format!("{run}/cancel"), owner, &json!({})).await.expect(200);
     assert_eq!(target.run(&run).await["status"], "canceled");
@@ -132,7 +135,7 @@ pub(super) async fn canceled_requeued_and_deleted(target: &Target) {
 
     // Its key was deleted, so a requeue needs it again.
     let again = run.replace("/api/runs", "/api/admin/runs") + "/requeue";
-    assert!(target.post(&again, By::Admin, &json!({})).await.detail(400).contains("key"));
+    assert!(target.post(&again, Caller::Admin, &json!({})).await.detail(400).contains("key"));
     target.post(&again, owner, &json!({})).await.expect(200);
     let found = target.run(&run).await;
     assert_eq!(
@@ -142,7 +145,7 @@ pub(super) async fn canceled_requeued_and_deleted(target: &Target) {
     );
     target.delete(&run, owner).await.detail(400);
     target.post(&format!("{run}/cancel"), owner, &json!({})).await.expect(200);
-    target.ends(&run, "canceled").await;
+    target.wait_for_end(&run, "canceled").await;
 
     target.delete(&run, owner).await.expect(200);
     target.get(&run).await.detail(404);
@@ -150,14 +153,14 @@ pub(super) async fn canceled_requeued_and_deleted(target: &Target) {
 
 pub(super) async fn compared(target: &Target) {
     let order = |model| {
-        let mut body = demo(model, "mmlu_pro");
+        let mut body = demo_order(model, "mmlu_pro");
         body["subset_count"] = json!(12);
         body["subset_seed"] = json!("compared");
-        target.order(By::Admin, body)
+        target.order(Caller::Admin, body)
     };
     let (right, other) = (order("oracle").await, order(crate::target::ANSWERS_A).await);
-    target.ends(&right, "succeeded").await;
-    let found = target.ends(&other, "succeeded").await;
+    target.wait_for_end(&right, "succeeded").await;
+    let found = target.wait_for_end(&other, "succeeded").await;
     assert!(found["overall_score"].as_f64().is_some_and(|score| score < 1.0), "{found:#}");
     let other_id = other.rsplit('/').next().unwrap();
     let comparison = target.get(&format!("{right}/compare/{other_id}")).await.expect(200);
@@ -165,8 +168,8 @@ pub(super) async fn compared(target: &Target) {
     assert_eq!(benchmarks.len(), 1, "{comparison:#}");
 
     assert!(!target.is_gone(other_id).await);
-    target.delete(&other, By::Admin).await.expect(200);
+    target.delete(&other, Caller::Admin).await.expect(200);
     let gone = || async { target.is_gone(other_id).await.then_some(()) };
-    target.until("everything of the run to be gone", gone).await;
+    target.wait_until("everything of the run to be gone", gone).await;
     target.get(&format!("{right}/compare/{other_id}")).await.detail(404);
 }

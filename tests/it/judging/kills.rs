@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bench_embedded::Recorder;
 use bench_tests::model_server::Reply;
 
-use super::asked;
+use super::question_counts;
 use crate::kill_everywhere::Tripwire;
-use crate::support::{Expected, Hands, Order, Settings, World, check, data, runtime};
+use crate::support::{Expected, ManualDriver, Order, Settings, World, check, data, runtime};
 
 /// Number of samples of a run, each answered once.
 const ANSWERS: u64 = 2;
@@ -24,38 +24,38 @@ fn a_judged_run_survives_the_end_of_the_process_at_every_call() {
         let recorder = Recorder::new(move |call| watching.called(call.action));
         let settings = Settings { recorder: Some(recorder), ..Settings::default() };
         // Every fresh judging of the first item begins with prose; its record says which reply comes next.
-        let world = World::open(settings, |ask| match (ask.is_judge, data::number(&ask.item)) {
-            (false, _) => Reply::Text(data::right(&ask.item)),
-            (true, 0) if ask.before.is_multiple_of(2) => Reply::Text("Well, an A.".into()),
+        let world = World::open(settings, |request| match (request.is_judge, data::number(&request.item)) {
+            (false, _) => Reply::Text(data::right(&request.item)),
+            (true, 0) if request.before.is_multiple_of(2) => Reply::Text("Well, an A.".into()),
             _ => Reply::Text("A".into()),
         })
         .await;
-        let order = Order::judged(2, &world);
+        let order = Order::aa_omniscience(2, &world);
         let (mut starts, mut calls) = (0, 0);
         // Totals over all runs so far, since a question in flight may be counted while the next run is in progress.
         let (mut runs, mut again) = (0, 0);
         loop {
             calls += 1;
             let run = order.place(&world).await;
-            let hands = Hands::of(&world, starts);
+            let driver = ManualDriver::new(&world, starts);
             wire.arm(calls);
-            let ended = wire.drive(hands.drain()).await;
-            drop(hands);
+            let ended = wire.drive(driver.drain()).await;
+            drop(driver);
             if ended {
                 check(&world, run, Expected::SUCCEEDED).await;
                 break;
             }
             starts += 1;
-            let hands = Hands::of(&world, starts);
-            hands.scheduler.resume().await.unwrap();
-            hands.drain().await;
+            let driver = ManualDriver::new(&world, starts);
+            driver.scheduler.resume().await.unwrap();
+            driver.drain().await;
             check(&world, run, Expected::SUCCEEDED).await;
             let last = wire.last();
             runs += 1;
             // Only a request in flight may be repeated. Repeating one shifts the judge's alternation, so that there
             // may be two.
             again += u64::from(["PutObject", "GetObject"].contains(&last.as_str()));
-            let (answers, replies) = asked(&world);
+            let (answers, replies) = question_counts(&world);
             let told = format!("call {calls}, {last}: {answers} answers, {replies} replies, {again} again");
             assert!((runs * ANSWERS..=runs * ANSWERS + again).contains(&answers), "{told}");
             assert!(replies >= runs * ANSWERS && replies <= runs * REPLIES + 2 * again, "{told}");

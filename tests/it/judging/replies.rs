@@ -6,35 +6,40 @@ use bench_domain::{Outcome, RunStatus, Verdict};
 use bench_tests::model_server::Reply;
 use serde_json::json;
 
-use super::{NAME, TOKENS, asked, judged, samples, shown};
+use super::{NAME, TOKENS, judge_question_count, last_message, question_counts, stored_samples};
 use crate::support::{Expected, Order, Settings, World, check, data, runtime};
 
-fn text(reply: &str) -> Reply {
+fn text_reply(reply: &str) -> Reply {
     Reply::Text(reply.to_owned())
 }
 
 #[test]
 fn a_verdict_is_a_turn_of_its_own() {
     runtime().block_on(async {
-        let world = World::start(Settings::default(), |ask| match (ask.is_judge, data::number(&ask.item)) {
-            (false, _) => Reply::Text(data::right(&ask.item)),
-            (true, 2) => text("B"),
-            (true, 3) => text("C"),
-            (true, 4) => text("D"),
-            (true, number) => {
-                // The judge gets the question, the gold answer, the answer, and the settings of the order.
-                let shown = shown(ask);
-                assert!(shown.contains(&format!("gold {number}")) && shown.contains("It is gold"), "{shown}");
-                assert_eq!(ask.body["seed"], json!(7));
-                text("A")
+        let world = World::start(Settings::default(), |request| {
+            match (request.is_judge, data::number(&request.item)) {
+                (false, _) => Reply::Text(data::right(&request.item)),
+                (true, 2) => text_reply("B"),
+                (true, 3) => text_reply("C"),
+                (true, 4) => text_reply("D"),
+                (true, number) => {
+                    // The judge gets the question, the gold answer, the answer, and the settings of the order.
+                    let shown = last_message(request);
+                    assert!(
+                        shown.contains(&format!("gold {number}")) && shown.contains("It is gold"),
+                        "{shown}"
+                    );
+                    assert_eq!(request.body["seed"], json!(7));
+                    text_reply("A")
+                }
             }
         })
         .await;
-        let run = Order::judged(10, &world).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        let run = Order::aa_omniscience(10, &world).place(&world).await;
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let stored = check(&world, run, Expected::SUCCEEDED).await;
-        assert_eq!(asked(&world), (10, 10));
-        let found = world.found(run).await;
+        assert_eq!(question_counts(&world), (10, 10));
+        let found = world.stored_run(run).await;
         let plan = found.benchmarks[0].plan.as_ref().unwrap();
         let judge = plan.judge.as_ref().unwrap();
         assert_eq!((judge.model.as_str(), judge.version), ("openai-compatible/judge", 1));
@@ -69,12 +74,12 @@ fn a_verdict_is_a_turn_of_its_own() {
 }
 
 /// Replies as the judge of an item, chosen by the item's number.
-fn odd(ask: &bench_tests::model_server::Ask) -> Reply {
+fn judge_reply_of_item(request: &bench_tests::model_server::ModelRequest) -> Reply {
     let status = |status, body: &str| Reply::Status(status, body.to_owned(), vec![]);
-    match (data::number(&ask.item), ask.before) {
-        (1, 0) => text("I would say that the answer is right, so I give it an A."),
-        (2, _) => text(""),
-        (3, _) => text(r#"{"grade": "#),
+    match (data::number(&request.item), request.before) {
+        (1, 0) => text_reply("I would say that the answer is right, so I give it an A."),
+        (2, _) => text_reply(""),
+        (3, _) => text_reply(r#"{"grade": "#),
         (4, 0) => Reply::Status(429, "{}".into(), vec![("retry-after", "1".into())]),
         (5, _) => status(500, r#"{"error":{"message":"out of order"}}"#),
         (6, _) => Reply::Later(Duration::from_millis(700), "A".into()),
@@ -82,20 +87,20 @@ fn odd(ask: &bench_tests::model_server::Ask) -> Reply {
         (8, _) => status(400, r#"{"error":{"code":"context_length_exceeded","message":"too long"}}"#),
         (9, 0) => Reply::HalfStream("A".into()),
         (10, 0) => status(500, "{}"),
-        _ => text("A"),
+        _ => text_reply("A"),
     }
 }
 
 #[test]
 fn a_reply_without_a_verdict_is_never_a_verdict() {
     runtime().block_on(async {
-        let world = World::start(Settings::default(), |ask| match ask.is_judge {
-            false => Reply::Text(data::right(&ask.item)),
-            true => odd(ask),
+        let world = World::start(Settings::default(), |request| match request.is_judge {
+            false => Reply::Text(data::right(&request.item)),
+            true => judge_reply_of_item(request),
         })
         .await;
-        let run = Order::judged(11, &world).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        let run = Order::aa_omniscience(11, &world).place(&world).await;
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         let stored = check(&world, run, Expected::FAILED).await;
         let verdicts: Vec<&Verdict> =
             stored[NAME].iter().map(|sample| &sample.finished.as_ref().unwrap().verdict).collect();
@@ -129,8 +134,8 @@ fn a_reply_without_a_verdict_is_never_a_verdict() {
             reason(8)
         );
         // The model is asked once per item, whatever its judge does.
-        assert_eq!(asked(&world).0, 11);
-        let times: Vec<u64> = (0..11).map(|item| judged(&world, item)).collect();
+        assert_eq!(question_counts(&world).0, 11);
+        let times: Vec<u64> = (0..11).map(|item| judge_question_count(&world, item)).collect();
         assert_eq!(times, [1, 2, 3, 3, 2, 3, 1, 2, 1, 2, 2]);
         // The record counts all replies, including those without a verdict, and keeps each answer.
         for (item, sample) in stored[NAME].iter().enumerate() {
@@ -156,23 +161,23 @@ fn a_requeue_asks_the_judge_and_not_the_model() {
     runtime().block_on(async {
         let better = Arc::new(AtomicBool::new(false));
         let improved = Arc::clone(&better);
-        let world = World::start(Settings::default(), move |ask| match ask.is_judge {
-            false => Reply::Text(data::right(&ask.item)),
-            true if improved.load(Ordering::SeqCst) || data::number(&ask.item) > 1 => text("A"),
-            true => text("Well."),
+        let world = World::start(Settings::default(), move |request| match request.is_judge {
+            false => Reply::Text(data::right(&request.item)),
+            true if improved.load(Ordering::SeqCst) || data::number(&request.item) > 1 => text_reply("A"),
+            true => text_reply("Well."),
         })
         .await;
-        let run = Order::judged(4, &world).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Failed);
-        assert_eq!(asked(&world), (4, 8));
+        let run = Order::aa_omniscience(4, &world).place(&world).await;
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
+        assert_eq!(question_counts(&world), (4, 8));
         better.store(true, Ordering::SeqCst);
         world.requeue(run, None).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let stored = check(&world, run, Expected::SUCCEEDED.generation(2)).await;
-        assert_eq!(asked(&world), (4, 10), "nothing stored is asked for again");
+        assert_eq!(question_counts(&world), (4, 10), "nothing stored is asked for again");
         // Three replies without a verdict were paid for, and the one with a verdict.
         assert_eq!(stored[NAME][0].finished.as_ref().unwrap().judge_usage.unwrap().total(), 4 * TOKENS);
-        assert_eq!(world.found(run).await.benchmarks[0].state.report().unwrap().score, Some(1.0));
+        assert_eq!(world.stored_run(run).await.benchmarks[0].state.report().unwrap().score, Some(1.0));
     });
 }
 
@@ -185,44 +190,45 @@ fn a_judge_that_refuses_the_key_fails_the_run_and_no_answer() {
         let paid = Arc::new(AtomicBool::new(false));
         let pays = Arc::clone(&paid);
         let settings = Settings { concurrency: 1, ..Settings::default() };
-        let world = World::start(settings, move |ask| match ask.is_judge {
-            false => Reply::Text(data::right(&ask.item)),
-            true if pays.load(Ordering::SeqCst) => text("A"),
+        let world = World::start(settings, move |request| match request.is_judge {
+            false => Reply::Text(data::right(&request.item)),
+            true if pays.load(Ordering::SeqCst) => text_reply("A"),
             true => Reply::Status(401, r#"{"error":{"message":"bad key"}}"#.into(), vec![]),
         })
         .await;
-        let run = Order::judged(6, &world).place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        let run = Order::aa_omniscience(6, &world).place(&world).await;
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         check(&world, run, Expected::FAILED).await;
-        let error = world.found(run).await.run.state.error().unwrap().to_owned();
+        let error = world.stored_run(run).await.run.state.error().unwrap().to_owned();
         assert!(error.contains("the judge could not be asked") && error.contains("401"), "{error}");
-        let (model, judge) = asked(&world);
+        let (model, judge) = question_counts(&world);
         assert!(judge >= 1 && model >= 1);
-        let handed_over = samples(&world, run).await.iter().filter(|sample| sample.turn.is_some()).count();
+        let handed_over =
+            stored_samples(&world, run).await.iter().filter(|sample| sample.turn.is_some()).count();
         assert!(handed_over >= 1);
-        assert!(samples(&world, run).await.iter().all(|sample| sample.finished.is_none()));
+        assert!(stored_samples(&world, run).await.iter().all(|sample| sample.finished.is_none()));
         paid.store(true, Ordering::SeqCst);
         world.requeue(run, None).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED.generation(2)).await;
-        assert_eq!(asked(&world), (6, judge + 6), "each answer is asked for once");
+        assert_eq!(question_counts(&world), (6, judge + 6), "each answer is asked for once");
     });
 }
 
 #[test]
 fn the_oracle_judges_without_a_model() {
     runtime().block_on(async {
-        let world = World::start(Settings::default(), |ask| match data::number(&ask.item) {
-            0 => text("It is something else."),
-            _ => Reply::Text(data::right(&ask.item)),
+        let world = World::start(Settings::default(), |request| match data::number(&request.item) {
+            0 => text_reply("It is something else."),
+            _ => Reply::Text(data::right(&request.item)),
         })
         .await;
-        let run = Order::judged(5, &world).judged_by_oracle().place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        let run = Order::aa_omniscience(5, &world).with_oracle_judge().place(&world).await;
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let stored = check(&world, run, Expected::SUCCEEDED).await;
-        assert_eq!(asked(&world), (5, 0));
+        assert_eq!(question_counts(&world), (5, 0));
         assert_eq!(stored[NAME][0].finished.as_ref().unwrap().verdict.outcome, Outcome::Incorrect);
-        let report = world.found(run).await.benchmarks[0].state.report().unwrap().clone();
+        let report = world.stored_run(run).await.benchmarks[0].state.report().unwrap().clone();
         // Four correct and one incorrect: an index of 60.
         assert_eq!((report.score, report.judge_usage, report.judge_cost), (Some(0.6), None, None));
     });
@@ -231,11 +237,12 @@ fn the_oracle_judges_without_a_model() {
 #[test]
 fn a_judged_benchmark_without_a_judge_says_what_to_set() {
     runtime().block_on(async {
-        let world = World::start(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
-        let run = Order::judged(3, &world).without_judge().place(&world).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        let world =
+            World::start(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
+        let run = Order::aa_omniscience(3, &world).without_judge().place(&world).await;
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         check(&world, run, Expected::FAILED).await;
-        let error = world.found(run).await.benchmarks[0].state.error().unwrap().to_owned();
+        let error = world.stored_run(run).await.benchmarks[0].state.error().unwrap().to_owned();
         assert!(error.contains("--judge-model") && error.contains("BENCH_JUDGE_MODEL"), "{error}");
         assert_eq!(world.model.total(), 0);
     });

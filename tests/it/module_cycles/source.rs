@@ -4,22 +4,22 @@ use super::tokens::{Token, tokens};
 
 /// A `mod name;` item, with its `#[path]` if it has one.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Declared {
+pub(super) struct ModuleDeclaration {
     pub(super) name: String,
     pub(super) path: Option<String>,
 }
 
 /// Relevant parts of a file, without tests.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) declared: Vec<Declared>,
+pub(super) struct SourceParts {
+    pub(super) declared: Vec<ModuleDeclaration>,
     /// Paths from the crate's root, written with `crate` or with enough `super`.
     pub(super) paths: Vec<Vec<String>>,
     /// Paths of `use` items as written. A renamed one ends with its new name.
     pub(super) imported: Vec<Vec<String>>,
 }
 
-impl Found {
+impl SourceParts {
     /// Parses the source of a module at this depth below the crate's root.
     pub(super) fn read(source: &str, depth: usize) -> Self {
         let mut found = Self::default();
@@ -46,7 +46,8 @@ impl Found {
                     if let Some(Token::Group(_, body)) = rest.get(2) {
                         self.walk(body, depth + 1);
                     } else {
-                        self.declared.push(Declared { name: name.to_string(), path: path_attribute.take() });
+                        self.declared
+                            .push(ModuleDeclaration { name: name.to_string(), path: path_attribute.take() });
                     }
                     at += 3;
                 }
@@ -181,7 +182,7 @@ fn tree(tokens: &[Token], prefix: &[String], paths: &mut Vec<Vec<String>>) -> us
 }
 
 fn paths(depth: usize, source: &str) -> Vec<String> {
-    Found::read(source, depth).paths.iter().map(|path| path.join("::")).collect()
+    SourceParts::read(source, depth).paths.iter().map(|path| path.join("::")).collect()
 }
 
 #[test]
@@ -218,7 +219,7 @@ fn code_for_tests_does_not_count() {
         #[path = "odd/k.rs"] pub(crate) mod k;
         mod l;
     "#;
-    let found = Found::read(source, 1);
+    let found = SourceParts::read(source, 1);
     assert_eq!(paths(1, source), ["h::H", "i"]);
     let declared: Vec<_> =
         found.declared.iter().map(|module| (module.name.as_str(), module.path.as_deref())).collect();

@@ -48,7 +48,7 @@ fn group(chars: &mut Peekable<Chars<'_>>, close: Option<char>) -> Vec<Token> {
             '"' => tokens.push(Token::Text(text(chars))),
             '\'' => skip_character_or_lifetime(chars),
             c if c.is_alphabetic() || c == '_' => {
-                let word = format!("{c}{}", taken(chars));
+                let word = format!("{c}{}", take_word(chars));
                 match (word.as_str(), chars.peek()) {
                     ("r" | "br" | "cr", Some('"' | '#')) => tokens.push(raw(chars)),
                     ("b" | "c", Some('"')) => {
@@ -62,7 +62,7 @@ fn group(chars: &mut Peekable<Chars<'_>>, close: Option<char>) -> Vec<Token> {
                     _ => tokens.push(Token::Word(word)),
                 }
             }
-            c if c.is_ascii_digit() => drop(taken(chars)),
+            c if c.is_ascii_digit() => drop(take_word(chars)),
             c if c.is_whitespace() => {}
             c => tokens.push(Token::Sign(c)),
         }
@@ -70,7 +70,7 @@ fn group(chars: &mut Peekable<Chars<'_>>, close: Option<char>) -> Vec<Token> {
 }
 
 /// Takes the characters that can continue a word or number.
-fn taken(chars: &mut Peekable<Chars<'_>>) -> String {
+fn take_word(chars: &mut Peekable<Chars<'_>>) -> String {
     let mut taken = String::new();
     while let Some(c) = chars.next_if(|c| c.is_alphanumeric() || *c == '_') {
         taken.push(c);
@@ -116,7 +116,7 @@ fn raw(chars: &mut Peekable<Chars<'_>>) -> Token {
         hashes += 1;
     }
     if chars.next_if_eq(&'"').is_none() {
-        return Token::Word(taken(chars));
+        return Token::Word(take_word(chars));
     }
     let end = format!("\"{}", "#".repeat(hashes));
     let mut text = String::new();
@@ -135,7 +135,7 @@ fn skip_character_or_lifetime(chars: &mut Peekable<Chars<'_>>) {
             while chars.next().is_some_and(|c| c != '\'') {}
         }
         Some(c) if c.is_alphanumeric() || c == '_' => {
-            let rest = taken(chars);
+            let rest = take_word(chars);
             if rest.is_empty() {
                 chars.next_if_eq(&'\'');
             }

@@ -9,10 +9,10 @@ use bench_queue::Depth;
 use bench_sandy::testing::Endpoint;
 use bench_tests::model_server::Reply;
 
-use super::{asked, faultless, right};
+use super::{question_count, right_reply, settings_without_faults};
 use crate::kill_everywhere::Tripwire;
-use crate::support::world::End;
-use crate::support::{Expected, Hands, Order, Settings, World, check, data, runtime};
+use crate::support::world::Shutdown;
+use crate::support::{Expected, ManualDriver, Order, Settings, World, check, data, runtime};
 
 /// After any kill, the model is not asked again once its answer is stored, the sample ends once, and every sandbox is
 /// ended by its turn, or through the ledger after its lease.
@@ -22,34 +22,39 @@ fn a_run_of_code_survives_the_end_of_the_process_at_every_call() {
         let wire = Arc::new(Tripwire::default());
         let watching = Arc::clone(&wire);
         let recorder = Recorder::new(move |call| watching.called(call.action));
-        let world = World::open(Settings { recorder: Some(recorder), ..faultless() }, right).await;
+        let world =
+            World::open(Settings { recorder: Some(recorder), ..settings_without_faults() }, right_reply)
+                .await;
         let order = Order::livecodebench(1);
         let (mut starts, mut calls, mut again) = (0, 0, 0);
         loop {
             calls += 1;
             let run = order.place(&world).await;
-            let hands = Hands::of(&world, starts);
+            let driver = ManualDriver::new(&world, starts);
             wire.arm(calls);
-            let ended = wire.drive(hands.drain()).await;
-            drop(hands);
-            let made = world.host().made();
+            let ended = wire.drive(driver.drain()).await;
+            drop(driver);
+            let made = world.sandbox_host().made();
             if !ended {
                 starts += 1;
-                let hands = Hands::of(&world, starts);
-                hands.scheduler.resume().await.unwrap();
-                hands.drain().await;
+                let driver = ManualDriver::new(&world, starts);
+                driver.scheduler.resume().await.unwrap();
+                driver.drain().await;
                 // Each kill adds at most one sandbox.
-                let told =
-                    format!("call {calls}, {}: {} sandboxes more", wire.last(), world.host().made() - made);
-                assert!(world.host().made() - made <= 1, "{told}");
+                let told = format!(
+                    "call {calls}, {}: {} sandboxes more",
+                    wire.last(),
+                    world.sandbox_host().made() - made
+                );
+                assert!(world.sandbox_host().made() - made <= 1, "{told}");
             }
             check(&world, run, Expected::SUCCEEDED).await;
             again += u64::from(!ended && ["PutObject", "GetObject"].contains(&wire.last().as_str()));
             let runs = u64::try_from(calls).unwrap();
             assert!(
-                (runs..=runs + again).contains(&asked(&world)),
+                (runs..=runs + again).contains(&question_count(&world)),
                 "call {calls}: {} answers",
-                asked(&world)
+                question_count(&world)
             );
             if ended {
                 break;
@@ -59,18 +64,18 @@ fn a_run_of_code_survives_the_end_of_the_process_at_every_call() {
         assert!(calls > 40, "a run of code makes more calls than {calls}");
         // Sandboxes that a turn could no longer end are in the ledger, except one whose turn was killed before it was
         // entered, which its host has to end.
-        let hands = Hands::of(&world, starts);
-        let left = world.host().open().len();
+        let driver = ManualDriver::new(&world, starts);
+        let left = world.sandbox_host().open().len();
         let overdue = bench_clock::now().plus(Duration::from_secs(48 * 3_600));
-        let entered = hands.state.overdue_sandboxes(overdue, 1_000).await.unwrap().len();
+        let entered = driver.state.overdue_sandboxes(overdue, 1_000).await.unwrap().len();
         assert!(
-            hands.scheduler.end_overdue_sandboxes(bench_clock::now()).await.unwrap() == 0,
+            driver.scheduler.end_overdue_sandboxes(bench_clock::now()).await.unwrap() == 0,
             "no lease is over yet"
         );
-        assert_eq!(world.host().open().len(), left);
-        hands.scheduler.end_overdue_sandboxes(overdue).await.unwrap();
-        assert!(hands.state.overdue_sandboxes(overdue, 1_000).await.unwrap().is_empty());
-        let lost = world.host().open().len();
+        assert_eq!(world.sandbox_host().open().len(), left);
+        driver.scheduler.end_overdue_sandboxes(overdue).await.unwrap();
+        assert!(driver.state.overdue_sandboxes(overdue, 1_000).await.unwrap().is_empty());
+        let lost = world.sandbox_host().open().len();
         assert!(lost <= 1, "{lost} sandboxes of {left} are in no ledger; {entered} were");
     });
 }
@@ -86,11 +91,13 @@ fn questions_of_one_item_survive_the_end_of_the_process_at_every_call() {
         let wire = Arc::new(Tripwire::default());
         let watching = Arc::clone(&wire);
         let recorder = Recorder::new(move |call| watching.called(call.action));
-        let world = World::open(Settings { recorder: Some(recorder), ..faultless() }, |ask| {
-            let step = ask.item.trim_start_matches('s').split('-').next().unwrap_or_default().to_owned();
-            Reply::Text(format!("```python\ndef f{step}(x):\n    return x + {step}\n```"))
-        })
-        .await;
+        let world =
+            World::open(Settings { recorder: Some(recorder), ..settings_without_faults() }, |request| {
+                let step =
+                    request.item.trim_start_matches('s').split('-').next().unwrap_or_default().to_owned();
+                Reply::Text(format!("```python\ndef f{step}(x):\n    return x + {step}\n```"))
+            })
+            .await;
         let order = Order::scicode(1);
         let steps = data::SCICODE_STEPS as u64;
         let (mut starts, mut calls, mut again) = (0, 0, 0);
@@ -98,32 +105,33 @@ fn questions_of_one_item_survive_the_end_of_the_process_at_every_call() {
             // Not every call, since the calls of a run with single questions are all tested above.
             calls += STRIDE;
             let run = order.place(&world).await;
-            let hands = Hands::of(&world, starts);
+            let driver = ManualDriver::new(&world, starts);
             wire.arm(calls);
-            let ended = wire.drive(drain(&world, &hands, run)).await;
-            drop(hands);
+            let ended = wire.drive(drain(&world, &driver, run)).await;
+            drop(driver);
             if !ended {
                 starts += 1;
-                let hands = Hands::of(&world, starts);
-                hands.scheduler.resume().await.unwrap();
-                drain(&world, &hands, run).await;
+                let driver = ManualDriver::new(&world, starts);
+                driver.scheduler.resume().await.unwrap();
+                drain(&world, &driver, run).await;
             }
-            let expected = match world.found(run).await.run.state.status() {
+            let expected = match world.stored_run(run).await.run.state.status() {
                 RunStatus::Succeeded => Expected::SUCCEEDED,
                 _ => Expected::FAILED,
             };
             let stored = check(&world, run, expected).await;
             let sample = &stored["scicode"][0];
             let body = sample.finished.as_ref().and_then(|finished| finished.body.clone()).unwrap();
-            let found = world.found(run).await;
+            let found = world.stored_run(run).await;
             let address = World::sample_ref(&found, "scicode", sample.position);
             let kept = world.stack.blobs.get_body(&address, body.attempt, Some(&body.sha256)).await.unwrap();
             let names: Vec<String> = kept.unwrap().0.steps.into_iter().map(|step| step.name).collect();
             assert_eq!(names, ["1.1", "1.2", "1.3"], "call {calls}");
             again += u64::from(!ended && ["PutObject", "GetObject"].contains(&wire.last().as_str()));
             let runs = u64::try_from(calls / STRIDE).unwrap();
-            let told = format!("call {calls}, {}: {} answers in {runs} runs", wire.last(), asked(&world));
-            assert!((runs * steps..=runs * steps + again).contains(&asked(&world)), "{told}");
+            let told =
+                format!("call {calls}, {}: {} answers in {runs} runs", wire.last(), question_count(&world));
+            assert!((runs * steps..=runs * steps + again).contains(&question_count(&world)), "{told}");
             if ended {
                 break;
             }
@@ -133,11 +141,11 @@ fn questions_of_one_item_survive_the_end_of_the_process_at_every_call() {
 }
 
 /// Processes messages until the run is over. Another round has to wait for a moment.
-async fn drain(world: &World, hands: &Hands, run: RunId) {
+async fn drain(world: &World, driver: &ManualDriver, run: RunId) {
     loop {
-        hands.drain().await;
+        driver.drain().await;
         let idle = world.depths().await.iter().all(|(_, live, _)| *live == Depth::default());
-        if idle && !world.found(run).await.run.state.status().is_open() {
+        if idle && !world.stored_run(run).await.run.state.status().is_open() {
             return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -147,14 +155,19 @@ async fn drain(world: &World, hands: &Hands, run: RunId) {
 #[test]
 fn a_kill_in_the_middle_of_jobs_asks_no_model_again() {
     runtime().block_on(async {
-        let mut world = World::start(Settings { concurrency: 4, ..faultless() }, right).await;
+        let mut world =
+            World::start(Settings { concurrency: 4, ..settings_without_faults() }, right_reply).await;
         let run = Order::livecodebench(12).place(&world).await;
         for kill in 1..=3_u64 {
-            world.until("some jobs", || async { world.host().calls(Endpoint::Terminate) >= kill * 2 }).await;
-            world = world.reopen(End::Killed).await;
+            world
+                .wait_until("some jobs", || async {
+                    world.sandbox_host().calls(Endpoint::Terminate) >= kill * 2
+                })
+                .await;
+            world = world.reopen(Shutdown::Killed).await;
         }
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED).await;
-        assert!((12..=12 + 3 * 4).contains(&asked(&world)), "{} answers", asked(&world));
+        assert!((12..=12 + 3 * 4).contains(&question_count(&world)), "{} answers", question_count(&world));
     });
 }

@@ -45,7 +45,7 @@ pub(crate) type Samples = BTreeMap<String, Vec<SampleRecord>>;
 
 /// Checks the invariants of a run that is over. Returns its samples for further checks.
 pub(crate) async fn check(world: &World, run: RunId, expected: Expected) -> Samples {
-    let found = world.found(run).await;
+    let found = world.stored_run(run).await;
     assert_eq!(found.run.state.status(), expected.status, "{:?}", found.run.state);
     assert_eq!(found.run.generation, expected.generation);
     let mut all = Samples::new();
@@ -59,13 +59,13 @@ pub(crate) async fn check(world: &World, run: RunId, expected: Expected) -> Samp
     }
     check_states(&found);
     check_events(world, &found).await;
-    let key = world.insist("look for the keys", || world.stack.credentials.has(run)).await;
+    let key = world.retry_until_ok("look for the keys", || world.stack.credentials.has(run)).await;
     assert!(!key, "a caller's key outlived its run");
     if expected.queues_empty {
         check_run_counts(world).await;
         let empty = |depth: &Depth| *depth == Depth::default();
         world
-            .until("empty queues", || async {
+            .wait_until("empty queues", || async {
                 world.depths().await.iter().all(|(_, live, dead)| empty(live) && empty(dead))
             })
             .await;
@@ -76,12 +76,12 @@ pub(crate) async fn check(world: &World, run: RunId, expected: Expected) -> Samp
 /// Checks that the stored counts of runs by status match the runs.
 async fn check_run_counts(world: &World) {
     let state = &world.stack.state;
-    let counts = world.insist("read the counts of runs", || state.run_counts()).await;
+    let counts = world.retry_until_ok("read the counts of runs", || state.run_counts()).await;
     for status in
         [RunStatus::Queued, RunStatus::Running, RunStatus::Succeeded, RunStatus::Failed, RunStatus::Canceled]
     {
         let filter = RunFilter { status: Some(status), ..RunFilter::default() };
-        let listed = world.insist("list runs", || state.list_runs(&filter, 0, 1)).await;
+        let listed = world.retry_until_ok("list runs", || state.list_runs(&filter, 0, 1)).await;
         assert_eq!(counts.get(status), listed.total, "runs that are {status}");
     }
 }
@@ -122,7 +122,9 @@ async fn check_counters(world: &World, run: RunId, benchmark: &BenchmarkRecord, 
     let Some(plan) = &benchmark.plan else { return };
     let state = &world.stack.state;
     let stored = world
-        .insist("read counters", || state.shard_counts(run, &benchmark.name, plan.attempt, plan.shards))
+        .retry_until_ok("read counters", || {
+            state.shard_counts(run, &benchmark.name, plan.attempt, plan.shards)
+        })
         .await;
     let mut counted = vec![ShardCount::default(); plan.shards as usize];
     for sample in samples {
@@ -195,8 +197,9 @@ async fn check_bodies(
         };
         let address = World::sample_ref(found, benchmark.name.as_str(), sample.position);
         let blobs = &world.stack.blobs;
-        let stored =
-            world.insist("read a body", || blobs.get_body(&address, body.attempt, Some(&body.sha256))).await;
+        let stored = world
+            .retry_until_ok("read a body", || blobs.get_body(&address, body.attempt, Some(&body.sha256)))
+            .await;
         let (stored, _) = stored.unwrap_or_else(|| panic!("{address}: no body"));
         assert_eq!(stored.item_id, sample.item_id);
         let graded = sample.finished.as_ref().is_some_and(|finished| finished.verdict.outcome.is_graded());
@@ -224,7 +227,7 @@ fn check_states(found: &RunWithBenchmarks) {
 /// Checks that events are numbered without gaps, and that each end has one event.
 async fn check_events(world: &World, found: &RunWithBenchmarks) {
     let run = found.run.spec.id;
-    let events = world.insist("read events", || world.stack.state.events(run, 0, 1_000)).await;
+    let events = world.retry_until_ok("read events", || world.stack.state.events(run, 0, 1_000)).await;
     let numbers: Vec<u64> = events.iter().map(|event| event.sequence).collect();
     assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
     let count = |kind: EventKind| events.iter().filter(|event| event.event_type == kind).count();

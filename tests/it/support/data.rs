@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bench_tests::model_server::Ask;
+use bench_tests::model_server::ModelRequest;
 use serde_json::json;
 
 const LETTERS: &str = "ABCDEFGHIJ";
@@ -163,8 +163,8 @@ pub(crate) fn wrong(item: &str) -> String {
 }
 
 /// Answers every fourth item incorrectly.
-pub(crate) fn mostly_right(ask: &Ask) -> String {
-    if number(&ask.item) % 4 == 3 { wrong(&ask.item) } else { right(&ask.item) }
+pub(crate) fn mostly_right(request: &ModelRequest) -> String {
+    if number(&request.item) % 4 == 3 { wrong(&request.item) } else { right(&request.item) }
 }
 
 /// Returns the number in an item's marker.

@@ -5,9 +5,9 @@ use std::sync::{Mutex, Once};
 
 static LINES: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-struct Lines;
+struct CapturedLines;
 
-impl Write for Lines {
+impl Write for CapturedLines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         LINES.lock().unwrap().write(bytes)
     }
@@ -18,11 +18,11 @@ impl Write for Lines {
 }
 
 /// Starts capturing the log.
-pub(crate) fn watch() {
+pub(crate) fn capture() {
     static WATCHING: Once = Once::new();
     WATCHING.call_once(|| {
         let lines = tracing_subscriber::fmt().with_max_level(tracing::Level::INFO).with_ansi(false);
-        lines.with_writer(|| Lines).init();
+        lines.with_writer(|| CapturedLines).init();
     });
 }
 

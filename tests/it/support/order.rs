@@ -41,7 +41,7 @@ impl Order {
 
     /// Orders this number of items in AA-Omniscience's form, one sample each, from the model server, which is also
     /// the judge.
-    pub(crate) fn judged(items: usize, world: &World) -> Self {
+    pub(crate) fn aa_omniscience(items: usize, world: &World) -> Self {
         let judge = JudgeSpec {
             model: ModelRef { slug: JUDGE.into(), ..model(world) },
             auth: AuthMode::System,
@@ -67,7 +67,7 @@ impl Order {
     }
 
     /// Uses the oracle as the judge, which compares with the gold answer.
-    pub(crate) fn judged_by_oracle(self) -> Self {
+    pub(crate) fn with_oracle_judge(self) -> Self {
         let oracle = |judge: JudgeSpec| JudgeSpec { model: testing::model("oracle/oracle"), ..judge };
         Self { judge: self.judge.map(oracle), ..self }
     }
@@ -84,12 +84,12 @@ impl Order {
     }
 
     /// Takes the answers of another run.
-    pub(crate) fn again(self, run: RunId) -> Self {
+    pub(crate) fn rejudging(self, run: RunId) -> Self {
         Self { rejudges: Some(RejudgedRun { run, version: 2 }), ..self }
     }
 
     /// Adds this number of items in AIME's form, four samples each, after the other benchmarks.
-    pub(crate) fn and_aime(self, items: usize) -> Self {
+    pub(crate) fn with_aime(self, items: usize) -> Self {
         Self { aime_2025: items, ..self }
     }
 
@@ -137,14 +137,17 @@ impl Order {
         datasets
     }
 
-    async fn take_in(&self, world: &World) -> (Vec<BenchmarkName>, BTreeMap<BenchmarkName, DatasetChoice>) {
+    async fn import_datasets(
+        &self,
+        world: &World,
+    ) -> (Vec<BenchmarkName>, BTreeMap<BenchmarkName, DatasetChoice>) {
         let mut datasets = BTreeMap::new();
         let mut benchmarks: Vec<BenchmarkName> = Vec::new();
         for (name, path) in self.datasets(world) {
             let benchmark = bench_benchmarks::find(name).unwrap();
             // Retried, since injected faults apply here, too.
             let taken = world
-                .insist("take in a dataset", || {
+                .retry_until_ok("take in a dataset", || {
                     world.stack.library.import_local(benchmark, &path, &NoProgress)
                 })
                 .await;
@@ -156,7 +159,7 @@ impl Order {
 
     /// Imports the datasets and returns the order for a schedule.
     pub(crate) async fn template(&self, world: &World) -> RunTemplate {
-        let (benchmarks, datasets) = self.take_in(world).await;
+        let (benchmarks, datasets) = self.import_datasets(world).await;
         RunTemplate {
             price: None,
             budget: Budget::default(),
@@ -184,7 +187,7 @@ impl Order {
 
     /// Imports the datasets and writes the run. Sends no message.
     pub(crate) async fn create(&self, world: &World) -> RunId {
-        let (benchmarks, datasets) = self.take_in(world).await;
+        let (benchmarks, datasets) = self.import_datasets(world).await;
         let id = RunId::random();
         let key = self.key.as_ref().and_then(Secret::new);
         let spec = RunSpec {
@@ -211,7 +214,7 @@ impl Order {
         };
         let sealed = SealedKey::combine([sealed, judges_key]);
         let make = || state.create_run_with(&spec, &event, None, spec.created_at, sealed.clone());
-        world.insist("create the run", make).await;
+        world.retry_until_ok("create the run", make).await;
         id
     }
 
@@ -219,7 +222,7 @@ impl Order {
     pub(crate) async fn place(&self, world: &World) -> RunId {
         let run = self.create(world).await;
         let plan = Message::Plan { run, generation: 1 };
-        world.insist("send the plan", || world.stack.queues.send(&plan, Duration::ZERO)).await;
+        world.retry_until_ok("send the plan", || world.stack.queues.send(&plan, Duration::ZERO)).await;
         run
     }
 }

@@ -15,7 +15,7 @@ use bench_sandy::testing::{self, Options, SandyServer};
 use bench_scheduler::Scheduler;
 use bench_stack::{Stack, StackOptions};
 use bench_state::{RunWithBenchmarks, SampleRecord};
-use bench_tests::model_server::{Ask, ModelServer, Reply};
+use bench_tests::model_server::{ModelRequest, ModelServer, Reply};
 
 /// Maximum wait for anything: a safety limit, not a performance goal.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -69,7 +69,7 @@ pub(crate) struct World {
 
 /// Way to end a stack before it is opened again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum Shutdown {
     /// Completes the work in progress.
     Stopped,
     /// Makes all further calls fail: nothing is finished or recorded.
@@ -80,7 +80,7 @@ impl World {
     /// Starts a stack with running workers, and a model that answers by `rule`.
     pub(crate) async fn start(
         settings: Settings,
-        rule: impl Fn(&Ask) -> Reply + Send + Sync + 'static,
+        rule: impl Fn(&ModelRequest) -> Reply + Send + Sync + 'static,
     ) -> Self {
         let mut world = Self::open(settings, rule).await;
         world.stack.start().await.unwrap();
@@ -90,7 +90,7 @@ impl World {
     /// Opens a stack without running functions, and a model that answers by `rule`.
     pub(crate) async fn open(
         settings: Settings,
-        rule: impl Fn(&Ask) -> Reply + Send + Sync + 'static,
+        rule: impl Fn(&ModelRequest) -> Reply + Send + Sync + 'static,
     ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let model = ModelServer::start(settings.latency, Arc::new(rule)).await.unwrap();
@@ -103,11 +103,11 @@ impl World {
     }
 
     /// Ends the stack and opens it again in the same directory.
-    pub(crate) async fn reopen(self, end: End) -> Self {
+    pub(crate) async fn reopen(self, end: Shutdown) -> Self {
         let Self { stack, model, sandboxes, settings, dir } = self;
         match end {
-            End::Stopped => stack.stop(Duration::from_secs(10)).await,
-            End::Killed => {
+            Shutdown::Stopped => stack.stop(Duration::from_secs(10)).await,
+            Shutdown::Killed => {
                 // The services end first: all further calls fail, as for a process that was killed.
                 let embedded = stack.embedded.clone();
                 tokio::task::spawn_blocking(move || embedded.close()).await.unwrap();
@@ -130,7 +130,7 @@ impl World {
     }
 
     /// Returns the sandbox host of this world.
-    pub(crate) fn host(&self) -> &SandyServer {
+    pub(crate) fn sandbox_host(&self) -> &SandyServer {
         self.sandboxes.as_ref().unwrap()
     }
 
@@ -139,7 +139,7 @@ impl World {
     }
 
     /// Repeats an action until it succeeds, since injected faults may hit it.
-    pub(crate) async fn insist<F, Fut, T, E>(&self, what: &str, act: F) -> T
+    pub(crate) async fn retry_until_ok<F, Fut, T, E>(&self, what: &str, act: F) -> T
     where
         F: Fn() -> Fut,
         Fut: Future<Output = Result<T, E>>,
@@ -156,7 +156,7 @@ impl World {
     }
 
     /// Waits until a condition is true.
-    pub(crate) async fn until<F, Fut>(&self, what: &str, is_so: F)
+    pub(crate) async fn wait_until<F, Fut>(&self, what: &str, is_so: F)
     where
         F: Fn() -> Fut,
         Fut: Future<Output = bool>,
@@ -169,26 +169,26 @@ impl World {
     }
 
     /// Returns the stored run.
-    pub(crate) async fn found(&self, run: RunId) -> RunWithBenchmarks {
-        self.insist("read the run", || self.stack.state.run_with_benchmarks(run)).await.unwrap()
+    pub(crate) async fn stored_run(&self, run: RunId) -> RunWithBenchmarks {
+        self.retry_until_ok("read the run", || self.stack.state.run_with_benchmarks(run)).await.unwrap()
     }
 
     /// Waits for the end of a run and of its cleanup.
-    pub(crate) async fn end_of(&self, run: RunId) -> RunStatus {
-        self.end_with(run, None).await
+    pub(crate) async fn wait_for_end(&self, run: RunId) -> RunStatus {
+        self.wait_for_end_with(run, None).await
     }
 
     /// Waits for the end of a run while reconciliation runs continuously, its grace period scaled from ten minutes to
     /// `grace`.
-    pub(crate) async fn end_reconciled(&self, run: RunId, grace: Duration) -> RunStatus {
-        self.end_with(run, Some(grace)).await
+    pub(crate) async fn wait_for_end_reconciled(&self, run: RunId, grace: Duration) -> RunStatus {
+        self.wait_for_end_with(run, Some(grace)).await
     }
 
-    async fn end_with(&self, run: RunId, grace: Option<Duration>) -> RunStatus {
+    async fn wait_for_end_with(&self, run: RunId, grace: Option<Duration>) -> RunStatus {
         let (start, mut reconciled) = (Instant::now(), Instant::now());
         loop {
-            let found = self.found(run).await;
-            let unsettled = self.insist("list", || self.stack.state.list_unsettled(100)).await;
+            let found = self.stored_run(run).await;
+            let unsettled = self.retry_until_ok("list", || self.stack.state.list_unsettled(100)).await;
             if !found.run.state.status().is_open() && unsettled.iter().all(|left| left.run != run) {
                 return found.run.state.status();
             }
@@ -197,14 +197,14 @@ impl World {
                 let _ = self.scheduler().reconcile_after(grace).await;
                 reconciled = Instant::now();
             }
-            assert!(start.elapsed() < PATIENCE, "the run does not end: {}", self.picture(run).await);
+            assert!(start.elapsed() < PATIENCE, "the run does not end: {}", self.describe(run).await);
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 
     /// Describes the stored state of a run, for the message of a failing test.
-    async fn picture(&self, run: RunId) -> String {
-        let found = self.found(run).await;
+    async fn describe(&self, run: RunId) -> String {
+        let found = self.stored_run(run).await;
         let mut open = Vec::new();
         for benchmark in &found.benchmarks {
             let samples = self.samples(&found, benchmark.name.as_str()).await;
@@ -226,7 +226,7 @@ impl World {
                     let state = &self.stack.state;
                     state.shard_page(found.run.spec.id, &record.name, plan.attempt, shard, true, from)
                 };
-                let (some, next) = self.insist("read samples", || page(from)).await;
+                let (some, next) = self.retry_until_ok("read samples", || page(from)).await;
                 samples.extend(some);
                 from = next;
                 if from.is_none() {
@@ -256,8 +256,8 @@ impl World {
         let mut depths = Vec::new();
         for name in QueueName::ALL {
             let queues = &self.stack.queues;
-            let live = self.insist("read a queue", || queues.depth(name)).await;
-            depths.push((name, live, self.insist("read a queue", || queues.dead_depth(name)).await));
+            let live = self.retry_until_ok("read a queue", || queues.depth(name)).await;
+            depths.push((name, live, self.retry_until_ok("read a queue", || queues.dead_depth(name)).await));
         }
         depths
     }

@@ -10,19 +10,19 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 /// A running server. Stops when it is dropped.
-pub(crate) struct Hooks {
+pub(crate) struct WebhookServer {
     port: u16,
     told: Arc<Mutex<Vec<Value>>>,
     task: JoinHandle<()>,
 }
 
-impl Drop for Hooks {
+impl Drop for WebhookServer {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Hooks {
+impl WebhookServer {
     /// Starts a server that answers with these statuses in turn, and with 200 after that.
     pub(crate) async fn start(statuses: &[&'static str]) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
@@ -46,7 +46,7 @@ impl Hooks {
     }
 
     /// Returns all messages so far, including those answered with an error.
-    pub(crate) fn told(&self) -> Vec<Value> {
+    pub(crate) fn messages(&self) -> Vec<Value> {
         self.told.lock().unwrap().clone()
     }
 }

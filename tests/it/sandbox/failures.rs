@@ -10,15 +10,17 @@ use bench_sandy::testing::{Call, Endpoint, Fault, Options};
 use bench_state::LedgerEntry;
 use bench_tests::model_server::Reply;
 
-use super::{NAME, asked, faultless, right, ruled, samples};
-use crate::support::{Expected, Hands, Order, Settings, World, check, runtime};
+use super::{
+    NAME, question_count, right_reply, settings_with_host_rule, settings_without_faults, stored_samples,
+};
+use crate::support::{Expected, ManualDriver, Order, Settings, World, check, runtime};
 
 const ITEMS: usize = 3;
 
-async fn ended(settings: Settings) -> (World, bench_domain::RunId, RunStatus) {
-    let world = World::start(settings, right).await;
+async fn finished_run(settings: Settings) -> (World, bench_domain::RunId, RunStatus) {
+    let world = World::start(settings, right_reply).await;
     let run = Order::livecodebench(ITEMS).place(&world).await;
-    let status = world.end_of(run).await;
+    let status = world.wait_for_end(run).await;
     (world, run, status)
 }
 
@@ -69,15 +71,19 @@ fn trouble_that_passes_changes_no_result() {
             }),
         ];
         for (what, rule) in rules {
-            let (world, run, status) = ended(ruled(rule)).await;
+            let (world, run, status) = finished_run(settings_with_host_rule(rule)).await;
             assert_eq!(status, RunStatus::Succeeded, "{what}");
             let stored = check(&world, run, Expected::SUCCEEDED).await;
             let right = |sample: &&bench_state::SampleRecord| {
                 sample.finished.as_ref().is_some_and(|finished| finished.verdict.outcome == Outcome::Correct)
             };
             assert_eq!(stored[NAME].iter().filter(right).count(), ITEMS, "{what}");
-            assert_eq!(asked(&world), ITEMS as u64, "{what}");
-            assert!(world.host().open().is_empty(), "{what}: {:?} are open", world.host().open());
+            assert_eq!(question_count(&world), ITEMS as u64, "{what}");
+            assert!(
+                world.sandbox_host().open().is_empty(),
+                "{what}: {:?} are open",
+                world.sandbox_host().open()
+            );
         }
     });
 }
@@ -89,11 +95,11 @@ fn sandboxes_that_are_always_lost_end_as_what_they_are() {
     runtime().block_on(async {
         let lost = Arc::new(AtomicBool::new(true));
         let losing = Arc::clone(&lost);
-        let settings = ruled(move |call| match call.endpoint {
+        let settings = settings_with_host_rule(move |call| match call.endpoint {
             Endpoint::Exec if losing.load(Ordering::Relaxed) => Fault::Lose,
             _ => Fault::None,
         });
-        let (world, run, status) = ended(settings).await;
+        let (world, run, status) = finished_run(settings).await;
         assert_eq!(status, RunStatus::Failed, "no answer could be graded");
         let stored = check(&world, run, Expected::FAILED).await;
         for sample in &stored[NAME] {
@@ -102,12 +108,12 @@ fn sandboxes_that_are_always_lost_end_as_what_they_are() {
             assert!(finished.verdict.reason.contains("the sandbox was lost"), "{}", finished.verdict.reason);
             assert!(finished.body.is_some(), "the answer is kept");
         }
-        assert!(world.host().made() <= 5 * ITEMS as u64, "{} sandboxes", world.host().made());
+        assert!(world.sandbox_host().made() <= 5 * ITEMS as u64, "{} sandboxes", world.sandbox_host().made());
         lost.store(false, Ordering::Relaxed);
         world.requeue(run, None).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED.generation(2)).await;
-        assert_eq!(asked(&world), ITEMS as u64, "the model is not asked again");
+        assert_eq!(question_count(&world), ITEMS as u64, "the model is not asked again");
     });
 }
 
@@ -117,19 +123,19 @@ fn a_refused_key_ends_the_run_at_once() {
     runtime().block_on(async {
         let refused = Arc::new(AtomicBool::new(true));
         let refusing = Arc::clone(&refused);
-        let settings = ruled(move |call| match call.endpoint {
+        let settings = settings_with_host_rule(move |call| match call.endpoint {
             Endpoint::Create if refusing.load(Ordering::Relaxed) => Fault::Status(401, "no".into(), vec![]),
             _ => Fault::None,
         });
-        let (world, run, status) = ended(settings).await;
+        let (world, run, status) = finished_run(settings).await;
         assert_eq!(status, RunStatus::Failed);
-        let why = format!("{:?}", world.found(run).await.run.state);
+        let why = format!("{:?}", world.stored_run(run).await.run.state);
         assert!(why.contains("the sandbox host") && why.contains("401"), "{why}");
         refused.store(false, Ordering::Relaxed);
         world.requeue(run, None).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED.generation(2)).await;
-        assert_eq!(asked(&world), ITEMS as u64);
+        assert_eq!(question_count(&world), ITEMS as u64);
     });
 }
 
@@ -138,9 +144,9 @@ fn a_refused_key_ends_the_run_at_once() {
 fn without_a_sandbox_host_the_run_says_what_to_set() {
     runtime().block_on(async {
         let vars = &[("SANDY_BASE_URL", "http://127.0.0.1:9")];
-        let (world, run, status) = ended(Settings { vars, ..Settings::default() }).await;
+        let (world, run, status) = finished_run(Settings { vars, ..Settings::default() }).await;
         assert_eq!(status, RunStatus::Failed);
-        let why = format!("{:?}", world.found(run).await.run.state);
+        let why = format!("{:?}", world.stored_run(run).await.run.state);
         assert!(why.contains("API key is not configured"), "{why}");
     });
 }
@@ -148,14 +154,15 @@ fn without_a_sandbox_host_the_run_says_what_to_set() {
 #[test]
 fn cancel_ends_jobs_and_their_sandboxes() {
     runtime().block_on(async {
-        let endless =
-            |_: &bench_tests::model_server::Ask| Reply::Text("```python\nwhile True:\n    pass\n```".into());
-        let world = World::start(faultless(), endless).await;
+        let endless = |_: &bench_tests::model_server::ModelRequest| {
+            Reply::Text("```python\nwhile True:\n    pass\n```".into())
+        };
+        let world = World::start(settings_without_faults(), endless).await;
         let run = Order::livecodebench(ITEMS).place(&world).await;
-        world.until("jobs", || async { world.host().open().len() == ITEMS }).await;
+        world.wait_until("jobs", || async { world.sandbox_host().open().len() == ITEMS }).await;
         world.cancel(run).await;
-        assert_eq!(world.end_of(run).await, RunStatus::Canceled);
-        world.until("ended sandboxes", || async { world.host().open().is_empty() }).await;
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Canceled);
+        world.wait_until("ended sandboxes", || async { world.sandbox_host().open().is_empty() }).await;
         check(&world, run, Expected::CANCELED).await;
         let ledger =
             world.stack.state.overdue_sandboxes(bench_clock::now().plus(Duration::from_secs(86_400)), 10);
@@ -167,14 +174,14 @@ fn cancel_ends_jobs_and_their_sandboxes() {
 #[test]
 fn the_reaper_touches_only_what_is_ours_and_over() {
     runtime().block_on(async {
-        let world = World::open(faultless(), right).await;
+        let world = World::open(settings_without_faults(), right_reply).await;
         let run = Order::livecodebench(1).place(&world).await;
-        let hands = Hands::of(&world, 0);
-        assert!(hands.handle(&Message::Plan { run, generation: 1 }).await);
-        let found = world.found(run).await;
-        let position = samples(&world, run).await[0].position;
+        let driver = ManualDriver::new(&world, 0);
+        assert!(driver.handle(&Message::Plan { run, generation: 1 }).await);
+        let found = world.stored_run(run).await;
+        let position = stored_samples(&world, run).await[0].position;
         let sample = World::sample_ref(&found, NAME, position);
-        let sandy = world.host().sandy(bench_sandy::Timing::default()).unwrap();
+        let sandy = world.sandbox_host().sandy(bench_sandy::Timing::default()).unwrap();
         let new = bench_sandy::NewSandbox::default();
         let now = bench_clock::now();
         let mut made = Vec::new();
@@ -188,11 +195,11 @@ fn the_reaper_touches_only_what_is_ours_and_over() {
         }
         made.push(sandy.create(&new).await.unwrap());
         let later = now.plus(Duration::from_secs(60));
-        assert_eq!(hands.scheduler.end_overdue_sandboxes(later).await.unwrap(), 1);
-        assert_eq!(hands.scheduler.end_overdue_sandboxes(later).await.unwrap(), 0);
+        assert_eq!(driver.scheduler.end_overdue_sandboxes(later).await.unwrap(), 1);
+        assert_eq!(driver.scheduler.end_overdue_sandboxes(later).await.unwrap(), 0);
         let mut left = made.split_off(1);
         left.sort();
-        assert_eq!(world.host().open(), left, "only the first one was ours and over");
+        assert_eq!(world.sandbox_host().open(), left, "only the first one was ours and over");
     });
 }
 
@@ -201,22 +208,23 @@ fn the_reaper_touches_only_what_is_ours_and_over() {
 fn a_lost_turn_is_found() {
     runtime().block_on(async {
         let world =
-            World::open(Settings { sandboxes: Some(Options::default()), ..Settings::default() }, right).await;
+            World::open(Settings { sandboxes: Some(Options::default()), ..Settings::default() }, right_reply)
+                .await;
         let run = Order::livecodebench(1).place(&world).await;
-        let hands = Hands::of(&world, 0);
-        assert!(hands.handle(&Message::Plan { run, generation: 1 }).await);
-        let found = world.found(run).await;
-        let sample = World::sample_ref(&found, NAME, samples(&world, run).await[0].position);
-        assert!(hands.handle(&Message::Sample { sample, generation: 1 }).await);
+        let driver = ManualDriver::new(&world, 0);
+        assert!(driver.handle(&Message::Plan { run, generation: 1 }).await);
+        let found = world.stored_run(run).await;
+        let sample = World::sample_ref(&found, NAME, stored_samples(&world, run).await[0].position);
+        assert!(driver.handle(&Message::Sample { sample, generation: 1 }).await);
         for queue in QueueName::ALL {
             let url = world.stack.queues.url(queue).unwrap();
             world.stack.queues.client().purge_queue().queue_url(url).send().await.unwrap();
         }
-        let resent = hands.scheduler.reconcile_after(Duration::ZERO).await.unwrap();
+        let resent = driver.scheduler.reconcile_after(Duration::ZERO).await.unwrap();
         assert_eq!(resent.samples, 1);
-        hands.drain().await;
+        driver.drain().await;
         check(&world, run, Expected::SUCCEEDED).await;
-        assert_eq!((asked(&world), world.host().made()), (1, 1));
-        assert!(world.host().open().is_empty());
+        assert_eq!((question_count(&world), world.sandbox_host().made()), (1, 1));
+        assert!(world.sandbox_host().open().is_empty());
     });
 }

@@ -6,9 +6,9 @@ use bench_queue::{Message, QueueName};
 use bytes::Bytes;
 use serde_json::json;
 
-use crate::call::{By, demo, list};
+use crate::call::{Caller, demo_order, list};
 use crate::log;
-use crate::target::{HANGS, Stored, Target};
+use crate::target::{HANGS, RawStorage, Target};
 
 /// Waits until the dead-letter queues are empty.
 async fn no_dead_letters(target: &Target) {
@@ -17,7 +17,7 @@ async fn no_dead_letters(target: &Target) {
             let depth = target.aws.queues.dead_depth(queue).await.unwrap();
             (depth.visible + depth.in_flight + depth.delayed == 0).then_some(())
         };
-        target.until(&format!("no dead letters of {}", queue.as_str()), empty).await;
+        target.wait_until(&format!("no dead letters of {}", queue.as_str()), empty).await;
     }
 }
 
@@ -32,10 +32,10 @@ pub(super) async fn unreadable_messages_become_errors(target: &Target) {
         }
     }
     target.note(&json!({ "errors": ids }));
-    if matches!(target.aws.stored, Stored::Files(_)) {
+    if matches!(target.aws.stored, RawStorage::Files(_)) {
         // One error when it could not be parsed, and one when it was given up.
         let told = || async { ids.iter().all(|id| log::errors_with(id) > 1).then_some(()) };
-        target.until("an error for each message", told).await;
+        target.wait_until("an error for each message", told).await;
     } else {
         // Deliveries of one message are minutes apart, so the script that reads the logs looks for the errors.
         let moved = || async {
@@ -46,7 +46,7 @@ pub(super) async fn unreadable_messages_become_errors(target: &Target) {
             }
             (left == 0).then_some(())
         };
-        target.until("the unreadable messages to be given up", moved).await;
+        target.wait_until("the unreadable messages to be given up", moved).await;
     }
     no_dead_letters(target).await;
 }
@@ -66,10 +66,10 @@ pub(super) async fn sample_that_nobody_can_handle_becomes_an_error(target: &Targ
     damaged[from..from + usize::try_from(entry.length).unwrap()].fill(0xee);
     blobs.put(&index.data_key, Bytes::from(damaged), "application/zstd").await.unwrap();
 
-    let mut body = demo("oracle", "aime_2022_2024");
+    let mut body = demo_order("oracle", "aime_2022_2024");
     body["items"] = json!(items);
-    let run = target.order(By::Admin, body).await;
-    let found = target.ends(&run, "succeeded").await;
+    let run = target.order(Caller::Admin, body).await;
+    let found = target.wait_for_end(&run, "succeeded").await;
     blobs.put(&index.data_key, whole, "application/zstd").await.unwrap();
     assert_eq!(found["benchmarks"][0]["coverage"], json!(11.0 / 12.0), "{found:#}");
     let details = target.get(&format!("{run}/benchmarks/aime_2022_2024")).await.expect(200);
@@ -86,15 +86,15 @@ pub(super) async fn sample_that_nobody_can_handle_becomes_an_error(target: &Targ
 
 /// The dead letter of a run's plan fails the run with an error that says so.
 pub(super) async fn run_that_nobody_can_plan_fails(target: &Target) {
-    let mut body = demo(HANGS, "mmlu_pro");
+    let mut body = demo_order(HANGS, "mmlu_pro");
     body["subset_count"] = json!(1);
-    let run = target.order(By::Key("sk-e2e-dead-71"), body).await;
+    let run = target.order(Caller::Key("sk-e2e-dead-71"), body).await;
     let id = run.rsplit('/').next().unwrap().parse().unwrap();
     let message = Message::Plan { run: id, generation: 1 }.to_body();
     let queues = &target.aws.queues;
     let dead = queues.dead_letter_url(QueueName::Plans).unwrap();
     queues.client().send_message().queue_url(dead).message_body(message).send().await.unwrap();
-    let found = target.ends(&run, "failed").await;
+    let found = target.wait_for_end(&run, "failed").await;
     let error = found["error_message"].as_str().unwrap();
     assert!(error.contains("could not be planned in 5 tries"), "{error}");
     let events = target.get(&format!("{run}/events?cursor=&limit=1000")).await.expect(200);

@@ -39,7 +39,7 @@ fn sandy(world: &World) -> SandyConfig {
 }
 
 /// All functions, on the services of a stack that doesn't drive them.
-pub(crate) struct Hands {
+pub(crate) struct ManualDriver {
     pub(crate) state: State,
     pub(crate) queues: Queues,
     planner: Planner,
@@ -50,10 +50,10 @@ pub(crate) struct Hands {
     pub(crate) scheduler: Scheduler,
 }
 
-impl Hands {
+impl ManualDriver {
     /// Creates the functions of a host restarted `starts` times after the stack's start, so that earlier leases are
     /// void.
-    pub(crate) fn of(world: &World, starts: u64) -> Self {
+    pub(crate) fn new(world: &World, starts: u64) -> Self {
         let stack = &world.stack;
         let epoch = stack.state.epoch() + starts;
         let state = State::new(&stack.embedded.sdk_config(), stack.state.table(), epoch);
@@ -115,7 +115,7 @@ impl Hands {
     }
 
     /// Handles one message as a dead letter. Returns `false` if it would be delivered again.
-    pub(crate) async fn bury(&self, message: &Message) -> bool {
+    pub(crate) async fn handle_dead_letter(&self, message: &Message) -> bool {
         let mut record = SqsMessage::default();
         record.message_id = Some("by-hand".to_owned());
         record.body = Some(message.to_body());

@@ -8,18 +8,18 @@ use bench_domain::schedule::{Schedule, Timing};
 use bench_domain::{Outcome, RunStatus, ScheduleId, Secret, Timestamp};
 use bench_runs::{JudgeOrder, RejudgeOrder, Standing};
 use bench_state::ScheduleWrite;
-use bench_tests::model_server::{Ask, Reply};
+use bench_tests::model_server::{ModelRequest, Reply};
 
-use super::{NAME, asked};
+use super::{NAME, question_counts};
 use crate::support::{Expected, Order, Settings, World, check, data, runtime};
 
 const KEY: &str = "key-of-judge";
 
 /// Replies as a judge that accepts every second answer if asked with a key, and all answers without one.
-fn rule(ask: &Ask) -> Reply {
-    let is_strict = ask.key.as_deref() == Some(KEY) && data::number(&ask.item) % 2 == 1;
-    match ask.is_judge {
-        false => Reply::Text(data::right(&ask.item)),
+fn judge_rule(request: &ModelRequest) -> Reply {
+    let is_strict = request.key.as_deref() == Some(KEY) && data::number(&request.item) % 2 == 1;
+    match request.is_judge {
+        false => Reply::Text(data::right(&request.item)),
         true => Reply::Text(if is_strict { "B" } else { "A" }.into()),
     }
 }
@@ -27,12 +27,12 @@ fn rule(ask: &Ask) -> Reply {
 #[test]
 fn another_judge_is_ordered_by_its_name_and_asked_with_its_own_key() {
     runtime().block_on(async {
-        let world = World::start(Settings::default(), rule).await;
-        let first = Order::judged(8, &world).place(&world).await;
-        assert_eq!(world.end_of(first).await, RunStatus::Succeeded);
+        let world = World::start(Settings::default(), judge_rule).await;
+        let first = Order::aa_omniscience(8, &world).place(&world).await;
+        assert_eq!(world.wait_for_end(first).await, RunStatus::Succeeded);
         let before = check(&world, first, Expected::SUCCEEDED).await;
-        assert_eq!(asked(&world), (8, 8));
-        let old = world.found(first).await.run.spec.template.judge.unwrap();
+        assert_eq!(question_counts(&world), (8, 8));
+        let old = world.stored_run(first).await.run.spec.template.judge.unwrap();
         let order = RejudgeOrder {
             judge: JudgeOrder { model: Some(old.model.qualified()), ..JudgeOrder::default() },
             base_url: old.model.base_url.clone(),
@@ -41,11 +41,16 @@ fn another_judge_is_ordered_by_its_name_and_asked_with_its_own_key() {
         };
         let made = world.stack.orders.rejudge(first, order, Standing::Local, None).await.unwrap();
         let second = made.run.run.spec.id;
-        assert_eq!(world.end_of(second).await, RunStatus::Succeeded);
+        assert_eq!(world.wait_for_end(second).await, RunStatus::Succeeded);
         let after = check(&world, second, Expected::SUCCEEDED).await;
-        assert_eq!(asked(&world), (8, 16), "the model is not asked again");
-        let keys: Vec<Option<String>> =
-            world.model.log().into_iter().filter(|ask| ask.is_judge).map(|ask| ask.key).collect();
+        assert_eq!(question_counts(&world), (8, 16), "the model is not asked again");
+        let keys: Vec<Option<String>> = world
+            .model
+            .log()
+            .into_iter()
+            .filter(|request| request.is_judge)
+            .map(|request| request.key)
+            .collect();
         assert_eq!(keys.iter().filter(|key| key.as_deref() == Some(KEY)).count(), 8);
         assert_eq!(world.stack.credentials.get_judge(second).await.unwrap(), None, "gone with the run");
         for (old, new) in before[NAME].iter().zip(&after[NAME]) {
@@ -59,7 +64,7 @@ fn another_judge_is_ordered_by_its_name_and_asked_with_its_own_key() {
             sample.finished.as_ref().is_some_and(|finished| finished.verdict.outcome == Outcome::Correct)
         });
         assert_eq!(right.count(), 4);
-        let (old, new) = (world.found(first).await, world.found(second).await);
+        let (old, new) = (world.stored_run(first).await, world.stored_run(second).await);
         let plan = |found: &bench_state::RunWithBenchmarks| found.benchmarks[0].plan.clone().unwrap();
         let (old, new) = (plan(&old), plan(&new));
         assert_eq!(
@@ -80,10 +85,10 @@ fn another_judge_is_ordered_by_its_name_and_asked_with_its_own_key() {
 #[test]
 fn a_schedules_judge_is_asked_with_the_schedules_key_for_it() {
     runtime().block_on(async {
-        let world = World::start(Settings::default(), rule).await;
+        let world = World::start(Settings::default(), judge_rule).await;
         let id = ScheduleId::random();
         let made: Timestamp = "2031-05-01T00:00:00Z".parse().unwrap();
-        let run = Order::judged(4, &world).with_judge_key(KEY).template(&world).await;
+        let run = Order::aa_omniscience(4, &world).with_judge_key(KEY).template(&world).await;
         let mut schedule = Schedule {
             id,
             name: "nightly".into(),
@@ -105,10 +110,10 @@ fn a_schedules_judge_is_asked_with_the_schedules_key_for_it() {
         let night = made.plus(Duration::from_secs(2 * 3_600));
         assert_eq!(world.scheduler().tick(night).await.unwrap().started, 1);
         let run = id.run_id_at(night);
-        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
-        assert_eq!(asked(&world), (4, 4));
-        for ask in world.model.log() {
-            assert_eq!(ask.key.as_deref() == Some(KEY), ask.is_judge, "each with its own");
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
+        assert_eq!(question_counts(&world), (4, 4));
+        for request in world.model.log() {
+            assert_eq!(request.key.as_deref() == Some(KEY), request.is_judge, "each with its own");
         }
         assert_eq!(credentials.get_judge(run).await.unwrap(), None, "the run's copy is gone with it");
         assert_eq!(credentials.get_judge_for_schedule(id).await.unwrap(), Some(Secret::new(KEY).unwrap()));
