@@ -89,8 +89,8 @@ async fn start(name: &str, binary: &Path, aws: &AwsEndpoint) -> anyhow::Result<M
     let runtime = RuntimeApi::start().await?;
     let event = idle_event(name)?;
     let mut function = Function::start(binary, &runtime, &aws.vars(name)?)?;
-    let asked = tokio::select! {
-        asked = runtime.wait_for_request(1) => asked?,
+    let first_request = tokio::select! {
+        first_request = runtime.wait_for_request(1) => first_request?,
         ended = function.end(PATIENCE) => {
             anyhow::bail!("it ended with {}: {}", ended?, function.output()?);
         }
@@ -101,7 +101,7 @@ async fn start(name: &str, binary: &Path, aws: &AwsEndpoint) -> anyhow::Result<M
     check(name, &answer.body)?;
     let ms = |at: Instant| (at - function.started).as_secs_f64() * 1_000.0;
     let mut measured = Measurements {
-        next_ms: vec![ms(asked)],
+        next_ms: vec![ms(first_request)],
         first_ms: vec![ms(answer.at)],
         opened,
         ..Measurements::default()

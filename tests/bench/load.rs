@@ -172,7 +172,7 @@ async fn bare_client(url: &str, requests: usize, concurrency: usize) -> anyhow::
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder().build()?;
     let url = format!("{url}/chat/completions");
-    let asked = stream::iter(0..requests).map(|item| {
+    let requests = stream::iter(0..requests).map(|item| {
         let body = json!({
             "model": "load", "stream": true,
             "messages": [{ "role": "user", "content": format!("{} [item {item}]", "word ".repeat(600)) }],
@@ -180,7 +180,7 @@ async fn bare_client(url: &str, requests: usize, concurrency: usize) -> anyhow::
         let request = client.post(&url).json(&body).send();
         async move { anyhow::Ok(request.await?.bytes().await?.len()) }
     });
-    let mut answers = asked.buffer_unordered(concurrency);
+    let mut answers = requests.buffer_unordered(concurrency);
     while let Some(answer) = answers.next().await {
         ensure!(answer? > 0, "an answer was empty");
     }

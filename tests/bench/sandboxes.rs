@@ -130,8 +130,8 @@ impl Host {
     }
 
     async fn create(&self) -> anyhow::Result<String> {
-        let made = self.post("/api/sandboxes", &json!({ "priority": 3, "preemptable": true })).await?;
-        Ok(format!("/api/sandboxes/{}", made["sandboxId"].as_str().context("no id")?))
+        let created = self.post("/api/sandboxes", &json!({ "priority": 3, "preemptable": true })).await?;
+        Ok(format!("/api/sandboxes/{}", created["sandboxId"].as_str().context("no id")?))
     }
 
     async fn run(&self, path: &str, program: &str) -> anyhow::Result<()> {
@@ -262,16 +262,16 @@ async fn idle() -> anyhow::Result<()> {
     let first = host.create().await?;
     host.terminate(&first).await?;
     let before = resident_kib(pid)?;
-    let mut made = Vec::new();
+    let mut created = Vec::new();
     for _ in 0..IDLE {
-        made.push(host.create().await?);
+        created.push(host.create().await?);
     }
     tokio::time::sleep(Duration::from_millis(500)).await;
     let after = resident_kib(pid)?;
     let theirs = descendants_kib(pid)?;
     println!("host: {before} KiB resident without sandboxes, {after} KiB with {IDLE} idle ones");
     println!("their processes: {} KiB each (shared pages counted in parts)", theirs / IDLE as u64);
-    for path in made {
+    for path in created {
         host.terminate(&path).await?;
     }
     host.stop()

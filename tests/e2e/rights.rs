@@ -86,7 +86,7 @@ fn missing_permissions(
     recorded: &BTreeSet<Permission>,
     roles: &BTreeMap<String, Vec<Allowed>>,
 ) -> Vec<String> {
-    let mut lacking = BTreeSet::new();
+    let mut missing = BTreeSet::new();
     for right in recorded {
         // Requested once when an embedded stack starts, to check whether the queue's file has lost messages.
         if (right.caller, right.action.as_str()) == ("scheduler", "sqs:GetQueueAttributes") {
@@ -96,10 +96,10 @@ fn missing_permissions(
         let allows =
             |(action, pattern): &Allowed| *action == right.action && covers(pattern, &right.resource);
         if !role.iter().any(allows) {
-            lacking.insert(format!("  {} lacks {} on {}", right.caller, right.action, right.resource));
+            missing.insert(format!("  {} lacks {} on {}", right.caller, right.action, right.resource));
         }
     }
-    lacking.into_iter().collect()
+    missing.into_iter().collect()
 }
 
 /// Returns permissions that roles grant without use or reason.

@@ -185,7 +185,7 @@ impl ModelEndpoint {
     pub(crate) fn question_count_with(&self, key: &str) -> usize {
         match self {
             Self::Own(server) => {
-                server.log().into_iter().filter(|asked| asked.key.as_deref() == Some(key)).count()
+                server.log().into_iter().filter(|request| request.key.as_deref() == Some(key)).count()
             }
             Self::Served(log) => {
                 let text = std::fs::read_to_string(log).unwrap_or_default();

@@ -165,17 +165,17 @@ fn a_key_that_a_provider_repeats_is_stored_nowhere() {
         let found = world.stored_run(run).await;
         let samples = world.samples(&found, "aa_omniscience").await;
         let events = world.stack.state.events(run, 0, 1_000).await.unwrap();
-        let mut told = serde_json::to_string(&stored).unwrap();
-        told.push_str(&format!("{found:?} {samples:?} {events:?}"));
+        let mut public_text = serde_json::to_string(&stored).unwrap();
+        public_text.push_str(&format!("{found:?} {samples:?} {events:?}"));
         for key in [KEY, JUDGE_KEY] {
             // The beginning of a key is just as secret: the error of item 0 is cut within the key.
             for part in [key, &key[..16], &key.replace('/', "\\/")] {
-                assert!(!told.contains(part), "{part} in {told}");
+                assert!(!public_text.contains(part), "{part} in {public_text}");
                 assert_eq!(files_with(&world.data_dir(), part), Vec::<String>::new());
                 assert_eq!(log::lines_with(part), Vec::<String>::new());
             }
         }
-        assert!(told.contains("[redacted]"));
+        assert!(public_text.contains("[redacted]"));
     });
 }
 
@@ -263,7 +263,7 @@ fn a_key_that_a_provider_repeats_is_handed_out_nowhere() {
         assert_eq!(failing.wait_for_end(failed).await, RunStatus::Failed);
 
         let of = |run: RunId, rest: &str| format!("/api/runs/{run}{rest}");
-        let mut told = Vec::new();
+        let mut public_text = Vec::new();
         for (world, path, key_repeating_reply) in [
             (&world, of(run, "/benchmarks/aa_omniscience?limit=500"), true),
             (&world, of(run, "/export?format=csv"), true),
@@ -288,12 +288,12 @@ fn a_key_that_a_provider_repeats_is_handed_out_nowhere() {
                 "{path}: {}",
                 String::from_utf8_lossy(&text)
             );
-            told.push((path, text));
+            public_text.push((path, text));
         }
         for key in [KEY, JUDGE_KEY] {
             let (encoded, end) = (key.replace('/', "%2f").replace('+', "%2B"), &key[key.len() - 12..]);
             for part in [&key[..16], end, &escape_as_json(key)[..48], &encoded[..20], &BASIC[8..40]] {
-                for (path, text) in &told {
+                for (path, text) in &public_text {
                     assert!(!contains(text, part), "{part} in {path}: {}", String::from_utf8_lossy(text));
                 }
                 assert_eq!(files_with(&world.data_dir(), part), Vec::<String>::new());

@@ -268,10 +268,10 @@ async fn count_calls(order: Order) -> (BTreeMap<String, u64>, u64, Duration) {
     let start = Instant::now();
     let run = order.place(&world).await;
     assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
-    let (taken, calls) = (start.elapsed(), calls.lock().unwrap().clone());
+    let (elapsed, calls) = (start.elapsed(), calls.lock().unwrap().clone());
     let events = world.stack.state.events(run, 0, 1_000).await.unwrap();
     let progress = events.iter().filter(|event| event.event_type == EventKind::BenchmarkProgress).count();
-    (calls, progress as u64, taken)
+    (calls, progress as u64, elapsed)
 }
 
 /// Counters are read once per progress event and the finisher reads all samples in one page. There are no other batch
@@ -283,9 +283,9 @@ fn a_run_without_a_budget_reads_nothing_for_it() {
         // The last event is the finisher's. It reads one page and no counters.
         assert_eq!(without.get("BatchGetItem").copied().unwrap_or(0), progress, "{without:?}");
 
-        let (with, progress, taken) = count_calls(Order::mmlu_pro(80).with_budget_tokens(1_000_000)).await;
+        let (with, progress, elapsed) = count_calls(Order::mmlu_pro(80).with_budget_tokens(1_000_000)).await;
         let extra = with["BatchGetItem"] - progress;
         // At most one read per second, and the finisher's.
-        assert!((2..=taken.as_secs() + 3).contains(&extra), "{extra} in {taken:?}");
+        assert!((2..=elapsed.as_secs() + 3).contains(&extra), "{extra} in {elapsed:?}");
     });
 }

@@ -32,7 +32,7 @@ fn kms_settings() -> Settings {
 fn assert_sent(world: &World, key: Option<&str>) {
     let log = world.model.log();
     assert!(!log.is_empty());
-    assert!(log.iter().all(|asked| asked.key.as_deref() == key));
+    assert!(log.iter().all(|request| request.key.as_deref() == key));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn gone_when_the_run_is_canceled_and_taken_anew_by_requeue() {
         assert_stored(&world, run, false).await;
         let log = world.model.log();
         assert_eq!(log.len(), before + 12);
-        assert!(log[before..].iter().all(|asked| asked.key.as_deref() == Some(OTHER_KEY)));
+        assert!(log[before..].iter().all(|request| request.key.as_deref() == Some(OTHER_KEY)));
     });
 }
 

@@ -29,7 +29,7 @@ fn a_callers_key_is_protected_by_kms() {
         let run = Order::mmlu_pro(20).with_key(KEY).place(&world).await;
         assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED).await;
-        assert!(world.model.log().iter().all(|asked| asked.key.as_deref() == Some(KEY)));
+        assert!(world.model.log().iter().all(|request| request.key.as_deref() == Some(KEY)));
         assert!(world.stack.credentials.get(run).await.unwrap().is_none(), "gone with its run");
         let of = |action: &str| (action.to_owned(), Some(KMS_KEY_ID.to_owned()));
         // Encrypted once with the order, decrypted once for all samples.
@@ -64,9 +64,9 @@ fn messages_that_cannot_be_read_are_kept_for_people() {
         };
         world.wait_until("empty queues", empty).await;
         let kept = kept().await;
-        let told: BTreeSet<_> =
+        let reported: BTreeSet<_> =
             kept.iter().map(|message| (message.message_id.clone(), message.queue.clone())).collect();
-        assert_eq!(told, sent, "each once");
+        assert_eq!(reported, sent, "each once");
         assert!(kept.windows(2).all(|pair| pair[0].sent_at >= pair[1].sent_at), "newest first");
         for message in &kept {
             assert!(message.text.len() <= UNREADABLE_TEXT_BYTES_MAX && !message.problem.is_empty());

@@ -34,7 +34,7 @@ fn a_run_of_10_is_not_starved_by_one_of_500() {
         let of_small: Vec<usize> = log
             .iter()
             .enumerate()
-            .filter(|(_, asked)| asked.key.as_deref() == Some("key-of-small"))
+            .filter(|(_, request)| request.key.as_deref() == Some("key-of-small"))
             .map(|(place, _)| place)
             .collect();
         assert_eq!(of_small.len(), SMALL);

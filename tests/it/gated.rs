@@ -91,11 +91,11 @@ fn what_a_provider_quotes_of_an_item_is_neither_logged_nor_told() {
         let fatal = World::start(Settings::default(), |request| error_that_quotes(401, request)).await;
         let failed = Order::gpqa_diamond(1).place(&fatal).await;
         assert_eq!(fatal.wait_for_end(failed).await, RunStatus::Failed);
-        let told = [public_texts(&world, run).await, public_texts(&fatal, failed).await].concat();
-        assert!(told.contains("HTTP 401: "), "{told}");
+        let texts = [public_texts(&world, run).await, public_texts(&fatal, failed).await].concat();
+        assert!(texts.contains("HTTP 401: "), "{texts}");
         assert!(!log::lines_with(&failed.to_string()).is_empty(), "something is logged of a run that fails");
         for secret in SECRETS {
-            assert!(!told.contains(secret), "{told}");
+            assert!(!texts.contains(secret), "{texts}");
             assert_eq!(log::lines_with(secret), [""; 0]);
         }
     });

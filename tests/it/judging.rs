@@ -20,7 +20,7 @@ const TOKENS: u64 = 120;
 /// Returns the number of questions to the model and to the judge so far.
 fn question_counts(world: &World) -> (u64, u64) {
     let log = world.model.log();
-    let judge = log.iter().filter(|asked| asked.is_judge).count() as u64;
+    let judge = log.iter().filter(|request| request.is_judge).count() as u64;
     (log.len() as u64 - judge, judge)
 }
 

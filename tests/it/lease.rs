@@ -103,7 +103,7 @@ fn a_late_commit_does_not_end_what_another_attempt_holds() {
         let late = expired_claim(&driver, &sample).await;
         let now = bench_clock::now();
         let until = now.plus(Duration::from_secs(600));
-        let Claim::Claimed(held) = driver.state.claim(Stage::Answer, &sample, now, until).await.unwrap()
+        let Claim::Claimed(claimed) = driver.state.claim(Stage::Answer, &sample, now, until).await.unwrap()
         else {
             panic!("the lease is over")
         };
@@ -120,8 +120,8 @@ fn a_late_commit_does_not_end_what_another_attempt_holds() {
         // A duplicate message finds a live lease and is dropped.
         assert!(driver.handle(&Message::Sample { sample: sample.clone(), generation: 1 }).await);
         assert_eq!(world.model.total(), 0);
-        let history = held.record.history;
-        assert!(driver.state.release(&sample, held.attempt, held.attempt, now, history).await.unwrap());
+        let history = claimed.record.history;
+        assert!(driver.state.release(&sample, claimed.attempt, claimed.attempt, now, history).await.unwrap());
         driver.drain().await;
         check(&world, run, Expected::SUCCEEDED).await;
         assert!(world.model.question_counts().values().all(|times| *times == 1));
@@ -229,7 +229,7 @@ fn only_killed_attempts_are_lost() {
         let (_world, driver, _, sample) = planned_run().await;
         for _ in 0..3 {
             let now = bench_clock::now();
-            let Claim::Claimed(held) = driver
+            let Claim::Claimed(claimed) = driver
                 .state
                 .claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600)))
                 .await
@@ -237,13 +237,15 @@ fn only_killed_attempts_are_lost() {
             else {
                 panic!("the sample is free")
             };
-            let history = held.record.history;
+            let history = claimed.record.history;
             assert_eq!(history.lost, 0);
-            assert!(driver.state.release(&sample, held.attempt, held.attempt, now, history).await.unwrap());
+            assert!(
+                driver.state.release(&sample, claimed.attempt, claimed.attempt, now, history).await.unwrap()
+            );
         }
         expired_claim(&driver, &sample).await;
         let now = bench_clock::now();
-        let Claim::Claimed(held) = driver
+        let Claim::Claimed(claimed) = driver
             .state
             .claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600)))
             .await
@@ -251,9 +253,9 @@ fn only_killed_attempts_are_lost() {
         else {
             panic!("the lease is over")
         };
-        assert_eq!((held.record.history.lost, held.attempt), (1, 5));
-        let failed = AttemptHistory { failures: 1, ..held.record.history };
-        assert!(driver.state.release(&sample, held.attempt, held.attempt, now, failed).await.unwrap());
+        assert_eq!((claimed.record.history.lost, claimed.attempt), (1, 5));
+        let failed = AttemptHistory { failures: 1, ..claimed.record.history };
+        assert!(driver.state.release(&sample, claimed.attempt, claimed.attempt, now, failed).await.unwrap());
         let record = driver.state.sample(&sample).await.unwrap().unwrap();
         assert_eq!((record.history.lost, record.history.failures), (1, 1));
     });

@@ -133,8 +133,8 @@ fn messages_that_cannot_be_read_are_dropped_visibly() {
         // Also waits until the dead-letter queues are empty.
         check(&world, run, Expected::SUCCEEDED).await;
         for id in ids {
-            let told = log::errors_with(&id);
-            assert!(told > 1, "message {id} was dropped without a word");
+            let errors = log::errors_with(&id);
+            assert!(errors > 1, "message {id} was dropped without a word");
         }
     });
 }

@@ -237,7 +237,7 @@ fn a_judge_that_refuses_everything_is_not_asked_about_every_answer() {
         let run = Order::aa_omniscience(ITEMS, &world).place(&world).await;
         assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         let samples = check(&world, run, Expected::FAILED).await;
-        let judged = |world: &World| world.model.log().iter().filter(|asked| asked.is_judge).count();
+        let judged = |world: &World| world.model.log().iter().filter(|request| request.is_judge).count();
         let first = judged(&world);
         assert!(first <= CONCURRENCY + 5, "{first} questions to the judge");
         let state = world.stored_run(run).await.run.state;

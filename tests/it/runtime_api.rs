@@ -63,8 +63,8 @@ impl Deployment {
     async fn order_of(&self, benchmark: &str, file: &Path, model: &ModelServer, orderer: Orderer) -> RunId {
         let stack = &self.aws.stack;
         let found = bench_benchmarks::find(benchmark).unwrap();
-        let taken = stack.library.import_local(found, file, &NoProgress).await.unwrap();
-        let local = DatasetChoice::Local { revision: taken.used.revision };
+        let imported = stack.library.import_local(found, file, &NoProgress).await.unwrap();
+        let local = DatasetChoice::Local { revision: imported.used.revision };
         let order = Order {
             model: "openai-compatible/m".into(),
             benchmarks: Some(vec![benchmark.to_owned()]),

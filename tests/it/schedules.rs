@@ -186,8 +186,9 @@ fn faults_of_the_services_make_no_second_run_and_lose_no_message() {
     runtime().block_on(async {
         let faults = "seed=11,conflict=0.2,throttle=0.02,lost-response@TransactWriteItems=0.2";
         let world = World::open(Settings { faults, ..Settings::default() }, right_reply).await;
-        let hooks = WebhookServer::start(&[]).await;
-        let schedule = nightly_schedule(&world, 3, |schedule| schedule.webhook = Some(hooks.webhook())).await;
+        let webhooks = WebhookServer::start(&[]).await;
+        let schedule =
+            nightly_schedule(&world, 3, |schedule| schedule.webhook = Some(webhooks.webhook())).await;
         const NIGHTS: u32 = 3;
         for number in 1..=NIGHTS {
             // A later tick repeats failed steps.
@@ -202,14 +203,15 @@ fn faults_of_the_services_make_no_second_run_and_lose_no_message() {
             };
             assert_eq!(run, schedule.id.run_id_at(night(number)));
             let all = RunFilter::default();
-            let made = world.retry_until_ok("list", || world.stack.state.list_runs(&all, 0, 100)).await;
-            assert_eq!(made.total, u64::from(number));
+            let listed = world.retry_until_ok("list", || world.stack.state.list_runs(&all, 0, 100)).await;
+            assert_eq!(listed.total, u64::from(number));
         }
         assert_eq!(firings(&world, &schedule).await.len(), NIGHTS as usize);
-        let told: BTreeSet<String> = hooks.messages().iter().map(|body| body["id"].to_string()).collect();
+        let messages: BTreeSet<String> =
+            webhooks.messages().iter().map(|body| body["id"].to_string()).collect();
         let late =
             (1..NIGHTS).map(|n| json!(format!("{}/{}/not_finished", schedule.id, night(n))).to_string());
-        assert_eq!(told, late.collect());
+        assert_eq!(messages, late.collect());
         let counts = world.stack.embedded.fault_counts();
         assert!(counts.count(FaultKind::LostResponse) > 0 && counts.count(FaultKind::Conflict) > 0);
     });
@@ -219,8 +221,9 @@ fn faults_of_the_services_make_no_second_run_and_lose_no_message() {
 fn after_an_outage_the_latest_time_alone_is_run() {
     runtime().block_on(async {
         let world = World::start(Settings::default(), right_reply).await;
-        let hooks = WebhookServer::start(&[]).await;
-        let schedule = nightly_schedule(&world, 3, |schedule| schedule.webhook = Some(hooks.webhook())).await;
+        let webhooks = WebhookServer::start(&[]).await;
+        let schedule =
+            nightly_schedule(&world, 3, |schedule| schedule.webhook = Some(webhooks.webhook())).await;
         // Three nights later, five hours after the last planned time.
         let ticked = run_tick(&world, night(4).plus(HOUR * 5)).await;
         assert_eq!((ticked.started, ticked.missed, ticked.not_started), (1, 3, 0));
@@ -229,15 +232,15 @@ fn after_an_outage_the_latest_time_alone_is_run() {
         let missed = FiringStatus::Missed;
         assert_eq!(states, [FiringStatus::Started, missed, missed, missed]);
         assert_eq!(run_total(&world).await, 1);
-        assert!(hooks.messages().is_empty());
+        assert!(webhooks.messages().is_empty());
         world.wait_for_end(schedule.id.run_id_at(night(4))).await;
 
         // The next outage ends too late for any of its planned times.
         let ticked = run_tick(&world, night(6).plus(HOUR * 6)).await;
         assert_eq!((ticked.started, ticked.missed, ticked.not_started), (0, 2, 1));
         assert_eq!(run_total(&world).await, 1);
-        let told = hooks.messages();
-        assert_eq!((told.len(), &told[0]["kind"]), (1, &json!("missed")));
+        let messages = webhooks.messages();
+        assert_eq!((messages.len(), &messages[0]["kind"]), (1, &json!("missed")));
         let record = world.stack.state.schedule(schedule.id).await.unwrap().unwrap();
         assert_eq!(record.schedule.next_at, Some(night(7)));
         // Reported once, not in every tick.
@@ -252,12 +255,12 @@ fn a_schedules_own_key_stays_until_it_is_deleted_and_is_used_for_its_provider_on
         let settings =
             Settings { vars: &[("OPENAI_COMPATIBLE_API_KEY", OPERATORS_KEY)], ..Settings::default() };
         let world = World::start(settings, right_reply).await;
-        let hooks = WebhookServer::start(&[]).await;
+        let webhooks = WebhookServer::start(&[]).await;
         let owner = world.stack.api.access.owner_of(&Secret::new(KEY).unwrap());
         let schedule = nightly_schedule(&world, 3, |schedule| {
             schedule.auth = AuthMode::ApiKey;
             schedule.owner = owner.clone();
-            schedule.webhook = Some(hooks.webhook());
+            schedule.webhook = Some(webhooks.webhook());
         })
         .await;
         let credentials = &world.stack.credentials;
@@ -274,7 +277,7 @@ fn a_schedules_own_key_stays_until_it_is_deleted_and_is_used_for_its_provider_on
         }
         let log = world.model.log();
         assert_eq!(log.len(), 6);
-        assert!(log.iter().all(|asked| asked.key.as_deref() == Some(KEY)));
+        assert!(log.iter().all(|request| request.key.as_deref() == Some(KEY)));
         assert_eq!(files_with(&world.data_dir(), KEY), Vec::<String>::new());
         assert!(!files_with(&world.data_dir(), &schedule.id.to_string()).is_empty());
 
@@ -339,9 +342,9 @@ fn a_schedule_that_is_off_does_not_run_and_makes_nothing_up_when_it_is_switched_
 fn a_run_that_cannot_be_made_is_tried_for_an_hour_and_then_told() {
     runtime().block_on(async {
         let world = World::start(Settings::default(), right_reply).await;
-        let hooks = WebhookServer::start(&[]).await;
+        let webhooks = WebhookServer::start(&[]).await;
         let schedule = nightly_schedule(&world, 3, |schedule| {
-            schedule.webhook = Some(hooks.webhook());
+            schedule.webhook = Some(webhooks.webhook());
             // There is no key for this provider.
             schedule.run.model.provider = "chutes".into();
             schedule.run.model.base_url = None;
@@ -359,7 +362,7 @@ fn a_run_that_cannot_be_made_is_tried_for_an_hour_and_then_told() {
         };
         assert_eq!((tries, code), (4, Some(Code::ProviderNotConfigured)));
         assert!(error.unwrap().contains("CHUTES_API_KEY"));
-        assert!(hooks.messages().is_empty());
+        assert!(webhooks.messages().is_empty());
         let now = taken_up.plus(HOUR);
         let done = world.scheduler().handle(&json!({"task": "tick"}), now).await.unwrap();
         assert_eq!(done.metrics(), [("ScheduledRunsNotStarted", 1.0)]);
@@ -370,10 +373,13 @@ fn a_run_that_cannot_be_made_is_tried_for_an_hour_and_then_told() {
         let FiringState::NotStarted { error, code, .. } = &firing.state else { panic!("{firing:?}") };
         assert!(error.contains("CHUTES_API_KEY"), "{error}");
         assert_eq!(*code, Some(Code::ProviderNotConfigured));
-        let told = hooks.messages();
-        assert_eq!((told.len(), &told[0]["kind"], &told[0]["run"]), (1, &json!("not_started"), &json!(null)));
-        assert!(told[0]["message"].as_str().unwrap().contains("CHUTES_API_KEY"));
-        assert_eq!(told[0]["error_code"], "provider_not_configured");
+        let messages = webhooks.messages();
+        assert_eq!(
+            (messages.len(), &messages[0]["kind"], &messages[0]["run"]),
+            (1, &json!("not_started"), &json!(null))
+        );
+        assert!(messages[0]["message"].as_str().unwrap().contains("CHUTES_API_KEY"));
+        assert_eq!(messages[0]["error_code"], "provider_not_configured");
         assert_eq!(run_total(&world).await, 0);
         // The next night starts over.
         assert_eq!(run_tick(&world, night(2)).await.not_started, 0);
@@ -390,9 +396,9 @@ fn a_model_that_got_worse_is_told_once() {
             Reply::Text(if wrong { "I do not know.".to_owned() } else { data::right(&request.item) })
         })
         .await;
-        let hooks = WebhookServer::start(&[]).await;
+        let webhooks = WebhookServer::start(&[]).await;
         let schedule =
-            nightly_schedule(&world, 40, |schedule| schedule.webhook = Some(hooks.webhook())).await;
+            nightly_schedule(&world, 40, |schedule| schedule.webhook = Some(webhooks.webhook())).await;
         complete_night(&world, &schedule, night(1)).await;
         worse.store(true, Ordering::SeqCst);
         assert_eq!(run_tick(&world, night(2)).await.started, 1);
@@ -417,18 +423,21 @@ fn a_model_that_got_worse_is_told_once() {
         assert!((benchmark.difference.unwrap() + 0.5).abs() < 1e-9 && (score.unwrap() - 0.5).abs() < 1e-9);
         let interval = benchmark.interval.unwrap();
         assert!(interval.low < -0.5 && interval.high > -0.5 && interval.high < 0.0);
-        let told = hooks.messages();
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert_eq!((&told[0]["kind"], &told[0]["run"]), (&json!("regressed"), &json!(run.to_string())));
-        assert_eq!(told[0]["comparison"]["benchmarks"][0]["regressed"], json!(true));
-        assert_eq!(told[0]["id"], json!(format!("{}/{}/regressed", schedule.id, night(2))));
+        let messages = webhooks.messages();
+        assert_eq!(messages.len(), 1, "{messages:?}");
+        assert_eq!(
+            (&messages[0]["kind"], &messages[0]["run"]),
+            (&json!("regressed"), &json!(run.to_string()))
+        );
+        assert_eq!(messages[0]["comparison"]["benchmarks"][0]["regressed"], json!(true));
+        assert_eq!(messages[0]["id"], json!(format!("{}/{}/regressed", schedule.id, night(2))));
         // A score as low as on the night before is not reported.
         let third = complete_night(&world, &schedule, night(3)).await;
         let FiringState::Ended { comparison: Some(comparison), .. } = &third.state else {
             panic!("{third:?}")
         };
         assert_eq!((comparison.with, comparison.regressed), (run, false));
-        assert_eq!(hooks.messages().len(), 1);
+        assert_eq!(webhooks.messages().len(), 1);
     });
 }
 
@@ -443,8 +452,8 @@ fn a_run_that_fails_is_told_and_is_not_compared_with() {
         })
         .await;
         // A redirect is an error like any other and is not followed.
-        let hooks = WebhookServer::start(&["500 Internal Server Error", "302 Found"]).await;
-        let schedule = nightly_schedule(&world, 4, |schedule| schedule.webhook = Some(hooks.webhook())).await;
+        let webhooks = WebhookServer::start(&["500 Internal Server Error", "302 Found"]).await;
+        let schedule = nightly_schedule(&world, 4, |schedule| schedule.webhook = Some(webhooks.webhook())).await;
         complete_night(&world, &schedule, night(1)).await;
         broken.store(true, Ordering::SeqCst);
         let failed = complete_night(&world, &schedule, night(2)).await;
@@ -460,9 +469,9 @@ fn a_run_that_fails_is_told_and_is_not_compared_with() {
         let third = firing(&world, &schedule, night(2)).await;
         assert_eq!(third.notices[0].kind, NoticeKind::Failed);
         assert!(matches!(webhook(&third), Delivery::Done { .. }));
-        let told = hooks.messages();
-        assert_eq!(told.len(), 3);
-        assert!(told.iter().all(|body| body == &told[0] && body["kind"] == json!("failed")));
+        let messages = webhooks.messages();
+        assert_eq!(messages.len(), 3);
+        assert!(messages.iter().all(|body| body == &messages[0] && body["kind"] == json!("failed")));
         broken.store(false, Ordering::SeqCst);
         let after = complete_night(&world, &schedule, night(3)).await;
         let FiringState::Ended { comparison: Some(comparison), .. } = &after.state else { panic!("{after:?}") };
@@ -474,12 +483,13 @@ fn a_run_that_fails_is_told_and_is_not_compared_with() {
 fn a_webhook_that_never_answers_well_is_given_up() {
     runtime().block_on(async {
         let world = World::start(Settings::default(), right_reply).await;
-        let hooks = WebhookServer::start(&["503 Service Unavailable"; 10]).await;
-        let schedule = nightly_schedule(&world, 3, |schedule| schedule.webhook = Some(hooks.webhook())).await;
+        let webhooks = WebhookServer::start(&["503 Service Unavailable"; 10]).await;
+        let schedule =
+            nightly_schedule(&world, 3, |schedule| schedule.webhook = Some(webhooks.webhook())).await;
         for hours in 6..12 {
             run_tick(&world, night(1).plus(HOUR * hours)).await;
         }
-        assert_eq!(hooks.messages().len(), 3);
+        assert_eq!(webhooks.messages().len(), 3);
         let firing = firing(&world, &schedule, night(1)).await;
         assert!(matches!(&firing.notices[0].webhook, Delivery::GivenUp { error } if error.contains("503")));
         assert!(world.stack.state.open_firings(10).await.unwrap().is_empty());
@@ -496,21 +506,22 @@ fn a_run_that_is_not_over_by_the_next_planned_time_is_told() {
             false => Reply::Status(503, String::new(), vec![("retry-after", "1".to_owned())]),
         })
         .await;
-        let hooks = WebhookServer::start(&[]).await;
-        let schedule = nightly_schedule(&world, 3, |schedule| schedule.webhook = Some(hooks.webhook())).await;
+        let webhooks = WebhookServer::start(&[]).await;
+        let schedule =
+            nightly_schedule(&world, 3, |schedule| schedule.webhook = Some(webhooks.webhook())).await;
         assert_eq!(run_tick(&world, night(1)).await.started, 1);
         assert_eq!(run_tick(&world, night(1).plus(HOUR * 23)).await.not_finished, 0);
         let ticked = run_tick(&world, night(2)).await;
         assert_eq!((ticked.started, ticked.not_finished), (1, 1));
         assert_eq!(run_tick(&world, night(2).plus(HOUR)).await.not_finished, 0);
-        let told = hooks.messages();
-        assert_eq!((told.len(), &told[0]["kind"]), (1, &json!("not_finished")));
+        let messages = webhooks.messages();
+        assert_eq!((messages.len(), &messages[0]["kind"]), (1, &json!("not_finished")));
         open.store(true, Ordering::SeqCst);
         for number in [1, 2] {
             assert_eq!(world.wait_for_end(schedule.id.run_id_at(night(number))).await, RunStatus::Succeeded);
         }
         assert_eq!(run_tick(&world, night(2).plus(HOUR * 2)).await.ended, 2);
-        assert_eq!(hooks.messages().len(), 1);
+        assert_eq!(webhooks.messages().len(), 1);
     });
 }
 

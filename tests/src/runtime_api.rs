@@ -182,7 +182,7 @@ impl RuntimeApi {
     /// The first request means that the function is initialized, each further request that it has finished an event.
     pub async fn wait_for_request(&self, nth: usize) -> anyhow::Result<Instant> {
         let mut asked = self.shared.asked.subscribe();
-        let asked = asked.wait_for(|asked| asked.len() >= nth.max(1)).await?;
+        let asked = asked.wait_for(|request| request.len() >= nth.max(1)).await?;
         asked.get(nth.max(1) - 1).copied().context("the function has not asked")
     }
 
@@ -291,7 +291,7 @@ impl StreamedAnswer {
 }
 
 async fn next(State(shared): State<Arc<Shared>>) -> Response {
-    shared.asked.send_modify(|asked| asked.push(Instant::now()));
+    shared.asked.send_modify(|request| request.push(Instant::now()));
     let event = loop {
         let offered = shared.offered.notified();
         if let Some(event) = lock(&shared.waiting).pop_front() {

@@ -22,7 +22,7 @@ use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
 use crate::metadata::{Link, Metadata, Template};
 use crate::prompts::fill;
-use crate::scorers::{Judged, Scorer, judged};
+use crate::scorers::{JudgeScorer, Scorer, judged};
 use judge::LcrJudge;
 
 const INPUT_TOKENS: &str = "input_tokens";
@@ -202,14 +202,14 @@ impl Layout for AaLcr {
     }
 }
 
-static SCORER_1_0: Judged = Judged {
+static SCORER_1_0: JudgeScorer = JudgeScorer {
     judge: &LcrJudge(Version::V1_0),
     empty: |item, answer| judged::empty(answer, judge::detail(item, Version::V1_0)),
     format_answer: str::to_owned,
     group: "document_category",
 };
 
-static SCORER_1_1: Judged = Judged {
+static SCORER_1_1: JudgeScorer = JudgeScorer {
     judge: &LcrJudge(Version::V1_1),
     empty: |item, answer| judged::empty(answer, judge::detail(item, Version::V1_1)),
     ..SCORER_1_0

@@ -20,7 +20,7 @@ use crate::material::{Material, Templates};
 use crate::metadata::{Link, Metadata, Template};
 use crate::metrics::{GroupTally, Metrics};
 use crate::prompts::fill;
-use crate::scorers::{Judged, Scorer};
+use crate::scorers::{JudgeScorer, Scorer};
 use judge::OmniscienceJudge;
 use metrics::OmniscienceMetrics;
 
@@ -115,7 +115,7 @@ impl Layout for AaOmniscience {
     }
 }
 
-static SCORER: Judged = Judged {
+static SCORER: JudgeScorer = JudgeScorer {
     judge: &OmniscienceJudge,
     empty: |_, answer| grade::not_attempted_verdict(answer),
     format_answer: str::to_owned,

@@ -31,7 +31,7 @@ impl From<Verdict> for Grading {
 }
 
 /// Result of running an official parser on an answer.
-pub(crate) struct Finding {
+pub(crate) struct ParserResult {
     /// Extracted answer.
     pub(crate) extracted: Option<String>,
     /// True if the extracted answer is right.
@@ -44,8 +44,8 @@ pub(crate) struct Finding {
 
 /// Returns the verdict for a finding. The official program decides what is right; this function distinguishes the
 /// reasons why an answer isn't.
-pub(crate) fn verdict_for(answer: &Answer, finding: Finding) -> Verdict {
-    let Finding { extracted, correct, reason, mut detail } = finding;
+pub(crate) fn verdict_for(answer: &Answer, finding: ParserResult) -> Verdict {
+    let ParserResult { extracted, correct, reason, mut detail } = finding;
     let truncated = answer.finish == Finish::Length;
     if truncated {
         detail.insert("truncated".into(), json!(true));
@@ -90,7 +90,7 @@ mod tests {
 
     fn verdict(text: &str, finish: Finish, extracted: Option<&str>, correct: bool) -> Verdict {
         let answer = Answer { finish, ..Answer::local(text) };
-        let finding = Finding {
+        let finding = ParserResult {
             extracted: extracted.map(Into::into),
             correct,
             reason: "Expected B.".into(),
@@ -129,7 +129,8 @@ mod tests {
     #[test]
     fn reasoning_alone_is_not_an_answer() {
         let answer = Answer { reasoning: Some("So it is B.".into()), ..Answer::local("") };
-        let finding = Finding { extracted: None, correct: false, reason: String::new(), detail: Map::new() };
+        let finding =
+            ParserResult { extracted: None, correct: false, reason: String::new(), detail: Map::new() };
         let verdict = verdict_for(&answer, finding);
         assert_eq!(verdict.outcome, Outcome::NoAnswer);
         assert!(verdict.reason.contains("reasoned"));

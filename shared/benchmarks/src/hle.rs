@@ -18,7 +18,7 @@ use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
 use crate::metadata::{Link, Metadata, Template};
 use crate::metrics::Metrics;
-use crate::scorers::{Judged, Scorer, judged};
+use crate::scorers::{JudgeScorer, Scorer, judged};
 use judge::HleJudge;
 use metrics::HleMetrics;
 
@@ -151,7 +151,7 @@ impl Layout for Hle {
     }
 }
 
-static SCORER: Judged = Judged {
+static SCORER: JudgeScorer = JudgeScorer {
     judge: &HleJudge,
     empty: |_, answer| judged::empty(answer, Map::new()),
     format_answer: |gold| {

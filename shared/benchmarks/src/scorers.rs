@@ -5,7 +5,7 @@
 //! | [`ChoiceLetter`] | a [`LetterParser`] finds the gold letter in it |
 //! | [`BoxedInteger`] | the mathematics in its last box equals the gold integer |
 //! | [`InstructionChecks`] | it follows all instructions of its item |
-//! | [`Judged`] | a [`Judge`](judge::Judge) decides that it is |
+//! | [`JudgeScorer`] | a [`Judge`](judge::Judge) decides that it is |
 //! | scorers of single benchmarks | a [`SandboxGrader`](sandbox::SandboxGrader) runs it with the expected results |
 
 pub mod boxed;
@@ -25,7 +25,7 @@ use sandbox::SandboxGrader;
 pub use boxed::BoxedInteger;
 pub use choice::{ChoiceLetter, LetterParser};
 pub use instructions::InstructionChecks;
-pub use judged::Judged;
+pub use judged::JudgeScorer;
 
 /// Grades answers. All functions are pure functions of the item and the answer.
 pub trait Scorer: Send + Sync {

@@ -129,18 +129,18 @@ impl Library {
         for spec in layout.attachments() {
             let named = named_files(spec, files).await?;
             let folder = containing_folder(path);
-            let beside = match named.is_empty() {
+            let neighbors = match named.is_empty() {
                 true => find_only_file(spec, &folder)?.into_iter().collect(),
                 false => named.iter().map(|name| folder.join(name)).collect::<Vec<_>>(),
             };
-            let Some(first) = beside.first() else {
+            let Some(first) = neighbors.first() else {
                 let (file, info) = self.fallback_attachment(layout, spec, path, progress).await?;
                 found.files.insert(spec.name.to_owned(), file);
                 found.infos.push(info);
                 continue;
             };
-            let several = beside.len() > 1;
-            for own in &beside {
+            let several = neighbors.len() > 1;
+            for own in &neighbors {
                 let (file, info) = import_file(&self.blobs, spec, own).await?;
                 found.infos.push(info.clone());
                 if several {

@@ -76,9 +76,9 @@ async fn build(
     progress: &dyn Progress,
 ) -> Result<Index, DatasetError> {
     let data_key = keys::data(&parts.folder);
-    let mut draft = Draft::start_or_resume(blobs, &parts.folder, &data_key, files).await?;
+    let mut draft = DatasetBuilder::start_or_resume(blobs, &parts.folder, &data_key, files).await?;
     let built = rows_to_items(blobs, layout, &mut draft, &mut parts, files, progress).await;
-    let Draft { writer, rows_left_out, has_checkpoint, .. } = draft;
+    let DatasetBuilder { writer, rows_left_out, has_checkpoint, .. } = draft;
     let support = match built {
         Ok(support) => support,
         Err(error) => {
@@ -129,7 +129,7 @@ async fn build(
 }
 
 /// A dataset that is being built.
-struct Draft {
+struct DatasetBuilder {
     writer: Writer,
     /// Rows so far, or items if the layout numbers items.
     rows: u64,
@@ -138,7 +138,7 @@ struct Draft {
     has_checkpoint: bool,
 }
 
-impl Draft {
+impl DatasetBuilder {
     /// Starts from the beginning, or from the checkpoint of an earlier process.
     async fn start_or_resume(
         blobs: &Blobs,
@@ -168,7 +168,7 @@ impl Draft {
 async fn rows_to_items(
     blobs: &Blobs,
     layout: &dyn Layout,
-    draft: &mut Draft,
+    draft: &mut DatasetBuilder,
     parts: &mut DatasetParts,
     files: &mut ItemFiles<'_>,
     progress: &dyn Progress,

@@ -21,7 +21,7 @@ const DEMO: &str = "demo";
 
 /// The revision that a branch pointed to when the hub was last asked.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Pointer {
+struct BranchPointer {
     revision: String,
 }
 
@@ -219,8 +219,8 @@ impl Library {
         commit: &str,
     ) -> Result<(), DatasetError> {
         let key = keys::reference(layout, source.id, reference);
-        let pointer = Pointer { revision: commit.to_owned() };
-        if self.blobs.get_json(&key).await? != Some(Pointer { revision: commit.to_owned() }) {
+        let pointer = BranchPointer { revision: commit.to_owned() };
+        if self.blobs.get_json(&key).await? != Some(BranchPointer { revision: commit.to_owned() }) {
             self.blobs.put_json(&key, &pointer).await?;
         }
         Ok(())
@@ -234,7 +234,7 @@ impl Library {
                 true => reference.to_owned(),
                 false => {
                     let key = keys::reference(layout, source.id, reference);
-                    let Some(Pointer { revision }) = self.blobs.get_json(&key).await? else { continue };
+                    let Some(BranchPointer { revision }) = self.blobs.get_json(&key).await? else { continue };
                     revision
                 }
             };

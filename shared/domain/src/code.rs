@@ -379,7 +379,7 @@ mod tests {
             .filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |"))
             .map(|row| row.split(" | ").collect())
             .collect();
-        let told: Vec<(&str, &str, &str)> = rows
+        let described: Vec<(&str, &str, &str)> = rows
             .iter()
             .map(|row| {
                 assert!(row.len() == 4 && row[3].len() > 5, "what to do is missing: {row:?}");
@@ -391,7 +391,7 @@ mod tests {
         let listed = Code::ALL.iter().zip(&statuses);
         let expected: Vec<(&str, &str, &str)> =
             listed.map(|(code, status)| (code.as_str(), status.as_str(), code.meaning())).collect();
-        assert_eq!(told, expected);
+        assert_eq!(described, expected);
     }
 
     #[test]

@@ -82,9 +82,9 @@ mod tests {
         // Rows of this table begin with a status, rows of the table of codes with a code.
         let is_row =
             |line: &&str| line.strip_prefix("| ").is_some_and(|row| row.starts_with(char::is_numeric));
-        let told: Vec<&str> = text.lines().filter(is_row).collect();
+        let described: Vec<&str> = text.lines().filter(is_row).collect();
         let row = |it: &UnusualStatus| format!("| {} | `{}` | {} |", it.status(), it.code(), it.meaning());
         let expected: Vec<String> = UnusualStatus::ALL.iter().map(row).collect();
-        assert_eq!(told, expected);
+        assert_eq!(described, expected);
     }
 }

@@ -15,11 +15,11 @@ use http_body_util::BodyExt;
 
 use crate::calls::{Call, CompletedCall, Permission, Recorder, Service};
 use crate::data_dir::DataDir;
-use crate::dynamodb::{self, DynamoDb, Units, Withheld};
+use crate::dynamodb::{self, DynamoDb, Units, WithheldRequests};
 use crate::faults::{self, FaultCounts, FaultKind, Injector};
 use crate::s3;
 use crate::service_response::ServiceResponse;
-use crate::service_thread::Stopped;
+use crate::service_thread::ServiceStopped;
 use crate::small_services::{KMS_KEY_ID, SmallCall, SmallServices};
 use crate::sqs::{self, Sqs};
 
@@ -95,11 +95,11 @@ impl HttpConnector for Connector {
     }
 }
 
-pub(crate) type Routed = Result<HttpResponse, ConnectorError>;
+pub(crate) type RouteResult = Result<HttpResponse, ConnectorError>;
 type Caller = Option<&'static str>;
 
 impl Services {
-    pub(crate) async fn route(&self, request: HttpRequest, caller: Caller) -> Routed {
+    pub(crate) async fn route(&self, request: HttpRequest, caller: Caller) -> RouteResult {
         let target = request.headers().get("x-amz-target").map(str::to_owned);
         if let Some(call) = SmallCall::from_headers(target.as_deref(), request.headers().get("content-type"))
         {
@@ -120,13 +120,13 @@ impl Services {
         }
     }
 
-    async fn dynamodb(&self, action: &str, request: HttpRequest, caller: Caller) -> Routed {
+    async fn dynamodb(&self, action: &str, request: HttpRequest, caller: Caller) -> RouteResult {
         let body = read_body(request).await?;
         let mut call = match DynamoDb::parse(action, &body) {
             Ok(call) => call,
             Err(answer) => return respond(answer),
         };
-        let mut withheld = Withheld::Nothing;
+        let mut withheld = WithheldRequests::Nothing;
         let mut response_lost = false;
         let meter = self.meter();
         let mut refused = Units::default();
@@ -160,7 +160,7 @@ impl Services {
                 response_lost = injector.injects(FaultKind::LostResponse, action, &tables);
                 if withhold {
                     let mut n = 0;
-                    withheld = Withheld::take_from(&mut call.request, || {
+                    withheld = WithheldRequests::take_from(&mut call.request, || {
                         n += 1;
                         injector.coin(n)
                     });
@@ -182,7 +182,7 @@ impl Services {
         if response_lost { Err(broken_connection()) } else { respond(answer) }
     }
 
-    async fn sqs(&self, action: &str, request: HttpRequest, caller: Caller) -> Routed {
+    async fn sqs(&self, action: &str, request: HttpRequest, caller: Caller) -> RouteResult {
         let body = read_body(request).await?;
         let mut response_lost = false;
         if self.injector.is_some() || self.recorder.is_some() {
@@ -225,7 +225,7 @@ impl Services {
         if response_lost { Err(broken_connection()) } else { respond(answer) }
     }
 
-    async fn s3(&self, request: HttpRequest, caller: Caller) -> Routed {
+    async fn s3(&self, request: HttpRequest, caller: Caller) -> RouteResult {
         let mut response_lost = false;
         let mut bucket_if_missing = None;
         if self.injector.is_some() || self.recorder.is_some() {
@@ -248,7 +248,7 @@ impl Services {
                 response_lost = injector.injects(FaultKind::LostResponse, &action, &buckets);
             }
         }
-        let endpoint = self.s3_endpoint().ok_or_else(|| closed(Stopped))?;
+        let endpoint = self.s3_endpoint().ok_or_else(|| closed(ServiceStopped))?;
         let request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
         let info = self.meter().map(|_| S3RequestInfo::from_request(&request));
         let response = endpoint.handle_sdk(request).await;
@@ -270,7 +270,7 @@ impl Services {
         self.recorder.as_ref().filter(|recorder| recorder.observes_completed_calls())
     }
 
-    async fn small_services(&self, call: &SmallCall, request: HttpRequest, caller: Caller) -> Routed {
+    async fn small_services(&self, call: &SmallCall, request: HttpRequest, caller: Caller) -> RouteResult {
         let body = read_body(request).await?;
         let mut response_lost = false;
         let (action, resource) = call.describe(&body);
@@ -441,11 +441,11 @@ async fn read_body(mut request: HttpRequest) -> Result<Bytes, ConnectorError> {
     }
 }
 
-fn respond(answer: ServiceResponse) -> Routed {
+fn respond(answer: ServiceResponse) -> RouteResult {
     answer.into_response().map_err(|error| ConnectorError::other(error, None))
 }
 
-fn closed(_: Stopped) -> ConnectorError {
+fn closed(_: ServiceStopped) -> ConnectorError {
     ConnectorError::user(crate::EmbeddedError::Closed.into())
 }
 

@@ -17,12 +17,12 @@ use dynoxide::DynoxideError;
 use tokio::sync::oneshot;
 
 use crate::service_response::ServiceResponse;
-use crate::service_thread::{ServiceThread, Stopped};
+use crate::service_thread::{ServiceStopped, ServiceThread};
 use crate::{Durability, EmbeddedError};
 
 pub(crate) use operations::Request;
 pub(crate) use units::{Units, is_refused_write};
-pub(crate) use unprocessed::Withheld;
+pub(crate) use unprocessed::WithheldRequests;
 use worker::{Job, Worker};
 
 /// Prefix of `X-Amz-Target`.
@@ -69,11 +69,11 @@ impl DynamoDb {
     pub(crate) async fn call(
         &self,
         call: ParsedCall,
-        withheld: Withheld,
-    ) -> Result<(ServiceResponse, Units), Stopped> {
+        withheld: WithheldRequests,
+    ) -> Result<(ServiceResponse, Units), ServiceStopped> {
         let (answer, answered) = oneshot::channel();
         self.thread.send(Job::Call { request: call.request, digest: call.digest, answer })?;
-        let result = answered.await.map_err(|_| Stopped)?;
+        let result = answered.await.map_err(|_| ServiceStopped)?;
         Ok(match result {
             Ok(mut response) => {
                 withheld.add_unprocessed(&mut response);
@@ -92,7 +92,7 @@ impl DynamoDb {
     /// Deletes every item whose time to live has passed. Returns their number.
     pub(crate) async fn sweep(&self) -> Result<usize, EmbeddedError> {
         let (answer, answered) = oneshot::channel();
-        self.thread.send(Job::Sweep { answer }).map_err(|Stopped| EmbeddedError::Closed)?;
+        self.thread.send(Job::Sweep { answer }).map_err(|ServiceStopped| EmbeddedError::Closed)?;
         let result = answered.await.map_err(|_| EmbeddedError::Closed)?;
         result.map_err(|error| EmbeddedError::Failed { service: "DynamoDB", reason: error.to_string() })
     }

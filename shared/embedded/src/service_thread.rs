@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 /// The service's thread has ended; it answers no more requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stopped;
+pub(crate) struct ServiceStopped;
 
 /// Messages to a service thread.
 pub(crate) enum Message<J> {
@@ -37,8 +37,8 @@ impl<J: Send + 'static> ServiceThread<J> {
         Ok(Self { sender, thread: Mutex::new(Some(thread)) })
     }
 
-    pub(crate) fn send(&self, job: J) -> Result<(), Stopped> {
-        self.sender.send(Message::Job(job)).map_err(|_| Stopped)
+    pub(crate) fn send(&self, job: J) -> Result<(), ServiceStopped> {
+        self.sender.send(Message::Job(job)).map_err(|_| ServiceStopped)
     }
 }
 

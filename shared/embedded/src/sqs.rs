@@ -25,7 +25,7 @@ use std::sync::mpsc::sync_channel;
 use tokio::sync::oneshot;
 
 use crate::service_response::ServiceResponse;
-use crate::service_thread::{ServiceThread, Stopped};
+use crate::service_thread::{ServiceStopped, ServiceThread};
 use crate::{Durability, EmbeddedError};
 use command::Job;
 use worker::Worker;
@@ -80,26 +80,26 @@ impl Sqs {
         action: &str,
         body: &[u8],
         copies: impl FnMut(&str) -> u8,
-    ) -> Result<ServiceResponse, Stopped> {
+    ) -> Result<ServiceResponse, ServiceStopped> {
         let call = match wire::parse(action, body, copies) {
             Ok(call) => call,
             Err(error) => return Ok(error.to_answer()),
         };
         let (answer, answered) = oneshot::channel();
         self.thread.send(Job::Call { command: call.command, answer })?;
-        let reply = answered.await.map_err(|_| Stopped)?;
+        let reply = answered.await.map_err(|_| ServiceStopped)?;
         Ok(response::format_response(call.shape, reply))
     }
 
     /// Stops delivering messages of these groups, in any queue.
-    pub(crate) async fn pause(&self, groups: Vec<String>) -> Result<(), Stopped> {
+    pub(crate) async fn pause(&self, groups: Vec<String>) -> Result<(), ServiceStopped> {
         let (done, paused) = oneshot::channel();
         self.thread.send(Job::Pause { groups, done })?;
-        paused.await.map_err(|_| Stopped)
+        paused.await.map_err(|_| ServiceStopped)
     }
 
     /// Resumes delivering messages of a paused group.
-    pub(crate) fn resume(&self, group: String) -> Result<(), Stopped> {
+    pub(crate) fn resume(&self, group: String) -> Result<(), ServiceStopped> {
         self.thread.send(Job::Resume { group })
     }
 

@@ -55,7 +55,7 @@ impl Connections {
         let address = network_of(peer.ip());
         let mut state = self.lock();
         let of_address = state.by_address.get(&address).copied().unwrap_or(0);
-        if of_address >= self.limits.of(address) {
+        if of_address >= self.limits.for_address(address) {
             state.displace(Some(address))?;
         } else if state.open.len() >= self.limits.connections_max {
             state.displace(None)?;

@@ -74,7 +74,7 @@ impl Limits {
         Self { connections_from_loopback_max: limits.connections_max, ..limits }
     }
 
-    pub(crate) fn of(&self, address: IpAddr) -> usize {
+    pub(crate) fn for_address(&self, address: IpAddr) -> usize {
         if address.is_loopback() {
             self.connections_from_loopback_max
         } else {

@@ -166,8 +166,8 @@ mod tests {
     fn an_echoed_key_is_masked() {
         for (key, cause) in [("cpk_abc", "bad key ***"), ("cpk_0123456789", "bad key [redacted]")] {
             let endpoint = Endpoint::new(&CHUTES, "https://h.example/v1", Secret::new(key)).unwrap();
-            let said = format!("bad key {key}");
-            let failure = Failure::new(FailureKind::FatalForRun(Fatal::Key), GaveUpBy::Provider, said);
+            let text = format!("bad key {key}");
+            let failure = Failure::new(FailureKind::FatalForRun(Fatal::Key), GaveUpBy::Provider, text);
             assert_eq!(endpoint.redact(failure).cause, cause);
         }
     }

@@ -106,11 +106,11 @@ impl Vars {
 
 async fn read(client: &Client, name: &str) -> anyhow::Result<Vec<(String, String)>> {
     let got = client.get_secret_value().secret_id(name).send().await.map_err(|error| {
-        let said = match (error.code(), error.message()) {
+        let problem = match (error.code(), error.message()) {
             (Some(code), message) => format!("{code}: {}", message.unwrap_or("no more was said")),
             _ => DisplayErrorContext(&error).to_string(),
         };
-        anyhow::anyhow!("secret `{name}` could not be read (secretsmanager:GetSecretValue): {said}")
+        anyhow::anyhow!("secret `{name}` could not be read (secretsmanager:GetSecretValue): {problem}")
     })?;
     members(got.secret_string().unwrap_or_default()).with_context(|| format!("secret `{name}`"))
 }

@@ -171,8 +171,9 @@ impl RecordedResponses {
             answer.reasoning = extra.reasoning.as_deref().map(str::to_owned);
             answer.finish =
                 extra.finish_reason.as_deref().map_or(Finish::Stop, |wire| Finish::from_wire(Some(wire)));
-            let said = extra.usage_raw.as_deref().map_or(ReportedUsage::Nothing, parse_usage);
-            (answer.usage, answer.usage_rejected) = (said.counted(), said == ReportedUsage::Impossible);
+            let reported = extra.usage_raw.as_deref().map_or(ReportedUsage::Nothing, parse_usage);
+            (answer.usage, answer.usage_rejected) =
+                (reported.counted(), reported == ReportedUsage::Impossible);
             answer.usage_raw = extra.usage_raw.as_deref().map(str::to_owned);
         }
         Some(answer)

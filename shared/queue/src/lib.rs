@@ -388,7 +388,7 @@ async fn create_queue(
     attributes: &HashMap<QueueAttributeName, String>,
 ) -> Result<String, String> {
     match client.create_queue().queue_name(name).set_attributes(Some(attributes.clone())).send().await {
-        Ok(made) => Ok(made.queue_url().unwrap_or_default().to_owned()),
+        Ok(created) => Ok(created.queue_url().unwrap_or_default().to_owned()),
         Err(error) if matches!(error.code(), Some("QueueNameExists" | "QueueAlreadyExists")) => {
             let found = client.get_queue_url().queue_name(name).send().await.map_err(error_text)?;
             let url = found.queue_url().unwrap_or_default().to_owned();

@@ -13,8 +13,8 @@ pub(crate) fn select(names: Option<&[String]>) -> Result<(Vec<BenchmarkName>, Ve
         names.unwrap_or_default().iter().map(|name| name.trim()).filter(|name| !name.is_empty()).collect();
     let (mut known, mut ignored) = (Vec::new(), Vec::new());
     let all = || bench_benchmarks::all().iter().map(|benchmark| benchmark.name());
-    let wanted: Vec<&str> = if named.is_empty() { all().collect() } else { named };
-    for text in wanted {
+    let requested: Vec<&str> = if named.is_empty() { all().collect() } else { named };
+    for text in requested {
         let name = text.parse::<BenchmarkName>().ok();
         match name.filter(|name| bench_benchmarks::find(name.as_str()).is_some()) {
             Some(name) if known.contains(&name) => {}

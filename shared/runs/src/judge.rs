@@ -52,21 +52,21 @@ impl Orders {
     /// otherwise the same errors as for models.
     pub(crate) async fn find_judge(
         &self,
-        wanted: Option<&JudgeOrder>,
+        requested: Option<&JudgeOrder>,
         run: JudgedRun<'_>,
         orderer: &Orderer,
     ) -> Result<FoundJudge, RunError> {
-        let wanted = wanted.cloned().unwrap_or_default();
+        let requested = requested.cloned().unwrap_or_default();
         let default = self.config.judge_model.as_ref().map(ToString::to_string);
-        let is_default = wanted.model.is_none();
-        let model = match (wanted.model, default.clone()) {
+        let is_default = requested.model.is_none();
+        let model = match (requested.model, default.clone()) {
             (Some(model), _) | (None, Some(model)) => model,
             (None, None) if run.model.provider == ORACLE => ORACLE.to_owned(),
             (None, None) => return Err(no_judge(run.benchmark)),
         };
         let order = Order {
             model: model.clone(),
-            provider: wanted.provider.filter(|_| !is_default),
+            provider: requested.provider.filter(|_| !is_default),
             budget: run.budget,
             trusted: TrustedSettings {
                 base_url: run.base_url.map(str::to_owned),
@@ -106,7 +106,7 @@ impl Orders {
             Some(_) => AuthMode::ApiKey,
             None => AuthMode::System,
         };
-        let spec = JudgeSpec { model: found.model, auth, generation: wanted.generation, price };
+        let spec = JudgeSpec { model: found.model, auth, generation: requested.generation, price };
         Ok(FoundJudge { spec, key: asker.api_key })
     }
 }

@@ -111,10 +111,10 @@ impl Orders {
     fn by_name(
         &self,
         order: &Order,
-        wanted: Option<ModelSource>,
+        requested: Option<ModelSource>,
         orderer: Option<&Orderer>,
     ) -> Result<Option<FoundModel>, RunError> {
-        let name = match (ModelName::parse(&order.model), wanted) {
+        let name = match (ModelName::parse(&order.model), requested) {
             (Ok(name), None) => name,
             (Ok(name), Some(source)) if name.source == source => name,
             (Ok(name), Some(source)) if name.source != ModelSource::Oracle && !is_slug_of(&name, source) => {
@@ -191,11 +191,11 @@ fn replay(order: &Order) -> Result<Option<FoundModel>, RunError> {
 /// Finds a model by id, provider's id or slug. If no source is wanted, models of synchronized lists take precedence.
 fn find_in_catalog<'a>(
     models: &'a [ModelRecord],
-    wanted: &str,
+    requested: &str,
     source: Option<ModelSource>,
 ) -> Result<Option<&'a ModelRecord>, RunError> {
-    let wanted = wanted.trim();
-    if wanted.is_empty() {
+    let requested = requested.trim();
+    if requested.is_empty() {
         return Ok(None);
     }
     let first = |matches: &dyn Fn(&ModelRecord) -> bool| match source {
@@ -205,7 +205,7 @@ fn find_in_catalog<'a>(
             listed.or_else(|| models.iter().find(|model| matches(model)))
         }
     };
-    if let Ok(id) = Uuid::try_parse(wanted) {
+    if let Ok(id) = Uuid::try_parse(requested) {
         if let Some(model) = models.iter().find(|model| model.id == ModelId(id)) {
             let matches = source.is_none_or(|source| source.as_str() == model.provider);
             return if matches { Ok(Some(model)) } else { Err(RunError::ProviderMismatch) };
@@ -216,8 +216,8 @@ fn find_in_catalog<'a>(
             return Ok(Some(model));
         }
     }
-    Ok(first(&|model| model.slug == wanted)
-        .or_else(|| first(&|model| model.chute_id.as_deref() == Some(wanted))))
+    Ok(first(&|model| model.slug == requested)
+        .or_else(|| first(&|model| model.chute_id.as_deref() == Some(requested))))
 }
 
 fn found_model(record: &ModelRecord, order: &Order) -> Result<FoundModel, RunError> {
@@ -235,8 +235,8 @@ fn found_model(record: &ModelRecord, order: &Order) -> Result<FoundModel, RunErr
 }
 
 /// Returns true if the name is a slug of the wanted provider that happens to start like another provider's name.
-fn is_slug_of(name: &ModelName, wanted: ModelSource) -> bool {
-    wanted.provider().is_some_and(|provider| provider.slug_prefixes.contains(&name.source.as_str()))
+fn is_slug_of(name: &ModelName, requested: ModelSource) -> bool {
+    requested.provider().is_some_and(|provider| provider.slug_prefixes.contains(&name.source.as_str()))
 }
 
 #[cfg(test)]
@@ -269,8 +269,8 @@ mod tests {
             model("chutes", "a/b", Some(CHUTE)),
             model("chutes", "c", Some("odd")),
         ];
-        let find = |wanted: &str, provider| {
-            let found = find_in_catalog(&models, wanted, provider).map_err(|error| error.to_string())?;
+        let find = |requested: &str, provider| {
+            let found = find_in_catalog(&models, requested, provider).map_err(|error| error.to_string())?;
             Ok(found.map(|model| format!("{}/{}", model.provider, model.slug)))
         };
         let source = ModelSource::from_name;

@@ -48,7 +48,7 @@ impl Orders {
             }
         }
         let benchmarks = judged_benchmarks(&found)?;
-        let wanted = resolve_judge_order(&order.judge, &asked.spec);
+        let requested = resolve_judge_order(&order.judge, &asked.spec);
         // If the judge stays the same, so does its address.
         let kept = asked.spec.judge.as_ref().filter(|_| order.judge.model.is_none());
         let base_url = order.base_url.clone().or_else(|| kept.and_then(|judge| judge.model.base_url.clone()));
@@ -70,7 +70,7 @@ impl Orders {
             budget: order.budget,
             base_url: base_url.as_deref(),
         };
-        let judge = self.find_judge(Some(&wanted), judged_run, &orderer).await?;
+        let judge = self.find_judge(Some(&requested), judged_run, &orderer).await?;
         if let Some(orderer) = counted {
             self.runs.count_order(orderer).await?;
         }

@@ -190,8 +190,8 @@ impl Sandy {
             match call().await {
                 Ok(done) => return Ok(done),
                 Err(failed) => {
-                    let asked = failed.error.retry_after().unwrap_or_default();
-                    if !may_repeat(&failed) || asked > wait {
+                    let requested_wait = failed.error.retry_after().unwrap_or_default();
+                    if !may_repeat(&failed) || requested_wait > wait {
                         return Err(failed.error);
                     }
                 }

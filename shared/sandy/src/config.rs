@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn an_invalid_variable_is_named_and_its_value_not_shown() {
         let read = |name: &str, value: &str| {
-            SandyConfig::from_vars(|asked| (asked == name).then(|| value.to_owned())).map(|_| ())
+            SandyConfig::from_vars(|variable| (variable == name).then(|| value.to_owned())).map(|_| ())
         };
         assert_eq!(read("SANDY_API_KEY", " key\n"), Ok(()));
         for (name, value) in [("SANDY_BASE_URL", "nowhere"), ("SANDY_API_KEY", "two words")] {

@@ -1,7 +1,7 @@
 //! Jobs: work in a sandbox that takes longer than one call.
 //!
 //! A job has five steps. Each consists of a few short calls and can safely be repeated, even concurrently: [`upload`]
-//! until it returns [`Uploaded::Ready`], [`start`] once or more (the script runs once), [`look`] until it returns
+//! until it returns [`UploadProgress::Ready`], [`start`] once or more (the script runs once), [`look`] until it returns
 //! [`JobStatus::Over`], [`harvest`], and [`stop`] if the results aren't needed. Callers save their state between the
 //! steps, and end the sandbox at last.
 //!
@@ -29,7 +29,7 @@ pub use harvest::harvest;
 pub use name::JobName;
 pub use spec::check;
 pub use status::{JobStatus, look, overdue, start, stop};
-pub use upload::{Uploaded, upload};
+pub use upload::{UploadProgress, upload};
 
 /// Source of the bytes of stored files.
 #[async_trait]

@@ -133,7 +133,7 @@ struct State {
     sandboxes: HashMap<String, Arc<TestSandbox>>,
     /// Ids of sandboxes that a client has received.
     reported: Vec<String>,
-    made: u64,
+    created: u64,
     total: u64,
     calls_by_endpoint: HashMap<Endpoint, u64>,
     calls_by_sandbox: HashMap<String, u64>,
@@ -220,8 +220,8 @@ impl SandyServer {
     }
 
     /// Returns the number of sandboxes created so far.
-    pub fn made(&self) -> u64 {
-        self.shared.state().made
+    pub fn created_count(&self) -> u64 {
+        self.shared.state().created
     }
 
     /// Returns the existing sandboxes whose ids a client has received and which it therefore must end.

@@ -84,7 +84,7 @@ impl Resources {
             Some(number) => Ok(Some(number)),
             None => fields.number(other),
         };
-        let told = fields.number("diskUsedRatio")?;
+        let camel_case = fields.number("diskUsedRatio")?;
         Ok(Self {
             can_create_sandbox: fields
                 .flag("canCreateSandbox")?
@@ -99,7 +99,7 @@ impl Resources {
             memory_percent: fields.number("memory_percent")?.or(percent),
             memory_total_gb: fields.number("memory_total_gb")?.or(gib(total)),
             memory_available_gb: fields.number("memory_available_gb")?.or(gib(available)),
-            disk_used_ratio: fields.number("disk_used_ratio")?.or(told),
+            disk_used_ratio: fields.number("disk_used_ratio")?.or(camel_case),
             cpu_count: fields.integer("cpuCount")?,
             load1: either("load1", "load_avg_1m")?,
             load5: either("load5", "load_avg_5m")?,
@@ -110,7 +110,7 @@ impl Resources {
             disk_total_bytes: fields.integer("diskTotalBytes")?,
             disk_used_bytes: fields.integer("diskUsedBytes")?,
             disk_free_bytes: fields.integer("diskFreeBytes")?,
-            disk_used_ratio_camel_case: told,
+            disk_used_ratio_camel_case: camel_case,
         })
     }
 }

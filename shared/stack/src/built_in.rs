@@ -27,7 +27,7 @@ const SPARE_CONNECTIONS: usize = 64;
 struct LazyHost {
     settings: SandboxSettings,
     key: ApiKey,
-    made: OnceCell<(Arc<SandboxHost>, Router)>,
+    created: OnceCell<(Arc<SandboxHost>, Router)>,
 }
 
 impl LazyHost {
@@ -37,14 +37,14 @@ impl LazyHost {
             let detail = "This sandbox host requires a key: send it as `Authorization: Bearer KEY`.";
             return ApiError::new(Code::MissingCredentials, detail).into_response();
         }
-        let made = self.made.get_or_try_init(|| async {
+        let created = self.created.get_or_try_init(|| async {
             let (settings, key) = (self.settings.clone(), self.key.clone());
             tokio::task::spawn_blocking(move || settings.host(key)).await.map(|host| {
                 let routes = router(Arc::clone(&host));
                 (host, bench_web::finish(routes, ServerConfig { local: true, allowed_origins: Vec::new() }))
             })
         });
-        match made.await {
+        match created.await {
             Ok((_, routes)) => routes.clone().oneshot(request).await.into_response(),
             Err(error) => {
                 ApiError::internal(format!("the sandbox host could not be started: {error}")).into_response()
@@ -75,7 +75,7 @@ impl BuiltInSandboxes {
             _ => None,
         });
         let config = config.map_err(anyhow::Error::msg)?;
-        let lazy = Arc::new(LazyHost { settings, key, made: OnceCell::new() });
+        let lazy = Arc::new(LazyHost { settings, key, created: OnceCell::new() });
         let answering = Arc::clone(&lazy);
         let routes = Router::new().fallback(move |request| Arc::clone(&answering).answer(request));
         // Each job has a connection of its own.
@@ -88,7 +88,7 @@ impl BuiltInSandboxes {
 
     /// Ends all sandboxes.
     pub(super) async fn stop(self) {
-        if let Some((host, _)) = self.lazy.made.get() {
+        if let Some((host, _)) = self.lazy.created.get() {
             host.shut_down().await;
         }
     }

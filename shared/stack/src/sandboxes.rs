@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn variables_that_cannot_be_used_are_named() {
         let read = |name: &'static str, value: &'static str| {
-            let var = move |asked: &str| (asked == name).then(|| value.to_owned());
+            let var = move |variable: &str| (variable == name).then(|| value.to_owned());
             SandboxSettings::from_vars(Path::new("/data"), Some("/bin/bench".into()), var)
         };
         let settings = read("BENCH_SANDBOX_SLOTS", " 3 ").unwrap();

@@ -275,12 +275,17 @@ mod tests {
 
     #[test]
     fn items_of_one_id_with_different_questions_are_not_the_same() {
-        let asked = |row, id, question: &str| Graded {
+        let graded_question = |row, id, question: &str| Graded {
             item_hash: Some(question.into()),
             ..graded(row, Some(id), 1.0)
         };
-        let old = [asked(0, "70", "sums"), asked(1, "71", "roots"), graded(2, Some("72"), 1.0)];
-        let new = [asked(0, "70", "law"), asked(1, "71", "roots"), asked(2, "72", "power")];
+        let old =
+            [graded_question(0, "70", "sums"), graded_question(1, "71", "roots"), graded(2, Some("72"), 1.0)];
+        let new = [
+            graded_question(0, "70", "law"),
+            graded_question(1, "71", "roots"),
+            graded_question(2, "72", "power"),
+        ];
         assert_eq!(
             changed_items(&old, &new, true),
             HashSet::from(["70"]),
@@ -301,14 +306,14 @@ mod tests {
         };
         let known = judge("chutes/m", Some("llm.chutes.ai"));
         let old = judge("chutes/m", None);
-        for (a, b, told) in [
+        for (a, b, expected) in [
             (&known, &known, None),
             (&known, &old, Some("chutes/m")),
             (&old, &known, Some("chutes/m")),
             (&old, &old, Some("chutes/m")),
         ] {
             assert!(used_same_judge(Some(a), Some(b)));
-            assert_eq!(judge_without_host(Some(a), Some(b)), told, "{a:?} {b:?}");
+            assert_eq!(judge_without_host(Some(a), Some(b)), expected, "{a:?} {b:?}");
         }
         let oracle = judge("oracle", None);
         assert_eq!(judge_without_host(Some(&oracle), Some(&oracle)), None);

@@ -215,10 +215,10 @@ impl State {
             match error.as_service_error() {
                 Some(
                     aws_sdk_dynamodb::operation::put_item::PutItemError::ConditionalCheckFailedException(
-                        taken,
+                        existing,
                     ),
                 ) => {
-                    let mine = taken.item().is_some_and(|record| {
+                    let mine = existing.item().is_some_and(|record| {
                         Reader::new(record).maybe_text("id") == Some(numbered.id.to_string().as_str())
                     });
                     if mine {

@@ -40,8 +40,8 @@ pub(super) async fn tokens_order_on_the_operators_key_until_they_are_revoked(tar
         format!("e2e-{:?}", std::time::SystemTime::now()).replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     let body = json!({ "name": name, "oracle": true, "expires_in_seconds": 3_600 });
     target.post("/api/admin/access", Caller::Nobody, &body).await.detail(401);
-    let made = target.post("/api/admin/access", Caller::Admin, &body).await.expect(201);
-    let token = made["token"].as_str().unwrap().to_owned();
+    let created = target.post("/api/admin/access", Caller::Admin, &body).await.expect(201);
+    let token = created["token"].as_str().unwrap().to_owned();
     let mut order = demo_order(ANSWERS_A, "mmlu_pro");
     order["subset_count"] = json!(2);
     order["benchmark_names"] = json!(["aime_2025"]);

@@ -34,8 +34,8 @@ pub(super) async fn unreadable_messages_become_errors(target: &Target) {
     target.note(&json!({ "errors": ids }));
     if matches!(target.aws.stored, RawStorage::Files(_)) {
         // One error when it could not be parsed, and one when it was given up.
-        let told = || async { ids.iter().all(|id| log::errors_with(id) > 1).then_some(()) };
-        target.wait_until("an error for each message", told).await;
+        let all_logged = || async { ids.iter().all(|id| log::errors_with(id) > 1).then_some(()) };
+        target.wait_until("an error for each message", all_logged).await;
     } else {
         // Deliveries of one message are minutes apart, so the script that reads the logs looks for the errors.
         let moved = || async {

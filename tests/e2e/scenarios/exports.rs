@@ -35,14 +35,18 @@ pub(super) async fn table_and_archive_are_served_and_verified(target: &Target) {
     let signer = target.get("/api/exports/public-key").await.expect(200);
     assert_eq!(verified.public_key_fingerprint.as_deref(), signer["public_key_fingerprint"].as_str());
 
-    let told = verify(target, archive.clone()).await.expect(200);
-    assert_eq!((&told["valid"], &told["run_id"]), (&json!(true), &found["id"]), "{told:#}");
+    let verification = verify(target, archive.clone()).await.expect(200);
+    assert_eq!(
+        (&verification["valid"], &verification["run_id"]),
+        (&json!(true), &found["id"]),
+        "{verification:#}"
+    );
     let mut changed = archive.to_vec();
     let middle = changed.len() / 2;
     changed[middle] ^= 1;
     assert!(!verify_bytes(&changed, &trusted, &Limits::default(), jiff::Timestamp::now()).valid);
-    let told = verify(target, changed.into()).await.expect(200);
-    assert_eq!(told["valid"], false, "{told:#}");
+    let verification = verify(target, changed.into()).await.expect(200);
+    assert_eq!(verification["valid"], false, "{verification:#}");
     verify(target, Bytes::new()).await.expect(200);
 }
 
@@ -101,9 +105,9 @@ pub(super) async fn uploaded_archive_is_verified(target: &Target) {
     let stored = target.send(put.body(archive)).await;
     assert_eq!(stored.status, 200, "{}", String::from_utf8_lossy(&stored.body));
     target.post("/api/exports/verify", other, &upload).await.detail(404);
-    let told = target.post("/api/exports/verify", mine, &upload).await.expect(200);
-    assert_eq!(told["valid"], true, "{told:#}");
-    assert!(run.ends_with(told["run_id"].as_str().unwrap()));
+    let verification = target.post("/api/exports/verify", mine, &upload).await.expect(200);
+    assert_eq!(verification["valid"], true, "{verification:#}");
+    assert!(run.ends_with(verification["run_id"].as_str().unwrap()));
     // The upload is deleted after its use.
     target.post("/api/exports/verify", mine, &upload).await.detail(404);
 

@@ -17,8 +17,8 @@ pub(super) async fn callers_key_is_used_and_never_stored_in_clear(target: &Targe
     let key = new_key("caller");
     let mut body = demo_order(SLOW, "mmlu_pro");
     body["subset_count"] = json!(12);
-    let made = target.post("/api/runs/api", Caller::Key(&key), &body).await.expect(201);
-    let id = made["id"].as_str().unwrap().to_owned();
+    let created = target.post("/api/runs/api", Caller::Key(&key), &body).await.expect(201);
+    let id = created["id"].as_str().unwrap().to_owned();
     let run = format!("/api/runs/{id}");
     // The key is stored while the run is open. The search for the id proves that stored texts are found.
     let asked = || async { (target.model.question_count_with(&key) > 0).then_some(()) };

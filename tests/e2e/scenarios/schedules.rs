@@ -24,20 +24,20 @@ pub(super) async fn planned_time_makes_one_run_on_the_schedules_own_key(target: 
     body["subset_count"] = json!(5);
     body["name"] = json!("nightly");
     body["cron"] = json!(cron_in_a_minute());
-    let made = target.post("/api/schedules", Caller::Key(&key), &body).await.expect(201);
-    assert_eq!((&made["enabled"], &made["own_key"]), (&json!(true), &json!(true)), "{made:#}");
-    assert_eq!(list(&made, "next_times").len(), 3);
-    let schedule = format!("/api/schedules/{}", made["id"].as_str().unwrap());
+    let created = target.post("/api/schedules", Caller::Key(&key), &body).await.expect(201);
+    assert_eq!((&created["enabled"], &created["own_key"]), (&json!(true), &json!(true)), "{created:#}");
+    assert_eq!(list(&created, "next_times").len(), 3);
+    let schedule = format!("/api/schedules/{}", created["id"].as_str().unwrap());
     assert_eq!(target.find_text(&key).await, Vec::<String>::new());
     let listed = target.get("/api/schedules").await.expect(200);
-    assert!(list(&listed, "schedules").iter().any(|listed| listed["id"] == made["id"]));
+    assert!(list(&listed, "schedules").iter().any(|listed| listed["id"] == created["id"]));
 
     let ended = || async {
         let firings = schedule_firings(target, &schedule).await;
         firings.iter().find(|firing| firing["status"] == "ended").cloned()
     };
     let firing = target.wait_until("the end of the planned run", ended).await;
-    assert_eq!(firing["planned_at"], made["next_times"][0], "{firing:#}");
+    assert_eq!(firing["planned_at"], created["next_times"][0], "{firing:#}");
     assert_eq!(firing["run_status"], "succeeded", "{firing:#}");
     assert_eq!(schedule_firings(target, &schedule).await.len(), 1);
     assert_eq!(target.model.question_count_with(&key), 5);

@@ -30,9 +30,9 @@ fn each_is_asked_with_its_own_key() {
         assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         // Both keys are deleted with the run; the check searches for them.
         check(&world, run, Expected::SUCCEEDED).await;
-        for asked in world.model.log() {
-            let key = if asked.is_judge { "key-of-judge" } else { "key-of-model" };
-            assert_eq!(asked.key.as_deref(), Some(key));
+        for request in world.model.log() {
+            let key = if request.is_judge { "key-of-judge" } else { "key-of-model" };
+            assert_eq!(request.key.as_deref(), Some(key));
         }
     });
 }

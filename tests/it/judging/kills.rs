@@ -56,9 +56,9 @@ fn a_judged_run_survives_the_end_of_the_process_at_every_call() {
             // may be two.
             again += u64::from(["PutObject", "GetObject"].contains(&last.as_str()));
             let (answers, replies) = question_counts(&world);
-            let told = format!("call {calls}, {last}: {answers} answers, {replies} replies, {again} again");
-            assert!((runs * ANSWERS..=runs * ANSWERS + again).contains(&answers), "{told}");
-            assert!(replies >= runs * ANSWERS && replies <= runs * REPLIES + 2 * again, "{told}");
+            let state = format!("call {calls}, {last}: {answers} answers, {replies} replies, {again} again");
+            assert!((runs * ANSWERS..=runs * ANSWERS + again).contains(&answers), "{state}");
+            assert!(replies >= runs * ANSWERS && replies <= runs * REPLIES + 2 * again, "{state}");
         }
         println!("ended at each of {} calls", calls - 1);
         assert!(calls > 60, "a judged run makes more calls than {calls}");

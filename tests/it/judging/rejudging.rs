@@ -39,8 +39,8 @@ fn another_judge_is_ordered_by_its_name_and_asked_with_its_own_key() {
             judge_key: Some(Secret::new(KEY).unwrap()),
             ..RejudgeOrder::default()
         };
-        let made = world.stack.orders.rejudge(first, order, Standing::Local, None).await.unwrap();
-        let second = made.run.run.spec.id;
+        let created = world.stack.orders.rejudge(first, order, Standing::Local, None).await.unwrap();
+        let second = created.run.run.spec.id;
         assert_eq!(world.wait_for_end(second).await, RunStatus::Succeeded);
         let after = check(&world, second, Expected::SUCCEEDED).await;
         assert_eq!(question_counts(&world), (8, 16), "the model is not asked again");
@@ -87,7 +87,7 @@ fn a_schedules_judge_is_asked_with_the_schedules_key_for_it() {
     runtime().block_on(async {
         let world = World::start(Settings::default(), judge_rule).await;
         let id = ScheduleId::random();
-        let made: Timestamp = "2031-05-01T00:00:00Z".parse().unwrap();
+        let created_at: Timestamp = "2031-05-01T00:00:00Z".parse().unwrap();
         let run = Order::aa_omniscience(4, &world).with_judge_key(KEY).template(&world).await;
         let mut schedule = Schedule {
             id,
@@ -98,16 +98,16 @@ fn a_schedules_judge_is_asked_with_the_schedules_key_for_it() {
             auth: AuthMode::System,
             webhook: None,
             enabled: true,
-            created_at: made,
-            updated_at: made,
+            created_at,
+            updated_at: created_at,
             next_at: None,
         };
-        schedule.next_at = schedule.next_after(made);
+        schedule.next_at = schedule.next_after(created_at);
         let credentials = &world.stack.credentials;
         let sealed = credentials.seal_judge_for_schedule(id, &Secret::new(KEY).unwrap()).await.unwrap();
         let created = world.stack.state.create_schedule(&schedule, Some(sealed)).await.unwrap();
         assert_eq!(created, ScheduleWrite::Done);
-        let night = made.plus(Duration::from_secs(2 * 3_600));
+        let night = created_at.plus(Duration::from_secs(2 * 3_600));
         assert_eq!(world.scheduler().tick(night).await.unwrap().started, 1);
         let run = id.run_id_at(night);
         assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);

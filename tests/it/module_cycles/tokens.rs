@@ -71,11 +71,11 @@ fn group(chars: &mut Peekable<Chars<'_>>, close: Option<char>) -> Vec<Token> {
 
 /// Takes the characters that can continue a word or number.
 fn take_word(chars: &mut Peekable<Chars<'_>>) -> String {
-    let mut taken = String::new();
+    let mut word = String::new();
     while let Some(c) = chars.next_if(|c| c.is_alphanumeric() || *c == '_') {
-        taken.push(c);
+        word.push(c);
     }
-    taken
+    word
 }
 
 /// Skips a block comment, which may contain nested comments.

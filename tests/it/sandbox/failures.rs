@@ -108,7 +108,11 @@ fn sandboxes_that_are_always_lost_end_as_what_they_are() {
             assert!(finished.verdict.reason.contains("the sandbox was lost"), "{}", finished.verdict.reason);
             assert!(finished.body.is_some(), "the answer is kept");
         }
-        assert!(world.sandbox_host().made() <= 5 * ITEMS as u64, "{} sandboxes", world.sandbox_host().made());
+        assert!(
+            world.sandbox_host().created_count() <= 5 * ITEMS as u64,
+            "{} sandboxes",
+            world.sandbox_host().created_count()
+        );
         lost.store(false, Ordering::Relaxed);
         world.requeue(run, None).await;
         assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
@@ -184,20 +188,20 @@ fn the_reaper_touches_only_what_is_ours_and_over() {
         let sandy = world.sandbox_host().sandy(bench_sandy::Timing::default()).unwrap();
         let new = bench_sandy::NewSandbox::default();
         let now = bench_clock::now();
-        let mut made = Vec::new();
+        let mut created = Vec::new();
         for (host, lease) in [("loopback", 0), ("loopback", 3_600), ("elsewhere:443", 0)] {
             let sandbox = sandy.create(&new).await.unwrap();
             let until = now.plus(Duration::from_secs(lease));
             let entry =
                 LedgerEntry { sandbox: sandbox.clone(), host: host.into(), sample: sample.clone(), until };
             world.stack.state.note_sandbox(&entry).await.unwrap();
-            made.push(sandbox);
+            created.push(sandbox);
         }
-        made.push(sandy.create(&new).await.unwrap());
+        created.push(sandy.create(&new).await.unwrap());
         let later = now.plus(Duration::from_secs(60));
         assert_eq!(driver.scheduler.end_overdue_sandboxes(later).await.unwrap(), 1);
         assert_eq!(driver.scheduler.end_overdue_sandboxes(later).await.unwrap(), 0);
-        let mut left = made.split_off(1);
+        let mut left = created.split_off(1);
         left.sort();
         assert_eq!(world.sandbox_host().open(), left, "only the first one was ours and over");
     });
@@ -224,7 +228,7 @@ fn a_lost_turn_is_found() {
         assert_eq!(resent.samples, 1);
         driver.drain().await;
         check(&world, run, Expected::SUCCEEDED).await;
-        assert_eq!((question_count(&world), world.sandbox_host().made()), (1, 1));
+        assert_eq!((question_count(&world), world.sandbox_host().created_count()), (1, 1));
         assert!(world.sandbox_host().open().is_empty());
     });
 }

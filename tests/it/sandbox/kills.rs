@@ -34,19 +34,19 @@ fn a_run_of_code_survives_the_end_of_the_process_at_every_call() {
             wire.arm(calls);
             let ended = wire.drive(driver.drain()).await;
             drop(driver);
-            let made = world.sandbox_host().made();
+            let created = world.sandbox_host().created_count();
             if !ended {
                 starts += 1;
                 let driver = ManualDriver::new(&world, starts);
                 driver.scheduler.resume().await.unwrap();
                 driver.drain().await;
                 // Each kill adds at most one sandbox.
-                let told = format!(
+                let state = format!(
                     "call {calls}, {}: {} sandboxes more",
                     wire.last(),
-                    world.sandbox_host().made() - made
+                    world.sandbox_host().created_count() - created
                 );
-                assert!(world.sandbox_host().made() - made <= 1, "{told}");
+                assert!(world.sandbox_host().created_count() - created <= 1, "{state}");
             }
             check(&world, run, Expected::SUCCEEDED).await;
             again += u64::from(!ended && ["PutObject", "GetObject"].contains(&wire.last().as_str()));
@@ -129,9 +129,9 @@ fn questions_of_one_item_survive_the_end_of_the_process_at_every_call() {
             assert_eq!(names, ["1.1", "1.2", "1.3"], "call {calls}");
             again += u64::from(!ended && ["PutObject", "GetObject"].contains(&wire.last().as_str()));
             let runs = u64::try_from(calls / STRIDE).unwrap();
-            let told =
+            let state =
                 format!("call {calls}, {}: {} answers in {runs} runs", wire.last(), question_count(&world));
-            assert!((runs * steps..=runs * steps + again).contains(&question_count(&world)), "{told}");
+            assert!((runs * steps..=runs * steps + again).contains(&question_count(&world)), "{state}");
             if ended {
                 break;
             }

@@ -9,7 +9,7 @@ use crate::metrics::{FinishedSample, Metrics};
 
 /// Number of answers by grade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Grades {
+pub(super) struct GradeCounts {
     correct: u64,
     incorrect: u64,
     partial: u64,
@@ -18,7 +18,7 @@ pub(super) struct Grades {
     ungraded: u64,
 }
 
-impl Grades {
+impl GradeCounts {
     fn add(&mut self, sample: &FinishedSample<'_>) {
         let letter = sample.verdict.detail.get("grade").and_then(Value::as_str);
         let grade = letter.and_then(Grade::from_letter).unwrap_or(Grade::NotAttempted);
@@ -61,8 +61,8 @@ impl Grades {
 
 #[derive(Debug, Default)]
 pub(super) struct OmniscienceMetrics {
-    all: Grades,
-    domains: BTreeMap<String, Grades>,
+    all: GradeCounts,
+    domains: BTreeMap<String, GradeCounts>,
 }
 
 impl Metrics for OmniscienceMetrics {
@@ -145,12 +145,12 @@ mod tests {
         #[test]
         fn figures_stay_in_their_ranges(a in 0_usize..9, b in 0_usize..9, c in 0_usize..9, d in 0_usize..9) {
             let figures = metrics([a, b, c, d]).finish(40);
-            let within = |name: &str, low: f64, high: f64| {
+            let is_within = |name: &str, low: f64, high: f64| {
                 figures[name].as_f64().is_none_or(|value| (low..=high).contains(&value))
             };
-            prop_assert!(within("omniscience_index", -100.0, 100.0));
-            prop_assert!(within("accuracy", 0.0, 1.0) && within("attempt_rate", 0.0, 1.0));
-            prop_assert!(within("hallucination_rate", 0.0, 1.0) && within("grading_coverage", 0.0, 1.0));
+            prop_assert!(is_within("omniscience_index", -100.0, 100.0));
+            prop_assert!(is_within("accuracy", 0.0, 1.0) && is_within("attempt_rate", 0.0, 1.0));
+            prop_assert!(is_within("hallucination_rate", 0.0, 1.0) && is_within("grading_coverage", 0.0, 1.0));
             prop_assert_eq!(figures["hallucination_rate"].is_null(), b + c + d == 0);
         }
     }

@@ -32,7 +32,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{extract, row};
-use crate::grading::{self, Finding, shorten};
+use crate::grading::{self, ParserResult, shorten};
 use crate::item_problem::ItemProblem;
 use crate::python;
 use crate::scorers::sandbox::{
@@ -127,7 +127,7 @@ pub(super) fn code(answer: &Answer) -> Option<&str> {
 
 /// Returns the verdict for an answer without code. The official program runs the empty text, which fails.
 pub(super) fn no_code_verdict(answer: &Answer) -> Verdict {
-    let nothing = Finding { extracted: None, correct: false, reason: String::new(), detail: Map::new() };
+    let nothing = ParserResult { extracted: None, correct: false, reason: String::new(), detail: Map::new() };
     grading::verdict_for(answer, nothing)
 }
 
@@ -238,16 +238,18 @@ impl SandboxGrader for Grader {
                     "programs in this sandbox can read the memory of their grader; use another sandbox host, or grade with `--option livecodebench.grading=official`, which programs can forge",
                 ));
             }
-            Ok(SupervisorOutput::Graded(graded)) => (graded, None),
+            Ok(SupervisorOutput::GradedTests(graded)) => (graded, None),
             // The supervisor ends long before the job's time limit, unless something prevents that.
-            Err(why) if report.end.is_program_fault() => (Graded::without_result(why.clone()), Some(why)),
+            Err(why) if report.end.is_program_fault() => {
+                (GradedTests::without_result(why.clone()), Some(why))
+            }
             Err(why) if round.number < ROUNDS_MAX => {
                 return Err(UnreadableReport::retry(describe_failure(&why, report)));
             }
             // The sandbox met the supervisor's requirements each time, so only the program can have killed it: the
             // program was running then, or nothing shows that it never ran.
             Err(why) if read_signed(report, STARTED, &key).is_ok() || !failed_by_itself(report) => {
-                (Graded::without_result(why.clone()), Some(why))
+                (GradedTests::without_result(why.clone()), Some(why))
             }
             Err(why) => return Err(UnreadableReport::retry(describe_failure(&why, report))),
         };
@@ -262,7 +264,7 @@ impl SandboxGrader for Grader {
         if let Some(flagged) = flagged {
             detail.insert("flagged".into(), json!(flagged));
         }
-        let finding = Finding {
+        let finding = ParserResult {
             extracted: Some(shorten(code, EXTRACTED_CHARS_MAX)),
             correct: graded.is_correct(),
             reason: graded.reason(),
@@ -289,11 +291,11 @@ enum SupervisorOutput {
         #[serde(rename = "unsafe")]
         _unsafe: bool,
     },
-    Graded(Graded),
+    GradedTests(GradedTests),
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Graded {
+struct GradedTests {
     results: Vec<Value>,
     metadata: ResultMetadata,
     /// Number of tests of the problem.
@@ -329,7 +331,7 @@ fn is_pass(result: &Value) -> bool {
     result.as_bool().unwrap_or_else(|| result.as_f64().is_some_and(|number| number > 0.0))
 }
 
-impl Graded {
+impl GradedTests {
     /// Creates the result of a program that killed its supervisor in every round.
     fn without_result(error: String) -> Self {
         Self {
@@ -404,7 +406,7 @@ impl Graded {
 
 /// Result file: a text and its authentication code.
 #[derive(Deserialize)]
-struct Signed {
+struct SignedResult {
     text: String,
     code: String,
 }
@@ -413,7 +415,7 @@ struct Signed {
 fn read_signed(report: &JobReport, path: &str, key: &[u8]) -> Result<String, String> {
     let Some(file) = report.files.get(path) else { return Err(format!("`{path}` is missing")) };
     let text = report.text(path).ok_or_else(|| format!("`{path}` cannot be read: {file:?}"))?;
-    let Signed { text, code } =
+    let SignedResult { text, code } =
         serde_json::from_str(text).map_err(|error| format!("`{path}` cannot be parsed: {error}"))?;
     let inner = Sha256::new().chain_update(key).chain_update(format!("{path}\n{text}")).finalize();
     let expected = hex::encode(Sha256::new().chain_update(key).chain_update(inner).finalize());
@@ -433,8 +435,9 @@ fn describe_failure(why: &str, report: &JobReport) -> String {
         JobEnd::OverLimit => "the program exceeded the sandbox's limits".to_owned(),
     };
     let last = report.stderr_tail.trim().lines().last().unwrap_or_default();
-    let said = if last.is_empty() { String::new() } else { format!(": {}", shorten(last, ERROR_CHARS_MAX)) };
-    format!("{why}; {end}{said}")
+    let complaint =
+        if last.is_empty() { String::new() } else { format!(": {}", shorten(last, ERROR_CHARS_MAX)) };
+    format!("{why}; {end}{complaint}")
 }
 
 #[cfg(test)]

@@ -152,20 +152,20 @@ fn given_steps_are_shown_and_not_asked() {
 
 #[test]
 fn options_choose_problems_and_given_steps() {
-    let under = |name: &str, value: &str| {
+    let with_option = |name: &str, value: &str| {
         SciCode::BACKGROUND.with_options(&Options::from([(name.to_owned(), value.to_owned())]))
     };
-    let validation = under("split", "validation").unwrap().unwrap();
+    let validation = with_option("split", "validation").unwrap().unwrap();
     assert_eq!((validation.spec().items, validation.variant()), (15, "validation"));
     assert_eq!(validation.metadata().protocol_name, "background");
-    assert_eq!(under("split", "all").unwrap().unwrap().spec().sources[0].items, [TEST, VALIDATION]);
-    assert!(under("split", "test").unwrap().is_none());
-    for (name, value, said) in [
+    assert_eq!(with_option("split", "all").unwrap().unwrap().spec().sources[0].items, [TEST, VALIDATION]);
+    assert!(with_option("split", "test").unwrap().is_none());
+    for (name, value, expected) in [
         ("split", "dev", "test, validation or all"),
         ("given_steps", "", "official or whole"),
         ("steps", "1", "split, given_steps"),
     ] {
-        assert!(under(name, value).err().unwrap().to_string().contains(said));
+        assert!(with_option(name, value).err().unwrap().to_string().contains(expected));
     }
     for choice in CHOICES {
         assert_eq!(*choice.as_static(), choice);
@@ -300,7 +300,7 @@ fn the_verdict_counts_problems_and_steps() {
             .unwrap();
     assert_eq!(verdict.detail["steps"], json!({"62.2": "time out", "62.3": "fail"}));
     assert_eq!(verdict.reason, "0 of 3 steps pass; step 62.2 ends with time out: AssertionError.");
-    for (lines, said) in [
+    for (lines, expected) in [
         (vec![], "not the grader's"),
         (
             vec![("environment", &["missing h5py", "missing scipy"] as &[&str])],
@@ -319,7 +319,7 @@ fn the_verdict_counts_problems_and_steps() {
         ),
     ] {
         let unread = read(&lines, 1).unwrap_err();
-        assert!(unread.why.contains(said), "{unread}");
+        assert!(unread.why.contains(expected), "{unread}");
         // A failure that an operator has to fix is not retried.
         let begins = |start: &&str| unread.why.starts_with(start);
         assert_eq!(unread.retry, !["run `bench", "The item "].iter().any(begins), "{unread}");

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::SciCode;
 use super::problem::Problem;
 use super::seal::{RESULTS, ROUNDS_MAX, seal, secret};
-use crate::grading::{self, Finding, shorten};
+use crate::grading::{self, ParserResult, shorten};
 use crate::scorers::sandbox::{GradingMode, Round, UnreadableReport};
 
 /// Maximum number of characters of a program's error output that are kept.
@@ -24,7 +24,7 @@ const KILLED: &str = "exit -9";
 
 /// Result of a step's program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
+enum StepResult {
     Pass,
     Fail,
     TimeOut,
@@ -32,7 +32,7 @@ enum Ending {
     NotRun,
 }
 
-impl Ending {
+impl StepResult {
     /// Returns the official name of the result, or `not run`, which has no official equivalent.
     const fn as_str(self) -> &'static str {
         match self {
@@ -98,14 +98,14 @@ pub(super) fn read(
         ));
     }
 
-    let mut results: BTreeMap<&str, (Ending, &str, &Line)> = BTreeMap::new();
+    let mut results: BTreeMap<&str, (StepResult, &str, &Line)> = BTreeMap::new();
     for line in lines.iter().filter(|line| line.kind == "step") {
         if let [name, result, note, ..] = line.sealed.as_slice() {
             let ending = match result.as_str() {
-                "pass" => Ending::Pass,
-                "fail" => Ending::Fail,
-                "time out" => Ending::TimeOut,
-                _ => Ending::NotRun,
+                "pass" => StepResult::Pass,
+                "fail" => StepResult::Fail,
+                "time out" => StepResult::TimeOut,
+                _ => StepResult::NotRun,
             };
             results.entry(name).or_insert((ending, note, line));
         }
@@ -113,10 +113,10 @@ pub(super) fn read(
     let asked: Vec<_> =
         problem.asked_steps().map(|step| (step.name, results.get(step.name).copied())).collect();
     let ending =
-        |result: &Option<(Ending, &str, &Line)>| result.map_or(Ending::NotRun, |(ending, ..)| ending);
+        |result: &Option<(StepResult, &str, &Line)>| result.map_or(StepResult::NotRun, |(ending, ..)| ending);
     if round.number < ROUNDS_MAX
         && !is_final(report, round)
-        && let Some((name, _)) = asked.iter().find(|(_, result)| ending(result) == Ending::NotRun)
+        && let Some((name, _)) = asked.iter().find(|(_, result)| ending(result) == StepResult::NotRun)
     {
         return Err(UnreadableReport::retry(format!(
             "the program of step {name} was not run: {}",
@@ -130,7 +130,7 @@ pub(super) fn read(
         )));
     }
 
-    let passed = asked.iter().filter(|(_, result)| ending(result) == Ending::Pass).count();
+    let passed = asked.iter().filter(|(_, result)| ending(result) == StepResult::Pass).count();
     let total = problem.steps.len();
     let mut detail = Map::new();
     let mut put = |name: &str, value: Value| detail.insert(name.to_owned(), value);
@@ -151,7 +151,7 @@ pub(super) fn read(
     if let Some(isolation) = &report.isolation {
         put("isolation", json!(isolation));
     }
-    let by_step = |value: &dyn Fn(Ending, &str, &Line) -> Option<Value>| -> Map<String, Value> {
+    let by_step = |value: &dyn Fn(StepResult, &str, &Line) -> Option<Value>| -> Map<String, Value> {
         let values = asked.iter().filter_map(|(name, result)| {
             let (ending, note, line) = (*result)?;
             Some(((*name).to_owned(), value(ending, note, line)?))
@@ -161,8 +161,8 @@ pub(super) fn read(
     put("seconds", by_step(&|_, _, line| Some(json!(line.seconds))).into());
     put("programs", by_step(&|_, _, line| Some(json!(line.sha256))).into());
     let complaints = by_step(&|ending, note, line| {
-        let said = line.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or(note);
-        (ending != Ending::Pass).then(|| json!(shorten(said.trim(), COMPLAINT_CHARS_MAX)))
+        let complaint = line.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or(note);
+        (ending != StepResult::Pass).then(|| json!(shorten(complaint.trim(), COMPLAINT_CHARS_MAX)))
     });
     let early = by_step(&|_, note, _| (note == "early-exit").then_some(Value::Null));
     let tampered = by_step(&|_, note, _| (note == "targets-changed").then_some(Value::Null));
@@ -188,16 +188,18 @@ pub(super) fn read(
     if !warnings.is_empty() {
         put("warnings", json!(warnings));
     }
-    let first_wrong = asked.iter().position(|(_, result)| ending(result) != Ending::Pass);
+    let first_wrong = asked.iter().position(|(_, result)| ending(result) != StepResult::Pass);
     let reason = match first_wrong.and_then(|at| asked.get(at)) {
         None => format!(
             "All {passed} steps that are asked pass; a problem with a given step officially never counts as right."
         ),
         Some((name, result)) => {
-            let said = complaints.get(*name).and_then(Value::as_str).filter(|said| !said.is_empty());
-            let said = said.map(|said| format!(": {}", shorten(said, 120))).unwrap_or_default();
+            let complaint =
+                complaints.get(*name).and_then(Value::as_str).filter(|complaint| !complaint.is_empty());
+            let complaint =
+                complaint.map(|complaint| format!(": {}", shorten(complaint, 120))).unwrap_or_default();
             format!(
-                "{passed} of {total} steps pass; step {name} ends with {}{said}.",
+                "{passed} of {total} steps pass; step {name} ends with {}{complaint}.",
                 ending(result).as_str()
             )
         }
@@ -207,8 +209,12 @@ pub(super) fn read(
     }
     // The answer to the first step that isn't right decides why the problem isn't.
     let answer = first_wrong.and_then(|at| body.steps.get(at)).map_or(&body.answer, |step| &step.answer);
-    let finding =
-        Finding { extracted: Some(format!("{passed}/{total}")), correct: passed == total, reason, detail };
+    let finding = ParserResult {
+        extracted: Some(format!("{passed}/{total}")),
+        correct: passed == total,
+        reason,
+        detail,
+    };
     Ok(grading::verdict_for(answer, finding))
 }
 
@@ -259,7 +265,7 @@ fn describe_end(report: &JobReport) -> String {
         JobEnd::OverLimit => "a program exceeded the sandbox's limits".to_owned(),
     };
     match report.stderr_tail.lines().rev().find(|line| !line.trim().is_empty()) {
-        Some(said) => format!("{end} ({})", shorten(said.trim(), COMPLAINT_CHARS_MAX)),
+        Some(complaint) => format!("{end} ({})", shorten(complaint.trim(), COMPLAINT_CHARS_MAX)),
         None => end,
     }
 }
@@ -280,12 +286,16 @@ fn setup_problem(environment: &Line) -> Option<String> {
     if !missing.is_empty() {
         // A missing module needs only its name; a broken one also needs its error.
         let (absent, broken): (Vec<&str>, Vec<&str>) = missing.into_iter().partition(|name| {
-            environment.missing.get(*name).is_none_or(|said| said.starts_with("ModuleNotFoundError"))
+            environment
+                .missing
+                .get(*name)
+                .is_none_or(|complaint| complaint.starts_with("ModuleNotFoundError"))
         });
         let absent = (!absent.is_empty()).then(|| format!("has no {}", absent.join(", ")));
         let broken = broken.into_iter().map(|name| {
-            let said = environment.missing.get(name).map(|said| shorten(said, IMPORT_ERROR_CHARS_MAX));
-            format!("cannot load {name} ({})", said.unwrap_or_default())
+            let complaint =
+                environment.missing.get(name).map(|complaint| shorten(complaint, IMPORT_ERROR_CHARS_MAX));
+            format!("cannot load {name} ({})", complaint.unwrap_or_default())
         });
         let all: Vec<String> = absent.into_iter().chain(broken).collect();
         return Some(format!("run `bench sandy setup`: the sandbox's Python {}", all.join(", ")));

@@ -53,7 +53,7 @@ pub(crate) enum Warning {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Crash;
 
-/// TermResult answer.
+/// Parsed answer.
 #[derive(Debug, Clone, PartialEq)]
 enum Value {
     Number { number: Number, text: String },

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::Scorer;
 use crate::grading::Grading;
-use crate::grading::{self, Finding};
+use crate::grading::{self, ParserResult};
 use crate::metrics::guessing;
 
 pub use gpqa::{GPQA_AUTHORS, SIMPLE_EVALS};
@@ -74,8 +74,11 @@ impl Scorer for ChoiceLetter {
             None => String::new(),
         };
         let correct = letter == Some(gold);
-        grading::verdict_for(answer, Finding { extracted: letter.map(String::from), correct, reason, detail })
-            .into()
+        grading::verdict_for(
+            answer,
+            ParserResult { extracted: letter.map(String::from), correct, reason, detail },
+        )
+        .into()
     }
 
     fn score_row(&self, row: &Row) -> Result<Item, RowError> {

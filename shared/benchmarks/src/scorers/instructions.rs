@@ -63,7 +63,7 @@ pub(crate) enum Problem {
 
 /// Creates the check of an instruction from its id, parameters and the item's prompt, if known. Returns `None` if the
 /// set has no such instruction.
-pub(crate) type Lookup = fn(&str, &Kwargs, Option<&str>) -> Option<Result<Box<dyn Check>, CheckError>>;
+pub(crate) type CheckFactory = fn(&str, &Kwargs, Option<&str>) -> Option<Result<Box<dyn Check>, CheckError>>;
 
 /// Check of one instruction with its parameters.
 pub(crate) trait Check: Send + Sync {

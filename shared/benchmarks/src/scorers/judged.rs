@@ -11,7 +11,7 @@ use super::Scorer;
 use super::judge::Judge;
 use crate::columns::text_or_number;
 use crate::grading::Grading;
-use crate::grading::{self, Finding};
+use crate::grading::{self, ParserResult};
 
 pub(crate) use oracle::contains_gold;
 pub(crate) use reply::{is_blank, json_object, note_truncation, strip_fence, strip_thoughts};
@@ -20,7 +20,7 @@ pub(crate) use reply::{is_blank, json_object, note_truncation, strip_fence, stri
 const ANSWER: &str = "answer";
 
 /// Leaves answers to a judge, except empty ones. The gold answer is in the column `answer`.
-pub struct Judged {
+pub struct JudgeScorer {
     /// Judge of the benchmark.
     pub judge: &'static dyn Judge,
     /// Returns the verdict on an empty answer, for example with [`empty`].
@@ -31,7 +31,7 @@ pub struct Judged {
     pub group: &'static str,
 }
 
-impl Scorer for Judged {
+impl Scorer for JudgeScorer {
     fn expected(&self, item: &Item) -> String {
         text_or_number(&item.row, ANSWER).unwrap_or_default()
     }
@@ -66,6 +66,6 @@ impl Scorer for Judged {
 
 /// Returns the verdict on an empty answer, which is wrong.
 pub fn empty(answer: &Answer, detail: Map<String, Value>) -> Verdict {
-    let nothing = Finding { extracted: None, correct: false, reason: String::new(), detail };
+    let nothing = ParserResult { extracted: None, correct: false, reason: String::new(), detail };
     grading::verdict_for(answer, nothing)
 }

@@ -295,10 +295,14 @@ fn programs_written_against_their_grader_do_not_pass() {
         let expected = mode == "official" && *passes_officially;
         assert_eq!(passes, expected, "{mode}, {what}: {:?}", verdict.detail);
         // The attack itself failed, not an earlier mistake in the program.
-        let said = verdict.detail.get("complaints").map(|said| said["901.1"].to_string()).unwrap_or_default();
-        assert!(!said.contains("NameError") && !said.contains("SyntaxError"), "{mode}, {what}: {said}");
+        let printed =
+            verdict.detail.get("complaints").map(|printed| printed["901.1"].to_string()).unwrap_or_default();
+        assert!(
+            !printed.contains("NameError") && !printed.contains("SyntaxError"),
+            "{mode}, {what}: {printed}"
+        );
         if *what == "reads the memory of the processes beside it" && mode == "isolated" {
-            assert!(said.contains("nothing can be read"), "{said}");
+            assert!(printed.contains("nothing can be read"), "{printed}");
         }
     });
 }
@@ -321,8 +325,8 @@ fn a_file_that_sandboxes_share_is_hidden_from_programs() {
         return;
     }
     assert_eq!(verdict.detail["steps"]["901.1"], "fail", "{:?}", verdict.detail);
-    let said = verdict.detail["complaints"]["901.1"].to_string();
-    assert!(said.contains("PermissionError"), "{said}");
+    let printed = verdict.detail["complaints"]["901.1"].to_string();
+    assert!(printed.contains("PermissionError"), "{printed}");
 }
 
 /// Landlock domains use memory that not every sandbox can account for, so the driver uses Landlock and denies it to
@@ -370,8 +374,8 @@ fn both_modes_compare_alike() {
         .arg(&folder)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(said, "all is as it should be\n", "{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(printed, "all is as it should be\n", "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
@@ -435,7 +439,7 @@ fn unusable_expected_values_make_the_item_ungradable() {
     // A valid superblock that points to nothing.
     let mut hollow = whole.clone();
     hollow[96..].fill(0);
-    for (what, content, said) in [
+    for (what, content, printed) in [
         ("half", &whole[..whole.len() / 2], "cannot be opened as HDF5: OSError"),
         ("text", b"no HDF5", "cannot be opened as HDF5: OSError"),
         ("hollow", &hollow, ""),
@@ -448,7 +452,7 @@ fn unusable_expected_values_make_the_item_ungradable() {
         let unread = read(&item, &body, &report, 1).expect_err(what);
         let why = &unread.why;
         assert!(!unread.retry && why.starts_with("The item cannot be graded: the .h5 file"), "{what}: {why}");
-        assert!(why.contains("(SHA-256 000000000000…)") && why.contains(said), "{what}: {why}");
+        assert!(why.contains("(SHA-256 000000000000…)") && why.contains(printed), "{what}: {why}");
         assert!(!report.text("results.jsonl").unwrap().contains("\"step\""), "{what}: nothing was run");
     }
 }

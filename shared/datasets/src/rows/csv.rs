@@ -54,14 +54,14 @@ pub(super) fn rows(name: &str, input: &mut dyn BufRead, sink: Sink<'_>) -> Resul
 
 /// Returns a unique name for each column.
 fn columns(header: Vec<Vec<u8>>) -> Result<Vec<String>, String> {
-    let mut taken = HashSet::new();
+    let mut used_names = HashSet::new();
     let mut names = Vec::with_capacity(header.len());
     for (position, name) in header.into_iter().enumerate() {
         let name = String::from_utf8(name).map_err(|_| "the header is not UTF-8".to_owned())?;
         let name = if name.is_empty() { format!("Unnamed: {position}") } else { name };
         let mut unique = name.clone();
         let mut again = 0;
-        while !taken.insert(unique.clone()) {
+        while !used_names.insert(unique.clone()) {
             again += 1;
             unique = format!("{name}.{again}");
         }

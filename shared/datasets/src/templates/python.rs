@@ -182,13 +182,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips spaces, line continuations and, within parentheses, line ends and comments.
-    fn blanks(&mut self, within: bool) {
+    fn blanks(&mut self, in_brackets: bool) {
         loop {
             match self.peek() {
                 Some(' ' | '\t' | '\x0c') => self.position += 1,
                 Some('\\') if self.rest().starts_with("\\\n") => self.position += 2,
-                Some('\n') if within => self.position += 1,
-                Some('#') if within => self.comment(),
+                Some('\n') if in_brackets => self.position += 1,
+                Some('#') if in_brackets => self.comment(),
                 _ => return,
             }
         }

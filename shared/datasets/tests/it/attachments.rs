@@ -271,8 +271,8 @@ async fn a_file_of_another_kind_is_refused() {
     assert!(error.contains("t.h5") && error.contains("a folder with both"), "{error}");
     assert!(error.contains("`h5_file`"), "{error}");
     assert!(bench.keys().await.is_empty(), "nothing is left behind");
-    let taken = library.import_local(&signed, folder.path(), &NoProgress).await.unwrap();
-    assert_eq!(taken.used.attachments["targets"].bytes, 9);
+    let imported = library.import_local(&signed, folder.path(), &NoProgress).await.unwrap();
+    assert_eq!(imported.used.attachments["targets"].bytes, 9);
     // At the hub.
     let bench = Bench::new().await;
     let error = bench.library(&hub(b"<html>").await).prepare(&signed, &DatasetChoice::Hub, &NoProgress).await;

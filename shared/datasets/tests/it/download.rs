@@ -8,7 +8,7 @@ use crate::support::{Bench, Quiz, RecordedProgress, repository};
 
 const FILE: &str = "data/test-00000-of-00002.parquet";
 
-fn of_file(requests: Vec<RecordedRequest>, at: &str) -> Vec<RecordedRequest> {
+fn requests_for_file(requests: Vec<RecordedRequest>, at: &str) -> Vec<RecordedRequest> {
     requests.into_iter().filter(|requests| requests.at == at && requests.path.ends_with(FILE)).collect()
 }
 
@@ -19,8 +19,10 @@ async fn a_cut_connection_is_resumed() {
     hub.fail(FILE, [Fault::Cut(1_000), Fault::Cut(500)]);
     let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_eq!(bench.items(&prepared).await.len(), 220);
-    let ranges: Vec<_> =
-        of_file(hub.requests(), "store").into_iter().map(|a| (a.range, a.if_range.is_some())).collect();
+    let ranges: Vec<_> = requests_for_file(hub.requests(), "store")
+        .into_iter()
+        .map(|a| (a.range, a.if_range.is_some()))
+        .collect();
     let expected =
         [(None, false), (Some("bytes=1000-".to_owned()), true), (Some("bytes=1500-".to_owned()), true)];
     assert_eq!(ranges, expected);
@@ -34,7 +36,7 @@ async fn without_an_etag_a_download_starts_again() {
     hub.fail(FILE, [Fault::Cut(1_000)]);
     let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_eq!(bench.items(&prepared).await.len(), 220);
-    assert!(of_file(hub.requests(), "store").iter().all(|requests| requests.range.is_none()));
+    assert!(requests_for_file(hub.requests(), "store").iter().all(|requests| requests.range.is_none()));
 }
 
 #[tokio::test]
@@ -49,7 +51,7 @@ async fn a_later_process_resumes_a_download() {
     let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_eq!(bench.items(&prepared).await.len(), 220);
     let ranges: Vec<_> =
-        of_file(hub.requests(), "store").into_iter().map(|requests| requests.range).collect();
+        requests_for_file(hub.requests(), "store").into_iter().map(|requests| requests.range).collect();
     assert_eq!(ranges, [Some("bytes=1000-".to_owned())]);
 }
 
@@ -72,7 +74,7 @@ async fn a_finished_file_is_not_downloaded_again() {
     hub.requests();
     let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_eq!(prepared.index.items.len(), 220);
-    assert!(of_file(hub.requests(), "hub").is_empty());
+    assert!(requests_for_file(hub.requests(), "hub").is_empty());
     assert_eq!(bench.downloads(), Vec::<String>::new());
 }
 

@@ -22,7 +22,7 @@ fn line(question: &str, more: &str) -> String {
     format!("{{\"question\":\"{question}\",\"category\":\"math\"{more}}}\n")
 }
 
-async fn again(library: &Library, prepared: &PreparedDataset) -> PreparedDataset {
+async fn import_again(library: &Library, prepared: &PreparedDataset) -> PreparedDataset {
     let choice = DatasetChoice::Local { revision: prepared.used.revision.clone() };
     library.prepare(&Quiz::OPEN, &choice, &NoProgress).await.unwrap()
 }
@@ -42,7 +42,7 @@ async fn a_file_with_its_own_worked_examples() {
     assert_eq!(items, [("0", &Value::from("one")), ("1", &Value::from("two"))]);
     let examples = load_support(&bench.blobs, &prepared.used, "math").await.unwrap().unwrap();
     assert_eq!(examples[0]["question"], "example");
-    assert_eq!(again(&library, &prepared).await, prepared);
+    assert_eq!(import_again(&library, &prepared).await, prepared);
     // The same content has the same revision, regardless of its file name.
     let copy = bench.file("copy.jsonl", std::fs::read(&path).unwrap());
     assert_eq!(library.import_local(&Quiz::OPEN, &copy, &NoProgress).await.unwrap().used, prepared.used);
@@ -78,7 +78,7 @@ async fn an_index_of_an_older_program_gets_the_datasets_own_ids() {
     bench.blobs.put_json(&key, &old).await.unwrap();
     // The file isn't needed for this, and nothing else changes, least of all the digest.
     std::fs::remove_file(&path).unwrap();
-    assert_eq!(again(&library, &prepared).await, prepared);
+    assert_eq!(import_again(&library, &prepared).await, prepared);
     assert_eq!(bench.blobs.get_json::<Value>(&key).await.unwrap(), Some(written));
 
     // Items that can't be read have no ids that could be trusted.
@@ -120,7 +120,7 @@ async fn missing_examples_are_replaced_by_demo_ones_with_a_note() {
     assert_eq!(prepared.index.items.len(), 5);
     let examples = load_support(&bench.blobs, &prepared.used, "math").await.unwrap().unwrap();
     assert_eq!(examples[0]["question"], "1+1?");
-    assert_eq!(again(&library, &prepared).await, prepared);
+    assert_eq!(import_again(&library, &prepared).await, prepared);
 }
 
 #[tokio::test]

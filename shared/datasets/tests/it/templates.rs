@@ -38,9 +38,12 @@ const BLOCK: TemplateSpec = TemplateSpec {
 async fn origins() -> TestHub {
     let hub = TestHub::start().await;
     let files = |path: &str, text: &str| vec![(path.to_owned(), text.as_bytes().to_vec(), false)];
-    let of = |files| Repository { commit: COMMIT.into(), files, ..Repository::default() };
-    hub.publish("github:authors/evals", of(files("src/ask.py", CODE)));
-    hub.publish("org/quiz", Repository { token: Some("hf_secret".into()), ..of(files("README.md", CARD)) });
+    let repository_with = |files| Repository { commit: COMMIT.into(), files, ..Repository::default() };
+    hub.publish("github:authors/evals", repository_with(files("src/ask.py", CODE)));
+    hub.publish(
+        "org/quiz",
+        Repository { token: Some("hf_secret".into()), ..repository_with(files("README.md", CARD)) },
+    );
     hub
 }
 
@@ -167,21 +170,21 @@ async fn an_unreachable_origin_is_reported_once_per_file() {
 #[tokio::test]
 async fn missing_texts_are_reported_once_per_reason() {
     let bench = Bench::new().await;
-    let of = |name, role| TemplateSpec { role, ..constant(name, "src/ask.py", None) };
+    let template = |name, role| TemplateSpec { role, ..constant(name, "src/ask.py", None) };
     let specs = [
-        of("13.6", TemplateRole::GivenStep),
-        of("parse.py", TemplateRole::Program),
-        of("ASK", TemplateRole::Wording),
-        of("76.3", TemplateRole::GivenStep),
-        of("cmp.py", TemplateRole::Program),
+        template("13.6", TemplateRole::GivenStep),
+        template("parse.py", TemplateRole::Program),
+        template("ASK", TemplateRole::Wording),
+        template("76.3", TemplateRole::GivenStep),
+        template("cmp.py", TemplateRole::Program),
     ];
     let config = bench_datasets::LibraryConfig { offline: true, ..bench.config("http://127.0.0.1:9") };
     let found =
         load(&Library::new(bench.blobs.clone(), config), &specs, TemplateLookup::StoreThenOrigin).await;
     let [note] = found.notes.as_slice() else { panic!("{:?}", found.notes) };
-    let said = "own wording instead of the official text `ASK`, own grader instead of the official programs \
+    let expected_note = "own wording instead of the official text `ASK`, own grader instead of the official programs \
                 `parse.py`, `cmp.py`, items with the given steps `13.6`, `76.3` cannot be asked: ";
-    assert!(note.starts_with(said) && note.matches("HF_HUB_OFFLINE").count() == 1, "{note}");
+    assert!(note.starts_with(expected_note) && note.matches("HF_HUB_OFFLINE").count() == 1, "{note}");
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use super::operations::{Request, Response};
 
 /// Requests taken out of a batch.
 #[derive(Debug, Default)]
-pub(crate) enum Withheld {
+pub(crate) enum WithheldRequests {
     /// No requests.
     #[default]
     Nothing,
@@ -21,7 +21,7 @@ pub(crate) enum Withheld {
     Reads(HashMap<String, KeysAndAttributes>),
 }
 
-impl Withheld {
+impl WithheldRequests {
     /// Takes those requests out of a batch for which `withhold` returns true. At least one stays, since
     /// DynamoDB returns an error if it can't process any.
     pub(crate) fn take_from(request: &mut Request, mut withhold: impl FnMut() -> bool) -> Self {

@@ -33,11 +33,11 @@ pub(super) async fn run(client: Client, mapping: Mapping, mut stopped: watch::Re
     while !*stopped.borrow() {
         while invocations.try_join_next().is_some() {}
         let Some(permits) = acquire_permits(&capacity, gather, &mut stopped).await else { break };
-        let wanted = i32::try_from(permits.len()).unwrap_or(1);
+        let requested = i32::try_from(permits.len()).unwrap_or(1);
         let receive = client
             .receive_message()
             .queue_url(&mapping.queue_url)
-            .max_number_of_messages(wanted)
+            .max_number_of_messages(requested)
             .wait_time_seconds(LONG_POLL_S)
             .message_system_attribute_names(MessageSystemAttributeName::All)
             .send();
@@ -59,11 +59,11 @@ pub(super) async fn run(client: Client, mapping: Mapping, mut stopped: watch::Re
         while messages.peek().is_some() {
             let batch: Vec<Message> =
                 messages.by_ref().take(mapping.batch_size.clamp(1, RECEIVE_MAX)).collect();
-            let held: Vec<OwnedSemaphorePermit> = permits.by_ref().take(batch.len()).collect();
+            let acquired: Vec<OwnedSemaphorePermit> = permits.by_ref().take(batch.len()).collect();
             let (client, mapping, deleter) = (client.clone(), mapping.clone(), deleter.clone());
             invocations.spawn(async move {
                 invoke(&client, &mapping, &deleter, batch).await;
-                drop(held);
+                drop(acquired);
             });
         }
     }

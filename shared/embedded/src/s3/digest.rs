@@ -18,15 +18,15 @@ pub(super) struct Digests {
 }
 
 impl Digests {
-    pub(super) fn new(wanted: impl Fn(Algorithm) -> bool) -> Self {
+    pub(super) fn new(requested: impl Fn(Algorithm) -> bool) -> Self {
         Self {
             md5: Md5::new(),
             sums: ChecksumHasher {
-                crc32: wanted(Algorithm::Crc32).then(Crc32::new),
-                crc32c: wanted(Algorithm::Crc32c).then(Crc32c::new),
-                crc64nvme: wanted(Algorithm::Crc64Nvme).then(Crc64Nvme::new),
-                sha1: wanted(Algorithm::Sha1).then(Sha1::new),
-                sha256: wanted(Algorithm::Sha256).then(Sha256::new),
+                crc32: requested(Algorithm::Crc32).then(Crc32::new),
+                crc32c: requested(Algorithm::Crc32c).then(Crc32c::new),
+                crc64nvme: requested(Algorithm::Crc64Nvme).then(Crc64Nvme::new),
+                sha1: requested(Algorithm::Sha1).then(Sha1::new),
+                sha256: requested(Algorithm::Sha256).then(Sha256::new),
             },
         }
     }

@@ -27,12 +27,12 @@ pub(super) const BUCKET: &str = "bench-test";
 
 /// Answers the SDK in the process, through the fast path or the protocol layer alone.
 #[derive(Debug, Clone)]
-struct Local {
+struct InProcessS3 {
     endpoint: Endpoint,
     fast_path: bool,
 }
 
-impl HttpConnector for Local {
+impl HttpConnector for InProcessS3 {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let me = self.clone();
         HttpConnectorFuture::new(async move {
@@ -48,7 +48,7 @@ impl HttpConnector for Local {
     }
 }
 
-impl HttpClient for Local {
+impl HttpClient for InProcessS3 {
     fn http_connector(&self, _: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
         SharedHttpConnector::new(self.clone())
     }
@@ -59,7 +59,7 @@ fn config(endpoint: &Endpoint, fast_path: bool) -> aws_sdk_s3::config::Builder {
         .behavior_version(BehaviorVersion::latest())
         .region(Region::new("us-east-1"))
         .credentials_provider(Credentials::new("test", "secret", None, None, "tests"))
-        .http_client(Local { endpoint: endpoint.clone(), fast_path })
+        .http_client(InProcessS3 { endpoint: endpoint.clone(), fast_path })
         .endpoint_url("http://local.invalid")
         .force_path_style(true)
         .retry_config(aws_sdk_s3::config::retry::RetryConfig::disabled())

@@ -42,7 +42,7 @@ pub(super) struct UploadRef {
 
 /// The object that an upload became.
 #[derive(Debug, Clone)]
-pub(super) struct Completed {
+pub(super) struct CompletedUpload {
     pub(super) etag: String,
     pub(super) checksums: Checksums,
 }
@@ -116,7 +116,7 @@ impl Store {
         listed: Vec<ListedPart>,
         condition: WriteCondition,
         expected_bytes: Option<u64>,
-    ) -> Result<Completed, StoreError> {
+    ) -> Result<CompletedUpload, StoreError> {
         self.change(move |tx| complete(tx, &upload, &listed, &condition, expected_bytes)).await
     }
 
@@ -218,7 +218,7 @@ fn complete(
     listed: &[ListedPart],
     condition: &WriteCondition,
     expected_bytes: Option<u64>,
-) -> Result<Completed, StoreError> {
+) -> Result<CompletedUpload, StoreError> {
     let found = require_upload(tx.conn, upload)?;
     let mut uploaded: BTreeMap<i32, PartRow> =
         parts(tx.conn, &upload.id, 0, i32::MAX)?.into_iter().map(|part| (part.number, part)).collect();
@@ -270,5 +270,5 @@ fn complete(
         attrs: &attrs_json,
     };
     tx.put_row(found.bucket_id, &upload.key, old, &row)?;
-    Ok(Completed { etag, checksums: attrs.checksums })
+    Ok(CompletedUpload { etag, checksums: attrs.checksums })
 }

@@ -12,7 +12,7 @@ use crate::{ACCOUNT_ID, REGION};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Get {
+struct GetSecretValue {
     secret_id: String,
 }
 
@@ -21,7 +21,7 @@ pub(super) fn get(
     secrets: &BTreeMap<String, String>,
     body: &Bytes,
 ) -> Result<ServiceResponse, ServiceResponse> {
-    let request: Get = read(body)?;
+    let request: GetSecretValue = read(body)?;
     let arn = |name: &str| format!("arn:aws:secretsmanager:{REGION}:{ACCOUNT_ID}:secret:{name}-000000");
     let found =
         secrets.iter().find(|(name, _)| **name == request.secret_id || arn(name) == request.secret_id);

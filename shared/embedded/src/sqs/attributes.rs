@@ -23,7 +23,7 @@ const STORED_ONLY: [&str; 5] = [
 
 /// Redrive policy: the dead-letter queue for messages that were received too often.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Redrive {
+pub(super) struct RedrivePolicy {
     pub(super) target_arn: String,
     pub(super) receives_max: u32,
 }
@@ -36,7 +36,7 @@ pub(super) struct Attributes {
     pub(super) retention_seconds: i64,
     pub(super) wait_seconds: i64,
     pub(super) visibility_seconds: i64,
-    pub(super) redrive: Option<Redrive>,
+    pub(super) redrive: Option<RedrivePolicy>,
     pub(super) kept: BTreeMap<String, String>,
 }
 
@@ -70,7 +70,7 @@ impl Attributes {
                 "VisibilityTimeout" => {
                     self.visibility_seconds = number(name, value, 0, VISIBILITY_SECONDS_MAX)?;
                 }
-                "RedrivePolicy" => self.redrive = Redrive::parse(value)?,
+                "RedrivePolicy" => self.redrive = RedrivePolicy::parse(value)?,
                 "FifoQueue" => {
                     return Err(SqsError::unsupported("FIFO queues are not served by the embedded SQS."));
                 }
@@ -109,22 +109,22 @@ impl Attributes {
         map
     }
 
-    /// Returns the first attribute in `wanted` that has another value here.
+    /// Returns the first attribute in `requested` that has another value here.
     pub(super) fn first_difference(
         &self,
-        wanted: &BTreeMap<String, String>,
+        requested: &BTreeMap<String, String>,
     ) -> Result<Option<String>, SqsError> {
         let mut changed = self.clone();
-        changed.apply(wanted)?;
+        changed.apply(requested)?;
         if changed == *self {
             return Ok(None);
         }
         let (mine, theirs) = (self.to_map(), changed.to_map());
-        Ok(wanted.keys().find(|name| mine.get(*name) != theirs.get(*name)).cloned())
+        Ok(requested.keys().find(|name| mine.get(*name) != theirs.get(*name)).cloned())
     }
 }
 
-impl Redrive {
+impl RedrivePolicy {
     /// Parses a policy. An empty text removes it.
     fn parse(text: &str) -> Result<Option<Self>, SqsError> {
         #[derive(Deserialize)]
@@ -201,7 +201,10 @@ mod tests {
         for count in ["3", "\"3\""] {
             let policy = format!(r#"{{"deadLetterTargetArn":"arn:x","maxReceiveCount":{count}}}"#);
             attributes.apply(&map(&[("RedrivePolicy", &policy)])).unwrap();
-            assert_eq!(attributes.redrive, Some(Redrive { target_arn: "arn:x".to_owned(), receives_max: 3 }));
+            assert_eq!(
+                attributes.redrive,
+                Some(RedrivePolicy { target_arn: "arn:x".to_owned(), receives_max: 3 })
+            );
         }
         for bad in [r#"{"deadLetterTargetArn":"arn:x","maxReceiveCount":0}"#, r#"{"maxReceiveCount":3}"#, "3"]
         {

@@ -119,12 +119,12 @@ fn allowed(c: char) -> bool {
 }
 
 /// Returns the attributes that `MessageAttributeNames` selects: `All`, `.*`, `prefix.*` or names.
-pub(super) fn select(attributes: MessageAttributes, wanted: &[String]) -> MessageAttributes {
-    if wanted.iter().any(|name| name == "All" || name == ".*") {
+pub(super) fn select(attributes: MessageAttributes, requested: &[String]) -> MessageAttributes {
+    if requested.iter().any(|name| name == "All" || name == ".*") {
         return attributes;
     }
     let asked = |name: &str| {
-        wanted.iter().any(|want| match want.strip_suffix(".*") {
+        requested.iter().any(|want| match want.strip_suffix(".*") {
             Some(prefix) => name.starts_with(prefix),
             None => want == name,
         })
@@ -195,9 +195,9 @@ mod tests {
     fn selection() {
         let all: MessageAttributes =
             ["run.id", "run.name", "other"].iter().map(|n| ((*n).to_owned(), text("String", "x"))).collect();
-        let names = |wanted: &[&str]| {
-            let wanted: Vec<String> = wanted.iter().map(|w| (*w).to_owned()).collect();
-            select(all.clone(), &wanted).into_keys().collect::<Vec<_>>()
+        let names = |requested: &[&str]| {
+            let requested: Vec<String> = requested.iter().map(|w| (*w).to_owned()).collect();
+            select(all.clone(), &requested).into_keys().collect::<Vec<_>>()
         };
         assert_eq!(names(&["All"]).len(), 3);
         assert_eq!(names(&[".*"]).len(), 3);

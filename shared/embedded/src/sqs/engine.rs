@@ -95,11 +95,14 @@ impl Engine {
             last_seq = row.seq;
             let Some(queue) = queues.get_mut(&row.queue) else { return };
             let mut message = Message::from_row(&row);
-            let held = old.get(&row.queue).and_then(|queue| queue.messages.get(&row.seq)).filter(|held| {
-                held.state == State::InFlight && held.receives == row.receives && held.id == row.id
-            });
-            if let Some(held) = held {
-                (message.state, message.due_ms) = (State::InFlight, held.due_ms);
+            let in_flight =
+                old.get(&row.queue).and_then(|queue| queue.messages.get(&row.seq)).filter(|in_flight| {
+                    in_flight.state == State::InFlight
+                        && in_flight.receives == row.receives
+                        && in_flight.id == row.id
+                });
+            if let Some(in_flight) = in_flight {
+                (message.state, message.due_ms) = (State::InFlight, in_flight.due_ms);
             } else if row.receives == 0 && row.due_ms > now_ms {
                 message.state = State::Delayed;
             }
@@ -204,17 +207,17 @@ impl Engine {
     fn create_queue(
         &mut self,
         name: &str,
-        wanted: &BTreeMap<String, String>,
+        requested: &BTreeMap<String, String>,
         now_ms: i64,
     ) -> Result<Reply, Failure> {
         if let Ok(queue) = self.queue(name) {
-            return match queue.attributes.first_difference(wanted)? {
+            return match queue.attributes.first_difference(requested)? {
                 None => Ok(Reply::Done),
                 Some(attribute) => Err(SqsError::queue_exists(&attribute).into()),
             };
         }
         let mut attributes = Attributes::default();
-        attributes.apply(wanted)?;
+        attributes.apply(requested)?;
         self.check_redrive(&attributes)?;
         let now_s = now_ms / 1000;
         let id = self.store.insert_queue(name, &attributes, now_s)?;
@@ -422,7 +425,7 @@ impl Engine {
             handed_out.push(seq);
         }
         // Only change the state now, so that a visibility timeout of 0 doesn't deliver a message twice in one response.
-        let state = if visibility_seconds > 0 { State::InFlight } else { State::Ready };
+        let state = if visibility_seconds > 0 { State::InFlight } else { State::ReadyMessages };
         for seq in handed_out {
             queue.set_state(seq, state, now_ms + visibility_seconds * 1000);
         }
@@ -430,7 +433,7 @@ impl Engine {
         for (seq, mut message) in dead {
             let Some((target, _)) = dead_letters else { continue };
             self.store.move_message(seq, target, &source_arn)?;
-            (message.receives, message.first_received_ms, message.state) = (0, None, State::Ready);
+            (message.receives, message.first_received_ms, message.state) = (0, None, State::ReadyMessages);
             if let Some(target) = self.queues.get_mut(&target) {
                 target.add(seq, message);
             }
@@ -480,11 +483,11 @@ impl Engine {
                     receipt.to_handle()
                 ))),
                 Some(State::InFlight) => {
-                    let state = if seconds > 0 { State::InFlight } else { State::Ready };
+                    let state = if seconds > 0 { State::InFlight } else { State::ReadyMessages };
                     queue.set_state(receipt.seq, state, now_ms + seconds * 1000);
                     Ok(())
                 }
-                Some(State::Ready | State::Delayed) => Err(SqsError::not_in_flight()),
+                Some(State::ReadyMessages | State::Delayed) => Err(SqsError::not_in_flight()),
             }
         };
         Ok(Reply::Each(changes.into_iter().map(change).collect()))
@@ -498,7 +501,7 @@ impl Engine {
             let receives = message.receives.saturating_sub(1);
             let first_received_ms = message.first_received_ms.filter(|_| receives > 0);
             self.store.unreceive(receipt.seq, receives, first_received_ms)?;
-            queue.set_state(receipt.seq, State::Ready, now_ms);
+            queue.set_state(receipt.seq, State::ReadyMessages, now_ms);
             if let Some(message) = queue.messages.get_mut(&receipt.seq) {
                 (message.receives, message.first_received_ms) = (receives, first_received_ms);
             }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::attributes::Attributes;
 use super::command::{Reply, SqsResult};
-use super::ready::{Group, Ready};
+use super::ready::{Group, ReadyMessages};
 use super::receipt::Receipt;
 use super::store::{MessageRow, QueueRow};
 
@@ -16,7 +16,7 @@ use super::store::{MessageRow, QueueRow};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// The message can be received.
-    Ready,
+    ReadyMessages,
     /// The message's delay hasn't passed.
     Delayed,
     /// A receiver has the message until its visibility timeout passes.
@@ -45,7 +45,7 @@ impl Message {
             due_ms: row.due_ms,
             receives: row.receives,
             first_received_ms: row.first_received_ms,
-            state: State::Ready,
+            state: State::ReadyMessages,
         }
     }
 
@@ -66,7 +66,7 @@ pub(super) struct Waiter {
 
 /// A queue.
 ///
-/// Invariants: a message is in `ready` if its state is `Ready`, otherwise in `timers` under its
+/// Invariants: a message is in `ready` if its state is `ReadyMessages`, otherwise in `timers` under its
 /// `due_ms`; `in_flight` and `delayed` count the other two states.
 #[derive(Debug)]
 pub(super) struct Queue {
@@ -76,7 +76,7 @@ pub(super) struct Queue {
     pub(super) created_s: i64,
     pub(super) modified_s: i64,
     pub(super) messages: HashMap<i64, Message>,
-    pub(super) ready: Ready,
+    pub(super) ready: ReadyMessages,
     timers: BTreeSet<(i64, i64)>,
     pub(super) in_flight: usize,
     pub(super) delayed: usize,
@@ -86,7 +86,7 @@ pub(super) struct Queue {
 impl Queue {
     /// Creates an empty queue that doesn't deliver messages of the paused groups.
     pub(super) fn from_row(row: QueueRow, paused: &HashSet<Group>) -> Self {
-        let mut ready = Ready::default();
+        let mut ready = ReadyMessages::default();
         paused.iter().for_each(|group| ready.pause(group.clone()));
         Self {
             id: row.id,
@@ -110,7 +110,7 @@ impl Queue {
     /// Adds a message in the state that its `state` field has.
     pub(super) fn add(&mut self, seq: i64, message: Message) {
         match message.state {
-            State::Ready => self.ready.insert(&message.group, seq),
+            State::ReadyMessages => self.ready.insert(&message.group, seq),
             State::Delayed | State::InFlight => {
                 self.timers.insert((message.due_ms, seq));
                 *self.counter(message.state) += 1;
@@ -123,7 +123,7 @@ impl Queue {
     pub(super) fn remove(&mut self, seq: i64) -> Option<Message> {
         let message = self.messages.remove(&seq)?;
         match message.state {
-            State::Ready => self.ready.remove(&message.group, seq),
+            State::ReadyMessages => self.ready.remove(&message.group, seq),
             State::Delayed | State::InFlight => {
                 self.timers.remove(&(message.due_ms, seq));
                 *self.counter(message.state) -= 1;
@@ -150,7 +150,7 @@ impl Queue {
         while let Some((due_ms, seq)) = self.timers.first().copied()
             && due_ms <= now_ms
         {
-            self.set_state(seq, State::Ready, due_ms);
+            self.set_state(seq, State::ReadyMessages, due_ms);
         }
     }
 

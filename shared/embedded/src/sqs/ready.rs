@@ -13,14 +13,14 @@ pub(super) type Group = Option<Arc<str>>;
 /// Invariants: `turns` contains each unpaused key of `groups` once. A group may be empty until its turn. `len` counts
 /// the messages of unpaused groups.
 #[derive(Debug, Default)]
-pub(super) struct Ready {
+pub(super) struct ReadyMessages {
     groups: HashMap<Group, BTreeSet<i64>>,
     turns: VecDeque<Group>,
     paused: HashSet<Group>,
     len: usize,
 }
 
-impl Ready {
+impl ReadyMessages {
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn groups_take_turns() {
-        let mut ready = Ready::default();
+        let mut ready = ReadyMessages::default();
         for seq in 0..12_000 {
             ready.insert(&group("large"), seq);
         }
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_paused_group_waits_and_loses_nothing() {
-        let mut ready = Ready::default();
+        let mut ready = ReadyMessages::default();
         ready.insert(&group("a"), 1);
         ready.insert(&group("b"), 2);
         ready.pause(group("a"));
@@ -130,7 +130,7 @@ mod tests {
         /// groups are skipped.
         #[test]
         fn like_a_set(operations in proptest::collection::vec((0..5_u8, 0..4_u8, 0..30_i64), 0..200)) {
-            let mut ready = Ready::default();
+            let mut ready = ReadyMessages::default();
             let (mut model, mut paused) = (BTreeSet::<i64>::new(), HashSet::new());
             // A message's group never changes, so it is derived from the number here.
             let group_of = |seq: i64| -> Group {

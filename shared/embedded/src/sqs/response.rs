@@ -36,7 +36,7 @@ fn format_body(shape: ResponseShape, reply: Reply) -> SqsResult<Vec<u8>> {
                 None => json!({ "QueueUrls": urls }),
             }
         }
-        (ResponseShape::Attributes(wanted), Reply::Attributes(all)) => format_attributes(&wanted, all)?,
+        (ResponseShape::Attributes(requested), Reply::Attributes(all)) => format_attributes(&requested, all)?,
         (ResponseShape::Sent(checksums), Reply::Sent(ids)) => {
             let mut ids = ids.into_iter();
             format_sent(ids.next().ok_or_else(unexpected)??, &checksums)
@@ -73,8 +73,8 @@ fn unexpected() -> SqsError {
     SqsError::internal("The answer could not be written.")
 }
 
-fn format_attributes(wanted: &[String], mut all: BTreeMap<String, String>) -> SqsResult<Value> {
-    if wanted.iter().any(|name| name == "All") {
+fn format_attributes(requested: &[String], mut all: BTreeMap<String, String>) -> SqsResult<Value> {
+    if requested.iter().any(|name| name == "All") {
         return Ok(json!({ "Attributes": all }));
     }
     // As on AWS, names that exist but have no value are omitted.
@@ -89,7 +89,7 @@ fn format_attributes(wanted: &[String], mut all: BTreeMap<String, String>) -> Sq
         "RedriveAllowPolicy",
     ];
     let mut chosen = BTreeMap::new();
-    for name in wanted {
+    for name in requested {
         match all.remove(name) {
             Some(value) => {
                 chosen.insert(name, value);
@@ -166,7 +166,7 @@ fn wire_message(received: ReceivedMessage, system: &[String], message: &[String]
     ];
     let attributes = attributes
         .into_iter()
-        .filter(|(name, _)| all || system.iter().any(|wanted| wanted == name))
+        .filter(|(name, _)| all || system.iter().any(|requested| requested == name))
         .filter_map(|(name, value)| Some((name, value?)))
         .collect();
     WireMessage {

@@ -11,7 +11,7 @@ use super::store::{Content, Store};
 use crate::Durability;
 use crate::service_thread::Message;
 
-struct Bench {
+struct TestQueues {
     engine: Engine,
     own_jobs: Sender<Message<Job>>,
     back: Receiver<Message<Job>>,
@@ -21,7 +21,7 @@ struct Bench {
 
 const START_MS: i64 = 1_800_000_000_000;
 
-impl Bench {
+impl TestQueues {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("sqs.sqlite"), Durability::Normal).unwrap();
@@ -137,7 +137,7 @@ fn bodies(messages: &[ReceivedMessage]) -> Vec<&str> {
 
 #[test]
 fn visibility_expires_to_the_millisecond() {
-    let mut bench = Bench::new();
+    let mut bench = TestQueues::new();
     bench.create("q", &[]);
     bench.send("a");
     assert_eq!(bodies(&bench.receive_from("q", 1, 5)), ["a"]);
@@ -152,7 +152,7 @@ fn visibility_expires_to_the_millisecond() {
 
 #[test]
 fn an_older_receipt_does_nothing() {
-    let mut bench = Bench::new();
+    let mut bench = TestQueues::new();
     bench.create("q", &[]);
     bench.send("a");
     let first = bench.receive_from("q", 1, 1)[0].receipt;
@@ -167,7 +167,7 @@ fn an_older_receipt_does_nothing() {
 
 #[test]
 fn a_receipt_deletes_after_its_visibility_expired() {
-    let mut bench = Bench::new();
+    let mut bench = TestQueues::new();
     bench.create("q", &[]);
     bench.send("a");
     let receipt = bench.receive_from("q", 1, 1)[0].receipt;
@@ -178,7 +178,7 @@ fn a_receipt_deletes_after_its_visibility_expired() {
 
 #[test]
 fn a_receipt_of_a_deleted_message_does_not_fit_a_later_one() {
-    let mut bench = Bench::new();
+    let mut bench = TestQueues::new();
     bench.create("q", &[]);
     bench.send("a");
     let old = bench.receive()[0].receipt;
@@ -194,7 +194,7 @@ fn a_receipt_of_a_deleted_message_does_not_fit_a_later_one() {
 
 #[test]
 fn delays_survive_a_restart_and_in_flight_state_does_not() {
-    let mut bench = Bench::new();
+    let mut bench = TestQueues::new();
     bench.create("q", &[("DelaySeconds", "7")]);
     bench.send("default");
     bench.send_to("q", "none", None, Some(0));
@@ -215,7 +215,7 @@ fn delays_survive_a_restart_and_in_flight_state_does_not() {
 
 #[test]
 fn retention_is_from_the_first_send_and_kept_in_the_dead_letter_queue() {
-    let mut bench = Bench::new();
+    let mut bench = TestQueues::new();
     bench.create("dead", &[("MessageRetentionPeriod", "120")]);
     let arn = format!("arn:aws:sqs:{}:{}:dead", crate::REGION, crate::ACCOUNT_ID);
     let policy = format!(r#"{{"deadLetterTargetArn":"{arn}","maxReceiveCount":2}}"#);
@@ -242,7 +242,7 @@ fn bench_arn(name: &str) -> String {
 
 #[test]
 fn a_waiter_causes_the_redrive_it_waits_behind_and_the_dead_letter_waiter_gets_it() {
-    let mut bench = Bench::new();
+    let mut bench = TestQueues::new();
     // The dead-letter queue has the smaller id, so it is processed before the other queue.
     bench.create("dead", &[]);
     let policy = format!(r#"{{"deadLetterTargetArn":"{}","maxReceiveCount":1}}"#, bench_arn("dead"));
@@ -263,7 +263,7 @@ fn a_waiter_causes_the_redrive_it_waits_behind_and_the_dead_letter_waiter_gets_i
 
 #[test]
 fn without_its_target_a_redrive_policy_loses_nothing() {
-    let mut bench = Bench::new();
+    let mut bench = TestQueues::new();
     bench.create("dead", &[]);
     let policy = format!(r#"{{"deadLetterTargetArn":"{}","maxReceiveCount":1}}"#, bench_arn("dead"));
     bench.create("q", &[("RedrivePolicy", &policy)]);
@@ -276,14 +276,14 @@ fn without_its_target_a_redrive_policy_loses_nothing() {
 
 #[test]
 fn an_aborted_long_poll_loses_no_messages() {
-    let mut bench = Bench::new();
+    let mut bench = TestQueues::new();
     bench.create("q", &[]);
     drop(bench.start(receive("q", 10, 30, 20)));
     bench.send("a");
     assert_eq!(bench.receive()[0].receipt.receives, 1);
 
     // The reply was on its way when the receiver ended.
-    let mut bench = Bench::new();
+    let mut bench = TestQueues::new();
     bench.create("q", &[]);
     let waiting = bench.start(receive("q", 10, 30, 20));
     bench.send("a");
@@ -295,7 +295,7 @@ fn an_aborted_long_poll_loses_no_messages() {
 
 #[test]
 fn a_taken_delivery_is_not_returned() {
-    let mut bench = Bench::new();
+    let mut bench = TestQueues::new();
     bench.create("q", &[]);
     bench.send("a");
     assert_eq!(bench.receive().len(), 1);
@@ -318,7 +318,7 @@ fn received() -> ReceivedMessage {
 
 #[test]
 fn groups_take_turns_through_the_engine() {
-    let mut bench = Bench::new();
+    let mut bench = TestQueues::new();
     bench.create("q", &[]);
     for n in 0..300 {
         bench.send_to("q", &format!("large{n}"), Some("large"), None);
@@ -339,7 +339,7 @@ fn groups_take_turns_through_the_engine() {
 
 #[test]
 fn a_rollback_leaves_no_trace_and_keeps_older_in_flight_messages() {
-    let mut bench = Bench::new();
+    let mut bench = TestQueues::new();
     bench.create("q", &[]);
     bench.send("held");
     let held = bench.receive()[0].receipt;
@@ -364,7 +364,7 @@ fn a_rollback_leaves_no_trace_and_keeps_older_in_flight_messages() {
 
 #[test]
 fn copies_are_separate_messages() {
-    let mut bench = Bench::new();
+    let mut bench = TestQueues::new();
     bench.create("q", &[]);
     for copies in [0, 2] {
         let content = Content { body: copies.to_string(), ..Content::default() };
@@ -381,7 +381,7 @@ fn copies_are_separate_messages() {
 
 #[test]
 fn a_full_disk_is_an_error_and_loses_nothing() {
-    let mut bench = Bench::new();
+    let mut bench = TestQueues::new();
     bench.create("q", &[]);
     bench.send("kept");
     bench.engine.store().limit_pages(20);
@@ -406,7 +406,7 @@ fn a_full_disk_is_an_error_and_loses_nothing() {
 /// Messages of a paused group are not received, not counted as received and not lost, whatever happens to others.
 #[test]
 fn a_paused_group_stays_untouched() {
-    let mut bench = Bench::new();
+    let mut bench = TestQueues::new();
     bench.create("dead", &[]);
     let redrive = r#"{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead","maxReceiveCount":2}"#;
     bench.create("q", &[("RedrivePolicy", redrive)]);

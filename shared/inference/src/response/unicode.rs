@@ -56,7 +56,7 @@ fn rewrite(json: &[u8], doubles: bool, write: impl Fn(&mut Vec<u8>, Broken)) -> 
             is_broken = true;
             write(out, piece);
         };
-        let taken = match rest {
+        let consumed = match rest {
             [b'\\', b'u', ..] if in_text => match (utf16_unit(rest), rest.get(6..).and_then(utf16_unit)) {
                 (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => {
                     out.extend_from_slice(rest.get(..12).unwrap_or_default());
@@ -91,7 +91,7 @@ fn rewrite(json: &[u8], doubles: bool, write: impl Fn(&mut Vec<u8>, Broken)) -> 
                 }
             },
         };
-        at += taken;
+        at += consumed;
     }
     is_broken.then_some(out)
 }

@@ -87,8 +87,8 @@ async fn a_key_that_a_list_repeats_is_in_none_of_its_entries() {
     let server = Server::always(response(200, "", &body)).await;
     let models = client().list_gateway_models(&server.endpoint()).await.unwrap();
     assert_eq!(models.len(), 3);
-    let told = format!("{models:?}");
-    assert!(told.contains("[redacted]") && !told.contains(&KEY[..KEY.len() / 2]), "{told}");
+    let printed = format!("{models:?}");
+    assert!(printed.contains("[redacted]") && !printed.contains(&KEY[..KEY.len() / 2]), "{printed}");
     assert_eq!((models[0].slug.as_str(), models[2].slug.as_str()), ("[redacted]", "m"));
 
     let broken = format!("{{\"data\": no, {}{KEY}", "x".repeat(980 - KEY.len() / 2));

@@ -24,8 +24,8 @@ fn account(server: &Server) -> Option<Url> {
 async fn an_account_tells_a_key_by_one_request() {
     for (status, check) in [(200, KeyCheck::Confirmed), (401, KeyCheck::Refused)] {
         let server = server(status, 401).await;
-        let told = client().check_key(&server.endpoint(), account(&server)).await;
-        assert_eq!(told.unwrap(), check);
+        let result = client().check_key(&server.endpoint(), account(&server)).await;
+        assert_eq!(result.unwrap(), check);
         let requests = server.requests.lock().unwrap();
         assert_eq!(requests.len(), 1);
         assert_eq!(requests[0].line, "GET /users/me HTTP/1.1");

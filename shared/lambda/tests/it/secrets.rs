@@ -45,7 +45,7 @@ async fn secrets_act_like_variables_and_the_environment_wins() {
 async fn a_secret_that_cannot_be_read_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let embedded = open(dir.path(), "deny@operator=1.0");
-    for (name, told) in [
+    for (name, expected) in [
         ("missing", "ResourceNotFoundException"),
         ("operator", "not authorized to perform: secretsmanager:GetSecretValue"),
         ("broken", "no JSON object"),
@@ -53,7 +53,7 @@ async fn a_secret_that_cannot_be_read_is_named() {
         let list = format!("owners,{name}");
         let error = vars(&[("BENCH_SECRETS", &list)]).with_secrets(&embedded.sdk_config()).await.unwrap_err();
         let error = format!("{error:#}");
-        assert!(error.contains(&format!("`{name}`")) && error.contains(told), "{error}");
+        assert!(error.contains(&format!("`{name}`")) && error.contains(expected), "{error}");
         assert!(!error.contains("sk-not-json"), "{error}");
     }
 }

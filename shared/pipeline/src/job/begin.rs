@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bench_domain::{Job, JobSpec, JobState, Stage};
-use bench_sandy::job::{self, JobError, Uploaded};
+use bench_sandy::job::{self, JobError, UploadProgress};
 use bench_sandy::{ExecRequest, NewSandbox};
 use bench_state::LedgerEntry;
 
@@ -91,7 +91,7 @@ impl Pipeline {
         }
         match self.upload_and_start(sandbox, &work).await {
             Err(error) => self.handle_job_failure(turn, starting, &error).await,
-            Ok(Uploaded::Ready) => {
+            Ok(UploadProgress::Ready) => {
                 let until = bench_clock::now().plus(job::overdue(work.spec.time_limit));
                 let state = JobState::Running { sandbox: sandbox.to_owned(), until, polls: 0 };
                 let job = starting.with_state(state);
@@ -100,14 +100,14 @@ impl Pipeline {
                 }
                 self.poll_job(turn, RunningJob { job: &job, sandbox, until, polls: 0 }, Some(work)).await
             }
-            Ok(Uploaded::Underway { is_downloading }) => {
+            Ok(UploadProgress::Underway { is_downloading }) => {
                 let wait = if is_downloading { DOWNLOAD_AGAIN } else { SEND_AGAIN };
                 self.continue_job_later(turn, wait).await
             }
         }
     }
 
-    async fn upload_and_start(&self, sandbox: &str, work: &JobWork<'_>) -> Result<Uploaded, JobError> {
+    async fn upload_and_start(&self, sandbox: &str, work: &JobWork<'_>) -> Result<UploadProgress, JobError> {
         let (sandy, name) = (&self.sandboxes.sandy, &self.sandboxes.job);
         self.share_files(&work.spec).await?;
         if let Some(missing_requirement) = self.missing_requirement(sandbox, &work.spec).await? {
@@ -115,7 +115,7 @@ impl Pipeline {
         }
         let source = self.stored_files();
         let uploaded = job::upload(sandy, sandbox, name, &work.spec, &source).await?;
-        if matches!(uploaded, Uploaded::Ready) {
+        if matches!(uploaded, UploadProgress::Ready) {
             job::start(sandy, sandbox, name, &work.spec).await?;
         }
         Ok(uploaded)
@@ -130,9 +130,13 @@ impl Pipeline {
         if output.exit_code == 0 {
             return Ok(None);
         }
-        let said = output.stdout.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
-        let said: String = said.take(LACKING_CHARS_MAX).collect();
-        Ok(Some(if said.is_empty() { "the sandbox has no python3 that works".to_owned() } else { said }))
+        let missing = output.stdout.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
+        let missing: String = missing.take(LACKING_CHARS_MAX).collect();
+        Ok(Some(if missing.is_empty() {
+            "the sandbox has no python3 that works".to_owned()
+        } else {
+            missing
+        }))
     }
 
     /// Saves the state of the job. Returns `false` if another attempt holds the sample now.

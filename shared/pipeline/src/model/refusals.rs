@@ -173,11 +173,11 @@ mod tests {
 
     #[test]
     fn hints_name_what_was_refused() {
-        let told = |text| hint(text, "model");
-        assert!(told("temperature is not supported with this model").contains("`--temperature 1`"));
-        assert!(told("Unsupported value: max_tokens").contains("`--max-tokens`"));
-        assert!(told("model a/b does not exist").contains("`bench models`"));
-        assert!(told("no").contains("resume this one"));
+        let hint_for = |text| hint(text, "model");
+        assert!(hint_for("temperature is not supported with this model").contains("`--temperature 1`"));
+        assert!(hint_for("Unsupported value: max_tokens").contains("`--max-tokens`"));
+        assert!(hint_for("model a/b does not exist").contains("`bench models`"));
+        assert!(hint_for("no").contains("resume this one"));
         assert!(hint("temperature: no", "judge").contains("`--judge-temperature 1`"));
         assert!(hint("seed: no", "judge").contains("`--judge-seed`"));
     }

@@ -93,12 +93,12 @@ impl RecordedResponses {
                 first.line
             ));
         }
-        let told = matches!(text, ResponseText::One(_) | ResponseText::Nothing);
+        let is_single = matches!(text, ResponseText::One(_) | ResponseText::Nothing);
         let extra = ExtraFields {
             step,
-            reasoning: line.reasoning.filter(|_| told),
-            finish_reason: line.finish_reason.filter(|_| told),
-            usage_raw: line.usage.filter(|_| told).map(|usage| usage.get().into()),
+            reasoning: line.reasoning.filter(|_| is_single),
+            finish_reason: line.finish_reason.filter(|_| is_single),
+            usage_raw: line.usage.filter(|_| is_single).map(|usage| usage.get().into()),
         };
         let has_extra = extra.step.is_some()
             || extra.reasoning.is_some()

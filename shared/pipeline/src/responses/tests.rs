@@ -133,8 +133,8 @@ fn half_a_character_is_named() {
         (r#""responses":["\u00e9","\udfff"]"#, "`responses`", r"`\udfff`"),
         (r#""response":"x","step":"\udabc""#, "`step`", r"`\udabc`"),
     ] {
-        let told = problem(fields).unwrap_err();
-        assert!(told.starts_with(&format!("{field} has the escape {escape} without")), "{told}");
+        let error = problem(fields).unwrap_err();
+        assert!(error.starts_with(&format!("{field} has the escape {escape} without")), "{error}");
     }
     assert_eq!(problem(r#""response":"\ud83d\ude00 \\ud83d é\\""#), Ok(()));
     assert_eq!(problem(r#""response":["\ud83d\ude00"]"#).unwrap_err(), "`response` is no text");

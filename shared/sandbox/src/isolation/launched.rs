@@ -6,7 +6,7 @@ use super::resources::SandboxResources;
 use super::wire::Ready;
 
 /// A new sandbox and the host's end of its stage channel.
-pub(crate) struct Launched {
+pub(crate) struct LaunchedSandbox {
     pub(crate) control: OwnedFd,
     pub(crate) ready: Ready,
     pub(crate) resources: SandboxResources,

@@ -14,7 +14,7 @@ use rustix::pipe::PipeFlags;
 
 use super::cgroups::{Group, OWN_PROCESSES};
 use super::instance::Instance;
-use super::launched::Launched;
+use super::launched::LaunchedSandbox;
 use super::resources::SandboxResources;
 use super::sandbox::LocalSandbox;
 use super::stage::{
@@ -97,7 +97,7 @@ impl LocalIsolation {
     }
 
     /// Creates a sandbox and blocks until it is ready.
-    pub(crate) fn launch(&self, limits: &Limits) -> Result<Launched, String> {
+    pub(crate) fn launch(&self, limits: &Limits) -> Result<LaunchedSandbox, String> {
         let id = uuid::Uuid::new_v4().simple().to_string();
         let context = |what: &'static str| move |error: std::io::Error| format!("{what}: {error}");
         let reserved_uid = self
@@ -142,7 +142,7 @@ impl LocalIsolation {
         drop(guard_end);
         resources.child = Some(self.start(stage_end, error_output)?);
         match await_ready(&control) {
-            Ok(ready) => Ok(Launched { control, ready, resources }),
+            Ok(ready) => Ok(LaunchedSandbox { control, ready, resources }),
             Err(error) => {
                 drop(control);
                 Err(resources.close_failed().unwrap_or(error))

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
-use super::launched::Launched;
+use super::launched::LaunchedSandbox;
 use super::output::{Capture, drain};
 use super::resources::SandboxResources;
 use super::stage::{descendants, folder_bytes, relative, total_usage};
@@ -43,8 +43,8 @@ pub(crate) struct LocalSandbox {
 }
 
 impl LocalSandbox {
-    pub(crate) fn new(launched: Launched) -> io::Result<Self> {
-        let Launched { control, resources, .. } = launched;
+    pub(crate) fn new(launched: LaunchedSandbox) -> io::Result<Self> {
+        let LaunchedSandbox { control, resources, .. } = launched;
         let control = std::os::unix::net::UnixDatagram::from(control);
         control.set_nonblocking(true)?;
         let channel = Arc::new(StageChannel {

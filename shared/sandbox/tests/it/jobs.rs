@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bench_domain::{FileContent, HarvestedFile, JobEnd, JobFile, JobReport, JobSpec, ResultFile};
-use bench_sandy::job::{self, JobErrorKind, JobName, JobStatus, NoFiles, Uploaded};
+use bench_sandy::job::{self, JobErrorKind, JobName, JobStatus, NoFiles, UploadProgress};
 use bench_sandy::{NewSandbox, Sandy, SandyConfig};
 
 use crate::api::{KEY, TestServer};
@@ -40,7 +40,7 @@ async fn run(sandy: &Sandy, spec: &JobSpec) -> JobReport {
     let job: JobName = "a-1".parse().unwrap();
     for _ in 0..2 {
         let uploaded = job::upload(sandy, &id, &job, spec, &NoFiles).await;
-        assert_eq!(uploaded, Ok(Uploaded::Ready));
+        assert_eq!(uploaded, Ok(UploadProgress::Ready));
     }
     for _ in 0..2 {
         let _ = job::start(sandy, &id, &job, spec).await;

@@ -24,7 +24,7 @@ const DOWNLOAD_BYTES_PER_S: u64 = 1_000_000;
 
 /// Progress of an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Uploaded {
+pub enum UploadProgress {
     /// All files are in place, or the job was started before.
     Ready,
     /// More must be sent, or the sandbox is downloading: repeat the call to continue. If `is_downloading`, wait a few
@@ -53,7 +53,7 @@ pub async fn upload(
     job: &JobName,
     spec: &JobSpec,
     source: &dyn FileSource,
-) -> Result<Uploaded, JobError> {
+) -> Result<UploadProgress, JobError> {
     check(spec)?;
     let mut upload = Upload { sandy, sandbox, job, began: Instant::now(), has_sent: false };
     let stored: Vec<(&str, &StoredFile)> = spec.files.iter().filter_map(stored).collect();
@@ -61,7 +61,7 @@ pub async fn upload(
         true => Some(Vec::new()),
         false => upload.states(&stored).await?,
     };
-    let Some(states) = states else { return Ok(Uploaded::Ready) };
+    let Some(states) = states else { return Ok(UploadProgress::Ready) };
     let (mut is_downloading, mut is_sending) = (false, false);
     for ((path, file), state) in stored.into_iter().zip(states) {
         match state {
@@ -72,7 +72,7 @@ pub async fn upload(
                 let content = Content::Stored { path, file, source };
                 match upload.send(&content).await? {
                     SendResult::Ready => {}
-                    SendResult::Started => return Ok(Uploaded::Ready),
+                    SendResult::Started => return Ok(UploadProgress::Ready),
                     SendResult::Underway => is_sending = true,
                 }
             }
@@ -86,12 +86,12 @@ pub async fn upload(
     let sha256 = hex::encode(Sha256::digest(&bundle));
     match upload.send(&Content::Bundle { bytes: &bundle, sha256: &sha256 }).await? {
         SendResult::Ready => {}
-        SendResult::Started => return Ok(Uploaded::Ready),
+        SendResult::Started => return Ok(UploadProgress::Ready),
         SendResult::Underway => is_sending = true,
     }
     match is_sending || is_downloading {
-        true => Ok(Uploaded::Underway { is_downloading: !is_sending }),
-        false => Ok(Uploaded::Ready),
+        true => Ok(UploadProgress::Underway { is_downloading: !is_sending }),
+        false => Ok(UploadProgress::Ready),
     }
 }
 

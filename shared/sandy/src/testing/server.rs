@@ -222,7 +222,7 @@ fn create(shared: &Shared) -> Answer {
     let id = format!("sb-{}", Uuid::new_v4().simple());
     match TestSandbox::new(id.clone(), shared.root.path(), &shared.options) {
         Ok(sandbox) => {
-            state.made += 1;
+            state.created += 1;
             state.sandboxes.insert(id.clone(), Arc::new(sandbox));
             state.reported.push(id.clone());
             Answer::json(201, &json!({ "sandboxId": id }))

@@ -81,7 +81,7 @@ async fn a_full_host_is_busy_until_a_sandbox_ends() {
     assert_eq!((error.kind(), error.retry_after()), (SandyErrorKind::Busy, Some(Duration::from_secs(1))));
     sandy.terminate(&first).await.unwrap();
     sandy.create(&NewSandbox::default()).await.unwrap();
-    assert_eq!(server.made(), 2);
+    assert_eq!(server.created_count(), 2);
 }
 
 #[tokio::test]
@@ -208,7 +208,7 @@ async fn a_failed_connection_is_retried_even_for_creations() {
     let patient = server.sandy(Timing { repeat_wait: Duration::from_millis(100), ..timing() }).unwrap();
     let new = NewSandbox::default();
     let (made, ()) = tokio::join!(patient.create(&new), later);
-    assert_eq!((vec![made.unwrap()], server.made()), (server.open(), 1));
+    assert_eq!((vec![made.unwrap()], server.created_count()), (server.open(), 1));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bench_domain::{JobEnd, JobSpec};
 use bench_sandy::Timing;
-use bench_sandy::job::{self, JobError, JobErrorKind, JobStatus, NoFiles, Uploaded};
+use bench_sandy::job::{self, JobError, JobErrorKind, JobStatus, NoFiles, UploadProgress};
 use bench_sandy::testing::{Call, Endpoint, Fault};
 use futures_util::future::join_all;
 use proptest::prelude::*;
@@ -91,7 +91,7 @@ async fn lost_answers_do_not_run_a_job_twice() {
         let (sandy, id, job, spec) = (&world.sandy, &world.id, &world.job, counting_job());
         assert_eq!(
             retry_until_success(|| job::upload(sandy, id, job, &spec, &NoFiles)).await,
-            Uploaded::Ready
+            UploadProgress::Ready
         );
         retry_until_success(|| job::start(sandy, id, job, &spec)).await;
         let end = loop {

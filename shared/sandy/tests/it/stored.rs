@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bench_domain::{FileContent, JobEnd, JobFile, JobSpec, StoredFile};
 use bench_sandy::Timing;
-use bench_sandy::job::{self, FileSource, JobError, JobErrorKind, NoFiles, SourceError, Uploaded};
+use bench_sandy::job::{self, FileSource, JobError, JobErrorKind, NoFiles, SourceError, UploadProgress};
 use bench_sandy::testing::{Call, Endpoint, Fault, Options, SandyServer};
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -84,14 +84,14 @@ impl FileSource for MemorySource {
     }
 }
 
-async fn upload(world: &World, spec: &JobSpec, source: &dyn FileSource) -> Result<Uploaded, JobError> {
+async fn upload(world: &World, spec: &JobSpec, source: &dyn FileSource) -> Result<UploadProgress, JobError> {
     job::upload(&world.sandy, &world.id, &world.job, spec, source).await
 }
 
 /// Uploads until everything is in place.
 async fn until_ready(world: &World, spec: &JobSpec, source: &dyn FileSource) -> Result<(), JobError> {
     for _ in 0..500 {
-        if upload(world, spec, source).await? == Uploaded::Ready {
+        if upload(world, spec, source).await? == UploadProgress::Ready {
             return Ok(());
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -120,9 +120,9 @@ async fn a_file_that_the_host_has_is_linked() {
     let options = Options { shared: Some(shared.path().to_owned()), ..Options::default() };
     let world = World::with(options).await;
     let spec = checksum_job(file);
-    assert_eq!(upload(&world, &spec, &NoFiles).await, Ok(Uploaded::Ready));
+    assert_eq!(upload(&world, &spec, &NoFiles).await, Ok(UploadProgress::Ready));
     assert!(world.file("data/file").is_symlink());
-    assert_eq!(upload(&world, &spec, &NoFiles).await, Ok(Uploaded::Ready));
+    assert_eq!(upload(&world, &spec, &NoFiles).await, Ok(UploadProgress::Ready));
     assert_sum(&world, &spec, &content).await;
 }
 
@@ -159,7 +159,7 @@ async fn an_interrupted_upload_in_pieces_is_continued() {
     assert_eq!(rest.reads.load(Ordering::Relaxed), 3);
     assert_sum(&world, &spec, &content).await;
     // The job has ended: nothing is sent or changed any more.
-    assert_eq!(upload(&world, &spec, &NoFiles).await, Ok(Uploaded::Ready));
+    assert_eq!(upload(&world, &spec, &NoFiles).await, Ok(UploadProgress::Ready));
 }
 
 #[tokio::test]
@@ -169,7 +169,7 @@ async fn an_upload_takes_as_many_steps_as_it_needs() {
     world.sandy = world.server.sandy(Timing { upload_step: Duration::ZERO, ..timing() }).unwrap();
     let (spec, source) = (checksum_job(stored(&content, None)), MemorySource::new(&content));
     let mut steps = 1;
-    while upload(&world, &spec, &source).await != Ok(Uploaded::Ready) {
+    while upload(&world, &spec, &source).await != Ok(UploadProgress::Ready) {
         steps += 1;
     }
     assert_eq!((steps, source.reads.load(Ordering::Relaxed)), (5, 4));
@@ -244,7 +244,10 @@ async fn the_sandbox_downloads_a_large_file_and_continues_after_an_interruption(
         })
         .await;
         let spec = checksum_job(large_at(world.server.file_url("large")));
-        assert_eq!(upload(&world, &spec, &NoFiles).await, Ok(Uploaded::Underway { is_downloading: true }));
+        assert_eq!(
+            upload(&world, &spec, &NoFiles).await,
+            Ok(UploadProgress::Underway { is_downloading: true })
+        );
         until_ready(&world, &spec, &NoFiles).await.unwrap();
         assert_eq!(world.server.calls(Endpoint::File), 2, "{path:?}");
         assert_sha(&world, &spec, &large().1).await;
@@ -297,12 +300,15 @@ async fn a_download_is_started_once_and_again_after_it_was_killed() {
     let both = tokio::join!(upload(&world, &spec, &NoFiles), upload(&world, &spec, &NoFiles));
     assert_eq!(
         both,
-        (Ok(Uploaded::Underway { is_downloading: true }), Ok(Uploaded::Underway { is_downloading: true }))
+        (
+            Ok(UploadProgress::Underway { is_downloading: true }),
+            Ok(UploadProgress::Underway { is_downloading: true })
+        )
     );
     while world.server.calls(Endpoint::File) == 0 {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert_eq!(upload(&world, &spec, &NoFiles).await, Ok(Uploaded::Underway { is_downloading: true }));
+    assert_eq!(upload(&world, &spec, &NoFiles).await, Ok(UploadProgress::Underway { is_downloading: true }));
     kill_processes_in(&world.server, &world.id);
     let error = until_ready(&world, &spec, &NoFiles).await.unwrap_err();
     assert!(error.to_string().ends_with("it was ended"), "{error}");

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use bench_domain::{FileContent, JobEnd, JobFile, JobReport, JobSpec, ResultFile};
-use bench_sandy::job::{self, JobName, JobStatus, NoFiles, Uploaded};
+use bench_sandy::job::{self, JobName, JobStatus, NoFiles, UploadProgress};
 use bench_sandy::testing::{Call, Fault, Options, SandyServer};
 use bench_sandy::{NewSandbox, Sandy, Timing};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -52,7 +52,7 @@ impl World {
 
     pub(crate) async fn upload(&self, spec: &JobSpec) {
         let uploaded = job::upload(&self.sandy, &self.id, &self.job, spec, &NoFiles).await;
-        assert_eq!(uploaded, Ok(Uploaded::Ready));
+        assert_eq!(uploaded, Ok(UploadProgress::Ready));
     }
 
     pub(crate) async fn start(&self, spec: &JobSpec) {

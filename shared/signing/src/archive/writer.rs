@@ -177,16 +177,16 @@ impl<W: Write> Write for ArchiveWriter<W> {
         if self.pending.len() >= PIECE_BYTES {
             self.compress_pending()?;
         }
-        let taken = buffer.len().min(PIECE_BYTES - self.pending.len());
-        let piece = buffer.get(..taken).unwrap_or_default();
-        if self.bytes + taken as u64 > RESULTS_BYTES_MAX {
+        let length = buffer.len().min(PIECE_BYTES - self.pending.len());
+        let piece = buffer.get(..length).unwrap_or_default();
+        if self.bytes + length as u64 > RESULTS_BYTES_MAX {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, ArchiveError::TooLarge));
         }
         self.pending.extend_from_slice(piece);
         self.sha256.update(piece);
         self.crc.update(piece);
-        self.bytes += taken as u64;
-        Ok(taken)
+        self.bytes += length as u64;
+        Ok(length)
     }
 
     /// Does nothing: with a flush of the compressor, the archive would depend on the times of flushes.

@@ -133,7 +133,7 @@ mod tests {
 
     const SEED_HEX: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 
-    fn at(seconds: i64) -> Timestamp {
+    fn timestamp(seconds: i64) -> Timestamp {
         Timestamp::from_second(1_767_225_600 + seconds).unwrap()
     }
 
@@ -152,8 +152,8 @@ mod tests {
     #[test]
     fn a_rotated_secret_signs_with_a_new_key_and_knows_the_old_ones() {
         let first = format!(r#"{{"BENCH_SIGNING_PRIVATE_KEY":"{SEED_HEX}","OTHER":"stays"}}"#);
-        let second = rotate_secret(&first, Distrust::Nothing, at(60)).unwrap();
-        let third = rotate_secret(&second.secret, Distrust::Nothing, at(120)).unwrap();
+        let second = rotate_secret(&first, Distrust::Nothing, timestamp(60)).unwrap();
+        let third = rotate_secret(&second.secret, Distrust::Nothing, timestamp(120)).unwrap();
         assert!(third.secret.contains(r#""OTHER":"stays""#));
         assert_eq!(second.retired, ring(&first).signing_key().unwrap().public_key());
         assert_eq!(third.retired, second.current);
@@ -163,7 +163,10 @@ mod tests {
             last.retired().iter().map(|key| (key.public_key, key.valid_from, key.valid_until)).collect();
         assert_eq!(
             times,
-            [(second.current, Some(at(60)), Some(at(120))), (second.retired, None, Some(at(60)))]
+            [
+                (second.current, Some(timestamp(60)), Some(timestamp(120))),
+                (second.retired, None, Some(timestamp(60)))
+            ]
         );
         for (older, signer) in [(&first, second.retired), (&second.secret, second.current)] {
             let signature = ring(older).signing_key().unwrap().sign(b"archive");
@@ -176,19 +179,19 @@ mod tests {
     #[test]
     fn a_leaked_key_is_not_kept() {
         let first = format!(r#"{{"BENCH_SIGNING_PRIVATE_KEY":"{SEED_HEX}","BENCH_SIGNING_PUBLIC_KEY":""}}"#);
-        let second = rotate_secret(&first, Distrust::Nothing, at(60)).unwrap();
-        let third = rotate_secret(&second.secret, Distrust::Current, at(120)).unwrap();
+        let second = rotate_secret(&first, Distrust::Nothing, timestamp(60)).unwrap();
+        let third = rotate_secret(&second.secret, Distrust::Current, timestamp(120)).unwrap();
         let known: Vec<_> = ring(&third.secret).retired().iter().map(|key| key.public_key).collect();
         assert_eq!(known, [second.retired]);
         // An old key, named by the first digits of its fingerprint.
         let named = Distrust::Named(&second.retired.fingerprint()[..12]);
-        let third = rotate_secret(&second.secret, named, at(120)).unwrap();
+        let third = rotate_secret(&second.secret, named, timestamp(120)).unwrap();
         assert_eq!(third.distrusted, Some(second.retired));
         let known: Vec<_> = ring(&third.secret).retired().iter().map(|key| key.public_key).collect();
         assert_eq!(known, [second.current]);
-        let unknown = rotate_secret(&second.secret, Distrust::Named("00000000"), at(120)).unwrap_err();
+        let unknown = rotate_secret(&second.secret, Distrust::Named("00000000"), timestamp(120)).unwrap_err();
         assert!(matches!(unknown, SecretError::Name(KeyNameError::Unknown(_))));
-        let alone = rotate_secret(&first, Distrust::Current, at(60)).unwrap();
+        let alone = rotate_secret(&first, Distrust::Current, timestamp(60)).unwrap();
         assert!(ring(&alone.secret).retired().is_empty() && !alone.secret.contains("PUBLIC_KEY"));
     }
 
@@ -203,12 +206,13 @@ mod tests {
             (r#"{"BENCH_SIGNING_PRIVATE_KEY":"hush-hush"}"#, KeyError::InvalidPrivateKey.into()),
             (&long, SecretError::TooLong),
         ] {
-            let refused = rotate_secret(secret, Distrust::Nothing, at(0)).unwrap_err();
+            let refused = rotate_secret(secret, Distrust::Nothing, timestamp(0)).unwrap_err();
             assert_eq!(refused, error, "{secret:.40}");
             assert!(!refused.to_string().contains("hush-hush"));
         }
         let rotated =
-            rotate_secret(&format!(r#"{{"{PRIVATE}":"{SEED_HEX}"}}"#), Distrust::Nothing, at(0)).unwrap();
+            rotate_secret(&format!(r#"{{"{PRIVATE}":"{SEED_HEX}"}}"#), Distrust::Nothing, timestamp(0))
+                .unwrap();
         let private = &rotated.secret[rotated.secret.len() - 40..];
         assert!(!format!("{rotated:?}").contains(private));
     }

@@ -7,7 +7,7 @@ use super::*;
 const SEED_BASE64: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const PUBLIC_BASE64: &str = "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=";
 
-fn at(seconds: i64) -> Timestamp {
+fn timestamp(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_767_323_400 + seconds).unwrap()
 }
 
@@ -97,10 +97,10 @@ fn the_ring_is_created_once_and_kept() {
     assert!(KeyRing::read(&directory).unwrap().trusted_keys().is_empty());
     assert!(!directory.exists(), "reading creates nothing");
 
-    let first = KeyRing::open(&directory, at(0)).unwrap();
-    let again = KeyRing::open(&directory, at(5)).unwrap();
+    let first = KeyRing::open(&directory, timestamp(0)).unwrap();
+    let again = KeyRing::open(&directory, timestamp(5)).unwrap();
     assert_eq!(again.signing_key().unwrap().fingerprint(), first.signing_key().unwrap().fingerprint());
-    assert_eq!(again.current().unwrap().valid_from, Some(at(0)));
+    assert_eq!(again.current().unwrap().valid_from, Some(timestamp(0)));
     assert_eq!(again.document(), first.document());
 
     let read = KeyRing::read(&directory).unwrap();
@@ -115,7 +115,7 @@ fn processes_that_start_at_once_get_the_same_key() {
     let fingerprints: Vec<String> = std::thread::scope(|scope| {
         let start = || {
             barrier.wait();
-            KeyRing::open(home.path(), at(0)).unwrap().signing_key().unwrap().fingerprint()
+            KeyRing::open(home.path(), timestamp(0)).unwrap().signing_key().unwrap().fingerprint()
         };
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(start)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -127,13 +127,13 @@ fn processes_that_start_at_once_get_the_same_key() {
 #[test]
 fn rotation_keeps_old_keys_with_their_time() {
     let home = tempfile::tempdir().unwrap();
-    let mut ring = KeyRing::open(home.path(), at(0)).unwrap();
+    let mut ring = KeyRing::open(home.path(), timestamp(0)).unwrap();
     let first = ring.current().unwrap().public_key;
-    let second = ring.rotate(at(60)).unwrap();
-    let third = ring.rotate(at(120)).unwrap();
+    let second = ring.rotate(timestamp(60)).unwrap();
+    let third = ring.rotate(timestamp(120)).unwrap();
     assert_eq!(ring.signing_key().unwrap().public_key(), third);
 
-    let reopened = KeyRing::open(home.path(), at(180)).unwrap();
+    let reopened = KeyRing::open(home.path(), timestamp(180)).unwrap();
     assert_eq!(reopened.signing_key().unwrap().public_key(), third);
     let document = serde_json::to_value(reopened.document()).unwrap();
     assert_eq!(
@@ -154,29 +154,30 @@ fn rotation_keeps_old_keys_with_their_time() {
 #[test]
 fn a_rotation_that_was_cut_short_leaves_a_working_ring() {
     let home = tempfile::tempdir().unwrap();
-    let mut ring = KeyRing::open(home.path(), at(0)).unwrap();
+    let mut ring = KeyRing::open(home.path(), timestamp(0)).unwrap();
     let old_file = std::fs::read(home.path().join("signing-key.pem")).unwrap();
     let first = ring.current().unwrap().public_key;
-    let lost = ring.rotate(at(60)).unwrap();
+    let lost = ring.rotate(timestamp(60)).unwrap();
     // As if the process had ended before the new private key was in place.
     std::fs::write(home.path().join("signing-key.pem"), old_file).unwrap();
 
-    let healed = KeyRing::open(home.path(), at(90)).unwrap();
+    let healed = KeyRing::open(home.path(), timestamp(90)).unwrap();
     assert_eq!(healed.signing_key().unwrap().public_key(), first);
     assert_eq!(
         healed.current().unwrap(),
-        &RingKey { public_key: first, valid_from: Some(at(0)), valid_until: None }
+        &RingKey { public_key: first, valid_from: Some(timestamp(0)), valid_until: None }
     );
-    let retired = RingKey { public_key: lost, valid_from: Some(at(60)), valid_until: Some(at(90)) };
+    let retired =
+        RingKey { public_key: lost, valid_from: Some(timestamp(60)), valid_until: Some(timestamp(90)) };
     assert_eq!(healed.retired(), [retired]);
 }
 
 #[test]
 fn a_lost_private_key_is_replaced_and_its_public_half_kept() {
     let home = tempfile::tempdir().unwrap();
-    let first = KeyRing::open(home.path(), at(0)).unwrap().current().unwrap().public_key;
+    let first = KeyRing::open(home.path(), timestamp(0)).unwrap().current().unwrap().public_key;
     std::fs::remove_file(home.path().join("signing-key.pem")).unwrap();
-    let ring = KeyRing::open(home.path(), at(60)).unwrap();
+    let ring = KeyRing::open(home.path(), timestamp(60)).unwrap();
     assert_ne!(ring.current().unwrap().public_key, first);
     assert_eq!(ring.retired()[0].public_key, first);
 }
@@ -184,26 +185,29 @@ fn a_lost_private_key_is_replaced_and_its_public_half_kept() {
 #[test]
 fn keys_are_pinned_and_unpinned() {
     let home = tempfile::tempdir().unwrap();
-    let mut ring = KeyRing::open(home.path(), at(0)).unwrap();
+    let mut ring = KeyRing::open(home.path(), timestamp(0)).unwrap();
     // Another process pins a key while this one has an older state.
-    KeyRing::open(home.path(), at(0)).unwrap().pin(other_key(), " acme ", at(1)).unwrap();
+    KeyRing::open(home.path(), timestamp(0)).unwrap().pin(other_key(), " acme ", timestamp(1)).unwrap();
     let second = SigningKey::generate().unwrap().public_key();
-    ring.pin(second, "lab", at(2)).unwrap();
-    ring.pin(second, "the lab", at(3)).unwrap();
+    ring.pin(second, "lab", timestamp(2)).unwrap();
+    ring.pin(second, "the lab", timestamp(3)).unwrap();
     let labels = |ring: &KeyRing| ring.pinned().iter().map(|pin| pin.label.clone()).collect::<Vec<_>>();
     assert_eq!(labels(&ring), ["acme", "the lab"]);
-    ring.rotate(at(4)).unwrap();
+    ring.rotate(timestamp(4)).unwrap();
     assert_eq!(labels(&ring), ["acme", "the lab"]);
     assert_eq!(ring.document().keys.len(), 2, "pins are not published");
 
     assert!(ring.unpin(&other_key().fingerprint()).unwrap());
     assert!(!ring.unpin(&other_key().fingerprint()).unwrap());
-    let reopened = KeyRing::open(home.path(), at(5)).unwrap();
+    let reopened = KeyRing::open(home.path(), timestamp(5)).unwrap();
     assert_eq!(labels(&reopened), ["the lab"]);
     let last = reopened.trusted_keys().pop().unwrap();
     assert_eq!((last.role, last.label.as_deref()), (KeyRole::Pinned, Some("the lab")));
     for label in ["", " ", "a\nb", &"x".repeat(101)] {
-        assert!(matches!(ring.pin(second, label, at(6)), Err(KeyRingError::Label { .. })), "{label:?}");
+        assert!(
+            matches!(ring.pin(second, label, timestamp(6)), Err(KeyRingError::Label { .. })),
+            "{label:?}"
+        );
     }
 }
 
@@ -213,33 +217,33 @@ fn the_private_key_is_readable_by_its_owner_only() {
     use std::os::unix::fs::PermissionsExt as _;
     let home = tempfile::tempdir().unwrap();
     let directory = home.path().join("keys");
-    let mut ring = KeyRing::open(&directory, at(0)).unwrap();
+    let mut ring = KeyRing::open(&directory, timestamp(0)).unwrap();
     let path = directory.join("signing-key.pem");
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode(&directory)), (0o600, 0o700));
 
     for exposed in [0o640, 0o604, 0o620] {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(exposed)).unwrap();
-        let error = KeyRing::open(&directory, at(1)).unwrap_err();
+        let error = KeyRing::open(&directory, timestamp(1)).unwrap_err();
         assert!(matches!(error, KeyRingError::Exposed { .. }), "{exposed:o}");
         let path = path.display();
         let text = format!(
             "the private key {path} is readable by other users of this machine: run `chmod 600 {path}`"
         );
         assert_eq!(error.to_string(), text);
-        assert!(matches!(ring.rotate(at(2)), Err(KeyRingError::Exposed { .. })));
+        assert!(matches!(ring.rotate(timestamp(2)), Err(KeyRingError::Exposed { .. })));
         assert!(KeyRing::read(&directory).is_ok(), "verification does not need the private key");
     }
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o400)).unwrap();
-    KeyRing::open(&directory, at(3)).unwrap();
-    ring.rotate(at(4)).unwrap();
+    KeyRing::open(&directory, timestamp(3)).unwrap();
+    ring.rotate(timestamp(4)).unwrap();
     assert_eq!(mode(&path), 0o600);
 }
 
 #[test]
 fn damaged_files_are_named() {
     let home = tempfile::tempdir().unwrap();
-    KeyRing::open(home.path(), at(0)).unwrap();
+    KeyRing::open(home.path(), timestamp(0)).unwrap();
     let list = home.path().join("keys.json");
     let good = std::fs::read_to_string(&list).unwrap();
     for (content, is_version) in [
@@ -250,7 +254,7 @@ fn damaged_files_are_named() {
         (good.replace("\"version\": 1", "\"version\": 2"), true),
     ] {
         std::fs::write(&list, &content).unwrap();
-        let error = KeyRing::open(home.path(), at(1)).unwrap_err();
+        let error = KeyRing::open(home.path(), timestamp(1)).unwrap_err();
         assert_eq!(
             matches!(error, KeyRingError::Version { version: 2, .. }),
             is_version,
@@ -260,10 +264,10 @@ fn damaged_files_are_named() {
         assert!(error.to_string().contains("keys.json"));
     }
     std::fs::write(&list, good).unwrap();
-    KeyRing::open(home.path(), at(1)).unwrap();
+    KeyRing::open(home.path(), timestamp(1)).unwrap();
     // Overwriting an existing file keeps its mode.
     std::fs::write(home.path().join("signing-key.pem"), "junk").unwrap();
-    assert!(matches!(KeyRing::open(home.path(), at(1)), Err(KeyRingError::PrivateKey { .. })));
+    assert!(matches!(KeyRing::open(home.path(), timestamp(1)), Err(KeyRingError::PrivateKey { .. })));
 }
 
 #[test]
@@ -289,8 +293,8 @@ fn a_ring_from_the_environment() {
         (entry.valid_from.as_deref(), entry.valid_until.as_deref()),
         (Some("2025-01-01T00:00:00Z"), Some("2025-02-01T00:00:00Z"))
     );
-    assert!(matches!(ring.rotate(at(0)), Err(KeyRingError::NotStored)));
-    assert!(matches!(ring.pin(other_key(), "x", at(0)), Err(KeyRingError::NotStored)));
+    assert!(matches!(ring.rotate(timestamp(0)), Err(KeyRingError::NotStored)));
+    assert!(matches!(ring.pin(other_key(), "x", timestamp(0)), Err(KeyRingError::NotStored)));
 
     let public_only = RingConfig { public_key: Some(PUBLIC_BASE64), ..RingConfig::default() };
     let ring = KeyRing::from_config(&public_only).unwrap();
@@ -308,42 +312,42 @@ fn a_ring_from_the_environment() {
 #[test]
 fn a_ring_that_another_process_changed_is_reloaded() {
     let directory = tempfile::tempdir().unwrap();
-    let mut other = KeyRing::open(directory.path(), at(0)).unwrap();
-    let server = KeyRing::open(directory.path(), at(1)).unwrap();
-    assert!(server.reload_if_changed(at(2)).unwrap().is_none());
+    let mut other = KeyRing::open(directory.path(), timestamp(0)).unwrap();
+    let server = KeyRing::open(directory.path(), timestamp(1)).unwrap();
+    assert!(server.reload_if_changed(timestamp(2)).unwrap().is_none());
     let signed = server.signing_key().unwrap().sign(b"archive");
-    let rotated = other.rotate(at(60)).unwrap();
-    assert!(other.reload_if_changed(at(61)).unwrap().is_none(), "who rotates knows");
-    let fresh = server.reload_if_changed(at(61)).unwrap().unwrap();
+    let rotated = other.rotate(timestamp(60)).unwrap();
+    assert!(other.reload_if_changed(timestamp(61)).unwrap().is_none(), "who rotates knows");
+    let fresh = server.reload_if_changed(timestamp(61)).unwrap().unwrap();
     assert_eq!(fresh.signing_key().unwrap().public_key(), rotated);
     assert!(fresh.trusted_keys().iter().any(|key| key.public_key.verifies(b"archive", &signed)));
-    assert!(fresh.reload_if_changed(at(62)).unwrap().is_none());
+    assert!(fresh.reload_if_changed(timestamp(62)).unwrap().is_none());
     let pinned = SigningKey::generate().unwrap().public_key();
-    other.pin(pinned, "lab", at(63)).unwrap();
-    assert!(other.reload_if_changed(at(64)).unwrap().is_none(), "who pins knows");
-    assert_eq!(fresh.reload_if_changed(at(64)).unwrap().unwrap().pinned().len(), 1);
+    other.pin(pinned, "lab", timestamp(63)).unwrap();
+    assert!(other.reload_if_changed(timestamp(64)).unwrap().is_none(), "who pins knows");
+    assert_eq!(fresh.reload_if_changed(timestamp(64)).unwrap().unwrap().pinned().len(), 1);
     // A ring that was changed from an older state must still be reloaded.
-    let mut late = KeyRing::open(directory.path(), at(65)).unwrap();
-    let again = other.rotate(at(66)).unwrap();
-    late.pin(pinned, "laboratory", at(67)).unwrap();
-    assert_eq!(late.reload_if_changed(at(68)).unwrap().unwrap().current().unwrap().public_key, again);
+    let mut late = KeyRing::open(directory.path(), timestamp(65)).unwrap();
+    let again = other.rotate(timestamp(66)).unwrap();
+    late.pin(pinned, "laboratory", timestamp(67)).unwrap();
+    assert_eq!(late.reload_if_changed(timestamp(68)).unwrap().unwrap().current().unwrap().public_key, again);
     std::fs::write(directory.path().join("keys.json"), "{").unwrap();
-    assert!(fresh.reload_if_changed(at(69)).is_err());
+    assert!(fresh.reload_if_changed(timestamp(69)).is_err());
     let configured =
         KeyRing::from_config(&RingConfig { private_key: Some(SEED_BASE64), ..RingConfig::default() });
-    assert!(configured.unwrap().reload_if_changed(at(70)).unwrap().is_none());
+    assert!(configured.unwrap().reload_if_changed(timestamp(70)).unwrap().is_none());
 }
 
 #[test]
 fn a_distrusted_key_is_not_used_again() {
     let home = tempfile::tempdir().unwrap();
-    let mut ring = KeyRing::open(home.path(), at(0)).unwrap();
-    let server = KeyRing::open(home.path(), at(0)).unwrap();
+    let mut ring = KeyRing::open(home.path(), timestamp(0)).unwrap();
+    let server = KeyRing::open(home.path(), timestamp(0)).unwrap();
     let first = ring.current().unwrap().public_key;
     let first_file = std::fs::read(home.path().join("signing-key.pem")).unwrap();
-    let second = ring.rotate(at(10)).unwrap();
+    let second = ring.rotate(timestamp(10)).unwrap();
     // The current key: a new one is created first.
-    ring.distrust(second, at(20)).unwrap();
+    ring.distrust(second, timestamp(20)).unwrap();
     let third = ring.signing_key().unwrap().public_key();
     assert!(third != second && ring.current().unwrap().public_key == third);
     let roles =
@@ -354,48 +358,60 @@ fn a_distrusted_key_is_not_used_again() {
     assert!(ring.document().keys.iter().all(|key| key.public_key != second));
     assert_eq!(roles(&KeyRing::read(home.path()).unwrap()), expected);
     assert_eq!(
-        roles(&server.reload_if_changed(at(21)).unwrap().unwrap()),
+        roles(&server.reload_if_changed(timestamp(21)).unwrap().unwrap()),
         expected,
         "a running server hears of it"
     );
     // A retired key: the current one stays.
-    ring.distrust(first, at(30)).unwrap();
+    ring.distrust(first, timestamp(30)).unwrap();
     assert_eq!(ring.signing_key().unwrap().public_key(), third);
     assert_eq!(
         ring.distrusted(),
         [
-            DistrustedKey { public_key: second, distrusted_at: at(20) },
-            DistrustedKey { public_key: first, distrusted_at: at(30) },
+            DistrustedKey { public_key: second, distrusted_at: timestamp(20) },
+            DistrustedKey { public_key: first, distrusted_at: timestamp(30) },
         ]
     );
     for unknown in [first, other_key()] {
-        assert!(matches!(ring.distrust(unknown, at(40)), Err(KeyRingError::NotOwn)));
+        assert!(matches!(ring.distrust(unknown, timestamp(40)), Err(KeyRingError::NotOwn)));
     }
-    assert!(matches!(ring.pin(first, "x", at(40)), Err(KeyRingError::PinDistrusted)));
+    assert!(matches!(ring.pin(first, "x", timestamp(40)), Err(KeyRingError::PinDistrusted)));
     // Restoring its file doesn't make it sign again.
     std::fs::write(home.path().join("signing-key.pem"), first_file).unwrap();
-    let error = KeyRing::open(home.path(), at(50)).unwrap_err();
+    let error = KeyRing::open(home.path(), timestamp(50)).unwrap_err();
     assert!(matches!(error, KeyRingError::Distrusted { .. }), "{error}");
-    let fourth = ring.rotate(at(60)).unwrap();
-    assert_eq!(KeyRing::open(home.path(), at(70)).unwrap().signing_key().unwrap().public_key(), fourth);
+    let fourth = ring.rotate(timestamp(60)).unwrap();
+    assert_eq!(
+        KeyRing::open(home.path(), timestamp(70)).unwrap().signing_key().unwrap().public_key(),
+        fourth
+    );
     assert_eq!(ring.retired().iter().map(|key| key.public_key).collect::<Vec<_>>(), [third]);
 }
 
 #[test]
 fn trusted_keys_have_their_validity() {
     let home = tempfile::tempdir().unwrap();
-    let mut ring = KeyRing::open(home.path(), at(0)).unwrap();
-    ring.rotate(at(60)).unwrap();
+    let mut ring = KeyRing::open(home.path(), timestamp(0)).unwrap();
+    ring.rotate(timestamp(60)).unwrap();
     let times =
         |keys: Vec<TrustedKey>| keys.iter().map(|key| (key.valid_from, key.valid_until)).collect::<Vec<_>>();
-    assert_eq!(times(ring.trusted_keys()), [(Some(at(60)), None), (Some(at(0)), Some(at(60)))]);
+    assert_eq!(
+        times(ring.trusted_keys()),
+        [(Some(timestamp(60)), None), (Some(timestamp(0)), Some(timestamp(60)))]
+    );
     // A reader of the list doesn't know when its server learned of the new key.
-    assert_eq!(times(ring.document().trusted_keys()), [(Some(at(60)), None), (Some(at(0)), Some(at(3_660)))]);
+    assert_eq!(
+        times(ring.document().trusted_keys()),
+        [(Some(timestamp(60)), None), (Some(timestamp(0)), Some(timestamp(3_660)))]
+    );
     let old = format!("{}@/2026-01-02T03:10:00Z", other_key().to_base64());
     let config =
         RingConfig { private_key: Some(SEED_BASE64), old_public_keys: Some(&old), ..RingConfig::default() };
     let configured = KeyRing::from_config(&config).unwrap();
-    assert_eq!(times(configured.trusted_keys()), [(Some(at(0)), None), (None, Some(at(3_600)))]);
+    assert_eq!(
+        times(configured.trusted_keys()),
+        [(Some(timestamp(0)), None), (None, Some(timestamp(3_600)))]
+    );
 }
 
 #[cfg(unix)]
@@ -404,6 +420,6 @@ fn an_existing_directory_is_closed_to_others() {
     use std::os::unix::fs::PermissionsExt as _;
     let home = tempfile::tempdir().unwrap();
     std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    KeyRing::open(home.path(), at(0)).unwrap();
+    KeyRing::open(home.path(), timestamp(0)).unwrap();
     assert_eq!(std::fs::metadata(home.path()).unwrap().permissions().mode() & 0o777, 0o700);
 }

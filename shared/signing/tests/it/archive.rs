@@ -187,8 +187,8 @@ fn fields_of_the_archive_itself_cannot_be_set() {
 
 #[test]
 fn a_failing_writer_is_an_error() {
-    struct Full(usize);
-    impl Write for Full {
+    struct FullWriter(usize);
+    impl Write for FullWriter {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             let count = bytes.len().min(self.0);
             self.0 -= count;
@@ -200,7 +200,7 @@ fn a_failing_writer_is_an_error() {
     }
     let size = write_archive(RESULTS.as_bytes()).output.len();
     for room in 0..size {
-        let result = ArchiveWriter::new(Full(room), manifest_fields()).and_then(|mut writer| {
+        let result = ArchiveWriter::new(FullWriter(room), manifest_fields()).and_then(|mut writer| {
             writer.write_all(RESULTS.as_bytes())?;
             writer.finish(&key())
         });
@@ -211,18 +211,18 @@ fn a_failing_writer_is_an_error() {
 #[test]
 fn archives_of_retired_keys_stay_valid() {
     let home = tempfile::tempdir().unwrap();
-    let made = "2026-01-02T03:10:00Z".parse().unwrap();
-    let mut ring = bench_signing::KeyRing::open(home.path(), made).unwrap();
+    let created_at = "2026-01-02T03:10:00Z".parse().unwrap();
+    let mut ring = bench_signing::KeyRing::open(home.path(), created_at).unwrap();
     let write = |key: &SigningKey| {
         let mut writer = ArchiveWriter::new(Vec::new(), manifest_fields()).unwrap();
         writer.write_all(RESULTS.as_bytes()).unwrap();
         writer.finish(key).unwrap().output
     };
     let old = write(ring.signing_key().unwrap());
-    ring.rotate(made).unwrap();
+    ring.rotate(created_at).unwrap();
     let new = write(ring.signing_key().unwrap());
     let foreign = write(&key());
-    ring.pin(key().public_key(), "acme", made).unwrap();
+    ring.pin(key().public_key(), "acme", created_at).unwrap();
     for (archive, role) in [(new, "current"), (old, "retired"), (foreign, "pinned")] {
         let verification = verify_bytes(&archive, &ring.trusted_keys(), &Limits::default(), now());
         assert!(verification.valid, "{role} {:?}", verification.errors);

@@ -477,14 +477,14 @@ fn keys_are_checked_after_the_archive() {
 
 #[test]
 fn a_disk_that_fails_is_not_the_archive_s_fault() {
-    struct Failing<R>(R, u64);
-    impl<R: Read> Read for Failing<R> {
+    struct FailingReader<R>(R, u64);
+    impl<R: Read> Read for FailingReader<R> {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
             self.1 = self.1.checked_sub(1).ok_or_else(|| std::io::Error::other("disk on fire"))?;
             self.0.read(buffer)
         }
     }
-    impl<R: Seek> Seek for Failing<R> {
+    impl<R: Seek> Seek for FailingReader<R> {
         fn seek(&mut self, position: SeekFrom) -> std::io::Result<u64> {
             self.0.seek(position)
         }
@@ -492,7 +492,8 @@ fn a_disk_that_fails_is_not_the_archive_s_fault() {
     let good = build(&good_entries());
     let mut failures = 0;
     for reads in 0.. {
-        let verification = verify(Failing(Cursor::new(&good), reads), &trusted(), &Limits::default(), now());
+        let verification =
+            verify(FailingReader(Cursor::new(&good), reads), &trusted(), &Limits::default(), now());
         if verification.valid {
             break;
         }

@@ -122,8 +122,8 @@ pub async fn missing_packages(environment: Option<&PythonEnvironment>, packages:
     look.args(["-I", "-c", LOOK]).args(packages).env("PATH", SANDBOX_PATH);
     look.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
     match tokio::time::timeout(LOOK_TIMEOUT, look.output()).await {
-        Ok(Ok(told)) if told.status.success() => {
-            String::from_utf8_lossy(&told.stdout).split_whitespace().map(str::to_owned).collect()
+        Ok(Ok(output)) if output.status.success() => {
+            String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect()
         }
         Ok(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {
             packages.iter().map(|package| (*package).to_owned()).collect()

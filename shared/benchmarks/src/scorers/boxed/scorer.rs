@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{extract, gold};
 use crate::grading::Grading;
-use crate::grading::{self, Finding};
+use crate::grading::{self, ParserResult};
 use crate::scorers::Scorer;
 
 /// Maximum number of characters of an answer that a reason quotes.
@@ -42,7 +42,7 @@ impl Scorer for BoxedInteger {
             }
             None => String::new(),
         };
-        grading::verdict_for(answer, Finding { extracted: found.text, correct, reason, detail }).into()
+        grading::verdict_for(answer, ParserResult { extracted: found.text, correct, reason, detail }).into()
     }
 
     fn score_row(&self, row: &Row) -> Result<Item, RowError> {

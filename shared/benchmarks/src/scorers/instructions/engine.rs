@@ -6,7 +6,7 @@ use bench_items::{Row, RowError};
 use serde_json::Value;
 
 use super::variants::variants;
-use super::{Check, CheckError, Kwargs, Lookup, Problem};
+use super::{Check, CheckError, CheckFactory, Kwargs, Problem};
 use crate::python;
 
 /// Instructions that a response follows, in the row's order.
@@ -71,7 +71,7 @@ fn parameters(row: &Row, count: usize) -> Result<Vec<Cow<'_, Kwargs>>, RowError>
 
 impl Instructions {
     /// Creates the checks of a row from `instruction_id_list` and `kwargs`, and from `prompt` if a check needs it.
-    pub(crate) fn from_row(row: &Row, lookup: Lookup) -> Result<Self, Problem> {
+    pub(crate) fn from_row(row: &Row, lookup: CheckFactory) -> Result<Self, Problem> {
         let ids = ids(row)?;
         let parameters = parameters(row, ids.len())?;
         let prompt = row.get("prompt").and_then(Value::as_str);

@@ -5,8 +5,8 @@ use bench_items::Row;
 use serde_json::{Map, Value, json};
 
 use super::engine::{self, FollowedInstructions, Instructions};
-use super::{Lookup, Problem};
-use crate::grading::{self, Finding};
+use super::{CheckFactory, Problem};
+use crate::grading::{self, ParserResult};
 
 /// Kind of check that decides whether a response is right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) enum Headline {
 /// Grades an answer, which is right if it follows all instructions of its item.
 ///
 /// `detail` holds `instruction_id_list`, `strict` and `loose`, each with one entry per instruction, in the row's order.
-pub(crate) fn grade(row: &Row, answer: &Answer, lookup: Lookup, headline: Headline) -> Verdict {
+pub(crate) fn grade(row: &Row, answer: &Answer, lookup: CheckFactory, headline: Headline) -> Verdict {
     let graded = Instructions::from_row(row, lookup)
         .and_then(|instructions| Ok((engine::ids(row)?, instructions.check(&answer.text))));
     let (ids, followed) = match graded {
@@ -33,7 +33,7 @@ pub(crate) fn grade(row: &Row, answer: &Answer, lookup: Lookup, headline: Headli
     };
     let missed: Vec<&str> =
         ids.iter().zip(decides).filter(|(_, follows)| !**follows).map(|(id, _)| *id).collect();
-    let finding = Finding {
+    let finding = ParserResult {
         // Nothing is extracted, but without a text here the answer would count as unparsed.
         extracted: Some(String::new()),
         correct: missed.is_empty(),

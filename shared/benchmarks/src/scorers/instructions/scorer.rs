@@ -5,7 +5,7 @@ use bench_items::{Item, Row, RowError};
 use serde_json::Value;
 
 use super::grade::{Headline, grade};
-use super::{Check, CheckError, Kwargs, Lookup, allenai, engine, ifeval, request};
+use super::{Check, CheckError, CheckFactory, Kwargs, allenai, engine, ifeval, request};
 use crate::grading::Grading;
 use crate::scorers::Scorer;
 
@@ -21,7 +21,7 @@ pub static IF_BENCH_CHECKS: InstructionChecks =
 /// Accepts a response if it follows the instructions in the item's columns `instruction_id_list` and `kwargs`.
 pub struct InstructionChecks {
     /// Creates the checks.
-    lookup: Lookup,
+    lookup: CheckFactory,
     /// Kind of check that decides whether a response is right.
     headline: Headline,
 }

@@ -13,9 +13,9 @@ use super::*;
 
 /// Records the signed requests that the SDK would send.
 #[derive(Debug, Clone, Default)]
-struct Tap(Arc<Mutex<Vec<http::Request<Vec<u8>>>>>);
+struct RequestRecorder(Arc<Mutex<Vec<http::Request<Vec<u8>>>>>);
 
-impl Intercept for Tap {
+impl Intercept for RequestRecorder {
     fn name(&self) -> &'static str {
         "Tap"
     }
@@ -36,9 +36,9 @@ impl Intercept for Tap {
     }
 }
 
-type Seen = (u16, BTreeMap<String, String>, Vec<u8>);
+type RecordedResponse = (u16, BTreeMap<String, String>, Vec<u8>);
 
-async fn seen(response: http::Response<SdkBody>) -> Seen {
+async fn seen(response: http::Response<SdkBody>) -> RecordedResponse {
     let (parts, body) = response.into_parts();
     let headers = parts
         .headers
@@ -48,23 +48,26 @@ async fn seen(response: http::Response<SdkBody>) -> Seen {
     (parts.status.as_u16(), headers, body.collect().await.unwrap().to_bytes().to_vec())
 }
 
-fn again(request: &http::Request<Vec<u8>>) -> http::Request<SdkBody> {
+fn clone_request(request: &http::Request<Vec<u8>>) -> http::Request<SdkBody> {
     request.clone().map(SdkBody::from)
 }
 
 /// Sends the request through both paths from the same state: reads are repeated, writes are written
 /// twice.
-async fn through_both_paths(store: &Store, request: &http::Request<Vec<u8>>) -> (Option<Seen>, Seen) {
-    let fast_path = match fast::try_handle(store, &again(request)).await {
+async fn through_both_paths(
+    store: &Store,
+    request: &http::Request<Vec<u8>>,
+) -> (Option<RecordedResponse>, RecordedResponse) {
+    let fast_path = match fast::try_handle(store, &clone_request(request)).await {
         Some(response) => Some(seen(response).await),
         None => None,
     };
-    let long = endpoint(store).handle(again(request).map(s3s::Body::http_body)).await;
+    let long = endpoint(store).handle(clone_request(request).map(s3s::Body::http_body)).await;
     (fast_path, seen(long.map(super::super::bodies::sdk_body)).await)
 }
 
 /// Removes times: the second write is later, and a read in between may see another second.
-fn without_time(mut seen: Seen) -> Seen {
+fn without_time(mut seen: RecordedResponse) -> RecordedResponse {
     seen.1.remove("last-modified");
     seen
 }
@@ -73,7 +76,7 @@ fn without_time(mut seen: Seen) -> Seen {
 async fn both_paths_give_the_same_responses() {
     let dir = tempfile::tempdir().unwrap();
     let (store, plain) = with_bucket(dir.path()).await;
-    let tap = Tap::default();
+    let tap = RequestRecorder::default();
     let client = Client::from_conf(config(&endpoint(&store), false).interceptor(tap.clone()).build());
     let lean = fast_client(&store);
     let lean = Client::from_conf(lean.config().to_builder().interceptor(tap.clone()).build());
@@ -149,7 +152,7 @@ async fn other_requests_are_left_to_the_protocol_layer() {
     let dir = tempfile::tempdir().unwrap();
     let (store, plain) = with_bucket(dir.path()).await;
     plain.put_object().bucket(BUCKET).key("k").send().await.unwrap();
-    let tap = Tap::default();
+    let tap = RequestRecorder::default();
     let client = Client::from_conf(config(&endpoint(&store), false).interceptor(tap.clone()).build());
     let put = || client.put_object().bucket(BUCKET).key("k");
     let get = || client.get_object().bucket(BUCKET).key("k");
@@ -171,14 +174,14 @@ async fn other_requests_are_left_to_the_protocol_layer() {
     let requests = std::mem::take(&mut *tap.0.lock().unwrap());
     assert_eq!(requests.len(), 15);
     for request in &requests {
-        let handled = fast::try_handle(&store, &again(request)).await;
+        let handled = fast::try_handle(&store, &clone_request(request)).await;
         assert!(handled.is_none(), "{} {} {:?}", request.method(), request.uri(), request.headers());
     }
     // The protocol layer has to reject unsigned requests.
     plain.put_object().bucket(BUCKET).key("k").send().await.unwrap();
     get().send().await.unwrap();
     let mut unsigned = tap.0.lock().unwrap().pop().unwrap();
-    assert!(fast::try_handle(&store, &again(&unsigned)).await.is_some());
+    assert!(fast::try_handle(&store, &clone_request(&unsigned)).await.is_some());
     unsigned.headers_mut().remove("authorization");
-    assert!(fast::try_handle(&store, &again(&unsigned)).await.is_none());
+    assert!(fast::try_handle(&store, &clone_request(&unsigned)).await.is_none());
 }

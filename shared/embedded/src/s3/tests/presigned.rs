@@ -222,7 +222,7 @@ async fn a_listener_checks_the_caller_before_it_reads_a_body() {
             request = request.header("x-amz-content-sha256", content);
             request = request.header("x-amz-decoded-content-length", "50");
         }
-        let answer = listening.clone().oneshot(request.body(Unending(Arc::clone(&read))).unwrap());
+        let answer = listening.clone().oneshot(request.body(EndlessBody(Arc::clone(&read))).unwrap());
         assert_eq!(answer.await.unwrap().status(), status, "{method} {uri}");
         assert!(!read.load(Ordering::Relaxed), "{method} {uri}");
     }
@@ -231,7 +231,7 @@ async fn a_listener_checks_the_caller_before_it_reads_a_body() {
     for _ in 0..16 {
         let read = Arc::new(AtomicBool::new(false));
         let request = http::Request::put(&good).header("host", "local.invalid").header("content-length", "9");
-        let request = request.body(Unending(Arc::clone(&read))).unwrap();
+        let request = request.body(EndlessBody(Arc::clone(&read))).unwrap();
         waiting.push(tokio::spawn(listening.clone().oneshot(request)));
         while !read.load(Ordering::Relaxed) {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -255,9 +255,9 @@ async fn a_listener_checks_the_caller_before_it_reads_a_body() {
 }
 
 /// A body that never arrives, and records whether it was polled.
-struct Unending(Arc<AtomicBool>);
+struct EndlessBody(Arc<AtomicBool>);
 
-impl hyper::body::Body for Unending {
+impl hyper::body::Body for EndlessBody {
     type Data = ::bytes::Bytes;
     type Error = std::io::Error;
 

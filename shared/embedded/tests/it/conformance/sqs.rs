@@ -51,7 +51,7 @@ impl Queue {
         self.receive().send().await.unwrap().messages.unwrap_or_default()
     }
 
-    async fn within(&self, seconds: i32) -> Vec<Message> {
+    async fn receive_within(&self, seconds: i32) -> Vec<Message> {
         self.receive().wait_time_seconds(seconds).send().await.unwrap().messages.unwrap_or_default()
     }
 
@@ -223,7 +223,7 @@ pub(crate) async fn sizes_are_limited(stack: &Stack) {
 pub(crate) async fn a_long_poll_wakes_up(stack: &Stack) {
     let q = queue(stack).await;
     let start = Instant::now();
-    let (messages, ()) = tokio::join!(q.within(20), async {
+    let (messages, ()) = tokio::join!(q.receive_within(20), async {
         tokio::time::sleep(Duration::from_millis(100)).await;
         q.send("a").await;
     });
@@ -231,7 +231,7 @@ pub(crate) async fn a_long_poll_wakes_up(stack: &Stack) {
     // Half of the wait: the send ended it, even on a slow machine.
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     q.change(&messages[0], 1).await;
-    assert_eq!(q.within(20).await[0].body(), Some("a"));
+    assert_eq!(q.receive_within(20).await[0].body(), Some("a"));
 }
 
 pub(crate) async fn visibility_is_changed_and_expires(stack: &Stack) {
@@ -245,7 +245,7 @@ pub(crate) async fn visibility_is_changed_and_expires(stack: &Stack) {
     q.change(&first[0], 0).await;
     let second = q.receive().visibility_timeout(5).send().await.unwrap().messages.unwrap();
     assert!(q.now().await.is_empty());
-    let third = q.within(20).await;
+    let third = q.receive_within(20).await;
     assert_eq!(system(&third[0], &System::ApproximateReceiveCount), "4");
     let delete =
         q.client.delete_message().queue_url(&q.url).receipt_handle(third[0].receipt_handle().unwrap());
@@ -267,7 +267,7 @@ pub(crate) async fn delayed_messages_come_later(stack: &Stack) {
     send.send().await.unwrap();
     assert!(q.now().await.is_empty());
     assert_eq!(q.counts().await, [0, 0, 1]);
-    let messages = q.within(20).await;
+    let messages = q.receive_within(20).await;
     assert_eq!(messages[0].body(), Some("later"));
     assert!(start.elapsed() >= Duration::from_millis(4_990), "{:?}", start.elapsed());
     if stack.checks_limits() {
@@ -285,12 +285,12 @@ pub(crate) async fn poison_goes_to_the_dead_letter_queue(stack: &Stack) {
     q.send("poison").await;
     let mut id = None;
     for count in ["1", "2"] {
-        let message = &q.within(20).await[0];
+        let message = &q.receive_within(20).await[0];
         assert_eq!(system(message, &System::ApproximateReceiveCount), count);
         id = message.message_id().map(str::to_owned);
         q.change(message, 0).await;
     }
-    let (live, dead_messages) = tokio::join!(q.within(1), dead.within(20));
+    let (live, dead_messages) = tokio::join!(q.receive_within(1), dead.receive_within(20));
     assert!(live.is_empty());
     assert_eq!(dead_messages[0].body(), Some("poison"));
     assert_eq!(dead_messages[0].message_id().map(str::to_owned), id);

@@ -33,7 +33,9 @@ impl AnswerReader for Reader {
         }
         if !draft.has_begun() {
             return Err(match ErrorBody::parse(body) {
-                said if said.is_empty() => Stop::Garbage("No choices in response".to_owned(), body.to_vec()),
+                message if message.is_empty() => {
+                    Stop::Garbage("No choices in response".to_owned(), body.to_vec())
+                }
                 _ => Stop::Error(body.to_vec()),
             });
         }

@@ -56,7 +56,7 @@ struct ImageUrl<'a> {
 }
 
 impl<'a> Message<'a> {
-    fn of(message: &'a ChatMessage) -> Self {
+    fn from_message(message: &'a ChatMessage) -> Self {
         let text = message.content.as_str();
         let content = if message.images.is_empty() {
             Content::Text(text)
@@ -104,7 +104,7 @@ pub(super) fn request_body(
     let Generation { temperature, top_p, max_tokens, stop, seed } = request.generation;
     let body = Body {
         model: request.model,
-        messages: request.prompt.messages.iter().map(Message::of).collect(),
+        messages: request.prompt.messages.iter().map(Message::from_message).collect(),
         temperature: temperature.filter(|number| number.is_finite() && !dialect.omits_temperature),
         top_p: top_p.filter(|number| number.is_finite() && !dialect.omits_top_p),
         max_tokens: max_tokens.filter(|_| !dialect.has_max_completion_tokens),

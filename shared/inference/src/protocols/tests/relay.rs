@@ -183,23 +183,23 @@ impl AnswerReader for LineReader {
 
 fn read(line: &[u8], draft: &mut AnswerDraft) -> Result<(), Stop> {
     let mut marked = None;
-    let Ok((said, form)) = read_json::<RelayReply<'_>>(line, &mut marked) else {
+    let Ok((reply, form)) = read_json::<RelayReply<'_>>(line, &mut marked) else {
         return Err(Stop::Garbage("no line of this protocol".to_owned(), line.to_vec()));
     };
-    if let Some(fault) = said.fault {
+    if let Some(fault) = reply.fault {
         return Err(Stop::Error(fault.get().into()));
     }
     draft.begin();
-    for (part, text) in [(Part::Reasoning, &said.think), (Part::Content, &said.say)] {
+    for (part, text) in [(Part::Reasoning, &reply.think), (Part::Content, &reply.say)] {
         draft.append(part, text.as_deref().unwrap_or_default(), form)?;
     }
-    if let Some(model) = &said.model {
+    if let Some(model) = &reply.model {
         draft.set_model(model, form);
     }
-    if let Some(tokens) = said.tokens {
+    if let Some(tokens) = reply.tokens {
         draft.set_usage(tokens.get(), read_usage(tokens.get()));
     }
-    if let Some(end) = &said.end {
+    if let Some(end) = &reply.end {
         draft.set_finish(end, form, |name| match name {
             "done" => Finish::Stop,
             "room" => Finish::Length,

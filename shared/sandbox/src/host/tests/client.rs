@@ -14,17 +14,17 @@ use tokio::net::{TcpListener, TcpStream};
 use super::not_isolated::NotIsolated;
 use crate::host::{ApiKey, HostConfig, SandboxHost, router};
 
-struct Served {
+struct ServedHost {
     host: Arc<SandboxHost>,
     address: String,
     http: reqwest::Client,
 }
 
-async fn served(config: HostConfig) -> Served {
+async fn served(config: HostConfig) -> ServedHost {
     served_within(config, Limits::within_this_machine(100)).await
 }
 
-async fn served_within(config: HostConfig, limits: Limits) -> Served {
+async fn served_within(config: HostConfig, limits: Limits) -> ServedHost {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let host = SandboxHost::new(Arc::new(NotIsolated::default()), config);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
@@ -32,10 +32,10 @@ async fn served_within(config: HostConfig, limits: Limits) -> Served {
     let routes = router(Arc::clone(&host));
     tokio::spawn(bench_http_server::serve(listener, routes, limits, std::future::pending()));
     let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
-    Served { host, address, http }
+    ServedHost { host, address, http }
 }
 
-impl Served {
+impl ServedHost {
     fn sandy(&self, key: &str) -> Sandy {
         let config = SandyConfig::from_vars(|name| match name {
             "SANDY_BASE_URL" => Some(self.address.clone()),

@@ -113,8 +113,8 @@ fn locks(path: &std::path::Path, most: u64, chunk: &mut [u8]) -> u64 {
 /// Returns the CPU time of this thread.
 fn cpu_time() -> Duration {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else { return Duration::ZERO };
-    let taken = usage.user_time() + usage.system_time();
-    Duration::from_micros(taken.num_microseconds().try_into().unwrap_or_default())
+    let elapsed = usage.user_time() + usage.system_time();
+    Duration::from_micros(elapsed.num_microseconds().try_into().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -134,9 +134,9 @@ mod tests {
         let mut python = Command::new("python3");
         let python = python.args(["-c", &program]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = python.spawn().unwrap();
-        let mut said = [0; 5];
-        child.stdout.as_mut().unwrap().read_exact(&mut said).unwrap();
-        assert_eq!(&said, b"held\n");
+        let mut line = [0; 5];
+        child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+        assert_eq!(&line, b"held\n");
         child
     }
 

@@ -215,10 +215,10 @@ async fn signals_to_the_first_process() {
         // Another thread starts commands that may use Landlock.
         let mut request = exec("python3 attack.py");
         request.env.insert(ALLOW_LANDLOCK.to_owned(), "1".to_owned());
-        let said = text(&sandbox.exec(&request).await.unwrap().stdout);
+        let printed = text(&sandbox.exec(&request).await.unwrap().stdout);
         assert!(
-            said.ends_with("prevented all \n") && !said.contains("SUCCEEDED"),
-            "{}: {said}",
+            printed.ends_with("prevented all \n") && !printed.contains("SUCCEEDED"),
+            "{}: {printed}",
             form.description().name
         );
         assert_eq!(stdout_of(&sandbox, "echo alive").await, "alive");

@@ -264,8 +264,8 @@ impl<'p> Parser<'p> {
             _ => {}
         }
         match self.common_escape()? {
-            Escaped::Character(c) => self.literal(c),
-            Escaped::Class { items, negated } => {
+            EscapeMeaning::Character(c) => self.literal(c),
+            EscapeMeaning::Class { items, negated } => {
                 self.out.push_str(if negated { "(?-i:[^" } else { "(?-i:[" });
                 self.out.push_str(items);
                 self.out.push_str("])");
@@ -275,12 +275,12 @@ impl<'p> Parser<'p> {
     }
 
     /// Parses an escape that means the same inside and outside a class.
-    fn common_escape(&mut self) -> Result<Escaped, PatternError> {
+    fn common_escape(&mut self) -> Result<EscapeMeaning, PatternError> {
         let Some(c) = self.rest.next() else {
             return Err(PatternError::Syntax("bad escape (end of pattern)"));
         };
-        let class = |items, negated| Ok(Escaped::Class { items, negated });
-        Ok(Escaped::Character(match c {
+        let class = |items, negated| Ok(EscapeMeaning::Class { items, negated });
+        Ok(EscapeMeaning::Character(match c {
             'w' => return class(WORD, false),
             'W' => return class(WORD, true),
             's' => return class(SPACE, false),
@@ -378,8 +378,8 @@ impl<'p> Parser<'p> {
             return Ok(Some('\u{8}'));
         }
         match self.common_escape()? {
-            Escaped::Character(c) => Ok(Some(c)),
-            Escaped::Class { items, negated } => {
+            EscapeMeaning::Character(c) => Ok(Some(c)),
+            EscapeMeaning::Class { items, negated } => {
                 self.out.push_str(if negated { "[^" } else { "[" });
                 self.out.push_str(items);
                 self.out.push(']');
@@ -390,7 +390,7 @@ impl<'p> Parser<'p> {
 }
 
 /// Meaning of an escape sequence.
-enum Escaped {
+enum EscapeMeaning {
     Character(char),
     Class { items: &'static str, negated: bool },
 }
