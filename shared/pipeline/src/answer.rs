@@ -174,7 +174,8 @@ impl Pipeline {
 }
 
 /// Returns the part of an answer that the sample's record keeps, combined over all questions of the item.
-fn answer_record(claimed: &ClaimedSample,
+fn answer_record(
+    claimed: &ClaimedSample,
     source: &AnswerSource,
     item: &Item,
     body: &SampleBody,

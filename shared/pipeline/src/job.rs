@@ -18,10 +18,10 @@
 //! answer is kept, and a requeue runs it again without asking the model.
 
 mod begin;
+mod failure;
 mod files;
 mod poll;
 mod read;
-mod trouble;
 
 use bench_benchmarks::{JobMaterial, SandboxGrader};
 use bench_domain::{Code, Job, JobSpec, JobState, SampleBody, SampleRef, Stage};

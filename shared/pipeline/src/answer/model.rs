@@ -22,7 +22,7 @@ impl Pipeline {
         let generation = &claimed.benchmark.plan.generation;
         let question = Question { prompt: &next.prompt, generation, reply_schema: None };
         match self.ask(claimed, client, &question).await? {
-            AskResult::Answer(answer) => return Ok(Some(next.answered(*answer))),
+            AskResult::Answer(answer) => return Ok(Some(next.into_body(*answer))),
             AskResult::RunOver => self.give_back(claimed).await?,
             AskResult::Failed(failure) => {
                 self.count_failed(claimed, client.role, &next.prompt, &failure).await;

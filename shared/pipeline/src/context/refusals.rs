@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bench_domain::{BenchmarkName, Position, SampleRef, Timestamp};
 use bench_inference::Failure;
-use bench_state::Refusals as Noted;
+use bench_state::Refusals as SharedRefusals;
 use sha2::{Digest, Sha256};
 
 /// Number of samples that must be refused alike before a run is stopped. Applies to all samples if the run
@@ -22,27 +22,27 @@ const NOTED_MAX: u32 = 100;
 /// Refusals that one run got in one role since it was last requeued or resumed, as far as this process knows.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
-    book: Mutex<Book>,
+    counts: Mutex<RefusalCounts>,
 }
 
 #[derive(Debug, Default)]
-struct Book {
+struct RefusalCounts {
     /// Number of requests in flight.
-    asking: u64,
+    in_flight: u64,
     /// True if the provider has answered a request of the run.
     answered: bool,
     /// Number of refusals written to the state.
     noted: u32,
     /// Refusals by digest of their message.
-    seen: BTreeMap<String, Seen>,
+    groups: BTreeMap<String, RefusalGroup>,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct RefusalGroup {
     /// The first message of the provider.
     cause: String,
     /// Samples for which this process asked.
-    here: BTreeSet<(BenchmarkName, Position)>,
+    own_samples: BTreeSet<(BenchmarkName, Position)>,
     /// Number of samples in all processes.
     samples: u64,
     /// Time of the first refusal.
@@ -51,84 +51,89 @@ struct Seen {
 
 /// Conclusion from the refusals so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Meaning {
+pub(crate) enum Conclusion {
     /// They concern single samples, or are too few.
     Nothing,
     /// The run may have to be stopped, depending on the requests in flight.
-    Suspicion,
+    Suspected,
     /// All known requests were refused alike.
-    Alike { cause: String, samples: u64 },
+    AllRefused { cause: String, samples: u64 },
 }
 
 /// A request in flight.
-pub(crate) struct Asking<'a>(&'a Refusals);
+pub(crate) struct InFlightGuard<'a>(&'a Refusals);
 
-impl Drop for Asking<'_> {
+impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
-        let mut book = self.0.book();
-        book.asking = book.asking.saturating_sub(1);
+        let mut counts = self.0.counts();
+        counts.in_flight = counts.in_flight.saturating_sub(1);
     }
 }
 
 impl Refusals {
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn counts(&self) -> MutexGuard<'_, RefusalCounts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a request as in flight until the returned value is dropped.
-    pub(crate) fn ask(&self) -> Asking<'_> {
-        self.book().asking += 1;
-        Asking(self)
+    pub(crate) fn begin_request(&self) -> InFlightGuard<'_> {
+        self.counts().in_flight += 1;
+        InFlightGuard(self)
     }
 
     /// Records that the provider has answered. From now on, a refusal concerns one sample only.
-    pub(crate) fn answered(&self) {
-        let mut book = self.book();
-        book.answered = true;
-        book.seen.clear();
+    pub(crate) fn note_answer(&self) {
+        let mut counts = self.counts();
+        counts.answered = true;
+        counts.groups.clear();
     }
 
     /// Returns true if the provider has answered a request of the run.
     pub(crate) fn is_answered(&self) -> bool {
-        self.book().answered
+        self.counts().answered
     }
 
     /// Records a refusal. Returns the digest of its message if the refusal has to be written to the state.
-    pub(crate) fn refused(&self, sample: &SampleRef, failure: &Failure, now: Timestamp) -> Option<String> {
-        let mut book = self.book();
-        if book.answered || book.noted >= NOTED_MAX {
+    pub(crate) fn note_refusal(
+        &self,
+        sample: &SampleRef,
+        failure: &Failure,
+        now: Timestamp,
+    ) -> Option<String> {
+        let mut counts = self.counts();
+        if counts.answered || counts.noted >= NOTED_MAX {
             return None;
         }
-        book.noted += 1;
+        counts.noted += 1;
         let digest = digest(failure.status, &failure.cause);
-        let seen = book.seen.entry(digest.clone()).or_insert_with(|| Seen {
+        let group = counts.groups.entry(digest.clone()).or_insert_with(|| RefusalGroup {
             cause: failure.cause.clone(),
-            here: BTreeSet::new(),
+            own_samples: BTreeSet::new(),
             samples: 0,
             since: now,
         });
-        seen.here.insert((sample.benchmark.clone(), sample.position));
+        group.own_samples.insert((sample.benchmark.clone(), sample.position));
         Some(digest)
     }
 
     /// Records how many samples all processes saw refused like this.
-    pub(crate) fn noted(&self, digest: &str, noted: Noted) {
-        if let Some(seen) = self.book().seen.get_mut(digest) {
-            seen.samples = seen.samples.max(noted.samples);
-            seen.since = seen.since.min(noted.since);
+    pub(crate) fn update_shared_count(&self, digest: &str, noted: SharedRefusals) {
+        if let Some(group) = self.counts().groups.get_mut(digest) {
+            group.samples = group.samples.max(noted.samples);
+            group.since = group.since.min(noted.since);
         }
     }
 
     /// Returns the conclusion from the refusals if `enough` samples make one.
-    pub(crate) fn meaning(&self, enough: u64, now: Timestamp) -> Meaning {
-        let book = self.book();
-        let alike = book.seen.values().find(|seen| seen.samples >= enough);
-        let Some(seen) = alike.filter(|_| !book.answered) else { return Meaning::Nothing };
-        let is_own = seen.here.len() as u64 >= enough;
-        if book.asking > 0 || !(is_own || now.since(seen.since) >= OTHERS_TAKE) {
-            return Meaning::Suspicion;
+    pub(crate) fn conclusion(&self, enough: u64, now: Timestamp) -> Conclusion {
+        let counts = self.counts();
+        let alike = counts.groups.values().find(|group| group.samples >= enough);
+        let Some(group) = alike.filter(|_| !counts.answered) else { return Conclusion::Nothing };
+        let is_own = group.own_samples.len() as u64 >= enough;
+        if counts.in_flight > 0 || !(is_own || now.since(group.since) >= OTHERS_TAKE) {
+            return Conclusion::Suspected;
         }
-        Meaning::Alike { cause: seen.cause.clone(), samples: seen.samples }
+        Conclusion::AllRefused { cause: group.cause.clone(), samples: group.samples }
     }
 }
 
@@ -152,37 +157,43 @@ mod tests {
 
     #[test]
     fn sentences_that_differ_by_ids_and_numbers_are_one() {
-        let said = |text: &str| digest(Some(400), &format!("HTTP 400 from Chutes: {text}"));
+        let refusal_digest = |text: &str| digest(Some(400), &format!("HTTP 400 from Chutes: {text}"));
         assert_eq!(
-            said(r#"{"message":"Temperature 0.0 is not supported","id":"req_81f2"} (request_id=a-1)"#),
-            said(r#"{"message":"temperature 0.7 is not supported","id":"req_9c40"} (request_id=a-22)"#)
+            refusal_digest(
+                r#"{"message":"Temperature 0.0 is not supported","id":"req_81f2"} (request_id=a-1)"#
+            ),
+            refusal_digest(
+                r#"{"message":"temperature 0.7 is not supported","id":"req_9c40"} (request_id=a-22)"#
+            )
         );
-        assert_ne!(said("temperature is not supported"), said("top_p is not supported"));
+        assert_ne!(refusal_digest("temperature is not supported"), refusal_digest("top_p is not supported"));
         assert_ne!(digest(Some(400), "HTTP 400 from X: no"), digest(Some(422), "HTTP 422 from X: no"));
     }
 
-    fn seen(samples: u64, here: u32, since: Timestamp) -> Refusals {
-        let here = (0..here).map(|item| ("a".parse().unwrap(), Position { item, sample: 0 })).collect();
-        let seen = Seen { cause: "no".to_owned(), here, samples, since };
-        let book = Book { seen: BTreeMap::from([("d".to_owned(), seen)]), ..Book::default() };
-        Refusals { book: Mutex::new(book) }
+    fn group(samples: u64, own_samples: u32, since: Timestamp) -> Refusals {
+        let own_samples =
+            (0..own_samples).map(|item| ("a".parse().unwrap(), Position { item, sample: 0 })).collect();
+        let group = RefusalGroup { cause: "no".to_owned(), own_samples, samples, since };
+        let counts =
+            RefusalCounts { groups: BTreeMap::from([("d".to_owned(), group)]), ..RefusalCounts::default() };
+        Refusals { counts: Mutex::new(counts) }
     }
 
     #[test]
     fn answers_under_way_and_other_processes_are_waited_for() {
         let now = Timestamp::from_micros(1_000_000_000);
-        let alike = |samples| Meaning::Alike { cause: "no".to_owned(), samples };
-        let own = seen(5, 5, now);
-        assert_eq!(own.meaning(5, now), alike(5));
-        let asking = own.ask();
-        assert_eq!(own.meaning(5, now), Meaning::Suspicion);
-        drop(asking);
-        assert_eq!(own.meaning(5, now), alike(5));
-        assert_eq!(own.meaning(6, now), Meaning::Nothing);
-        own.answered();
-        assert_eq!(own.meaning(5, now), Meaning::Nothing);
-        let others = seen(7, 1, now);
-        assert_eq!(others.meaning(5, now), Meaning::Suspicion);
-        assert_eq!(others.meaning(5, now.plus(OTHERS_TAKE)), alike(7));
+        let alike = |samples| Conclusion::AllRefused { cause: "no".to_owned(), samples };
+        let own = group(5, 5, now);
+        assert_eq!(own.conclusion(5, now), alike(5));
+        let in_flight = own.begin_request();
+        assert_eq!(own.conclusion(5, now), Conclusion::Suspected);
+        drop(in_flight);
+        assert_eq!(own.conclusion(5, now), alike(5));
+        assert_eq!(own.conclusion(6, now), Conclusion::Nothing);
+        own.note_answer();
+        assert_eq!(own.conclusion(5, now), Conclusion::Nothing);
+        let others = group(7, 1, now);
+        assert_eq!(others.conclusion(5, now), Conclusion::Suspected);
+        assert_eq!(others.conclusion(5, now.plus(OTHERS_TAKE)), alike(7));
     }
 }

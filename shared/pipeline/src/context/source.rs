@@ -24,7 +24,7 @@ pub(crate) enum AnswerSource {
     /// The dataset itself.
     Oracle,
     /// Responses from a file.
-    Recorded(Recorded),
+    ResponsesFile(ResponsesFile),
     /// The answers of an earlier run, which this run grades again.
     EarlierRun(EarlierRun),
     /// No source. The run fails.
@@ -43,7 +43,7 @@ impl AnswerSource {
         }
         match spec.model.provider.as_str() {
             ORACLE => Self::Oracle,
-            REPLAY => Self::Recorded(Recorded::new(spec.model.replay_key.as_deref())),
+            REPLAY => Self::ResponsesFile(ResponsesFile::new(spec.model.replay_key.as_deref())),
             _ => {
                 let missing = Unavailable::new(Code::KeyRequired, "Run is missing API key credentials");
                 let key = Key::new(spec.auth, run.caller_keys.model.clone(), missing);
@@ -63,13 +63,13 @@ impl AnswerSource {
 }
 
 /// Stored responses of a run, loaded once.
-pub(crate) struct Recorded {
+pub(crate) struct ResponsesFile {
     /// Key of the object that holds the responses.
     pub(crate) key: String,
     pub(crate) responses: OnceCell<Result<Arc<RecordedResponses>, String>>,
 }
 
-impl Recorded {
+impl ResponsesFile {
     fn new(key: Option<&str>) -> Self {
         Self { key: key.unwrap_or_default().to_owned(), responses: OnceCell::new() }
     }

@@ -23,7 +23,9 @@ use crate::error::PipelineError;
 
 impl Pipeline {
     /// Ends a sample whose request was refused, and stops the run if its first samples were all refused.
-    pub(super) async fn handle_refusal(&self, claimed: &ClaimedSample,
+    pub(super) async fn handle_refusal(
+        &self,
+        claimed: &ClaimedSample,
         client: &ModelClient,
         failure: &Failure,
     ) -> Result<(), PipelineError> {
@@ -150,9 +152,7 @@ fn hint(cause: &str, role: &str) -> String {
     } else if names_model(&cause) {
         model_hint(role)
     } else {
-        format!(
-            "start a new run with settings that the {role} takes, or resume this one once it takes these"
-        )
+        format!("start a new run with settings that the {role} takes, or resume this one once it takes these")
     }
 }
 

@@ -57,8 +57,8 @@ async fn answers_that_cannot_be_stored_count_too() {
     let world = World::new(&[Reply::Text(r"\boxed{7}")]).await;
     let run = Run::aime(&world, 2, model(&world), json!({"budget": {"tokens": EACH}})).await;
     let world = world.reopen("deny@PutObject=1.0").await;
-    assert!(!handle(&world.pipeline(), &run.message(0)).await, "its message is delivered again");
-    assert!(handle(&world.pipeline(), &run.message(0)).await);
-    assert_eq!(world.provider.asked(), 1);
-    assert_eq!(run.found(&world).await.run.state.failure_reason(), Some(FailureReason::Budget));
+    assert!(!handle(&world.pipeline(), &run.answer_message(0)).await, "its message is delivered again");
+    assert!(handle(&world.pipeline(), &run.answer_message(0)).await);
+    assert_eq!(world.provider.request_count(), 1);
+    assert_eq!(run.stored_run(&world).await.run.state.failure_reason(), Some(FailureReason::Budget));
 }

@@ -56,10 +56,12 @@ async fn samples_are_forwarded_to_the_queue_of_their_stage() {
     let world = world().await;
     let run = Run::judged(&world, model(&world), json!({})).await;
     let pipeline = world.pipeline();
-    for (from, message) in [(QueueName::Turns, run.message(0)), (QueueName::Items, run.turn(0))] {
+    for (from, message) in
+        [(QueueName::Turns, run.answer_message(0)), (QueueName::Items, run.turn_message(0))]
+    {
         assert!(handle_from(&pipeline, from, &message, Deadline::after(INVOCATION)).await, "{message:?}");
-        assert_eq!(world.waiting(message.queue()).await, (1, 0), "{message:?}");
+        assert_eq!(world.queue_depth(message.queue()).await, (1, 0), "{message:?}");
     }
     assert!(run.is_open(&world, 0).await);
-    assert_eq!(world.provider.asked(), 0);
+    assert_eq!(world.provider.request_count(), 0);
 }
