@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Builds the functions that template.yaml names and packs each into a zip that Lambda takes.
+"""Builds the functions that template.yaml names, and packs each into a zip for Lambda.
 
-Plain cargo, no SAM: for CI, for the emulated stack, and for who deploys by other means. The zips are the same for
-the same binaries: time stamps and order are fixed.
+Uses plain cargo without SAM: for CI, for the emulated stack, and for deployments by other means. The same binaries give
+the same zips: timestamps and order are fixed.
 """
 
 import argparse
@@ -16,12 +16,12 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The newest glibc of Amazon Linux 2023, on which provided.al2023 runs.
 GLIBC_MINOR_MAX = 34
-# What Lambda takes in a direct upload, in bytes; the aim is 6 MB.
+# Maximum size that Lambda accepts in a direct upload, in bytes; the aim is 6 MB.
 ZIP_BYTES_MAX = 50 * 1024 * 1024
 
 
 def binaries():
-    """The binaries of the template's functions, each once."""
+    """Returns the distinct binaries of the template's functions."""
     found = re.findall(r"^ +BuildProperties: \{ Binary: ([a-z-]+) \}$", (ROOT / "template.yaml").read_text(), re.M)
     if not found:
         sys.exit("template.yaml names no binaries")
@@ -29,7 +29,7 @@ def binaries():
 
 
 def check_glibc(name, program):
-    """Ends with a message for a binary that would not start on Lambda."""
+    """Exits with a message if a binary would not start on Lambda."""
     needed = {int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)", program)}
     if needed and max(needed) > GLIBC_MINOR_MAX:
         sys.exit(
@@ -39,7 +39,7 @@ def check_glibc(name, program):
 
 
 def pack(program, archive):
-    """A zip with the program as `bootstrap`, that may be executed."""
+    """Writes a zip with the program as the executable file `bootstrap`."""
     entry = zipfile.ZipInfo("bootstrap", date_time=(1980, 1, 1, 0, 0, 0))
     entry.create_system = 3  # Unix, whatever this machine is: the mode counts
     entry.external_attr = 0o100755 << 16

@@ -17,19 +17,20 @@ from check_template import Template
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Parameters of the template and the functions that they reserve concurrency for.
 RESERVATIONS = {"StreamConcurrency": "api-stream", "ExportConcurrency": "exports-stream"}
-# What Lambda keeps for functions without a reservation.
+# Concurrency that Lambda keeps for functions without a reservation.
 LEAST_UNRESERVED = 100
 LEAST_UNRESERVED_OF_SMALL_QUOTAS = 10
 
 
 def wanted(overrides, template):
-    """What the stage reserves, by parameter."""
+    """Returns the concurrency that the stage reserves, by parameter."""
     given = dict(pair.split("=", 1) for pair in shlex.split(overrides))
     return {name: int(given.get(name, template.root["Parameters"][name]["Default"])) for name in RESERVATIONS}
 
 
 def room(quota, unreserved, own):
-    """What can be reserved: what nobody has reserved and what the stack's own functions hold, but for what must be left."""
+    """Returns the concurrency that the stack can reserve: the unreserved part of the quota and the stack's own reservations,
+    minus the part that must stay unreserved."""
     least = LEAST_UNRESERVED if quota > LEAST_UNRESERVED else LEAST_UNRESERVED_OF_SMALL_QUOTAS
     return max(unreserved + own - least, 0)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Facts about template.yaml that linters do not see.
+"""Checks properties of template.yaml that linters don't check.
 
-Every check takes the template as it is written: a `!Ref` or `!GetAtt` is an object like any other. Prints what is
-wrong and ends with 1, or prints how much was looked at.
+References aren't resolved: checks see `!Ref` and `!GetAtt` as ordinary objects. Prints the problems and exits with 1, or
+prints the number of checks.
 """
 
 import json
@@ -12,26 +12,26 @@ import sys
 
 import yaml
 
-# Actions on `*` that the roles may have, with the reason. None is needed.
+# Actions that roles may have on `*`, each with the reason. No role needs one.
 ALLOWED_ON_EVERYTHING = {}
 RECEIVES_MAX = 5
 DEAD_RETENTION_S = 14 * 24 * 3600
-# Names of variables that hold secrets where they are used, and that therefore must come by BENCH_SECRETS.
+# Names of variables whose values are secrets. Functions must read them through BENCH_SECRETS, not from the template.
 SECRET_NAME = re.compile(r"(SECRET|PASSWORD|TOKEN|_API_KEY|PRIVATE_KEY|MASTER_KEY|OWNER_KEY)$")
-# Secrets and the functions that may read them. The signing key is the reason for a function of its own.
+# Secrets and the functions that may read them. Exports are a separate function so that no other one reads the signing key.
 READERS = {
     "SigningSecret": {"Exports", "ExportsStream"},
     "OwnersSecret": {"Api", "ApiStream", "Exports", "ExportsStream"},
     "AdminSecret": {"Api", "ApiStream", "Exports", "ExportsStream"},
     "OperatorSecret": {"Api", "Planner", "Worker", "Turns", "Scheduler"},
 }
-# Functions with a function URL, and the bounds of their time in seconds: what they promise their clients, and what a client
-# that reads slowly or has gone may cost.
+# Functions with a function URL, and the bounds of their timeout in seconds: at least the time that clients are promised, at
+# most the time that a client may cost that reads slowly or is gone.
 AT_FUNCTION_URLS = {"ApiStream": (130, 180), "ExportsStream": (240, 300)}
 # CloudFront's managed policies: no caching, and every header of the viewer but Host.
 NO_CACHE = "4135ea2d-6df8-44a3-9df3-4b5a84be39ad"
 ALL_BUT_HOST = "b689b0a8-53d0-40ab-baf2-68738e2966ac"
-# Where the copy of the viewer's Authorization is, here and in shared/lambda/src/http.rs.
+# Header with the copy of the viewer's Authorization header, as in shared/lambda/src/http.rs.
 COPY = "x-bench-authorization"
 
 
@@ -76,14 +76,14 @@ class Template:
         return self.of_type("AWS::Serverless::Function")
 
     def sources(self):
-        """Function, event and queue of every event source."""
+        """Yields the function, the event and the queue of every event source."""
         for function, found in self.functions().items():
             for event in found["Properties"].get("Events", {}).values():
                 if event["Type"] == "SQS":
                     yield function, event["Properties"], target(event["Properties"]["Queue"])
 
     def alarmed(self, queue, metric):
-        """Whether an alarm looks at this metric of this queue."""
+        """Returns true if an alarm watches this metric of this queue."""
         wanted = {"Fn::GetAtt": [queue, "QueueName"]}
         for found in self.of_type("AWS::CloudWatch::Alarm").values():
             text = json.dumps(found["Properties"])
@@ -93,7 +93,7 @@ class Template:
 
 
 def target(reference):
-    """The logical id behind `!Ref X` or `!GetAtt X.Arn`; None for anything else."""
+    """Returns the logical id in `!Ref X` or `!GetAtt X.Arn`, or None for anything else."""
     if isinstance(reference, dict):
         if "Ref" in reference:
             return reference["Ref"]
@@ -103,7 +103,7 @@ def target(reference):
 
 
 def sub(value):
-    """The text of a `!Sub`; empty for anything else."""
+    """Returns the text of a `!Sub`, or an empty one for anything else."""
     return value.get("Fn::Sub", "") if isinstance(value, dict) else ""
 
 
@@ -196,7 +196,7 @@ def check_functions(template):
 
 
 def check_function_urls(template):
-    """That function URLs take requests from the distribution only, for a bounded time and a bounded number of times."""
+    """Checks that function URLs accept requests from the distribution only, with bounded duration and concurrency."""
     distribution = template.properties("Distribution")["DistributionConfig"]
     of_distribution = "arn:${AWS::Partition}:cloudfront::${AWS::AccountId}:distribution/${Distribution}"
     permissions = [found["Properties"] for found in template.of_type("AWS::Lambda::Permission").values()]
@@ -207,7 +207,7 @@ def check_function_urls(template):
         url = properties.get("FunctionUrlConfig", {})
         template.check(url == {"AuthType": "AWS_IAM", "InvokeMode": "RESPONSE_STREAM"}, f"{name}: its URL is {url}")
         template.check(least <= properties["Timeout"] <= most, f"{name}: {properties['Timeout']} s are not {least} to {most}")
-        # `If` parameter is not 0, then it, else none.
+        # Expects an `If`: the parameter's value unless it is 0, else no reservation.
         condition, value, otherwise = properties.get("ReservedConcurrentExecutions", {}).get("Fn::If", (None, None, None))
         parameter = target(value)
         template.check(
@@ -240,7 +240,7 @@ def check_function_urls(template):
 
 
 def check_behaviors(template, name, behaviors):
-    """That the viewer's Authorization is copied before the signature replaces it."""
+    """Checks that the viewer's Authorization header is copied before the signature replaces it."""
     template.check(bool(behaviors), f"{name}: no path of the distribution leads to it")
     for behavior in behaviors:
         path = behavior["PathPattern"]
@@ -255,7 +255,7 @@ def check_behaviors(template, name, behaviors):
 
 
 def check_money(template):
-    """That somebody hears of what AWS costs, and that requests can be bounded."""
+    """Checks that the topic is notified of AWS costs, and that requests can be limited."""
     budget = template.properties("AwsBudget")
     template.check(target(budget["Budget"]["BudgetLimit"]["Amount"]) == "BudgetUsdPerMonth", "AwsBudget: its limit is no parameter")
     for told in budget["NotificationsWithSubscribers"]:
@@ -336,7 +336,7 @@ def check_rest(template):
 
 
 def check_documents(template, folder):
-    """That the documents beside the template name every parameter and every variable."""
+    """Checks that docs/deploy.md names every parameter and docs/configuration.md every variable."""
     deploy, configuration = (folder / "docs" / name for name in ("deploy.md", "configuration.md"))
     deploy, configuration = deploy.read_text(encoding="utf-8"), configuration.read_text(encoding="utf-8")
     for parameter in template.root["Parameters"]:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints stack and region of a stage of samconfig.toml."""
+"""Prints the stack name and the region of a stage in samconfig.toml."""
 
 import pathlib
 import sys

@@ -50,7 +50,7 @@ fn gone_when_the_run_succeeded() {
     });
 }
 
-/// Also if the provider repeats the key in its answers and errors.
+/// Tests a provider that repeats the key in its answers and errors.
 #[test]
 fn gone_when_the_run_failed() {
     runtime().block_on(async {

@@ -23,8 +23,9 @@ fn outcome_and_reason(sample: &SampleRecord) -> (Outcome, &str) {
     (verdict.outcome, &verdict.reason)
 }
 
-/// Longer than maxReceiveCount × visibility, both scaled down: seven refusals at least a second apart against five
-/// deliveries of one second. No message becomes a dead letter, and no refusal counts as a failed attempt.
+/// The rate limit lasts longer than maxReceiveCount × visibility timeout, both scaled down: seven refusals at least a
+/// second apart, against five deliveries of one second. No message becomes a dead letter, and no refusal counts as a
+/// failed attempt.
 #[test]
 fn a_rate_limit_that_outlasts_all_deliveries_kills_nothing() {
     const REFUSALS: u64 = 7;

@@ -21,23 +21,23 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// The bill of counters in a JSON file, as `model --counters` prints them.
+    /// Print the bill for the counters in a JSON file, as `model --counters` prints them.
     Bill {
         /// The file.
         file: PathBuf,
     },
-    /// The bill of a run of any size.
+    /// Print the bill of a run of any size.
     Model {
         /// Samples of the run.
         #[arg(long, default_value_t = AIM_SAMPLES)]
         items: f64,
-        /// Seconds of an answer, on average.
+        /// Average seconds for an answer.
         #[arg(long, default_value_t = 30.0)]
         answer_s: f64,
-        /// The slowest answer of a batch, in average ones.
+        /// Time of the slowest answer of a batch, relative to the average.
         #[arg(long, default_value_t = 1.0)]
         slowest: f64,
-        /// Messages of one invocation.
+        /// Messages per invocation.
         #[arg(long, default_value_t = 10.0)]
         batch: f64,
         /// Memory of the worker, in MB.
@@ -46,14 +46,14 @@ enum Command {
         /// Samples answered at once.
         #[arg(long, default_value_t = 750.0)]
         concurrency: f64,
-        /// Processor.
+        /// Processor of the functions.
         #[arg(long, value_enum, default_value_t = Processor::Arm64)]
         arch: Processor,
         /// Print the counters as JSON instead of their bill.
         #[arg(long)]
         counters: bool,
     },
-    /// The page of tables, `docs/cost.md`.
+    /// Print the page `docs/cost.md`.
     Tables,
 }
 

@@ -1,4 +1,5 @@
-//! Predicts the units of an installation in a month, used or idle, and of agent episodes ahead of their code.
+//! Predicts the units that an installation uses in a month, busy or idle, and those of agent episodes, which aren't
+//! implemented yet.
 
 use crate::counters::Counters;
 use crate::measured::MeasuredRun;

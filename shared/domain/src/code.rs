@@ -188,18 +188,18 @@ codes! {
     UploadRateLimit = "upload_rate_limit", 429;
     /// There is no such sandbox, or it was ended.
     SandboxNotFound = "sandbox_not_found", 404;
-    /// The sandbox was ended, since its programs went over a limit.
+    /// The sandbox was ended because its programs exceeded a limit.
     SandboxOverLimit = "sandbox_over_limit", 404;
-    /// The file can't be written as the files in the sandbox are.
+    /// The file can't be written because of another file or folder in the sandbox.
     FileConflict = "file_conflict", 409;
-    /// The sandbox service answered something else than its API says.
+    /// The sandbox service's response doesn't match its API.
     SandboxBadResponse = "sandbox_bad_response", 502;
 
     // Benchmarks and datasets of a run
 
     /// The dataset is gated at the hub, and the server has no token that may read it.
     DatasetGated = "dataset_gated";
-    /// The dataset or its official texts can't be had: not found, unreachable, damaged or not taken in.
+    /// The dataset or its official texts aren't available: not found, unreachable, damaged or not imported.
     DatasetUnavailable = "dataset_unavailable", 400;
     /// The dataset has none, or more than one, of the items that the order names.
     ItemNotFound = "item_not_found";
@@ -207,9 +207,9 @@ codes! {
     DatasetRowsMissing = "dataset_rows_missing";
     /// No item is left after the order's subset and options, or the stored responses fit none.
     NoItems = "no_items";
-    /// The plan could not be made in as many attempts as a message gets.
+    /// The plan could not be made before the message ran out of deliveries.
     PlanFailed = "plan_failed";
-    /// The run's results could not be put together in as many attempts as a message gets.
+    /// The run's results could not be put together before the message ran out of deliveries.
     FinishFailed = "finish_failed";
     /// The benchmarks failed; each has its own code.
     BenchmarksFailed = "benchmarks_failed";
@@ -219,7 +219,7 @@ codes! {
     RunEnded = "run_ended";
     /// The budget of the run was reached.
     BudgetReached = "budget_reached";
-    /// The provider refused the first samples of the run alike.
+    /// The provider refused the first samples of the run with the same error.
     AllRequestsRejected = "all_requests_rejected";
 
     // Samples: the provider of the model
@@ -244,7 +244,7 @@ codes! {
     AnswerTimeout = "answer_timeout";
     /// The answer is larger than what is kept.
     AnswerTooLarge = "answer_too_large";
-    /// The model takes no images.
+    /// The model doesn't accept images.
     ImagesUnsupported = "images_unsupported";
 
     // Samples: judge, sandbox, and the item itself
@@ -255,7 +255,7 @@ codes! {
     JudgeUnavailable = "judge_unavailable";
     /// The judge's provider refuses the key or the account, or does not have the model.
     JudgeNotUsable = "judge_not_usable";
-    /// The judge's provider rejects the request, which would be the same again.
+    /// The judge's provider rejects the request; it would reject it again.
     JudgeRequestRejected = "judge_request_rejected";
     /// The judge replied as often as its protocol allows, each time without a verdict.
     JudgeNoVerdict = "judge_no_verdict";

@@ -5,7 +5,7 @@ use crate::Code;
 /// Declares [`UnusualStatus`] from one list: variant, status, code.
 macro_rules! unusual_statuses {
     ($($(#[doc = $doc:literal])+ $variant:ident = $status:literal, $code:ident;)+) => {
-        /// Response whose status is not [`Code::status`]. The status stays because clients know it.
+        /// Response whose status is not [`Code::status`]. It keeps its status because existing clients expect it.
         ///
         /// Every other response has the status of its code. `docs/codes.md` lists these exceptions.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,7 +18,7 @@ pub(crate) struct Connections {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Counter that numbers connections and the moments at which they began to wait.
+    /// Counter for ids of connections and for the order in which they began to wait.
     last: u64,
     open: HashMap<u64, Open>,
     by_address: HashMap<IpAddr, usize>,
@@ -27,7 +27,7 @@ struct State {
 #[derive(Debug)]
 struct Open {
     address: IpAddr,
-    /// Number of the moment at which it began to wait for a request's header; `None` while a request is being answered.
+    /// Value of the counter when it began to wait for a request's header; `None` while a request is being answered.
     waiting_since: Option<u64>,
     shared: Arc<Shared>,
 }

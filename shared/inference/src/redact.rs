@@ -21,7 +21,7 @@ pub const REDACTED: &str = "[redacted]";
 /// Minimum length of a key to search for. Real keys are several times as long. Shorter texts are placeholders, such
 /// as `x` or `EMPTY` for a server that needs no key, and occur in ordinary texts.
 const KEY_BYTES_MIN: usize = 8;
-/// Minimum number of bytes of a key's beginning that is recognized at the end of a cut text.
+/// Minimum length, in bytes, of the beginning of a key that is recognized at the end of a cut text.
 const BEGINNING_BYTES_MIN: usize = 8;
 
 /// Keys that must not be in any stored text. Cheap to clone; never printed.
@@ -194,7 +194,8 @@ impl PartialEq for Keys {
 impl Eq for Keys {}
 
 impl Code {
-    /// Creates the code of a key after a number of other bytes, modulo 3.
+    /// Creates the code of a key that follows `bytes_before` other bytes. Only their number modulo 3 matters, since Base64
+    /// encodes three bytes at a time.
     fn new(key: &str, bytes_before: usize, engine: &impl Engine) -> Self {
         const BITS: usize = 6;
         let mut bytes = Zeroizing::new(vec![0; bytes_before]);

@@ -1,5 +1,5 @@
-//! What an attempt works with: the claimed sample, its run, its benchmark, the run's models and its spending. Loaded
-//! once for all samples of a run.
+//! Context of an attempt: the claimed sample, and its run's benchmarks, models and spending, which are loaded once for
+//! all samples of the run.
 
 mod benchmark;
 mod claimed;

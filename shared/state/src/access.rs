@@ -278,7 +278,7 @@ pub struct OrderLimits {
 }
 
 impl OrderLimits {
-    /// Limits of admins and of the user of this machine: high enough for any work, to stop accidents only.
+    /// Limits of admins and of the user of this machine: high enough for any work, so that they only stop accidents.
     pub const TRUSTED: Self = Self {
         samples_per_order: 100_000_000,
         open_runs_per_owner: 1_000,

@@ -11,7 +11,8 @@ use crate::client::expires_at;
 use crate::keys::{key, run_partition};
 use crate::{State, StateError};
 
-/// Seconds that the record is kept after the last rejection, in case one arrives after its run was deleted.
+/// Seconds that the record is kept after the last rejection. The record expires because a rejection may arrive after its
+/// run was deleted, when no other process removes it.
 const FORGET_AFTER_S: i64 = 30 * 86_400;
 
 /// Samples that a provider rejected with one message.
@@ -24,8 +25,8 @@ pub struct Refusals {
 }
 
 impl State {
-    /// Records that a sample was rejected with the message of this digest, after its run was taken up at `since`. A
-    /// sample that is recorded twice counts once.
+    /// Records that a request of a sample was rejected with the message of this digest, in the part of its run that began
+    /// at `since`. A sample that is recorded twice counts once.
     pub async fn note_refusal(
         &self,
         stage: Stage,

@@ -85,7 +85,7 @@ fn the_demo_has_each_type_in_the_columns_of_the_dataset() {
         let verdict = graded(&item, &IF_BENCH_ALLENAI.oracle(&item));
         assert_eq!(verdict.outcome, Outcome::Correct, "{}: {}", item.id, verdict.reason);
         assert_eq!(verdict.detail["strict"], json!(vec![true; ids.len()]), "{}", item.id);
-        // A demo item whose instructions every text follows would show nothing. (In loose mode, every text follows
+        // An item whose instructions every text follows would demonstrate nothing. (In loose mode, every text follows
         // `format:sub-bullets`: without asterisks it has no bullets.)
         let wrong = [
             "q, Q q Q q. Q q Q. \"q\"",

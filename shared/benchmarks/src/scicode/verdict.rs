@@ -80,7 +80,7 @@ pub(super) fn read(
     let nothing = Line::default();
     let environment = match environment {
         Some(environment) => environment,
-        // The sandbox met the driver's requirements each time, so only a program can have removed the results or
+        // The sandbox met the driver's requirements in every round, so only a program can have removed the results or
         // prevented the driver from ending.
         None if is_final(report, round) => &nothing,
         None => return Err(missing_results(report)),
@@ -207,7 +207,7 @@ pub(super) fn read(
     if !complaints.is_empty() {
         put("complaints", complaints.into());
     }
-    // The answer to the first step that isn't right decides why the problem isn't.
+    // The answer to the first wrong step decides the outcome.
     let answer = first_wrong.and_then(|at| body.steps.get(at)).map_or(&body.answer, |step| &step.answer);
     let finding = ParserResult {
         extracted: Some(format!("{passed}/{total}")),

@@ -108,7 +108,7 @@ impl AnswerDraft {
         }
     }
 
-    /// Sets the answer's id, for servers that send no id of the request. The first one counts.
+    /// Sets the answer's id, which replaces the request id if the server doesn't send one. The first one counts.
     pub(crate) fn set_id(&mut self, id: &str, form: TextForm) {
         if self.id.is_none() && !id.is_empty() {
             self.id = Some(self.name(id, form));

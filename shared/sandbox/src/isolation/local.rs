@@ -27,15 +27,16 @@ use super::{Form, Isolation, IsolationError, IsolationOptions, Limits, Sandbox};
 
 /// Maximum time to create a sandbox.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// The system's folders of programs; those of the options come first.
+/// Default `PATH` of programs, which follows the folders of [`IsolationOptions::path_prefix`].
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 /// Margin of `RLIMIT_NPROC` for processes that the same user may start outside of the sandbox.
 const PROCESSES_OF_OTHERS: u64 = 1_024;
 /// First kernel version that counts processes by user namespace instead of by user alone.
 const COUNTED_BY_NAMESPACE_SINCE: (u32, u32) = (5, 14);
 
-/// True if this process and its children may raise their priority. A thread tries it, since it has its own priority: a
-/// capability may belong to a user namespace, where it doesn't count.
+/// True if this process and its children may raise their priority. Tested by raising the priority of a short-lived thread,
+/// which doesn't affect other threads. Looking at the capabilities isn't enough: one that the process holds only in a user
+/// namespace doesn't allow it.
 static MAY_RAISE_PRIORITY: LazyLock<bool> = LazyLock::new(|| {
     let tried = std::thread::spawn(|| rustix::process::setpriority_process(None, GUARD_PRIORITY).is_ok());
     tried.join().unwrap_or(false)
@@ -188,7 +189,7 @@ impl LocalIsolation {
         let files = allowed_files(self.kind, folder, readable, self.options.allow_network);
         let agent = AgentPlan {
             kind: self.kind,
-            // In namespaces, the first stage already becomes the user and creates them as that user.
+            // In namespaces, the first stage already becomes the user, and creates the namespaces as that user.
             uid: uid.filter(|_| self.kind == FormKind::Confined),
             limits,
             processes_max: self.processes_max(&limits, uid),
@@ -304,8 +305,8 @@ fn uid_pool_for(kind: FormKind, folder: &Path) -> Result<Option<UidPool>, String
     }
     match UidPool::find(folder).map_err(|error| format!("cannot assign users to sandboxes: {error}"))? {
         Some(uid_pool) => Ok(Some(uid_pool)),
-        // Without a uid to spare, programs in namespaces are still not root: this host is root only in its user
-        // namespace.
+        // Even without a spare uid, programs in namespaces aren't root on the machine, because this host is root only in
+        // its own user namespace.
         None if kind == FormKind::Namespaces && uids::is_root_only_in_namespace() => Ok(None),
         None => Err("the host is root and its user namespace has no users to spare for sandboxes".to_owned()),
     }

@@ -1,4 +1,4 @@
-//! Complete jobs in real sandboxes, run by the project's own client. Whatever a job does, its end has a name.
+//! Complete jobs in real sandboxes, run by the project's own client. Every way in which a job can end is reported by name.
 
 use std::time::Duration;
 

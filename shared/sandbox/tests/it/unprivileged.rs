@@ -1,4 +1,4 @@
-//! Runs the same suite for a host that isn't root.
+//! Runs this test suite again as an unprivileged user, for a host that isn't root.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;

@@ -1,4 +1,4 @@
-//! Our commands in a sandbox: small Python programs that answer in lines.
+//! Commands that the client runs in a sandbox: small Python programs that print their answers line by line.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::JobError;
 use crate::error::single_line;
 use crate::{ExecRequest, Sandy};
 
-/// Size limit of an answer, in bytes: a piece of a result file in base64, and room for the tails.
+/// Maximum size of an answer, in bytes: fits a piece of a result file in base64, and the last bytes of stdout and stderr.
 const ANSWER_BYTES_MAX: usize = 2 << 20;
 /// Maximum number of characters of a command's error text.
 const REASON_CHARS_MAX: usize = 200;

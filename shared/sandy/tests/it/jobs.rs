@@ -1,4 +1,4 @@
-//! Jobs without faults, and jobs that are merely difficult.
+//! Jobs in sandboxes without injected faults, including jobs with large output and jobs that resist being stopped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

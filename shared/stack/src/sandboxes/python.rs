@@ -11,16 +11,16 @@ use tokio::process::Command;
 const FOLDER: &str = "python";
 /// Link to the folder of the current environment.
 const CURRENT: &str = "current";
-/// Folders of the machine's programs, which every sandbox has.
+/// The machine's folders of programs, which every sandbox contains.
 const SYSTEM: [&str; 4] = ["/usr", "/bin", "/lib", "/lib64"];
-/// Folders that sandboxes have themselves, so that the machine's folders below them aren't visible.
+/// Folders that every sandbox has for itself, so that the machine's folders at these paths aren't visible.
 const THEIRS: [&str; 4] = ["/workspace", "/tmp", "/proc", "/dev"];
 /// Maximum size of an environment's `pyvenv.cfg`, in bytes.
 const CONFIG_BYTES_MAX: u64 = 64 << 10;
 
 /// `PATH` of sandboxes.
 const SANDBOX_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
-/// Maximum time to look for packages, which are found but not loaded.
+/// Maximum time to search for packages. They are only located, not imported.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(20);
 /// Prints the packages that can't be found.
 const LOOK: &str = "import sys\nfrom importlib.util import find_spec\nprint(*[name for name in sys.argv[1:] if find_spec(name) is None])";
@@ -114,8 +114,8 @@ impl PythonEnvironment {
     }
 }
 
-/// Returns the packages that are missing from the Python of sandboxes, which is that of the environment, else the
-/// machine's. Returns all of them if there is no Python, and none if that can't be determined.
+/// Returns the packages that are missing from the Python of sandboxes: that of `environment`, else the machine's. Returns
+/// all `packages` if there is no Python, and none if the search fails or times out.
 pub async fn missing_packages(environment: Option<&PythonEnvironment>, packages: &[&str]) -> Vec<String> {
     let program = environment.map_or_else(|| PathBuf::from("python3"), |own| own.folder.join("bin/python3"));
     let mut look = Command::new(program);

@@ -47,7 +47,7 @@ impl State {
     ///
     /// # Errors
     /// If nothing was written; the tokens can be added again. A write without a response counts as done: the sums are
-    /// for people, and may miss tokens but never count them twice.
+    /// only displayed, and may miss tokens but never count them twice.
     pub async fn add_tokens(&self, at: Timestamp, tokens: TokenSum) -> Result<(), StateError> {
         let write = self
             .once

@@ -1,4 +1,4 @@
-//! DynamoDB.
+//! Conformance tests of DynamoDB, which run on the embedded service and on other implementations.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::ProvideErrorMetadata;

@@ -13,8 +13,8 @@ use crate::isolation::wire::AgentPlan;
 /// Version of the interface that this code is written for; with an older kernel it uses everything that is available.
 const KNOWN: ABI = ABI::V9;
 
-/// First version that restricts truncation of files, signals and abstract sockets, which programs without namespaces
-/// need.
+/// First version that restricts truncation of files, signals and abstract sockets. Sandboxes without namespaces need these
+/// restrictions.
 pub(super) const SCOPES_SINCE: u32 = 6;
 /// First version that restricts sockets in the file system.
 pub(super) const UNIX_SOCKETS_SINCE: u32 = 9;

@@ -1,4 +1,5 @@
-//! Priorities of the guard and of programs, where the guard must measure in time how much memory programs take.
+//! Scheduling priorities. The guard needs a higher priority than programs where it measures their memory, since it must
+//! notice in time that they exceed the limit.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use rustix::process::{Pid, getpriority_process, setpriority_process};
 use super::Context;
 use super::held_resources::threads;
 
-/// The highest priority, which a guard gets if it may.
+/// The highest priority. The guard takes it if the kernel permits.
 pub(crate) const GUARD: i32 = -20;
 /// Priority of programs if the guard has the default priority 0: low enough for the guard to keep up with a hundred of
 /// them, and high enough that other work on the machine doesn't bring them to a standstill.
@@ -20,8 +21,8 @@ const SESSION_PRIORITY: &str = "/proc/self/autogroup";
 /// File that says if autogroups are enabled.
 const AUTOGROUP_ENABLED: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 
-/// Raises the priority of this process, and of its session, if permitted: otherwise many busy programs would keep it
-/// from measuring in time. Children inherit the priority.
+/// Raises the priority of this process and of its session, if permitted, so that many busy programs can't delay its
+/// measurements. Children inherit the priority.
 pub(super) fn raise_priority() {
     let _ = setpriority_process(None, GUARD);
     let _ = std::fs::write(SESSION_PRIORITY, GUARD.to_string());
@@ -32,8 +33,8 @@ pub(super) fn has_raised_priority() -> bool {
     getpriority_process(None) == Ok(GUARD)
 }
 
-/// Returns true if the kernel shares processors among sessions first. Then a process competes with each session of a
-/// program as with a single process, regardless of their priorities.
+/// Returns true if the kernel shares processors among sessions first. Then each session of a program gets as much time as
+/// this process, regardless of their priorities.
 pub(super) fn is_scheduled_by_session() -> bool {
     std::fs::read_to_string(AUTOGROUP_ENABLED).is_ok_and(|enabled| enabled.trim() == "1")
 }

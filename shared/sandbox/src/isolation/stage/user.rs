@@ -1,4 +1,4 @@
-//! Changes of the user and its privileges.
+//! Switches users and drops privileges.
 
 use std::ffi::OsString;
 
@@ -8,7 +8,7 @@ use nix::unistd::{Gid, Pid, Uid, getresuid, setgroups, setresgid, setresuid};
 use super::Context;
 use crate::isolation::uids;
 
-/// Becomes this user irrevocably, without any group of the old one.
+/// Switches irrevocably to a user, and leaves all groups of the previous one.
 pub(super) fn become_user(uid: u32) -> Result<(), String> {
     let (user, group) = (Uid::from_raw(uid), Gid::from_raw(uid));
     setgroups(&[]).context("cannot give up the groups of the host")?;
@@ -17,7 +17,7 @@ pub(super) fn become_user(uid: u32) -> Result<(), String> {
     check_only_user(user)
 }
 
-/// Fails unless the real, effective and saved user of this process are this one.
+/// Fails unless `user` is the real, effective and saved user of this process, and not root.
 fn check_only_user(user: Uid) -> Result<(), String> {
     let now = getresuid().context("cannot read the user")?;
     if user.is_root() || (now.real, now.effective, now.saved) != (user, user, user) {
