@@ -30,7 +30,7 @@ pub struct PreparedDataset {
     pub used: DatasetUse,
     /// Index of the dataset.
     pub index: Index,
-    /// Why these are the demo rows instead of the dataset that was asked for.
+    /// Reason why demo rows are used instead of the requested dataset; `None` otherwise.
     pub demo_reason: Option<String>,
 }
 

@@ -228,7 +228,7 @@ codes! {
     RateLimited = "rate_limited";
     /// No connection to the provider, or it broke off.
     ProviderUnreachable = "provider_unreachable", 503;
-    /// The provider failed: a 5xx, half an answer, or something that is no answer.
+    /// The provider failed: a 5xx, an incomplete answer, or a response that is not an answer.
     ProviderError = "provider_error";
     /// The provider sent nothing for too long.
     ProviderTimeout = "provider_timeout";

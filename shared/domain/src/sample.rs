@@ -173,7 +173,7 @@ impl SampleState {
 pub struct AttemptHistory {
     /// Number of claims, lost attempts included.
     pub attempts: u32,
-    /// Number of attempts that failed for a reason of their own. Limited.
+    /// Number of attempts that failed with an error, without lost attempts and planned waits. Limited.
     pub failures: u32,
     /// Number of planned waits.
     pub waits: u32,

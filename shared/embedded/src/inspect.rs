@@ -24,7 +24,7 @@ pub enum DataDirState {
 
 /// Checks that a data directory can be used, without changing anything.
 ///
-/// To see the lock, it is taken and released at once: a process that starts in these microseconds is refused.
+/// Tests the lock by taking and immediately releasing it: a process that starts in these microseconds is refused.
 ///
 /// # Errors
 /// [`EmbeddedError::NotOwn`] for a folder that this program wouldn't close to other users; [`EmbeddedError::File`] for

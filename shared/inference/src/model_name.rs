@@ -49,7 +49,7 @@ pub enum ModelNameError {
     Malformed,
 }
 
-/// `chutes/MODEL, openrouter/MODEL, …`
+/// Returns the form of a model name for each provider: `chutes/MODEL, openrouter/MODEL, …`.
 fn provider_forms() -> String {
     let forms: Vec<String> = PROVIDERS.iter().map(|provider| format!("{provider}/MODEL")).collect();
     forms.join(", ")

@@ -25,8 +25,8 @@ pub struct Refusals {
 }
 
 impl State {
-    /// Records that a request of a sample was rejected with the message of this digest, in the part of its run that began
-    /// at `since`. A sample that is recorded twice counts once.
+    /// Records that a request of a sample was rejected with the message of this digest. `since` is the time of the run's
+    /// last requeue or resume, so that earlier rejections don't count. A sample that is recorded twice counts once.
     pub async fn note_refusal(
         &self,
         stage: Stage,

@@ -1,9 +1,9 @@
 //! Schedules, and the firings of their planned times.
 //!
-//! A planned time is taken up by one transaction: it moves the schedule on to its next time, if the schedule hasn't
-//! changed meanwhile, and writes the firing, if it doesn't exist. However many processes look at the schedule
-//! concurrently, each planned time is taken up once. The firing is listed as open until no work remains; any process
-//! that reads that list continues where another stopped.
+//! A planned time fires in one transaction, which moves the schedule to its next time, if the schedule hasn't changed
+//! meanwhile, and writes the firing, if it doesn't exist. So each planned time fires once, even if several processes
+//! read the schedule concurrently. The firing is listed as open until no work remains; any process that reads that list
+//! continues where another stopped.
 //!
 //! An owner's schedules have different names. Each name has its own record, written and removed in the transaction that
 //! writes the schedule, so two concurrent requests can't take the same name. Schedules of older versions have no such

@@ -246,7 +246,7 @@ impl SandboxGrader for Grader {
             Err(why) if round.number < ROUNDS_MAX => {
                 return Err(UnreadableReport::retry(describe_failure(&why, report)));
             }
-            // The sandbox met the supervisor's requirements each time, so only the program can have killed it: the
+            // The sandbox met the supervisor's requirements in every round, so only the program can have killed it: the
             // program was running then, or nothing shows that it never ran.
             Err(why) if read_signed(report, STARTED, &key).is_ok() || !failed_by_itself(report) => {
                 (GradedTests::without_result(why.clone()), Some(why))

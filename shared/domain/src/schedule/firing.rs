@@ -1,4 +1,4 @@
-//! Firings: planned times that were taken up, and their results.
+//! Firings: planned times that the scheduler has handled or is handling, and their results.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub struct Firing {
 pub enum FiringState {
     /// The scheduler is creating the run.
     Starting {
-        /// Time at which the scheduler took up the planned time.
+        /// Time at which the scheduler began to handle the planned time.
         since: Timestamp,
         /// Number of failed tries to create the run.
         #[serde(default)]
@@ -148,7 +148,7 @@ impl FiringState {
 }
 
 impl Firing {
-    /// Creates the firing of a planned time that was just taken up.
+    /// Creates the firing of a planned time for which a run is to be created.
     pub const fn starting(schedule: ScheduleId, planned: Timestamp, now: Timestamp) -> Self {
         let state = FiringState::Starting { since: now, tries: 0, error: None, code: None };
         Self { schedule, planned, state, overdue_at: None, notices: Vec::new() }
@@ -207,7 +207,7 @@ impl Firing {
 pub enum NoticeKind {
     /// A run couldn't be created.
     NotStarted,
-    /// Planned times were missed, and none was made up for.
+    /// Planned times were missed, and no run was created for any of them.
     Missed,
     /// A run failed.
     Failed,

@@ -1,4 +1,4 @@
-//! SNS: publishing to topics whose only subscriber is the log.
+//! SNS: publishing to topics. Messages are logged and kept in memory; there are no subscribers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};

@@ -15,9 +15,10 @@ use crate::error::PipelineError;
 const WAIT_MAX: Duration = Duration::from_secs(3_600);
 
 impl Pipeline {
-    /// Ends the run, puts the sample off, or ends it as infrastructure-error: after enough attempts or enough
-    /// time, or at once if the same request would be refused again. Callers first handle failures that
-    /// concern the sample itself; here those are an infrastructure-error.
+    /// Ends the run, puts the sample off, or ends the sample as infrastructure-error. The sample ends after too
+    /// many attempts or too long a wait, or immediately if the provider would refuse the same request again.
+    /// Callers handle failures that say something about the answer before; any that remain here end the sample
+    /// as infrastructure-error.
     pub(crate) async fn handle_provider_failure(
         &self,
         claimed: &ClaimedSample,

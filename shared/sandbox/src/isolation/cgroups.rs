@@ -1,5 +1,5 @@
 //! Cgroups, through their files: limits on all processes of a sandbox together. Supports versions 1 and 2 of the
-//! interface. Machines where this process can't create groups do without.
+//! interface. Where this process can't create groups, sandboxes run without them.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -39,8 +39,8 @@ pub struct RunRecord {
     pub resends: u32,
     /// Maximum number of planned samples; `None` for runs of older versions.
     pub samples_max: Option<u64>,
-    /// Time of the last requeue or resume, with the tokens spent until then; `None` for a run that was never taken up
-    /// again.
+    /// Time of the last requeue or resume, with the tokens spent until then; `None` for a run that was never requeued or
+    /// resumed.
     pub resumption: Option<Resumption>,
     /// True if the run is in the counts by status. Runs of older versions aren't.
     pub(super) counted: bool,

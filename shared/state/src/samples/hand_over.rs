@@ -137,8 +137,8 @@ impl State {
         condition_held("save how far a sample's stage has come", saved)
     }
 
-    /// Opens the sample for its next turn, and clears it: later attempts don't look for answers stored up to this
-    /// attempt.
+    /// Opens the sample for its next turn, and sets `cleared` to this attempt: later attempts don't look for answers that
+    /// were stored by this attempt or an earlier one.
     async fn open_for_turn(
         &self,
         sample: &SampleRef,

@@ -31,7 +31,7 @@ pub struct SampleRecord {
     pub state: SampleState,
     /// Attempts made and time spent waiting.
     pub history: AttemptHistory,
-    /// Attempts up to this number left no answer behind: each released the sample.
+    /// Attempts up to this number left no answer that a later attempt has to look for.
     pub cleared: u32,
     /// Number of times that reconciliation sent its message again.
     pub resends: u32,

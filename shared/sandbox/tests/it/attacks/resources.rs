@@ -136,8 +136,8 @@ async fn the_guard_of_memory_has_priority_over_many_processes() {
     .await;
 }
 
-/// A guard whose session competes with those of the programs ends a sandbox before there are so many that it measures
-/// too late.
+/// If the kernel shares processors by session, programs in many sessions could delay the guard's measurements. The guard
+/// ends such a sandbox in time.
 #[tokio::test(flavor = "multi_thread")]
 async fn many_sessions_beside_a_guard_that_cannot_raise_its_priority() {
     let by_session = std::fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled")

@@ -1,4 +1,4 @@
-//! Python's random number generator, a Mersenne MersenneTwister, seeded with 0.
+//! Python's random number generator, a Mersenne Twister, seeded with 0.
 
 use std::sync::LazyLock;
 

@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
 
-/// NormalizedText in uppercase: at the start of a sentence, inside one, or at an unknown position.
+/// The word was seen in uppercase: at the start of a sentence, inside one, or at an unknown position.
 pub(super) const ANY_UPPER: u8 = 2 | 4 | 8;
-/// NormalizedText in uppercase inside a sentence.
+/// The word was seen in uppercase inside a sentence.
 pub(super) const MID_UPPER: u8 = 4;
-/// NormalizedText in lowercase: at the start of a sentence, inside one, or at an unknown position.
+/// The word was seen in lowercase: at the start of a sentence, inside one, or at an unknown position.
 pub(super) const ANY_LOWER: u8 = 16 | 32 | 64;
-/// NormalizedText in lowercase at the start of a sentence.
+/// The word was seen in lowercase at the start of a sentence.
 pub(super) const BEGIN_LOWER: u8 = 16;
 
 /// FNV-1a hash, which is fast for short words. Resistance to attacks isn't needed, because the table's words are fixed.
