@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Builds the command from scratch and prints how long that took, and the ten crates that took longest.
+"""Builds the command from scratch, and prints the duration and the ten crates that took longest.
 
-The build goes into a target folder of its own, which is emptied first. A crate's time is the sum over its units:
-build script, metadata and code.
+The build uses its own target folder, which is emptied first. A crate's time is the sum over its units: build script,
+metadata and code.
 """
 
 import argparse
@@ -21,7 +21,7 @@ CRATES_SHOWN = 10
 
 
 def crates(report):
-    """Seconds by crate, from the report that cargo writes as a page."""
+    """Returns the seconds by crate, from the HTML report that cargo writes."""
     found = re.search(r"const UNIT_DATA = (\[.*?\]);\s*\n", report, re.S)
     if not found:
         sys.exit("cargo's report has no UNIT_DATA: this version of cargo writes another format")

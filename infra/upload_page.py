@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Sends the page's files to the bucket of a deployed stack and lets CloudFront fetch them anew.
+"""Uploads the page's files to the bucket of a deployed stack, and makes CloudFront fetch them again.
 
-Files of the page that are not there any more are removed last, so that a page that is being loaded finds what it
-refers to.
+Files that the page no longer has are removed last, so that a page that is being loaded finds all its files.
 """
 
 import mimetypes
@@ -14,7 +13,7 @@ import boto3
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "frontend-static"
-# What the table of types of some systems does not know or names otherwise.
+# Content types that some systems' tables lack or name differently.
 TYPES = {".js": "text/javascript", ".mjs": "text/javascript", ".json": "application/json", ".svg": "image/svg+xml",
          ".woff2": "font/woff2", ".webmanifest": "application/manifest+json", ".map": "application/json"}
 
@@ -37,7 +36,7 @@ def main():
     bucket, s3 = outputs["PageBucket"], session.client("s3")
     files = {path.relative_to(PAGE).as_posix(): path for path in sorted(PAGE.rglob("*")) if path.is_file()}
     files = {key: path for key, path in files.items() if not any(part.startswith(".") for part in key.split("/"))}
-    # index.html last: it names the others.
+    # index.html is uploaded last, because it refers to the other files.
     for key in sorted(files, key=lambda key: (key == "index.html", key)):
         s3.put_object(Bucket=bucket, Key=key, Body=files[key].read_bytes(), ContentType=content_type(files[key]))
     gone = []

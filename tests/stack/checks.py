@@ -1,4 +1,4 @@
-"""What only a deployed stack shows, beyond the end-to-end suite."""
+"""Checks that need a deployed stack, in addition to the end-to-end suite."""
 
 import base64
 import json
@@ -17,16 +17,16 @@ from deployment import Deployment
 
 KEY = "sk-stack-7b0f4e6a91d2"
 NO_RUN = "00000000-0000-4000-8000-000000000000"
-# Where CloudFront copies the viewer's Authorization to.
+# Header to which CloudFront copies the viewer's Authorization header.
 COPY = "x-bench-authorization"
-# While workers are ended in the middle of their work: a message is visible again after its worker's time is over,
-# as in the template, only that here it is 90 s instead of 91 min. A worker keeps 60 s of its time as a reserve.
+# Times for checks that end workers in the middle of their work. As in the template, a message becomes visible again after
+# its worker's timeout, but after 90 s instead of 91 min. A worker reserves 60 s of its timeout.
 SHORT_TIMEOUT_S = 80
 SHORT_VISIBILITY_S = 90
 
 
 def get(url: str, headers: dict[str, str], method: str = "GET") -> tuple[int, bytes]:
-    """Status and body, of errors too."""
+    """Returns status and body, also of error responses."""
     request = urllib.request.Request(url, headers=headers, method=method, data=b"" if method == "POST" else None)
     try:
         with urllib.request.urlopen(request, timeout=300) as answer:
@@ -36,7 +36,7 @@ def get(url: str, headers: dict[str, str], method: str = "GET") -> tuple[int, by
 
 
 def events(stream: bytes) -> list[dict]:
-    """The messages of an event stream. The last one of a run that is over has `done`."""
+    """Returns the messages of an event stream. `done` is true for the last one of a run that is over."""
     found = []
     for message in stream.decode().split("\n\n"):
         fields = dict(line.split(": ", 1) for line in message.splitlines() if not line.startswith(":"))
@@ -54,7 +54,7 @@ class Checks:
         self.upload = upload
 
     def bearer_key_is_wrapped_by_kms(self) -> str:
-        """A caller's key opens with KMS for its own run, and for no other."""
+        """Checks that KMS opens a caller's key for its own run and for no other."""
         run = self.client.order("openai-compatible/hangs", "mmlu_pro", key=KEY, subset_count=1)
         table = self.deployment.outputs["CredentialsTable"]
         item = self.emulator.client("dynamodb").get_item(
@@ -84,7 +84,7 @@ class Checks:
         return "opened with the run's context, refused with others, removed with the run"
 
     def function_urls_answer_cloudfront_only(self) -> str:
-        """Nobody but the distribution reaches the functions behind the URLs, and it sends no bodies there."""
+        """Checks that only the distribution reaches the functions behind the URLs, and that it sends them no bodies."""
         copy = {"authorization": f"Bearer {KEY}", COPY: f"Bearer {KEY}"}
         for output, path in (
             ("ApiStreamUrl", f"/api/runs/{NO_RUN}/events?cursor="),
@@ -100,7 +100,7 @@ class Checks:
         return "refused without a signature, and answer the distribution"
 
     def private_exports_reach_their_owner(self) -> str:
-        """The items of a gated dataset: by the signed way through CloudFront, and through API Gateway."""
+        """Checks who can export items of a gated dataset: through CloudFront, which signs requests, and API Gateway."""
         # Gated benchmarks are for admins and listed callers.
         entry = {"name": "stack-owner", "key": KEY, "gated": True}
         status, made = self.client.call("POST", "/api/admin/access", entry)
@@ -116,7 +116,7 @@ class Checks:
                 (self.edge_url, {"authorization": owner}, 200),
                 (self.edge_url, {"x-admin-secret": "wrong"}, 401),
                 (self.edge_url, {"x-admin-secret": self.client.admin_secret}, 200),
-                # Copies that viewers send do not count: CloudFront removes them, and so do functions behind API Gateway.
+                # Copies that viewers send have no effect: CloudFront and the functions behind API Gateway remove them.
                 (self.edge_url, {COPY: owner}, 401),
                 (self.edge_url, {COPY: owner, "authorization": other}, 403),
                 (self.client.url, {COPY: owner}, 401),
@@ -132,7 +132,7 @@ class Checks:
         return "owner and operator read them, others and copied keys do not"
 
     def event_streams_end_and_are_resumed(self) -> str:
-        """A stream ends while its run is open, and its client loses nothing and reads nothing twice."""
+        """Checks that a stream ends while its run is open, and that its client misses and repeats no event."""
         run = self.client.order("openai-compatible/hangs", "mmlu_pro", key=KEY, subset_count=1)
         self.client.until(run, "its start", lambda found: found["status"] == "running")
         path, headers, begun = f"{self.edge_url}/api/runs/{run}/events", {"authorization": f"Bearer {KEY}"}, time.monotonic()
@@ -154,7 +154,7 @@ class Checks:
         return f"ended after {seconds:.0f} s; {len(sequences)} events, each once"
 
     def scheduler_is_called(self) -> str:
-        """Every schedule's own input is understood, and EventBridge calls by itself."""
+        """Checks that the scheduler accepts the input of each EventBridge schedule, and that EventBridge invokes it."""
         scheduler = self.emulator.client("scheduler")
         schedules = [
             scheduler.get_schedule(Name=entry["Name"])
@@ -198,9 +198,9 @@ class Checks:
         )
 
     def deploy_in_the_middle_of_a_run(self) -> str:
-        """New programs and new settings while a run goes on: nothing is lost.
+        """Checks that a run loses nothing if programs and settings are deployed meanwhile.
 
-        AWS lets old programs finish what they have in hand. The emulator ends them at once, which is harder.
+        AWS lets running invocations finish. The emulator ends them immediately, which is a stricter test.
         """
         self._scale_times(SHORT_TIMEOUT_S, SHORT_VISIBILITY_S)
         self.upload("v2")
@@ -221,7 +221,7 @@ class Checks:
         return "runs are taken again"
 
     def workers_are_killed(self) -> str:
-        """kill -9 of every worker, twice, in the middle of their batches."""
+        """Checks that a run survives `kill -9` of every worker, twice, in the middle of their batches."""
         worker = self.deployment.outputs["WorkerFunction"]
         self._scale_times(SHORT_TIMEOUT_S, SHORT_VISIBILITY_S)
         run = self.client.order("openai-compatible/slow", "aime_2025", samples=20)
@@ -240,7 +240,7 @@ class Checks:
         return f"{len(killed)} processes; all 480 samples done after {again:.0f} s"
 
     def rate(self) -> str:
-        """Items per second from the order to the end, without waiting for a model."""
+        """Measures samples per second from the order to the end of the run, without waiting for a model."""
         start = time.monotonic()
         run = self.client.order("oracle", "aime_2025", samples=40)
         found = self.client.succeeded(run)

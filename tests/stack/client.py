@@ -1,4 +1,4 @@
-"""The API as a script calls it."""
+"""Client of the HTTP API."""
 
 import json
 import time
@@ -47,7 +47,7 @@ class Client:
 
     @staticmethod
     def samples(found: dict) -> int:
-        """Samples that are over; the progress of a run counts items."""
+        """Returns the number of samples that are over. (A run's progress counts items.)"""
         return sum(benchmark["completed_samples"] for benchmark in found["benchmarks"])
 
     def completed(self, run: str, count: int) -> dict:

@@ -1,4 +1,4 @@
-"""template.yaml as a stack: zips, CloudFormation, outputs."""
+"""Deploys template.yaml to the emulator: zips, CloudFormation, outputs."""
 
 import json
 import pathlib
@@ -18,7 +18,7 @@ DEPLOY_SECONDS_MAX = 180
 
 
 def zip_function(binary: pathlib.Path, folder: pathlib.Path, version: str) -> pathlib.Path:
-    """The zip that Lambda takes. Debug information is left out: it is most of the binary."""
+    """Creates a function's zip for Lambda, without debug information, which is most of the binary."""
     folder.mkdir(parents=True, exist_ok=True)
     bare = folder / binary.name
     strip = shutil.which("strip")
@@ -32,7 +32,7 @@ def zip_function(binary: pathlib.Path, folder: pathlib.Path, version: str) -> pa
         info.external_attr = 0o755 << 16
         info.compress_type = zipfile.ZIP_DEFLATED
         archive.writestr(info, bare.read_bytes(), compresslevel=1)
-        # Another version is another zip, as after a change of the program.
+        # Makes the zips of two versions differ, as after a change of the program.
         archive.writestr("version", version)
     bare.unlink()
     return path
@@ -51,10 +51,10 @@ class Deployment:
             # The emulator has no metric math, which most alarms need.
             "Alarms": "false",
             "SkipModelSync": "true",
-            # Nothing listens there: whoever asks the network anyway is found out.
+            # Nothing listens there, so that accidental requests to the network fail.
             "ChutesApiBaseUrl": "http://127.0.0.1:9/v1",
             "ChutesModelsApiUrl": "http://127.0.0.1:9",
-            # The emulator makes no budgets from templates.
+            # The emulator doesn't support budgets in templates.
             "BudgetUsdPerMonth": "0",
             "WafRateLimit": "2000",
             **parameters,
@@ -79,11 +79,11 @@ class Deployment:
         return text
 
     def deploy(self, **changed: str) -> float:
-        """Creates or updates the stack; the seconds that it took."""
+        """Creates or updates the stack, and returns the seconds that it took."""
         self.parameters.update(changed)
         formation, start = self.emulator.client("cloudformation"), time.monotonic()
         act = formation.update_stack if self.outputs else formation.create_stack
-        # Too large to be sent along.
+        # The template is too large to be sent in the request.
         key = f"{self.version}/template.yaml"
         self.emulator.client("s3").put_object(Bucket=ARTIFACTS, Key=key, Body=self.body().encode())
         act(
@@ -110,7 +110,8 @@ class Deployment:
         raise RuntimeError(f"the deployment took more than {DEPLOY_SECONDS_MAX} s")
 
     def _mend_mappings(self) -> None:
-        """A number that comes from a parameter stays a text in the emulator, whose pollers cannot compare it."""
+        """Converts numbers in event source mappings: the emulator keeps those from parameters as strings, on which its
+        pollers fail."""
         functions = self.emulator.client("lambda")
         for mapping in functions.list_event_source_mappings()["EventSourceMappings"]:
             concurrency = mapping.get("ScalingConfig", {}).get("MaximumConcurrency")
@@ -128,7 +129,8 @@ class Deployment:
 
     @property
     def api_url(self) -> str:
-        """By path: the emulator's host names are no valid names of hosts where its own is an address."""
+        """Address of the API, with its id in the path. The emulator's host names are invalid if its own host is an IP
+        address."""
         return f"{self.emulator.url}/_aws/execute-api/{self.outputs['ApiId']}/$default"
 
     def function_url(self, output: str) -> str:

@@ -1,9 +1,9 @@
-"""CloudFront in front of the deployed stack, as far as the emulator's own leaves something out.
+"""Stands in for CloudFront in front of the deployed stack, for features that the emulator lacks.
 
-The emulator's distributions do not sign requests to function URLs, and need Node for CloudFront Functions. This reverse
-proxy reads the deployed distribution through the API of CloudFront and does what it says: it chooses a behavior by path
-and method, runs the published viewer-request function, and signs what goes to an origin with an origin access control,
-in the place of the viewer's `Authorization`.
+The emulator's distributions don't sign requests to function URLs, and need Node for CloudFront Functions. This reverse
+proxy reads the deployed distribution through CloudFront's API and follows it: it chooses a behavior by path and method,
+runs the published viewer-request function, and signs requests to origins with an origin access control, replacing the
+viewer's `Authorization`.
 """
 
 import fnmatch
@@ -21,21 +21,21 @@ import quickjs
 from deployment import Deployment
 from emulator import REGION
 
-# An event stream lasts two minutes, and the emulator passes it on when it is over.
+# An event stream lasts two minutes, and the emulator forwards it only when it is complete.
 ORIGIN_SECONDS_MAX = 300
-# What belongs to a connection, or is made anew for the next one.
+# Headers that belong to one connection, or that are set again for the next one.
 NOT_FORWARDED = {"host", "connection", "content-length", "transfer-encoding"}
 NOT_RETURNED = {"connection", "content-length", "transfer-encoding", "date", "server"}
 
 
 class Viewers(http.server.ThreadingHTTPServer):
     daemon_threads = True
-    # All scenarios of the suite call at once.
+    # All scenarios of the suite send requests concurrently.
     request_queue_size = 128
 
 
 class Edge:
-    """The distribution on a port of loopback, until it is stopped."""
+    """Serves the distribution on a loopback port until it is stopped."""
 
     def __init__(self, deployment: Deployment):
         self.deployment = deployment
@@ -134,7 +134,7 @@ def returned(response) -> tuple[int, list[tuple[str, str]], bytes]:
 
 
 def run_viewer_request(code: str, method: str, path: str, headers: dict[str, str]) -> dict[str, str]:
-    """Headers as the function leaves them."""
+    """Runs the viewer-request function, and returns the headers of the request that it returns."""
     event = {
         "version": "1.0",
         "context": {"eventType": "viewer-request"},
@@ -152,7 +152,7 @@ def run_viewer_request(code: str, method: str, path: str, headers: dict[str, str
 
 
 def signed(service: str, method: str, url: str, headers: dict[str, str]) -> dict[str, str]:
-    """The headers with a signature, which takes the place of an `Authorization` that is there."""
+    """Returns the headers with a signature, which replaces an existing `Authorization`."""
     headers = {name: value for name, value in headers.items() if name != "authorization"}
     request = botocore.awsrequest.AWSRequest(method=method, url=url, headers=headers)
     credentials = botocore.credentials.Credentials("test", "test")

@@ -1,4 +1,4 @@
-"""MiniStack on a free port of loopback, and what is done around its peculiarities."""
+"""Runs MiniStack on a free loopback port, with workarounds for its peculiarities."""
 
 import os
 import pathlib
@@ -24,13 +24,13 @@ def free_port() -> int:
 
 
 class Emulator:
-    """A running MiniStack with a folder of its own."""
+    """A running MiniStack with its own folder."""
 
     def __init__(self, folder: pathlib.Path, log: pathlib.Path):
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         folder.mkdir(parents=True, exist_ok=True)
-        # Functions inherit its whole environment, and they get the address of AWS from there only.
+        # Functions inherit its whole environment, which is their only source of AWS's address.
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
@@ -75,7 +75,7 @@ class Emulator:
         )
 
     def processes_of(self, function: str) -> list[int]:
-        """Processes of this emulator that are execution environments of a function."""
+        """Returns the processes of this emulator that are execution environments of a function."""
         found = []
         for entry in pathlib.Path("/proc").iterdir():
             if not entry.name.isdigit():
@@ -90,7 +90,7 @@ class Emulator:
         return found
 
     def stop(self) -> None:
-        """Ends it with everything that it started: they are one session."""
+        """Ends the emulator and all processes that it started, which are in one session."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             try:
                 os.killpg(self.process.pid, number)

@@ -1,4 +1,4 @@
-"""A hub with one gated dataset of a few items, for runs whose exports are private."""
+"""Serves a hub with one gated dataset of a few items, for runs whose exports are private."""
 
 import http.server
 import json
@@ -7,7 +7,7 @@ import threading
 COMMIT = "5c3e1f0a9b7d42680a1b2c3d4e5f60718293a4b5"
 DATASET = "Idavidrein/gpqa"
 FILE = "gpqa_diamond.jsonl"
-# A word of the questions that is nowhere else.
+# Word that occurs only in the questions.
 WORD = "xylograph"
 
 
@@ -40,7 +40,7 @@ class Hub:
         class Asked(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 answer = answers.get(self.path.partition("?")[0])
-                # The terms are accepted by the token's account only.
+                # Only the token's account has accepted the terms.
                 allowed = self.headers.get("authorization") == f"Bearer {token}"
                 if answer is None:
                     status, code, answer = 404, "RepoNotFound", b""

@@ -1,7 +1,7 @@
-"""Starts MiniStack with a fix: the response of a function that streams may be binary.
+"""Starts MiniStack with a fix for streamed binary responses.
 
-Its Runtime API decodes every response as text. A streamed archive made it drop the connection, which ended the
-function.
+MiniStack's Runtime API decodes every response as text. Without the fix, it drops the connection of a streamed archive,
+which ends the function.
 """
 
 import sys

@@ -1,12 +1,10 @@
-"""`make test-stack`: template.yaml on a local AWS emulator, end to end, with the functions as processes.
+"""Tests template.yaml end to end on a local AWS emulator, with the functions as processes (`make test-stack`).
 
-Builds the functions and the end-to-end suite for this machine, starts MiniStack on loopback, deploys the
-template through CloudFormation, runs the suite against API Gateway's address, and then what only a deployed
-stack shows. Everything that was started is stopped at the end, however it comes. On failure all logs are in
-target/stack-logs.
+Builds the functions and the end-to-end suite for this machine, starts MiniStack on loopback, deploys the template through
+CloudFormation, runs the suite against API Gateway's address, and then the checks that need a deployed stack. Stops
+everything that it started, also after failures. If it fails, target/stack-logs contains all logs.
 
-Variables: CARGO, and STACK_PROFILE, the profile of cargo that is built with. The default, dev, is the one that
-`make test` has built most of already.
+Variables: CARGO, and STACK_PROFILE, the cargo profile. The default is dev, which `make test` has mostly built already.
 """
 
 import json
@@ -33,7 +31,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGET = ROOT / "target"
 LOGS = TARGET / "stack-logs"
 STATE = TARGET / "stack"
-# Five deliveries of a message that nobody can handle take seven minutes: they go on beside everything else.
+# Scenarios in which a message fails all five deliveries, which takes seven minutes. They run in parallel to the others.
 SLOW = "dead_letters::"
 BEGAN = time.monotonic()
 
@@ -43,7 +41,7 @@ def say(text: str) -> None:
 
 
 def build() -> dict[str, pathlib.Path]:
-    """All binaries by name, and the suite. All targets: so it shares everything with `make test`."""
+    """Builds all targets, so that it shares them with `make test`. Returns the binaries and the suite by name."""
     command = shlex.split(os.environ.get("CARGO", "cargo")) + [
         "build", "--workspace", "--all-targets", "--locked", "--message-format=json-render-diagnostics",
         "--profile", os.environ.get("STACK_PROFILE", "dev"),
@@ -63,7 +61,7 @@ def build() -> dict[str, pathlib.Path]:
 
 
 class Suite:
-    """The end-to-end suite against the deployment."""
+    """Runs the end-to-end suite against the deployment."""
 
     def __init__(self, binary: pathlib.Path, deployment: Deployment, admin_secret: str, model_log: pathlib.Path, notes: pathlib.Path):
         self.binary = binary
@@ -92,7 +90,7 @@ class Suite:
 
 
 def collect(emulator: Emulator) -> None:
-    """What the functions and the emulator logged."""
+    """Saves the logs of the functions and the emulator."""
     logs = emulator.client("logs")
     for group in logs.describe_log_groups()["logGroups"]:
         name = group["logGroupName"]
@@ -134,7 +132,7 @@ def main() -> int:
         say("zips: " + ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in deployment.bytes.items()))
         say(f"deployed template.yaml in {deployment.deploy():.1f} s; the API is at {deployment.api_url}")
         admin_secret = deployment.secret("AdminSecret")["ADMIN_SECRET"]
-        # Before any function reads it.
+        # The secret must be complete before any function reads it.
         sandy_key = secrets.token_hex(16)
         deployment.put_secret("OperatorSecret", {"SANDY_API_KEY": sandy_key, "HF_TOKEN": hf_token})
         edge = Edge(deployment)
@@ -145,7 +143,7 @@ def main() -> int:
         )
         notes, model_log = STATE / "notes.jsonl", STATE / "model.log"
         suite = Suite(binaries["e2e"], deployment, admin_secret, model_log, notes)
-        # One model server for everything that follows.
+        # One model server for the suite and all checks.
         model = subprocess.Popen(
             [str(binaries["e2e"]), "--serve-model", str(model_port)],
             env={"PATH": os.environ["PATH"], "BENCH_E2E_MODEL_LOG": str(model_log)},
