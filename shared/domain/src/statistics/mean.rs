@@ -21,8 +21,8 @@ pub struct ClusteredMean {
     pub samples: u64,
 }
 
-/// The mean of all scores and its standard error clustered by item. Each element holds the scores of one
-/// item's graded samples; items without any do not count. `None` without a sample.
+/// Returns the mean of all scores and its standard error, clustered by item. Each element holds the scores of one
+/// item's graded samples; items without any don't count. `None` without a sample.
 ///
 /// With G items, n samples in all, s̄ their mean and uᵢ = Σⱼ (sᵢⱼ − s̄) the sum over the samples of item i:
 ///
@@ -35,10 +35,10 @@ pub struct ClusteredMean {
 /// on clustered standard errors. The correction for finite numbers differs. There the squares are divided by
 /// n (n − 1) and the products by n²; here everything is divided by n² and multiplied by G/(G−1), the usual
 /// correction of a regression on a constant (CR1; Cameron and Miller 2015, "A Practitioner's Guide to
-/// Cluster-Robust Inference"), because it is items that are few. The two agree as G grows. Here, with one
-/// sample per item the result is the classical √(s²/n), and with equally many per item it is the classical
-/// standard error of the items' means. The interval takes Student's t for the same reason, where Miller takes
-/// 1.96: 2.05 with 30 items, 1.97 with 198.
+/// Cluster-Robust Inference"), because the number of items is the small one. The two agree as G grows. Here, with
+/// one sample per item the result is the classical √(s²/n), and with equally many per item it is the classical
+/// standard error of the items' means. The interval uses Student's t for the same reason, where Miller uses 1.96:
+/// the quantile is 2.05 with 30 items, 1.97 with 198.
 #[must_use]
 pub fn clustered_mean<S: AsRef<[f64]>>(items: &[S]) -> Option<ClusteredMean> {
     let sampled = || items.iter().map(AsRef::as_ref).filter(|scores| !scores.is_empty());

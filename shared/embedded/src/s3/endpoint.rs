@@ -22,7 +22,7 @@ use super::store::Store;
 
 /// Maximum number of bodies that a listener stores at once.
 const BODIES_MAX: usize = 16;
-/// Longest time that a request waits for other bodies to be stored.
+/// Maximum time that a request waits for other bodies to be stored.
 const BODY_WAIT: Duration = Duration::from_secs(10);
 
 /// Creates the protocol layer (signatures, presigned URLs, XML) over a store, for one pair of keys.
