@@ -342,8 +342,8 @@ impl State {
         Ok(Transition::Done)
     }
 
-    /// Takes up planned times: moves the schedule on to `next` and writes the firings, all or nothing. Firings that
-    /// already exist stay unchanged.
+    /// Fires planned times: moves the schedule to `next` and writes the firings, all or nothing. Firings that already
+    /// exist stay unchanged.
     pub async fn fire(
         &self,
         record: &ScheduleRecord,

@@ -16,7 +16,7 @@ use super::delete::Deleter;
 use super::{Mapping, RECEIVE_MAX};
 use crate::{ACCOUNT_ID, REGION};
 
-/// Longest wait for messages, SQS's own limit.
+/// Maximum wait for messages, SQS's own limit.
 const LONG_POLL_S: i32 = 20;
 /// Time to collect free capacity before the next receive, so that it asks for several messages.
 const GATHER_WAIT: Duration = Duration::from_millis(1);

@@ -16,7 +16,8 @@ use super::{Context, folder_bytes, processes};
 /// to [`PAUSE_MAX`], so that programs can't make scans too rare.
 const PAUSE_FACTOR: u32 = 10;
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// Maximum number of consecutive scans that fail to count something; after that, the sandbox is taken to hide it.
+/// Maximum number of consecutive scans that fail to count something. After that, the guard assumes that the sandbox hides
+/// it.
 const FAILED_SCANS_MAX: u32 = 10;
 
 /// Result of the last full scan.
