@@ -1,16 +1,16 @@
-//! Puts the commit that the command is built from into its version: `0.1.0 (abc1234 2026-11-22)`.
+//! Adds the commit to the version of the command: `0.1.0 (abc1234 2026-11-22)`.
 //!
-//! Sources that differ from the commit are marked `-dirty`. A build outside of the repository, such as one of a
-//! tarball or in a container without git, has the version alone, or the commit that `BENCH_GIT_SHA` names.
+//! Sources that differ from the commit are marked `-dirty`. A build without the repository, such as from a tarball or in
+//! a container without git, has the version alone, or the commit in `BENCH_GIT_SHA`.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Variable with the commit for builds without git; archives name it, too.
+/// Variable with the commit for builds without git. Archives contain it, too.
 const COMMIT_VARIABLE: &str = "BENCH_GIT_SHA";
-/// Digits of a commit that are shown.
+/// Number of digits of a commit to show.
 const COMMIT_DIGITS: usize = 7;
 
 fn main() {
@@ -27,9 +27,9 @@ fn main() {
     println!("cargo:rustc-env=BENCH_VERSION={version}");
 }
 
-/// The repository's commit and its date; `None` where this isn't a checkout of the repository.
+/// Returns the commit of the repository with its date, or `None` outside of a checkout.
 fn commit_of_repository() -> Option<String> {
-    // A tarball may lie within another repository, whose commit says nothing.
+    // A tarball may be unpacked inside another repository, whose commit says nothing.
     if git(&["rev-parse", "--show-prefix"])? != "cli/" {
         return None;
     }
@@ -48,7 +48,8 @@ fn commit_of_repository() -> Option<String> {
     Some(format!("{sha}{mark} {date}"))
 }
 
-/// What the command is built from. A change there rebuilds it anyway; tests and documents don't count.
+/// Returns the files and folders that the command is built from, without tests and documents. Changes there rebuild the
+/// command anyway.
 fn sources(root: &Path) -> Vec<PathBuf> {
     let mut crates = vec![root.join("cli")];
     for group in ["shared", "functions"] {
@@ -59,14 +60,14 @@ fn sources(root: &Path) -> Vec<PathBuf> {
     let files = crates.iter().flat_map(|folder| parts.map(|part| folder.join(part)));
     let mut sources: Vec<PathBuf> = files.filter(|path| path.exists()).collect();
     sources.extend(["Cargo.toml", "Cargo.lock"].map(|file| root.join(file)));
-    // In one order everywhere.
+    // The order of folder entries differs between file systems.
     sources.sort();
     sources
 }
 
-/// The files that change when another commit is checked out or made, in a worktree as well: `HEAD`, and the branch that
-/// it names, which is a file of its own or a line of `packed-refs`. Cargo would run this each time for a file that is
-/// missing: instead of it the folder is watched in which it would appear.
+/// Returns the files that change with the current commit, also in a worktree: `HEAD`, and its branch, which is a file or a
+/// line of `packed-refs`. Cargo would run this script at every build for a missing file, so the folder where that file
+/// would appear is watched instead.
 fn files_of_head() -> Vec<PathBuf> {
     let path = |name: &str| git(&["rev-parse", "--git-path", name]).map(PathBuf::from);
     let mut files: Vec<PathBuf> = path("HEAD").into_iter().collect();
@@ -80,12 +81,12 @@ fn files_of_head() -> Vec<PathBuf> {
     files
 }
 
-/// The output of git in the folder of this crate, trimmed; `None` where git is missing or fails.
+/// Runs git in the folder of this crate and returns its trimmed output, or `None` if git is missing or fails.
 fn git(args: &[&str]) -> Option<String> {
     let mut command = Command::new("git");
-    // Others may be at work in the repository: its index isn't refreshed.
+    // Other git processes may be running in the repository, so its index is not refreshed.
     command.arg("--no-optional-locks").args(args);
-    // Hooks set these for another folder.
+    // Git hooks set these variables for another folder.
     for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
         command.env_remove(variable);
     }

@@ -15,7 +15,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::commands::Command;
 use crate::exit::Problem;
-use crate::logs::Thinned;
+use crate::logs::RepeatedWarningFilter;
 use crate::output;
 
 const STYLES: Styles = Styles::styled()
@@ -24,14 +24,14 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().effects(Effects::BOLD))
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Measures language models on benchmarks and hands out results that others can check.
+/// Measures language models on benchmarks, and signs the results so that others can check them.
 #[derive(Debug, Parser)]
 #[command(name = "bench", version = crate::VERSION, styles = STYLES, max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Say more about what is going on; twice for everything (RUST_LOG sets it in detail)
-    #[arg(short, long, global = true, action = ArgAction::Count)]
+    /// Print more log messages; -vv prints all of them (RUST_LOG overrides it)
+    #[arg(short, long, global = true, action = ArgAction::Count, help_heading = None, display_order = 900)]
     pub(crate) verbose: u8,
 }
 
@@ -43,7 +43,7 @@ impl Cli {
         let matches = command
             .clone()
             .try_get_matches_from(&args)
-            .map_err(|error| naming_its_variable(error, &command, &args))?;
+            .map_err(|error| with_variable_name(error, &command, &args))?;
         let mut cli = Self::from_arg_matches(&matches)?;
         if let (Command::Run(run), Some(matches)) = (&mut cli.command, matches.subcommand_matches("run")) {
             let ids = matches.ids().map(clap::Id::as_str);
@@ -56,7 +56,7 @@ impl Cli {
             if let Some(id) = run.given.iter().find(|id| is_empty(matches, id)) {
                 // An unset shell variable must not order a run of everything.
                 let text = format!(
-                    "the value of --{} is empty; leave the option out, or give a value\n",
+                    "the value of --{} is empty; give a value, or leave the option out\n",
                     id.replace('_', "-")
                 );
                 return Err(clap::Error::raw(ErrorKind::InvalidValue, text));
@@ -73,7 +73,7 @@ fn is_empty(matches: &ArgMatches, id: &str) -> bool {
 }
 
 /// Adds the variable's name to an error about a value that came from a variable.
-fn naming_its_variable(mut error: clap::Error, command: &clap::Command, args: &[OsString]) -> clap::Error {
+fn with_variable_name(mut error: clap::Error, command: &clap::Command, args: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return error };
     let Some(long) = option.strip_prefix("--").and_then(|rest| rest.split([' ', '=']).next()) else {
         return error;
@@ -90,7 +90,7 @@ fn naming_its_variable(mut error: clap::Error, command: &clap::Command, args: &[
         None => arg.get_short().is_some_and(|short| word.starts_with(&format!("-{short}"))),
     });
     if !is_given && std::env::var_os(variable).is_some() {
-        let tip = format!("the value comes from the variable {}", variable.to_string_lossy());
+        let tip = format!("the value comes from the variable `{}`", variable.to_string_lossy());
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
@@ -111,14 +111,16 @@ fn without_empty_variables(command: clap::Command) -> clap::Command {
 
 const EXAMPLES: &str = "\
 Examples:
-  bench run --model oracle --demo            try everything out: no account, no network
-  bench run --model chutes/MODEL --subset-count 100 --seed demo
-  bench runs                                 what was run, and what came out
-  bench verify bench-results/*.zip           check a signed archive
-  bench serve                                the HTTP API on http://127.0.0.1:3000
+  bench run --model oracle --demo
+      a first run on bundled demo items: no account and no network needed
+  bench run --model chutes/MODEL --benchmark mmlu_pro --subset-count 100
+  bench runs                               list runs and their scores
+  bench verify bench-results/*.zip         check signed archives
+  bench serve                              the HTTP API at http://127.0.0.1:3000
+  bench doctor                             check this machine
 
-Every flag with `[env: …]` can be set in the environment or in a file `.env` in the current folder.
-`bench help COMMAND` has more examples.";
+An option marked [env: NAME] can also be set by that variable, or in a file
+`.env` in the current folder. `bench COMMAND --help` explains a command.";
 
 /// Loads `.env` from the current folder. Variables that are already set keep their values.
 pub(crate) fn load_env_file() -> anyhow::Result<()> {
@@ -132,14 +134,13 @@ pub(crate) fn load_env_file() -> anyhow::Result<()> {
                 .take_while(|c| c.is_ascii_alphanumeric() || *c == '_' || *c == ' ')
                 .take(64)
                 .collect();
-            let message = format!(
-                "the file `.env` cannot be used: the line that starts with `{name}` is not NAME=VALUE"
-            );
+            let message =
+                format!("could not read `.env`: the line that starts with `{name}` is not NAME=VALUE");
             Err(Problem::usage(message)
                 .hint("put a value with spaces or special characters in quotes")
                 .into())
         }
-        Err(error) => Err(error).context("the file `.env` cannot be used"),
+        Err(error) => Err(error).context("could not read `.env`"),
     }
 }
 
@@ -154,20 +155,20 @@ pub(crate) fn start_logs(verbose: u8) {
     };
     let directives = std::env::var("RUST_LOG").ok().filter(|directives| !directives.trim().is_empty());
     // Users who ask for logs get all of them.
-    let thinned = (verbose == 0 && directives.is_none()).then(Thinned::default);
+    let filter_repeated = (verbose == 0 && directives.is_none()).then(RepeatedWarningFilter::default);
     let filter = EnvFilter::builder().parse(directives.as_deref().unwrap_or(default));
     let filter = filter.unwrap_or_else(|error| {
-        output::warn(&format!("RUST_LOG cannot be used: {error}"));
+        output::warn(&format!("RUST_LOG is ignored: {error}"));
         EnvFilter::new(default)
     });
-    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let colors = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(crate::bars::log_writer)
-        .with_ansi(colours)
+        .with_ansi(colors)
         .with_target(verbose > 1)
         .finish()
-        .with(thinned)
+        .with(filter_repeated)
         .init();
 }
 
@@ -182,9 +183,14 @@ mod tests {
 
     #[test]
     fn every_command_teaches_by_example() {
-        for command in Cli::command().get_subcommands() {
+        let mut commands: Vec<clap::Command> = vec![Cli::command()];
+        while let Some(command) = commands.pop() {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            assert!(help.contains("Examples:") && help.contains("bench "), "{}", command.get_name());
+            assert!(help.contains("Example") && help.contains("bench "), "{}", command.get_name());
+            for line in help.lines() {
+                assert!(line.chars().count() <= 80, "{}: this line is broken: {line}", command.get_name());
+            }
+            commands.extend(command.get_subcommands().cloned());
         }
     }
 }

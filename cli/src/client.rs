@@ -1,8 +1,8 @@
 //! Client of the HTTP API, either of a server or of the stack in this process.
 
 mod files;
-mod inside;
-mod pace;
+mod in_process;
+mod poll_backoff;
 mod remote;
 
 use std::env;
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use axum::body::Bytes;
 use bench_domain::{Code, Secret};
 use bench_web::auth::{ADMIN_HEADER, JUDGE_HEADER};
 use bytes_stream::ByteStream;
@@ -21,9 +22,9 @@ use tokio::io::AsyncWriteExt;
 
 use crate::exit::{Problem, sentence};
 use crate::output;
-use crate::refused::Refused;
+use crate::refusal::Refusal;
 
-pub(crate) use pace::Pace;
+pub(crate) use poll_backoff::PollBackoff;
 
 /// Variable with the API key for a server, unless `--api-key-env` names another.
 const KEY_VARIABLE: &str = "BENCH_API_KEY";
@@ -32,15 +33,16 @@ const ADMIN_VARIABLE: &str = "BENCH_ADMIN_SECRET";
 /// Maximum time to wait for a server to build a file.
 const BUILD_MAX: Duration = Duration::from_secs(30 * 60);
 /// Maximum number of response bytes to hold in memory.
-const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
+const RESPONSE_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// Which server, if any.
+/// Server to use instead of the data directory, if any.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Server and data directory")]
 pub(crate) struct ServerArgs {
-    /// Ask this running server instead of the data directory on this machine
+    /// Address of a running server to use instead of the data directory on this machine
     #[arg(long, env = "BENCH_SERVER", value_name = "URL")]
     pub(crate) server: Option<String>,
-    /// Name of the variable that holds the API key [default with --server: BENCH_API_KEY]
+    /// Name of the environment variable that holds the API key [default with --server: BENCH_API_KEY]
     #[arg(long, env = "BENCH_API_KEY_ENV", value_name = "VAR")]
     pub(crate) api_key_env: Option<String>,
 }
@@ -62,12 +64,12 @@ impl ServerArgs {
             // The value may be the key itself, so the message doesn't repeat it.
             let message = "--api-key-env takes the name of a variable, not a key";
             return Err(Problem::usage(message)
-                .hint("export MY_KEY=…, then give --api-key-env MY_KEY")
+                .hint("`export MY_KEY=…`, then give --api-key-env MY_KEY")
                 .into());
         }
         let key = env::var(name).ok().and_then(Secret::new);
         key.map(Some)
-            .ok_or_else(|| Problem::usage(format!("--api-key-env: the variable {name} is not set")).into())
+            .ok_or_else(|| Problem::usage(format!("--api-key-env: the variable `{name}` is not set")).into())
     }
 
     /// Returns a client of the server, or `None` if no server was given.
@@ -97,25 +99,25 @@ pub(crate) struct Client {
 #[derive(Debug, Clone)]
 enum Transport {
     Remote(remote::Remote),
-    Inside(inside::Inside),
+    InProcess(in_process::InProcess),
 }
 
 /// Body of a request.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Payload<'a> {
     None,
     Json(&'a Value),
-    Bytes { content_type: &'a str, bytes: &'a [u8] },
+    Bytes { content_type: String, bytes: Bytes },
 }
 
 impl<'a> Payload<'a> {
-    fn of(body: Option<&'a Value>) -> Self {
+    fn json(body: Option<&'a Value>) -> Self {
         body.map_or(Self::None, Self::Json)
     }
 }
 
 /// Response whose body is still arriving.
-struct Answer {
+struct Response {
     status: StatusCode,
     headers: HeaderMap,
     body: ByteStream,
@@ -126,14 +128,14 @@ mod bytes_stream {
 
     /// Response body as a stream.
     pub(super) type ByteStream =
-        Pin<Box<dyn futures_util::Stream<Item = anyhow::Result<axum::body::Bytes>> + Send>>;
+        Pin<Box<dyn futures_util::Stream<Item = anyhow::Result<super::Bytes>> + Send>>;
 }
 
 impl Client {
     /// Creates a client for a stack in this process.
-    pub(crate) fn inside(router: axum::Router) -> Self {
+    pub(crate) fn in_process(router: axum::Router) -> Self {
         Self {
-            transport: Transport::Inside(inside::Inside::new(router)),
+            transport: Transport::InProcess(in_process::InProcess::new(router)),
             key: None,
             admin: None,
             judge_key: None,
@@ -166,13 +168,13 @@ impl Client {
     pub(crate) fn address(&self) -> Option<&str> {
         match &self.transport {
             Transport::Remote(remote) => Some(remote.address()),
-            Transport::Inside(_) => None,
+            Transport::InProcess(_) => None,
         }
     }
 
     /// Sends a GET request and parses the response.
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
-        self.ask(Method::GET, path, Payload::None).await
+        self.request(Method::GET, path, Payload::None).await
     }
 
     /// Sends a POST request and parses the response.
@@ -181,20 +183,20 @@ impl Client {
         path: &str,
         body: Option<&Value>,
     ) -> anyhow::Result<T> {
-        self.ask(Method::POST, path, Payload::of(body)).await
+        self.request(Method::POST, path, Payload::json(body)).await
     }
 
     /// Sends a PATCH request and parses the response.
     pub(crate) async fn patch<T: DeserializeOwned>(&self, path: &str, body: &Value) -> anyhow::Result<T> {
-        self.ask(Method::PATCH, path, Payload::Json(body)).await
+        self.request(Method::PATCH, path, Payload::Json(body)).await
     }
 
     /// Sends a DELETE request and parses the response.
     pub(crate) async fn delete<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
-        self.ask(Method::DELETE, path, Payload::None).await
+        self.request(Method::DELETE, path, Payload::None).await
     }
 
-    async fn ask<T: DeserializeOwned>(
+    async fn request<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
@@ -202,14 +204,14 @@ impl Client {
     ) -> anyhow::Result<T> {
         let answer = self.send(method, path, body).await?;
         let text = collect(answer.body).await?;
-        serde_json::from_slice(&text).with_context(|| format!("the answer of {path} is not the one expected"))
+        serde_json::from_slice(&text).with_context(|| format!("unexpected answer of the server to `{path}`"))
     }
 
     /// Downloads a path into the file `to`, or, if `to` is a folder, into a file in it named by the response. The file
     /// appears once it is complete.
     pub(crate) async fn download(&self, path: &str, to: &Path) -> anyhow::Result<PathBuf> {
         use futures_util::StreamExt;
-        let mut answer = self.when_built(path).await?;
+        let mut answer = self.get_when_built(path).await?;
         let to = if to.is_dir() {
             let disposition =
                 answer.headers.get(header::CONTENT_DISPOSITION).and_then(|value| value.to_str().ok());
@@ -231,16 +233,16 @@ impl Client {
         if let Err(error) = written.await {
             // The partial file is of no use. A failure to remove it changes nothing.
             let _ = tokio::fs::remove_file(&partial).await;
-            return Err(error.context(format!("could not write {}", to.display())));
+            return Err(error.context(format!("could not write `{}`", to.display())));
         }
         Ok(to)
     }
 
     /// Sends a GET request for a file that the server may still have to build, and repeats it until the file is ready.
-    async fn when_built(&self, path: &str) -> anyhow::Result<Answer> {
+    async fn get_when_built(&self, path: &str) -> anyhow::Result<Response> {
         let since = Instant::now();
-        let mut pace = Pace::new();
-        let mut told = false;
+        let mut backoff = PollBackoff::new();
+        let mut is_noted = false;
         loop {
             let answer = self.send(Method::GET, path, Payload::None).await?;
             // 202 is a success status, so it has no error code to check.
@@ -248,19 +250,22 @@ impl Client {
                 return Ok(answer);
             }
             if since.elapsed() > BUILD_MAX {
-                return Err(Problem::failure("the server did not finish building the file in time")
-                    .hint("ask again later: what it has done stays")
-                    .into());
+                let minutes = BUILD_MAX.as_secs() / 60;
+                return Err(Problem::failure(format!(
+                    "the server did not finish the file in {minutes} minutes"
+                ))
+                .hint("try again later: the server continues where it stopped")
+                .into());
             }
-            if !told {
-                output::note("The server is still building the file…");
-                told = true;
+            if !is_noted {
+                output::note("Waiting for the server to build the file…");
+                is_noted = true;
             }
-            tokio::time::sleep(pace.next(retry_after(&answer.headers))).await;
+            tokio::time::sleep(backoff.next(retry_after(&answer.headers))).await;
         }
     }
 
-    async fn send(&self, method: Method, path: &str, body: Payload<'_>) -> anyhow::Result<Answer> {
+    async fn send(&self, method: Method, path: &str, body: Payload<'_>) -> anyhow::Result<Response> {
         let mut headers = HeaderMap::new();
         if let Some(key) = &self.key {
             headers.insert(header::AUTHORIZATION, secret_header(&format!("Bearer {}", key.expose()))?);
@@ -274,7 +279,7 @@ impl Client {
         }
         let answer = match &self.transport {
             Transport::Remote(remote) => remote.send(method, path, headers, body).await?,
-            Transport::Inside(inside) => inside.send(method, path, headers, body).await?,
+            Transport::InProcess(router) => router.send(method, path, headers, body).await?,
         };
         if answer.status.is_success() {
             return Ok(answer);
@@ -282,7 +287,7 @@ impl Client {
         let (status, retry_after) = (answer.status, retry_after(&answer.headers));
         let text = collect(answer.body).await.unwrap_or_default();
         let (code, detail) = (code(&text), detail(status, &text));
-        Err(Refused::new(status, code, detail).after(retry_after).into())
+        Err(Refusal::new(status, code, detail).after(retry_after).into())
     }
 }
 
@@ -294,7 +299,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 fn secret_header(text: &str) -> anyhow::Result<HeaderValue> {
     let mut value = HeaderValue::from_str(text)
-        .map_err(|_| Problem::usage("the API key has characters that no key has"))?;
+        .map_err(|_| Problem::usage("the API key has characters that HTTP does not allow"))?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -304,8 +309,8 @@ async fn collect(mut body: ByteStream) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
     while let Some(piece) = body.next().await {
         text.extend_from_slice(&piece?);
-        if text.len() > ANSWER_BYTES_MAX {
-            return Err(Problem::failure("the server's answer is too long").into());
+        if text.len() > RESPONSE_BYTES_MAX {
+            return Err(Problem::failure("the answer of the server is too long").into());
         }
     }
     Ok(text)
@@ -333,7 +338,7 @@ fn detail(status: StatusCode, body: &[u8]) -> String {
                 let is_check = problem.get("type").is_some_and(|kind| kind == "value_error");
                 let sentence = problem.pointer("/ctx/error").filter(|_| is_check).and_then(Value::as_str);
                 let text = sentence.or_else(|| problem.get("msg").and_then(Value::as_str));
-                let text = text.unwrap_or("is not accepted");
+                let text = text.unwrap_or("is invalid");
                 field.map_or_else(|| text.to_owned(), |field| format!("{field}: {text}"))
             };
             problems.iter().map(problem).collect::<Vec<_>>().join("; ")

@@ -29,72 +29,72 @@ use std::time::Duration;
 
 use bench_domain::RunId;
 use bench_state::Scope;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use crate::client::{Client, ServerArgs};
 use crate::data_dir::DataArgs;
-use crate::exit::{ExitStatus, Problem};
+use crate::exit::{ExitStatus, Problem, plain};
 use crate::output;
 use bench_stack::{Stack, StackOptions};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run benchmarks against a model, show the results and leave a signed archive
+    /// Run benchmarks on a model, show the scores, and write a signed archive
     #[command(after_help = run::help())]
     Run(Box<run::RunArgs>),
     /// Serve the HTTP API on this machine
     #[command(after_help = serve::EXAMPLES)]
     Serve(serve::ServeArgs),
-    /// Grade stored responses without asking a model
+    /// Grade stored responses, without asking a model
     #[command(after_help = score::EXAMPLES)]
     Score(score::ScoreArgs),
-    /// Check a signed archive: who signed it, and whether it is as it was signed
+    /// Check who signed an archive, and that nothing in it was changed
     #[command(after_help = verify::EXAMPLES)]
     Verify(verify::VerifyArgs),
-    /// Write the results of a run into a file
+    /// Write the results of a run to a file
     #[command(after_help = export::EXAMPLES)]
     Export(export::ExportArgs),
-    /// Compare two runs on the items that both have
+    /// Compare two runs on the items that both have graded
     #[command(after_help = compare::EXAMPLES)]
     Compare(compare::CompareArgs),
-    /// List runs, or show one in detail
+    /// List runs, or show one run in detail
     #[command(after_help = runs::EXAMPLES)]
     Runs(runs::RunsArgs),
-    /// Order runs again and again: nightly, by cron and time zone
+    /// Run benchmarks at planned times, such as every night
     #[command(after_help = schedules::EXAMPLES)]
     Schedules(schedules::SchedulesArgs),
-    /// End a run; what is done stays
+    /// Stop runs; the results of finished samples are kept
     #[command(after_help = cancel::EXAMPLES)]
     Cancel(cancel::CancelArgs),
-    /// Take up a run again: only what was not graded is asked; with --errors of one that succeeded, too
+    /// Repeat the failed and missing samples of a run
     #[command(after_help = requeue::EXAMPLES)]
     Requeue(requeue::RequeueArgs),
-    /// Judge the answers of a run again, by another judge, without asking the model again
+    /// Grade the answers of a run again with another judge, without asking the model
     #[command(after_help = rejudge::EXAMPLES)]
     Rejudge(rejudge::RejudgeArgs),
-    /// List the benchmarks, or show one with its protocol and deviations
+    /// List benchmarks, or show one with its protocol and deviations
     #[command(after_help = benchmarks::EXAMPLES)]
     Benchmarks(benchmarks::BenchmarksArgs),
-    /// List the models that runs can be made for
+    /// List the models that can be run
     #[command(after_help = models::EXAMPLES)]
     Models(models::ModelsArgs),
-    /// List, fetch and remove datasets on this machine
+    /// List, download and remove datasets on this machine
     #[command(after_help = datasets::EXAMPLES)]
     Datasets(datasets::DatasetsArgs),
-    /// Show, rotate and pin the keys that archives are signed and verified with
+    /// Show, rotate and pin the keys that sign and verify archives
     #[command(after_help = keys::EXAMPLES)]
     Keys(keys::KeysArgs),
-    /// Say who may order runs at a server: access tokens, and callers with permissions
+    /// Manage who may order runs at a server: access tokens and permissions
     #[command(after_help = access::EXAMPLES)]
     Access(access::AccessArgs),
-    /// Check what works on this machine, and say how to fix what doesn't
+    /// Check what works on this machine, and how to fix what doesn't
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(doctor::DoctorArgs),
-    /// Serve sandboxes on this machine: programs that models write run there
+    /// Serve sandboxes, where programs that models write run isolated
     #[command(after_help = sandy::EXAMPLES)]
     Sandy(Box<sandy::SandyArgs>),
-    /// Show how things stand: workers, queues, runs, tokens
+    /// Show the state of a server: workers, queues, runs and tokens
     #[command(after_help = ops::EXAMPLES)]
     Ops(ops::OpsArgs),
 }
@@ -124,6 +124,18 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<ExitStatus> {
     }
 }
 
+/// Options of a command that only calls the API: which one, and how its responses are printed.
+#[derive(Debug, Args)]
+pub(crate) struct ApiArgs {
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long, help_heading = None)]
+    json: bool,
+}
+
 /// API that a command uses: of a server, or of the stack in a data directory.
 struct Api {
     client: Client,
@@ -150,7 +162,7 @@ impl Api {
     async fn open_with(options: StackOptions, server: &ServerArgs) -> anyhow::Result<Self> {
         let key = server.named_key()?;
         let stack = Stack::open(options).await?;
-        let client = Client::inside(stack.router()).with_key(key).with_judge_key(judge::judge_key());
+        let client = Client::in_process(stack.router()).with_key(key).with_judge_key(judge::judge_key());
         Ok(Self { client, stack: Some(stack) })
     }
 
@@ -163,7 +175,12 @@ impl Api {
 
 /// Parses a run's id from the command line.
 fn parse_run(text: &str) -> Result<RunId, String> {
-    text.parse::<RunId>().map_err(|error| format!("{error}; `bench runs` lists them"))
+    text.parse::<RunId>().map_err(|_| "it must be a UUID, as listed by `bench runs`".to_owned())
+}
+
+/// Reports a run that doesn't exist.
+fn no_such_run(run: RunId) -> Problem {
+    Problem::failure(format!("there is no run `{run}`")).hint("`bench runs` lists the runs")
 }
 
 /// Checks that a file named by an option exists.
@@ -172,12 +189,9 @@ fn check_exists(option: &str, file: &Path) -> anyhow::Result<()> {
         // Code that opens the file reports any other problem.
         return Ok(());
     }
-    Err(Problem::usage(format!(
-        "could not read {}, which {option} names: there is no such file",
-        file.display()
-    ))
-    .hint(format!("give {option} the path of an existing file, from the folder in which you are or from /"))
-    .into())
+    Err(Problem::usage(format!("{option}: there is no file `{}`", file.display()))
+        .hint("relative paths start in the current folder")
+        .into())
 }
 
 /// Rejects a file path in a missing folder. A path that ends in a separator names a folder.
@@ -200,9 +214,9 @@ fn warn_of_ignored(saved: &Value) {
     };
     let names = texts("ignored_benchmarks");
     if !names.is_empty() {
-        output::warn(&format!("left out, since there are no such benchmarks: {}", names.join(", ")));
+        output::warn(&format!("unknown benchmarks are left out: {}", names.join(", ")));
     }
-    texts("warnings").iter().for_each(|warning| output::warn(warning));
+    texts("warnings").iter().for_each(|warning| output::warn(&plain(warning)));
 }
 
 /// Looks up a benchmark by name.
@@ -212,7 +226,7 @@ fn find_benchmark(name: &str) -> anyhow::Result<&'static dyn bench_benchmarks::B
         let names: Vec<&str> = bench_benchmarks::all().iter().map(|benchmark| benchmark.name()).collect();
         let shown: String = name.chars().take(64).collect();
         Problem::usage(format!("there is no benchmark `{shown}`"))
-            .hint(format!("known are {}; `bench benchmarks` says more", names.join(", ")))
+            .hint(format!("known benchmarks are {}; `bench benchmarks` describes them", names.join(", ")))
             .into()
     })
 }

@@ -15,20 +15,21 @@ use crate::exit::Problem;
 use crate::judge_name::{MODEL_VARIABLE, check_variable};
 use bench_stack::{Stack, StackOptions, key_ring_from_vars, keys_dir};
 
-/// Which data directory.
+/// The data directory to use.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Server and data directory")]
 pub(crate) struct DataArgs {
-    /// Where runs, datasets and keys are kept [default: $XDG_DATA_HOME/bench-runner or ~/.local/share/bench-runner]
+    /// Folder for runs, datasets and keys [default: $XDG_DATA_HOME/bench-runner, else ~/.local/share/bench-runner]
     #[arg(long, env = "BENCH_HOME", value_name = "DIR", global = true)]
     pub(crate) data_dir: Option<PathBuf>,
 }
 
-/// What an acknowledged write survives.
+/// Durability of acknowledged writes.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum DurabilityArg {
-    /// Everything, a power cut included
+    /// Stored answers survive a power failure
     Full,
-    /// The end of the process at any moment, but not a power cut; faster
+    /// Stored answers survive a crash of the process, but not a power failure; faster
     Normal,
 }
 
@@ -64,7 +65,7 @@ impl DataArgs {
     }
 
     /// Opens the stack like [`DataArgs::open`], and reports the progress of downloads.
-    pub(crate) async fn open_telling(&self, progress: Arc<dyn Progress>) -> anyhow::Result<Stack> {
+    pub(crate) async fn open_with_progress(&self, progress: Arc<dyn Progress>) -> anyhow::Result<Stack> {
         Stack::open(StackOptions { progress, ..self.options()? }).await
     }
 }
@@ -73,8 +74,11 @@ fn default_data_dir(var: impl Fn(&str) -> Option<PathBuf>) -> anyhow::Result<Pat
     // The XDG specification requires relative paths to be ignored.
     let absolute = |name| var(name).filter(|path| path.is_absolute());
     let base = absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/share")));
-    base.map(|base| base.join("bench-runner"))
-        .ok_or_else(|| Problem::usage("there is no home directory: give --data-dir").into())
+    base.map(|base| base.join("bench-runner")).ok_or_else(|| {
+        Problem::usage("there is no home directory")
+            .hint("give a folder with --data-dir or BENCH_HOME")
+            .into()
+    })
 }
 
 /// Returns the keys of this installation, from `BENCH_SIGNING_…` variables if set, else from the data directory.
@@ -94,7 +98,7 @@ pub(crate) fn key_ring(
     }
     let dir = keys_dir(&data_dir);
     let ring = if create { KeyRing::open(&dir, jiff::Timestamp::now()) } else { KeyRing::read(&dir) };
-    ring.context("the signing keys cannot be used")
+    ring.context("could not use the signing keys")
 }
 
 #[cfg(test)]

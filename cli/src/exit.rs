@@ -10,10 +10,10 @@ use bench_stack::sandboxes::SandboxesError;
 use bench_stack::sandboxes::python::PythonEnvironmentError;
 
 use crate::output;
-use crate::refused::Refused;
+use crate::refusal::Refusal;
 
 /// Advice if another process uses the data directory.
-pub(crate) const IN_USE_HINT: &str = "wait until it is done, use another --data-dir, or give the address of a running `bench serve` with --server";
+pub(crate) const IN_USE_HINT: &str = "wait until it ends, give another --data-dir, or give the address of a running `bench serve` with --server";
 
 /// Exit status of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +64,15 @@ impl Problem {
         self.hint = Some(hint.into());
         self
     }
+
+    /// Adds advice, if there is any.
+    #[must_use]
+    pub(crate) fn hint_if(self, hint: Option<String>) -> Self {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
+    }
 }
 
 impl fmt::Display for Problem {
@@ -77,7 +86,7 @@ impl std::error::Error for Problem {}
 /// Prints an error on standard error, and returns the exit status for it.
 pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
     let problem = error.chain().find_map(|cause| cause.downcast_ref::<Problem>());
-    let refused = error.chain().find_map(|cause| cause.downcast_ref::<Refused>());
+    let refused = error.chain().find_map(|cause| cause.downcast_ref::<Refusal>());
     let in_use = error.chain().any(|cause| {
         cause
             .downcast_ref::<EmbeddedError>()
@@ -85,10 +94,13 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
     });
     let hint = match problem {
         Some(problem) => problem.hint.as_deref(),
-        None if refused.is_some_and(Refused::is_unauthorized) => Some(
-            "BENCH_API_KEY is for an access token or a provider's key, BENCH_ADMIN_SECRET for the operator's secret",
+        None if refused.is_some_and(Refusal::is_unauthorized) => Some(
+            "set BENCH_API_KEY to an access token or a provider key, or BENCH_ADMIN_SECRET to the operator's secret",
         ),
-        None if is_unusable_python(error) => Some("`bench sandy setup` makes one"),
+        None if is_unusable_python(error) => Some("`bench sandy setup` creates one"),
+        None if refused.and_then(Refusal::code) == Some(Code::RunNotFound) => {
+            Some("`bench runs` lists the runs")
+        }
         None if in_use => Some(IN_USE_HINT),
         None => None,
     };
@@ -98,7 +110,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
     }
     match problem {
         Some(problem) => problem.status,
-        None if refused.and_then(Refused::code).is_some_and(is_wrong_usage) => ExitStatus::Usage,
+        None if refused.and_then(Refusal::code).is_some_and(is_wrong_usage) => ExitStatus::Usage,
         None if is_unusable_python(error) || is_unusable_setting(error) => ExitStatus::Usage,
         None => ExitStatus::Failure,
     }
@@ -141,6 +153,11 @@ fn is_unusable_setting(error: &anyhow::Error) -> bool {
     })
 }
 
+/// Returns the last line of a program's error output that isn't blank.
+pub(crate) fn last_line(text: &str) -> Option<&str> {
+    text.lines().map(str::trim).rfind(|line| !line.is_empty())
+}
+
 /// Formats an error and its causes in one line, without repeating causes that a text already contains.
 pub(crate) fn sentence(error: &anyhow::Error) -> String {
     let mut text = String::new();
@@ -148,12 +165,60 @@ pub(crate) fn sentence(error: &anyhow::Error) -> String {
         let cause = cause.to_string();
         let cause = cause.trim().trim_end_matches('.');
         if text.is_empty() {
-            text.push_str(cause);
+            text.push_str(&lowercase_start(cause));
         } else if !text.contains(cause) {
-            text = format!("{text}: {cause}");
+            text = format!("{text}: {}", lowercase_start(cause));
         }
     }
     text.replace('\n', " ")
+}
+
+/// First words of sentences that libraries and servers write. Other words may be names, and keep their case.
+const FIRST_WORDS: [&str; 29] = [
+    "Access",
+    "Demo",
+    "None",
+    "A",
+    "An",
+    "Another",
+    "Benchmark",
+    "Cannot",
+    "Could",
+    "Invalid",
+    "Item",
+    "It",
+    "Maximum",
+    "Missing",
+    "Model",
+    "No",
+    "Not",
+    "Nothing",
+    "Only",
+    "Provider",
+    "Run",
+    "Schedule",
+    "Sign",
+    "Stored",
+    "The",
+    "There",
+    "This",
+    "Too",
+    "You",
+];
+
+/// Formats a sentence of a library or server as all messages of this program: one line that starts in lower case and has
+/// no final period.
+pub(crate) fn plain(text: &str) -> String {
+    lowercase_start(text.trim().trim_end_matches('.')).replace('\n', " ")
+}
+
+/// Makes the first letter of a sentence lower-case, as in all messages of this program.
+fn lowercase_start(text: &str) -> String {
+    let first = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    match FIRST_WORDS.contains(&first) {
+        true => format!("{}{}", first.to_ascii_lowercase(), text.get(first.len()..).unwrap_or_default()),
+        false => text.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -167,11 +232,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_are_told_once() {
+    fn causes_are_not_repeated() {
         let error = std::io::Error::other("disk on fire");
         let error =
             Err::<(), _>(error).context("could not write x: disk on fire").context("no export").unwrap_err();
         assert_eq!(sentence(&error), "no export: could not write x: disk on fire");
+    }
+
+    #[test]
+    fn sentences_start_in_lower_case_and_names_are_kept() {
+        for (text, shown) in [
+            ("Run not found", "run not found"),
+            ("The data directory /x is in use.", "the data directory /x is in use"),
+            ("Chutes can't be reached", "Chutes can't be reached"),
+            ("HF_TOKEN: two words", "HF_TOKEN: two words"),
+            ("Runaway", "Runaway"),
+        ] {
+            assert_eq!(sentence(&anyhow::anyhow!("{text}")), shown);
+        }
     }
 
     #[test]
@@ -184,7 +262,7 @@ mod tests {
     #[test]
     fn a_server_that_cannot_accept_what_was_given_means_wrong_usage() {
         let refused = |status, code| {
-            let error = Refused::new(status, code, "no");
+            let error = Refusal::new(status, code, "no");
             report(&anyhow::Error::new(error).context("cannot start"))
         };
         assert_eq!(refused(StatusCode::NOT_FOUND, Some(Code::ModelNotFound)), ExitStatus::Usage);

@@ -2,14 +2,14 @@
 
 use bench_domain::Timestamp;
 
-/// Formats a share as `66.7 %`, or `-` if there is none.
+/// Formats a share as `66.7%`, or `-` if there is none.
 pub(crate) fn percent(share: Option<f64>) -> String {
     share
         .filter(|share| share.is_finite())
-        .map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0))
+        .map_or_else(|| "-".to_owned(), |share| format!("{:.1}%", share * 100.0))
 }
 
-/// Formats a score with its 95% interval: `66.7 % (48.8–80.8)`, or `66.7 % (–)` without one. Clips the interval of a
+/// Formats a score with its 95% interval: `66.7% (48.8–80.8)`, or `66.7% (–)` without one. Clips the interval of a
 /// share to 0 and 1, since an interval around a mean can exceed them. Other intervals are shown unchanged.
 pub(crate) fn percent_within(score: f64, interval: Option<(f64, f64)>, is_share: bool) -> String {
     let score_text = percent(Some(score));
@@ -102,13 +102,13 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        assert_eq!(percent(Some(2.0 / 3.0)), "66.7 %");
+        assert_eq!(percent(Some(2.0 / 3.0)), "66.7%");
         assert_eq!(percent(None), "-");
-        assert_eq!(percent_within(0.5, Some((0.25, 0.75)), true), "50.0 % (25.0–75.0)");
-        assert_eq!(percent_within(1.0, Some((0.9, 1.2)), true), "100.0 % (90.0–100.0)");
-        assert_eq!(percent_within(0.25, Some((-0.0353, 0.5353)), false), "25.0 % (-3.5–53.5)");
-        assert_eq!(percent_within(-0.5, Some((-0.7, -0.25)), false), "-50.0 % (-70.0 to -25.0)");
-        assert_eq!(percent_within(0.0, None, false), "0.0 % (–)");
+        assert_eq!(percent_within(0.5, Some((0.25, 0.75)), true), "50.0% (25.0–75.0)");
+        assert_eq!(percent_within(1.0, Some((0.9, 1.2)), true), "100.0% (90.0–100.0)");
+        assert_eq!(percent_within(0.25, Some((-0.0353, 0.5353)), false), "25.0% (-3.5–53.5)");
+        assert_eq!(percent_within(-0.5, Some((-0.7, -0.25)), false), "-50.0% (-70.0 to -25.0)");
+        assert_eq!(percent_within(0.0, None, false), "0.0% (–)");
         assert_eq!([0, 7, 999, 12_032, 1_234_567].map(count), ["0", "7", "999", "12,032", "1,234,567"]);
         assert_eq!([0, 999, 1_500, 2_000_000].map(bytes), ["0 B", "999 B", "1.5 kB", "2.0 MB"]);
         assert_eq!([0.4, 61.0, 3_700.0, 90_000.0].map(seconds), ["0 s", "1 m 1 s", "1 h 1 m", "1 d 1 h"]);

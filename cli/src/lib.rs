@@ -26,7 +26,7 @@ mod judge_name;
 mod logs;
 mod output;
 mod progress;
-mod refused;
+mod refusal;
 mod show;
 mod views;
 

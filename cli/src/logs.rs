@@ -18,11 +18,11 @@ const CAUSES_MAX: usize = 1_000;
 
 /// Filter that passes only the first warnings with the same cause about samples of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Thinned {
+pub(crate) struct RepeatedWarningFilter {
     seen: Mutex<HashMap<(String, Vec<String>), u32>>,
 }
 
-impl Thinned {
+impl RepeatedWarningFilter {
     /// Returns true if the message is logged, false if it is dropped, and `None` for the first one dropped.
     fn admits(&self, run: &str, message: &str) -> Option<bool> {
         // The text in front of `: ` identifies the sample.
@@ -37,34 +37,35 @@ impl Thinned {
     }
 }
 
-impl<S: Subscriber> Layer<S> for Thinned {
+impl<S: Subscriber> Layer<S> for RepeatedWarningFilter {
     fn event_enabled(&self, event: &Event<'_>, _: Context<'_, S>) -> bool {
         if *event.metadata().level() != Level::WARN {
             return true;
         }
-        let mut told = Told::default();
-        event.record(&mut told);
-        let (Some(run), true) = (&told.run, told.is_of_sample) else { return true };
-        self.admits(run, &told.message).unwrap_or_else(|| {
-            output::warn("more samples of the run ended for that reason; -v tells of each");
+        let mut warning = SampleWarning::default();
+        event.record(&mut warning);
+        let (Some(run), true) = (&warning.run, warning.has_code) else { return true };
+        self.admits(run, &warning.message).unwrap_or_else(|| {
+            output::warn("more samples of the run ended for the same reason; -v shows each of them");
             false
         })
     }
 }
 
+/// Fields of a warning about a sample.
 #[derive(Debug, Default)]
-struct Told {
+struct SampleWarning {
     run: Option<String>,
-    /// True if the event says why a sample ended.
-    is_of_sample: bool,
+    /// True if the event has an error code, as events about the end of a sample have.
+    has_code: bool,
     message: String,
 }
 
-impl Visit for Told {
+impl Visit for SampleWarning {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         match field.name() {
             "run.id" => self.run = Some(format!("{value:?}")),
-            "error.code" => self.is_of_sample = true,
+            "error.code" => self.has_code = true,
             "message" => self.message = format!("{value:?}"),
             _ => {}
         }
@@ -81,9 +82,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
+    struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Kept {
+    impl Write for LogBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -94,11 +95,11 @@ mod tests {
     }
 
     #[test]
-    fn each_cause_is_told_a_few_times() {
-        let kept = Kept::default();
-        let writer = kept.clone();
+    fn each_cause_is_logged_a_few_times() {
+        let buffer = LogBuffer::default();
+        let writer = buffer.clone();
         let logs = tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false);
-        tracing::subscriber::with_default(logs.finish().with(Thinned::default()), || {
+        tracing::subscriber::with_default(logs.finish().with(RepeatedWarningFilter::default()), || {
             for sample in 0..20 {
                 for run in ["one", "two"] {
                     tracing::warn!(run.id = %run, error.code = "no_stored_response", "Sample x:{sample} ended: no response for item `q{sample}`");
@@ -109,18 +110,18 @@ mod tests {
                 tracing::info!(run.id = %"one", "Sample {sample} done: HTTP 500");
             }
         });
-        let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
         let lines = |part: &str| text.lines().filter(|line| line.contains(part)).count();
         assert_eq!((lines("no response"), lines("ended: HTTP 500")), (6, 3), "{text}");
         assert_eq!((lines("of nothing"), lines("Storing"), lines("done")), (20, 20, 20));
     }
 
     #[test]
-    fn what_is_counted_is_bounded() {
-        let thinned = Thinned::default();
+    fn the_number_of_counted_causes_is_limited() {
+        let filter_repeated = RepeatedWarningFilter::default();
         for number in 0..CAUSES_MAX * 3 {
-            assert_eq!(thinned.admits("run", &format!("Sample 1 ended: cause{number}")), Some(true));
+            assert_eq!(filter_repeated.admits("run", &format!("Sample 1 ended: cause{number}")), Some(true));
         }
-        assert!(thinned.seen.lock().unwrap().len() <= CAUSES_MAX);
+        assert!(filter_repeated.seen.lock().unwrap().len() <= CAUSES_MAX);
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn results(runs: &[Run]) -> Table {
     let with_tokens = all().any(|it| [it.input_tokens, it.output_tokens, it.estimated_tokens] != [0; 3]);
     let with_cost = all().any(|benchmark| benchmark.cost.is_some());
     let with_latency = all().any(|benchmark| benchmark.latency().is_some_and(|latency| latency.p95 > 0.0));
-    let mut header = vec!["model", "benchmark", "score (95 % interval)", "coverage", "n", "outcomes"];
+    let mut header = vec!["model", "benchmark", "score (95% interval)", "coverage", "n", "outcomes"];
     header.extend(with_tokens.then_some("tokens in / out"));
     header.extend(with_cost.then_some("cost"));
     header.extend(with_latency.then_some("latency p50 / p95"));
@@ -82,7 +82,7 @@ fn tokens(benchmark: &Benchmark) -> String {
 fn estimated(benchmark: &Benchmark) -> Option<String> {
     (benchmark.estimated_tokens > 0).then(|| {
         format!(
-            "~: {} tokens are an estimate, since the provider sent no token counts or impossible ones; the cost leaves them out",
+            "~: {} tokens are estimated, since the provider sent no token counts or impossible ones; the cost leaves them out",
             format::count(benchmark.estimated_tokens)
         )
     })
@@ -120,11 +120,8 @@ pub(crate) fn facts(benchmark: &Benchmark) -> Option<String> {
         parts.push(format!("score: {metric}"));
     }
     parts.push(format!("protocol {name}"));
-    match (&benchmark.prompt_source, &benchmark.prompt_digest) {
-        (_, Some(digest)) if digest == NO_TEXT_DIGEST => parts.push("prompt: the request alone".to_owned()),
-        (Some(source), Some(digest)) => parts.push(format!("prompt: {source} ({})", format::short(digest))),
-        _ => {}
-    }
+    let prompt = benchmark.prompt_source.as_deref().zip(benchmark.prompt_digest.as_deref());
+    parts.extend(prompt.map(|(source, digest)| format!("prompt: {}", prompt_label(source, Some(digest)))));
     parts.extend(benchmark.judge.as_ref().map(judge));
     let (input, output) = (benchmark.judge_input_tokens, benchmark.judge_output_tokens);
     if input > 0 || output > 0 {
@@ -140,6 +137,21 @@ pub(crate) fn facts(benchmark: &Benchmark) -> Option<String> {
     Some(parts.join(", "))
 }
 
+/// Names the text of a prompt: official, own wording, or none besides the item's text.
+pub(crate) fn prompt_label(source: &str, digest: Option<&str>) -> String {
+    if digest == Some(NO_TEXT_DIGEST) {
+        return NO_PROMPT_TEXT.to_owned();
+    }
+    let source = if source == "own" { "OWN wording" } else { source };
+    match digest {
+        Some(digest) => format!("{source} ({})", format::short(digest)),
+        None => source.to_owned(),
+    }
+}
+
+/// Label of a prompt that consists of the item's text alone.
+pub(crate) const NO_PROMPT_TEXT: &str = "the item's text alone";
+
 /// Judge without a model, which compares texts.
 const ORACLE: &str = "oracle";
 
@@ -151,7 +163,7 @@ pub(crate) fn judged_without_model(run: &Run) -> Option<String> {
         run.benchmarks.iter().filter(of_oracle).map(|b| b.benchmark_name.as_str()).collect();
     (run.model() != ORACLE && !judged.is_empty()).then(|| {
         format!(
-            "the judge `oracle` is no model: it compares answers of {} with the gold answers as texts ({})",
+            "the judge `oracle` is not a model: it compares the texts of answers by {} with the gold answers ({})",
             run.model(),
             judged.join(", ")
         )
@@ -172,15 +184,15 @@ pub(crate) fn judge(judge: &Judge) -> String {
     if let Some(tokens) = judge.max_tokens {
         settings.push_str(&format!(", max tokens: {}", format::count(tokens.into())));
     }
-    let Judge { model, version, prompt_source, .. } = judge;
+    let Judge { model, version, .. } = judge;
     if is_oracle {
         return format!(
             "judge {ORACLE} (text comparison with the gold answer, no model), version {version}{settings}"
         );
     }
-    let digest = format::short(&judge.prompt_digest);
+    let prompt = prompt_label(&judge.prompt_source, Some(&judge.prompt_digest));
     let model = bench_domain::run::name_with_host(model, judge.endpoint_host.as_deref());
-    format!("judge {model} (version {version}, prompt: {prompt_source} ({digest}){settings})")
+    format!("judge {model} (version {version}, prompt: {prompt}{settings})")
 }
 
 /// Describes the metrics over several samples per item.
@@ -265,7 +277,7 @@ pub(crate) fn demo_banner(runs: &[Run]) -> Option<String> {
     names.dedup();
     (!names.is_empty()).then(|| {
         let text = format!(
-            " DEMO DATA in {}: the items came with this program. The scores say nothing about the real benchmark. ",
+            " DEMO DATA in {}: the items are bundled with this program. The scores say nothing about the real benchmark. ",
             names.join(", ")
         );
         style(text).black().on_yellow().bold().to_string()
@@ -280,7 +292,7 @@ pub(crate) fn status(run: &Run) -> String {
         (RunStatus::Queued | RunStatus::Running, _) if run.interrupted => {
             format!("interrupted {done}/{planned}")
         }
-        (RunStatus::Queued, Some(place)) => format!("queued (place {place})"),
+        (RunStatus::Queued, Some(position)) => format!("queued (position {position})"),
         (RunStatus::Running, _) => format!("running {done}/{planned}"),
         (status, _) => status.to_string(),
     }
@@ -350,11 +362,11 @@ mod tests {
     }
 
     #[test]
-    fn a_score_never_stands_without_what_it_is_made_of() {
+    fn a_score_is_shown_with_its_interval_outcomes_and_dataset() {
         let text = results(&[run(false)]).to_string();
         for part in [
-            "50.0 % (25.0–75.0)",
-            "100.0 %",
+            "50.0% (25.0–75.0)",
+            "100.0%",
             "1,200",
             "600 correct, 590 incorrect, 10 truncated",
             "$2.50",
@@ -379,7 +391,7 @@ mod tests {
         run.benchmarks[0].estimated_tokens = 3_450;
         let shown = results(std::slice::from_ref(&run)).to_string();
         assert!(shown.contains("1,000 / 200 + ~3,450") && shown.contains("≥ $2.50"), "{shown}");
-        assert!(made_by(std::slice::from_ref(&run))[0].contains("~: 3,450 tokens are an estimate"));
+        assert!(made_by(std::slice::from_ref(&run))[0].contains("~: 3,450 tokens are estimated"));
         let benchmark = &mut run.benchmarks[0];
         benchmark.protocol_name = Some("authors".into());
         (benchmark.judge_input_tokens, benchmark.judge_output_tokens) = (900, 100);
@@ -393,7 +405,7 @@ mod tests {
     #[test]
     fn scores_say_how_they_were_made() {
         let mut run = run(false);
-        assert!(made_by(std::slice::from_ref(&run)).is_empty(), "an older server tells nothing of it");
+        assert!(made_by(std::slice::from_ref(&run)).is_empty(), "an older server sends none of these fields");
         let benchmark = &mut run.benchmarks[0];
         benchmark.protocol_name = Some("authors".into());
         benchmark.prompt_source = Some("own".into());
@@ -415,39 +427,39 @@ mod tests {
         assert_eq!(
             made_by(&[run]),
             [
-                "mmlu_pro: protocol authors, prompt: own (0123456789ab), judge openrouter/j (version 2, prompt: \
+                "mmlu_pro: protocol authors, prompt: OWN wording (0123456789ab), judge openrouter/j (version 2, prompt: \
                  official (fedcba987654), temperature: 0, seed: provider's, max tokens: 4,096)",
-                "mmlu_pro: mean of the items' means 50.0 % ± 2.5 (standard error, clustered by item), pass@1 50.0 %, \
-                 pass@3 62.5 %, pass@4 75.0 %, pass^4 25.0 %",
+                "mmlu_pro: mean of the items' means 50.0% ± 2.5 (standard error, clustered by item), pass@1 50.0%, \
+                 pass@3 62.5%, pass@4 75.0%, pass^4 25.0%",
             ]
         );
     }
 
     #[test]
-    fn a_score_that_is_no_share_says_so() {
+    fn a_score_that_is_not_a_share_is_labeled() {
         let mut run = run(false);
         let benchmark = &mut run.benchmarks[0];
         benchmark.benchmark_name = "aa_omniscience".into();
         benchmark.protocol_name = Some("public".into());
         (benchmark.score, benchmark.interval) = (Some(0.25), Some(Interval { low: -0.0353, high: 0.5353 }));
-        assert_eq!(score(benchmark), "25.0 % (-3.5–53.5)");
+        assert_eq!(score(benchmark), "25.0% (-3.5–53.5)");
         assert_eq!(facts(benchmark).unwrap(), "score: omniscience_index, protocol public");
         (benchmark.score, benchmark.interval) = (Some(0.0), None);
-        assert_eq!(score(benchmark), "0.0 % (–)");
+        assert_eq!(score(benchmark), "0.0% (–)");
     }
 
     #[test]
-    fn a_prompt_without_text_is_the_request_alone() {
+    fn a_prompt_without_template_is_the_items_text_alone() {
         let mut run = run(false);
         let benchmark = &mut run.benchmarks[0];
         benchmark.protocol_name = Some("ifbench".into());
         (benchmark.prompt_source, benchmark.prompt_digest) =
             (Some("official".into()), Some(NO_TEXT_DIGEST.into()));
-        assert_eq!(facts(benchmark).unwrap(), "protocol ifbench, prompt: the request alone");
+        assert_eq!(facts(benchmark).unwrap(), "protocol ifbench, prompt: the item's text alone");
     }
 
     #[test]
-    fn a_judge_that_is_no_model_is_told() {
+    fn a_judge_that_is_not_a_model_is_reported() {
         let mut run = run(false);
         assert!(judged_without_model(&run).is_none());
         run.benchmarks[0].protocol_name = Some("authors".into());
@@ -464,14 +476,14 @@ mod tests {
         assert!(
             judged_without_model(&run)
                 .unwrap()
-                .ends_with("answers of chutes/m with the gold answers as texts (mmlu_pro)")
+                .ends_with("texts of answers by chutes/m with the gold answers (mmlu_pro)")
         );
         run.benchmarks[0].judge.as_mut().unwrap().model = "openrouter/j".into();
         assert!(judged_without_model(&run).is_none());
     }
 
     #[test]
-    fn demo_data_is_said_loudly() {
+    fn demo_data_is_marked() {
         let demo = [run(true)];
         assert!(results(&demo).to_string().contains("mmlu_pro (DEMO)"));
         assert!(demo_banner(&demo).unwrap().contains("DEMO DATA in mmlu_pro"));

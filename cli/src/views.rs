@@ -413,7 +413,7 @@ impl Benchmark {
 
     /// Returns the metrics over several samples per item: the mean over items of each item's mean, its standard error
     /// clustered by item, pass@k by k, and pass^k by k from 2, since pass^1 equals pass@1.
-    pub(crate) fn sampled(&self) -> Option<Sampled> {
+    pub(crate) fn sampled(&self) -> Option<SamplingMetrics> {
         let metrics = self.metrics.as_ref().filter(|_| self.samples_per_item.is_some_and(|n| n > 1))?;
         let clustered = metrics.get("clustered").filter(|value| !value.is_null())?;
         let mean = metrics.get("mean_of_items").and_then(Value::as_f64);
@@ -436,7 +436,7 @@ impl Benchmark {
             }
         }
         pass_at.sort_by_key(|(k, _)| *k);
-        Some(Sampled {
+        Some(SamplingMetrics {
             mean: mean.or_else(|| clustered.get("mean")?.as_f64())?,
             standard_error: clustered.get("standard_error").and_then(Value::as_f64),
             pass_at,
@@ -456,7 +456,7 @@ impl Benchmark {
 
 /// Metrics over several samples per item.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Sampled {
+pub(crate) struct SamplingMetrics {
     pub(crate) mean: f64,
     pub(crate) standard_error: Option<f64>,
     pub(crate) pass_at: Vec<(u32, f64)>,
@@ -542,12 +542,12 @@ mod tests {
             });
             serde_json::from_value::<Run>(run).unwrap().overall()
         };
-        assert_eq!(overall(&["hle"], Some("score of hle")), "50.0 %");
+        assert_eq!(overall(&["hle"], Some("score of hle")), "50.0%");
         let three = ["hle", "mmlu_pro", "ifbench"];
         // One of the three has no score.
         let label = "mean of 2 benchmark scores";
-        assert_eq!(overall(&three, Some(label)), "50.0 % (mean of 2 benchmark scores)");
-        assert_eq!(overall(&three, Some("score of hle")), "50.0 % (score of hle)");
-        assert_eq!(overall(&three, None), "50.0 %", "an older server does not tell");
+        assert_eq!(overall(&three, Some(label)), "50.0% (mean of 2 benchmark scores)");
+        assert_eq!(overall(&three, Some("score of hle")), "50.0% (score of hle)");
+        assert_eq!(overall(&three, None), "50.0%", "an older server sends no label");
     }
 }

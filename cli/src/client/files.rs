@@ -12,12 +12,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::fs::File;
-use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt};
 
 use super::{Client, Payload, Transport};
 use crate::exit::Problem;
 use crate::progress::FileProgress;
-use crate::refused::Refused;
+use crate::refusal::Refusal;
 
 const VERIFY: &str = "/api/exports/verify";
 /// Maximum size of a file within a request. API Gateway accepts 6 MB, and base64 takes up a third of that.
@@ -40,16 +40,16 @@ impl Client {
     /// Asks the server to verify an archive.
     pub(crate) async fn verify(&self, path: &Path) -> anyhow::Result<Value> {
         let shown = path.display();
-        let mut file = File::open(path).await.with_context(|| format!("could not read {shown}"))?;
-        let metadata = file.metadata().await.with_context(|| format!("could not read {shown}"))?;
+        let mut file = File::open(path).await.with_context(|| format!("could not read `{shown}`"))?;
+        let metadata = file.metadata().await.with_context(|| format!("could not read `{shown}`"))?;
         if !metadata.is_file() {
-            return Err(Problem::failure(format!("{shown} is not a file")).into());
+            return Err(Problem::failure(format!("`{shown}` is not a file")).into());
         }
         let length = metadata.len();
         if length <= IN_REQUEST_BYTES_MAX {
             return self.verify_in_request(file, length).await;
         }
-        let sha256 = digest(&mut file).await.with_context(|| format!("could not read {shown}"))?;
+        let sha256 = digest(&mut file).await.with_context(|| format!("could not read `{shown}`"))?;
         let order = json!({ "purpose": "verify", "bytes": length, "sha256": sha256 });
         let upload: Upload = match self.post("/api/uploads", Some(&order)).await {
             Ok(upload) => upload,
@@ -57,8 +57,10 @@ impl Client {
         };
         let mut headers = HeaderMap::new();
         for (name, value) in &upload.headers {
-            let name = name.parse::<HeaderName>().context("the server gave a header that is none")?;
-            let value = HeaderValue::from_str(value).context("the server gave a header that is none")?;
+            let name =
+                name.parse::<HeaderName>().context("the server sent an invalid header for the upload")?;
+            let value =
+                HeaderValue::from_str(value).context("the server sent an invalid header for the upload")?;
             headers.insert(name, value);
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -68,7 +70,7 @@ impl Client {
             Transport::Remote(remote) => {
                 remote.put_file(&upload.url, headers, file, move |bytes| pieces.add(bytes)).await
             }
-            Transport::Inside(_) => Err(Problem::failure("only a server takes uploads").into()),
+            Transport::InProcess(_) => Err(Problem::failure("only a server accepts uploads").into()),
         };
         progress.finish();
         sent?;
@@ -77,7 +79,7 @@ impl Client {
 
     /// Falls back to sending the file within the request if the server doesn't offer uploads.
     async fn without_uploads(&self, error: anyhow::Error, file: File, length: u64) -> anyhow::Result<Value> {
-        let Some(refused) = error.downcast_ref::<Refused>() else { return Err(error) };
+        let Some(refused) = error.downcast_ref::<Refusal>() else { return Err(error) };
         match refused.code() {
             Some(Code::UploadsNotOffered | Code::RouteNotFound | Code::MethodNotAllowed)
                 if length <= FALLBACK_BYTES_MAX =>
@@ -85,32 +87,46 @@ impl Client {
                 self.verify_in_request(file, length).await
             }
             _ if refused.is_unauthorized() => Err(Problem::failure(format!(
-                "an archive of more than {IN_REQUEST_BYTES_MAX} bytes is uploaded, which needs a key: {refused}"
+                "uploading an archive of more than {IN_REQUEST_BYTES_MAX} bytes needs a key: {refused}"
             ))
             .hint("set BENCH_API_KEY, or verify on this machine with --here")
             .into()),
             Some(Code::BodyTooLarge) => Err(Problem::failure(format!("{refused}"))
-                .hint(format!("archives of more than {VERIFY_BYTES_MAX} bytes are verified with --here"))
+                .hint(format!(
+                    "verify archives of more than {VERIFY_BYTES_MAX} bytes on this machine with --here"
+                ))
                 .into()),
             _ => Err(error),
         }
     }
 
     async fn verify_in_request(&self, mut file: File, length: u64) -> anyhow::Result<Value> {
-        let mut content = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
         file.rewind().await?;
-        file.read_to_end(&mut content).await?;
-        let boundary = boundary(&content);
-        let mut body = format!(
+        let (boundary, body) = form(&mut file, length).await?;
+        let content_type = format!("multipart/form-data; boundary={boundary}");
+        self.request(Method::POST, VERIFY, Payload::Bytes { content_type, bytes: body.into() }).await
+    }
+}
+
+/// Reads a file into a form, and returns the form with its boundary. The file is read to its place in the form, since
+/// copies of large files take memory.
+async fn form(file: &mut (impl AsyncRead + Unpin), length: u64) -> io::Result<(String, Vec<u8>)> {
+    let head = |boundary: &str| {
+        format!(
             "--{boundary}\r\ncontent-disposition: form-data; name=\"file\"; filename=\"archive.zip\"\r\n\
              content-type: application/zip\r\n\r\n"
         )
-        .into_bytes();
-        body.append(&mut content);
-        body.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
-        let content_type = format!("multipart/form-data; boundary={boundary}");
-        self.ask(Method::POST, VERIFY, Payload::Bytes { content_type: &content_type, bytes: &body }).await
+    };
+    let usual = head(BOUNDARY);
+    let mut body = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + usual.len() + 64);
+    body.extend_from_slice(usual.as_bytes());
+    file.read_to_end(&mut body).await?;
+    let boundary = boundary(body.get(usual.len()..).unwrap_or_default());
+    if boundary != BOUNDARY {
+        body.splice(..usual.len(), head(&boundary).into_bytes());
     }
+    body.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
+    Ok((boundary, body))
 }
 
 /// Returns a boundary that doesn't occur in the content.
@@ -147,5 +163,17 @@ mod tests {
         assert_eq!(boundary(b"PK"), BOUNDARY);
         let odd = boundary(format!("x{BOUNDARY}y").as_bytes());
         assert!(odd != BOUNDARY && odd.len() <= 70);
+    }
+
+    #[tokio::test]
+    async fn a_form_has_the_file_between_its_boundaries() {
+        for content in ["PK", "bench-runner-part in the file"] {
+            let (boundary, body) = form(&mut content.as_bytes(), content.len() as u64).await.unwrap();
+            let body = String::from_utf8(body).unwrap();
+            assert!(!content.contains(&boundary), "{boundary}");
+            let rest = body.strip_prefix(&format!("--{boundary}\r\n")).unwrap();
+            let (_, rest) = rest.split_once("\r\n\r\n").unwrap();
+            assert_eq!(rest, format!("{content}\r\n--{boundary}--\r\n"));
+        }
     }
 }

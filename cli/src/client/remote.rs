@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use bench_inference::{http_client, is_loopback};
 use futures_util::TryStreamExt;
 use http::{HeaderMap, Method, header};
 use reqwest::Url;
-use reqwest::redirect::Policy;
 use tokio::fs::File;
 use tokio_util::io::ReaderStream;
 
-use super::{Answer, Payload, transport_error};
+use super::{Payload, Response, transport_error};
 use crate::exit::Problem;
 
 /// Maximum time to connect.
@@ -36,39 +36,21 @@ impl Remote {
             .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
             .filter(|url| url.query().is_none() && url.fragment().is_none())
             .ok_or_else(|| {
-                Problem::usage(format!("--server: `{server}` is no address such as http://127.0.0.1:3000"))
+                Problem::usage(format!(
+                    "--server: `{server}` is not an address such as http://127.0.0.1:3000"
+                ))
             })?;
         if !base.username().is_empty() || base.password().is_some() {
-            let message = "--server: an address with a password in it is not accepted";
+            let message = "--server: the address must not contain a user or password";
             return Err(Problem::usage(message)
-                .hint("name the variable with the key by --api-key-env")
+                .hint("give the name of the variable that holds the key with --api-key-env")
                 .into());
         }
-        // Fails if a TLS provider is already installed, which is fine: any provider works.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = || {
-            let builder = reqwest::Client::builder()
-                .user_agent(concat!("bench-runner/", env!("CARGO_PKG_VERSION")))
-                // Redirects are followed by hand, so that the key isn't sent along.
-                .redirect(Policy::none())
-                .referer(false)
-                .connect_timeout(CONNECT_TIMEOUT)
-                .read_timeout(SILENCE_MAX);
-            let local = base.host_str().is_some_and(|host| {
-                host == "localhost"
-                    || host
-                        .trim_matches(['[', ']'])
-                        .parse::<std::net::IpAddr>()
-                        .is_ok_and(|ip| ip.is_loopback())
-            });
-            // A proxy can't reach servers on this machine.
-            if local { builder.no_proxy() } else { builder }
-        };
-        // A machine without root certificates can still use plain HTTP.
-        let client = builder()
-            .build()
-            .or_else(|_| builder().tls_certs_only([]).build())
-            .map_err(|error| transport_error("no HTTP client can be made", error))?;
+        // The client follows no redirects. `send` does it, without the key.
+        let client = http_client(is_loopback(&base), |builder| {
+            builder.connect_timeout(CONNECT_TIMEOUT).read_timeout(SILENCE_MAX)
+        })
+        .map_err(|error| Problem::failure(format!("could not create an HTTP client: {error}")))?;
         Ok(Self { client, base })
     }
 
@@ -82,16 +64,21 @@ impl Remote {
         path: &str,
         headers: HeaderMap,
         body: Payload<'_>,
-    ) -> anyhow::Result<Answer> {
+    ) -> anyhow::Result<Response> {
         let url = format!("{}{path}", self.address());
-        let what = format!("the server at {} cannot be used", self.address());
-        let failed = |error: reqwest::Error| transport_error(&what, error.without_url());
+        let what = format!("could not use the server at {}", self.address());
+        let failed = |error: reqwest::Error| match error.is_connect() {
+            true => Problem::failure(format!("{what}: {}", no_connection(&error)))
+                .hint("check the address, and that the server runs")
+                .into(),
+            false => transport_error(&what, error.without_url()),
+        };
         let mut request = self.client.request(method, url).headers(headers);
         request = match body {
             Payload::None => request,
             Payload::Json(body) => request.json(body),
             Payload::Bytes { content_type, bytes } => {
-                request.header(header::CONTENT_TYPE, content_type).body(bytes.to_vec())
+                request.header(header::CONTENT_TYPE, content_type).body(bytes)
             }
         };
         let mut response = request.send().await.map_err(failed)?;
@@ -101,14 +88,15 @@ impl Remote {
             }
             let location = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
             let target = location.and_then(|location| response.url().join(location).ok());
-            let target = target
-                .filter(|target| matches!(target.scheme(), "http" | "https"))
-                .ok_or_else(|| Problem::failure(format!("{what}: it redirects to nowhere")))?;
+            let target =
+                target.filter(|target| matches!(target.scheme(), "http" | "https")).ok_or_else(|| {
+                    Problem::failure(format!("{what}: it sent a redirect without a usable address"))
+                })?;
             response = self.client.get(target).send().await.map_err(failed)?;
         }
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response.bytes_stream().map_err(move |error| transport_error(&what, error.without_url()));
-        Ok(Answer { status, headers, body: Box::pin(body) })
+        Ok(Response { status, headers, body: Box::pin(body) })
     }
 
     /// Uploads a file to an address that a server gave, and calls `sent` with the length of each piece. Sends no key
@@ -120,10 +108,10 @@ impl Remote {
         file: File,
         sent: impl Fn(u64) + Send + Sync + 'static,
     ) -> anyhow::Result<()> {
-        let what = "the file could not be uploaded";
+        let what = "could not upload the file";
         let url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let url =
-            url.ok_or_else(|| Problem::failure(format!("{what}: the server gave no usable address")))?;
+            url.ok_or_else(|| Problem::failure(format!("{what}: the server sent no usable address")))?;
         let pieces = ReaderStream::with_capacity(file, PIECE_BYTES).inspect_ok(move |piece| {
             sent(piece.len() as u64);
         });
@@ -138,8 +126,20 @@ impl Remote {
         // S3 explains errors in XML.
         let message = text.split_once("<Message>").and_then(|(_, rest)| rest.split_once("</Message>"));
         let message = message.map_or_else(String::new, |(message, _)| format!(": {message}"));
-        Err(Problem::failure(format!("{what}: the store answered {status}{message}")).into())
+        Err(Problem::failure(format!("{what}: the file store answered {status}{message}")).into())
     }
+}
+
+/// Describes why a connection failed, without the layers of the HTTP client.
+fn no_connection(error: &reqwest::Error) -> String {
+    if error.is_timeout() {
+        return format!("no connection within {} s", CONNECT_TIMEOUT.as_secs());
+    }
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    format!("no connection: {cause}")
 }
 
 #[cfg(test)]

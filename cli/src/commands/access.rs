@@ -6,23 +6,37 @@ use clap::{Args, Subcommand};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Api;
-use crate::client::{ServerArgs, encode};
-use crate::data_dir::DataArgs;
+use super::{Api, ApiArgs};
+use crate::client::encode;
 use crate::exit::{ExitStatus, Problem};
 use crate::{output, show};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  bench access create ci --expires 90d       an access token: shown once, stored as a hash
-  bench access create lab --oracle --gated   with permission for the oracle and for gated benchmarks
-  bench access create ann --key-env ANN_KEY  lists a caller's own provider key, with permissions
+  bench access create ci --expires 90d
+      issues an access token; it is printed once and stored as a hash
+  bench access create lab --oracle --gated
+      a token that may also run the oracle and gated benchmarks
+  bench access create ann --key-env ANN_KEY
+      gives permissions to a caller with a provider key of their own
   bench access list
-  bench access revoke ci                     at once; its runs stay and go on
+  bench access revoke ci
 
-Holders order with `Authorization: Bearer TOKEN` (on the command line BENCH_API_KEY). A token's orders are paid
-with the operator's keys; the token itself never goes to a provider. docs/access.md has the access policy.
-For a server: --server URL and its admin secret in BENCH_ADMIN_SECRET.";
+Callers send `Authorization: Bearer TOKEN`; `bench` reads it from BENCH_API_KEY.
+The operator's keys pay for orders with a token, and tokens are never sent to a
+provider. For a server, give --server URL and set BENCH_ADMIN_SECRET.
+docs/access.md explains the access policy.";
+
+const LIST_EXAMPLE: &str = "\
+Example:
+  bench access list --server https://bench.example";
+const CREATE_EXAMPLES: &str = "\
+Examples:
+  bench access create ci --expires 90d
+  bench access create ann --key-env ANN_KEY --gated";
+const REVOKE_EXAMPLE: &str = "\
+Example:
+  bench access revoke ci";
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -30,56 +44,47 @@ pub(crate) struct AccessArgs {
     #[command(subcommand)]
     command: Option<AccessCommand>,
     #[command(flatten)]
-    at: At,
-}
-
-/// Where the list is, and how it is shown.
-#[derive(Debug, Args)]
-struct At {
-    #[command(flatten)]
-    server: ServerArgs,
-    #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    api: ApiArgs,
 }
 
 #[derive(Debug, Args)]
 struct CreateArgs {
-    /// A name for it
+    /// Name of the new entry
     name: String,
-    /// Permission to order runs of the oracle and of stored responses
+    /// Allow runs of the oracle and of stored responses
     #[arg(long)]
     oracle: bool,
-    /// Permission to order runs of gated benchmarks
+    /// Allow runs of gated benchmarks
     #[arg(long)]
     gated: bool,
-    /// Time until it is void, such as 12h, 30d or 1y [default: never]
+    /// Time until the entry expires, such as 15m, 12h, 30d or 1y [default: never]
     #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     expires: Option<u64>,
-    /// Name of the variable that holds a caller's own provider key: it is listed instead of a new token
+    /// Name of the environment variable that holds the provider key of a caller, who needs no token then
     #[arg(long, value_name = "VAR")]
     key_env: Option<String>,
     #[command(flatten)]
-    at: At,
+    api: ApiArgs,
 }
 
 #[derive(Debug, Args)]
 struct RevokeArgs {
-    /// The entry's name or id
+    /// Name or id of the entry
     entry: String,
     #[command(flatten)]
-    at: At,
+    api: ApiArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum AccessCommand {
-    /// List the entries (the default)
-    List(At),
-    /// Issue an access token, or list a caller's own key
+    /// List the entries; the default
+    #[command(after_help = LIST_EXAMPLE)]
+    List(ApiArgs),
+    /// Issue an access token, or give permissions to a caller's own key
+    #[command(after_help = CREATE_EXAMPLES)]
     Create(CreateArgs),
-    /// Revoke an entry
+    /// Revoke an entry at once; runs that were ordered with it continue
+    #[command(after_help = REVOKE_EXAMPLE)]
     Revoke(RevokeArgs),
 }
 
@@ -97,18 +102,21 @@ struct Entry {
 }
 
 pub(crate) async fn run(args: AccessArgs) -> anyhow::Result<ExitStatus> {
-    match args.command.unwrap_or(AccessCommand::List(args.at)) {
-        AccessCommand::List(at) => with(&at, async |api| list(api, at.json).await).await,
+    match args.command.unwrap_or(AccessCommand::List(args.api)) {
+        AccessCommand::List(args) => with(&args, async |api| list(api, args.json).await).await,
         AccessCommand::Create(args) => {
             let body = args.body()?;
-            with(&args.at, async |api| create(api, &args, &body).await).await
+            with(&args.api, async |api| create(api, &args, &body).await).await
         }
-        AccessCommand::Revoke(args) => with(&args.at, async |api| revoke(api, &args).await).await,
+        AccessCommand::Revoke(args) => with(&args.api, async |api| revoke(api, &args).await).await,
     }
 }
 
-async fn with(at: &At, act: impl AsyncFnOnce(&Api) -> anyhow::Result<()>) -> anyhow::Result<ExitStatus> {
-    let mut api = Api::open(&at.server, &at.data).await?;
+async fn with(
+    args: &ApiArgs,
+    act: impl AsyncFnOnce(&Api) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitStatus> {
+    let mut api = Api::open(&args.server, &args.data).await?;
     // The list belongs to the operator, regardless of the key that is set for orders.
     api.client = api.client.acting_as_admin();
     let done = act(&api).await;
@@ -124,8 +132,8 @@ impl CreateArgs {
                 let key = env::var(name).ok().filter(|key| !key.trim().is_empty());
                 Some(key.ok_or_else(|| {
                     // The value may be the key itself, so the message doesn't repeat it.
-                    Problem::usage("--key-env names a variable that is not set")
-                        .hint("export CALLER_KEY=…, then give --key-env CALLER_KEY")
+                    Problem::usage("--key-env: the variable is not set")
+                        .hint("`export CALLER_KEY=…`, then give --key-env CALLER_KEY")
                 })?)
             }
         };
@@ -138,15 +146,15 @@ impl CreateArgs {
 
 async fn create(api: &Api, args: &CreateArgs, body: &Value) -> anyhow::Result<()> {
     let made: Value = api.client.post("/api/admin/access", Some(body)).await?;
-    if args.at.json {
+    if args.api.json {
         return output::json(&made);
     }
     match made.get("token").and_then(Value::as_str) {
         Some(token) => {
             output::print(token)?;
-            output::note(&format!("This is the token of {}: it is not shown again", args.name));
+            output::note(&format!("Access token of {}; it is not shown again", args.name));
         }
-        None => output::print(&format!("Listed the key of {}", args.name))?,
+        None => output::print(&format!("Added the key of {}", args.name))?,
     }
     Ok(())
 }
@@ -159,7 +167,7 @@ async fn list(api: &Api, json: bool) -> anyhow::Result<()> {
     }
     let entries: Vec<Entry> = serde_json::from_value(entries)?;
     if entries.is_empty() {
-        output::note("No caller is listed; `bench access create --help` shows how to issue an access token");
+        output::note("There are no entries; `bench access create --help` shows how to issue an access token");
         return Ok(());
     }
     let mut table = show::table(&["name", "id", "kind", "permissions", "created", "expires"]);
@@ -182,7 +190,7 @@ async fn list(api: &Api, json: bool) -> anyhow::Result<()> {
 async fn revoke(api: &Api, args: &RevokeArgs) -> anyhow::Result<()> {
     let path = format!("/api/admin/access/{}", encode(args.entry.trim()));
     let revoked: Value = api.client.delete(&path).await?;
-    if args.at.json {
+    if args.api.json {
         output::json(&revoked)
     } else {
         output::print(&format!("Revoked {}", args.entry.trim()))
@@ -191,7 +199,7 @@ async fn revoke(api: &Api, args: &RevokeArgs) -> anyhow::Result<()> {
 
 /// Parses `90s`, `15m`, `12h`, `30d` or `1y`.
 fn parse_seconds(text: &str) -> Result<u64, String> {
-    let invalid = || "give a number and a unit: 15m, 12h, 30d or 1y".to_owned();
+    let invalid = || "it must be a number with a unit: 15m, 12h, 30d or 1y".to_owned();
     let unit = text.chars().next_back().ok_or_else(invalid)?;
     let seconds = match unit {
         's' => 1,
@@ -203,7 +211,10 @@ fn parse_seconds(text: &str) -> Result<u64, String> {
     };
     let digits = text.strip_suffix(unit).unwrap_or_default();
     let count: u64 = digits.parse().map_err(|_| invalid())?;
-    count.checked_mul(seconds).filter(|seconds| *seconds >= 60).ok_or_else(|| "give at least 60s".to_owned())
+    count
+        .checked_mul(seconds)
+        .filter(|seconds| *seconds >= 60)
+        .ok_or_else(|| "it must be at least 60s".to_owned())
 }
 
 #[cfg(test)]

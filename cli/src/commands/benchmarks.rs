@@ -14,23 +14,24 @@ use serde_json::Value;
 
 use crate::client::{ServerArgs, encode};
 use crate::data_dir::DataArgs;
-use crate::exit::{ExitStatus, Problem};
+use crate::exit::{ExitStatus, Problem, sentence};
 use crate::show::{number, table};
 use crate::{format, output};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  bench benchmarks                           all of them
-  bench benchmarks mmlu_pro                  dataset, protocol, prompt, settings, metrics, deviations
-  bench benchmarks aime_2025 --json
+  bench benchmarks                     list all benchmarks
+  bench benchmarks mmlu_pro            dataset, protocol, prompt, settings,
+                                       metrics and deviations
   bench benchmarks gpqa_diamond --protocol authors
+  bench benchmarks aime_2025 --json
   bench benchmarks --server http://127.0.0.1:3000";
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchmarksArgs {
-    /// Show this one in detail
+    /// Benchmark to show in detail
     name: Option<String>,
-    /// Show it under this protocol instead of its default one
+    /// Show the benchmark under this protocol [default: its default protocol]
     #[arg(long, value_name = "PROTOCOL", requires = "name")]
     protocol: Option<String>,
     #[command(flatten)]
@@ -38,7 +39,7 @@ pub(crate) struct BenchmarksArgs {
     #[command(flatten)]
     data: DataArgs,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = None)]
     json: bool,
 }
 
@@ -94,9 +95,7 @@ async fn list(args: &BenchmarksArgs) -> anyhow::Result<()> {
         ]);
     }
     output::print(&shown.to_string())?;
-    output::note(
-        "`bench benchmarks NAME` shows one in detail; of several protocols the first is the default.",
-    );
+    output::note("`bench benchmarks NAME` shows a benchmark in detail. The first protocol is the default.");
     Ok(())
 }
 
@@ -118,14 +117,14 @@ async fn one(args: &BenchmarksArgs, name: &str) -> anyhow::Result<()> {
         return match (args.json, view.protocols.first()) {
             (true, _) => output::json(&view),
             (false, Some(protocol)) => output::print(&show::detail(&view, protocol)),
-            (false, None) => Err(other_version(&"it has no protocol").into()),
+            (false, None) => Err(other_version(&"the benchmark has no protocol").into()),
         };
     };
     let Some(protocol) = view.protocols.iter().find(|protocol| protocol.name == *wanted) else {
         let known: Vec<&str> = view.protocols.iter().map(|protocol| protocol.name.as_str()).collect();
         let shown: String = wanted.chars().take(64).collect();
-        return Err(Problem::usage(format!("{} has no protocol `{shown}`", view.name))
-            .hint(format!("it has {}", known.join(", ")))
+        return Err(Problem::usage(format!("`{}` has no protocol `{shown}`", view.name))
+            .hint(format!("its protocols are {}", known.join(", ")))
             .into());
     };
     if args.json { output::json(protocol) } else { output::print(&show::detail(&view, protocol)) }
@@ -148,7 +147,7 @@ async fn stored(data: &DataArgs) -> anyhow::Result<Stored> {
     let stack = match data.open().await {
         Ok(stack) => stack,
         Err(error) => {
-            output::note(&format!("What is stored on this machine is not shown: {error}"));
+            output::note(&format!("Stored datasets are not shown: {}", sentence(&error)));
             return Ok(Stored::default());
         }
     };
@@ -158,7 +157,6 @@ async fn stored(data: &DataArgs) -> anyhow::Result<Stored> {
 }
 
 fn other_version(error: &dyn std::fmt::Display) -> Problem {
-    Problem::failure(format!(
-        "the server's catalogue is that of another version ({error}); see it with --json"
-    ))
+    Problem::failure(format!("the server describes benchmarks in the form of another version: {error}"))
+        .hint("--json prints what it sent")
 }

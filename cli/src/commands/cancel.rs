@@ -12,19 +12,21 @@ use crate::output;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   bench cancel RUN
-  bench cancel RUN --server http://127.0.0.1:3000";
+  bench cancel RUN1 RUN2 --server http://127.0.0.1:3000
+
+`bench requeue RUN` continues a canceled run.";
 
 #[derive(Debug, Args)]
 pub(crate) struct CancelArgs {
-    /// The runs
-    #[arg(required = true, value_parser = super::parse_run)]
+    /// Runs to stop; `bench runs` lists them
+    #[arg(required = true, value_name = "RUN", value_parser = super::parse_run)]
     runs: Vec<RunId>,
     #[command(flatten)]
     server: ServerArgs,
     #[command(flatten)]
     data: DataArgs,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = None)]
     json: bool,
 }
 
@@ -49,7 +51,7 @@ pub(crate) async fn run(args: CancelArgs) -> anyhow::Result<ExitStatus> {
         )?;
     } else {
         for run in &canceled {
-            output::print(&format!("Canceled {run}; `bench requeue {run}` takes it up again"))?;
+            output::print(&format!("Canceled run {run}; `bench requeue {run}` continues it"))?;
         }
     }
     result.map(|()| ExitStatus::Success)

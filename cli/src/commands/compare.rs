@@ -9,25 +9,27 @@ use serde_json::Value;
 
 use crate::client::ServerArgs;
 use crate::data_dir::DataArgs;
-use crate::exit::{ExitStatus, Problem};
+use crate::exit::{ExitStatus, Problem, plain};
 use crate::show::number;
 use crate::views::Rejudges;
 use crate::{format, output, show};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  bench compare BASELINE RUN                 by how much RUN differs from BASELINE, and whether that may be chance
+  bench compare BASELINE RUN
+      the difference of the scores with its 95% interval and p value
   bench compare BASELINE RUN --json
 
-Differences are B − A, the second run less the first, as in `bench rejudge` and `bench schedules history`: positive where
-the second run is better. Exit code 1 when the runs have no graded item in common.";
+Differences are B − A, the second run minus the first: positive if the second
+run is better. `bench rejudge` and `bench schedules history` use the same
+direction. Exit code 1 if the runs have no graded item in common.";
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// The run to compare with (A)
+    /// Baseline (A)
     #[arg(value_parser = super::parse_run)]
     a: RunId,
-    /// The run that is compared (B)
+    /// Run to compare with the baseline (B)
     #[arg(value_parser = super::parse_run)]
     b: RunId,
     #[command(flatten)]
@@ -35,7 +37,7 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     data: DataArgs,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = None)]
     json: bool,
 }
 
@@ -95,18 +97,18 @@ pub(crate) async fn run(args: CompareArgs) -> anyhow::Result<ExitStatus> {
 fn print(comparison: &Comparison) -> anyhow::Result<()> {
     for (name, side) in [("A", &comparison.a), ("B", &comparison.b)] {
         let again = side.rejudges.as_ref().map_or_else(String::new, |of| {
-            format!(", answers of run {} judged again, version {}", of.run, of.version)
+            format!(", answers of run {}, judged again, version {}", of.run, of.version)
         });
         let model = bench_domain::run::name_with_host(&side.model, side.endpoint_host.as_deref());
         output::print(&format!("{name}: {model} ({}, {}{again})", side.id, side.status))?;
     }
     output::print(&table(&comparison.benchmarks).to_string())?;
     output::print(
-        "Over the items that both have graded; positive where B is better; p by the exact McNemar test.",
+        "Compared on the items that both runs have graded; positive if B is better. p: exact McNemar test.",
     )?;
     for benchmark in &comparison.benchmarks {
         for warning in &benchmark.warnings {
-            output::warn(&format!("{}: {warning}", benchmark.benchmark_name));
+            output::warn(&format!("{}: {}", benchmark.benchmark_name, plain(warning)));
         }
     }
     for (name, only) in [("A", &comparison.only_in_a), ("B", &comparison.only_in_b)] {
@@ -122,7 +124,7 @@ fn table(benchmarks: &[Benchmark]) -> comfy_table::Table {
         "benchmark",
         "A",
         "B",
-        "B − A (95 % interval)",
+        "B − A (95% interval)",
         "p",
         "items",
         "both right",
@@ -193,7 +195,7 @@ mod tests {
             "benchmarks": [benchmark] });
         let comparison: Comparison = serde_json::from_value(answer).unwrap();
         let text = table(&comparison.benchmarks).to_string();
-        for part in ["75.0 %", "25.0 %", "-50.0 (", "0.500", "100.0 % / -"] {
+        for part in ["75.0%", "25.0%", "-50.0 (", "0.500", "100.0% / -"] {
             assert!(text.contains(part), "{part}\n{text}");
         }
     }

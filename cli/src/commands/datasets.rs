@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use serde_json::{Value, json};
 
-use crate::commands::options::{options, ordered};
+use crate::commands::options::{configured, parse_options};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
 use crate::progress::DatasetProgress;
@@ -21,12 +21,26 @@ use bench_stack::Stack;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  bench datasets                             what is stored on this machine
-  bench datasets pull mmlu_pro               fetch it now, for runs without a network later
+  bench datasets                       list what is stored
+  bench datasets pull mmlu_pro         download now, for runs without a network
   bench datasets pull mmlu_pro --file my-items.jsonl
-      does the file have what the benchmark needs? `bench run --dataset mmlu_pro=my-items.jsonl` runs it
+      checks a file of your own; `bench run --dataset mmlu_pro=my-items.jsonl`
+      runs it
   bench datasets pull livecodebench --option release=v6
-      a part of a dataset, for runs with the same option
+      downloads what a run with this option needs
+  bench datasets rm mmlu_pro --revision 0123abcd";
+
+const LIST_EXAMPLE: &str = "\
+Example:
+  bench datasets list --json";
+const PULL_EXAMPLES: &str = "\
+Examples:
+  bench datasets pull mmlu_pro
+  bench datasets pull mmlu_pro --file my-items.jsonl
+  bench datasets pull livecodebench --option release=v6";
+const RM_EXAMPLES: &str = "\
+Examples:
+  bench datasets rm mmlu_pro
   bench datasets rm mmlu_pro --revision 0123abcd";
 
 #[derive(Debug, Args)]
@@ -36,35 +50,39 @@ pub(crate) struct DatasetsArgs {
     #[command(flatten)]
     data: DataArgs,
     /// Print JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = None)]
     json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum DatasetsCommand {
-    /// List what is stored (what happens without a command)
+    /// List the stored datasets; the default
+    #[command(after_help = LIST_EXAMPLE)]
     List,
-    /// Fetch the dataset of a benchmark, or take in a file of it
+    /// Download the dataset of a benchmark, or check a file and store it
+    #[command(after_help = PULL_EXAMPLES)]
     Pull {
-        /// The benchmark
+        /// Name of the benchmark
+        #[arg(value_name = "BENCHMARK")]
         name: String,
-        /// Read this parquet, JSONL or CSV file, or folder of them, in the dataset's own columns: it is checked,
-        /// counted and stored beside the dataset of the hub, which it does not replace. A run takes a file when it is
-        /// given one with `bench run --dataset NAME=FILE`
+        /// Check and store this Parquet, JSONL or CSV file, or folder of such files, instead of a download. The columns are
+        /// those of the dataset. Runs use the file only if `bench run --dataset NAME=FILE` names it
         #[arg(long, value_name = "FILE")]
         file: Option<PathBuf>,
-        /// As this protocol of the benchmark has it, instead of its default one
+        /// Dataset of this protocol instead of the default one
         #[arg(long, value_name = "PROTOCOL")]
         protocol: Option<String>,
-        /// As the benchmark has it with this setting of its own, such as a release; repeat for several
+        /// Dataset for this setting of the benchmark, such as a release; repeat for several
         #[arg(long, value_name = "NAME=VALUE")]
         option: Vec<String>,
     },
-    /// Remove what is stored of a benchmark; runs that use it cannot go on
+    /// Remove the stored datasets of a benchmark; open runs that use them can't continue
+    #[command(after_help = RM_EXAMPLES)]
     Rm {
-        /// The benchmark
+        /// Name of the benchmark
+        #[arg(value_name = "BENCHMARK")]
         name: String,
-        /// Only the revision that starts with this
+        /// Remove only the revision that starts with this text
         #[arg(long, value_name = "REVISION")]
         revision: Option<String>,
     },
@@ -80,12 +98,12 @@ pub(crate) async fn run(args: DatasetsArgs) -> anyhow::Result<ExitStatus> {
     // Checks names before opening anything.
     match &command {
         DatasetsCommand::Pull { name, protocol, option, .. } => {
-            ordered_as(name, protocol.as_deref(), option)?;
+            configured_as(name, protocol.as_deref(), option)?;
         }
         DatasetsCommand::Rm { name, .. } => drop(super::find_benchmark(name)?),
         DatasetsCommand::List => {}
     }
-    let stack = args.data.open_telling(Arc::clone(&progress) as _).await?;
+    let stack = args.data.open_with_progress(Arc::clone(&progress) as _).await?;
     let result = work(&stack, command, &progress, args.json).await;
     progress.clear();
     stack.stop(Duration::ZERO).await;
@@ -93,15 +111,15 @@ pub(crate) async fn run(args: DatasetsArgs) -> anyhow::Result<ExitStatus> {
 }
 
 /// Resolves the benchmark under the protocol and options that a run would use.
-fn ordered_as(
+fn configured_as(
     name: &str,
     protocol: Option<&str>,
     option: &[String],
 ) -> anyhow::Result<&'static dyn Benchmark> {
     let name = super::find_benchmark(name)?.name().to_owned();
     let protocols = protocol.map(|protocol| (name.clone(), protocol.to_owned())).into_iter().collect();
-    let options = options(option, std::slice::from_ref(&name), &protocols, false)?;
-    ordered(&name, &protocols, &options)
+    let options = parse_options(option, std::slice::from_ref(&name), &protocols, false)?;
+    configured(&name, &protocols, &options)
 }
 
 async fn work(
@@ -113,7 +131,7 @@ async fn work(
     match command {
         DatasetsCommand::List => list(&stack.library.list_cached().await?, json)?,
         DatasetsCommand::Pull { name, file, protocol, option } => {
-            let benchmark = ordered_as(&name, protocol.as_deref(), &option)?;
+            let benchmark = configured_as(&name, protocol.as_deref(), &option)?;
             if let Some(file) = &file {
                 super::check_exists("--file", file)?;
             }
@@ -130,9 +148,9 @@ async fn work(
             let benchmark = super::find_benchmark(&name)?;
             let removed = stack.library.remove(benchmark.name(), revision.as_deref()).await?;
             if removed == 0 {
-                return Err(
-                    Problem::failure(format!("nothing of {name} is stored under that revision")).into()
-                );
+                return Err(Problem::failure(format!("no dataset of `{name}` with that revision is stored"))
+                    .hint("`bench datasets` lists the stored datasets")
+                    .into());
             }
             match json {
                 true => output::json(&json!({ "removed": removed }))?,
@@ -162,7 +180,7 @@ fn pulled(
         }))?;
     } else {
         let items = format::plural(prepared.index.items.len() as u64, "item");
-        output::print(&format!("{name}: {items} of {} at {}", used.id, used.revision))?;
+        output::print(&format!("{name}: {items} of {} at revision {}", used.id, used.revision))?;
         for (attachment, file) in &used.attachments {
             let size = format::bytes(file.bytes);
             output::print(&format!("{name}: attachment {attachment}, {size}, sha256 {}", file.sha256))?;
@@ -194,7 +212,7 @@ fn list(datasets: &[CachedDataset], json: bool) -> anyhow::Result<()> {
     }
     if datasets.is_empty() {
         output::note(
-            "Nothing is stored yet; a run fetches what it needs, `bench datasets pull NAME` does it now",
+            "No dataset is stored. Runs download what they need; `bench datasets pull NAME` does it now",
         );
         return Ok(());
     }

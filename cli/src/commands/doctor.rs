@@ -28,21 +28,21 @@ use crate::output;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  bench doctor                          everything
-  bench doctor --offline                only what needs no network
+  bench doctor                         run all checks
+  bench doctor --offline               run the checks that need no network
   bench doctor --json | jq '.checks[] | select(.status != \"ok\")'
-  bench doctor --data-dir /srv/bench    with another data directory
+  bench doctor --data-dir /srv/bench   check another data directory
 
 Statuses:
   ok            it works
   warning       it works, with a limit
   problem       it doesn't work
-  not set up    optional: set it up when you need it
-  skipped       it wasn't checked
+  not set up    optional, and missing
+  skipped       not checked
 
-Below the table is a line with what to do for each check that isn't ok.
-Nothing is changed, no model is asked, and keys are never shown.
-The exit code is 1 if there is a problem, else 0.";
+Each check that isn't ok has a line with advice below the table. The checks
+change nothing, ask no model, and never show a key.
+Exit code 1 if there is a problem, else 0.";
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
@@ -52,19 +52,19 @@ pub(crate) struct DoctorArgs {
     #[command(flatten)]
     data: DataArgs,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = None)]
     json: bool,
 }
 
 /// Settings that the checks share.
-struct Machine {
+struct Settings {
     /// Variables of this process that are text and not empty.
     vars: BTreeMap<String, String>,
     inference: Result<InferenceConfig, ConfigError>,
     offline: bool,
 }
 
-impl Machine {
+impl Settings {
     fn from_process(offline: bool) -> Self {
         let vars = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -83,19 +83,19 @@ impl Machine {
 }
 
 pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<ExitStatus> {
-    let machine = Machine::from_process(args.offline);
+    let settings = Settings::from_process(args.offline);
     if output::is_terminal() {
-        output::note("Checking this machine: a few seconds, 90 at most");
+        output::note("Checking this machine; this takes a few seconds, at most 90");
     }
     let data_dir = args.data.path();
     let checks: Vec<BoxFuture<'_, Vec<Finding>>> = vec![
         data_dir::check(&data_dir).boxed(),
-        sandboxes::check(&machine, data_dir.as_deref().ok()).boxed(),
+        sandboxes::check(&settings, data_dir.as_deref().ok()).boxed(),
         async { vec![limits::open_files()] }.boxed(),
-        containers::check(&machine).boxed(),
-        hub::check(&machine).boxed(),
-        providers::check(&machine).boxed(),
-        clock::check(&machine).boxed(),
+        containers::check(&settings).boxed(),
+        hub::check(&settings).boxed(),
+        providers::check(&settings).boxed(),
+        clock::check(&settings).boxed(),
     ];
     let interrupt = Interrupt::listen();
     let findings: Vec<Finding> = tokio::select! {

@@ -13,19 +13,19 @@ use crate::output;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  bench export RUN                           a signed archive in the current folder
+  bench export RUN                     a signed archive in the current folder
   bench export RUN --format csv --out results.csv
   bench export RUN --server https://bench.example --out results/";
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// The run
+    /// Run to export; `bench runs` lists them
     #[arg(value_parser = super::parse_run)]
     run: RunId,
-    /// In which form
+    /// Format of the file
     #[arg(long, value_enum, default_value_t = Format::Zip)]
     format: Format,
-    /// Where to: a file, or a folder that exists [default: the current folder]
+    /// File to write, or an existing folder for it [default: the current folder]
     #[arg(long, value_name = "FILE|DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -33,15 +33,15 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     data: DataArgs,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = None)]
     json: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Format {
-    /// A signed archive that others can verify
+    /// Signed archive that others can verify
     Zip,
-    /// A table with a row for each sample
+    /// Table with one row per sample
     Csv,
 }
 

@@ -19,7 +19,7 @@ pub(crate) async fn list(stack: &Stack, but: &[RunId], server: Option<&str>) {
     match find(stack).await {
         Ok(found) => {
             let others = found.into_iter().filter(|run| but.iter().all(|known| known.to_string() != run.id));
-            tell(&others.collect::<Vec<_>>(), server);
+            print(&others.collect::<Vec<_>>(), server);
         }
         // The list is only for information, so a failure doesn't affect orders.
         Err(error) => tracing::warn!(%error, "Interrupted runs were not listed: {error}"),
@@ -41,7 +41,7 @@ async fn find(stack: &Stack) -> anyhow::Result<Vec<Run>> {
 }
 
 /// Prints the interrupted runs among these, each with the command that resumes it.
-pub(crate) fn tell(runs: &[Run], server: Option<&str>) {
+pub(crate) fn print(runs: &[Run], server: Option<&str>) {
     lines(runs, server).iter().for_each(|line| output::note(line));
 }
 
@@ -51,7 +51,7 @@ fn lines(runs: &[Run], server: Option<&str>) -> Vec<String> {
         return Vec::new();
     }
     let count = format::plural(interrupted.len() as u64, "interrupted run");
-    let mut lines = vec![format!("{count}, not worked on until resumed:")];
+    let mut lines = vec![format!("{count}; each continues with its command:")];
     let server = server.map(|server| format!(" --server {server}")).unwrap_or_default();
     for run in interrupted.iter().take(LISTED_MAX) {
         lines.push(format!(
@@ -62,7 +62,7 @@ fn lines(runs: &[Run], server: Option<&str>) -> Vec<String> {
         ));
     }
     if interrupted.len() > LISTED_MAX {
-        lines.push(format!("  and {} more; `bench runs` lists them", interrupted.len() - LISTED_MAX));
+        lines.push(format!("  and {} more; `bench runs` lists all runs", interrupted.len() - LISTED_MAX));
     }
     lines
 }
@@ -85,20 +85,23 @@ mod tests {
     #[test]
     fn interrupted_runs_are_listed_with_the_command_that_resumes_them() {
         assert!(lines(&[run(false)], None).is_empty());
-        let told = lines(&[run(true), run(false)], None);
-        assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].starts_with("1 interrupted run"), "{told:?}");
-        assert!(told[1].contains("bench run --resume 3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90"), "{told:?}");
-        assert!(told[1].contains("interrupted 2/9"), "{told:?}");
-        let told = lines(&[run(true)], Some("http://127.0.0.1:3000"));
-        assert!(told[1].contains(" --server http://127.0.0.1:3000 "), "{told:?}");
+        let printed = lines(&[run(true), run(false)], None);
+        assert_eq!(printed.len(), 2, "{printed:?}");
+        assert!(printed[0].starts_with("1 interrupted run"), "{printed:?}");
+        assert!(
+            printed[1].contains("bench run --resume 3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90"),
+            "{printed:?}"
+        );
+        assert!(printed[1].contains("interrupted 2/9"), "{printed:?}");
+        let printed = lines(&[run(true)], Some("http://127.0.0.1:3000"));
+        assert!(printed[1].contains(" --server http://127.0.0.1:3000 "), "{printed:?}");
     }
 
     #[test]
     fn many_interrupted_runs_are_few_lines() {
         let many: Vec<Run> = (0..40).map(|_| run(true)).collect();
-        let told = lines(&many, None);
-        assert_eq!(told.len(), LISTED_MAX + 2);
-        assert!(told[LISTED_MAX + 1].contains("35 more"), "{told:?}");
+        let printed = lines(&many, None);
+        assert_eq!(printed.len(), LISTED_MAX + 2);
+        assert!(printed[LISTED_MAX + 1].contains("35 more"), "{printed:?}");
     }
 }

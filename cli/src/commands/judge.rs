@@ -18,26 +18,26 @@ use crate::output;
 /// Variable with the caller's key for the judge.
 const KEY_VARIABLE: &str = "BENCH_JUDGE_API_KEY";
 
-/// Who judges, where a benchmark's answers are judged by a model.
+/// Judge of benchmarks whose answers a model grades.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct JudgeArgs {
-    /// The model that judges, for benchmarks whose answers are judged: `bench benchmarks NAME` says whom the authors
-    /// use [default: BENCH_JUDGE_MODEL, else oracle where the model is oracle]
-    #[arg(long, value_name = "MODEL")]
+    /// Model that grades the answers of benchmarks with a judge; `bench benchmarks NAME` shows the one that the authors
+    /// use [default: $BENCH_JUDGE_MODEL, else `oracle` if the model is `oracle`]
+    #[arg(long, help_heading = "Judge", value_name = "MODEL")]
     pub(crate) judge_model: Option<String>,
-    /// Randomness of the judge's replies, 0 to 2 [default: the benchmark's own]
-    #[arg(long, value_name = "T", value_parser = parse_temperature)]
+    /// Temperature of the judge, 0 to 2 [default: the benchmark's own]
+    #[arg(long, help_heading = "Judge", value_name = "T", value_parser = parse_temperature)]
     pub(crate) judge_temperature: Option<f64>,
-    /// Seed of the judge's sampler, where its provider has one [default: the benchmark's own]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_seed)]
+    /// Sampling seed of the judge, if its provider supports one [default: the benchmark's own]
+    #[arg(long, help_heading = "Judge", value_name = "N", allow_negative_numbers = true, value_parser = parse_seed)]
     pub(crate) judge_seed: Option<i64>,
-    /// Upper bound of the judge's reply in tokens [default: the benchmark's own]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    /// Maximum length of the judge's reply in tokens [default: the benchmark's own]
+    #[arg(long, help_heading = "Judge", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub(crate) judge_max_tokens: Option<u32>,
 }
 
 fn parse_seed(text: &str) -> Result<i64, String> {
-    text.trim().parse().map_err(|_| format!("it must be a whole number from {} to {}", i64::MIN, i64::MAX))
+    text.trim().parse().map_err(|_| "it must be a whole number of at most 64 bits, such as 42".to_owned())
 }
 
 /// Checked judge settings.
@@ -66,7 +66,7 @@ impl JudgeArgs {
             Ok(named) => (named, None),
             Err(error) if remote => {
                 // Only the server knows if its benchmarks need a judge, so its own default judge is used.
-                output::warn(&format!("{error}; it is not used"));
+                output::warn(&format!("{error}; the judge of the server is used"));
                 (None, None)
             }
             Err(error) => (None, Some(error.to_string())),
@@ -126,7 +126,7 @@ pub(crate) fn judge_key() -> Option<Secret> {
 }
 
 /// Parses `NAME=PROTOCOL`, or `PROTOCOL` alone if the order has one benchmark. A server may have further protocols.
-pub(crate) fn protocols(
+pub(crate) fn parse_protocols(
     given: &[String],
     benchmarks: &[String],
     remote: bool,
@@ -137,9 +137,11 @@ pub(crate) fn protocols(
             (Some((name, protocol)), _) => (name.trim(), protocol.trim()),
             (None, [only]) => (only.as_str(), text),
             (None, _) => {
-                return Err(Problem::usage(format!("--protocol: `{text}` does not say of which benchmark"))
-                    .hint(format!("give NAME={text}; the name can be left out when one benchmark is chosen"))
-                    .into());
+                return Err(Problem::usage(format!(
+                    "--protocol: `{text}` names no benchmark, and several are run"
+                ))
+                .hint(format!("give BENCHMARK={text}"))
+                .into());
             }
         };
         let name = match find_benchmark(name) {
@@ -157,11 +159,11 @@ pub(crate) fn protocols(
         };
         if !benchmarks.is_empty() && !benchmarks.contains(&name) {
             return Err(
-                Problem::usage(format!("--protocol: {name} is not among the benchmarks to run")).into()
+                Problem::usage(format!("--protocol: `{name}` is not among the benchmarks to run")).into()
             );
         }
         if protocols.insert(name.clone(), protocol.to_owned()).is_some() {
-            return Err(Problem::usage(format!("--protocol: {name} is given twice")).into());
+            return Err(Problem::usage(format!("--protocol: `{name}` is given twice")).into());
         }
     }
     Ok(protocols)
@@ -180,20 +182,24 @@ mod tests {
         let default = bench_benchmarks::find("mmlu_pro").unwrap().metadata().protocol_name;
         let chosen = BTreeMap::from([("mmlu_pro".to_owned(), default.to_owned())]);
         for given in [default.to_owned(), format!(" MMLU_Pro = {default}")] {
-            assert_eq!(protocols(&list(&[&given]), &list(&["mmlu_pro"]), false).unwrap(), chosen, "{given}");
+            assert_eq!(
+                parse_protocols(&list(&[&given]), &list(&["mmlu_pro"]), false).unwrap(),
+                chosen,
+                "{given}"
+            );
         }
-        assert_eq!(protocols(&list(&["", " "]), &[], false).unwrap(), BTreeMap::new());
+        assert_eq!(parse_protocols(&list(&["", " "]), &[], false).unwrap(), BTreeMap::new());
         for (given, benchmarks, part) in [
-            (vec!["x"], vec!["mmlu_pro", "aime_2025"], "of which benchmark"),
+            (vec!["x"], vec!["mmlu_pro", "aime_2025"], "names no benchmark"),
             (vec!["x"], vec!["mmlu_pro"], "no protocol `x`"),
             (vec!["nope=x"], vec!["mmlu_pro"], "no benchmark `nope`"),
             (vec![default, default], vec!["mmlu_pro"], "given twice"),
         ] {
-            let error = protocols(&list(&given), &list(&benchmarks), false).unwrap_err().to_string();
+            let error = parse_protocols(&list(&given), &list(&benchmarks), false).unwrap_err().to_string();
             assert!(error.contains(part), "{given:?}: {error}");
         }
         // A server may have benchmarks and protocols that this program lacks.
-        assert_eq!(protocols(&list(&["x"]), &list(&["other"]), true).unwrap()["other"], "x");
+        assert_eq!(parse_protocols(&list(&["x"]), &list(&["other"]), true).unwrap()["other"], "x");
     }
 
     #[test]

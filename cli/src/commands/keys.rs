@@ -19,21 +19,48 @@ use crate::{format, output, show};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  bench keys                                 public keys: to be handed to who verifies your archives
-  bench keys rotate                          sign with a new key from now on; old archives still verify
-  bench keys rotate --distrust               the present key leaked: what it signed verifies no longer
-  bench keys distrust 56475aa75463           the same for an earlier key
-  bench keys rotate --secret < old > new     a new key for a server's stored secret (docs/operations.md)
+  bench keys
+      the public keys; give them to those who verify your archives
+  bench keys rotate
+      signs with a new key from now on; earlier archives still verify
+  bench keys rotate --distrust
+      after the current key leaked: archives that it signed no longer verify
+  bench keys distrust 56475aa75463
+      the same for an earlier key
   bench keys pin A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg= --label lab
-  bench keys unpin 56475aa75463
-  bench keys --server https://bench.example  the keys that a server signs with";
+      trusts the key of another installation
+  bench keys rotate --secret < old.json > new.json
+      a new key for the stored secret of a server (docs/operations.md)
+  bench keys --server https://bench.example
+      the public keys of a server";
+
+const SHOW_EXAMPLE: &str = "\
+Example:
+  bench keys show --json";
+const ROTATE_EXAMPLES: &str = "\
+Examples:
+  bench keys rotate
+  bench keys rotate --distrust
+      after the current key leaked
+  bench keys rotate --secret < old.json > new.json
+      for the stored secret of a server";
+const DISTRUST_EXAMPLE: &str = "\
+Example:
+  bench keys distrust 56475aa75463";
+const PIN_EXAMPLES: &str = "\
+Examples:
+  bench keys pin A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg= --label lab
+  bench keys pin lab-key.pem";
+const UNPIN_EXAMPLE: &str = "\
+Example:
+  bench keys unpin 56475aa75463";
 
 /// Maximum size of a public key file, in bytes.
 const KEY_FILE_BYTES_MAX: u64 = 16 * 1024;
 /// Maximum size of a stored secret, in bytes.
 const SECRET_BYTES_MAX: u64 = 1024 * 1024;
-/// Value of `--distrust` for the present key.
-const PRESENT: &str = "present";
+/// Value of `--distrust` for the current key.
+const CURRENT: &str = "present";
 
 #[derive(Debug, Args)]
 pub(crate) struct KeysArgs {
@@ -44,40 +71,44 @@ pub(crate) struct KeysArgs {
     #[command(flatten)]
     data: DataArgs,
     /// Print JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = None)]
     json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum KeysCommand {
-    /// Show the public keys (what happens without a command)
+    /// Show the public keys; the default
+    #[command(after_help = SHOW_EXAMPLE)]
     Show,
-    /// Make a new signing key; the present one is kept for verification
+    /// Create a new signing key; archives of earlier keys still verify
+    #[command(after_help = ROTATE_EXAMPLES)]
     Rotate {
-        /// Read a server's signing secret (JSON) from standard input and write the new one to standard output
+        /// Read the signing secret of a server (JSON) from standard input, and write the new one to standard output
         #[arg(long)]
         secret: bool,
-        /// Do not trust a key any longer, since somebody else may have it: what it signed is not valid any more [default:
-        /// the present key]
-        #[arg(long, value_name = "KEY", num_args = 0..=1, default_missing_value = PRESENT)]
+        /// Also distrust a key that may have leaked: archives that it signed no longer verify [default: the current key]
+        #[arg(long, value_name = "KEY", num_args = 0..=1, default_missing_value = CURRENT)]
         distrust: Option<String>,
     },
-    /// Do not trust one of your own keys any longer, since somebody else may have it; the present key is replaced
+    /// Distrust one of your own keys, which may have leaked; the current key is replaced
+    #[command(after_help = DISTRUST_EXAMPLE)]
     Distrust {
-        /// The key, its fingerprint, or the first 8 digits of that or more
+        /// Public key, its fingerprint, or at least 8 of the fingerprint's first digits
         key: String,
     },
-    /// Trust somebody else's key
+    /// Trust the key of another installation
+    #[command(after_help = PIN_EXAMPLES)]
     Pin {
-        /// The key in base64, or a file with it in base64 or PEM
+        /// Public key in base64, or a file with it in base64 or PEM
         key: String,
-        /// A name for it
+        /// Name that `bench verify` shows for the key [default: the start of its fingerprint]
         #[arg(long, value_name = "TEXT")]
         label: Option<String>,
     },
-    /// Trust somebody else's key no longer
+    /// Stop trusting a pinned key
+    #[command(after_help = UNPIN_EXAMPLE)]
     Unpin {
-        /// The key, its fingerprint, or the first 8 digits of that or more
+        /// Public key, its fingerprint, or at least 8 of the fingerprint's first digits
         key: String,
     },
 }
@@ -86,13 +117,15 @@ pub(crate) async fn run(args: KeysArgs) -> anyhow::Result<ExitStatus> {
     if let Some(KeysCommand::Rotate { secret: true, distrust }) = &args.command {
         return rotate_stored(match distrust.as_deref() {
             None => Distrust::Nothing,
-            Some(PRESENT) => Distrust::Current,
+            Some(CURRENT) => Distrust::Current,
             Some(name) => Distrust::Named(name),
         });
     }
     if let Some(client) = args.server.client()? {
         if !matches!(args.command, None | Some(KeysCommand::Show)) {
-            return Err(Problem::usage("a server's keys are changed where it runs").into());
+            return Err(Problem::usage("the keys of a server can't be changed from here")
+                .hint("run `bench keys` on the machine of the server, without --server")
+                .into());
         }
         let document: KeysDocument = client.get("/.well-known/bench-runner-keys.json").await?;
         if args.json {
@@ -117,12 +150,12 @@ pub(crate) async fn run(args: KeysArgs) -> anyhow::Result<ExitStatus> {
             output::note(&format!("New archives are signed with {}", key.fingerprint()));
         }
         KeysCommand::Rotate { distrust: Some(name), .. } => {
-            let present = ring.current().map(|key| key.public_key);
+            let current = ring.current().map(|key| key.public_key);
             let key = match name.as_str() {
-                PRESENT => present.ok_or_else(|| Problem::failure("there is no present key"))?,
+                CURRENT => current.ok_or_else(|| Problem::failure("there is no current key"))?,
                 name => own_key(&ring, name)?,
             };
-            if Some(key) != present {
+            if Some(key) != current {
                 ring.rotate(now)?;
             }
             distrust(&mut ring, key, now)?;
@@ -135,13 +168,13 @@ pub(crate) async fn run(args: KeysArgs) -> anyhow::Result<ExitStatus> {
             let key = read_public_key(&key)?;
             let label = label.unwrap_or_else(|| format::short(&key.fingerprint()));
             ring.pin(key, &label, now)?;
-            output::note(&format!("Archives signed with {} verify now, as {label}", key.fingerprint()));
+            output::note(&format!("Archives signed with {} now verify, as `{label}`", key.fingerprint()));
         }
         KeysCommand::Unpin { key } => {
             let pinned = ring.pinned().iter().map(|pin| pin.public_key);
             let fingerprint = find_key(pinned, &key).map_err(|error| no_key("pinned", &error))?.fingerprint();
             ring.unpin(&fingerprint)?;
-            output::note(&format!("Archives signed with {fingerprint} verify no longer"));
+            output::note(&format!("Archives signed with {fingerprint} no longer verify"));
         }
     }
     if args.json {
@@ -181,13 +214,13 @@ fn second(time: jiff::Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Distrusts one of the installation's own keys, and replaces it if it is the present one.
+/// Distrusts one of the installation's own keys, and replaces it if it is the current one.
 fn distrust(ring: &mut KeyRing, key: PublicKey, now: jiff::Timestamp) -> anyhow::Result<()> {
     ring.distrust(key, now)?;
     if let Some(current) = ring.current() {
         output::note(&format!("New archives are signed with {}", current.public_key.fingerprint()));
     }
-    output::note(&format!("Archives signed with {} verify no longer", key.fingerprint()));
+    output::note(&format!("Archives signed with {} no longer verify", key.fingerprint()));
     Ok(())
 }
 
@@ -202,7 +235,7 @@ fn own_key(ring: &KeyRing, name: &str) -> anyhow::Result<PublicKey> {
         let distrusted = ring.distrusted().iter().map(|key| key.public_key);
         match find_key(distrusted, name) {
             Ok(key) => {
-                Problem::usage(format!("the key `{}` is distrusted already", key.fingerprint())).into()
+                Problem::usage(format!("the key `{}` is already distrusted", key.fingerprint())).into()
             }
             Err(_) => no_key("own", &error).into(),
         }
@@ -211,25 +244,25 @@ fn own_key(ring: &KeyRing, name: &str) -> anyhow::Result<PublicKey> {
 
 fn no_key(kind: &str, error: &KeyNameError) -> Problem {
     let text = match error {
-        KeyNameError::Unknown(name) => format!("no {kind} key is named `{name}`"),
+        KeyNameError::Unknown(name) => format!("there is no {kind} key `{name}`"),
         KeyNameError::Ambiguous(name) => {
-            format!("`{name}` names several {kind} keys; give more digits of the fingerprint")
+            format!("several {kind} keys start with `{name}`; give more digits")
         }
     };
-    Problem::usage(text).hint("`bench keys` lists them; a fingerprint's first 8 digits are enough")
+    Problem::usage(text).hint("`bench keys` lists the keys; the first 8 digits of a fingerprint are enough")
 }
 
 /// Rotates a secret from standard input to standard output. On a command line, other users could see a private key.
 fn rotate_stored(distrust: Distrust<'_>) -> anyhow::Result<ExitStatus> {
     let input = std::io::stdin();
     if input.is_terminal() {
-        return Err(Problem::usage("--secret reads the present secret from standard input")
-            .hint("aws secretsmanager get-secret-value … --query SecretString --output text | bench keys rotate --secret")
+        return Err(Problem::usage("--secret reads the current secret from standard input")
+            .hint("`aws secretsmanager get-secret-value … --query SecretString --output text | bench keys rotate --secret`")
             .into());
     }
     let mut secret = String::new();
     let read = input.lock().take(SECRET_BYTES_MAX).read_to_string(&mut secret);
-    read.map_err(|_| Problem::usage("standard input is no text"))?;
+    read.map_err(|_| Problem::usage("standard input is not text"))?;
     let rotated = rotate_secret(secret.trim(), distrust, jiff::Timestamp::now())
         .map_err(|error| Problem::usage(error.to_string()))?;
     output::print(&rotated.secret)?;
@@ -238,7 +271,7 @@ fn rotate_stored(distrust: Distrust<'_>) -> anyhow::Result<ExitStatus> {
         output::note(&format!("Archives signed with {} still verify", rotated.retired.fingerprint()));
     }
     if let Some(distrusted) = rotated.distrusted {
-        output::note(&format!("Archives signed with {} verify no longer", distrusted.fingerprint()));
+        output::note(&format!("Archives signed with {} no longer verify", distrusted.fingerprint()));
     }
     Ok(ExitStatus::Success)
 }
@@ -275,11 +308,11 @@ pub(crate) fn read_public_key(given: &str) -> anyhow::Result<PublicKey> {
     let metadata = std::fs::metadata(path).map_err(|_| {
         Problem::usage(format!("`{given}` is neither an Ed25519 public key nor a file with one"))
     })?;
-    let no_key = || Problem::usage(format!("the file {given} holds no Ed25519 public key in base64 or PEM"));
+    let no_key = || Problem::usage(format!("the file `{given}` has no Ed25519 public key in base64 or PEM"));
     if !metadata.is_file() || metadata.len() > KEY_FILE_BYTES_MAX {
         return Err(no_key().into());
     }
-    let text = std::fs::read(path).with_context(|| format!("could not read {given}"))?;
+    let text = std::fs::read(path).with_context(|| format!("could not read `{given}`"))?;
     let key = std::str::from_utf8(&text).ok().and_then(|text| PublicKey::parse(text).ok());
     key.ok_or_else(|| no_key().into())
 }

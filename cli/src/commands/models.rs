@@ -14,22 +14,24 @@ use crate::{format, output, show};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  bench models                               what runs can be made for
-  bench models --sync                        learn of the provider's models first
+  bench models
+      models of the last sync, and the oracle
+  bench models --sync
+      downloads the public list of the provider first
   bench models --search deepseek --json";
 
 #[derive(Debug, Args)]
 pub(crate) struct ModelsArgs {
-    /// Only those whose name contains this
+    /// List only models whose name contains this text
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
-    /// Only those of this provider
+    /// List only models of this provider
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
-    /// How many at most
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=500))]
+    /// Maximum number of models to list
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=500))]
     limit: u32,
-    /// Fetch the provider's public list first
+    /// Download the public list of the provider first
     #[arg(long)]
     sync: bool,
     #[command(flatten)]
@@ -37,7 +39,7 @@ pub(crate) struct ModelsArgs {
     #[command(flatten)]
     data: DataArgs,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = None)]
     json: bool,
 }
 
@@ -97,7 +99,7 @@ async fn show_models(api: &super::Api, args: &ModelsArgs) -> anyhow::Result<()> 
     if args.json {
         return output::json(&answer.models);
     }
-    let mut table = show::table(&["model", "instances", "USD / M tokens in, out", "about"]);
+    let mut table = show::table(&["model", "instances", "USD per million tokens in, out", "about"]);
     for model in &answer.models {
         let name = match model.provider.as_str() {
             provider if provider == model.slug => provider.to_owned(),
@@ -115,8 +117,9 @@ async fn show_models(api: &super::Api, args: &ModelsArgs) -> anyhow::Result<()> 
     let shown = answer.models.len() as u64;
     if answer.total > shown {
         output::note(&format!(
-            "{} more; see --search and --limit",
-            format::plural(answer.total - shown, "model")
+            "{} of {}; see --search and --limit",
+            format::count(shown),
+            format::plural(answer.total, "model")
         ));
     }
     Ok(())

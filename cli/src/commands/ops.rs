@@ -14,15 +14,16 @@ use crate::{format, output, show};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  bench ops --server https://bench.example   workers, runs, queues and tokens of a server
+  bench ops --server https://bench.example
   bench ops --json | jq .queue_counts
   watch -n 15 bench ops --server localhost:3000
 
-docs/operations.md says what to do about what is seen.";
+Set BENCH_ADMIN_SECRET for a server. docs/operations.md explains what is shown,
+and what to do about it.";
 
 #[derive(Debug, Args)]
 pub(crate) struct OpsArgs {
-    /// Look back of the load, in minutes
+    /// Period of the load, in minutes before now, 30 to 1440
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(30..=1440))]
     minutes: u64,
     #[command(flatten)]
@@ -30,7 +31,7 @@ pub(crate) struct OpsArgs {
     #[command(flatten)]
     data: DataArgs,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = None)]
     json: bool,
 }
 
@@ -153,9 +154,7 @@ fn print(overview: &Overview, minutes: u64) -> anyhow::Result<()> {
     }
     if !overview.unreadable_messages.is_empty() {
         output::print(&unreadable(&overview.unreadable_messages).to_string())?;
-        output::warn(
-            "messages that nobody could read were dropped: docs/operations.md, \"Unreadable messages\"",
-        );
+        output::warn("unreadable messages were dropped: docs/operations.md, \"Unreadable messages\"");
     }
     if overview.wrong_admin_secrets_24h > 0 {
         output::warn(&format!(
@@ -191,7 +190,7 @@ fn counts(overview: &Overview) -> String {
 fn load(series: &[Minute], minutes: u64) -> Option<String> {
     let most = |part: fn(&Minute) -> u64| series.iter().map(part).max();
     Some(format!(
-        "Last {minutes} minutes: somebody worked in {}; at most {}, {} running, {} queued",
+        "Last {minutes} minutes: active in {}; at most {}, {} running, {} queued",
         series.len(),
         format::plural(most(|minute| minute.worker_count)?, "worker"),
         format::count(most(|minute| minute.running_runs)?),

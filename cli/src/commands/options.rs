@@ -8,16 +8,16 @@ use super::find_benchmark;
 use crate::exit::Problem;
 
 /// Options by benchmark.
-pub(crate) type ByBenchmark = BTreeMap<String, Options>;
+pub(crate) type OptionsByBenchmark = BTreeMap<String, Options>;
 
 /// Parses `BENCHMARK.NAME=VALUE`, or `NAME=VALUE` if the order has one benchmark. A server may have further options.
-pub(crate) fn options(
+pub(crate) fn parse_options(
     given: &[String],
     benchmarks: &[String],
     protocols: &BTreeMap<String, String>,
     remote: bool,
-) -> anyhow::Result<ByBenchmark> {
-    let mut options = ByBenchmark::new();
+) -> anyhow::Result<OptionsByBenchmark> {
+    let mut options = OptionsByBenchmark::new();
     for text in given.iter().map(|text| text.trim()).filter(|text| !text.is_empty()) {
         let (place, value) = text
             .split_once('=')
@@ -26,11 +26,11 @@ pub(crate) fn options(
             (Some((benchmark, name)), _) => (benchmark.trim(), name.trim()),
             (None, [only]) => (only.as_str(), place.trim()),
             (None, _) => {
-                return Err(Problem::usage(format!("--option: `{text}` does not say of which benchmark"))
-                    .hint(format!(
-                        "give BENCHMARK.{text}; the name can be left out when one benchmark is chosen"
-                    ))
-                    .into());
+                return Err(Problem::usage(format!(
+                    "--option: `{text}` names no benchmark, and several are run"
+                ))
+                .hint(format!("give BENCHMARK.{text}"))
+                .into());
             }
         };
         let benchmark = match find_benchmark(benchmark) {
@@ -39,40 +39,40 @@ pub(crate) fn options(
             Err(error) => return Err(error),
         };
         if !benchmarks.is_empty() && !benchmarks.contains(&benchmark) {
-            let problem = format!("--option: {benchmark} is not among the benchmarks to run");
+            let problem = format!("--option: `{benchmark}` is not among the benchmarks to run");
             return Err(Problem::usage(problem).into());
         }
         if value.trim().is_empty() {
-            let problem = format!("--option: {benchmark}.{name} has no value");
-            return Err(Problem::usage(problem).hint("leave the option out for its default").into());
+            let problem = format!("--option: `{benchmark}.{name}` has no value");
+            return Err(Problem::usage(problem).hint("leave it out to use the default").into());
         }
         let of_benchmark = options.entry(benchmark.clone()).or_default();
         if of_benchmark.insert(name.to_owned(), value.trim().to_owned()).is_some() {
-            return Err(Problem::usage(format!("--option: {benchmark}.{name} is given twice")).into());
+            return Err(Problem::usage(format!("--option: `{benchmark}.{name}` is given twice")).into());
         }
     }
     if !remote {
         for name in options.keys() {
-            ordered(name, protocols, &options)?;
+            configured(name, protocols, &options)?;
         }
     }
     Ok(options)
 }
 
 /// Looks up a benchmark under its ordered protocol and options.
-pub(crate) fn ordered(
+pub(crate) fn configured(
     name: &str,
     protocols: &BTreeMap<String, String>,
-    options: &ByBenchmark,
+    options: &OptionsByBenchmark,
 ) -> anyhow::Result<&'static dyn Benchmark> {
-    ordered_with(name, protocols, options).map(|(benchmark, _)| benchmark)
+    configured_with_options(name, protocols, options).map(|(benchmark, _)| benchmark)
 }
 
-/// Looks up a benchmark like [`ordered`], and returns its non-default options, too.
-pub(crate) fn ordered_with(
+/// Looks up a benchmark like [`configured`], and returns its non-default options, too.
+pub(crate) fn configured_with_options(
     name: &str,
     protocols: &BTreeMap<String, String>,
-    options: &ByBenchmark,
+    options: &OptionsByBenchmark,
 ) -> anyhow::Result<(&'static dyn Benchmark, Options)> {
     let protocol = protocols.get(name).map(String::as_str);
     let benchmark = bench_benchmarks::with_protocol(find_benchmark(name)?, protocol)
@@ -85,7 +85,7 @@ pub(crate) fn ordered_with(
 }
 
 /// Formats options for people.
-pub(crate) fn listed(options: &Options) -> String {
+pub(crate) fn format_options(options: &Options) -> String {
     options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
 }
 
@@ -102,22 +102,23 @@ mod tests {
         let none = BTreeMap::new();
         for (given, benchmarks, part) in [
             (vec!["x"], vec!["mmlu_pro"], "is not BENCHMARK.NAME=VALUE"),
-            (vec!["x=1"], vec!["mmlu_pro", "aime_2025"], "of which benchmark"),
+            (vec!["x=1"], vec!["mmlu_pro", "aime_2025"], "names no benchmark"),
             (vec!["nope.x=1"], vec!["mmlu_pro"], "no benchmark `nope`"),
             (vec!["aime_2025.x=1"], vec!["mmlu_pro"], "not among the benchmarks"),
             (vec!["x=1"], vec!["mmlu_pro"], "mmlu_pro: unknown option `x`"),
-            (vec!["livecodebench.release="], vec!["livecodebench"], "livecodebench.release has no value"),
-            (vec!["release= "], vec!["livecodebench"], "livecodebench.release has no value"),
-            (vec!["x=1", "mmlu_pro.x=2"], vec!["mmlu_pro"], "mmlu_pro.x is given twice"),
+            (vec!["livecodebench.release="], vec!["livecodebench"], "`livecodebench.release` has no value"),
+            (vec!["release= "], vec!["livecodebench"], "`livecodebench.release` has no value"),
+            (vec!["x=1", "mmlu_pro.x=2"], vec!["mmlu_pro"], "`mmlu_pro.x` is given twice"),
         ] {
-            let error = options(&list(&given), &list(&benchmarks), &none, false).unwrap_err().to_string();
+            let error =
+                parse_options(&list(&given), &list(&benchmarks), &none, false).unwrap_err().to_string();
             assert!(error.contains(part), "{given:?}: {error}");
         }
-        assert_eq!(options(&list(&["", " "]), &[], &none, false).unwrap(), ByBenchmark::new());
+        assert_eq!(parse_options(&list(&["", " "]), &[], &none, false).unwrap(), OptionsByBenchmark::new());
         // A server may have options that this program lacks, and a value may contain anything.
-        let known = options(&list(&[" other.a = b=c,d "]), &list(&["other"]), &none, true).unwrap();
+        let known = parse_options(&list(&[" other.a = b=c,d "]), &list(&["other"]), &none, true).unwrap();
         assert_eq!(known["other"]["a"], "b=c,d");
-        assert_eq!(listed(&known["other"]), "a=b=c,d");
+        assert_eq!(format_options(&known["other"]), "a=b=c,d");
     }
 
     #[test]
@@ -128,7 +129,7 @@ mod tests {
             let set = benchmark.options().iter().filter(|option| !option.default.is_empty());
             let given: Vec<String> =
                 set.map(|option| format!("{name}.{}={}", option.name, option.default)).collect();
-            let read = options(&given, &list(&[name]), &none, false).unwrap();
+            let read = parse_options(&given, &list(&[name]), &none, false).unwrap();
             assert_eq!(read.values().map(BTreeMap::len).sum::<usize>(), given.len());
         }
     }

@@ -16,14 +16,14 @@ const VARIABLES: [(&str, &str); 3] =
 /// Fields of an order whose option, field in requests and field in views are the same value under the same name.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 pub(crate) struct OrderSettings {
-    /// How often each item is asked [default: the benchmark's own]
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    /// Samples per item: how many times the model answers each item [default: the benchmark's own]
+    #[arg(long, help_heading = "Generation", value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) samples: Option<u32>,
-    /// Randomness of the answers, 0 to 2 [default: the benchmark's own]
-    #[arg(long, value_name = "T", value_parser = parse_temperature)]
+    /// Temperature of the model, 0 to 2 [default: the benchmark's own]
+    #[arg(long, help_heading = "Generation", value_name = "T", value_parser = parse_temperature)]
     pub(crate) temperature: Option<f64>,
-    /// Upper bound of an answer in tokens, reasoning included [default: the benchmark's own]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    /// Maximum length of an answer in tokens, including reasoning [default: the benchmark's own]
+    #[arg(long, help_heading = "Generation", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub(crate) max_tokens: Option<u32>,
 }
 

@@ -15,8 +15,8 @@ use super::run::checks::check_named_judge;
 use super::run::{Session, WorkArgs, results};
 use crate::client::{Client, ServerArgs};
 use crate::data_dir::DataArgs;
-use crate::exit::{ExitStatus, Problem};
-use crate::refused::Refused;
+use crate::exit::{ExitStatus, Problem, plain};
+use crate::refusal::Refusal;
 use crate::show::number;
 use crate::views::{Judgings, Run};
 use crate::{format, output, show};
@@ -24,29 +24,31 @@ use crate::{format, output, show};
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   bench rejudge RUN --judge-model openrouter/JUDGE
-      another judge for the answers that the run has; the model is not asked again
+      another judge
   bench rejudge RUN --judge-temperature 0.7 --judge-seed 2
-      the same judge with other settings: how much do its verdicts depend on chance?
-  bench rejudge RUN --judge-model chutes/JUDGE --server https://bench.example --api-key-env BENCH_KEY
-  bench runs RUN                             all versions of its judging, with their scores
+      the same judge again, to see how much its verdicts depend on chance
+  bench rejudge RUN --judge-model chutes/JUDGE --server https://bench.example
+  bench runs RUN
+      shows all versions of the judging, with their scores
 
-What comes out is a run of its own with the next version of the judging. The old one stays as it is, and both are
-compared at the end. A key of one's own for the judge comes from BENCH_JUDGE_API_KEY.";
+The result is a new run with the next version of the judging. The first run
+stays as it is, and both are compared at the end. BENCH_JUDGE_API_KEY is a key
+for the judge alone.";
 
 #[derive(Debug, Args)]
 pub(crate) struct RejudgeArgs {
-    /// The run whose answers are judged
+    /// Run whose answers are graded again
     #[arg(value_parser = super::parse_run)]
     run: RunId,
     #[command(flatten)]
     judge: JudgeArgs,
-    /// Where the judge's provider answers, when that is not its usual address
-    #[arg(long, env = "BENCH_JUDGE_BASE_URL", value_name = "URL")]
+    /// Base URL of the API of the judge's provider [default: the provider's own]
+    #[arg(long, env = "BENCH_JUDGE_BASE_URL", value_name = "URL", help_heading = "Judge")]
     judge_base_url: Option<String>,
     #[command(flatten)]
     budget: BudgetArgs,
-    /// Only put it into the queue, for `bench serve`
-    #[arg(long)]
+    /// Queue the run for `bench serve` instead of working on it now
+    #[arg(long, help_heading = None)]
     detach: bool,
     #[command(flatten)]
     work: WorkArgs,
@@ -54,8 +56,8 @@ pub(crate) struct RejudgeArgs {
     server: ServerArgs,
     #[command(flatten)]
     data: DataArgs,
-    /// Print JSON: an array with the new run; what changed is told by `bench compare`
-    #[arg(long)]
+    /// Print JSON: an array with the new run; `bench compare` shows the differences
+    #[arg(long, help_heading = None)]
     json: bool,
 }
 
@@ -65,8 +67,8 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
     let base_url = args.judge_base_url.clone().filter(|url| !url.trim().is_empty());
     if remote && base_url.is_some() {
         let message =
-            "--judge-base-url cannot be sent to a server: addresses are taken from the command line only";
-        return Err(Problem::usage(message).hint("leave --server out").into());
+            "--judge-base-url can't be used with --server: servers accept no addresses from callers";
+        return Err(Problem::usage(message).hint("leave --server out to run on this machine").into());
     }
     let (key, judge_key) = (args.server.named_key()?, judge_key());
     if let Some(named) = judge.named.as_ref().filter(|_| !remote) {
@@ -76,7 +78,7 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
     body.extend(judge.body().map(|judge| ("judge".to_owned(), judge)));
     if !remote && !args.data.path()?.exists() {
         // A command that only reads creates no data directory.
-        return Err(no_such_run(args.run).into());
+        return Err(super::no_such_run(args.run).into());
     }
     if !args.detach {
         results::check_folder(&args.work.out)?;
@@ -96,7 +98,7 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
                 idempotency_key: None,
                 warnings: Vec::new(),
             };
-            order_here(orders, args.run, order).await
+            order_in_process(orders, args.run, order).await
         }
         _ => order(&session.client, args.run, body).await,
     };
@@ -105,15 +107,16 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
             session.close(std::time::Duration::ZERO).await;
             match args.json {
                 true => output::json(&json!({ "id": made, "status": "queued" }))?,
-                false => output::print(&format!("Queued {made}"))?,
+                false => output::print(&format!("Queued run {made}"))?,
             }
             Ok(ExitStatus::Success)
         }
         Ok(made) => {
             let (first, json) = (args.run, args.json);
-            let show =
-                async |client: &Client| if json { Ok(()) } else { side_by_side(client, first, made).await };
-            session.work_and(&[made], true, &args.work, json, show).await
+            let show = async |client: &Client| {
+                if json { Ok(()) } else { print_comparison(client, first, made).await }
+            };
+            session.finish_runs_then(&[made], true, &args.work, json, show).await
         }
         Err(error) => {
             session.close(std::time::Duration::ZERO).await;
@@ -124,36 +127,33 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
 
 async fn order(client: &Client, run: RunId, body: Map<String, Value>) -> anyhow::Result<RunId> {
     let made = client.post(&format!("/api/runs/{run}/rejudge"), Some(&Value::Object(body))).await;
-    let made: Run = made.map_err(|error| match error.downcast_ref::<Refused>() {
-        Some(refused) if refused.code() == Some(Code::RunNotFound) => no_such_run(run).into(),
+    let made: Run = made.map_err(|error| match error.downcast_ref::<Refusal>() {
+        Some(refused) if refused.code() == Some(Code::RunNotFound) => super::no_such_run(run).into(),
         _ => error,
     })?;
-    let id: RunId = made.id.parse().map_err(|_| Problem::failure("the server's answer names no run"))?;
+    let id: RunId =
+        made.id.parse().map_err(|_| Problem::failure("unexpected answer of the server: it names no run"))?;
     let version = made.rejudges.as_ref().map_or(0, |rejudges| rejudges.version);
     let judge = made.judge.as_ref().map_or("-", |judge| judge.model.as_str());
-    tell(id, run, judge, version);
+    print_ordered(id, run, judge, version);
     Ok(id)
 }
 
-async fn order_here(orders: &Orders, run: RunId, order: RejudgeOrder) -> anyhow::Result<RunId> {
+async fn order_in_process(orders: &Orders, run: RunId, order: RejudgeOrder) -> anyhow::Result<RunId> {
     let made = orders.rejudge(run, order, Standing::Local, None).await;
     let made = made.map_err(|error| match error {
-        RunError::RunNotFound => no_such_run(run),
-        error => Problem::failure(error.to_string()),
+        RunError::RunNotFound => super::no_such_run(run),
+        error => Problem::failure(plain(&error.to_string())),
     })?;
     let spec = &made.run.run.spec;
     let version = spec.rejudges.map_or(0, |rejudges| rejudges.version);
     let judge = spec.judge.as_ref().map_or_else(|| "-".to_owned(), |judge| judge.model.qualified());
-    tell(spec.id, run, &judge, version);
+    print_ordered(spec.id, run, &judge, version);
     Ok(spec.id)
 }
 
-fn tell(made: RunId, first: RunId, judge: &str, version: u32) {
-    output::note(&format!("Run {made}: answers of run {first} judged by {judge}, version {version}"));
-}
-
-fn no_such_run(run: RunId) -> Problem {
-    Problem::failure(format!("there is no run {run}; `bench runs` lists them"))
+fn print_ordered(made: RunId, first: RunId, judge: &str, version: u32) {
+    output::note(&format!("Run {made}: answers of run {first}, judged by {judge}, version {version}"));
 }
 
 /// Fields of a comparison that are shown.
@@ -172,7 +172,7 @@ struct Benchmark {
 }
 
 /// Prints the new scores beside the old ones. Skips a run that is still open, or that failed before it was planned.
-async fn side_by_side(client: &Client, old: RunId, new: RunId) -> anyhow::Result<()> {
+async fn print_comparison(client: &Client, old: RunId, new: RunId) -> anyhow::Result<()> {
     let found: Run = client.get(&format!("/api/runs/{new}")).await?;
     if found.status.is_open() || found.benchmarks.iter().all(|benchmark| benchmark.planned_samples == 0) {
         return Ok(());
@@ -188,7 +188,7 @@ async fn side_by_side(client: &Client, old: RunId, new: RunId) -> anyhow::Result
         "benchmark",
         &old_name,
         &new_name,
-        "new − old (95 % interval)",
+        "new − old (95% interval)",
         "items",
         "now right",
         "now wrong",
@@ -207,5 +207,5 @@ async fn side_by_side(client: &Client, old: RunId, new: RunId) -> anyhow::Result
         ]);
     }
     output::print(&table.to_string())?;
-    output::print("Over the items that both have graded; p by the exact McNemar test.")
+    output::print("Compared on the items that both runs have graded. p: exact McNemar test.")
 }

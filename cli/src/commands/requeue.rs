@@ -13,23 +13,27 @@ use crate::output;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  bench requeue RUN                          ask again for what is missing, and show the results
-  bench requeue RUN --errors                 ask again only for what ended with an infrastructure-error
-  bench requeue RUN --detach                 put it back into the queue for `bench serve`
+  bench requeue RUN
+      repeats failed and missing samples, and shows the results
+  bench requeue RUN --errors
+      repeats only infrastructure-errors; also for a run that succeeded
+  bench requeue RUN --detach
+      queues the run for `bench serve`
+  bench requeue RUN --budget-usd 5
+      for a run that reached its budget; the new one includes what it has spent
   bench requeue RUN --server https://bench.example --api-key-env BENCH_KEY
-  bench requeue RUN --budget-usd 5           a run that its budget stopped: the new one counts all that it ever spent
 
-A run that was made with a key of its own needs --api-key-env again: keys are not kept.";
+Keys are not stored: give --api-key-env again if the run was ordered with it.";
 
 #[derive(Debug, Args)]
 pub(crate) struct RequeueArgs {
-    /// The run
+    /// Run to repeat; `bench runs` lists them
     #[arg(value_parser = super::parse_run)]
     run: RunId,
-    /// Ask again only for samples that ended with an infrastructure-error, of a run that succeeded, too
+    /// Repeat only samples that ended as infrastructure-errors; allowed for runs that succeeded, too
     #[arg(long)]
     errors: bool,
-    /// Only put it into the queue, for `bench serve`
+    /// Queue the run for `bench serve` instead of working on it now
     #[arg(long)]
     detach: bool,
     #[command(flatten)]
@@ -41,7 +45,7 @@ pub(crate) struct RequeueArgs {
     #[command(flatten)]
     data: DataArgs,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = None)]
     json: bool,
 }
 
@@ -65,7 +69,7 @@ pub(crate) async fn run(args: RequeueArgs) -> anyhow::Result<ExitStatus> {
     answer?;
     match args.json {
         true => output::json(&json!({ "id": args.run, "status": "queued" }))?,
-        false => output::print(&format!("Queued {}", args.run))?,
+        false => output::print(&format!("Queued run {}", args.run))?,
     }
     Ok(ExitStatus::Success)
 }

@@ -27,7 +27,7 @@ use self::budget::BudgetArgs;
 use self::interrupt::Interrupt;
 use self::order::{OrderArgs, Plan, Resolved};
 pub(crate) use self::place::preselected;
-use self::watch::Watched;
+use self::watch::WatchResult;
 use super::interrupted;
 use super::judge::judge_key;
 use crate::client::{Client, ServerArgs};
@@ -41,36 +41,50 @@ use bench_stack::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, Stack, StackOptions};
 const EXAMPLES: &str = "\
 Examples:
   bench run --model oracle --demo
-      no account and no network: the whole way, on items that come with the program
-  bench run --model chutes/deepseek-ai/DeepSeek-V3 --benchmark mmlu_pro --subset-count 200 --seed demo
-      200 items, the same ones for every model with this seed (needs CHUTES_API_KEY)
-  bench run --model openai-compatible/qwen3 --base-url http://127.0.0.1:8000/v1 --concurrency 64
-  bench run --model lmstudio/qwen3-4b --model oracle --benchmark aime_2025 --samples 1
+      answers from the datasets' own solutions, on bundled demo items: tries the
+      whole program without an account or a network
+  bench run --model chutes/deepseek-ai/DeepSeek-V3 --benchmark mmlu_pro \\
+      --subset-count 200 --seed demo
+      200 items; each model with this seed gets the same ones
+  bench run --model openai-compatible/qwen3 --base-url http://127.0.0.1:8000/v1
+      a model of your own server, such as vLLM
+  bench run --model lmstudio/qwen3-4b --model oracle --benchmark aime_2025
       two runs side by side
-  bench run --model replay:answers.jsonl --benchmark mmlu_pro --dataset mmlu_pro=items.jsonl
-      stored responses instead of a model, items from a file
   bench run --model openrouter/MODEL --benchmark gpqa_diamond --protocol authors
-      another protocol than the default one; `bench benchmarks NAME` lists them
-  bench run --model openrouter/MODEL --benchmark hle --judge-model openrouter/JUDGE --judge-temperature 0
-      answers that a model has to judge; `bench rejudge RUN` judges them again without asking anew
-  bench run --model openrouter/MODEL --benchmark livecodebench --option release=v6 --option start_date=2025-02-01
-      settings that a benchmark has of its own; `bench benchmarks NAME` lists them
-  bench sandy setup && bench run --model openrouter/MODEL --benchmark scicode --dataset scicode=problems.jsonl
-      code that needs Python packages; the right values are the .h5 file beside problems.jsonl, or the one that a
-      row's column h5_file names, or without either that of the hub (a folder with both can be given, too)
+      another protocol than the default; `bench benchmarks NAME` lists them
+  bench run --model openrouter/MODEL --benchmark livecodebench \\
+      --option release=v6 --option start_date=2025-02-01
+      settings of this benchmark; `bench benchmarks NAME` lists them
+  bench run --model openrouter/MODEL --benchmark hle \\
+      --judge-model openrouter/JUDGE --judge-temperature 0
+      answers that another model grades; `bench rejudge RUN` grades them again
+  bench run --model openrouter/MODEL --benchmark scicode \\
+      --dataset scicode=problems.jsonl
+      items from a file; code that needs Python packages (`bench sandy setup`)
   bench run --model openrouter/MODEL --budget-usd 2.50
-      stops when its answers have cost that much, and keeps what was answered
+      stops when the answers have cost $2.50, and keeps what was answered
   bench run --benchmark scicode --subset-count 3 --seed demo --dry-run
-      what would be asked, without asking: no model, no key, no run; with --json an object a line
+      prints the prompts; needs no model and no key
   bench run --resume RUN
-      go on where Ctrl-C, a crash or a failure ended it; a run that succeeded asks its infrastructure-errors again
+      continues after Ctrl-C, a crash or a failure; a run that succeeded repeats
+      its infrastructure-errors
+  bench run --model replay:answers.jsonl --benchmark mmlu_pro
+      grades stored responses
 
-Stored responses (replay:FILE) are JSONL: `response` (null for a model that did not answer) and `item_id`, and if wanted
-`sample` (from 0; without it for every sample) and `benchmark`. `item_id` is the dataset's own id, such as question_id,
-or the index of the row, from 0, as \"#12\"; responses that match no item are refused before anything is graded. Where an
-item takes several questions, a line has the step's name as a text,
-{\"item_id\": \"76\", \"step\": \"76.1\", \"response\": \"…\"}, or the answers to all steps that are asked, in
-order, as `responses`: null for one that the dataset gives.";
+Stored responses: a JSONL file with one object per line.
+  item_id    the item: the dataset's own id, such as its question_id, or the
+             index of its row, from 0, as \"#12\"
+  response   the model's text, or null for no answer
+  sample     number of the sample, from 0 (optional; default: every sample)
+  benchmark  name of the benchmark (optional; default: each that has the item)
+  step       name of the step, for items of several steps
+  responses  the answers to all steps, in order, instead of `response` and
+             `step`; null for a step whose answer the dataset has
+A response that matches no item is refused before anything is graded.
+
+SciCode needs right values (an .h5 file): it takes the file in the row's column
+`h5_file`, else the .h5 file beside the dataset file, else the one at the hub.
+--dataset also takes a folder with both.";
 
 /// Returns the help text below the options.
 pub(crate) fn help() -> String {
@@ -79,11 +93,13 @@ pub(crate) fn help() -> String {
     format!(
         "{EXAMPLES}
 
-Models: {}.
-Keys come from variables ({}, …) or from the one that --api-key-env names.
-A key for the judge alone comes from BENCH_JUDGE_API_KEY.
-Exit code 0 when every run succeeded, 1 when one failed, 2 for wrong usage, 130 after Ctrl-C.",
-        ModelName::forms(),
+Models: {}
+Keys of providers: {}
+    or the variable that --api-key-env names. BENCH_JUDGE_API_KEY is a key for
+    the judge alone.
+Exit codes: 0 if every run succeeded, 1 if one failed, 2 for wrong usage, 130
+    after Ctrl-C.",
+        ModelName::forms().replace("openai-compatible", "\n    openai-compatible"),
         keys.join(", "),
     )
 }
@@ -93,7 +109,7 @@ const INTERRUPT_GRACE: Duration = Duration::from_secs(10);
 /// Time for the stack to close after all work is done.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
 /// Minimum wait for calls in progress at which users see a message.
-const SETTLES_UNNOTICED: Duration = Duration::from_secs(1);
+const SILENT_SETTLE_MAX: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -101,12 +117,12 @@ pub(crate) struct RunArgs {
     pub(crate) order: OrderArgs,
     #[command(flatten)]
     pub(crate) budget: BudgetArgs,
-    /// Go on with this run instead of making one
-    #[arg(long, value_name = "RUN", value_parser = super::parse_run)]
+    /// Continue this run instead of starting a new one
+    #[arg(long, value_name = "RUN", value_parser = super::parse_run, help_heading = None)]
     pub(crate) resume: Option<RunId>,
-    /// Print the prompts that would be asked, and ask nobody: it needs no model and makes no run. Later questions of an
-    /// item have the dataset's own answers to the earlier ones, where it has some
-    #[arg(long, conflicts_with = "resume")]
+    /// Print the prompts without asking a model or starting a run. Where an item has several steps, later prompts contain
+    /// the dataset's own answers to the earlier steps, if it has them
+    #[arg(long, conflicts_with = "resume", help_heading = None)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) work: WorkArgs,
@@ -114,25 +130,26 @@ pub(crate) struct RunArgs {
     pub(crate) server: ServerArgs,
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// Print JSON: an array with an object for each run; with --dry-run an object for each prompt, one a line
-    #[arg(long)]
+    /// Print JSON: an array with one object per run; with --dry-run, one object per prompt, each on a line
+    #[arg(long, help_heading = None)]
     pub(crate) json: bool,
-    /// Ids of the arguments that stand on the command line itself, not in a variable.
+    /// Ids of the arguments that are on the command line itself, not in a variable.
     #[arg(skip)]
     pub(crate) given: Vec<String>,
 }
 
-/// How the work is done and where the results go.
+/// Settings of the work, and the folder for its results.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Execution and results")]
 pub(crate) struct WorkArgs {
-    /// Samples worked on at once
+    /// Maximum number of samples in progress at the same time
     #[arg(long, short, env = "BENCH_CONCURRENCY", value_name = "N", default_value_t = CONCURRENCY_DEFAULT as u64,
         value_parser = clap::value_parser!(u64).range(1..=CONCURRENCY_MAX as u64))]
     pub(crate) concurrency: u64,
-    /// What an acknowledged write survives
+    /// Durability of stored answers
     #[arg(long, env = "BENCH_DURABILITY", value_enum, default_value_t = DurabilityArg::Full)]
     pub(crate) durability: DurabilityArg,
-    /// Folder for the signed archive and the table
+    /// Folder for the signed archive and the CSV table; created if it is missing
     #[arg(long, short, env = "BENCH_OUT", value_name = "DIR", default_value = "bench-results")]
     pub(crate) out: PathBuf,
 }
@@ -152,12 +169,12 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitStatus> {
     }
     let session = Session::open(&args.work, &args.server, &args.data).await?;
     let ordered = match &session.stack {
-        Some(stack) => plan.order_here(stack, key, judge_key, session.datasets.as_ref()).await,
-        None => plan.order_at(&session.client, key.is_some()).await,
+        Some(stack) => plan.order_in_process(stack, key, judge_key, session.datasets.as_ref()).await,
+        None => plan.order_at_server(&session.client, key.is_some()).await,
     };
     session.datasets.clear();
     match ordered {
-        Ok(runs) => session.work(&runs, Some(&plan), &args.work, args.json).await,
+        Ok(runs) => session.finish_runs(&runs, Some(&plan), &args.work, args.json).await,
         Err(error) => {
             session.close(Duration::ZERO).await;
             Err(error)
@@ -194,8 +211,8 @@ pub(crate) async fn resume(
     server.named_key()?;
     results::check_folder(&work.out)?;
     let session = Session::open(work, server, data).await?;
-    match take_up(&session.client, run, budget, errors).await {
-        Ok(()) => session.work(&[run], None, work, json).await,
+    match prepare_resume(&session.client, run, budget, errors).await {
+        Ok(()) => session.finish_runs(&[run], None, work, json).await,
         Err(error) => {
             session.close(Duration::ZERO).await;
             Err(error)
@@ -203,35 +220,32 @@ pub(crate) async fn resume(
     }
 }
 
-async fn take_up(client: &Client, run: RunId, budget: BudgetArgs, errors: bool) -> anyhow::Result<()> {
+async fn prepare_resume(client: &Client, run: RunId, budget: BudgetArgs, errors: bool) -> anyhow::Result<()> {
     let found: Run = client.get(&format!("/api/runs/{run}")).await?;
     match found.status {
         RunStatus::Queued | RunStatus::Running if budget.budget().is_set() => {
-            let message = format!("run {run} is {}: its budget cannot be changed", found.status);
-            return Err(Problem::failure(message).hint("leave the budget out to go on with it").into());
+            let message = format!("run {run} is {}: its budget can't be changed", found.status);
+            return Err(Problem::failure(message).hint("leave the budget out to continue the run").into());
         }
         RunStatus::Queued | RunStatus::Running => {
             if found.interrupted {
                 client.post::<Value>(&requeue_path(run), None).await?;
             }
-            output::note(&format!("Going on with run {run}"));
+            output::note(&format!("Continuing run {run}"));
         }
         RunStatus::Succeeded if found.infrastructure_errors() == 0 => {
-            output::note(&format!("Run {run} is complete"));
+            output::note(&format!("Run {run} is complete; there is nothing to repeat"));
         }
         RunStatus::Succeeded => {
             client.post::<Value>(&requeue_path(run), requeue_body(budget, true).as_ref()).await?;
             let errors = format::plural(found.infrastructure_errors(), "infrastructure-error");
-            output::note(&format!("Run {run} had succeeded with {errors}, which are asked again"));
+            output::note(&format!("Repeating {errors} of run {run}, which had succeeded"));
         }
         RunStatus::Failed | RunStatus::Canceled => {
             client.post::<Value>(&requeue_path(run), requeue_body(budget, errors).as_ref()).await?;
-            let had = match found.status {
-                RunStatus::Failed => "failed",
-                _ => "been canceled",
-            };
-            let what = if errors { "its infrastructure-errors are" } else { "what is missing is" };
-            output::note(&format!("Run {run} had {had}; {what} asked again"));
+            let what = if errors { "the infrastructure-errors" } else { "the missing samples" };
+            let had = if found.status == RunStatus::Failed { "failed" } else { "been canceled" };
+            output::note(&format!("Repeating {what} of run {run}, which had {had}"));
         }
     }
     Ok(())
@@ -269,7 +283,7 @@ impl Session {
             ..data.options()?
         };
         let stack = Stack::open(options).await?;
-        let client = Client::inside(stack.router()).with_key(key).with_judge_key(judge_key());
+        let client = Client::in_process(stack.router()).with_key(key).with_judge_key(judge_key());
         Ok(Self { client, stack: Some(stack), datasets })
     }
 
@@ -285,7 +299,7 @@ impl Session {
     }
 
     /// Works until the runs are over, and shows their results.
-    async fn work(
+    async fn finish_runs(
         self,
         runs: &[RunId],
         plan: Option<&Plan>,
@@ -293,11 +307,11 @@ impl Session {
         json: bool,
     ) -> anyhow::Result<ExitStatus> {
         let demo_wanted = plan.is_none_or(|plan| plan.demo);
-        self.work_and(runs, demo_wanted, work, json, async |_| Ok(())).await
+        self.finish_runs_then(runs, demo_wanted, work, json, async |_| Ok(())).await
     }
 
-    /// Does the same as [`Session::work`], then calls `then` while the API is still available.
-    pub(crate) async fn work_and(
+    /// Does the same as [`Session::finish_runs`], then calls `then` while the API is still available.
+    pub(crate) async fn finish_runs_then(
         mut self,
         runs: &[RunId],
         demo_wanted: bool,
@@ -317,7 +331,7 @@ impl Session {
         if interrupted && here {
             let seconds = INTERRUPT_GRACE.as_secs();
             output::note(&format!(
-                "Stopping; answers on their way have {seconds} s, what is done stays. Ctrl-C again ends at once."
+                "Stopping. Answers in progress have {seconds} s to arrive; finished samples are kept. Press Ctrl-C again to stop now."
             ));
         }
         let address = self.client.address().map(str::to_owned);
@@ -325,9 +339,9 @@ impl Session {
         if interrupted {
             for run in runs {
                 match &address {
-                    None => output::note(&format!("Go on with: bench run --resume {run}")),
+                    None => output::note(&format!("Continue with: bench run --resume {run}")),
                     Some(address) => output::note(&format!(
-                        "The run goes on at the server; watch it with: bench run --resume {run} --server {address}"
+                        "The run continues at the server. Watch it with: bench run --resume {run} --server {address}"
                     )),
                 }
             }
@@ -351,7 +365,7 @@ impl Session {
         let watch =
             watch::watch(&self.client, runs, &self.datasets, demo_wanted, interrupt, data_dir.as_deref());
         let watched = watch.await?;
-        let Watched::Over(mut over) = watched else { return Ok(ExitStatus::Interrupted) };
+        let WatchResult::Over(mut over) = watched else { return Ok(ExitStatus::Interrupted) };
         if let Some(stack) = &mut self.stack
             && over.iter().any(|run| run.status != RunStatus::Succeeded)
         {
@@ -363,7 +377,7 @@ impl Session {
             }
             // The results must not change any more after they are shown.
             stack.abort().await;
-            over = watch::look(&self.client, runs).await?;
+            over = watch::fetch_runs(&self.client, runs).await?;
         }
         results::show(&self.client, self.stack.as_ref(), &over, &work.out, json).await
     }
@@ -371,9 +385,11 @@ impl Session {
 
 /// Waits a limited time for samples in progress to end, with a message if it takes long.
 async fn settle(stack: &mut Stack) {
-    if !stack.drain(SETTLES_UNNOTICED).await {
+    if !stack.drain(SILENT_SETTLE_MAX).await {
         let seconds = INTERRUPT_GRACE.as_secs();
-        output::note(&format!("Answers on their way have {seconds} s. Ctrl-C shows the results at once."));
+        output::note(&format!(
+            "Waiting up to {seconds} s for answers in progress. Press Ctrl-C to see the results now."
+        ));
         stack.drain(INTERRUPT_GRACE).await;
     }
 }

@@ -12,18 +12,19 @@ use super::run::failure;
 use crate::client::{ServerArgs, encode};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
-use crate::refused::Refused;
+use crate::refusal::Refusal;
 use crate::show::number;
 use crate::views::{Event, Item, Judgings, Run, RunsPage};
 use crate::{format, output, show};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  bench runs                                 the newest ones, and how interrupted ones go on
+  bench runs                           newest runs first, and how to continue
+                                       interrupted ones
   bench runs --status failed --model deepseek --json
-  bench runs RUN                             one in detail, with all versions of its judging
-  bench runs RUN --items                     every sample: outcome, score, what was extracted
-  bench runs RUN --events                    what happened, in order
+  bench runs RUN                       one run with its scores and judgings
+  bench runs RUN --items               each sample: outcome, score, answer
+  bench runs RUN --events              the events of the run, in order
   bench runs --server http://127.0.0.1:3000";
 
 /// Number of samples per page, the API's maximum.
@@ -37,46 +38,46 @@ const CELL_CHARS_MAX: usize = 60;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsArgs {
-    /// Show this one in detail
+    /// Run to show in detail
     #[arg(value_parser = super::parse_run)]
     run: Option<RunId>,
-    /// Show its samples
+    /// Show the samples of the run
     #[arg(long, requires = "run")]
     items: bool,
-    /// Of its benchmarks, only this one
+    /// Show only the samples of this benchmark
     #[arg(long, value_name = "NAME", requires = "run")]
     benchmark: Option<String>,
-    /// Show what happened to it
+    /// Show the events of the run
     #[arg(long, requires = "run", conflicts_with = "items")]
     events: bool,
-    /// Only runs with this status: queued, running, succeeded, failed or canceled
+    /// List only runs with this status: queued, running, succeeded, failed or canceled
     #[arg(long, value_name = "STATUS", value_parser = parse_status, conflicts_with = "run")]
     status: Option<RunStatus>,
-    /// Only runs whose model's name contains this
+    /// List only runs whose model name contains this text
     #[arg(long, value_name = "TEXT", conflicts_with = "run")]
     model: Option<String>,
-    /// How many at most
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    /// Maximum number of runs to list
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     limit: u64,
     #[command(flatten)]
     server: ServerArgs,
     #[command(flatten)]
     data: DataArgs,
-    /// Print JSON: an array of runs, newest first; with RUN an object; with --items or --events an array of those
-    #[arg(long)]
+    /// Print JSON: an array of runs, newest first; with RUN, an object; with --items or --events, an array
+    #[arg(long, help_heading = None)]
     json: bool,
 }
 
 fn parse_status(text: &str) -> Result<RunStatus, String> {
     let known = || RunStatus::ALL.map(RunStatus::as_str).join(", ");
-    RunStatus::from_name(&text.to_lowercase()).ok_or_else(|| format!("known are {}", known()))
+    RunStatus::from_name(&text.to_lowercase()).ok_or_else(|| format!("it must be one of {}", known()))
 }
 
 pub(crate) async fn run(args: RunsArgs) -> anyhow::Result<ExitStatus> {
     if args.server.server().is_none() && !args.data.path()?.exists() {
         // A command that only reads creates no data directory.
         return match args.run {
-            Some(_) => Err(Problem::failure("Run not found").into()),
+            Some(run) => Err(super::no_such_run(run).into()),
             None => list(&[], 0, args.json).map(|()| ExitStatus::Success),
         };
     }
@@ -90,7 +91,7 @@ async fn show_runs(api: &Api, args: &RunsArgs) -> anyhow::Result<()> {
     let Some(run) = args.run else {
         let (runs, total) = newest(api, args).await?;
         list(&runs, total, args.json)?;
-        interrupted::tell(&runs, api.client.address());
+        interrupted::print(&runs, api.client.address());
         return Ok(());
     };
     if args.events {
@@ -100,7 +101,9 @@ async fn show_runs(api: &Api, args: &RunsArgs) -> anyhow::Result<()> {
     if let Some(name) = &args.benchmark
         && !found.benchmarks.iter().any(|benchmark| benchmark.benchmark_name == *name)
     {
-        return Err(Problem::usage(format!("run {run} has no benchmark `{name}`")).into());
+        return Err(Problem::usage(format!("run {run} has no benchmark `{name}`"))
+            .hint(format!("`bench runs {run}` shows its benchmarks"))
+            .into());
     }
     match (args.items, args.json) {
         (true, json) => items(api, &found, args.benchmark.as_deref(), json).await,
@@ -145,13 +148,13 @@ fn list(runs: &[Run], total: u64, json: bool) -> anyhow::Result<()> {
         return output::json(&runs.iter().map(Run::summary).collect::<Vec<_>>());
     }
     if runs.is_empty() {
-        output::note("There are no runs; `bench run --model oracle --demo` makes one");
+        output::note("There are no runs; `bench run --model oracle --demo` starts one");
         return Ok(());
     }
     output::print(&show::runs(runs).to_string())?;
     let shown = runs.len() as u64;
     if total > shown {
-        output::note(&format!("{} more; see --limit", format::plural(total - shown, "run")));
+        output::note(&format!("{} of {}; see --limit", format::count(shown), format::plural(total, "run")));
     }
     Ok(())
 }
@@ -161,7 +164,7 @@ fn list(runs: &[Run], total: u64, json: bool) -> anyhow::Result<()> {
 async fn versions(api: &Api, run: RunId) -> anyhow::Result<Option<Judgings>> {
     match api.client.get::<Judgings>(&format!("/api/runs/{run}/judgings")).await {
         Ok(found) => Ok((found.judgings.len() > 1).then_some(found)),
-        Err(error) => match error.downcast_ref::<Refused>().and_then(Refused::code) {
+        Err(error) => match error.downcast_ref::<Refusal>().and_then(Refusal::code) {
             Some(Code::RouteNotFound | Code::RunNotFound | Code::RunDeleted) => Ok(None),
             _ => Err(error),
         },
@@ -186,7 +189,7 @@ fn detail(run: &Run, versions: Option<&Judgings>, causes: &[String]) -> anyhow::
         "items",
         match (run.subset_count, run.subset_pct) {
             (Some(count), _) => Some(format!("{}{seed}", format::count(count))),
-            (None, 1..=99) => Some(format!("{} %{seed}", run.subset_pct)),
+            (None, 1..=99) => Some(format!("{}%{seed}", run.subset_pct)),
             _ => None,
         },
     );
@@ -197,7 +200,7 @@ fn detail(run: &Run, versions: Option<&Judgings>, causes: &[String]) -> anyhow::
     for benchmark in &run.benchmarks {
         let name = &benchmark.benchmark_name;
         field("protocol", benchmark.protocol.as_ref().map(|protocol| format!("{name}: {protocol}")));
-        let options = Some(crate::commands::options::listed(&benchmark.options));
+        let options = Some(crate::commands::options::format_options(&benchmark.options));
         let options = options.filter(|listed| !listed.is_empty());
         field("options", options.map(|options| format!("{name}: {options}")));
         field("made by", show::facts(benchmark).map(|facts| format!("{name}: {facts}")));
@@ -209,9 +212,9 @@ fn detail(run: &Run, versions: Option<&Judgings>, causes: &[String]) -> anyhow::
     causes.iter().for_each(|cause| field("errors", Some(cause.clone())));
     let resume = format!("`bench run --resume {}`", run.id);
     if run.interrupted {
-        field("resume", Some(format!("{resume} goes on with it")));
+        field("resume", Some(format!("{resume} continues the run")));
     } else if run.status == RunStatus::Succeeded && run.infrastructure_errors() > 0 {
-        field("resume", Some(format!("{resume} asks for the errors again")));
+        field("resume", Some(format!("{resume} repeats the infrastructure-errors")));
     }
     if let Some(banner) = show::demo_banner(std::slice::from_ref(run)) {
         lines.push(banner);

@@ -23,20 +23,25 @@ use bench_stack::sandboxes::{MEMORY_MIB_MIN, MIB_MAX, SLOTS_MAX, SandboxSettings
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  bench sandy setup                          once: the Python packages that code benchmarks need
-  SANDY_API_KEY=KEY bench sandy              sandboxes on http://127.0.0.1:3010
-  bench sandy --no-key                       the same without a key, for this machine only
+  bench sandy setup
+      once: installs the Python packages that code benchmarks need
+  SANDY_API_KEY=KEY bench sandy
+      serves sandboxes at http://127.0.0.1:3010
+  bench sandy --no-key
+      the same without a key, for this machine only
   SANDY_API_KEY=KEY bench sandy --bind 0.0.0.0 --slots 4 --memory-mib 4096
-  SANDY_BASE_URL=http://127.0.0.1:3010 SANDY_API_KEY=KEY bench run --benchmark livecodebench --model MODEL
+      for other machines, whose `bench` finds it by these variables:
+  SANDY_BASE_URL=http://HOST:3010 SANDY_API_KEY=KEY \\
+      bench run --model MODEL --benchmark livecodebench
 
-`bench run` and `bench serve` bring a sandbox host of their own: this one is for sandboxes on another machine.
-Ctrl-C ends all sandboxes.";
+`bench run` and `bench serve` start sandboxes of their own: use this command to
+run them on another machine. Ctrl-C ends all sandboxes.";
 
 /// Variable with the API key that callers must send.
 const KEY_VARIABLE: &str = "SANDY_API_KEY";
 /// Advice for a machine that allows no safe kind of sandbox.
 pub(super) const UNSAFE_MACHINE_HINT: &str =
-    "run it on a Linux machine or in a container that allows user namespaces or landlock";
+    "run on a Linux machine, or in a container, that allows user namespaces or Landlock";
 /// Time for responses in progress to end after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -44,31 +49,31 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(crate) struct SandyArgs {
     #[command(subcommand)]
     command: Option<SandyCommand>,
-    /// Address to listen on; the key is read from SANDY_API_KEY
+    /// Address to listen on. Callers need the key in SANDY_API_KEY
     #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
     bind: String,
-    /// Port to listen on; 0 takes a free one
+    /// Port to listen on; 0 chooses a free one
     #[arg(long, default_value_t = 3010)]
     port: u16,
-    /// Let everybody on this machine use it; only with a loopback address
+    /// Accept requests without a key; only for a loopback address
     #[arg(long)]
     no_key: bool,
-    /// Sandboxes that may work at once [default: the number of processors, since tests measure time]
+    /// Number of sandboxes that run programs at the same time [default: number of processors, since tests measure time]
     #[arg(long, env = "BENCH_SANDBOX_SLOTS", value_name = "N",
         value_parser = clap::value_parser!(u64).range(1..=SLOTS_MAX))]
     slots: Option<u64>,
-    /// Memory of each sandbox at most [default: 4096, what SciCode asks for]
+    /// Maximum memory of a sandbox, in MiB [default: 4096, which SciCode needs]
     #[arg(long, env = "BENCH_SANDBOX_MEMORY_MIB", value_name = "MIB",
         value_parser = clap::value_parser!(u64).range(MEMORY_MIB_MIN..=MIB_MAX))]
     memory_mib: Option<u64>,
-    /// What the working folder of each sandbox holds [default: 1024]
+    /// Maximum size of the working folder of a sandbox, in MiB [default: 1024]
     #[arg(long, env = "BENCH_SANDBOX_DISK_MIB", value_name = "MIB",
         value_parser = clap::value_parser!(u64).range(1..=MIB_MAX))]
     disk_mib: Option<u64>,
-    /// Let programs in sandboxes use the network, this machine's own servers included
+    /// Allow programs in sandboxes to use the network, including servers on this machine
     #[arg(long)]
     allow_network: bool,
-    /// Python environment (venv) that programs find [default: what `bench sandy setup` made]
+    /// Python environment (venv) for programs [default: that of `bench sandy setup`, else the Python of this machine]
     #[arg(long, env = "BENCH_SANDBOX_PYTHON", value_name = "VENV")]
     python: Option<PathBuf>,
     #[command(flatten)]
@@ -79,7 +84,8 @@ pub(crate) struct SandyArgs {
 
 #[derive(Debug, Subcommand)]
 enum SandyCommand {
-    /// Make the Python environment of code benchmarks: numpy, scipy, sympy, h5py, matplotlib
+    /// Create the Python environment of code benchmarks: numpy, scipy, sympy, h5py, matplotlib
+    #[command(after_help = setup::EXAMPLES)]
     Setup(setup::SetupArgs),
 }
 
@@ -111,20 +117,20 @@ async fn serve(args: &SandyArgs, settings: SandboxSettings) -> anyhow::Result<Ex
     let (isolation, settings) = tokio::task::spawn_blocking(move || (settings.isolation(), settings)).await?;
     let isolation = isolation.map_err(unsafe_machine)?;
     let config = settings.config(key);
-    tell(address, isolation.as_ref(), &settings, config.slots)?;
+    print_settings(address, isolation.as_ref(), &settings, config.slots)?;
     if !local {
         output::warn(
-            "this address can be reached by others: whoever has the key runs programs here, and the key is sent in the clear unless there is TLS in front",
+            "other machines can reach this address: all holders of the key can run programs here, and the key is sent unencrypted unless a TLS proxy is in front",
         );
     }
     if args.allow_network {
-        output::warn("programs in sandboxes reach the network and this machine's own servers");
+        output::warn("programs in sandboxes can reach the network and servers on this machine");
     }
     let needs = config.limits.memory_bytes.saturating_mul(config.slots as u64);
     let host = SandboxHost::new(isolation, config);
     if host.resources().memory_total_bytes.is_some_and(|there_is| there_is < needs) {
         output::warn(
-            "all slots together may use more memory than this machine has: see --memory-mib and --slots",
+            "all slots together may use more memory than this machine has; lower --memory-mib or --slots",
         );
     }
     // Web pages of other sites can't use a host that listens on loopback, with or without a key.
@@ -134,7 +140,7 @@ async fn serve(args: &SandyArgs, settings: SandboxSettings) -> anyhow::Result<Ex
     let ending = Arc::clone(&host);
     let server = bench_http_server::serve(listener, routes, limits, async move {
         stopping.wait().await;
-        output::note("Stopping; all sandboxes end. Ctrl-C again ends at once.");
+        output::note("Stopping; all sandboxes end. Press Ctrl-C again to stop now.");
         // Tells callers that wait for a command that its sandbox is gone.
         ending.shut_down().await;
     });
@@ -155,18 +161,20 @@ async fn serve(args: &SandyArgs, settings: SandboxSettings) -> anyhow::Result<Ex
 fn key(no_key: bool, local: bool, variable: Option<&str>) -> anyhow::Result<Option<ApiKey>> {
     let key = variable.and_then(ApiKey::new);
     match (key, no_key) {
-        (Some(_), true) => Err(Problem::usage(format!("--no-key and {KEY_VARIABLE} contradict each other"))
+        (Some(_), true) => Err(Problem::usage(format!("--no-key is given, but {KEY_VARIABLE} is set"))
             .hint(format!("leave --no-key out, or unset {KEY_VARIABLE}"))
             .into()),
         (Some(key), false) => Ok(Some(key)),
         (None, true) if local => Ok(None),
-        (None, true) => {
-            Err(Problem::usage("--no-key is for a loopback address only: others could run programs here")
-                .hint(format!("set {KEY_VARIABLE} to a long random text"))
-                .into())
-        }
-        (None, false) => Err(Problem::usage(format!("there is no key: {KEY_VARIABLE} is not set"))
-            .hint(format!("set {KEY_VARIABLE} to a long random text, or give --no-key on a loopback address"))
+        (None, true) => Err(Problem::usage(
+            "--no-key needs a loopback address; otherwise other machines could run programs here",
+        )
+        .hint(format!("set {KEY_VARIABLE} to a long random text"))
+        .into()),
+        (None, false) => Err(Problem::usage(format!("{KEY_VARIABLE} is not set"))
+            .hint(format!(
+                "set {KEY_VARIABLE} to a long random text, or give --no-key to serve this machine only"
+            ))
             .into()),
     }
 }
@@ -182,7 +190,7 @@ fn unsafe_machine(error: SandboxesError) -> anyhow::Error {
 }
 
 /// Prints the settings of the host in plain words.
-fn tell(
+fn print_settings(
     address: SocketAddr,
     isolation: &dyn Isolation,
     settings: &SandboxSettings,
@@ -190,14 +198,14 @@ fn tell(
 ) -> anyhow::Result<()> {
     output::print(&format!("Serving http://{address}"))?;
     let form = isolation.form();
-    output::note(&format!("Isolation: {}; it holds {}", form.name, form.holds.join(", ")));
+    output::note(&format!("Isolation: {}, with {}", form.name, form.holds.join(", ")));
     for lack in &form.lacks {
-        output::note(&format!("  lacks: {lack}"));
+        output::note(&format!("  missing: {lack}"));
     }
     match settings.python()? {
         Some(python) => output::note(&format!("Python: {}", python.folder.display())),
         None => output::note(
-            "Python: the machine's own; `bench sandy setup` makes one with numpy, scipy and what else SciCode needs",
+            "Python: the Python of this machine; `bench sandy setup` installs the packages that SciCode needs",
         ),
     }
     output::note(&format!(

@@ -1,6 +1,7 @@
 //! `bench schedules`.
 
 mod args;
+mod examples;
 mod show;
 
 use bench_domain::statistics::Interval;
@@ -11,33 +12,37 @@ use serde_json::{Value, json};
 
 use self::args::{AddArgs, EditArgs};
 use super::order_settings::OrderSettings;
-use super::{Api, warn_of_ignored};
-use crate::client::{ServerArgs, encode};
-use crate::data_dir::DataArgs;
+use super::{Api, ApiArgs, warn_of_ignored};
+use crate::client::encode;
 use crate::exit::{ExitStatus, Problem};
 use crate::output;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  bench schedules                            what is planned, and what became of it
-  bench schedules add --name nightly --cron '30 2 * * *' --time-zone Europe/Berlin \\
-      --model chutes/MODEL --benchmark mmlu_pro --subset-count 500 --budget-usd 5
-  bench schedules history nightly            each run beside the one before, on the same items
+  bench schedules
+      lists all schedules with the result of their last run
+  bench schedules add --name nightly --cron '30 2 * * *' \\
+      --time-zone Europe/Berlin --model chutes/MODEL --benchmark mmlu_pro \\
+      --subset-count 500 --budget-usd 5
+  bench schedules history nightly
+      each run compared with the one before, on the same items
   bench schedules edit nightly --cron '0 4 * * MON-FRI'
-  bench schedules disable nightly            and enable, remove, run (now)
+  bench schedules disable nightly
 
-When: five fields: minute, hour, day of month, month, day of week.
-  30 2 * * *        every night at 2:30          0 */6 * * *       every six hours
-  0 4 * * MON-FRI   on working days at 4:00      15 3 1,15 * *     on the 1st and 15th at 3:15
-  0 22 * * SUN      on Sundays at 22:00          0 5 1 JAN,JUL *   twice a year
-Two runs are at least 15 minutes apart. The time zone is a name such as UTC, Europe/Berlin or
-America/New_York. Where clocks leave an hour out, what was planned in it runs right after; where they
-show an hour twice, it runs once. After an outage the latest time is made up for, if it is less than
-six hours late; the others are listed as missed.
+Planned times have five fields: minute, hour, day of month, month, day of week.
+  30 2 * * *        every night at 2:30    0 */6 * * *      every six hours
+  0 4 * * MON-FRI   on weekdays at 4:00    15 3 1,15 * *    1st and 15th at 3:15
+  0 22 * * SUN      on Sundays at 22:00    0 5 1 JAN,JUL *  twice a year
+Two runs are at least 15 minutes apart. The time zone is a name such as UTC,
+Europe/Berlin or America/New_York. If clocks skip a planned time, it runs right
+after the gap; if they show the hour twice, it runs once. After an outage, the
+latest missed time runs if it is less than six hours late; the others are listed
+as missed.
 
-Schedules of this machine run while `bench serve` does; those of a server (--server) run there.
-All runs of a schedule have the same items (its seed is fixed), so that each is compared with the one
-before; when one is worse, failed, takes too long or did not start, --webhook-url is called.";
+Schedules of this machine run while `bench serve` runs; those of a server
+(--server) run there. All runs of a schedule use the same items, so that each
+can be compared with the one before. --webhook-url is called if a run is worse than
+the one before, fails, takes too long or doesn't start.";
 
 /// Number of schedules per request.
 const SCHEDULES_PAGE: usize = 200;
@@ -52,61 +57,57 @@ pub(crate) struct SchedulesArgs {
     #[command(subcommand)]
     command: Option<SchedulesCommand>,
     #[command(flatten)]
-    at: At,
-}
-
-/// Where the schedules are, and how they are shown.
-#[derive(Debug, Args)]
-pub(crate) struct At {
-    #[command(flatten)]
-    server: ServerArgs,
-    #[command(flatten)]
-    data: DataArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    api: ApiArgs,
 }
 
 /// One schedule.
 #[derive(Debug, Args)]
 struct OneArgs {
-    /// The schedule: its name, its id, or the first characters of that
+    /// Name or id of the schedule, or at least 4 of the id's first characters
     schedule: String,
     #[command(flatten)]
-    at: At,
+    api: ApiArgs,
 }
 
 #[derive(Debug, Args)]
 struct HistoryArgs {
-    /// The schedule: its name, its id, or the first characters of that
+    /// Name or id of the schedule, or at least 4 of the id's first characters
     schedule: String,
-    /// How many planned times, the latest first
+    /// Maximum number of planned times to list, latest first
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     limit: u64,
     #[command(flatten)]
-    at: At,
+    api: ApiArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum SchedulesCommand {
-    /// List them (what happens without a command)
-    List(At),
-    /// Show one in detail, with its next planned times
+    /// List all schedules; the default
+    #[command(after_help = examples::LIST)]
+    List(ApiArgs),
+    /// Show a schedule with its settings and next planned times
+    #[command(after_help = examples::SHOW)]
     Show(OneArgs),
-    /// Make one
+    /// Add a schedule
     #[command(after_help = EXAMPLES)]
     Add(Box<AddArgs>),
-    /// Change one: what is given, nothing else
+    /// Change the given settings of a schedule
+    #[command(after_help = examples::EDIT)]
     Edit(Box<EditArgs>),
-    /// Switch one on
+    /// Enable a schedule that was disabled
+    #[command(after_help = examples::ENABLE)]
     Enable(OneArgs),
-    /// Switch one off: it stays, and makes no runs
+    /// Disable a schedule: it is kept, and starts no runs
+    #[command(after_help = examples::DISABLE)]
     Disable(OneArgs),
-    /// Remove one with its key and its history; its runs stay
+    /// Remove a schedule with its key and history; its runs are kept
+    #[command(after_help = examples::REMOVE)]
     Remove(OneArgs),
-    /// Show what became of its planned times
+    /// List the past planned times of a schedule with their runs and scores
+    #[command(after_help = examples::HISTORY)]
     History(HistoryArgs),
-    /// Run one now, besides its planned times
+    /// Start a run of a schedule now, in addition to its planned times
+    #[command(after_help = examples::RUN)]
     Run(OneArgs),
 }
 
@@ -131,7 +132,7 @@ struct Schedule {
     #[serde(default)]
     protocols: std::collections::BTreeMap<String, String>,
     #[serde(default)]
-    benchmark_options: crate::commands::options::ByBenchmark,
+    benchmark_options: crate::commands::options::OptionsByBenchmark,
     #[serde(default)]
     judge: Option<crate::views::OrderedJudge>,
     budget_usd: Option<f64>,
@@ -188,33 +189,36 @@ struct FiringsPage {
 }
 
 pub(crate) async fn run(args: SchedulesArgs) -> anyhow::Result<ExitStatus> {
-    match args.command.unwrap_or(SchedulesCommand::List(args.at)) {
-        SchedulesCommand::List(at) => list(&at).await,
-        SchedulesCommand::Show(one) => with(&one.at, async |api| show_one(api, &one).await).await,
-        SchedulesCommand::Add(add) => with(add.at(), async |api| self::add(api, &add).await).await,
-        SchedulesCommand::Edit(edit) => with(edit.at(), async |api| self::edit(api, &edit).await).await,
-        SchedulesCommand::Enable(one) => with(&one.at, async |api| switch(api, &one, true).await).await,
-        SchedulesCommand::Disable(one) => with(&one.at, async |api| switch(api, &one, false).await).await,
-        SchedulesCommand::Remove(one) => with(&one.at, async |api| remove(api, &one).await).await,
-        SchedulesCommand::History(args) => with(&args.at, async |api| history(api, &args).await).await,
-        SchedulesCommand::Run(one) => with(&one.at, async |api| run_now(api, &one).await).await,
+    match args.command.unwrap_or(SchedulesCommand::List(args.api)) {
+        SchedulesCommand::List(args) => list(&args).await,
+        SchedulesCommand::Show(one) => with(&one.api, async |api| show_one(api, &one).await).await,
+        SchedulesCommand::Add(add) => with(add.api(), async |api| self::add(api, &add).await).await,
+        SchedulesCommand::Edit(edit) => with(edit.api(), async |api| self::edit(api, &edit).await).await,
+        SchedulesCommand::Enable(one) => with(&one.api, async |api| switch(api, &one, true).await).await,
+        SchedulesCommand::Disable(one) => with(&one.api, async |api| switch(api, &one, false).await).await,
+        SchedulesCommand::Remove(one) => with(&one.api, async |api| remove(api, &one).await).await,
+        SchedulesCommand::History(args) => with(&args.api, async |api| history(api, &args).await).await,
+        SchedulesCommand::Run(one) => with(&one.api, async |api| run_now(api, &one).await).await,
     }
 }
 
 /// Opens the API, calls `ask`, and closes the API in any case.
-async fn with(at: &At, ask: impl AsyncFnOnce(&Api) -> anyhow::Result<()>) -> anyhow::Result<ExitStatus> {
-    let api = Api::open(&at.server, &at.data).await?;
+async fn with(
+    args: &ApiArgs,
+    ask: impl AsyncFnOnce(&Api) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitStatus> {
+    let api = Api::open(&args.server, &args.data).await?;
     let asked = ask(&api).await;
     api.close().await;
     asked.map(|()| ExitStatus::Success)
 }
 
-async fn list(at: &At) -> anyhow::Result<ExitStatus> {
-    if at.server.server().is_none() && !at.data.path()?.exists() {
+async fn list(args: &ApiArgs) -> anyhow::Result<ExitStatus> {
+    if args.server.server().is_none() && !args.data.path()?.exists() {
         // A command that only reads creates no data directory.
-        return print_all(&[], at.json).map(|()| ExitStatus::Success);
+        return print_all(&[], args.json).map(|()| ExitStatus::Success);
     }
-    with(at, async |api| print_all(&all(api).await?, at.json)).await
+    with(args, async |api| print_all(&all(api).await?, args.json)).await
 }
 
 fn print_all(all: &[Value], json: bool) -> anyhow::Result<()> {
@@ -222,7 +226,7 @@ fn print_all(all: &[Value], json: bool) -> anyhow::Result<()> {
         return output::json(&all);
     }
     if all.is_empty() {
-        output::note("There are no schedules; `bench schedules add --help` shows how to make one");
+        output::note("There are no schedules; `bench schedules add --help` shows how to add one");
         return Ok(());
     }
     let schedules: Vec<Schedule> =
@@ -263,12 +267,12 @@ async fn resolve(api: &Api, given: &str) -> anyhow::Result<Value> {
     ];
     match candidates.into_iter().find(|found| !found.is_empty()).as_deref() {
         None => Err(Problem::failure(format!("there is no schedule `{shown}`"))
-            .hint("`bench schedules` lists them")
+            .hint("`bench schedules` lists the schedules")
             .into()),
         Some([only]) => Ok(only.clone()),
         Some(several) => {
             let ids: Vec<String> = several.iter().map(|value| field(value, "id")).collect();
-            Err(Problem::usage(format!("there are several schedules `{shown}`"))
+            Err(Problem::usage(format!("`{shown}` means several schedules"))
                 .hint(format!("give the id of one: {}", ids.join(", ")))
                 .into())
         }
@@ -283,7 +287,7 @@ async fn path_of(api: &Api, given: &str) -> anyhow::Result<(String, String)> {
 
 async fn show_one(api: &Api, one: &OneArgs) -> anyhow::Result<()> {
     let value = resolve(api, &one.schedule).await?;
-    print_one(&value, one.at.json)
+    print_one(&value, one.api.json)
 }
 
 fn print_one(value: &Value, json: bool) -> anyhow::Result<()> {
@@ -298,9 +302,9 @@ async fn add(api: &Api, args: &AddArgs) -> anyhow::Result<()> {
     let body = args.body(&api.client).await?;
     let made: Value = api.client.post("/api/schedules", Some(&body)).await?;
     warn_of_ignored(&made);
-    print_one(&made, args.at().json)?;
+    print_one(&made, args.api().json)?;
     if api.stack.is_some() {
-        output::note("It runs while `bench serve` does on this data directory");
+        output::note("The schedule runs while `bench serve` uses this data directory");
     }
     Ok(())
 }
@@ -310,29 +314,29 @@ async fn edit(api: &Api, args: &EditArgs) -> anyhow::Result<()> {
     let (path, _) = path_of(api, args.schedule()).await?;
     let changed: Value = api.client.patch(&path, &body).await?;
     warn_of_ignored(&changed);
-    print_one(&changed, args.at().json)
+    print_one(&changed, args.api().json)
 }
 
 async fn switch(api: &Api, one: &OneArgs, on: bool) -> anyhow::Result<()> {
     let (path, name) = path_of(api, &one.schedule).await?;
     let changed: Value = api.client.patch(&path, &json!({ "enabled": on })).await?;
-    if one.at.json {
+    if one.api.json {
         return output::json(&changed);
     }
     let schedule: Schedule = serde_json::from_value(changed)?;
     output::print(&match schedule.next_times.first() {
-        Some(next) => format!("{name} is on; next: {}", show::local(*next, &schedule.time_zone)),
-        None => format!("{name} is off"),
+        Some(next) => format!("Enabled {name}; next: {}", show::local(*next, &schedule.time_zone)),
+        None => format!("Disabled {name}"),
     })
 }
 
 async fn remove(api: &Api, one: &OneArgs) -> anyhow::Result<()> {
     let (path, name) = path_of(api, &one.schedule).await?;
     let removed: Value = api.client.delete(&path).await?;
-    if one.at.json {
+    if one.api.json {
         output::json(&removed)
     } else {
-        output::print(&format!("Removed {name}; its runs stay"))
+        output::print(&format!("Removed {name}; its runs are kept"))
     }
 }
 
@@ -349,12 +353,12 @@ async fn history(api: &Api, args: &HistoryArgs) -> anyhow::Result<()> {
             _ => break,
         }
     }
-    if args.at.json {
+    if args.api.json {
         return output::json(&all);
     }
     let firings: Vec<Firing> = all.into_iter().map(serde_json::from_value).collect::<Result<_, _>>()?;
     if firings.is_empty() {
-        output::note("No planned time has come yet");
+        output::note("The schedule has no past planned times");
         return Ok(());
     }
     output::print(&show::history(&firings).to_string())
@@ -363,9 +367,9 @@ async fn history(api: &Api, args: &HistoryArgs) -> anyhow::Result<()> {
 async fn run_now(api: &Api, one: &OneArgs) -> anyhow::Result<()> {
     let (path, name) = path_of(api, &one.schedule).await?;
     let firing: Value = api.client.post(&format!("{path}/run-now"), None).await?;
-    if one.at.json {
+    if one.api.json {
         return output::json(&firing);
     }
-    let when = if api.stack.is_some() { "when `bench serve` runs" } else { "within a minute" };
-    output::print(&format!("{name} runs {when}; `bench schedules history {name}` shows it"))
+    let when = if api.stack.is_some() { "as soon as `bench serve` runs" } else { "within a minute" };
+    output::print(&format!("{name} starts {when}; `bench schedules history {name}` shows the run"))
 }

@@ -21,7 +21,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use self::items::Items;
 use self::lines::{Lines, grade};
-use self::source::Source;
+use self::source::ResponseSource;
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
 use crate::{format, output};
@@ -32,18 +32,26 @@ Examples:
   bench score aime_2025 --responses - < replies.jsonl > verdicts.jsonl
   bench score gpqa_diamond --protocol authors --responses replies.jsonl
 
-Input, one JSON object a line: `id`, which every row needs, `response`, and the item's grading fields
-under the dataset's own column names:
-  {\"id\": \"a1\", \"response\": \"… the answer is (C).\", \"answer\": \"C\"}          mmlu_pro
-  {\"id\": \"a2\", \"response\": \"… \\\\boxed{70}\", \"gold\": \"70\"}                 aime_2025
-  {\"id\": \"a3\", \"response\": \"… Answer: C\", \"answer\": \"C\"}                     gpqa_diamond
-or `item_id` instead of the grading fields: it only finds the item in the dataset, and does not stand
-for `id`. It is the dataset's own id, such as question_id, or the index of the row, from 0, as \"#12\";
-responses that match no item are refused before any is graded. With `sample` (from 0) where each sample
-asks an item in another way. A `response` that is null stands for a model that did not answer.
-Output, in the same order: `id`, `extracted`, `correct`, `score`, `outcome`, `detail`.
+Input: a JSONL file with one object per line.
+  id         your own id of the response; required
+  response   the model's text, or null for no answer
+and either the item's grading fields, in the columns of the dataset:
+  {\"id\": \"a1\", \"response\": \"… the answer is (C).\", \"answer\": \"C\"}   mmlu_pro
+  {\"id\": \"a2\", \"response\": \"… \\\\boxed{70}\", \"gold\": \"70\"}           aime_2025
+  {\"id\": \"a3\", \"response\": \"… Answer: C\", \"answer\": \"C\"}            gpqa_diamond
+or fields that find the item in the dataset:
+  item_id    the dataset's own id, such as its question_id, or the index of the
+             row, from 0, as \"#12\"
+  sample     number of the sample, from 0, for benchmarks that ask each sample
+             of an item differently
+A response that matches no item is refused before anything is graded.
 
-Exit code 0 when at least 90 % of the rows (BENCH_COVERAGE_MIN) could be graded, else 1. Answers that need a judge or a sandbox:
+Output, in the same order: `id`, `extracted`, `correct`, `score`, `outcome` and
+`detail`.
+Exit code 0 if at least 90% of the rows (BENCH_COVERAGE_MIN) could be graded,
+else 1.
+
+Benchmarks with a judge or a sandbox need `bench run`:
   bench run --model replay:FILE --benchmark hle --judge-model PROVIDER/MODEL
   bench run --model replay:FILE --benchmark livecodebench";
 
@@ -52,21 +60,21 @@ const BATCH_LINES: usize = 1_024;
 
 #[derive(Debug, Args)]
 pub(crate) struct ScoreArgs {
-    /// The benchmark by whose rules responses are graded
+    /// Benchmark whose rules grade the responses
     benchmark: String,
-    /// The protocol by which responses are graded [default: the benchmark's first one]
+    /// Protocol of the benchmark [default: its default protocol]
     #[arg(long, value_name = "PROTOCOL")]
     protocol: Option<String>,
-    /// The responses, one JSON object a line; `-` is standard input
+    /// File with the responses, one JSON object per line; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     responses: PathBuf,
-    /// Where the verdicts go [default: standard output]
+    /// File for the verdicts [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Look `item_id`s up in this file instead of the benchmark's dataset
+    /// Find items in this file instead of the benchmark's dataset
     #[arg(long, value_name = "FILE")]
     dataset: Option<PathBuf>,
-    /// Look `item_id`s up in the items that come with this program
+    /// Find items in the bundled demo items
     #[arg(long, conflicts_with = "dataset")]
     demo: bool,
     #[command(flatten)]
@@ -78,7 +86,7 @@ pub(crate) async fn run(args: ScoreArgs) -> anyhow::Result<ExitStatus> {
     let benchmark = bench_benchmarks::with_protocol(benchmark, args.protocol.as_deref())
         .map_err(|unknown| Problem::usage(unknown.to_string()))?;
     if benchmark.judge().is_some() || benchmark.sandbox().is_some() {
-        return Err(needs_more(&args, benchmark).into());
+        return Err(needs_judge_or_sandbox(&args, benchmark).into());
     }
     let coverage_min = bench_api::coverage_min(|name| std::env::var(name).ok()).map_err(Problem::usage)?;
     if let Some(file) = &args.dataset {
@@ -89,13 +97,13 @@ pub(crate) async fn run(args: ScoreArgs) -> anyhow::Result<ExitStatus> {
         super::check_folder_of("--out", out)?;
         if out.is_dir() {
             return Err(Problem::usage(format!("--out: `{}` is a folder", out.display()))
-                .hint("name the file in it that the verdicts go to")
+                .hint("give a file in that folder")
                 .into());
         }
     }
     let choice = if args.demo { DatasetChoice::Demo } else { DatasetChoice::Hub };
     let mut items = Items::new(benchmark, choice, args.dataset.clone(), args.data.clone());
-    let mut source = Source::open(&args.responses)?;
+    let mut source = ResponseSource::open(&args.responses)?;
     if let Err(error) = items.find(source.lines()?).await {
         items.close().await;
         return Err(error);
@@ -107,13 +115,13 @@ pub(crate) async fn run(args: ScoreArgs) -> anyhow::Result<ExitStatus> {
     items.close().await;
     let counts = counts?;
     if counts.total() == 0 {
-        return Err(Problem::failure(format!("{file} has no rows: there is nothing to grade")).into());
+        return Err(Problem::failure(format!("`{file}` has no rows to grade")).into());
     }
     sink.finish()?;
-    let coverage = summarise(benchmark, &counts, started);
+    let coverage = print_summary(benchmark, &counts, started);
     if coverage < coverage_min {
         output::error(&format!(
-            "only {} of the rows could be graded, and below {} the accuracy is not a score",
+            "only {} of the rows could be graded; below {}, the accuracy is not a score",
             format::percent(Some(coverage)),
             format::percent(Some(coverage_min))
         ));
@@ -123,16 +131,16 @@ pub(crate) async fn run(args: ScoreArgs) -> anyhow::Result<ExitStatus> {
 }
 
 /// Explains how to grade answers that need a judge or a sandbox.
-fn needs_more(args: &ScoreArgs, benchmark: &dyn Benchmark) -> Problem {
+fn needs_judge_or_sandbox(args: &ScoreArgs, benchmark: &dyn Benchmark) -> Problem {
     let file = if args.responses == Path::new("-") { Path::new("FILE") } else { &args.responses };
     let name = benchmark.name();
     let protocol = args.protocol.as_ref().map(|protocol| format!(" --protocol {name}={protocol}"));
-    let (needs, judge, with) = match benchmark.judge() {
-        Some(_) => ("a judge, which this command does not ask", " --judge-model PROVIDER/MODEL", "with one"),
-        None => ("a sandbox, which this command does not have", "", "in one each"),
+    let (needs, judge) = match benchmark.judge() {
+        Some(_) => ("a judge", " --judge-model PROVIDER/MODEL"),
+        None => ("a sandbox", ""),
     };
-    Problem::usage(format!(
-        "{name} needs {needs}: `bench run --model replay:{} --benchmark {name}{}{judge}` grades stored responses {with}",
+    Problem::usage(format!("grading {name} needs {needs}, and `bench score` uses none")).hint(format!(
+        "`bench run --model replay:{} --benchmark {name}{}{judge}` grades stored responses",
         file.display(),
         protocol.unwrap_or_default()
     ))
@@ -154,7 +162,7 @@ async fn score(
         }
         let mut asked = Vec::with_capacity(batch.len());
         for line in batch {
-            let item = items.of(&line.row).await.map_err(|error| lines.at(line.number, &error))?;
+            let item = items.item_for(&line.row).await.map_err(|error| lines.at(line.number, &error))?;
             asked.push((line, item));
         }
         // The verdicts before a bad line are written, so that users see how far grading came.
@@ -181,7 +189,7 @@ fn bar() -> ProgressBar {
 
 /// Prints a summary, and returns the coverage: graded rows over all rows (at least one).
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // counts are far below 2^53
-fn summarise(benchmark: &dyn Benchmark, counts: &OutcomeCounts, started: Instant) -> f64 {
+fn print_summary(benchmark: &dyn Benchmark, counts: &OutcomeCounts, started: Instant) -> f64 {
     let graded = counts.graded();
     let coverage = graded as f64 / counts.total().max(1) as f64;
     let correct = counts.get(bench_domain::Outcome::Correct);
@@ -195,7 +203,7 @@ fn summarise(benchmark: &dyn Benchmark, counts: &OutcomeCounts, started: Instant
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let rate = counts.total() as f64 / (elapsed.as_secs_f64().max(1e-6) * cores as f64);
     output::note(&format!(
-        "{} ({}): {}, graded {} of {}, coverage {}, {} correct, accuracy {}{}{} ({}, {} a second and core)",
+        "{} ({}): {}, graded {} of {}, coverage {}, {} correct, accuracy {}{}{} ({}, {} per second and core)",
         benchmark.name(),
         benchmark.metadata().protocol_name,
         format::plural(counts.total(), "response"),
@@ -226,17 +234,17 @@ impl Sink {
         let mut partial = to.to_owned().into_os_string();
         partial.push(".partial");
         let partial = PathBuf::from(partial);
-        let file = File::create(&partial).with_context(|| format!("could not write {}", to.display()))?;
+        let file = File::create(&partial).with_context(|| format!("could not write `{}`", to.display()))?;
         Ok(Self::File { file: BufWriter::new(file), partial, to: to.to_owned() })
     }
 
     fn write(&mut self, line: &ScoreLine) -> anyhow::Result<()> {
-        let mut text = serde_json::to_vec(line).context("a verdict cannot be written as JSON")?;
+        let mut text = serde_json::to_vec(line).context("could not write a verdict as JSON")?;
         text.push(b'\n');
         match self {
             Self::Stdout(stdout) => output::written(stdout.write_all(&text)),
             Self::File { file, to, .. } => {
-                file.write_all(&text).with_context(|| format!("could not write {}", to.display()))
+                file.write_all(&text).with_context(|| format!("could not write `{}`", to.display()))
             }
         }
     }
@@ -247,7 +255,7 @@ impl Sink {
             Self::File { file, partial, to } => {
                 let moved = file.flush().and_then(|()| file.get_ref().sync_all());
                 let moved = moved.and_then(|()| std::fs::rename(&*partial, &*to));
-                moved.with_context(|| format!("could not write {}", to.display()))
+                moved.with_context(|| format!("could not write `{}`", to.display()))
             }
         }
     }

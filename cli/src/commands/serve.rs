@@ -24,14 +24,14 @@ use bench_stack::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, Stack, StackOptions};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  bench serve                                http://127.0.0.1:3000, for this machine only
+  bench serve                  at http://127.0.0.1:3000, for this machine only
   bench serve --port 8080 --concurrency 64
-  bench serve --host 127.0.0.2               at another address of this machine
-  bench serve --host 0.0.0.0                 for others, too: docs/access.md says who may order runs then
+  bench serve --host 0.0.0.0   for other machines; docs/access.md says who may
+                               order runs then
 
-Open runs that were ordered at a server or by a schedule go on at once. Interrupted ones of `bench run` are listed, and go
-on with `bench run --resume RUN`: with --server URL at this server, else in a terminal once this server has ended.
-Ctrl-C ends it; what is done stays.";
+The server continues open runs that were ordered at a server or by a schedule.
+It lists interrupted runs of `bench run`; `bench run --resume RUN --server URL`
+continues one at this server. Ctrl-C stops it; finished samples are kept.";
 
 /// Time for requests and calls in progress to end after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(10);
@@ -41,30 +41,30 @@ const CONNECTIONS_MAX: u64 = 30_000;
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Address to listen on
-    #[arg(long, env = "BENCH_HOST", default_value = "127.0.0.1")]
+    #[arg(long, env = "BENCH_HOST", value_name = "ADDRESS", default_value = "127.0.0.1")]
     host: String,
-    /// Port to listen on; 0 takes a free one
+    /// Port to listen on; 0 chooses a free one
     #[arg(long, env = "BENCH_PORT", default_value_t = 3000)]
     port: u16,
-    /// Samples worked on at once
+    /// Maximum number of samples in progress at the same time
     #[arg(long, env = "BENCH_CONCURRENCY", value_name = "N", default_value_t = CONCURRENCY_DEFAULT as u64,
         value_parser = clap::value_parser!(u64).range(1..=CONCURRENCY_MAX as u64))]
     concurrency: u64,
     #[command(flatten)]
     connections: ConnectionsArgs,
-    /// What an acknowledged write survives
+    /// Durability of stored answers
     #[arg(long, env = "BENCH_DURABILITY", value_enum, default_value_t = DurabilityArg::Full)]
     durability: DurabilityArg,
     #[command(flatten)]
     data: DataArgs,
 }
 
-/// How many may be connected.
+/// Limit on connections.
 #[derive(Debug, Args)]
 pub(crate) struct ConnectionsArgs {
-    /// Connections at once; one address gets an eighth of them, this machine three quarters [default: 1024, fewer where
-    /// few files may be open]
-    #[arg(long, env = "BENCH_MAX_CONNECTIONS", value_name = "N",
+    /// Maximum number of open connections; one remote address gets at most an eighth of them, this machine three quarters
+    /// [default: 1024, or fewer if the limit on open files is low]
+    #[arg(long, help_heading = None, env = "BENCH_MAX_CONNECTIONS", value_name = "N",
         value_parser = clap::value_parser!(u64).range(1..=CONNECTIONS_MAX))]
     max_connections: Option<u64>,
 }
@@ -76,7 +76,7 @@ impl ConnectionsArgs {
         let limits = Limits::for_open_files(asked, raise_open_files_limit(), others);
         if let Some(asked) = asked.filter(|asked| limits.connections_max < *asked) {
             output::warn(&format!(
-                "--max-connections: {} instead of {asked}, since only so many files may be open (`ulimit -n`)",
+                "--max-connections: {} instead of {asked}, because of the limit on open files (`ulimit -n`)",
                 limits.connections_max
             ));
         }
@@ -115,24 +115,24 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
     output::note(&format!("Data directory: {}", data_dir.display()));
     if let Some(address) = stack.s3_address {
         let keys = data_dir.join("credentials.json");
-        output::note(&format!("Bodies and exports by S3: http://{address} (keys in {})", keys.display()));
+        output::note(&format!("S3 of bodies and exports: http://{address} (keys in {})", keys.display()));
     }
     output::note(&format!("Models: {providers}"));
     interrupted::list(&stack, &[], Some(&format!("http://{address}"))).await;
     if local && env::var("BENCH_ACCESS").is_ok_and(|rows| !rows.trim().is_empty()) {
         output::warn(
-            "BENCH_ACCESS has no effect: this server is bound to loopback, so all its callers are the person at this \
-             machine, those of a reverse proxy too; docs/access.md says how to run it behind one",
+            "BENCH_ACCESS has no effect: this server listens on loopback only, and treats all callers, including those of \
+             a reverse proxy, as the user of this machine; docs/access.md says how to run it behind a proxy",
         );
     }
     if !local {
         output::warn(&format!(
-            "this address can be reached by others; orders are taken by the access policy: {}",
+            "other machines can reach this address; the access policy for orders is: {}",
             stack.api.config.runs.policy
         ));
         if stack.api.config.admin_secret.is_none() {
             output::warn(
-                "nobody is admin: ADMIN_SECRET is not set, so access tokens cannot be issued while it runs",
+                "there is no admin, since ADMIN_SECRET is not set: access tokens can't be issued while the server runs",
             );
         }
     }
@@ -140,7 +140,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
     let server = bench_http_server::serve(listener, router, limits, async move { stopping.wait().await });
     let deadline = async {
         interrupt.wait().await;
-        output::note("Stopping; what is done stays. Ctrl-C again ends at once.");
+        output::note("Stopping; finished samples are kept. Press Ctrl-C again to stop now.");
         // Event streams stay open until their runs end.
         tokio::time::sleep(GRACE).await;
     };
@@ -167,10 +167,10 @@ pub(crate) async fn bind(option: &str, addresses: &[SocketAddr], port: u16) -> a
     TcpListener::bind(addresses).await.map_err(|error| {
         let problem = match error.kind() {
             ErrorKind::AddrInUse => Problem::failure(format!("port {port} is in use"))
-                .hint("give another one with --port, or 0 for a free one"),
+                .hint("give another port with --port; 0 chooses a free one"),
             ErrorKind::PermissionDenied => {
-                Problem::failure(format!("port {port} may not be used by this user"))
-                    .hint("ports from 1024 on are free to use")
+                Problem::failure(format!("port {port} needs more permissions than this user has"))
+                    .hint("use a port from 1024 on")
             }
             ErrorKind::AddrNotAvailable => {
                 let shown: Vec<String> =

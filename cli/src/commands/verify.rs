@@ -1,7 +1,7 @@
 //! `bench verify`.
 
 mod contents;
-mod unknown;
+mod unknown_key;
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -16,34 +16,36 @@ use console::style;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use self::contents::{Measured, MeasuredRun, measured};
+use self::contents::{BenchmarkFacts, RunFacts, benchmark_facts};
 use super::keys::read_public_key;
 use crate::client::{Client, ServerArgs};
 use crate::data_dir::{DataArgs, key_ring};
-use crate::exit::{ExitStatus, Problem};
+use crate::exit::{ExitStatus, Problem, plain};
 use crate::{format, output};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  bench verify bench-results/*.zip           against this installation's keys, pinned ones included
-  bench verify results.zip --public-key A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=
+  bench verify bench-results/*.zip
+      with the keys of this installation, including pinned ones
+  bench verify results.zip \\
+      --public-key A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=
   bench verify results.zip --public-key lab-key.pem
   bench verify results.zip --server https://bench.example
-      by the server; an archive of more than 4 MB is uploaded first, which needs a key
+      at the server; more than 4 MB are uploaded first, which needs a key
   bench verify results.zip --server https://bench.example --here
-      on this machine, against the server's public keys: nothing is sent
+      on this machine with the public keys of the server
 
-Exit code 0 when every archive is valid, 1 when one is not.";
+Exit code 0 if every archive is valid, else 1.";
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// The archives
+    /// Archives to verify
     #[arg(required = true, value_name = "FILE.zip")]
     files: Vec<PathBuf>,
-    /// Trust this key alone: in base64, or a file with it in base64 or PEM; can be repeated
+    /// Trust only this Ed25519 key, in base64, or in a file in base64 or PEM; repeat for several
     #[arg(long, value_name = "KEY|FILE")]
     public_key: Vec<String>,
-    /// With --server: fetch its public keys and verify on this machine
+    /// Verify on this machine with the public keys of --server, without uploading the archive
     #[arg(long, requires = "server")]
     here: bool,
     #[command(flatten)]
@@ -51,7 +53,7 @@ pub(crate) struct VerifyArgs {
     #[command(flatten)]
     data: DataArgs,
     /// Print JSON: an object for one archive, an array for several
-    #[arg(long)]
+    #[arg(long, help_heading = None)]
     json: bool,
 }
 
@@ -66,10 +68,10 @@ struct Verdict {
     /// Signer, if known and trusted.
     signed_by: Option<String>,
     /// Facts about the run from the signed manifest.
-    run: MeasuredRun,
+    run: RunFacts,
     /// Facts about each benchmark from the signed manifest; omitted if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    benchmarks: Vec<Measured>,
+    benchmarks: Vec<BenchmarkFacts>,
 }
 
 pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<ExitStatus> {
@@ -78,12 +80,12 @@ pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<ExitStatus> {
         && args.public_key.is_empty()
         && let Some(client) = args.server.client()?
     {
-        return at_server(&args, &client).await;
+        return verify_at_server(&args, &client).await;
     }
     let trusted = trusted_keys(&args).await?;
     let mut verdicts = Vec::with_capacity(args.files.len());
     for path in &args.files {
-        let verdict = examine(path, &trusted);
+        let verdict = verify_file(path, &trusted);
         if !args.json {
             output::print(&describe(&verdict))?;
         }
@@ -100,24 +102,24 @@ pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<ExitStatus> {
 }
 
 /// Asks a server to verify the archives.
-async fn at_server(args: &VerifyArgs, client: &Client) -> anyhow::Result<ExitStatus> {
+async fn verify_at_server(args: &VerifyArgs, client: &Client) -> anyhow::Result<ExitStatus> {
     let mut verdicts = Vec::with_capacity(args.files.len());
     for path in &args.files {
         let file = path.display().to_string();
         if matches!(path.try_exists(), Ok(false)) {
-            return Err(Problem::failure(format!("`{file}` not found")).into());
+            return Err(Problem::failure(format!("there is no file `{file}`")).into());
         }
         let found = client.verify(path).await.with_context(|| file.clone())?;
         let mut found: ServersVerdict =
-            serde_json::from_value(found).context("the server's answer is not the one expected")?;
-        if let Some(text) = unknown::explain_servers(path, &found.errors) {
+            serde_json::from_value(found).context("unexpected answer of the server")?;
+        if let Some(text) = unknown_key::explain_servers(path, &found.errors) {
             found.errors = vec![text];
         }
         // The server's response has no manifest, so it is read from the archive that the server found valid.
         let manifest = File::open(path).ok().filter(|_| found.valid);
         let manifest = manifest.and_then(|archive| unverified_manifest(archive, &Limits::default()));
-        let benchmarks = manifest.as_ref().map(measured).unwrap_or_default();
-        let run = manifest.as_ref().map(MeasuredRun::of_manifest).unwrap_or_default();
+        let benchmarks = manifest.as_ref().map(benchmark_facts).unwrap_or_default();
+        let run = manifest.as_ref().map(RunFacts::from_manifest).unwrap_or_default();
         if !args.json {
             output::print(&describe_servers(&file, &found, &run, &benchmarks))?;
         }
@@ -155,16 +157,16 @@ struct FileVerdict {
     file: String,
     #[serde(flatten)]
     verdict: ServersVerdict,
-    run: MeasuredRun,
+    run: RunFacts,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    benchmarks: Vec<Measured>,
+    benchmarks: Vec<BenchmarkFacts>,
 }
 
 fn describe_servers(
     file: &str,
     found: &ServersVerdict,
-    run: &MeasuredRun,
-    benchmarks: &[Measured],
+    run: &RunFacts,
+    benchmarks: &[BenchmarkFacts],
 ) -> String {
     let mut lines = Vec::new();
     if found.valid {
@@ -173,10 +175,7 @@ fn describe_servers(
             lines.extend(value.map(|value| format!("  {:<12}{value}", format!("{name}:"))));
         };
         let signer = found.public_key_fingerprint.as_deref();
-        field(
-            "signed by",
-            signer.map(|key| format!("{} (a key that the server trusts)", format::short(key))),
-        );
+        field("signed by", signer.map(|key| format!("{} (trusted by the server)", format::short(key))));
         field("run", found.run_id.clone());
         field("model", found.model_slug.clone());
         field("provider", run.answered_by());
@@ -188,7 +187,7 @@ fn describe_servers(
         lines.push(format!("{} {file}", style("invalid:").red().bold()));
         lines.extend(found.errors.iter().map(|error| format!("  {error}")));
         if let Some(claimed) = &found.public_key_fingerprint {
-            lines.push(format!("  it says that it was signed by {}", format::short(claimed)));
+            lines.push(format!("  claimed signer: {}", format::short(claimed)));
         }
     }
     lines.join("\n")
@@ -205,7 +204,7 @@ async fn trusted_keys(args: &VerifyArgs) -> anyhow::Result<Vec<TrustedKey>> {
     Ok(key_ring(|| args.data.path(), false)?.known_keys())
 }
 
-fn examine(path: &std::path::Path, trusted: &[TrustedKey]) -> Verdict {
+fn verify_file(path: &std::path::Path, trusted: &[TrustedKey]) -> Verdict {
     let file = path.display().to_string();
     let mut verification = match File::open(path) {
         // Problems with the file itself use the same form, so that one bad file doesn't affect the others.
@@ -213,7 +212,7 @@ fn examine(path: &std::path::Path, trusted: &[TrustedKey]) -> Verdict {
             let mut verification = Verification::default();
             let (reason, text) = match error.kind() {
                 ErrorKind::NotFound => (Reason::NotFound, "not found".to_owned()),
-                _ => (Reason::ReadFailed, format!("The file could not be opened: {error}")),
+                _ => (Reason::ReadFailed, format!("could not open the file: {error}")),
             };
             verification.errors.push(text);
             return Verdict {
@@ -221,7 +220,7 @@ fn examine(path: &std::path::Path, trusted: &[TrustedKey]) -> Verdict {
                 verification,
                 reasons: vec![reason],
                 signed_by: None,
-                run: MeasuredRun::default(),
+                run: RunFacts::default(),
                 benchmarks: Vec::new(),
             };
         }
@@ -232,30 +231,30 @@ fn examine(path: &std::path::Path, trusted: &[TrustedKey]) -> Verdict {
         let text = match reason {
             // The library's text refers to a server's variables.
             Reason::KeysUnavailable => {
-                "No key is trusted: give one with --public-key, or pin it with `bench keys pin`".to_owned()
+                "no key is trusted; give one with --public-key, or pin one with `bench keys pin`".to_owned()
             }
-            _ => error.trim_end_matches([':', ' ']).to_owned(),
+            _ => plain(error.trim_end_matches([':', ' '])),
         };
         *error = text;
     }
-    if let Some(text) = unknown::explain(path, &reasons, trusted) {
+    if let Some(text) = unknown_key::explain(path, &reasons, trusted) {
         verification.errors = vec![text];
         reasons = vec![Reason::UnknownKey];
     }
     let signed_by = verification.signer().map(describe_key);
-    let benchmarks = verification.manifest().map(measured).unwrap_or_default();
-    let run = verification.manifest().map(MeasuredRun::of_manifest).unwrap_or_default();
+    let benchmarks = verification.manifest().map(benchmark_facts).unwrap_or_default();
+    let run = verification.manifest().map(RunFacts::from_manifest).unwrap_or_default();
     Verdict { file, verification, reasons, signed_by, run, benchmarks }
 }
 
 fn describe_key(key: &TrustedKey) -> String {
     let fingerprint = format::short(&key.public_key.fingerprint());
     let role = match key.role {
-        KeyRole::Current => "this installation's current key".to_owned(),
-        KeyRole::Retired => "an earlier key of this installation".to_owned(),
+        KeyRole::Current => "current key of this installation".to_owned(),
+        KeyRole::Retired => "earlier key of this installation".to_owned(),
         KeyRole::Pinned => format!("pinned as {}", key.label.as_deref().unwrap_or("-")),
-        KeyRole::Given => "the key that was given".to_owned(),
-        KeyRole::Distrusted => "a distrusted key of this installation".to_owned(),
+        KeyRole::Given => "given with --public-key".to_owned(),
+        KeyRole::Distrusted => "distrusted key of this installation".to_owned(),
     };
     format!("{fingerprint} ({role})")
 }
@@ -289,7 +288,7 @@ fn describe(verdict: &Verdict) -> String {
         }
         // For an unknown key, the error already names the real fingerprint.
         if let Some(claimed) = verification.public_key_fingerprint.as_ref().filter(|_| !is_unknown) {
-            lines.push(format!("  it says that it was signed by {}", format::short(claimed)));
+            lines.push(format!("  claimed signer: {}", format::short(claimed)));
         }
     }
     lines.join("\n")

@@ -15,18 +15,18 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 /// Shows progress while datasets are prepared.
 #[derive(Debug, Default)]
 pub(crate) struct DatasetProgress {
-    shown: Mutex<Shown>,
+    state: Mutex<BarState>,
 }
 
 #[derive(Debug, Default)]
-struct Shown {
+struct BarState {
     bar: Option<ProgressBar>,
-    kind: Option<Kind>,
+    kind: Option<BarKind>,
     line_at: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum BarKind {
     Message,
     Bytes,
 }
@@ -34,22 +34,22 @@ enum Kind {
 impl DatasetProgress {
     /// Removes the bar after the datasets are ready.
     pub(crate) fn clear(&self) {
-        let mut shown = self.lock();
-        if let Some(bar) = shown.bar.take() {
+        let mut state = self.lock();
+        if let Some(bar) = state.bar.take() {
             bar.finish_and_clear();
             bars().remove(&bar);
         }
-        shown.kind = None;
+        state.kind = None;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shown> {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, BarState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Shown {
+impl BarState {
     /// Returns the bar for the current step.
-    fn bar(&mut self, kind: Kind) -> &ProgressBar {
+    fn bar(&mut self, kind: BarKind) -> &ProgressBar {
         let bar = self.bar.get_or_insert_with(|| {
             let bar = bars().insert(0, ProgressBar::new(0));
             bar.enable_steady_tick(Duration::from_millis(120));
@@ -58,8 +58,8 @@ impl Shown {
         if self.kind != Some(kind) {
             self.kind = Some(kind);
             bar.set_style(match kind {
-                Kind::Message => style("{spinner:.cyan} {msg}"),
-                Kind::Bytes => style(
+                BarKind::Message => style("{spinner:.cyan} {msg}"),
+                BarKind::Bytes => style(
                     "{spinner:.cyan} {msg} {bar:24.cyan/dim} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} eta {eta}",
                 ),
             });
@@ -68,7 +68,7 @@ impl Shown {
     }
 
     /// Prints a line if the last one is at least `LINE_EVERY` old.
-    fn line(&mut self, text: impl FnOnce() -> String) {
+    fn line_if_due(&mut self, text: impl FnOnce() -> String) {
         if self.line_at.is_none_or(|at| at.elapsed() >= LINE_EVERY) {
             self.line_at = Some(Instant::now());
             output::note(&text());
@@ -84,14 +84,14 @@ impl Progress for DatasetProgress {
     fn step(&self, step: Step<'_>) {
         if let Step::Waiting { wait, problem } = step {
             let seconds = format::seconds(wait.as_secs_f64());
-            output::note(&format!("The dataset hub did not answer ({problem}); next try in {seconds}"));
+            output::note(&format!("The dataset hub did not answer ({problem}); trying again in {seconds}"));
             return;
         }
-        let mut shown = self.lock();
+        let mut state = self.lock();
         if !output::is_terminal() {
             match step {
-                Step::Resolving { dataset } => shown.line(|| format!("Asking the hub for {dataset}")),
-                Step::Downloading { file, done_bytes, total_bytes } => shown.line(|| {
+                Step::Resolving { dataset } => state.line_if_due(|| format!("Asking the hub for {dataset}")),
+                Step::Downloading { file, done_bytes, total_bytes } => state.line_if_due(|| {
                     let total =
                         total_bytes.map_or_else(String::new, |total| format!(" of {}", format::bytes(total)));
                     format!("Downloading {file}: {}{total}", format::bytes(done_bytes))
@@ -103,21 +103,21 @@ impl Progress for DatasetProgress {
         }
         match step {
             Step::Resolving { dataset } => {
-                shown.bar(Kind::Message).set_message(format!("Asking the hub for {dataset}"));
+                state.bar(BarKind::Message).set_message(format!("Asking the hub for {dataset}"));
             }
             Step::Downloading { file, done_bytes, total_bytes } => {
-                let bar = shown.bar(Kind::Bytes);
+                let bar = state.bar(BarKind::Bytes);
                 bar.set_length(total_bytes.unwrap_or(done_bytes));
                 bar.set_position(done_bytes);
                 bar.set_message(format!("Downloading {file}"));
             }
             Step::Unpacking { documents } => {
                 let documents = format::plural(documents, "document");
-                shown.bar(Kind::Message).set_message(format!("Unpacking the archive: {documents}"));
+                state.bar(BarKind::Message).set_message(format!("Unpacking the archive: {documents}"));
             }
             Step::Normalizing { items } => {
                 let items = format::plural(items, "item");
-                shown.bar(Kind::Message).set_message(format!("Preparing the dataset: {items}"));
+                state.bar(BarKind::Message).set_message(format!("Preparing the dataset: {items}"));
             }
             Step::Waiting { .. } => {}
         }

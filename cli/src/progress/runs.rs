@@ -19,16 +19,16 @@ const NAME_CHARS_MAX: usize = 32;
 pub(crate) struct RunProgress {
     bars: HashMap<String, ProgressBar>,
     /// Last line of each benchmark: samples done, and the time at which that number was first seen.
-    lines: HashMap<String, Pace>,
+    lines: HashMap<String, BenchmarkLine>,
     printed_at: Option<Instant>,
     terminal: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Pace {
-    since: Instant,
-    at_first: u64,
-    printed: Option<u64>,
+struct BenchmarkLine {
+    first_seen_at: Instant,
+    completed_at_first: u64,
+    last_printed: Option<u64>,
 }
 
 impl RunProgress {
@@ -49,16 +49,16 @@ impl RunProgress {
             for benchmark in run.benchmarks.iter().filter(|benchmark| benchmark.planned_samples > 0) {
                 let key = format!("{}/{}", run.id, benchmark.benchmark_name);
                 let shown = self.bars.contains_key(&key) || self.lines.contains_key(&key);
-                if !shown && may_be_of_before(run, benchmark) {
+                if !shown && may_be_from_before_resume(run, benchmark) {
                     continue;
                 }
                 if self.terminal {
                     self.draw(key, run, benchmark, several);
                 } else {
-                    self.lines.entry(key).or_insert_with(|| Pace {
-                        since: Instant::now(),
-                        at_first: benchmark.completed_samples,
-                        printed: None,
+                    self.lines.entry(key).or_insert_with(|| BenchmarkLine {
+                        first_seen_at: Instant::now(),
+                        completed_at_first: benchmark.completed_samples,
+                        last_printed: None,
                     });
                 }
             }
@@ -86,7 +86,7 @@ impl RunProgress {
             let bar = ProgressBar::new(benchmark.planned_samples).with_position(benchmark.completed_samples);
             let bar = bars().add(bar.with_prefix(name(run, benchmark, several)));
             let template =
-                "{prefix} {bar:24.cyan/dim} {pos}/{len} {percent:>3} %  {per_sec}  eta {eta}  {msg}";
+                "{prefix} {bar:24.cyan/dim} {pos}/{len} {percent:>3}%  {per_sec}  eta {eta}  {msg}";
             bar.set_style(
                 ProgressStyle::with_template(template)
                     .unwrap_or_else(|_| ProgressStyle::default_bar())
@@ -113,13 +113,13 @@ impl RunProgress {
         for run in runs {
             for benchmark in &run.benchmarks {
                 let key = format!("{}/{}", run.id, benchmark.benchmark_name);
-                let Some(pace) = self.lines.get_mut(&key) else { continue };
-                if pace.printed == Some(benchmark.completed_samples) {
+                let Some(line_state) = self.lines.get_mut(&key) else { continue };
+                if line_state.last_printed == Some(benchmark.completed_samples) {
                     continue;
                 }
-                pace.printed = Some(benchmark.completed_samples);
+                line_state.last_printed = Some(benchmark.completed_samples);
                 any = true;
-                output::note(&line(&name(run, benchmark, several), benchmark, *pace));
+                output::note(&line(&name(run, benchmark, several), benchmark, *line_state));
             }
         }
         any
@@ -128,17 +128,17 @@ impl RunProgress {
 
 /// Returns true if the counts may be from before the run was resumed: all samples are done but the run isn't over.
 /// Samples to repeat are subtracted a moment later.
-fn may_be_of_before(run: &Run, benchmark: &Benchmark) -> bool {
+fn may_be_from_before_resume(run: &Run, benchmark: &Benchmark) -> bool {
     benchmark.completed_samples >= benchmark.planned_samples && !run.is_over()
 }
 
-fn line(name: &str, benchmark: &Benchmark, pace: Pace) -> String {
+fn line(name: &str, benchmark: &Benchmark, line_state: BenchmarkLine) -> String {
     let (done, planned) = (benchmark.completed_samples, benchmark.planned_samples);
-    let seconds = pace.since.elapsed().as_secs_f64();
+    let seconds = line_state.first_seen_at.elapsed().as_secs_f64();
     #[allow(clippy::cast_precision_loss)] // counts are far below 2^53
     let (share, rate, left) = (
         done as f64 / planned.max(1) as f64,
-        done.saturating_sub(pace.at_first) as f64 / seconds.max(0.001),
+        done.saturating_sub(line_state.completed_at_first) as f64 / seconds.max(0.001),
         planned.saturating_sub(done) as f64,
     );
     let mut text = format!("{name} {done}/{planned} {}", format::percent(Some(share)));
@@ -188,8 +188,12 @@ mod tests {
         progress.update(&[run("queued", 22)]);
         assert!(progress.lines.is_empty() && progress.printed_at.is_none());
         progress.update(&[run("running", 2)]);
-        let pace = *progress.lines.values().next().unwrap();
-        assert_eq!((pace.at_first, pace.printed), (2, Some(2)), "the speed counts from there");
+        let line_state = *progress.lines.values().next().unwrap();
+        assert_eq!(
+            (line_state.completed_at_first, line_state.last_printed),
+            (2, Some(2)),
+            "the speed counts from there"
+        );
         // A benchmark that was shown before is still shown after its last sample.
         assert!(progress.print(&[run("running", 22)], false));
         // A run that was over from the start is shown.
@@ -208,7 +212,8 @@ mod tests {
             correct_samples: 3,
             ..Benchmark::default()
         };
-        let pace = Pace { since: Instant::now(), at_first: 0, printed: None };
-        assert_eq!(line("mmlu_pro", &benchmark, pace), "mmlu_pro 4/4 100.0 %  correct 75.0 %");
+        let line_state =
+            BenchmarkLine { first_seen_at: Instant::now(), completed_at_first: 0, last_printed: None };
+        assert_eq!(line("mmlu_pro", &benchmark, line_state), "mmlu_pro 4/4 100.0%  correct 75.0%");
     }
 }

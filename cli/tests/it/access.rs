@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::serve::Server;
-use crate::support::{Done, Place};
+use crate::support::{CommandOutput, TestDir};
 
 const ORDER: [&str; 10] = [
     "run",
@@ -41,57 +41,67 @@ fn ask(server: &Server, method: &str, path: &str, host: &str, headers: &str, bod
 
 #[test]
 fn tokens_of_this_machine_order_at_its_exposed_server_until_they_are_revoked() {
-    let place = Place::new();
-    let list = |json: bool| place.bench(if json { &["access", "list", "--json"] } else { &["access"] });
-    assert!(list(false).err.contains("No caller is listed"));
-    let made = place.bench(&["access", "create", "ci", "--oracle", "--expires", "30d"]);
-    assert_eq!(made.code, 0, "{}", made.err);
-    let token = made.out.trim().to_owned();
-    assert!(token.starts_with("bra_") && made.err.contains("not shown again"), "{} {}", made.out, made.err);
-    place.bench(&["access", "create", "ci"]).refused(1, "listed already");
-    let plain = place.json(&["access", "create", "plain", "--json"]);
-    let keyed = |args: &[&str]| Done::of(&place.command(args).env("CALLER", "sk-ann-key").output().unwrap());
-    assert_eq!(
-        keyed(&["access", "create", "ann", "--key-env", "CALLER", "--gated"]).out.trim(),
-        "Listed the key of ann"
+    let dir = TestDir::new();
+    let list = |json: bool| dir.bench(if json { &["access", "list", "--json"] } else { &["access"] });
+    assert!(list(false).stderr.contains("There are no entries"));
+    let made = dir.bench(&["access", "create", "ci", "--oracle", "--expires", "30d"]);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let token = made.stdout.trim().to_owned();
+    assert!(
+        token.starts_with("bra_") && made.stderr.contains("not shown again"),
+        "{} {}",
+        made.stdout,
+        made.stderr
     );
-    place.bench(&["access", "create", "bob", "--key-env", "NOT_SET"]).refused(2, "--key-env");
-    let shown = list(false).out;
+    dir.bench(&["access", "create", "ci"]).assert_refused(1, "an entry named `ci` exists");
+    let plain = dir.json(&["access", "create", "plain", "--json"]);
+    let keyed =
+        |args: &[&str]| CommandOutput::new(&dir.command(args).env("CALLER", "sk-ann-key").output().unwrap());
+    assert_eq!(
+        keyed(&["access", "create", "ann", "--key-env", "CALLER", "--gated"]).stdout.trim(),
+        "Added the key of ann"
+    );
+    dir.bench(&["access", "create", "bob", "--key-env", "NOT_SET"]).assert_refused(2, "--key-env");
+    let shown = list(false).stdout;
     assert!(
         ["ci", "plain", "ann", "oracle", "gated", "never"].iter().all(|part| shown.contains(part)),
         "{shown}"
     );
     assert!(!shown.contains(&token) && !shown.contains("sk-ann-key"));
-    let entries: serde_json::Value = serde_json::from_str(&list(true).out).unwrap();
+    let entries: serde_json::Value = serde_json::from_str(&list(true).stdout).unwrap();
     assert_eq!((&entries[0]["kind"], &entries[2]["kind"]), (&json!("token"), &json!("key")));
 
-    let server = Server::start_with(&place, &["--host", "0.0.0.0"], &[("ADMIN_SECRET", "hush")]);
+    let server = Server::start_with(&dir, &["--host", "0.0.0.0"], &[("ADMIN_SECRET", "hush")]);
     let address = server.address.replace("0.0.0.0", "127.0.0.1");
-    let elsewhere = Place::new();
+    let elsewhere = TestDir::new();
     let with = |args: &[&str], vars: &[(&str, &str)]| {
         let mut command: Command = elsewhere.command(&[args, &["--server", &address]].concat());
         command.envs(vars.iter().copied());
-        Done::of(&command.output().unwrap())
+        CommandOutput::new(&command.output().unwrap())
     };
     let made = with(&ORDER, &[("BENCH_API_KEY", &token)]);
-    assert_eq!(made.code, 0, "{}{}", made.out, made.err);
+    assert_eq!(made.code, 0, "{}{}", made.stdout, made.stderr);
     with(&ORDER, &[("BENCH_API_KEY", plain["token"].as_str().unwrap())])
-        .refused(1, "admins and listed callers");
-    with(&ORDER, &[("BENCH_API_KEY", "made-up")]).refused(1, "admins and listed callers");
+        .assert_refused(1, "admins and listed callers");
+    with(&ORDER, &[("BENCH_API_KEY", "made-up")]).assert_refused(1, "admins and listed callers");
     let admin = [("BENCH_ADMIN_SECRET", "hush"), ("BENCH_API_KEY", token.as_str())];
     let revoked = with(&["access", "revoke", "ci"], &admin);
-    assert_eq!((revoked.code, revoked.out.trim()), (0, "Revoked ci"), "{}", revoked.err);
-    with(&ORDER, &[("BENCH_API_KEY", &token)]).refused(1, "revoked");
-    with(&["access", "revoke", "ci"], &admin).refused(1, "not found");
-    with(&["access", "list"], &[("BENCH_ADMIN_SECRET", "guess")]).refused(1, "Invalid admin secret");
-    let done = with(&["access", "list"], &[]);
-    assert!(done.err.contains("\nhint: ") && done.err.contains("BENCH_ADMIN_SECRET"), "{}", done.err);
+    assert_eq!((revoked.code, revoked.stdout.trim()), (0, "Revoked ci"), "{}", revoked.stderr);
+    with(&ORDER, &[("BENCH_API_KEY", &token)]).assert_refused(1, "revoked");
+    with(&["access", "revoke", "ci"], &admin).assert_refused(1, "not found");
+    with(&["access", "list"], &[("BENCH_ADMIN_SECRET", "guess")]).assert_refused(1, "invalid admin secret");
+    let output = with(&["access", "list"], &[]);
+    assert!(
+        output.stderr.contains("\nhint: ") && output.stderr.contains("BENCH_ADMIN_SECRET"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]
 fn a_server_at_another_loopback_address_answers() {
-    let place = Place::new();
-    let server = Server::start(&place, &["--host", "127.0.0.2"]);
+    let dir = TestDir::new();
+    let server = Server::start(&dir, &["--host", "127.0.0.2"]);
     let host = server.address.strip_prefix("http://").unwrap().to_owned();
     assert!(host.starts_with("127.0.0.2:"), "{host}");
     assert_eq!(ask(&server, "GET", "/api/health", &host, "", "").0, 200);
@@ -104,6 +114,6 @@ fn a_server_at_another_loopback_address_answers() {
     for (host, headers) in [("evil.example", ""), (host.as_str(), "origin: http://evil.example\r\n")] {
         assert_eq!(ask(&server, "GET", "/api/health", host, headers, "").0, 403, "{host} {headers}");
     }
-    let runs = place.bench(&["runs", "--server", &server.address, "--json"]);
-    assert!(runs.code == 0 && runs.out.contains("mmlu_pro"), "{}{}", runs.out, runs.err);
+    let runs = dir.bench(&["runs", "--server", &server.address, "--json"]);
+    assert!(runs.code == 0 && runs.stdout.contains("mmlu_pro"), "{}{}", runs.stdout, runs.stderr);
 }

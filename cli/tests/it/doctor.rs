@@ -8,40 +8,40 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::serve::Server;
-use crate::support::{Done, Place};
+use crate::support::{CommandOutput, TestDir};
 
 const KEY: &str = "sk-doctor-4711";
 const TOKEN: &str = "hf_doctor_4711";
 
 /// First line and key of a request.
-type Asked = (String, Option<String>);
+type RecordedRequest = (String, Option<String>);
 /// Status, `Date` header and body of a response.
-type Answer = (u16, String, &'static str);
+type StubResponse = (u16, String, &'static str);
 
 /// Server that acts as the hub and as every provider.
-struct World {
+struct StubServer {
     address: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
 }
 
-impl World {
-    fn start(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+impl StubServer {
+    fn start(answer: impl Fn(&RecordedRequest) -> StubResponse + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let (noted, answer) = (Arc::clone(&asked), Arc::new(answer));
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (recorded, answer) = (Arc::clone(&requests), Arc::new(answer));
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let (noted, answer) = (Arc::clone(&noted), Arc::clone(&answer));
-                std::thread::spawn(move || serve(stream, &noted, answer.as_ref()));
+                let (recorded, answer) = (Arc::clone(&recorded), Arc::clone(&answer));
+                std::thread::spawn(move || serve(stream, &recorded, answer.as_ref()));
             }
         });
-        Self { address, asked }
+        Self { address, requests }
     }
 
     /// Runs `bench doctor` with this server as its hub and as two providers with keys.
-    fn doctor(&self, place: &Place, args: &[&str]) -> Done {
-        let mut command = place.command(&[&["doctor"], args].concat());
+    fn doctor(&self, dir: &TestDir, args: &[&str]) -> CommandOutput {
+        let mut command = dir.command(&[&["doctor"], args].concat());
         let base = format!("{}/v1", self.address);
         command
             .env_remove("HF_HUB_OFFLINE")
@@ -52,11 +52,15 @@ impl World {
             .env("CHUTES_MODELS_API_URL", &self.address)
             .env("OPENAI_COMPATIBLE_API_KEY", KEY)
             .env("OPENAI_COMPATIBLE_BASE_URL", &base);
-        Done::of(&command.output().unwrap())
+        CommandOutput::new(&command.output().unwrap())
     }
 }
 
-fn serve(mut stream: TcpStream, noted: &Mutex<Vec<Asked>>, answer: &impl Fn(&Asked) -> Answer) {
+fn serve(
+    mut stream: TcpStream,
+    recorded: &Mutex<Vec<RecordedRequest>>,
+    answer: &impl Fn(&RecordedRequest) -> StubResponse,
+) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
     let Some(first) = lines.next() else { return };
     let headers: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
@@ -64,14 +68,14 @@ fn serve(mut stream: TcpStream, noted: &Mutex<Vec<Asked>>, answer: &impl Fn(&Ask
         let (name, value) = line.split_once(": ")?;
         name.eq_ignore_ascii_case("authorization").then(|| value.to_owned())
     });
-    let asked = (first, key);
-    let (status, date, body) = answer(&asked);
-    noted.lock().unwrap().push(asked.clone());
+    let request = (first, key);
+    let (status, date, body) = answer(&request);
+    recorded.lock().unwrap().push(request.clone());
     let head = format!(
         "HTTP/1.1 {status} X\r\ndate: {date}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
         body.len()
     );
-    let body = if asked.0.starts_with("HEAD ") { "" } else { body };
+    let body = if request.0.starts_with("HEAD ") { "" } else { body };
     let _ = stream.write_all(format!("{head}{body}").as_bytes());
 }
 
@@ -82,7 +86,7 @@ fn date(seconds: i64) -> String {
 }
 
 /// Responds like a hub and providers that accept the keys.
-fn well((first, key): &Asked) -> Answer {
+fn accept_keys((first, key): &RecordedRequest) -> StubResponse {
     let is_right = [KEY, TOKEN].iter().any(|right| key.as_deref() == Some(&format!("Bearer {right}")));
     match first.split(' ').nth(1).unwrap_or_default() {
         "/v1/models" if is_right => (200, date(0), r#"{"data":[{"id":"a"},{"id":"b"}]}"#),
@@ -92,12 +96,12 @@ fn well((first, key): &Asked) -> Answer {
 }
 
 /// Checks the exit code and that problems have fixes, and returns a lookup of checks by name.
-fn checks(done: &Done) -> impl Fn(&str) -> Value + use<> {
-    let report: Value =
-        serde_json::from_str(&done.out).unwrap_or_else(|error| panic!("{error}: {}{}", done.out, done.err));
+fn checks(output: &CommandOutput) -> impl Fn(&str) -> Value + use<> {
+    let report: Value = serde_json::from_str(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", output.stdout, output.stderr));
     let all = report["checks"].as_array().unwrap().clone();
     let has_problem = all.iter().any(|check| check["status"] == "problem");
-    assert_eq!(done.code, i32::from(has_problem), "{}", done.out);
+    assert_eq!(output.code, i32::from(has_problem), "{}", output.stdout);
     for check in &all {
         let needs_fix = !["ok", "skipped"].contains(&check["status"].as_str().unwrap());
         assert_eq!(check["fix"].is_string(), needs_fix, "{check}");
@@ -113,10 +117,10 @@ fn expect(check: &Value, status: &str, part: &str) {
 
 #[test]
 fn nothing_needs_to_be_set_and_nothing_is_made() {
-    let place = Place::new();
-    let done = place.bench(&["doctor", "--offline", "--json"]);
-    let check = checks(&done);
-    expect(&check("data-directory"), "ok", "which the first run creates");
+    let dir = TestDir::new();
+    let output = dir.bench(&["doctor", "--offline", "--json"]);
+    let check = checks(&output);
+    expect(&check("data-directory"), "ok", "(the first run creates it)");
     expect(&check("hub"), "skipped", "huggingface.co");
     expect(&check("hub-token"), "not-set-up", "HF_TOKEN is not set");
     expect(&check("provider-chutes"), "not-set-up", "CHUTES_API_KEY is not set");
@@ -126,93 +130,98 @@ fn nothing_needs_to_be_set_and_nothing_is_made() {
     for name in ["disk", "sandboxes", "python", "memory", "open-files", "container-engine"] {
         check(name);
     }
-    assert!(!place.path("data").exists() && !place.path("home").exists());
+    assert!(!dir.path("data").exists() && !dir.path("home").exists());
 
-    let done = place.bench(&["doctor", "--offline"]);
-    let version = place.bench(&["--version"]).out;
-    assert!(done.out.starts_with(&version), "{}", done.out);
+    let output = dir.bench(&["doctor", "--offline"]);
+    let version = dir.bench(&["--version"]).stdout;
+    assert!(output.stdout.starts_with(&version), "{}", output.stdout);
     assert!(
-        done.out.contains("│ data directory") && done.out.contains("not set up: hub token: "),
+        output.stdout.contains("│ data directory") && output.stdout.contains("not set up: hub token: "),
         "{}",
-        done.out
+        output.stdout
     );
 }
 
 #[test]
 fn hub_and_providers_that_accept_their_keys_are_ok() {
-    let (place, world) = (Place::new(), World::start(well));
-    let done = world.doctor(&place, &["--json"]);
-    let check = checks(&done);
-    let host = world.address.trim_start_matches("http://");
+    let (dir, server) = (TestDir::new(), StubServer::start(accept_keys));
+    let output = server.doctor(&dir, &["--json"]);
+    let check = checks(&output);
+    let host = server.address.trim_start_matches("http://");
     expect(&check("hub"), "ok", host);
     expect(&check("hub-token"), "ok", "HF_TOKEN is accepted");
     expect(&check("provider-chutes"), "ok", "accepts the key; models: 2");
     expect(&check("provider-openai-compatible"), "ok", "accepts the key; models: 2");
     expect(&check("clock"), "ok", host);
-    let asked = world.asked.lock().unwrap();
-    assert!(asked.iter().all(|(line, _)| line.starts_with("GET ") || line.starts_with("HEAD ")), "{asked:?}");
-    let to_hub = asked.iter().filter(|(line, _)| line.contains("/api/datasets/"));
+    let requests = server.requests.lock().unwrap();
+    assert!(
+        requests.iter().all(|(line, _)| line.starts_with("GET ") || line.starts_with("HEAD ")),
+        "{requests:?}"
+    );
+    let to_hub = requests.iter().filter(|(line, _)| line.contains("/api/datasets/"));
     assert!(
         to_hub.clone().count() == 1
             && to_hub.clone().all(|(_, key)| key.as_deref() == Some(&format!("Bearer {TOKEN}")))
     );
-    assert!(asked.iter().filter(|(line, _)| line.starts_with("HEAD ")).all(|(_, key)| key.is_none()));
-    assert!(!(done.out.clone() + &done.err).contains("4711"));
+    assert!(requests.iter().filter(|(line, _)| line.starts_with("HEAD ")).all(|(_, key)| key.is_none()));
+    assert!(!(output.stdout.clone() + &output.stderr).contains("4711"));
 }
 
 #[test]
 fn refused_keys_are_problems_and_are_not_shown() {
-    let place = Place::new();
-    let world =
-        World::start(|_| (401, date(0), r#"{"error":{"message":"bad key sk-doctor-4711 hf_doctor_4711"}}"#));
-    let done = world.doctor(&place, &["--json"]);
-    assert_eq!(done.code, 1, "{}", done.out);
-    let check = checks(&done);
+    let dir = TestDir::new();
+    let server = StubServer::start(|_| {
+        (401, date(0), r#"{"error":{"message":"bad key sk-doctor-4711 hf_doctor_4711"}}"#)
+    });
+    let output = server.doctor(&dir, &["--json"]);
+    assert_eq!(output.code, 1, "{}", output.stdout);
+    let check = checks(&output);
     expect(&check("hub"), "ok", "127.0.0.1");
     expect(&check("hub-token"), "problem", "HF_TOKEN is refused");
     expect(&check("provider-chutes"), "problem", "refuses the key in CHUTES_API_KEY");
     expect(&check("provider-openai-compatible"), "problem", "OPENAI_COMPATIBLE_API_KEY");
-    assert!(!(done.out.clone() + &done.err).contains("4711"), "{}", done.out);
+    assert!(!(output.stdout.clone() + &output.stderr).contains("4711"), "{}", output.stdout);
 }
 
 #[test]
 fn a_server_that_hands_its_list_to_everyone_confirms_no_key() {
-    let place = Place::new();
-    let world = World::start(|_| (200, date(0), r#"{"data":[]}"#));
-    let done = world.doctor(&place, &["--json"]);
-    let check = checks(&done);
-    expect(&check("provider-openai-compatible"), "ok", "answers, whatever the key");
+    let dir = TestDir::new();
+    let server = StubServer::start(|_| (200, date(0), r#"{"data":[]}"#));
+    let output = server.doctor(&dir, &["--json"]);
+    let check = checks(&output);
+    expect(&check("provider-openai-compatible"), "ok", "accepts any key; models: 0");
 }
 
 #[test]
 fn a_clock_that_is_minutes_off_is_a_problem() {
-    let place = Place::new();
+    let dir = TestDir::new();
     for (seconds, status, fact) in
         [(-600, "problem", "ahead of"), (600, "problem", "behind"), (-60, "warning", "ahead of")]
     {
-        let world = World::start(move |asked| (well(asked).0, date(seconds), well(asked).2));
-        let done = world.doctor(&place, &["--json"]);
-        expect(&checks(&done)("clock"), status, fact);
+        let server =
+            StubServer::start(move |request| (accept_keys(request).0, date(seconds), accept_keys(request).2));
+        let output = server.doctor(&dir, &["--json"]);
+        expect(&checks(&output)("clock"), status, fact);
     }
-    let world = World::start(|asked| (well(asked).0, date(-600), well(asked).2));
-    let done = world.doctor(&place, &[]);
-    assert_eq!(done.code, 1, "{}", done.out);
-    assert!(done.out.contains("\nproblem: clock: set it by NTP"), "{}", done.out);
+    let server = StubServer::start(|request| (accept_keys(request).0, date(-600), accept_keys(request).2));
+    let output = server.doctor(&dir, &[]);
+    assert_eq!(output.code, 1, "{}", output.stdout);
+    assert!(output.stdout.contains("\nproblem: clock: set it by NTP"), "{}", output.stdout);
 }
 
 #[test]
 fn servers_that_keep_silent_end_as_problems() {
-    let place = Place::new();
-    let world = World::start(|_| {
+    let dir = TestDir::new();
+    let server = StubServer::start(|_| {
         loop {
             std::thread::sleep(Duration::from_secs(60));
         }
     });
     let began = Instant::now();
-    let done = world.doctor(&place, &["--json"]);
+    let output = server.doctor(&dir, &["--json"]);
     // Each check has a limit of some seconds, and all checks run concurrently.
     assert!(began.elapsed() < Duration::from_secs(100), "{:?}", began.elapsed());
-    let check = checks(&done);
+    let check = checks(&output);
     for name in ["hub", "provider-chutes", "provider-openai-compatible"] {
         assert_eq!(check(name)["status"], "problem", "{}", check(name));
     }
@@ -222,10 +231,10 @@ fn servers_that_keep_silent_end_as_problems() {
 
 #[test]
 fn settings_that_cannot_be_used_are_findings() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let doctor = |name: &str, value: &str| {
-        let mut command = place.command(&["doctor", "--json", "--offline"]);
-        Done::of(&command.env(name, value).output().unwrap())
+        let mut command = dir.command(&["doctor", "--json", "--offline"]);
+        CommandOutput::new(&command.env(name, value).output().unwrap())
     };
     for (variable, value, name) in [
         ("HF_ENDPOINT", "nonsense", "hub"),
@@ -234,8 +243,8 @@ fn settings_that_cannot_be_used_are_findings() {
         ("SANDY_BASE_URL", "nonsense", "sandboxes"),
         ("BENCH_SANDBOX_PYTHON", "/etc", "python"),
     ] {
-        let done = doctor(variable, value);
-        let found = checks(&done)(name);
+        let output = doctor(variable, value);
+        let found = checks(&output)(name);
         assert_eq!(found["status"], "problem", "{variable}: {found}");
         if variable != "BENCH_SANDBOX_PYTHON" {
             expect(&found, "problem", variable);
@@ -248,21 +257,21 @@ fn settings_that_cannot_be_used_are_findings() {
 
 #[test]
 fn a_data_directory_that_cannot_be_used_is_a_problem() {
-    let place = Place::new();
-    place.write("data", "a file");
-    let done = place.bench(&["doctor", "--offline", "--json"]);
-    assert_eq!(done.code, 1, "{}", done.out);
-    expect(&checks(&done)("data-directory"), "problem", "not a directory");
-    let mut command = place.command(&["doctor", "--offline", "--json"]);
-    let done = Done::of(&command.env_remove("HOME").env_remove("BENCH_HOME").output().unwrap());
-    expect(&checks(&done)("data-directory"), "problem", "no home directory");
+    let dir = TestDir::new();
+    dir.write("data", "a file");
+    let output = dir.bench(&["doctor", "--offline", "--json"]);
+    assert_eq!(output.code, 1, "{}", output.stdout);
+    expect(&checks(&output)("data-directory"), "problem", "not a directory");
+    let mut command = dir.command(&["doctor", "--offline", "--json"]);
+    let output = CommandOutput::new(&command.env_remove("HOME").env_remove("BENCH_HOME").output().unwrap());
+    expect(&checks(&output)("data-directory"), "problem", "no home directory");
 }
 
 #[test]
 fn a_server_that_holds_the_data_directory_is_named_and_goes_on() {
-    let place = Place::new();
-    let _server = Server::start(&place, &[]);
-    let done = place.bench(&["doctor", "--offline", "--json"]);
-    expect(&checks(&done)("data-directory"), "warning", "in use by process ");
-    place.bench(&["runs"]).refused(1, "is in use by");
+    let dir = TestDir::new();
+    let _server = Server::start(&dir, &[]);
+    let output = dir.bench(&["doctor", "--offline", "--json"]);
+    expect(&checks(&output)("data-directory"), "warning", "is in use by process ");
+    dir.bench(&["runs"]).assert_refused(1, "is in use by");
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::settings::documents;
-use crate::support::Place;
+use crate::support::TestDir;
 
 /// Returns the blocks of a document that begin with this line, each with the number of its first line.
 fn blocks(text: &str, start: &str) -> Vec<(usize, String)> {
@@ -26,20 +26,20 @@ fn blocks(text: &str, start: &str) -> Vec<(usize, String)> {
 }
 
 /// Makes a successful run of the demo items, and returns its id.
-fn finished_run(place: &Place) -> String {
+fn finished_run(dir: &TestDir) -> String {
     let args = ["run", "--model", "oracle", "--demo", "--benchmark", "mmlu_pro", "--json"];
-    let result = place.json(&args);
+    let result = dir.json(&args);
     result[0]["id"].as_str().unwrap().to_owned()
 }
 
 /// Runs a block in a folder of its own, where `RUN` and `BASELINE` are finished runs.
 fn run_block(name: &str, block: &str) {
-    let place = Place::new();
+    let dir = TestDir::new();
     let mut script = block.to_owned();
     for placeholder in ["BASELINE", "RUN"] {
         let is_named = script.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == placeholder);
         if is_named {
-            script = script.replace(placeholder, &finished_run(&place));
+            script = script.replace(placeholder, &finished_run(&dir));
         }
     }
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
@@ -51,11 +51,11 @@ fn run_block(name: &str, block: &str) {
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
     let output = Command::new("bash")
         .args(["-c", &script])
-        .current_dir(place.path("."))
+        .current_dir(dir.path("."))
         .env_clear()
         .env("PATH", path)
-        .env("HOME", place.path("home"))
-        .env("BENCH_HOME", place.path("data"))
+        .env("HOME", dir.path("home"))
+        .env("BENCH_HOME", dir.path("data"))
         .env("BENCH_PORT", port.to_string())
         .env("HF_HUB_OFFLINE", "1")
         .stdin(Stdio::null())

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::serve::Server;
-use crate::support::{Done, Place};
+use crate::support::{CommandOutput, TestDir};
 
 /// Long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -30,30 +30,30 @@ fn items(prefix: &str, count: usize) -> String {
     (0..count).map(|n| row(format!("{prefix}{n}"), "")).fold(shot, |all, row| all + &row)
 }
 
-/// Model server that doesn't answer items `a…` until `well` is set, and a place with both kinds of items.
-struct Scene {
+/// Model server that doesn't answer items `a…` until `answers_all` is set, and a folder with both kinds of items.
+struct HangingModelTest {
     /// Drives the server.
     _runtime: Runtime,
     server: ModelServer,
-    well: Arc<AtomicBool>,
-    place: Place,
+    answers_all: Arc<AtomicBool>,
+    dir: TestDir,
 }
 
-impl Scene {
+impl HangingModelTest {
     fn new() -> Self {
         let runtime = Runtime::new().unwrap();
-        let well = Arc::new(AtomicBool::new(false));
-        let is_well = Arc::clone(&well);
+        let answers_all = Arc::new(AtomicBool::new(false));
+        let is_answering = Arc::clone(&answers_all);
         let rule =
             move |request: &bench_tests::model_server::ModelRequest| match request.item.starts_with('a') {
-                true if !is_well.load(Ordering::SeqCst) => Reply::Hang(FOREVER),
+                true if !is_answering.load(Ordering::SeqCst) => Reply::Hang(FOREVER),
                 _ => Reply::Text("The answer is (B).".to_owned()),
             };
         let server = runtime.block_on(ModelServer::start(Duration::ZERO, Arc::new(rule))).unwrap();
-        let place = Place::new();
-        place.write("a.jsonl", items("a", 3));
-        place.write("b.jsonl", items("b", 4));
-        Self { _runtime: runtime, server, well, place }
+        let dir = TestDir::new();
+        dir.write("a.jsonl", items("a", 3));
+        dir.write("b.jsonl", items("b", 4));
+        Self { _runtime: runtime, server, answers_all, dir }
     }
 
     fn order(&self, file: &str) -> Vec<String> {
@@ -64,8 +64,8 @@ impl Scene {
         args.iter().chain(&model).map(|arg| (*arg).to_owned()).chain([format!("mmlu_pro={file}")]).collect()
     }
 
-    fn run(&self, args: &[String]) -> Done {
-        self.place.bench(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    fn run(&self, args: &[String]) -> CommandOutput {
+        self.dir.bench(&args.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     /// Returns the number of questions about items `a…` so far.
@@ -89,7 +89,7 @@ impl Scene {
 
     fn start(&self, args: &[String]) -> Child {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        self.place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        self.dir.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
     fn until_asked(&self, times: u64, child: &mut Child) {
@@ -103,7 +103,7 @@ impl Scene {
 
     /// Returns the id of the only run.
     fn first(&self) -> String {
-        self.place.json(&["runs", "--json"])[0]["id"].as_str().unwrap().to_owned()
+        self.dir.json(&["runs", "--json"])[0]["id"].as_str().unwrap().to_owned()
     }
 }
 
@@ -115,31 +115,31 @@ fn resume(run: &str) -> Vec<String> {
 
 #[test]
 fn a_new_run_leaves_an_interrupted_one_alone_until_it_is_resumed() {
-    let scene = Scene::new();
-    scene.killed_while_asking(&scene.order("a.jsonl"));
-    assert_eq!(scene.asked_of_a(), 1);
-    let a = scene.first();
+    let test = HangingModelTest::new();
+    test.killed_while_asking(&test.order("a.jsonl"));
+    assert_eq!(test.asked_of_a(), 1);
+    let a = test.first();
 
     // One sample at a time: any question about the interrupted run would block this one.
-    let done = scene.run(&scene.order("b.jsonl"));
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
-    assert!(done.err.contains(&format!("bench run --resume {a}")), "{}", done.err);
-    assert_eq!(scene.asked_of_a(), 1, "the interrupted run was asked");
+    let output = test.run(&test.order("b.jsonl"));
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    assert!(output.stderr.contains(&format!("bench run --resume {a}")), "{}", output.stderr);
+    assert_eq!(test.asked_of_a(), 1, "the interrupted run was asked");
 
-    let listed = scene.place.bench(&["runs"]);
-    assert!(listed.out.contains("interrupted 0/3"), "{}", listed.out);
-    assert!(listed.err.contains(&format!("bench run --resume {a}")), "{}", listed.err);
-    let shown = scene.place.json(&["runs", &a, "--json"]);
+    let listed = test.dir.bench(&["runs"]);
+    assert!(listed.stdout.contains("interrupted 0/3"), "{}", listed.stdout);
+    assert!(listed.stderr.contains(&format!("bench run --resume {a}")), "{}", listed.stderr);
+    let shown = test.dir.json(&["runs", &a, "--json"]);
     assert_eq!((&shown["status"], &shown["interrupted"]), (&json!("running"), &json!(true)));
 
     // Resumed and killed again: each attempt counts.
-    scene.killed_while_asking(&resume(&a));
-    scene.killed_while_asking(&resume(&a));
-    scene.well.store(true, Ordering::SeqCst);
-    let done = scene.run(&resume(&a));
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
-    assert!(!done.err.contains("interrupted run"), "{}", done.err);
-    let items = scene.place.json(&["runs", &a, "--items", "--json"]);
+    test.killed_while_asking(&resume(&a));
+    test.killed_while_asking(&resume(&a));
+    test.answers_all.store(true, Ordering::SeqCst);
+    let output = test.run(&resume(&a));
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    assert!(!output.stderr.contains("interrupted run"), "{}", output.stderr);
+    let items = test.dir.json(&["runs", &a, "--items", "--json"]);
     let attempts = |item: &serde_json::Value| {
         let metadata = &item["item_metadata"];
         (metadata["worker_attempts"].as_u64(), metadata["lost_attempts"].as_u64())
@@ -148,84 +148,89 @@ fn a_new_run_leaves_an_interrupted_one_alone_until_it_is_resumed() {
     assert_eq!(items.len(), 3);
     assert!(items.iter().any(|item| attempts(item) == (Some(4), Some(3))), "{items:?}");
     assert!(items.iter().filter(|item| attempts(item) == (Some(1), None)).count() == 2, "{items:?}");
-    assert_eq!(scene.asked_of_a(), 3 + 3);
+    assert_eq!(test.asked_of_a(), 3 + 3);
 }
 
 #[test]
 fn a_server_continues_what_was_ordered_or_resumed_at_a_server() {
-    let scene = Scene::new();
-    scene.killed_while_asking(&scene.order("a.jsonl"));
-    let a = scene.first();
+    let test = HangingModelTest::new();
+    test.killed_while_asking(&test.order("a.jsonl"));
+    let a = test.first();
 
     // The server doesn't take up a run of the command line. Another run, ordered at the same server, ends.
-    let server = Server::start(&scene.place, &["--concurrency", "1"]);
+    let server = Server::start(&test.dir, &["--concurrency", "1"]);
     let address = server.address.clone();
     let demo =
         ["run", "--model", "oracle", "--benchmark", "mmlu_pro", "--demo", "--subset-count", "3", "--json"];
-    let done = scene.place.bench(&[&demo[..], &["--server", &address]].concat());
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
-    assert_eq!(scene.asked_of_a(), 1, "the server took up a run of the command line");
-    let listed = scene.place.bench(&["runs", "--server", &address]);
-    assert!(listed.err.contains(&format!("bench run --resume {a} --server {address}")), "{}", listed.err);
+    let output = test.dir.bench(&[&demo[..], &["--server", &address]].concat());
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    assert_eq!(test.asked_of_a(), 1, "the server took up a run of the command line");
+    let listed = test.dir.bench(&["runs", "--server", &address]);
+    assert!(
+        listed.stderr.contains(&format!("bench run --resume {a} --server {address}")),
+        "{}",
+        listed.stderr
+    );
 
     // A run that is resumed at the server belongs to this server and to later ones.
     let at_server = [resume(&a), vec!["--server".into(), address]].concat();
-    let mut watching = scene.start(&at_server);
-    scene.until_asked(2, &mut watching);
+    let mut watching = test.start(&at_server);
+    test.until_asked(2, &mut watching);
     watching.kill().unwrap();
     watching.wait().unwrap();
     drop(server);
-    let server = Server::start(&scene.place, &[]);
+    let server = Server::start(&test.dir, &[]);
     let started = Instant::now();
-    while scene.asked_of_a() < 3 {
+    while test.asked_of_a() < 3 {
         assert!(started.elapsed() < PATIENCE, "the next server does not continue the run");
         std::thread::sleep(Duration::from_millis(10));
     }
     drop(server);
 
     // A command in the foreground leaves the run alone, and works on it if told to resume it.
-    let asked = scene.asked_of_a();
-    let done = scene.run(&scene.order("b.jsonl"));
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
-    assert!(done.err.contains(&format!("bench run --resume {a}")), "{}", done.err);
-    assert_eq!(scene.asked_of_a(), asked);
-    scene.well.store(true, Ordering::SeqCst);
-    let done = scene.run(&resume(&a));
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
-    let shown = scene.place.json(&["runs", &a, "--json"]);
+    let asked = test.asked_of_a();
+    let output = test.run(&test.order("b.jsonl"));
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    assert!(output.stderr.contains(&format!("bench run --resume {a}")), "{}", output.stderr);
+    assert_eq!(test.asked_of_a(), asked);
+    test.answers_all.store(true, Ordering::SeqCst);
+    let output = test.run(&resume(&a));
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let shown = test.dir.json(&["runs", &a, "--json"]);
     assert_eq!((&shown["status"], &shown["coverage"]), (&json!("succeeded"), &json!(1.0)));
 }
 
 #[test]
 fn a_run_that_succeeded_with_errors_is_completed() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let runtime = Runtime::new().unwrap();
-    let well = Arc::new(AtomicBool::new(false));
-    let is_well = Arc::clone(&well);
+    let answers_all = Arc::new(AtomicBool::new(false));
+    let is_answering = Arc::clone(&answers_all);
     let rule = move |request: &bench_tests::model_server::ModelRequest| match request.item.as_str() {
-        "c7" if !is_well.load(Ordering::SeqCst) => {
+        "c7" if !is_answering.load(Ordering::SeqCst) => {
             Reply::Status(500, r#"{"error":{"message":"the gpu melted"}}"#.into(), vec![])
         }
         _ => Reply::Text("The answer is (B).".to_owned()),
     };
     let server = runtime.block_on(ModelServer::start(Duration::ZERO, Arc::new(rule))).unwrap();
-    place.write("c.jsonl", items("c", 20));
+    dir.write("c.jsonl", items("c", 20));
     let base_url = server.base_url();
-    let bench =
-        |args: &[&str]| Done::of(&place.command(args).env("WORKER_ITEM_ATTEMPTS", "1").output().unwrap());
+    let bench = |args: &[&str]| {
+        CommandOutput::new(&dir.command(args).env("WORKER_ITEM_ATTEMPTS", "1").output().unwrap())
+    };
     let order = ["run", "--model", "openai-compatible/m", "--base-url", &base_url, "--benchmark", "mmlu_pro"];
-    let done = bench(&[&order[..], &["--dataset", "mmlu_pro=c.jsonl"]].concat());
-    assert_eq!(done.code, 0, "95 % are enough: {}{}", done.out, done.err);
-    let run = place.json(&["runs", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    let output = bench(&[&order[..], &["--dataset", "mmlu_pro=c.jsonl"]].concat());
+    assert_eq!(output.code, 0, "95% are enough: {}{}", output.stdout, output.stderr);
+    let run = dir.json(&["runs", "--json"])[0]["id"].as_str().unwrap().to_owned();
     let resume = format!("bench run --resume {run}");
-    for part in ["1 infrastructure-error without a grade", "1 × ", "the gpu melted", &resume] {
-        assert!(done.err.contains(part), "{part}: {}", done.err);
+    for part in ["1 infrastructure-error, without a score", "1 × ", "the gpu melted", &resume] {
+        assert!(output.stderr.contains(part), "{part}: {}", output.stderr);
     }
     let detail = bench(&["runs", &run]);
     for part in ["the gpu melted", &resume] {
-        assert!(detail.out.contains(part), "{part}: {}", detail.out);
+        assert!(detail.stdout.contains(part), "{part}: {}", detail.stdout);
     }
-    let shown = place.json(&["runs", &run, "--json"]);
+    let shown = dir.json(&["runs", &run, "--json"]);
     assert_eq!((&shown["status"], &shown["coverage"]), (&json!("succeeded"), &json!(0.95)));
     let causes = &shown["results"][0]["error_causes"];
     assert_eq!(causes[0]["count"], 1);
@@ -234,15 +239,15 @@ fn a_run_that_succeeded_with_errors_is_completed() {
     // The sample may fail again and be repeated again.
     let before = server.question_counts();
     let again = bench(&["requeue", &run, "--errors", "--json"]);
-    assert_eq!(again.code, 0, "{}{}", again.out, again.err);
-    well.store(true, Ordering::SeqCst);
-    let done = bench(&["run", "--resume", &run]);
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
-    assert!(!done.err.contains("the gpu melted"), "{}", done.err);
+    assert_eq!(again.code, 0, "{}{}", again.stdout, again.stderr);
+    answers_all.store(true, Ordering::SeqCst);
+    let output = bench(&["run", "--resume", &run]);
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    assert!(!output.stderr.contains("the gpu melted"), "{}", output.stderr);
     for (item, times) in server.question_counts() {
         assert_eq!(times - before[&item], if item == "c7" { 2 } else { 0 }, "item {item}");
     }
-    let shown = place.json(&["runs", &run, "--json"]);
+    let shown = dir.json(&["runs", &run, "--json"]);
     assert_eq!(
         (&shown["status"], &shown["coverage"], &shown["score"]),
         (&json!("succeeded"), &json!(1.0), &json!(1.0))
@@ -250,9 +255,9 @@ fn a_run_that_succeeded_with_errors_is_completed() {
     assert_eq!(shown["results"][0]["error_causes"], json!([]));
 
     let total = server.total();
-    let done = bench(&["run", "--resume", &run]);
-    assert!(done.code == 0 && done.err.contains("is complete"), "{}{}", done.out, done.err);
-    bench(&["requeue", &run, "--errors", "--detach"]).refused(1, "no infrastructure-errors");
-    bench(&["requeue", &run, "--detach"]).refused(1, "cannot be requeued");
+    let output = bench(&["run", "--resume", &run]);
+    assert!(output.code == 0 && output.stderr.contains("is complete"), "{}{}", output.stdout, output.stderr);
+    bench(&["requeue", &run, "--errors", "--detach"]).assert_refused(1, "no infrastructure-errors");
+    bench(&["requeue", &run, "--detach"]).assert_refused(1, "cannot be requeued");
     assert_eq!(server.total(), total);
 }

@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use crate::support::{Done, Place};
+use crate::support::{CommandOutput, TestDir};
 
 const ITEMS: usize = 500;
 const CONCURRENCY: usize = 16;
@@ -47,8 +47,8 @@ fn a_run_survives_twenty_kills_at_any_moment() {
     let mut random = StdRng::seed_from_u64(seed);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = runtime.block_on(ModelServer::start(LATENCY, always("The answer is (B)."))).unwrap();
-    let place = Place::new();
-    place.write("items.jsonl", items());
+    let dir = TestDir::new();
+    dir.write("items.jsonl", items());
 
     let order =
         ["--model", "openai-compatible/m", "--benchmark", "mmlu_pro", "--dataset", "mmlu_pro=items.jsonl"];
@@ -60,7 +60,7 @@ fn a_run_survives_twenty_kills_at_any_moment() {
     for life in 0.. {
         assert!(life < LIVES_MAX, "the run does not get through");
         let mut command =
-            place.command(&["run", "--json", "--durability", "normal", "--concurrency", &concurrency]);
+            dir.command(&["run", "--json", "--durability", "normal", "--concurrency", &concurrency]);
         match &run {
             Some(run) => command.args(["--resume", run]),
             None => command.args(order).args(&base_url),
@@ -83,8 +83,8 @@ fn a_run_survives_twenty_kills_at_any_moment() {
             left = left.saturating_sub(step);
         };
         if ended.is_some() {
-            let done = Done::of(&child.wait_with_output().unwrap());
-            assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+            let output = CommandOutput::new(&child.wait_with_output().unwrap());
+            assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
             finished = true;
             break;
         }
@@ -110,7 +110,7 @@ fn a_run_survives_twenty_kills_at_any_moment() {
         answered_before = answered;
         *phases.entry(phase).or_default() += 1;
         if run.is_none() {
-            let runs = place.json(&["runs", "--json"]);
+            let runs = dir.json(&["runs", "--json"]);
             run = runs[0]["id"].as_str().map(str::to_owned);
         }
     }
@@ -128,17 +128,17 @@ fn a_run_survives_twenty_kills_at_any_moment() {
     );
 
     let run = run.unwrap();
-    let shown = place.json(&["runs", &run, "--json"]);
+    let shown = dir.json(&["runs", &run, "--json"]);
     assert_eq!(
         (&shown["status"], &shown["score"], &shown["coverage"]),
         (&json!("succeeded"), &json!(1.0), &json!(1.0))
     );
     assert_eq!(shown["results"][0]["outcomes"]["correct"], ITEMS);
     // The archive contains every item once, with its answer, and verifies.
-    assert_eq!(place.bench(&["export", &run, "--format", "csv", "--out", "table.csv"]).code, 0);
-    assert_eq!(place.bench(&["export", &run, "--format", "zip", "--out", "results.zip"]).code, 0);
-    assert_eq!(place.bench(&["verify", "results.zip"]).code, 0);
-    let table = std::fs::read_to_string(place.path("table.csv")).unwrap();
+    assert_eq!(dir.bench(&["export", &run, "--format", "csv", "--out", "table.csv"]).code, 0);
+    assert_eq!(dir.bench(&["export", &run, "--format", "zip", "--out", "results.zip"]).code, 0);
+    assert_eq!(dir.bench(&["verify", "results.zip"]).code, 0);
+    let table = std::fs::read_to_string(dir.path("table.csv")).unwrap();
     let mut ids: Vec<&str> = table.lines().filter_map(|line| line.strip_prefix(&*run)).collect();
     ids.sort_unstable();
     ids.dedup();

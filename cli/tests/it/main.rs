@@ -13,6 +13,7 @@ mod items;
 mod judging;
 mod keys;
 mod kill;
+mod messages;
 mod options;
 mod origin;
 mod provider;

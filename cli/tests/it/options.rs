@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Place, vector};
+use crate::support::{TestDir, vector_path};
 
 /// Writes twenty problems, every other one from the summer of 2024. None of the answers contains code, so no sandbox is
 /// needed.
-fn problems(place: &Place) {
-    let text = std::fs::read_to_string(vector("livecodebench.jsonl")).unwrap();
+fn write_problems_and_replies(dir: &TestDir) {
+    let text = std::fs::read_to_string(vector_path("livecodebench.jsonl")).unwrap();
     let (mut items, mut replies) = (String::new(), String::new());
     for (number, line) in text.lines().enumerate() {
         let mut row = serde_json::from_str::<Value>(line).unwrap()["row"].take();
@@ -18,8 +18,8 @@ fn problems(place: &Place) {
         let reply = json!({ "item_id": row["question_id"], "response": "I do not know." });
         replies.push_str(&format!("{reply}\n"));
     }
-    place.write("items.jsonl", items);
-    place.write("replies.jsonl", replies);
+    dir.write("items.jsonl", items);
+    dir.write("replies.jsonl", replies);
 }
 
 fn run(option: &[&str]) -> Vec<String> {
@@ -51,10 +51,10 @@ fn refs(args: &[String]) -> Vec<&str> {
 
 #[test]
 fn options_choose_items_and_are_told_wherever_results_are() {
-    let place = Place::new();
-    problems(&place);
-    let all = place.json(&refs(&run(&[])));
-    let some = place.json(&refs(&run(&["livecodebench.start_date=2024-08-01"])));
+    let dir = TestDir::new();
+    write_problems_and_replies(&dir);
+    let all = dir.json(&refs(&run(&[])));
+    let some = dir.json(&refs(&run(&["livecodebench.start_date=2024-08-01"])));
     let (all, some) = (&all[0]["results"][0], &some[0]["results"][0]);
     assert_eq!((&all["items"], &some["items"]), (&json!(20), &json!(10)));
     assert_eq!(all["options"], json!({ "grading": "isolated", "release": "release_latest" }));
@@ -65,43 +65,41 @@ fn options_choose_items_and_are_told_wherever_results_are() {
         "every reply was found: {some}"
     );
 
-    let runs = place.json(&["runs", "--json"]);
+    let runs = dir.json(&["runs", "--json"]);
     let ids: Vec<&str> = runs.as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap()).collect();
-    let shown = place.bench(&["runs", ids[0]]).out;
+    let shown = dir.bench(&["runs", ids[0]]).stdout;
     assert!(shown.contains("start_date=2024-08-01"), "{shown}");
-    let compared = place.bench(&["compare", ids[0], ids[1]]);
-    assert!(compared.err.contains("different options"), "{}", compared.err);
+    let compared = dir.bench(&["compare", ids[0], ids[1]]);
+    assert!(compared.stderr.contains("different options"), "{}", compared.stderr);
 
-    let empty = place.bench(&refs(&run(&["start_date=2030-01-01"])));
+    let empty = dir.bench(&refs(&run(&["start_date=2030-01-01"])));
     assert_ne!(empty.code, 0);
     assert!(
-        empty.err.contains("none of the 20 items of livecodebench is left by its options"),
+        empty.stderr.contains("none of the 20 items of livecodebench is left by its options"),
         "{}",
-        empty.err
+        empty.stderr
     );
 }
 
 #[test]
 fn options_are_checked_before_anything_is_made() {
-    let place = Place::new();
-    problems(&place);
+    let dir = TestDir::new();
+    write_problems_and_replies(&dir);
     for (option, part) in [
         ("livecodebench.relase=v6", "unknown option `relase`; this benchmark has release"),
         ("release=v9", "livecodebench: option `release` must be"),
         ("start_date=soon", "start_date"),
-        ("mmlu_pro.x=1", "mmlu_pro is not among the benchmarks"),
+        ("mmlu_pro.x=1", "`mmlu_pro` is not among the benchmarks"),
         ("release", "is not BENCHMARK.NAME=VALUE"),
     ] {
-        place.bench(&refs(&run(&[option]))).refused(2, part);
+        dir.bench(&refs(&run(&[option]))).assert_refused(2, part);
     }
-    place
-        .bench(&["run", "--resume", "0b9e6cf4-0000-4000-8000-000000000000", "--option", "x=1"])
-        .refused(2, "--option cannot be given");
-    place
-        .bench(&["datasets", "pull", "livecodebench", "--option", "release=v9"])
-        .refused(2, "option `release` must be");
-    assert!(!place.path("data").exists());
-    let text = place.bench(&["benchmarks", "livecodebench"]).out;
+    dir.bench(&["run", "--resume", "0b9e6cf4-0000-4000-8000-000000000000", "--option", "x=1"])
+        .assert_refused(2, "--option can't be given");
+    dir.bench(&["datasets", "pull", "livecodebench", "--option", "release=v9"])
+        .assert_refused(2, "option `release` must be");
+    assert!(!dir.path("data").exists());
+    let text = dir.bench(&["benchmarks", "livecodebench"]).stdout;
     for part in [
         "Options",
         "release",
@@ -113,7 +111,7 @@ fn options_are_checked_before_anything_is_made() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let text = place.bench(&["benchmarks", "scicode"]).out;
+    let text = dir.bench(&["benchmarks", "scicode"]).stdout;
     for part in ["jobs need", "test_data.h5", "several per item"] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -121,27 +119,26 @@ fn options_are_checked_before_anything_is_made() {
 
 #[test]
 fn a_file_that_jobs_need_comes_along() {
-    let place = Place::new();
-    let rows = std::fs::read_to_string(vector("scicode.jsonl")).unwrap();
+    let dir = TestDir::new();
+    let rows = std::fs::read_to_string(vector_path("scicode.jsonl")).unwrap();
     let rows = rows.lines().map(|line| {
         let row: Value = serde_json::from_str(line).unwrap();
         let mut problem = row["problem"].clone();
         problem["h5_file"] = row["h5_file"].clone();
         format!("{problem}\n")
     });
-    place.write("problems.jsonl", rows.collect::<String>());
-    place
-        .bench(&["datasets", "pull", "scicode", "--file", "problems.jsonl"])
-        .refused(1, "scicode_targets.h5: No such file");
-    let targets = std::fs::read(vector("scicode_targets.h5")).unwrap();
-    place.write("scicode_targets.h5", &targets);
-    let pulled = place.json(&["datasets", "pull", "scicode", "--file", "problems.jsonl", "--json"]);
+    dir.write("problems.jsonl", rows.collect::<String>());
+    dir.bench(&["datasets", "pull", "scicode", "--file", "problems.jsonl"])
+        .assert_refused(1, "scicode_targets.h5: No such file");
+    let targets = std::fs::read(vector_path("scicode_targets.h5")).unwrap();
+    dir.write("scicode_targets.h5", &targets);
+    let pulled = dir.json(&["datasets", "pull", "scicode", "--file", "problems.jsonl", "--json"]);
     assert_eq!(pulled["items"], 3);
     assert_eq!(pulled["attachments"]["targets"]["bytes"], targets.len());
-    let listed = place.json(&["datasets", "--json"]);
+    let listed = dir.json(&["datasets", "--json"]);
     assert_eq!(listed[0]["attachments"], json!({ "targets": targets.len() }));
     assert!(listed[0]["bytes"].as_u64().unwrap() > targets.len() as u64);
-    assert!(place.bench(&["datasets"]).out.contains("(files "));
-    assert_eq!(place.bench(&["datasets", "rm", "scicode"]).code, 0);
-    assert_eq!(place.json(&["datasets", "--json"]), json!([]));
+    assert!(dir.bench(&["datasets"]).stdout.contains("(files "));
+    assert_eq!(dir.bench(&["datasets", "rm", "scicode"]).code, 0);
+    assert_eq!(dir.json(&["datasets", "--json"]), json!([]));
 }

@@ -1,36 +1,38 @@
+//! Requests to a model server: keys, settings, and refusals.
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-use crate::support::{Done, Place, mmlu_items};
+use crate::support::{CommandOutput, TestDir, mmlu_pro_rows};
 
 const KEY: &str = "sk-test-4711";
 
-/// Contents of a request.
-pub(crate) struct Seen {
+/// Request that the model server received.
+pub(crate) struct RecordedRequest {
     pub(crate) path: String,
     pub(crate) authorization: Option<String>,
     pub(crate) body: Value,
 }
 
 /// Starts a model server that answers every question with C, or rejects every key.
-pub(crate) fn model_server(status: u16) -> (String, Arc<Mutex<Vec<Seen>>>) {
+pub(crate) fn model_server(status: u16) -> (String, Arc<Mutex<Vec<RecordedRequest>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&seen);
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let recorded = Arc::clone(&requests);
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
-            let noted = Arc::clone(&noted);
-            std::thread::spawn(move || answer(stream, status, &noted));
+            let recorded = Arc::clone(&recorded);
+            std::thread::spawn(move || answer(stream, status, &recorded));
         }
     });
-    (address, seen)
+    (address, requests)
 }
 
-fn answer(stream: TcpStream, status: u16, noted: &Mutex<Vec<Seen>>) {
+fn answer(stream: TcpStream, status: u16, recorded: &Mutex<Vec<RecordedRequest>>) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut stream = stream;
     let (mut path, mut authorization, mut length) = (String::new(), None, 0);
@@ -57,7 +59,7 @@ fn answer(stream: TcpStream, status: u16, noted: &Mutex<Vec<Seen>>) {
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
     let body = serde_json::from_slice(&body).unwrap_or_default();
-    noted.lock().unwrap().push(Seen { path, authorization, body });
+    recorded.lock().unwrap().push(RecordedRequest { path, authorization, body });
     let (kind, text) = match status {
         200 => (
             "text/event-stream",
@@ -75,8 +77,8 @@ fn answer(stream: TcpStream, status: u16, noted: &Mutex<Vec<Seen>>) {
     let _ = stream.write_all(format!("{head}{text}").as_bytes());
 }
 
-fn run(place: &Place, address: &str) -> Done {
-    place.write("items.jsonl", mmlu_items(5));
+fn run(dir: &TestDir, address: &str) -> CommandOutput {
+    dir.write("items.jsonl", mmlu_pro_rows(5));
     let args = [
         "run",
         "--model",
@@ -95,7 +97,7 @@ fn run(place: &Place, address: &str) -> Done {
         "99",
         "--json",
     ];
-    Done::of(&place.command(&args).env("TEST_KEY", KEY).output().unwrap())
+    CommandOutput::new(&dir.command(&args).env("TEST_KEY", KEY).output().unwrap())
 }
 
 /// Returns true if a text occurs anywhere below a folder.
@@ -110,19 +112,20 @@ fn occurs(folder: &std::path::Path, text: &[u8]) -> bool {
 
 #[test]
 fn a_model_server_is_asked_with_the_named_key_and_settings() {
-    let place = Place::new();
-    let (address, seen) = model_server(200);
-    let done = run(&place, &address);
-    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
-    let value: Value = serde_json::from_str(&done.out).unwrap();
+    let dir = TestDir::new();
+    let (address, requests) = model_server(200);
+    let output = run(&dir, &address);
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    let value: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(
         (&value[0]["score"], &value[0]["model"]),
         (&1.0.into(), &"openai-compatible/test-model".into())
     );
     let result = &value[0]["results"][0];
     assert_eq!((&result["input_tokens"], &result["output_tokens"]), (&35.into(), &25.into()));
-    let seen = seen.lock().unwrap();
-    let asked: Vec<&Seen> = seen.iter().filter(|seen| seen.path == "/v1/chat/completions").collect();
+    let requests = requests.lock().unwrap();
+    let asked: Vec<&RecordedRequest> =
+        requests.iter().filter(|request| request.path == "/v1/chat/completions").collect();
     assert_eq!(asked.len(), 5);
     for request in asked {
         assert_eq!(request.authorization.as_deref(), Some("Bearer sk-test-4711"));
@@ -132,26 +135,26 @@ fn a_model_server_is_asked_with_the_named_key_and_settings() {
         );
     }
     // The key is neither in the output, nor in the results, nor in the data directory.
-    assert!(!done.out.contains(KEY) && !done.err.contains(KEY));
+    assert!(!output.stdout.contains(KEY) && !output.stderr.contains(KEY));
     assert!(
-        !occurs(&place.path("data"), KEY.as_bytes()) && !occurs(&place.path("bench-results"), KEY.as_bytes())
+        !occurs(&dir.path("data"), KEY.as_bytes()) && !occurs(&dir.path("bench-results"), KEY.as_bytes())
     );
 }
 
 #[test]
 fn a_refused_key_fails_the_run_with_its_cause() {
-    let place = Place::new();
-    let (address, seen) = model_server(401);
-    let done = run(&place, &address);
-    assert_eq!(done.code, 1, "{}{}", done.out, done.err);
-    let value: Value = serde_json::from_str(&done.out).unwrap();
+    let dir = TestDir::new();
+    let (address, requests) = model_server(401);
+    let output = run(&dir, &address);
+    assert_eq!(output.code, 1, "{}{}", output.stdout, output.stderr);
+    let value: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(value[0]["status"], "failed");
-    assert!(done.err.contains("401"), "{}", done.err);
-    assert!(!done.err.contains(KEY) && !done.out.contains(KEY));
-    assert!(!seen.lock().unwrap().is_empty());
+    assert!(output.stderr.contains("401"), "{}", output.stderr);
+    assert!(!output.stderr.contains(KEY) && !output.stdout.contains(KEY));
+    assert!(!requests.lock().unwrap().is_empty());
     // The key isn't kept: users who requeue the run must give it again.
     let id = value[0]["id"].as_str().unwrap();
-    let again = place.bench(&["requeue", id]);
-    assert_eq!(again.code, 1, "{}", again.err);
-    assert!(again.err.to_lowercase().contains("key"), "{}", again.err);
+    let again = dir.bench(&["requeue", id]);
+    assert_eq!(again.code, 1, "{}", again.stderr);
+    assert!(again.stderr.to_lowercase().contains("key"), "{}", again.stderr);
 }

@@ -11,19 +11,19 @@ use bench_stack::{Stack, StackOptions};
 use serde_json::{Value, json};
 
 use crate::serve::Server;
-use crate::support::{Done, Place};
+use crate::support::{CommandOutput, TestDir};
 
 /// Sandbox host that is killed at the end of the test.
-struct Host {
+struct SandyProcess {
     child: Child,
     address: String,
     key: Option<&'static str>,
     http: reqwest::Client,
 }
 
-impl Host {
-    fn start(place: &Place, key: Option<&'static str>, more: &[&str]) -> Self {
-        let mut command = place.command(&[&["sandy", "--port", "0"], more].concat());
+impl SandyProcess {
+    fn start(dir: &TestDir, key: Option<&'static str>, more: &[&str]) -> Self {
+        let mut command = dir.command(&[&["sandy", "--port", "0"], more].concat());
         if let Some(key) = key {
             command.env("SANDY_API_KEY", key);
         }
@@ -31,9 +31,9 @@ impl Host {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("Serving ").unwrap_or_else(|| {
-            let mut told = String::new();
-            child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-            panic!("{line:?} {told}")
+            let mut message = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut message).unwrap();
+            panic!("{line:?} {message}")
         });
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
@@ -57,9 +57,9 @@ impl Host {
     }
 
     async fn exec(&self, path: &str, command: &str) -> Value {
-        let (status, done) = self.post(&format!("{path}/exec"), &json!({ "command": command })).await;
-        assert_eq!(status, 200, "{done}");
-        done
+        let (status, output) = self.post(&format!("{path}/exec"), &json!({ "command": command })).await;
+        assert_eq!(status, 200, "{output}");
+        output
     }
 
     fn signal(&self, name: &str) {
@@ -68,7 +68,7 @@ impl Host {
     }
 }
 
-impl Drop for Host {
+impl Drop for SandyProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -76,13 +76,13 @@ impl Drop for Host {
 }
 
 /// Returns true if a process of this machine has this text in its command line.
-fn runs(mark: &str) -> bool {
+fn is_running(mark: &str) -> bool {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let mut lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     lines.any(|line| String::from_utf8_lossy(&line).contains(mark))
 }
 
-async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+async fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..6_000 {
         if is_so() {
             return;
@@ -94,29 +94,28 @@ async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 #[test]
 fn a_host_without_a_key_is_refused_unless_it_is_for_this_machine_alone() {
-    let place = Place::new();
-    place.bench(&["sandy", "--port", "0"]).refused(2, "SANDY_API_KEY is not set");
-    place.bench(&["sandy", "--no-key", "--bind", "0.0.0.0", "--port", "0"]).refused(2, "loopback");
-    place.bench(&["sandy", "--no-key", "--bind", "no.such.host.invalid"]).refused(2, "--bind");
-    place.bench(&["sandy", "--no-key", "--port", "0", "--python", "/etc"]).refused(2, "no pyvenv.cfg");
-    place.bench(&["sandy", "--no-key", "--slots", "0"]).refused(2, "--slots");
-    assert!(!place.path("data/sandboxes").join("x").exists());
+    let dir = TestDir::new();
+    dir.bench(&["sandy", "--port", "0"]).assert_refused(2, "SANDY_API_KEY is not set");
+    dir.bench(&["sandy", "--no-key", "--bind", "0.0.0.0", "--port", "0"]).assert_refused(2, "loopback");
+    dir.bench(&["sandy", "--no-key", "--bind", "no.such.host.invalid"]).assert_refused(2, "--bind");
+    dir.bench(&["sandy", "--no-key", "--port", "0", "--python", "/etc"]).assert_refused(2, "no pyvenv.cfg");
+    dir.bench(&["sandy", "--no-key", "--slots", "0"]).assert_refused(2, "--slots");
+    assert!(!dir.path("data/sandboxes").join("x").exists());
 }
 
 #[test]
 fn an_environment_that_cannot_be_made_is_not_left_behind() {
-    let place = Place::new();
-    place
-        .bench(&["sandy", "setup", "--program", "/bin/true"])
-        .refused(2, "/bin/true is no Python that works");
+    let dir = TestDir::new();
+    dir.bench(&["sandy", "setup", "--program", "/bin/true"])
+        .assert_refused(2, "`/bin/true` is not a usable Python");
     // No server listens at this address, so no package can be downloaded, if setup gets that far on this machine.
-    let mut command = place.command(&["sandy", "setup"]);
+    let mut command = dir.command(&["sandy", "setup"]);
     command
         .env("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
         .env("PIP_RETRIES", "0")
         .env("PIP_NO_CACHE_DIR", "1");
-    Done::of(&command.output().unwrap()).refused(1, "could not be installed");
-    let left = std::fs::read_dir(place.path("data/python")).unwrap().flatten();
+    CommandOutput::new(&command.output().unwrap()).assert_refused(1, "could not install the packages");
+    let left = std::fs::read_dir(dir.path("data/python")).unwrap().flatten();
     let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
     assert_eq!(left, ["lock"]);
 }
@@ -124,49 +123,49 @@ fn an_environment_that_cannot_be_made_is_not_left_behind() {
 #[tokio::test]
 async fn sandboxes_end_with_their_host() {
     for (number, name) in ["INT", "TERM", "KILL"].into_iter().enumerate() {
-        let place = Place::new();
-        let mut host = Host::start(&place, Some("the-key"), &["--slots", "2"]);
+        let dir = TestDir::new();
+        let mut host = SandyProcess::start(&dir, Some("the-key"), &["--slots", "2"]);
         let wrong = host.http.get(format!("{}/api/resources", host.address)).bearer_auth("another");
         assert_eq!(wrong.send().await.unwrap().status(), 401);
         let path = host.sandbox().await;
-        let done = host.exec(&path, "env; ls -a").await;
-        assert!(!done["stdout"].as_str().unwrap().contains("the-key"), "{done}");
+        let output = host.exec(&path, "env; ls -a").await;
+        assert!(!output["stdout"].as_str().unwrap().contains("the-key"), "{output}");
         // Duration that no other process sleeps for.
         let mark = format!("{}.0{number}", 100_000_000 + u64::from(std::process::id()));
         host.exec(&path, &format!("setsid sleep {mark} >/dev/null 2>&1 &")).await;
-        until("it began", || runs(&mark)).await;
+        wait_until("it began", || is_running(&mark)).await;
         host.signal(name);
         let status = host.child.wait().unwrap();
         assert_eq!(status.code(), (name != "KILL").then_some(0), "{name}");
-        until(&format!("it ended with {name}"), || !runs(&mark)).await;
+        wait_until(&format!("it ended with {name}"), || !is_running(&mark)).await;
         if name == "INT" {
-            let mut told = String::new();
-            host.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-            assert!(told.contains("Isolation: ") && told.contains("Slots: 2"), "{told}");
-            assert!(!told.contains("the-key") && !told.contains("sleep"), "{told}");
+            let mut message = String::new();
+            host.child.stderr.take().unwrap().read_to_string(&mut message).unwrap();
+            assert!(message.contains("Isolation: ") && message.contains("Slots: 2"), "{message}");
+            assert!(!message.contains("the-key") && !message.contains("sleep"), "{message}");
         }
     }
 }
 
 #[tokio::test]
 async fn pages_of_other_sites_cannot_use_a_host_of_this_machine() {
-    let place = Place::new();
-    let host = Host::start(&place, None, &["--no-key", "--memory-mib", "256", "--disk-mib", "8"]);
+    let dir = TestDir::new();
+    let host = SandyProcess::start(&dir, None, &["--no-key", "--memory-mib", "256", "--disk-mib", "8"]);
     for (name, value) in [("origin", "http://evil.example"), ("host", "evil.example")] {
         let request =
             host.http.post(format!("{}/api/sandboxes", host.address)).header(name, value).body("{}");
         assert_eq!(request.send().await.unwrap().status(), 403, "{name}");
     }
     let path = host.sandbox().await;
-    let done = host.exec(&path, "head -c 20000000 /dev/zero >x; stat -c %s x").await;
-    let written: u64 = done["stdout"].as_str().unwrap().trim().parse().unwrap();
-    assert!(written <= 9 << 20, "{done}");
+    let output = host.exec(&path, "head -c 20000000 /dev/zero >x; stat -c %s x").await;
+    let written: u64 = output["stdout"].as_str().unwrap().trim().parse().unwrap();
+    assert!(written <= 9 << 20, "{output}");
 }
 
 #[tokio::test]
 async fn a_server_brings_a_host_of_its_own() {
-    let place = Place::new();
-    let server = Server::start(&place, &[]);
+    let dir = TestDir::new();
+    let server = Server::start(&dir, &[]);
     let _ = rustls::crypto::ring::default_provider().install_default();
     let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
     let get = async |path: &str| {
@@ -174,8 +173,8 @@ async fn a_server_brings_a_host_of_its_own() {
         assert_eq!(answer.status(), 200, "{path}");
         answer.json::<Value>().await.unwrap()
     };
-    let told = get("resources").await;
-    assert_eq!((&told["canCreateSandbox"], &told["rejectReason"]), (&json!(true), &Value::Null));
+    let resources = get("resources").await;
+    assert_eq!((&resources["canCreateSandbox"], &resources["rejectReason"]), (&json!(true), &Value::Null));
     assert_eq!(get("sandboxes").await, json!([]));
     assert_eq!(get("metrics?hours=1").await.as_array().unwrap().len(), 1);
 }
@@ -194,8 +193,8 @@ async fn the_host_of_a_stack_starts_when_it_is_asked_and_ends_with_it() {
     let state = folder.path().join("sandboxes");
     assert!(!state.exists(), "it was started before anybody asked");
     let sandy = Sandy::new(opened.sandy_config());
-    let told = sandy.resources().await.unwrap();
-    assert!(told.can_create_sandbox && told.limits["slots"] == Some(3.0), "{told:?}");
+    let resources = sandy.resources().await.unwrap();
+    assert!(resources.can_create_sandbox && resources.limits["slots"] == Some(3.0), "{resources:?}");
     assert!(state.exists() && folder.path().join("sandbox-files").exists());
     opened.stop(Duration::ZERO).await;
     assert!(matches!(sandy.resources().await, Err(SandyError::Unreachable(_))));
@@ -205,9 +204,9 @@ async fn the_host_of_a_stack_starts_when_it_is_asked_and_ends_with_it() {
 async fn a_stack_on_a_machine_that_allows_nothing_opens_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let opened = stack(folder.path(), "/bin/false", &[]).await.unwrap();
-    let told = Sandy::new(opened.sandy_config()).resources().await.unwrap();
-    assert!(!told.can_create_sandbox);
-    let reason = told.reject_reason.unwrap();
+    let resources = Sandy::new(opened.sandy_config()).resources().await.unwrap();
+    assert!(!resources.can_create_sandbox);
+    let reason = resources.reject_reason.unwrap();
     assert!(reason.contains("cannot keep programs apart"), "{reason}");
     opened.stop(Duration::ZERO).await;
 }
@@ -217,11 +216,11 @@ async fn a_server_that_is_named_is_used_instead() {
     let folder = tempfile::tempdir().unwrap();
     let vars = [("SANDY_BASE_URL", "http://127.0.0.1:9"), ("SANDY_API_KEY", "k")];
     let opened = stack(folder.path(), "/bin/false", &vars).await.unwrap();
-    let told = Sandy::new(opened.sandy_config()).resources().await;
-    assert!(matches!(told, Err(SandyError::Unreachable(_))), "{told:?}");
+    let resources = Sandy::new(opened.sandy_config()).resources().await;
+    assert!(matches!(resources, Err(SandyError::Unreachable(_))), "{resources:?}");
     opened.stop(Duration::ZERO).await;
     let without_key = stack(folder.path(), "/bin/false", &vars[..1]).await.unwrap();
-    assert_eq!(Sandy::new(without_key.sandy_config()).resources().await, Err(SandyError::DeleteOnlyWrapper));
+    assert_eq!(Sandy::new(without_key.sandy_config()).resources().await, Err(SandyError::NoKey));
     without_key.stop(Duration::ZERO).await;
     for bad in [("SANDY_BASE_URL", "not an address"), ("BENCH_SANDBOX_SLOTS", "none")] {
         let error = stack(folder.path(), "/bin/false", &[bad]).await.err().unwrap();

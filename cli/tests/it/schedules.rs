@@ -3,20 +3,20 @@
 use serde_json::{Value, json};
 
 use crate::serve::Server;
-use crate::support::Place;
+use crate::support::TestDir;
 
 /// Tests the whole life of a schedule. `at` has the options for the place.
-fn life(place: &Place, at: &[&str]) {
+fn test_lifecycle(dir: &TestDir, at: &[&str]) {
     let all = |args: &[&str]| {
         [&["schedules"], args, at].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     let bench = |args: &[&str]| {
         let args = all(args);
-        place.bench(&args.iter().map(String::as_str).collect::<Vec<_>>())
+        dir.bench(&args.iter().map(String::as_str).collect::<Vec<_>>())
     };
     let json = |args: &[&str]| -> Value {
         let args = all(&[args, &["--json"]].concat());
-        place.json(&args.iter().map(String::as_str).collect::<Vec<_>>())
+        dir.json(&args.iter().map(String::as_str).collect::<Vec<_>>())
     };
     assert_eq!(json(&["list"]), json!([]));
     let made = json(&[
@@ -46,9 +46,9 @@ fn life(place: &Place, at: &[&str]) {
     let id = made["id"].as_str().unwrap();
     let listed = bench(&["list"]);
     assert!(
-        listed.code == 0 && listed.out.contains("nightly") && listed.out.contains("mmlu_pro (DEMO)"),
+        listed.code == 0 && listed.stdout.contains("nightly") && listed.stdout.contains("mmlu_pro (DEMO)"),
         "{}",
-        listed.out
+        listed.stdout
     );
     let shown = bench(&["show", "nightly"]);
     for part in [
@@ -58,7 +58,7 @@ fn life(place: &Place, at: &[&str]) {
         "5,000 tokens",
         "https://hooks.example.com/x",
     ] {
-        assert!(shown.out.contains(part), "{part}\n{}{}", shown.out, shown.err);
+        assert!(shown.stdout.contains(part), "{part}\n{}{}", shown.stdout, shown.stderr);
     }
     assert_eq!(json(&["show", &id[..8]])["id"], id);
 
@@ -68,60 +68,61 @@ fn life(place: &Place, at: &[&str]) {
         (&json!("0 4 * * MON-FRI"), &Value::Null, &Value::Null)
     );
     assert_eq!(edited["subset_seed"], made["subset_seed"]);
-    assert!(bench(&["disable", "nightly"]).out.contains("nightly is off"));
-    bench(&["run", "nightly"]).refused(1, "switched off");
-    assert!(bench(&["enable", "nightly"]).out.contains("nightly is on; next: "));
+    assert!(bench(&["disable", "nightly"]).stdout.contains("Disabled nightly"));
+    bench(&["run", "nightly"]).assert_refused(1, "the schedule is off");
+    assert!(bench(&["enable", "nightly"]).stdout.contains("Enabled nightly; next: "));
     assert_eq!(json(&["history", "nightly"]), json!([]));
     assert_eq!(json(&["run", "nightly"])["status"], "starting");
     assert_eq!(json(&["history", "nightly"]).as_array().unwrap().len(), 1);
 
-    bench(&["edit", "nightly"]).refused(2, "nothing is to be changed");
+    bench(&["edit", "nightly"]).assert_refused(2, "no change was given");
     let again = ["add", "--name", "nightly", "--cron", "0 0 * * *", "--model", "oracle", "--demo"];
-    bench(&again).refused(1, "You have a schedule named `nightly` already");
-    bench(&["edit", "nightly", "--cron", "* * * * *"]).refused(2, "cron: two runs must be at least 15");
-    bench(&["edit", "nightly", "--time-zone", "Mars/X"]).refused(2, "time_zone: `Mars/X`");
-    bench(&["show", "other"]).refused(1, "there is no schedule `other`");
-    bench(&["add", "--name", "x", "--cron", "0 0 * * *"]).refused(2, "no model was given");
+    bench(&again).assert_refused(1, "you have a schedule named `nightly` already");
+    bench(&["edit", "nightly", "--cron", "* * * * *"])
+        .assert_refused(2, "cron: two runs must be at least 15");
+    bench(&["edit", "nightly", "--time-zone", "Mars/X"]).assert_refused(2, "time_zone: `Mars/X`");
+    bench(&["show", "other"]).assert_refused(1, "there is no schedule `other`");
+    bench(&["add", "--name", "x", "--cron", "0 0 * * *"]).assert_refused(2, "no model was given");
     bench(&["add", "--name", "x", "--cron", "0 0 * * *", "--model", "replay:x.jsonl"])
-        .refused(2, "cannot be scheduled");
-    assert!(bench(&["remove", "nightly"]).out.contains("Removed nightly"));
+        .assert_refused(2, "can't be scheduled");
+    assert!(bench(&["remove", "nightly"]).stdout.contains("Removed nightly"));
     assert_eq!(json(&["list"]), json!([]));
 }
 
 #[test]
 fn a_schedule_lives_in_a_data_directory() {
-    let place = Place::new();
-    let done = place.bench(&["schedules"]);
-    assert!(done.code == 0 && done.err.contains("There are no schedules"), "{}", done.err);
-    assert!(!place.path("data").exists(), "looking makes nothing");
-    life(&place, &[]);
+    let dir = TestDir::new();
+    let output = dir.bench(&["schedules"]);
+    assert!(output.code == 0 && output.stderr.contains("There are no schedules"), "{}", output.stderr);
+    assert!(!dir.path("data").exists(), "looking makes nothing");
+    test_lifecycle(&dir, &[]);
 }
 
 #[test]
 fn a_schedule_lives_at_a_server() {
-    let home = Place::new();
+    let home = TestDir::new();
     let server = Server::start(&home, &[]);
-    let place = Place::new();
-    life(&place, &["--server", &server.address]);
-    assert!(!place.path("data").exists());
+    let dir = TestDir::new();
+    test_lifecycle(&dir, &["--server", &server.address]);
+    assert!(!dir.path("data").exists());
 }
 
 #[test]
 fn a_schedule_of_an_unknown_benchmark_is_wrong_usage() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let add = ["schedules", "add", "--name", "n", "--cron", "30 2 * * *", "--model", "oracle"];
     let two = ["--benchmark", "mmlu_pro", "--benchmark", "mmlu-pro"];
-    place.bench(&[&add[..], &two].concat()).refused(2, "there is no benchmark `mmlu-pro`");
-    assert_eq!(place.json(&["schedules", "--json"]), json!([]));
+    dir.bench(&[&add[..], &two].concat()).assert_refused(2, "there is no benchmark `mmlu-pro`");
+    assert_eq!(dir.json(&["schedules", "--json"]), json!([]));
 }
 
 #[test]
 fn help_teaches_cron_and_zones() {
-    let place = Place::new();
+    let dir = TestDir::new();
     for args in [&["schedules", "--help"][..], &["schedules", "add", "--help"]] {
-        let done = place.bench(args);
+        let output = dir.bench(args);
         for part in ["MON-FRI", "Europe/Berlin", "15 minutes apart", "hour twice"] {
-            assert!(done.out.contains(part), "{part}\n{}", done.out);
+            assert!(output.stdout.contains(part), "{part}\n{}", output.stdout);
         }
     }
 }

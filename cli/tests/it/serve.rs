@@ -3,7 +3,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::json;
 
-use crate::support::{Place, vector};
+use crate::support::{TestDir, vector_path};
 
 /// Server that ends with the test.
 pub(crate) struct Server {
@@ -13,19 +13,19 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn start(place: &Place, more: &[&str]) -> Self {
-        Self::start_with(place, more, &[])
+    pub(crate) fn start(dir: &TestDir, more: &[&str]) -> Self {
+        Self::start_with(dir, more, &[])
     }
 
-    pub(crate) fn start_with(place: &Place, more: &[&str], vars: &[(&str, &str)]) -> Self {
+    pub(crate) fn start_with(dir: &TestDir, more: &[&str], vars: &[(&str, &str)]) -> Self {
         let args = [&["serve", "--port", "0"], more].concat();
-        let mut command = place.command(&args);
+        let mut command = dir.command(&args);
         command.envs(vars.iter().copied());
-        Self::of(command)
+        Self::spawn(command)
     }
 
     /// Starts a server with a command.
-    fn of(mut command: Command) -> Self {
+    fn spawn(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
@@ -44,14 +44,14 @@ impl Drop for Server {
 
 #[test]
 fn every_command_works_against_a_server() {
-    let server_place = Place::new();
-    let server = Server::start(&server_place, &[]);
-    let place = Place::new();
+    let server_dir = TestDir::new();
+    let server = Server::start(&server_dir, &[]);
+    let dir = TestDir::new();
     let at = ["--server", server.address.as_str()];
     let with = |args: &[&str]| [args, &at].concat().into_iter().map(str::to_owned).collect::<Vec<_>>();
     let json = |args: &[&str]| {
         let args = with(args);
-        place.json(&args.iter().map(String::as_str).collect::<Vec<_>>())
+        dir.json(&args.iter().map(String::as_str).collect::<Vec<_>>())
     };
     let runs = json(&[
         "run",
@@ -69,11 +69,14 @@ fn every_command_works_against_a_server() {
     let one = ["run", "--model", "oracle", "--benchmark", "mmlu_pro", "--demo", "--item", "#0"];
     for more in [&[][..], &["--benchmark", "nope"]] {
         let args = with(&[&one[..], more].concat());
-        let done = place.bench(&args.iter().map(String::as_str).collect::<Vec<_>>());
-        let left_out = "warning: left out, since there are no such benchmarks: nope";
+        let output = dir.bench(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        let left_out = "warning: unknown benchmarks are left out: nope";
         let warnings = if more.is_empty() { vec![] } else { vec![left_out] };
-        assert_eq!(done.err.lines().filter(|line| line.starts_with("warning")).collect::<Vec<_>>(), warnings);
-        assert!(done.code == 0 && done.err.contains(": oracle on mmlu_pro\n"), "{}", done.err);
+        assert_eq!(
+            output.stderr.lines().filter(|line| line.starts_with("warning")).collect::<Vec<_>>(),
+            warnings
+        );
+        assert!(output.code == 0 && output.stderr.contains(": oracle on mmlu_pro\n"), "{}", output.stderr);
     }
     let id = runs[0]["id"].as_str().unwrap();
     assert_eq!(json(&["runs", "--json"])[2]["id"], id);
@@ -91,53 +94,60 @@ fn every_command_works_against_a_server() {
     );
     assert_eq!(overview["completed_runs"][2]["id"], id);
     assert!(overview["workers"].as_array().unwrap().len() <= 1, "{overview}");
-    let shown = place.bench(&with(&["ops"]).iter().map(String::as_str).collect::<Vec<_>>());
-    assert!(shown.code == 0 && shown.out.contains("3 succeeded") && shown.out.contains(id), "{}", shown.err);
+    let shown = dir.bench(&with(&["ops"]).iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(
+        shown.code == 0 && shown.stdout.contains("3 succeeded") && shown.stdout.contains(id),
+        "{}",
+        shown.stderr
+    );
     let zip = json(&["export", id, "--json"])["file"].as_str().unwrap().to_owned();
     assert_eq!(json(&["verify", &zip, "--json"])["valid"], true);
     assert_eq!(json(&["verify", &zip, "--here", "--json"])["valid"], true);
     // An archive that is too large for a request is uploaded to the server's bucket. The padding makes it invalid.
-    let mut large = std::fs::read(place.path(&zip)).unwrap();
+    let mut large = std::fs::read(dir.path(&zip)).unwrap();
     large.resize(5 * 1024 * 1024, 7);
-    place.write("large.zip", &large);
+    dir.write("large.zip", &large);
     let args = with(&["verify", "large.zip", "--json"]);
-    let done = place.bench(&args.iter().map(String::as_str).collect::<Vec<_>>());
-    assert_eq!(done.code, 1, "{}", done.err);
-    let verdict: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    let output = dir.bench(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(output.code, 1, "{}", output.stderr);
+    let verdict: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!((&verdict["valid"], &verdict["file"]), (&json!(false), &json!("large.zip")), "{verdict}");
-    assert!(done.err.contains("Uploading large.zip"), "{}", done.err);
+    assert!(output.stderr.contains("Uploading large.zip"), "{}", output.stderr);
     // Another signer's archive: only the key is wrong.
-    let theirs = vector("chutes-signed-export.zip");
+    let theirs = vector_path("chutes-signed-export.zip");
     let args = with(&["verify", theirs.to_str().unwrap(), "--json"]);
-    let done = place.bench(&args.iter().map(String::as_str).collect::<Vec<_>>());
-    let verdict: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    let output = dir.bench(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let verdict: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
     let error = "intact, signed by a key `56475aa75463` that the server does not know";
     assert_eq!(verdict["errors"], json!([error]));
     // This machine doesn't know the server's key.
-    let done = place.bench(&["verify", &zip]);
-    assert!(done.code == 1 && done.out.contains("intact, signed by an unknown key"), "{}", done.out);
+    let output = dir.bench(&["verify", &zip]);
+    assert!(
+        output.code == 1 && output.stdout.contains("intact, signed by an unknown key"),
+        "{}",
+        output.stdout
+    );
     let args = with(&["cancel", id]);
-    place.bench(&args.iter().map(String::as_str).collect::<Vec<_>>()).refused(1, "cannot be canceled");
+    dir.bench(&args.iter().map(String::as_str).collect::<Vec<_>>()).assert_refused(1, "cannot be canceled");
     let args = with(&["run", "--model", "replay:x.jsonl"]);
-    place
-        .bench(&args.iter().map(String::as_str).collect::<Vec<_>>())
-        .refused(2, "stored responses cannot be sent");
-    assert!(!place.path("data").exists());
+    dir.bench(&args.iter().map(String::as_str).collect::<Vec<_>>())
+        .assert_refused(2, "stored responses can't be used with --server");
+    assert!(!dir.path("data").exists());
 }
 
 #[test]
 fn a_port_in_use_is_one_sentence() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let place = Place::new();
-    place.bench(&["serve", "--port", &port]).refused(1, &format!("port {port} is in use"));
-    assert!(!place.path("data").exists());
+    let dir = TestDir::new();
+    dir.bench(&["serve", "--port", &port]).assert_refused(1, &format!("port {port} is in use"));
+    assert!(!dir.path("data").exists());
 }
 
 #[test]
 fn a_request_to_end_is_heard() {
-    let place = Place::new();
-    let mut server = Server::start(&place, &[]);
+    let dir = TestDir::new();
+    let mut server = Server::start(&dir, &[]);
     let killed =
         std::process::Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status().unwrap();
     assert!(killed.success());
@@ -149,16 +159,16 @@ fn a_request_to_end_is_heard() {
 #[cfg(unix)]
 fn a_policy_that_does_not_apply_is_warned_about() {
     let warned = |vars: &[(&str, &str)]| {
-        let place = Place::new();
-        let mut command = place.command(&["serve", "--port", "0"]);
+        let dir = TestDir::new();
+        let mut command = dir.command(&["serve", "--port", "0"]);
         let mut child =
             command.envs(vars.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let ended = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
         assert!(ended.success() && line.starts_with("Serving"), "{line}");
-        let told = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
-        told.contains("BENCH_ACCESS has no effect")
+        let message = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+        message.contains("BENCH_ACCESS has no effect")
     };
     assert!(warned(&[("BENCH_ACCESS", "token")]));
     assert!(!warned(&[]));
@@ -167,8 +177,8 @@ fn a_policy_that_does_not_apply_is_warned_about() {
 /// A server that may open only a few files accepts few connections, and closes idle ones to make room for others.
 #[test]
 fn idle_connections_do_not_make_a_server_unreachable() {
-    let place = Place::new();
-    let bench = place.command(&["serve", "--port", "0"]);
+    let dir = TestDir::new();
+    let bench = dir.command(&["serve", "--port", "0"]);
     let mut command = Command::new("sh");
     command
         .args(["-c", "ulimit -n 256 && exec \"$0\" \"$@\""])
@@ -176,7 +186,7 @@ fn idle_connections_do_not_make_a_server_unreachable() {
         .args(bench.get_args());
     command.env_clear().envs(bench.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.current_dir(bench.get_current_dir().unwrap());
-    let server = Server::of(command);
+    let server = Server::spawn(command);
     let host = server.address.strip_prefix("http://").unwrap();
     let mut idle = Vec::new();
     for _ in 0..358 {
@@ -202,10 +212,10 @@ fn get(address: &str) -> (u16, String) {
 
 #[test]
 fn a_presigned_address_works_on_this_machine_until_it_is_changed() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let (stack, address) = runtime.block_on(async {
-        let mut options = bench_stack::StackOptions::new(place.path("data"));
+        let mut options = bench_stack::StackOptions::new(dir.path("data"));
         options.s3_listener = true;
         let stack = bench_stack::Stack::open(options).await.unwrap();
         stack.blobs.put("exports/x.txt", "signed for you".into(), "text/plain").await.unwrap();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Done, Place};
+use crate::support::{CommandOutput, TestDir};
 
 /// Names in the sources that aren't settings of this program.
 const NOT_SETTINGS: [&str; 22] = [
@@ -245,7 +245,7 @@ pub(crate) fn documents() -> Vec<PathBuf> {
 
 #[test]
 fn flags_in_documents_exist() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let mut helps: BTreeMap<Vec<String>, String> = BTreeMap::new();
     let mut checked = 0;
     for path in documents() {
@@ -256,7 +256,7 @@ fn flags_in_documents_exist() {
                     let all: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
                     let one: Vec<&str> =
                         command.iter().take(1).map(String::as_str).chain(["--help"]).collect();
-                    place.bench(&all).out + &place.bench(&one).out
+                    dir.bench(&all).stdout + &dir.bench(&one).stdout
                 });
                 let exists =
                     help.split(|c: char| !(c == '-' || c.is_ascii_alphanumeric())).any(|word| word == flag);
@@ -270,7 +270,7 @@ fn flags_in_documents_exist() {
 
 #[test]
 fn settings_that_cannot_be_used_are_named() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let run = ["run", "--model", "oracle", "--benchmark", "mmlu_pro", "--demo", "--subset-count", "1"];
     for (name, value) in [
         ("BENCH_COVERAGE_MIN", "90"),
@@ -289,44 +289,45 @@ fn settings_that_cannot_be_used_are_named() {
         ("WORKER_ITEM_ATTEMPTS", "0"),
         ("WORKER_ITEM_TIMEOUT_SECONDS", "soon"),
     ] {
-        Done::of(&place.command(&run).env(name, value).output().unwrap()).refused(2, name);
+        CommandOutput::new(&dir.command(&run).env(name, value).output().unwrap()).assert_refused(2, name);
     }
-    let done = Done::of(&place.command(&["keys"]).env("BENCH_SIGNING_PRIVATE_KEY", "x").output().unwrap());
-    done.refused(2, "BENCH_SIGNING_PRIVATE_KEY");
+    let output =
+        CommandOutput::new(&dir.command(&["keys"]).env("BENCH_SIGNING_PRIVATE_KEY", "x").output().unwrap());
+    output.assert_refused(2, "BENCH_SIGNING_PRIVATE_KEY");
     // Clap's own sentence names the flag, and the tip names the variable.
     for (name, value) in [("BENCH_CONCURRENCY", "0"), ("BENCH_DEMO", "maybe"), ("BENCH_TEMPERATURE", "3")] {
         let args = ["run", "--model", "oracle", "--benchmark", "mmlu_pro"];
-        let done = Done::of(&place.command(&args).env(name, value).output().unwrap());
-        done.refused(2, "invalid value");
-        assert!(done.err.contains(&format!("variable {name}")), "{}", done.err);
+        let output = CommandOutput::new(&dir.command(&args).env(name, value).output().unwrap());
+        output.assert_refused(2, "invalid value");
+        assert!(output.stderr.contains(&format!("variable `{name}`")), "{}", output.stderr);
     }
     let given = ["run", "-c", "0"];
-    let done = Done::of(&place.command(&given).env("BENCH_CONCURRENCY", "4").output().unwrap());
-    assert!(done.code == 2 && !done.err.contains("BENCH_CONCURRENCY"), "{}", done.err);
+    let output = CommandOutput::new(&dir.command(&given).env("BENCH_CONCURRENCY", "4").output().unwrap());
+    assert!(output.code == 2 && !output.stderr.contains("BENCH_CONCURRENCY"), "{}", output.stderr);
 }
 
 #[test]
 fn a_data_directory_opens_under_other_settings() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let run = ["run", "--model", "oracle", "--benchmark", "mmlu_pro", "--demo", "--subset-count", "1"];
     // This setting determines the visibility timeout of messages.
     for seconds in ["", "840", "2"] {
-        let mut command = place.command(&run);
-        let done = command.env("WORKER_ITEM_TIMEOUT_SECONDS", seconds).output().unwrap();
-        let done = Done::of(&done);
-        assert_eq!(done.code, 0, "{seconds}: {}", done.err);
+        let mut command = dir.command(&run);
+        let output = command.env("WORKER_ITEM_TIMEOUT_SECONDS", seconds).output().unwrap();
+        let output = CommandOutput::new(&output);
+        assert_eq!(output.code, 0, "{seconds}: {}", output.stderr);
     }
 }
 
 #[test]
 fn an_edit_of_a_schedule_takes_nothing_from_variables() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let (first, second) = ("https://first.example/x", "https://second.example/x");
     let webhook = |args: &[&str]| {
-        let mut command = place.command(&[&["schedules"], args, &["--json"]].concat());
-        let done = Done::of(&command.env("BENCH_WEBHOOK_URL", second).output().unwrap());
-        assert_eq!(done.code, 0, "{}", done.err);
-        serde_json::from_str::<serde_json::Value>(&done.out).unwrap()["webhook_url"].clone()
+        let mut command = dir.command(&[&["schedules"], args, &["--json"]].concat());
+        let output = CommandOutput::new(&command.env("BENCH_WEBHOOK_URL", second).output().unwrap());
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        serde_json::from_str::<serde_json::Value>(&output.stdout).unwrap()["webhook_url"].clone()
     };
     let add = |name, more: &[&'static str]| {
         let args = ["add", "--name", name, "--cron", "0 1 * * *", "--model", "oracle", "--demo"];

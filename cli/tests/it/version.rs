@@ -2,12 +2,12 @@
 
 use std::process::Command;
 
-use crate::support::Place;
+use crate::support::TestDir;
 
 #[test]
 fn the_version_names_the_commit() {
-    let place = Place::new();
-    let version = place.bench(&["--version"]).out.trim().to_owned();
+    let dir = TestDir::new();
+    let version = dir.bench(&["--version"]).stdout.trim().to_owned();
     let package = format!("bench {}", env!("CARGO_PKG_VERSION"));
     let git = |args: &[&str]| {
         let output = Command::new("git").args(args).current_dir(env!("CARGO_MANIFEST_DIR")).output().ok()?;

@@ -32,6 +32,8 @@ const REDIRECTS_MAX: usize = 8;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of an error response that is read.
 const ERROR_BYTES_MAX: usize = 16 * 1024;
+/// Maximum size of the description of a revision, in bytes.
+const REVISION_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Client of a hub.
 #[derive(Debug)]
@@ -133,7 +135,18 @@ impl Hub {
     pub(crate) async fn try_once(&self, dataset: &str) -> Result<(), DatasetError> {
         let url =
             self.url(["api", "datasets"].into_iter().chain(dataset.split('/')).chain(["revision", "main"]))?;
-        match self.get(dataset, url, None).await {
+        let answered = async {
+            let (response, _) = self.get(dataset, url, None).await?;
+            let body = read_limited(response, REVISION_BYTES_MAX).await?;
+            serde_json::from_slice::<serde_json::Map<_, serde_json::Value>>(&body).map_err(|_| {
+                Failure::Permanent(DatasetError::Refused {
+                    dataset: dataset.to_owned(),
+                    status: None,
+                    problem: "its answer is not a JSON object".to_owned(),
+                })
+            })
+        };
+        match answered.await {
             Ok(_) => Ok(()),
             Err(Failure::Permanent(error)) => Err(error),
             Err(Failure::Transient { problem, .. }) => Err(self.unreachable(problem)),
@@ -221,7 +234,7 @@ impl Hub {
             (403 | 407 | 451, _) if !explained => self.unreachable(format!("something answered {status}")),
             (408 | 425 | 429 | 500..=599, _) => {
                 return Failure::Transient {
-                    problem: format!("{status}: {message}"),
+                    problem: with_status(status, &message),
                     wait,
                     never_connected: false,
                 };
@@ -229,7 +242,7 @@ impl Hub {
             _ => DatasetError::Refused {
                 dataset: dataset.to_owned(),
                 status: Some(status.as_u16()),
-                problem: format!("{status}: {message}"),
+                problem: with_status(status, &message),
             },
         };
         Failure::Permanent(lasting)
@@ -289,6 +302,11 @@ fn redirect_target(from: &Url, headers: &HeaderMap) -> Result<Url, Failure> {
         return Err(Failure::transient("a redirect leads to an address that is not https"));
     }
     Ok(to)
+}
+
+/// Adds the status to a message that doesn't contain it.
+fn with_status(status: StatusCode, message: &str) -> String {
+    if message.contains(status.as_str()) { message.to_owned() } else { format!("{status}: {message}") }
 }
 
 fn network(error: reqwest::Error) -> Failure {

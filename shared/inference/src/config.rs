@@ -123,7 +123,7 @@ impl InferenceConfig {
     pub fn endpoint(&self, provider: &'static Provider) -> Result<Endpoint, EndpointError> {
         let key = self.provider(provider).and_then(|config| config.key.clone());
         if provider.needs_key && key.is_none() {
-            return Err(EndpointError::DeleteOnlyWrapper { provider });
+            return Err(EndpointError::NoKey { provider });
         }
         self.endpoint_with(provider, key)
     }

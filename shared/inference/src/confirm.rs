@@ -20,6 +20,16 @@ pub enum KeyCheck {
     AnyKey,
 }
 
+/// Result of [`ChatClient::check_endpoint`].
+#[derive(Debug)]
+pub struct EndpointCheck {
+    /// Number of models that the endpoint lists for the key, or `None` if it has no list (404 or 405), as many servers
+    /// don't. Requests may work nevertheless.
+    pub models: Result<Option<usize>, CatalogError>,
+    /// The provider's verdict on the key, or `None` if only a request to a model could tell.
+    pub key: Result<Option<KeyCheck>, Failure>,
+}
+
 impl ChatClient {
     /// Asks a provider whether the endpoint's key is valid.
     ///
@@ -54,7 +64,7 @@ impl ChatClient {
                 Ok(()) => {}
             },
             // Without a list, a request to the model itself decides.
-            Err(failure) if matches!(failure.status, Some(404 | 405)) => {}
+            Err(failure) if has_no_list(&failure) => {}
             Err(failure) => return check_refusal(failure),
         }
         match self.probe(&unknown, model).await? {
@@ -63,30 +73,54 @@ impl ChatClient {
         }
     }
 
-    /// Asks a provider whether the endpoint's key is valid, without asking a model, which would cost tokens.
+    /// Checks the list of models and the key of an endpoint, without asking a model, which would cost tokens.
     ///
-    /// See [`ChatClient::confirm_key`] for `account`. Without one, asks for the list of models, with the key and with
-    /// an invented one.
+    /// See [`ChatClient::confirm_key`] for `account`. Without one, the list of models decides about the key: it is
+    /// requested once with the key, and once with an invented one.
+    pub async fn check_endpoint(&self, endpoint: &Endpoint, account: Option<Url>) -> EndpointCheck {
+        if let Some(account) = account {
+            let (models, key) =
+                tokio::join!(self.count_models(endpoint), self.check_at_account(endpoint, account));
+            return EndpointCheck { models, key: key.map(Some) };
+        }
+        let models = self.count_models(endpoint).await;
+        let key = match &models {
+            Ok(Some(_)) => self.check_by_list(endpoint).await.map(Some),
+            Ok(None) => Ok(None),
+            Err(CatalogError::Request(failure)) => check_refusal(failure.clone()).map(Some),
+            Err(error) => Err(bad_list(error)),
+        };
+        EndpointCheck { models, key }
+    }
+
+    /// Counts the models that an endpoint lists. Returns `None` if it has no list (404 or 405).
     ///
     /// # Errors
-    /// Returns a [`Failure`] if the provider could not be asked, or if it answers 403 at its account address, which
-    /// may mean that the key is restricted to some models.
-    pub async fn check_key(&self, endpoint: &Endpoint, account: Option<Url>) -> Result<KeyCheck, Failure> {
-        let protocol = endpoint.provider().protocol;
-        if let Some(account) = account {
-            return match self.check_request(endpoint, protocol.get_request(endpoint.target(), account)).await
-            {
-                Ok(()) => Ok(KeyCheck::Confirmed),
-                Err(failure) if failure.status == Some(401) => Ok(KeyCheck::Refused),
-                Err(failure) => Err(failure),
-            };
+    /// Returns a [`CatalogError`] for a list that could not be read.
+    pub async fn count_models(&self, endpoint: &Endpoint) -> Result<Option<usize>, CatalogError> {
+        match self.list_gateway_models(endpoint).await {
+            Ok(models) => Ok(Some(models.len())),
+            Err(CatalogError::Request(failure)) if has_no_list(&failure) => Ok(None),
+            Err(error) => Err(error),
         }
-        let models = |endpoint: &Endpoint| protocol.models_request(endpoint.target(), None);
-        if let Err(failure) = self.check_request(endpoint, models(endpoint)).await {
-            return check_refusal(failure);
+    }
+
+    /// Checks the key at the provider's account address. A 403 is a failure, since the key may be restricted to some
+    /// models.
+    async fn check_at_account(&self, endpoint: &Endpoint, account: Url) -> Result<KeyCheck, Failure> {
+        let request = endpoint.provider().protocol.get_request(endpoint.target(), account);
+        match self.check_request(endpoint, request).await {
+            Ok(()) => Ok(KeyCheck::Confirmed),
+            Err(failure) if failure.status == Some(401) => Ok(KeyCheck::Refused),
+            Err(failure) => Err(failure),
         }
+    }
+
+    /// Checks a key that can read the list of models: it is confirmed if an invented key can't.
+    async fn check_by_list(&self, endpoint: &Endpoint) -> Result<KeyCheck, Failure> {
         let unknown = with_unknown_key(endpoint)?;
-        match self.check_request(&unknown, models(&unknown)).await {
+        let request = unknown.provider().protocol.models_request(unknown.target(), None);
+        match self.check_request(&unknown, request).await {
             Ok(()) => Ok(KeyCheck::AnyKey),
             Err(failure) if is_refusal(&failure) => Ok(KeyCheck::Confirmed),
             Err(failure) => Err(failure),
@@ -102,7 +136,7 @@ impl ChatClient {
         match self.fetch(endpoint.provider(), request, endpoint.keys()).await {
             Ok(_) => Ok(()),
             Err(CatalogError::Request(failure)) => Err(endpoint.redact(failure)),
-            Err(other) => Err(Failure::new(FailureKind::Transient, GaveUpBy::Provider, other.to_string())),
+            Err(other) => Err(bad_list(&other)),
         }
     }
 
@@ -128,6 +162,15 @@ fn with_unknown_key(endpoint: &Endpoint) -> Result<Endpoint, Failure> {
         Failure::new(FailureKind::Bad, GaveUpBy::Runner, "There is no text that is no key".to_owned())
     })?;
     Ok(endpoint.with_key(key))
+}
+
+/// Returns true if an endpoint answered that it has no list of models.
+fn has_no_list(failure: &Failure) -> bool {
+    matches!(failure.status, Some(404 | 405))
+}
+
+fn bad_list(error: &CatalogError) -> Failure {
+    Failure::new(FailureKind::Transient, GaveUpBy::Provider, error.to_string())
 }
 
 fn is_refusal(failure: &Failure) -> bool {

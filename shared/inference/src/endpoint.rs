@@ -37,7 +37,7 @@ pub enum EndpointError {
     },
     /// The provider requires a key, and none is set.
     #[error("{} needs a key: set {}", provider.display_name, provider.key_variable)]
-    DeleteOnlyWrapper {
+    NoKey {
         /// The provider.
         provider: &'static Provider,
     },

@@ -29,7 +29,7 @@ mod transport;
 
 pub use client::ChatClient;
 pub use config::{ConfigError, InferenceConfig, ProviderConfig};
-pub use confirm::KeyCheck;
+pub use confirm::{EndpointCheck, KeyCheck};
 pub use endpoint::{Endpoint, EndpointError};
 pub use failure::{Failure, FailureKind, Fatal, GaveUpBy, TooLong};
 pub use model_name::{ModelName, ModelNameError};
@@ -41,4 +41,4 @@ pub use request::ChatRequest;
 pub use response::ReportedUsage;
 pub use retry_after::retry_after;
 pub use source::ModelSource;
-pub use transport::HttpOptions;
+pub use transport::{HttpOptions, http_client, is_loopback};

@@ -4,14 +4,12 @@ use std::error::Error;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use bench_inference::retry_after;
+use bench_inference::{http_client, is_loopback, retry_after};
 use reqwest::header::CONTENT_TYPE;
-use reqwest::redirect::Policy;
-use reqwest::{Method, Response, StatusCode, Url};
+use reqwest::{Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::config::is_loopback;
 use crate::error::{excerpt, over_limit, says_gone};
 use crate::views::{read_metrics, read_stats};
 use crate::{HostMetric, Resources, SandboxStats, SandyConfig, SandyError, Timing};
@@ -74,7 +72,7 @@ impl Sandy {
     /// Returns an error unless address and key are set.
     ///
     /// # Errors
-    /// [`SandyError::DeleteOnlyWrapper`], [`SandyError::NoAddress`].
+    /// [`SandyError::NoKey`], [`SandyError::NoAddress`].
     pub fn ready(&self) -> Result<(), SandyError> {
         self.config.ready().map(|_| ())
     }
@@ -128,7 +126,10 @@ impl Sandy {
         if !call.query.is_empty() {
             url.query_pairs_mut().extend_pairs(call.query);
         }
-        let http = self.http.get_or_init(|| client(base, self.timing.connect)).as_ref();
+        let http = self.http.get_or_init(|| {
+            http_client(is_loopback(base), |builder| builder.connect_timeout(self.timing.connect))
+        });
+        let http = http.as_ref();
         let http = http.map_err(|problem| unreachable(problem.clone()))?;
         let request = http.request(call.method.clone(), url).bearer_auth(key.expose()).timeout(call.timeout);
         let mut request = request.header(CONTENT_TYPE, "application/json");
@@ -244,25 +245,6 @@ pub(crate) fn transport_error(error: reqwest::Error, timeout: Duration) -> Faile
         false => SandyError::Unreachable(error_chain(&error.without_url())),
     };
     FailedCall { error, was_sent }
-}
-
-fn client(base: &Url, connect_timeout: Duration) -> Result<reqwest::Client, String> {
-    // Fails if another provider is already installed, which is fine.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = || {
-        let builder = reqwest::Client::builder()
-            .user_agent(concat!("bench-runner/", env!("CARGO_PKG_VERSION")))
-            // A redirect would send the key to another host.
-            .redirect(Policy::none())
-            .referer(false)
-            .connect_timeout(connect_timeout);
-        // A proxy can't reach servers on this machine.
-        if is_loopback(base) { builder.no_proxy() } else { builder }
-    };
-    builder().build().or_else(|error| {
-        tracing::warn!(error = %error_chain(&error), "No root certificates were found: HTTPS addresses cannot be reached");
-        builder().tls_certs_only([]).build().map_err(|error| error_chain(&error))
-    })
 }
 
 /// Formats an error with its causes.

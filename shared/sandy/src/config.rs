@@ -1,8 +1,7 @@
 //! Configuration of the client.
 
-use std::net::IpAddr;
-
 use bench_domain::Secret;
+use bench_inference::is_loopback;
 use reqwest::Url;
 
 use crate::SandyError;
@@ -67,17 +66,9 @@ impl SandyConfig {
     }
 
     pub(crate) fn ready(&self) -> Result<(&Url, &Secret), SandyError> {
-        let key = self.key.as_ref().ok_or(SandyError::DeleteOnlyWrapper)?;
+        let key = self.key.as_ref().ok_or(SandyError::NoKey)?;
         Ok((self.base_url.as_ref().ok_or(SandyError::NoAddress)?, key))
     }
-}
-
-/// Tests if an address is on this machine.
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    url.host_str().is_some_and(|host| {
-        host == "localhost"
-            || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-    })
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ const EXCERPT_CHARS_MAX: usize = 200;
 pub enum SandyError {
     /// `SANDY_API_KEY` is not set.
     #[error("Sandy API key is not configured")]
-    DeleteOnlyWrapper,
+    NoKey,
     /// `SANDY_BASE_URL` is not set.
     #[error("Sandy base URL is not configured")]
     NoAddress,
@@ -93,7 +93,7 @@ impl SandyError {
     /// Returns what callers can do about the error.
     pub fn kind(&self) -> SandyErrorKind {
         match self {
-            Self::DeleteOnlyWrapper | Self::NoAddress => SandyErrorKind::Refused,
+            Self::NoKey | Self::NoAddress => SandyErrorKind::Refused,
             Self::Status(status) | Self::Rejected { status, .. } => kind_for_status(*status),
             Self::Full { .. } => SandyErrorKind::Busy,
             Self::Gone => SandyErrorKind::Gone,

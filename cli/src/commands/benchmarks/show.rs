@@ -5,6 +5,7 @@ use bench_benchmarks::NO_TEXT_DIGEST;
 use bench_web::views::GenerationView;
 use console::style;
 
+use crate::show::NO_PROMPT_TEXT;
 use crate::{format, output};
 
 /// Columns for the names of fields.
@@ -67,7 +68,7 @@ pub(super) fn detail(benchmark: &BenchmarkView, protocol: &ProtocolView) -> Stri
         page.field("grader", &sandbox.grader);
         page.field("verdict", &sandbox.verdict);
         page.field("needs", &sandbox.needs);
-        page.field("sandboxes", &format!("{} for a sample at most", sandbox.rounds_max));
+        page.field("sandboxes", &format!("at most {} per sample", sandbox.rounds_max));
     }
     if !protocol.options.is_empty() {
         page.head("Options");
@@ -115,11 +116,11 @@ fn dataset(page: &mut Page, dataset: &DatasetFacts, benchmark: &BenchmarkView) {
         (Some(pinned), None) => format!("{pinned}, pinned by the protocol; not stored here"),
         (None, Some(stored)) => format!("main; stored here is {stored}"),
         (None, None) if dataset.stored.is_empty() => "main; nothing is stored here".to_owned(),
-        (None, None) => "main; from the hub nothing is stored here".to_owned(),
+        (None, None) => "main; nothing from the hub is stored here".to_owned(),
     };
     page.field("revision", &revision);
     let items = if dataset.items == 0 {
-        "not known before it is loaded".to_owned()
+        "unknown until the dataset is loaded".to_owned()
     } else {
         format::count(dataset.items)
     };
@@ -134,12 +135,12 @@ fn dataset(page: &mut Page, dataset: &DatasetFacts, benchmark: &BenchmarkView) {
     for attachment in &dataset.attachments {
         page.field("jobs need", attachment);
     }
-    page.field("licence", &dataset.licence);
+    page.field("license", &dataset.licence);
     match (&dataset.terms_url, dataset.gated) {
         (Some(url), _) => {
             page.field("access", &format!("gated: accept the terms at {url}, then set HF_TOKEN"))
         }
-        (None, true) => page.field("access", "gated: accept its terms at the hub, then set HF_TOKEN"),
+        (None, true) => page.field("access", "gated: accept the terms at the hub, then set HF_TOKEN"),
         (None, false) => page.field("access", "open"),
     }
     for stored in &dataset.stored {
@@ -155,23 +156,23 @@ fn judging(page: &mut Page, judge: &JudgeView) {
     page.field("verdict", &judge.verdict);
     page.field("prompt", &prompt(&judge.prompt));
     page.field("settings", &settings(&judge.generation));
-    page.field("replies", &format!("asked for a verdict {} times at most", judge.replies_max));
+    page.field("replies", &format!("at most {} per verdict", judge.replies_max));
 }
 
 fn prompt(prompt: &PromptView) -> String {
     let PromptView { source, digest, own_digest } = prompt;
     if digest == NO_TEXT_DIGEST {
-        return "none: the request is the only message".to_owned();
+        return NO_PROMPT_TEXT.to_owned();
     }
     match own_digest {
         None if source == "own" => format!("own wording, digest {digest}"),
         None => format!("{source}, digest {digest}"),
         Some(own) if own == digest => {
             format!(
-                "official texts, loaded when a run is planned; where they cannot be had own wording, digest {own}"
+                "official texts, loaded when a run is planned; if they can't be loaded, own wording, digest {own}"
             )
         }
-        Some(own) => format!("{source}, digest {digest}; own wording in its place would be digest {own}"),
+        Some(own) => format!("{source}, digest {digest}; own wording would be digest {own}"),
     }
 }
 
@@ -189,9 +190,9 @@ fn settings(generation: &GenerationView) -> String {
         (!stop.is_empty()).then(|| stop.iter().map(|text| format!("{text:?}")).collect::<Vec<_>>().join(" ")),
     );
     if set.is_empty() {
-        return "the provider's own".to_owned();
+        return "the provider's defaults".to_owned();
     }
-    set.push("the rest as the provider has it".to_owned());
+    set.push("else the provider's defaults".to_owned());
     set.join(", ")
 }
 
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn demo_data_that_are_stored_are_not_nothing() {
+    fn stored_demo_data_is_listed() {
         let hle = bench_benchmarks::find("hle").unwrap();
         let mut view = bench_api::describe(hle, &Stored::default(), AnswerTime::default(), None);
         view.protocols[0].dataset.pinned_revision = None;
@@ -277,7 +278,7 @@ mod tests {
             bytes: 10,
         });
         let text = detail(&view, &view.protocols[0]);
-        assert!(text.contains("main; from the hub nothing is stored here"), "{text}");
+        assert!(text.contains("main; nothing from the hub is stored here"), "{text}");
         assert!(text.contains("demo abc: 2 items"), "{text}");
     }
 
@@ -306,17 +307,17 @@ mod tests {
             })
         };
         assert_eq!(view("d", None), "official, digest d");
-        assert_eq!(view(NO_TEXT_DIGEST, None), "none: the request is the only message");
+        assert_eq!(view(NO_TEXT_DIGEST, None), NO_PROMPT_TEXT);
         assert_eq!(
             prompt(&PromptView { source: "own".into(), digest: "d".into(), own_digest: None }),
             "own wording, digest d"
         );
         assert!(view("d", Some("d")).starts_with("official texts, loaded when a run is planned"));
-        assert_eq!(view("d", Some("o")), "official, digest d; own wording in its place would be digest o");
+        assert_eq!(view("d", Some("o")), "official, digest d; own wording would be digest o");
         let none =
             GenerationView { temperature: None, top_p: None, max_tokens: None, stop: vec![], seed: None };
-        assert_eq!(settings(&none), "the provider's own");
+        assert_eq!(settings(&none), "the provider's defaults");
         let some = GenerationView { temperature: Some(0.0), stop: vec!["\n".into()], ..none };
-        assert_eq!(settings(&some), "temperature 0, stop \"\\n\", the rest as the provider has it");
+        assert_eq!(settings(&some), "temperature 0, stop \"\\n\", else the provider's defaults");
     }
 }

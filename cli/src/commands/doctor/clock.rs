@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
-use bench_inference::PROVIDERS;
+use bench_inference::{PROVIDERS, http_client, is_loopback};
 use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use reqwest::header::{AGE, DATE, HeaderMap};
-use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 
-use super::Machine;
+use super::Settings;
 use super::finding::{Check, Finding};
 use super::hub;
 use crate::format;
@@ -31,30 +29,27 @@ struct Offset {
     ahead: SignedDuration,
 }
 
-pub(super) async fn check(machine: &Machine) -> Vec<Finding> {
+pub(super) async fn check(settings: &Settings) -> Vec<Finding> {
     let check = Check::new("clock", "clock");
-    if machine.offline {
+    if settings.offline {
         return vec![check.skipped("no server was asked")];
     }
-    let addresses = addresses(machine);
+    let addresses = addresses(settings);
     if addresses.is_empty() {
         return vec![check.skipped("no server to compare with: the hub is off, and no provider has a key")];
     }
-    let offsets = match client() {
-        Ok(client) => join_all(addresses.into_iter().map(|address| measure(&client, address))).await,
-        Err(_) => Vec::new(),
-    };
+    let offsets = join_all(addresses.into_iter().map(measure)).await;
     match offsets.into_iter().flatten().next() {
         Some(offset) => vec![finding(&check, &offset)],
-        None => vec![check.skipped("no server that tells the time could be reached")],
+        None => vec![check.skipped("no server with a clock could be reached")],
     }
 }
 
 /// Returns the servers that other checks call anyway: the hub, and providers whose keys are set. Leaves out providers
 /// on this machine, since they share its clock.
-fn addresses(machine: &Machine) -> Vec<Url> {
-    let hub = hub::config(machine).ok().filter(|config| !config.offline).map(|config| config.hub_url);
-    let inference = machine.inference.as_ref().ok();
+fn addresses(settings: &Settings) -> Vec<Url> {
+    let hub = hub::config(settings).ok().filter(|config| !config.offline).map(|config| config.hub_url);
+    let inference = settings.inference.as_ref().ok();
     let providers = PROVIDERS.iter().filter(|provider| !provider.is_local()).filter_map(|provider| {
         let config = inference?.provider(provider)?;
         config.key.as_ref()?;
@@ -63,16 +58,8 @@ fn addresses(machine: &Machine) -> Vec<Url> {
     hub.into_iter().chain(providers).filter_map(|address| Url::parse(&address).ok()).collect()
 }
 
-fn client() -> anyhow::Result<Client> {
-    // Fails if a TLS provider is already installed, which is fine: any provider works.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = || Client::builder().redirect(Policy::none()).referer(false).timeout(LIMIT);
-    // A machine without root certificates can still use plain HTTP.
-    let client = builder().build().or_else(|_| builder().tls_certs_only([]).build());
-    client.context("there is no HTTP client")
-}
-
-async fn measure(client: &Client, address: Url) -> Option<Offset> {
+async fn measure(address: Url) -> Option<Offset> {
+    let client: Client = http_client(is_loopback(&address), |builder| builder.timeout(LIMIT)).ok()?;
     let host = hub::host(address.as_str());
     let asked = Timestamp::now();
     let answer = client.head(address).send().await.ok()?;
@@ -149,8 +136,8 @@ mod tests {
     fn only_servers_that_may_be_asked_are_compared_with() {
         let addresses = |vars: &[(&str, &str)]| {
             let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            let machine = Machine::new(vars.collect(), false);
-            addresses(&machine).iter().map(|url| hub::host(url.as_str())).collect::<Vec<_>>()
+            let settings = Settings::new(vars.collect(), false);
+            addresses(&settings).iter().map(|url| hub::host(url.as_str())).collect::<Vec<_>>()
         };
         assert_eq!(addresses(&[]), ["huggingface.co"]);
         assert_eq!(addresses(&[("HF_HUB_OFFLINE", "1")]), <[&str; 0]>::default());

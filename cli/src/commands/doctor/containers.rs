@@ -10,8 +10,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::process::Command;
 
-use super::Machine;
-use super::finding::{Check, Finding, within};
+use super::Settings;
+use super::finding::{Check, Finding, with_timeout};
 
 /// Maximum time for an engine's program to print its version, and for its socket to answer.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -20,7 +20,7 @@ const ANSWER_BYTES_MAX: u64 = 1024;
 /// Request that checks whether an engine is alive, in the API that Docker and Podman share.
 const PING: &[u8] = b"GET /_ping HTTP/1.0\r\nHost: localhost\r\n\r\n";
 /// Reason why a missing engine is never a problem.
-const NOT_NEEDED: &str = "today's benchmarks don't need one";
+const NOT_NEEDED: &str = "no benchmark needs one yet";
 
 /// State of an engine.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -32,10 +32,10 @@ struct Engine {
     socket: Option<Result<PathBuf, String>>,
 }
 
-pub(super) async fn check(machine: &Machine) -> Vec<Finding> {
-    let run_dir = machine.var("XDG_RUNTIME_DIR").map(PathBuf::from);
+pub(super) async fn check(settings: &Settings) -> Vec<Finding> {
+    let run_dir = settings.var("XDG_RUNTIME_DIR").map(PathBuf::from);
     let named = |variable: &str| {
-        let address = machine.var(variable)?;
+        let address = settings.var(variable)?;
         address.trim().strip_prefix("unix://").map(PathBuf::from)
     };
     let below = |path: &str| run_dir.as_ref().map(|dir| dir.join(path));
@@ -49,8 +49,9 @@ pub(super) async fn check(machine: &Machine) -> Vec<Finding> {
 async fn engine(name: &'static str, sockets: &[Option<PathBuf>]) -> Engine {
     let mut socket = None;
     for path in sockets.iter().flatten() {
-        let answer =
-            within(LIMIT, ping(path)).await.unwrap_or_else(|| Err(format!("{}: no answer", path.display())));
+        let answer = with_timeout(LIMIT, ping(path))
+            .await
+            .unwrap_or_else(|| Err(format!("{}: no answer", path.display())));
         let answers = answer.is_ok();
         // The first path is the most specific one.
         if answers || socket.is_none() {
@@ -67,7 +68,7 @@ async fn engine(name: &'static str, sockets: &[Option<PathBuf>]) -> Engine {
 async fn version(program: &str) -> Option<String> {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    let output = within(LIMIT, command.output()).await?.ok()?;
+    let output = with_timeout(LIMIT, command.output()).await?.ok()?;
     version_in(&String::from_utf8_lossy(&output.stdout))
 }
 
@@ -88,8 +89,8 @@ async fn ping(socket: &Path) -> Result<(), String> {
     let path = socket.display();
     match asked.await {
         Ok(answer) if answer.starts_with(b"HTTP/1.") && answer.get(9..12) == Some(b"200") => Ok(()),
-        Ok(_) => Err(format!("{path}: it isn't an engine's")),
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(format!("{path}: no such socket")),
+        Ok(_) => Err(format!("{path} isn't the socket of an engine")),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(format!("no socket at {path}")),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             Err(format!("{path}: permission denied"))
         }
@@ -105,22 +106,22 @@ fn finding(engines: &[Engine]) -> Finding {
     };
     let answering = engines.iter().find_map(|engine| Some((engine, engine.socket.as_ref()?.as_ref().ok()?)));
     if let Some((engine, socket)) = answering {
-        return check.ok(format!("{} at {}; {NOT_NEEDED}", name(engine), socket.display()));
+        return check.ok(format!("{} at {}", name(engine), socket.display()));
     }
     let Some(engine) = engines.iter().find(|engine| engine.version.is_some()) else {
-        let fix = "install Podman or Docker once a benchmark asks for containers";
-        return check.not_set_up(format!("neither podman nor docker; {NOT_NEEDED}"), fix);
+        let fix = format!("install Podman or Docker once a benchmark needs containers; {NOT_NEEDED}");
+        return check.not_set_up("neither podman nor docker is installed", fix);
     };
     let why = match &engine.socket {
-        Some(Err(why)) => format!(" ({why})"),
-        _ => String::new(),
+        Some(Err(why)) => why.as_str(),
+        _ => "no answer",
     };
     let fix = match engine.name {
         "podman" => "`systemctl --user enable --now podman.socket` lets it answer",
         _ if why.contains("permission denied") => "add your user to the group `docker`, then log in again",
         _ => "`sudo systemctl enable --now docker` starts it",
     };
-    check.not_set_up(format!("{} doesn't answer{why}; {NOT_NEEDED}", name(engine)), fix)
+    check.not_set_up(format!("{}: {why}", name(engine)), format!("{fix}; {NOT_NEEDED}"))
 }
 
 #[cfg(test)]
@@ -158,16 +159,16 @@ mod tests {
             });
         }
         assert_eq!(ping(&good).await, Ok(()));
-        assert!(ping(&odd).await.unwrap_err().contains("isn't an engine's"));
+        assert!(ping(&odd).await.unwrap_err().contains("isn't the socket of an engine"));
         let missing = place.path().join("none.sock");
-        assert!(ping(&missing).await.unwrap_err().contains("no such socket"));
+        assert!(ping(&missing).await.unwrap_err().contains("no socket at "));
 
         let engine = engine("no-such-engine", &[None, Some(missing.clone()), Some(good.clone())]).await;
         assert_eq!(engine.version, None);
         assert_eq!(engine.socket, Some(Ok(good)));
         let finding = finding(&[Engine::default(), engine]);
         assert_eq!(finding.status, Status::Ok);
-        assert!(finding.fact.contains("don't need one"), "{}", finding.fact);
+        assert!(finding.fact.starts_with("no-such-engine at "), "{}", finding.fact);
     }
 
     #[test]
@@ -175,22 +176,19 @@ mod tests {
         let none = finding(&[Engine { name: "podman", ..Engine::default() }]);
         assert_eq!(
             (none.status, none.fact.as_str()),
-            (Status::NotSetUp, "neither podman nor docker; today's benchmarks don't need one")
+            (Status::NotSetUp, "neither podman nor docker is installed")
         );
         for (name, why, fix) in [
-            ("podman", "/x: no such socket", "podman.socket"),
+            ("podman", "no socket at /x", "podman.socket"),
             ("docker", "/x: permission denied", "group `docker`"),
             ("docker", "/x: Connection refused", "systemctl"),
         ] {
             let silent = Engine { name, version: Some("5.4".into()), socket: Some(Err(why.into())) };
             let finding = finding(&[silent]);
             assert_eq!(finding.status, Status::NotSetUp);
-            assert!(
-                finding.fact.starts_with(&format!("{name} 5.4 doesn't answer ({why})")),
-                "{}",
-                finding.fact
-            );
-            assert!(finding.fix.unwrap().contains(fix), "{name}");
+            assert_eq!(finding.fact, format!("{name} 5.4: {why}"));
+            let found = finding.fix.unwrap();
+            assert!(found.contains(fix) && found.ends_with(NOT_NEEDED), "{found}");
         }
     }
 }

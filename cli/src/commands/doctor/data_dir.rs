@@ -6,7 +6,7 @@ use std::time::Duration;
 use bench_embedded::{DataDirState, inspect_data_dir};
 use rustix::fs::statvfs;
 
-use super::finding::{Check, Finding, within};
+use super::finding::{Check, Finding, with_timeout};
 use crate::exit::{IN_USE_HINT, sentence};
 use crate::format;
 
@@ -15,6 +15,8 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// Free space below which the large datasets may not fit: LiveCodeBench takes several gigabytes, and the values of
 /// SciCode and the packages of `bench sandy setup` take 1.5.
 const FREE_BYTES_RECOMMENDED: u64 = 5_000_000_000;
+/// Advice for a directory that can't be used.
+const OWN_FOLDER: &str = "give a folder of your own with --data-dir or BENCH_HOME";
 /// Free space below which a run, which stores each prompt and each answer, may fill the disk.
 const FREE_BYTES_MIN: u64 = 200_000_000;
 
@@ -23,17 +25,16 @@ pub(super) async fn check(data_dir: &anyhow::Result<PathBuf>) -> Vec<Finding> {
     let data_dir = match data_dir {
         Ok(data_dir) => data_dir,
         Err(error) => {
-            let fix = "give a folder with --data-dir, or set BENCH_HOME";
-            return vec![check.problem(sentence(error), fix)];
+            return vec![check.problem(sentence(error), OWN_FOLDER)];
         }
     };
-    let (looked_at, in_thread) = (data_dir.clone(), check.clone());
-    let look =
-        tokio::task::spawn_blocking(move || (directory(&in_thread, &looked_at), free_bytes(&looked_at)));
-    match within(LIMIT, look).await {
-        Some(Ok((directory, free))) => {
-            let disk = free.map(|free| space(&Check::new("disk", "disk"), free));
-            [Some(directory), disk].into_iter().flatten().collect()
+    let (path, in_thread) = (data_dir.clone(), check.clone());
+    let look = tokio::task::spawn_blocking(move || (directory(&in_thread, &path), Disk::of(&path)));
+    match with_timeout(LIMIT, look).await {
+        Some(Ok((_, Some(disk)))) if disk.total_bytes == 0 => vec![no_disk(&check, data_dir, &disk)],
+        Some(Ok((directory, disk))) => {
+            let space = disk.map(|disk| space(&Check::new("disk", "disk"), disk.free_bytes));
+            [Some(directory), space].into_iter().flatten().collect()
         }
         _ => {
             let fact = format!("{}: the disk doesn't answer", data_dir.display());
@@ -46,16 +47,26 @@ fn directory(check: &Check, data_dir: &Path) -> Finding {
     let shown = data_dir.display();
     match inspect_data_dir(data_dir) {
         Ok(DataDirState::Free) => check.ok(shown.to_string()),
-        Ok(DataDirState::Missing) => check.ok(format!("{shown}, which the first run creates")),
+        Ok(DataDirState::Missing) => check.ok(format!("{shown} (the first run creates it)")),
         Ok(DataDirState::InUse { pid }) => {
             let by = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
-            check.warning(format!("{shown}, in use by {by}"), IN_USE_HINT)
+            check.warning(format!("{shown} is in use by {by}"), IN_USE_HINT)
         }
         Err(error) => {
-            let fix = "correct its owner or permissions, or name a folder of your own with --data-dir or BENCH_HOME";
-            check.problem(error.to_string(), fix)
+            let fix = format!("correct its owner or permissions, or {OWN_FOLDER}");
+            check.problem(sentence(&error.into()), fix)
         }
     }
+}
+
+/// Reports a directory in a file system that stores nothing, such as `/proc`.
+fn no_disk(check: &Check, data_dir: &Path, disk: &Disk) -> Finding {
+    let fact = format!(
+        "{} cannot be used: the file system of `{}` stores no files",
+        data_dir.display(),
+        disk.folder.display()
+    );
+    check.problem(fact, OWN_FOLDER)
 }
 
 fn space(check: &Check, free: u64) -> Finding {
@@ -69,11 +80,27 @@ fn space(check: &Check, free: u64) -> Finding {
     }
 }
 
-/// Returns the bytes that this user may still write to the disk of a folder. The folder may be missing.
-fn free_bytes(folder: &Path) -> Option<u64> {
-    let nearest = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
-    let stats = statvfs(nearest).ok()?;
-    Some(stats.f_bavail.saturating_mul(stats.f_frsize))
+/// The disk of a folder.
+struct Disk {
+    /// The folder, or the nearest one above it that exists.
+    folder: PathBuf,
+    /// Size of the file system; 0 for one that stores no files.
+    total_bytes: u64,
+    /// Bytes that this user may still write.
+    free_bytes: u64,
+}
+
+impl Disk {
+    /// Looks at the disk of a folder, which may be missing.
+    fn of(folder: &Path) -> Option<Self> {
+        let nearest = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
+        let stats = statvfs(nearest).ok()?;
+        Some(Self {
+            folder: nearest.to_owned(),
+            total_bytes: stats.f_blocks.saturating_mul(stats.f_frsize),
+            free_bytes: stats.f_bavail.saturating_mul(stats.f_frsize),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -93,11 +120,20 @@ mod tests {
         ] {
             assert_eq!(space(&check, free).status, status, "{free}");
         }
-        assert!(free_bytes(Path::new("/no/such/folder")).is_some());
+        assert!(Disk::of(Path::new("/no/such/folder")).unwrap().total_bytes > 0);
     }
 
     #[tokio::test]
-    async fn a_machine_without_a_home_is_told_what_to_set() {
+    async fn a_file_system_that_stores_nothing_is_one_problem() {
+        let findings = check(&Ok("/proc/x".into())).await;
+        let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+        let fact = "/proc/x cannot be used: the file system of `/proc` stores no files";
+        assert_eq!((finding.status, finding.fact.as_str()), (Status::Problem, fact));
+        assert_eq!(finding.fix.as_deref(), Some(OWN_FOLDER));
+    }
+
+    #[tokio::test]
+    async fn a_machine_without_a_home_gets_advice() {
         let findings = check(&Err(anyhow::anyhow!("there is no home directory"))).await;
         assert_eq!(findings[0].status, Status::Problem);
         assert!(findings[0].fix.as_ref().unwrap().contains("BENCH_HOME"));

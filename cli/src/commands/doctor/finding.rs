@@ -99,7 +99,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Waits for a result, or returns `None` once the limit has passed.
-pub(super) async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+pub(super) async fn with_timeout<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(limit, work).await.ok()
 }
 
@@ -117,7 +117,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn work_that_hangs_is_given_up() {
-        assert_eq!(within(Duration::from_secs(5), std::future::pending::<()>()).await, None);
-        assert_eq!(within(Duration::from_secs(5), async { 7 }).await, Some(7));
+        assert_eq!(with_timeout(Duration::from_secs(5), std::future::pending::<()>()).await, None);
+        assert_eq!(with_timeout(Duration::from_secs(5), async { 7 }).await, Some(7));
     }
 }

@@ -6,17 +6,17 @@ use std::time::Duration;
 use bench_datasets::{DatasetError, LibraryConfig, ask_hub};
 use reqwest::Url;
 
-use super::Machine;
-use super::finding::{Check, Finding, within};
+use super::Settings;
+use super::finding::{Check, Finding, with_timeout};
 
 /// Maximum time for the hub to answer.
 const LIMIT: Duration = Duration::from_secs(10);
 const TOKEN_VARIABLE: &str = "HF_TOKEN";
 
 /// Reads the settings of the hub, with a shorter timeout than downloads have.
-pub(super) fn config(machine: &Machine) -> Result<LibraryConfig, String> {
+pub(super) fn config(settings: &Settings) -> Result<LibraryConfig, String> {
     let is_benchmark = |name: &str| bench_benchmarks::find(name).is_some();
-    let config = LibraryConfig::from_vars(PathBuf::new(), machine.vars.clone(), is_benchmark)?;
+    let config = LibraryConfig::from_vars(PathBuf::new(), settings.vars.clone(), is_benchmark)?;
     Ok(LibraryConfig { read_timeout: LIMIT, ..config })
 }
 
@@ -27,14 +27,14 @@ pub(super) fn host(address: &str) -> String {
     url.as_ref().and_then(Url::port).map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-pub(super) async fn check(machine: &Machine) -> Vec<Finding> {
+pub(super) async fn check(settings: &Settings) -> Vec<Finding> {
     let hub = Check::new("hub", "dataset hub");
-    let config = match config(machine) {
+    let config = match config(settings) {
         Ok(config) => config,
         Err(problem) => return vec![hub.problem(problem, "correct the variable, or unset it")],
     };
     let (host, has_token) = (host(&config.hub_url), config.token.is_some());
-    if machine.offline {
+    if settings.offline {
         return vec![hub.skipped(host), token(has_token, None)];
     }
     if config.offline {
@@ -44,7 +44,7 @@ pub(super) async fn check(machine: &Machine) -> Vec<Finding> {
     let Some(dataset) = dataset() else { return Vec::new() };
     let network =
         "check the network, HTTPS_PROXY and HF_ENDPOINT; until then, runs use stored datasets or demo data";
-    match within(LIMIT, ask_hub(config, dataset)).await {
+    match with_timeout(LIMIT, ask_hub(config, dataset)).await {
         None => {
             let fact = format!("{host}: no answer within {} s", LIMIT.as_secs());
             vec![hub.problem(fact, network), token(has_token, None)]
@@ -57,7 +57,7 @@ pub(super) async fn check(machine: &Machine) -> Vec<Finding> {
             vec![hub.problem(format!("{host}: {problem}"), network), token(has_token, None)]
         }
         Some(Err(error)) => {
-            let fix = "check that HF_ENDPOINT names the Hugging Face hub or a mirror of it";
+            let fix = "check that HF_ENDPOINT is the address of the Hugging Face hub or of a mirror";
             vec![hub.warning(format!("{host} answers, but {error}"), fix), token(has_token, None)]
         }
     }

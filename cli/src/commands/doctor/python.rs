@@ -1,14 +1,14 @@
 //! Checks of the Python that sandboxes use and of the packages that graders need.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bench_sandbox::isolation::{Exec, Isolation, IsolationError, Limits, Output};
 use bench_stack::sandboxes::python::{PythonEnvironment, PythonEnvironmentError};
 
-use super::finding::{Check, Finding, within};
+use super::finding::{Check, Finding, with_timeout};
 use crate::commands::sandy::setup;
-use crate::exit::sentence;
+use crate::exit::{last_line, sentence};
 
 /// Maximum time for Python to print its version.
 const LOOK_LIMIT: Duration = Duration::from_secs(15);
@@ -16,8 +16,6 @@ const LOOK_LIMIT: Duration = Duration::from_secs(15);
 const TRY_LIMIT: Duration = Duration::from_secs(30);
 /// Extra time to create and remove the sandbox.
 const SPARE: Duration = Duration::from_secs(10);
-/// Maximum number of output bytes to read.
-const OUTPUT_BYTES_MAX: usize = 16 << 10;
 /// Prints the version and the packages that can't be found. Contains no quotation mark that a shell would interpret.
 const LOOK: &str = "import sys; from importlib.util import find_spec; print(sys.version.split()[0], \
                     *[name for name in sys.argv[1:] if find_spec(name) is None])";
@@ -29,13 +27,13 @@ fn python_check() -> Check {
 }
 
 /// Reports that a sandbox service brings its own Python.
-pub(super) fn elsewhere() -> Finding {
+pub(super) fn in_service() -> Finding {
     python_check().skipped("the sandbox service has its own")
 }
 
 /// Reports that Python was not tried, because no sandbox could be created.
-pub(super) fn untried() -> Finding {
-    python_check().skipped("there is no sandbox to try it in")
+pub(super) fn not_tried() -> Finding {
+    python_check().skipped("there is no sandbox to run it in")
 }
 
 pub(super) async fn check(
@@ -55,24 +53,26 @@ pub(super) async fn check(
     let packages: BTreeSet<&str> = graders().flat_map(|(_, packages)| packages).copied().collect();
     let look = format!("python3 -I -c \"{LOOK}\" {}", packages.into_iter().collect::<Vec<_>>().join(" "));
     let busy = "try again when the machine is less busy";
-    let output = match within(LOOK_LIMIT + SPARE, run(isolation, limits, exec(look, LOOK_LIMIT))).await {
-        None => return check.problem("no sandbox could be used in time", busy),
-        Some(Err(error)) => return check.problem(error.to_string(), busy),
-        Some(Ok(output)) => output,
-    };
+    let output =
+        match with_timeout(LOOK_LIMIT + SPARE, run(isolation, limits, setup::in_sandbox(look, LOOK_LIMIT)))
+            .await
+        {
+            None => return check.problem("a sandbox took too long", busy),
+            Some(Err(error)) => return check.problem(error.to_string(), busy),
+            Some(Ok(output)) => output,
+        };
     let (version, missing) = match (output.exit_code, parse(&output.stdout)) {
         (Some(0), Some(found)) => found,
         (Some(NOT_FOUND), _) => {
             let fix =
                 "install Python 3 (Debian: apt install python3 python3-venv), then run `bench sandy setup`";
-            return check.not_set_up(format!("no python3; {} can't be graded", names(|_| true)), fix);
+            return check.not_set_up(format!("python3 is not installed; {} need it", names(|_| true)), fix);
         }
-        (None, _) => return check.problem("it doesn't start in time", busy),
+        (None, _) => return check.problem("python3 takes too long to start", busy),
         _ => {
-            let complaint = String::from_utf8_lossy(&output.stderr);
-            let complaint =
-                complaint.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
-            return check.problem(format!("python3 doesn't work: {complaint}"), "install Python 3 again");
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let reason = last_line(&stderr).unwrap_or("it prints no reason");
+            return check.problem(format!("python3 doesn't work: {reason}"), "install Python 3 again");
         }
     };
     if !missing.is_empty() {
@@ -81,15 +81,14 @@ pub(super) async fn check(
         let fact = format!("Python {version} without {}, which {affected} needs", missing.join(", "));
         return check.not_set_up(fact, setup_fix(is_own).await);
     }
-    match within(TRY_LIMIT + SPARE, run(isolation, limits, setup::trial(TRY_LIMIT))).await {
+    match with_timeout(TRY_LIMIT + SPARE, run(isolation, limits, setup::package_check(TRY_LIMIT))).await {
         Some(Ok(Output { exit_code: Some(0), .. })) => {
             check.ok(format!("Python {version} with all packages"))
         }
         Some(Ok(Output { exit_code: Some(_), stderr, .. })) => {
-            let complaint = String::from_utf8_lossy(&stderr);
-            let complaint =
-                complaint.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no reason is given");
-            let fact = format!("Python {version}, whose packages don't work: {complaint}");
+            let stderr = String::from_utf8_lossy(&stderr);
+            let reason = last_line(&stderr).unwrap_or("they print no reason");
+            let fact = format!("Python {version}, whose packages don't work: {reason}");
             check.problem(fact, "run `bench sandy setup --again`")
         }
         Some(Err(error)) => check.problem(error.to_string(), busy),
@@ -102,10 +101,10 @@ pub(super) async fn check(
 /// Explains how to install missing packages, and what `bench sandy setup` lacks on this machine.
 async fn setup_fix(is_own: bool) -> String {
     let again = if is_own { " --again" } else { "" };
-    match within(LOOK_LIMIT, setup::obstacle()).await.flatten() {
+    match with_timeout(LOOK_LIMIT, setup::missing_prerequisite()).await.flatten() {
         None => format!("run `bench sandy setup{again}`"),
         Some(error) => {
-            format!("run `bench sandy setup{again}` once there is a Python for it: {}", sentence(&error))
+            format!("run `bench sandy setup{again}` after installing a Python for it: {}", sentence(&error))
         }
     }
 }
@@ -127,10 +126,6 @@ fn parse(stdout: &[u8]) -> Option<(String, Vec<String>)> {
     let mut words = text.split_whitespace().map(str::to_owned);
     let version = words.next().filter(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
     Some((version, words.collect()))
-}
-
-fn exec(command: String, timeout: Duration) -> Exec {
-    Exec { command, cwd: None, env: BTreeMap::new(), timeout, output_bytes_max: OUTPUT_BYTES_MAX }
 }
 
 /// Runs a command in a sandbox of its own.

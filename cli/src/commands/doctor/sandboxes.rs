@@ -7,29 +7,33 @@ use std::time::Duration;
 use anyhow::Context;
 use bench_sandbox::host::{HostConfig, SandboxHost};
 use bench_sandbox::isolation::{Form, Isolation};
-use bench_sandy::{Sandy, SandyConfig};
+use bench_sandy::{Sandy, SandyConfig, SandyError};
 use bench_stack::sandboxes::python::PythonEnvironment;
 use bench_stack::sandboxes::{SandboxSettings, SandboxesError};
 use tempfile::TempDir;
 
-use super::finding::{Check, Finding, within};
-use super::{Machine, limits, python};
+use super::finding::{Check, Finding, with_timeout};
+use super::{Settings, hub, limits, python};
 use crate::commands::sandy::UNSAFE_MACHINE_HINT;
 use crate::exit::sentence;
 
 /// Maximum time to create one sandbox of each kind.
 const PROBE_LIMIT: Duration = Duration::from_secs(20);
 const SERVICE_LIMIT: Duration = Duration::from_secs(10);
+/// Variable with the address of a sandbox service.
+const ADDRESS_VARIABLE: &str = "SANDY_BASE_URL";
+const KEY_FIX: &str = "set SANDY_API_KEY to the key of the service";
+const UNREACHABLE_FIX: &str = "check SANDY_BASE_URL and that the service runs; unset both SANDY_ variables to use sandboxes of this machine";
 /// Mode of the temporary folder, which lets sandboxes that run as other users pass through.
 const PASSABLE: u32 = 0o711;
 
-pub(super) async fn check(machine: &Machine, data_dir: Option<&Path>) -> Vec<Finding> {
+pub(super) async fn check(settings: &Settings, data_dir: Option<&Path>) -> Vec<Finding> {
     let check = Check::new("sandboxes", "sandboxes");
-    if machine.var("SANDY_BASE_URL").is_some() {
-        return vec![service(&check, machine).await, python::elsewhere()];
+    if settings.var(ADDRESS_VARIABLE).is_some() {
+        return vec![service(&check, settings).await, python::in_service()];
     }
     let data_dir = data_dir.unwrap_or(Path::new(""));
-    let settings = match SandboxSettings::from_vars(data_dir, None, |name| machine.var(name)) {
+    let settings = match SandboxSettings::from_vars(data_dir, None, |name| settings.var(name)) {
         Ok(settings) => settings,
         Err(error) => return vec![check.problem(error.to_string(), "correct the variable, or unset it")],
     };
@@ -39,11 +43,11 @@ pub(super) async fn check(machine: &Machine, data_dir: Option<&Path>) -> Vec<Fin
         let isolation = probe(&tried, environment.as_ref().ok().and_then(Option::as_ref));
         (environment, isolation)
     });
-    let (environment, isolation) = match within(PROBE_LIMIT, probe).await {
+    let (environment, isolation) = match with_timeout(PROBE_LIMIT, probe).await {
         Some(Ok(probed)) => probed,
         Some(Err(_)) | None => {
-            let fact = format!("not one could be made within {} s", PROBE_LIMIT.as_secs());
-            return vec![check.problem(fact, "try again when the machine is less busy"), python::untried()];
+            let fact = format!("no sandbox could be created within {} s", PROBE_LIMIT.as_secs());
+            return vec![check.problem(fact, "try again when the machine is less busy"), python::not_tried()];
         }
     };
     let (_folder, isolation) = match isolation {
@@ -51,7 +55,7 @@ pub(super) async fn check(machine: &Machine, data_dir: Option<&Path>) -> Vec<Fin
         Err(error) => {
             let is_unsafe = matches!(error.downcast_ref(), Some(SandboxesError::Isolation(_)));
             let fix = if is_unsafe { UNSAFE_MACHINE_HINT } else { "correct TMPDIR, or make room there" };
-            return vec![check.problem(sentence(&error), fix), python::untried()];
+            return vec![check.problem(sentence(&error), fix), python::not_tried()];
         }
     };
     let config = settings.config(None);
@@ -89,8 +93,8 @@ fn form(check: &Check, form: &Form) -> Finding {
     if is_strongest {
         return check.ok(fact);
     }
-    let fix = "allow user namespaces (`sysctl kernel.unprivileged_userns_clone=1`), or run it outside of a container; \
-               `bench sandy --no-key` lists what is lacking";
+    let fix = "allow user namespaces (`sysctl kernel.unprivileged_userns_clone=1`), or run outside of a container; \
+               `bench sandy --no-key` lists what is missing";
     check.warning(fact, fix)
 }
 
@@ -103,27 +107,47 @@ async fn memory(isolation: Arc<dyn Isolation>, config: HostConfig) -> Option<Fin
 }
 
 /// Checks the sandbox service that `SANDY_BASE_URL` names.
-async fn service(check: &Check, machine: &Machine) -> Finding {
-    let config = match SandyConfig::from_vars(|name| machine.var(name)) {
+async fn service(check: &Check, settings: &Settings) -> Finding {
+    let config = match SandyConfig::from_vars(|name| settings.var(name)) {
         Ok(config) => config,
         Err(problem) => return check.problem(problem, "correct the variable, or unset it"),
     };
-    let host = config.host().unwrap_or_default();
-    if machine.offline {
-        return check.skipped(format!("SANDY_BASE_URL names {host}"));
+    let host = hub::host(&settings.var(ADDRESS_VARIABLE).unwrap_or_default());
+    if settings.offline {
+        return check.skipped(format!("{ADDRESS_VARIABLE} is set to {host}"));
     }
-    let fix = "check SANDY_BASE_URL and SANDY_API_KEY; without them the sandboxes are this machine's own";
-    match within(SERVICE_LIMIT, Sandy::new(config).resources()).await {
-        Some(Ok(resources)) if resources.can_create_sandbox => check.ok(format!("by the service at {host}")),
+    if settings.var("SANDY_API_KEY").is_none() {
+        let fact = format!("the service at {host} needs a key, and SANDY_API_KEY is not set");
+        return check.problem(fact, KEY_FIX);
+    }
+    match with_timeout(SERVICE_LIMIT, Sandy::new(config).resources()).await {
+        Some(Ok(resources)) if resources.can_create_sandbox => check.ok(format!("service at {host}")),
         Some(Ok(resources)) => {
             let why = resources.reject_reason.unwrap_or_else(|| "it gives no reason".to_owned());
             check.warning(
-                format!("the service at {host} makes none now: {why}"),
-                "wait, or give that machine more room",
+                format!("the service at {host} creates none now: {why}"),
+                "wait, or give that machine more memory",
             )
         }
-        Some(Err(error)) => check.problem(format!("the service at {host}: {error}"), fix),
-        None => check.problem(format!("the service at {host} doesn't answer"), fix),
+        Some(Err(error)) => check.problem(format!("the service at {host}: {error}"), service_fix(&error)),
+        None => check.problem(format!("the service at {host} doesn't answer"), UNREACHABLE_FIX),
+    }
+}
+
+/// Explains what to do about a sandbox service that could not be used.
+fn service_fix(error: &SandyError) -> &'static str {
+    match error {
+        SandyError::Status(300..=399) | SandyError::Rejected { status: 300..=399, .. } => {
+            "set SANDY_BASE_URL to the address that it redirects to"
+        }
+        SandyError::Status(401 | 403) | SandyError::Rejected { status: 401 | 403, .. } => KEY_FIX,
+        SandyError::Status(500..) | SandyError::Rejected { status: 500.., .. } | SandyError::Full { .. } => {
+            "try again later; the log of the service has the reason"
+        }
+        SandyError::Status(_) | SandyError::Rejected { .. } | SandyError::Shape(_) | SandyError::TooLong => {
+            "check that SANDY_BASE_URL is the address of a sandbox service, such as `bench sandy` prints it"
+        }
+        _ => UNREACHABLE_FIX,
     }
 }
 

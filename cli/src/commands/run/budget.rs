@@ -7,14 +7,15 @@ use serde_json::{Map, Value, json};
 
 use crate::views::Run;
 
-/// What a run may cost.
+/// Budget of a run.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct BudgetArgs {
-    /// Stop the run when its answers have cost so many US dollars; what was answered is kept
-    #[arg(long, value_name = "USD", value_parser = parse_usd)]
+    /// Stop the run when its answers have cost this many US dollars; finished samples are kept [default: no limit]
+    #[arg(long, help_heading = "Budget", value_name = "USD", value_parser = parse_usd)]
     pub(crate) budget_usd: Option<f64>,
-    /// Stop the run when prompts and answers have so many tokens together; what was answered is kept
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Stop the run when its prompts and answers have this many tokens together; finished samples are kept [default: no
+    /// limit]
+    #[arg(long, help_heading = "Budget", value_name = "N", value_parser = parse_tokens)]
     pub(crate) budget_tokens: Option<u64>,
 }
 
@@ -35,7 +36,12 @@ impl BudgetArgs {
 
 fn parse_usd(text: &str) -> Result<f64, String> {
     let usd = text.trim().parse::<f64>().ok().filter(|usd| *usd > 0.0 && *usd <= BUDGET_USD_MAX);
-    usd.ok_or_else(|| format!("it must be a number above 0, at most {BUDGET_USD_MAX}"))
+    usd.ok_or_else(|| format!("it must be a number above 0 and at most {BUDGET_USD_MAX}"))
+}
+
+fn parse_tokens(text: &str) -> Result<u64, String> {
+    let tokens = text.trim().parse::<u64>().ok().filter(|tokens| *tokens > 0);
+    tokens.ok_or_else(|| "it must be a whole number above 0".to_owned())
 }
 
 /// Parses `IN,OUT`, in US dollars per million tokens.
@@ -44,7 +50,7 @@ pub(super) fn parse_price(text: &str) -> Result<Price, String> {
         .split_once(',')
         .and_then(|(input, output)| Price::new(input.trim().parse().ok()?, output.trim().parse().ok()?));
     price.ok_or_else(|| {
-        "it must be IN,OUT: US dollars for a million tokens of prompt and of answer, such as 0.25,1.20"
+        "it must be IN,OUT: US dollars per million tokens of prompts and of answers, such as 0.25,1.20"
             .to_owned()
     })
 }
@@ -81,6 +87,10 @@ mod tests {
         for bad in ["", "0", "-1", "NaN", "inf", "1000001", "much"] {
             assert!(parse_usd(bad).is_err(), "{bad}");
         }
+        assert_eq!(parse_tokens(" 5000 "), Ok(5_000));
+        for bad in ["", "0", "-1", "1.5", "18446744073709551616"] {
+            assert!(parse_tokens(bad).is_err(), "{bad}");
+        }
         let price = Price { input_per_million_usd: 0.25, output_per_million_usd: 1.2 };
         assert_eq!(parse_price("0.25, 1.20"), Ok(price));
         for bad in ["", "1", "1,", ",1", "-1,1", "1,NaN", "1,2,3", "2000000,1"] {
@@ -89,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_run_is_told_in_one_line() {
+    fn a_stopped_run_is_described_in_one_line() {
         let run = |budget: Value| -> Run {
             serde_json::from_value(json!({
                 "id": "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90", "status": "failed", "model_slug": "m",

@@ -26,8 +26,8 @@ pub(super) fn check_providers(plan: &Plan, key: Option<&Secret>) -> anyhow::Resu
             (None, None) => inference.endpoint(provider),
         };
         endpoint.map_err(|error| {
-            Problem::usage(format!("{name} cannot be asked: {error}"))
-                .hint("variables can also stand in a file `.env`; --base-url and --api-key-env apply to this run alone")
+            Problem::usage(format!("could not call {name}: {error}"))
+                .hint("set the variable in the environment or in `.env`, or give --base-url or --api-key-env")
         })?;
     }
     Ok(())
@@ -49,10 +49,12 @@ pub(super) async fn check_packages(plan: &Plan, options: &StackOptions) -> anyho
     if missing_packages.is_empty() {
         return Ok(());
     }
-    let message =
-        format!("{benchmark} cannot be graded: the sandboxes' Python has no {}", missing_packages.join(", "));
+    let message = format!(
+        "{benchmark} can't be graded: the Python of the sandboxes lacks {}",
+        missing_packages.join(", ")
+    );
     Err(Problem::failure(message)
-        .hint("`bench sandy setup` installs what is needed; nothing was asked")
+        .hint("`bench sandy setup` installs the packages; the model was not asked")
         .into())
 }
 
@@ -64,7 +66,7 @@ pub(super) fn check_judge(
 ) -> anyhow::Result<()> {
     let Some((benchmark, judge)) = plan.judged() else {
         if plan.judge.is_given {
-            output::note("None of the benchmarks is judged by a model: --judge-model is not used");
+            output::note("--judge-model is not used: none of the benchmarks needs a judge");
         }
         return Ok(());
     };
@@ -75,10 +77,10 @@ pub(super) fn check_judge(
         if plan.models.iter().all(|model| model.source == Some(ModelSource::Oracle)) {
             return Ok(());
         }
-        let message = format!("answers to {benchmark} are judged by a model, and none was named");
+        let message = format!("{benchmark} needs a judge, and none was given");
         return Err(Problem::usage(message)
             .hint(format!(
-                "give one with --judge-model PROVIDER/MODEL, or set {MODEL_VARIABLE}; its authors use {}",
+                "give one with --judge-model PROVIDER/MODEL, or set {MODEL_VARIABLE}; the authors of {benchmark} use {}",
                 judge.metadata().official_model
             ))
             .into());
@@ -105,12 +107,12 @@ pub(crate) fn check_named_judge(
     match endpoint {
         Ok(_) => Ok(()),
         Err(error @ EndpointError::NoBaseUrl { .. }) => {
-            Err(Problem::usage(format!("the judge {} cannot be asked: {error}", named.name))
+            Err(Problem::usage(format!("could not call the judge {}: {error}", named.name))
                 .hint(format!("give it with --judge-base-url URL, or set {}", provider.base_url_variable))
                 .into())
         }
-        Err(error) => Err(Problem::usage(format!("the judge {} cannot be asked: {error}", named.name))
-            .hint("a key of your own for the judge alone goes into BENCH_JUDGE_API_KEY")
+        Err(error) => Err(Problem::usage(format!("could not call the judge {}: {error}", named.name))
+            .hint("BENCH_JUDGE_API_KEY is a key for the judge alone")
             .into()),
     }
 }

@@ -10,7 +10,7 @@ use anyhow::Context;
 use bench_benchmarks::{Benchmark, Options, QuestionPreview, preview_questions};
 use bench_datasets::{SupportCache, load_item};
 use bench_domain::run::{DatasetChoice, ItemNaming};
-use bench_domain::{BenchmarkName, Image, Prompt, RunId};
+use bench_domain::{Image, Prompt, RunId};
 use bench_items::Item;
 use bench_pipeline::{MaterialLoader, SUPPORT_BYTES_MAX};
 use bench_planner::{Outline, Selection, outline};
@@ -27,16 +27,17 @@ use bench_stack::Stack;
 /// Prints the prompts of the ordered run.
 pub(super) async fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     if args.server.server().is_some() {
-        let message = "--dry-run makes the prompts on this machine, from the datasets here: a server cannot be asked for them";
-        return Err(Problem::usage(message).hint("leave --server out, and BENCH_SERVER unset").into());
+        let message =
+            "--dry-run can't be used with --server: it makes the prompts from the datasets on this machine";
+        return Err(Problem::usage(message).hint("leave --server out, and unset BENCH_SERVER").into());
     }
     let plan = order::plan(args)?;
     let progress = Arc::new(DatasetProgress::default());
-    let stack = args.data.open_telling(Arc::clone(&progress) as _).await?;
-    let shown = show(&plan, &stack, &progress, args.json).await;
+    let stack = args.data.open_with_progress(Arc::clone(&progress) as _).await?;
+    let printed = print_prompts(&plan, &stack, &progress, args.json).await;
     progress.clear();
     stack.stop(Duration::ZERO).await;
-    shown
+    printed
 }
 
 /// Benchmark with the settings of the ordered run.
@@ -46,19 +47,17 @@ struct Ordered {
     choice: DatasetChoice,
 }
 
-async fn show(
+async fn print_prompts(
     plan: &Plan,
     stack: &Stack,
     progress: &DatasetProgress,
     json: bool,
 ) -> anyhow::Result<ExitStatus> {
-    let datasets = plan.take_in(stack, progress).await?;
+    let datasets = plan.import_files(stack, progress).await?;
     let mut all = Vec::with_capacity(plan.benchmarks.len());
     for name in &plan.benchmarks {
-        let (benchmark, options) = plan.ordered_with(name)?;
-        let known: BenchmarkName = name.parse().context("a benchmark's name cannot be used")?;
-        let default = if plan.demo { DatasetChoice::Demo } else { DatasetChoice::Hub };
-        let choice = datasets.get(&known).cloned().unwrap_or(default);
+        let (benchmark, options) = plan.configured_with_options(name)?;
+        let choice = plan.dataset_choice(name, &datasets);
         // An order whose dataset is unavailable is rejected as a whole.
         stack.library.check(benchmark, &choice).map_err(|error| Problem::failure(error.to_string()))?;
         all.push(Ordered { benchmark, options, choice });
@@ -66,7 +65,7 @@ async fn show(
     let run = RunId::random();
     let is_part = plan.subset.count.is_some() || plan.subset.pct != 100;
     if is_part && plan.subset.seed.is_none() && plan.items.is_empty() {
-        output::note("Each run without --seed chooses items of its own: these are the ones of some run");
+        output::note("Without --seed, each run selects other items; these are one possible selection");
     }
     let cache = SupportCache::new(SUPPORT_BYTES_MAX);
     let (mut failed, mut problems) = (false, 0);
@@ -85,9 +84,10 @@ async fn show(
         match outlined? {
             Ok(outline) => {
                 let samples = plan.settings.samples.unwrap_or(ordered.benchmark.metadata().samples_per_item);
-                let shown = Shown { benchmark: ordered.benchmark, outline: &outline, samples, json };
-                tell_note(&shown, plan.demo);
-                problems += shown.items(stack, &cache).await?;
+                let printer =
+                    PromptPrinter { benchmark: ordered.benchmark, outline: &outline, samples, json };
+                warn_of_note(&printer, plan.demo);
+                problems += printer.print_items(stack, &cache).await?;
             }
             // A run would continue with the other benchmarks.
             Err(obstacle) => {
@@ -97,14 +97,14 @@ async fn show(
         }
     }
     if problems > 0 {
-        output::warn(&format!("{} cannot be asked", format::plural(problems, "sample")));
+        output::warn(&format!("{} have no prompt", format::plural(problems, "sample")));
     }
     Ok(if failed { ExitStatus::Failure } else { ExitStatus::Success })
 }
 
 /// Prints the warnings about a dataset that a run would print.
-fn tell_note(shown: &Shown<'_>, demo_wanted: bool) {
-    let (name, dataset) = (shown.benchmark.name(), &shown.outline.wording.dataset);
+fn warn_of_note(printer: &PromptPrinter<'_>, demo_wanted: bool) {
+    let (name, dataset) = (printer.benchmark.name(), &printer.outline.wording.dataset);
     match &dataset.note {
         Some(note) => output::warn(&format!("{name}: {note}")),
         None if dataset.is_demo() && !demo_wanted => output::warn(&format!("{name}: demo data is used")),
@@ -113,7 +113,7 @@ fn tell_note(shown: &Shown<'_>, demo_wanted: bool) {
 }
 
 /// Data for printing a benchmark.
-struct Shown<'a> {
+struct PromptPrinter<'a> {
     benchmark: &'static dyn Benchmark,
     outline: &'a Outline,
     /// Number of samples per item.
@@ -123,7 +123,7 @@ struct Shown<'a> {
 
 /// Prompt as a line of JSON.
 #[derive(Serialize)]
-struct Line<'a> {
+struct PromptLine<'a> {
     benchmark: &'a str,
     item_id: &'a str,
     /// The dataset's own id of the item.
@@ -180,25 +180,25 @@ struct ImageView<'a> {
 }
 
 impl<'a> ImageView<'a> {
-    fn of(image: &'a Image) -> Self {
+    fn new(image: &'a Image) -> Self {
         Self { media_type: image.media_type().unwrap_or("unknown"), url_bytes: image.data_url.len() }
     }
 }
 
 impl<'a> PromptView<'a> {
-    fn of(prompt: &'a Prompt) -> Self {
+    fn new(prompt: &'a Prompt) -> Self {
         let messages = prompt.messages.iter().map(|message| MessageView {
             role: message.role.as_str(),
             content: &message.content,
-            images: message.images.iter().map(ImageView::of).collect(),
+            images: message.images.iter().map(ImageView::new).collect(),
         });
         Self { messages: messages.collect() }
     }
 }
 
-impl Shown<'_> {
+impl PromptPrinter<'_> {
     /// Prints the prompts of all items, and returns the number of samples that can't be asked.
-    async fn items(&self, stack: &Stack, cache: &SupportCache) -> anyhow::Result<u64> {
+    async fn print_items(&self, stack: &Stack, cache: &SupportCache) -> anyhow::Result<u64> {
         if !self.json {
             output::print(&self.headline())?;
         }
@@ -213,20 +213,20 @@ impl Shown<'_> {
         for planned in &self.outline.items {
             let data_key = &wording.dataset.data_key;
             let item = load_item(&stack.blobs, data_key, planned.offset, planned.length).await?;
-            if (0..self.samples).any(|sample| self.is_special(&item, sample)) {
+            if (0..self.samples).any(|sample| self.has_own_prompt(&item, sample)) {
                 for sample in 0..self.samples {
                     let item = self.benchmark.item_for_sample(&item, sample);
-                    problems += self.item(planned, &item, Some(sample), &loader).await?;
+                    problems += self.print_item(planned, &item, Some(sample), &loader).await?;
                 }
             } else {
-                problems += self.item(planned, &item, None, &loader).await?;
+                problems += self.print_item(planned, &item, None, &loader).await?;
             }
         }
         Ok(problems)
     }
 
     /// Returns true if the sample has a prompt of its own.
-    fn is_special(&self, item: &Item, sample: u32) -> bool {
+    fn has_own_prompt(&self, item: &Item, sample: u32) -> bool {
         matches!(self.benchmark.item_for_sample(item, sample), Cow::Owned(_))
     }
 
@@ -250,7 +250,7 @@ impl Shown<'_> {
 
     /// Prints the questions of an item, for one sample or all of them, and returns the number of samples that can't be
     /// asked.
-    async fn item(
+    async fn print_item(
         &self,
         planned: &PlannedSample,
         item: &Item,
@@ -258,7 +258,7 @@ impl Shown<'_> {
         loader: &MaterialLoader<'_>,
     ) -> anyhow::Result<u64> {
         let wording = &self.outline.wording;
-        let line = || Line {
+        let line = || PromptLine {
             benchmark: self.benchmark.name(),
             item_id: &planned.item_id,
             source_id: planned.source_id.as_deref(),
@@ -279,23 +279,23 @@ impl Shown<'_> {
                         Some(_) => EarlierAnswers::Dataset,
                         None => EarlierAnswers::Model,
                     };
-                    self.print(&Line {
+                    self.print_line(&PromptLine {
                         step: step.as_deref(),
                         earlier_answers: is_later.then_some(earlier),
-                        prompt: prompt.as_ref().map(PromptView::of),
+                        prompt: prompt.as_ref().map(PromptView::new),
                         ..line()
                     })?;
                 }
                 Ok(0)
             }
             Err(problem) => {
-                self.print(&Line { problem: Some(&problem.to_string()), ..line() })?;
+                self.print_line(&PromptLine { problem: Some(&problem.to_string()), ..line() })?;
                 Ok(if sample.is_some() { 1 } else { self.samples.into() })
             }
         }
     }
 
-    fn print(&self, line: &Line<'_>) -> anyhow::Result<()> {
+    fn print_line(&self, line: &PromptLine<'_>) -> anyhow::Result<()> {
         if self.json {
             return output::print(&serde_json::to_string(line).context("could not write a prompt as JSON")?);
         }
@@ -303,7 +303,7 @@ impl Shown<'_> {
     }
 }
 
-fn as_text(line: &Line<'_>) -> String {
+fn as_text(line: &PromptLine<'_>) -> String {
     let mut text = format!("--- {}, item {}", line.benchmark, line.item_id);
     if let Some(source_id) = line.source_id {
         text.push_str(&format!(", source id {source_id}"));
@@ -320,13 +320,13 @@ fn as_text(line: &Line<'_>) -> String {
         }
         Some(EarlierAnswers::Model) => {
             text.push_str(
-                "\nThis prompt depends on the model's answers to the earlier steps: the dataset has none.\n",
+                "\nThis prompt depends on the model's answers to the earlier steps, which the dataset doesn't have.\n",
             );
         }
         None => {}
     }
     if let Some(problem) = line.problem {
-        text.push_str(&format!("\nThis item cannot be asked: {problem}\n"));
+        text.push_str(&format!("\nThis item has no prompt: {problem}\n"));
     }
     for message in line.prompt.iter().flat_map(|prompt| &prompt.messages) {
         text.push_str(&format!("\n[{}]\n{}", message.role, message.content));

@@ -43,11 +43,11 @@ impl Reason {
 }
 
 /// Explains on standard error why a run didn't succeed, and how to continue.
-pub(super) async fn tell(client: &Client, run: &Run) {
+pub(super) async fn explain(client: &Client, run: &Run) {
     if let Some(stopped) = budget::stopped(run) {
         output::error(&format!("run {} ({}) {stopped}", run.id, run.model()));
         output::hint(&format!(
-            "`bench run --resume {}` with a larger --budget-usd or --budget-tokens asks for the rest",
+            "`bench run --resume {}` with a larger --budget-usd or --budget-tokens runs the rest",
             run.id
         ));
         return;
@@ -76,14 +76,14 @@ pub(super) async fn tell(client: &Client, run: &Run) {
 }
 
 /// Lists on standard error the infrastructure-errors of a run that succeeded, and how to repeat those samples.
-pub(crate) async fn tell_errors(client: &Client, run: &Run) {
+pub(crate) async fn print_errors(client: &Client, run: &Run) {
     let mut has_any = false;
     for benchmark in run.benchmarks.iter().filter(|it| outcome(it, Outcome::InfrastructureError) > 0) {
         has_any = true;
         let name = &benchmark.benchmark_name;
         let errors = outcome(benchmark, Outcome::InfrastructureError);
         output::note(&format!(
-            "  {name}: {} without a grade",
+            "  {name}: {}, without a score",
             format::plural(errors, "infrastructure-error")
         ));
         for line in error_causes(client, run, benchmark).await {
@@ -91,7 +91,7 @@ pub(crate) async fn tell_errors(client: &Client, run: &Run) {
         }
     }
     if has_any {
-        output::hint(&format!("`bench run --resume {}` asks them again", run.id));
+        output::hint(&format!("`bench run --resume {}` repeats them", run.id));
     }
 }
 
@@ -154,7 +154,7 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
     if run.failure_reason.as_deref() == Some("refused") {
         // The error itself says what helps. Without a change, the provider would refuse the run again.
         return vec![format!(
-            "`bench run --resume {id}` goes on with this run, as it was ordered, once the provider takes its requests"
+            "`bench run --resume {id}` continues the run, as it was ordered, once the provider accepts its requests"
         )];
     }
     let mut hints = Vec::new();
@@ -164,8 +164,7 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
             .is_some_and(|found| bench_benchmarks::with_protocol(found, Some(TEXT_ONLY)).is_ok());
         if has_text_only && benchmark.protocol_name.as_deref() != Some(TEXT_ONLY) {
             hints.push(format!(
-                "a model that takes no images can be asked the questions without: a new run with `--protocol \
-                 {name}={TEXT_ONLY}`"
+                "for a model without image input, order a new run with `--protocol {name}={TEXT_ONLY}`"
             ));
         }
     }
@@ -178,8 +177,8 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
         });
         if let Some(own) = own {
             hints.push(format!(
-                "rows of your own go beside the items: `--dataset {}=FOLDER` takes a folder with both, the rows in a \
-                 file named after their split, such as `validation.jsonl`",
+                "to add the missing rows, give `--dataset {}=FOLDER` with the items and a file named after the split of the \
+                 rows, such as `validation.jsonl`",
                 own.benchmark_name
             ));
         }
@@ -187,13 +186,13 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
             reasons.iter().flatten().any(|reason| reason.code == Some(Code::NoStoredResponse));
         if lacks_responses {
             hints.push(
-                "asking again would change nothing: the run keeps the responses that it was ordered with; order a new \
-                 one with a file that has them all"
+                "repeating the run would change nothing, since it keeps the responses that it was ordered with: order a new \
+                 run with a file that has all of them"
                     .to_owned(),
             );
         } else if hints.is_empty() {
             hints.push(format!(
-                "asking again would change nothing; `bench runs {id} --items` shows every sample"
+                "repeating the run would change nothing; `bench runs {id} --items` shows every sample"
             ));
         }
         return hints;
@@ -203,18 +202,18 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
     let codes: Vec<Code> = benchmarks.chain(run.error_code).chain(samples).collect();
     if run.judge.is_some() && codes.iter().any(|code| code.is_about_judge()) {
         hints.push(format!(
-            "`bench run --resume {id}` goes on with judging, without asking the model again for answers that are \
-             there (a key of your own for the judge goes into BENCH_JUDGE_API_KEY)"
+            "`bench run --resume {id}` continues with judging and keeps the answers of the model (BENCH_JUDGE_API_KEY is a \
+             key for the judge alone)"
         ));
         hints.push(format!(
-            "`bench rejudge {id} --judge-model PROVIDER/MODEL` has them judged by another judge"
+            "`bench rejudge {id} --judge-model PROVIDER/MODEL` grades the answers with another judge"
         ));
     } else if codes.contains(&Code::SandboxSetupNeeded) {
         hints.push(format!(
-            "`bench sandy setup` installs what the sandboxes of this machine lack; then `bench run --resume {id}` goes on"
+            "`bench sandy setup` installs what the sandboxes lack; then `bench run --resume {id}` continues the run"
         ));
     } else {
-        hints.push(format!("`bench run --resume {id}` asks again for what is missing"));
+        hints.push(format!("`bench run --resume {id}` runs the missing samples"));
     }
     hints
 }
@@ -245,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_frequent_reasons_are_told_in_a_line_each() {
+    fn the_most_frequent_reasons_have_a_line_each() {
         let all =
             [reason("a\u{1b}[2J\n b", 1_200), reason("b", 3), reason("c", 2), reason("d", 2), reason("e", 1)];
         assert_eq!(lines(&all), ["1,200 × a[2J b", "3 × b", "2 × c", "3 × other causes"]);
@@ -280,16 +279,16 @@ mod tests {
             .contains("--resume")
         );
         let images = run(json!({}), json!({ "outcomes": { "unsupported": 4 }, "protocol_name": "official" }));
-        let told = hint(&images, &[reason("takes no images", 4)]);
-        assert!(told.contains("--protocol hle=text-only") && !told.contains("--resume"), "{told}");
+        let shown = hint(&images, &[reason("takes no images", 4)]);
+        assert!(shown.contains("--protocol hle=text-only") && !shown.contains("--resume"), "{shown}");
         let lacking = json!({ "planned_samples": 0, "completed_samples": 0, "error_code": "item_not_found", "error_message": "hle has no item 999" });
         assert!(!hint(&run(json!({}), lacking), &[]).contains("--resume"));
         let examples = json!({
             "planned_samples": 0, "completed_samples": 0, "error_code": "dataset_rows_missing",
             "error_message": "the dataset of hle lacks examples: `x` (1 item); add those rows to the dataset or choose other items",
         });
-        let told = hint(&run(json!({}), examples), &[]);
-        assert!(told.contains("--dataset hle=FOLDER") && !told.contains("--resume"), "{told}");
+        let shown = hint(&run(json!({}), examples), &[]);
+        assert!(shown.contains("--dataset hle=FOLDER") && !shown.contains("--resume"), "{shown}");
         let unplanned = json!({ "planned_samples": 0, "completed_samples": 0, "error_message": "no hub" });
         assert!(hint(&run(json!({}), unplanned), &[]).contains("--resume"));
         let canceled = run(json!({ "status": "canceled" }), json!({}));
@@ -312,12 +311,12 @@ mod tests {
             hints(&judged, &[vec![Reason { message: text.into(), code, count: 4 }]]).join("\n")
         };
         let expected = resume(None, "");
-        assert!(expected.contains("asks again for what is missing"), "{expected}");
+        assert!(expected.contains("runs the missing samples"), "{expected}");
         for text in texts {
             assert_eq!(resume(Some(Code::ProviderError), text), expected);
         }
         assert!(resume(Some(Code::InvalidItem), "reworded").contains("would change nothing"));
-        assert!(resume(Some(Code::NoStoredResponse), "reworded").contains("a file that has them all"));
+        assert!(resume(Some(Code::NoStoredResponse), "reworded").contains("a file that has all of them"));
         assert!(resume(Some(Code::SandboxSetupNeeded), "reworded").contains("bench sandy setup"));
         assert!(resume(Some(Code::JudgeRateLimited), "reworded").contains("bench rejudge"));
     }
@@ -326,8 +325,8 @@ mod tests {
     fn a_refused_run_goes_on_only_when_its_provider_changes() {
         let refused =
             run(json!({ "failure_reason": "refused" }), json!({ "outcomes": { "infrastructure-error": 4 } }));
-        let told = hints(&refused, &[vec![reason("HTTP 400: no", 4)]]);
-        assert!(told.len() == 1 && told[0].contains("once the provider takes its requests"), "{told:?}");
+        let shown = hints(&refused, &[vec![reason("HTTP 400: no", 4)]]);
+        assert!(shown.len() == 1 && shown[0].contains("once the provider accepts its requests"), "{shown:?}");
     }
 
     #[test]
@@ -339,10 +338,10 @@ mod tests {
             4,
         );
         assert_eq!(lines(std::slice::from_ref(&lacking)), [format!("4 × {}", lacking.message)], "all of it");
-        let told = hints(&broken, &[vec![lacking]]).join("\n");
+        let shown = hints(&broken, &[vec![lacking]]).join("\n");
         let (setup, resume) =
-            (told.find("bench sandy setup").unwrap(), told.find("bench run --resume").unwrap());
-        assert!(setup < resume, "{told}");
+            (shown.find("bench sandy setup").unwrap(), shown.find("bench run --resume").unwrap());
+        assert!(setup < resume, "{shown}");
     }
 
     #[test]
@@ -351,13 +350,13 @@ mod tests {
             json!({ "judge": { "model": "openrouter/j" } }),
             json!({ "outcomes": { "infrastructure-error": 4 } }),
         );
-        let told =
+        let shown =
             hints(&judged, &[vec![coded(Code::JudgeNotUsable, "the judge could not be asked: HTTP 401", 4)]])
                 .join("\n");
-        for part in ["--resume", "without asking the model again", "bench rejudge", "BENCH_JUDGE_API_KEY"] {
-            assert!(told.contains(part), "{told}");
+        for part in ["--resume", "keeps the answers of the model", "bench rejudge", "BENCH_JUDGE_API_KEY"] {
+            assert!(shown.contains(part), "{shown}");
         }
-        let told = hints(&judged, &[vec![reason("HTTP 500", 4)]]).join("\n");
-        assert!(told.contains("--resume") && !told.contains("rejudge"), "{told}");
+        let shown = hints(&judged, &[vec![reason("HTTP 500", 4)]]).join("\n");
+        assert!(shown.contains("--resume") && !shown.contains("rejudge"), "{shown}");
     }
 }

@@ -1,6 +1,7 @@
 //! Models as named on the command line, and files of stored responses.
 
 use std::env;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -47,7 +48,7 @@ pub(super) fn models(given: &[String], dry_run: bool, remote: bool) -> anyhow::R
     }
     if names.is_empty() && !dry_run {
         return Err(Problem::usage("no model was given")
-            .hint("give one with --model, or set DEFAULT_MODEL; `--model oracle --demo` needs no account")
+            .hint("give one with --model, or set DEFAULT_MODEL; `bench run --model oracle --demo` needs no account")
             .into());
     }
     names.iter().map(|name| model(name, remote)).collect()
@@ -72,26 +73,33 @@ fn model(given: &str, remote: bool) -> anyhow::Result<Model> {
         });
     }
     if remote {
-        return Err(Problem::usage("stored responses cannot be sent to a server")
-            .hint("leave --server out")
-            .into());
+        return Err(Problem::usage(
+            "stored responses can't be used with --server: servers accept no files from callers",
+        )
+        .hint("leave --server out to run on this machine")
+        .into());
     }
     let path = PathBuf::from(&name.slug);
     let shown = path.display();
-    let metadata = std::fs::metadata(&path)
-        .map_err(|error| Problem::usage(format!("--model: could not read {shown}: {error}")))?;
+    let metadata = std::fs::metadata(&path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Problem::usage(format!("--model: there is no file `{shown}`")),
+        _ => Problem::usage(format!("--model: could not read `{shown}`: {error}")),
+    })?;
     if metadata.is_dir() {
-        return Err(Problem::usage(format!("--model: `{shown}` is a folder; name a file in it")).into());
+        return Err(Problem::usage(format!("--model: `{shown}` is a folder"))
+            .hint("give a file with stored responses")
+            .into());
     }
     if metadata.len() > REPLAY_BYTES_MAX {
-        return Err(Problem::failure(format!("{shown} is larger than {REPLAY_BYTES_MAX} bytes")).into());
+        return Err(Problem::failure(format!("`{shown}` is larger than {REPLAY_BYTES_MAX} bytes")).into());
     }
-    let text = std::fs::read(&path).with_context(|| format!("could not read {shown}"))?;
-    let text = String::from_utf8(text).map_err(|_| Problem::failure(format!("{shown} is not UTF-8")))?;
+    let text = std::fs::read(&path).with_context(|| format!("could not read `{shown}`"))?;
+    let text =
+        String::from_utf8(text).map_err(|_| Problem::failure(format!("`{shown}` is not UTF-8 text")))?;
     let replay =
         RecordedResponses::parse(&text).map_err(|error| Problem::failure(format!("{shown}, {error}")))?;
     if replay.is_empty() {
-        return Err(Problem::failure(format!("{shown} holds no responses")).into());
+        return Err(Problem::failure(format!("`{shown}` has no responses")).into());
     }
     // Results are published, so they must not contain the file's path on this machine.
     let slug = path.file_name().map_or_else(|| name.slug.clone(), |file| file.to_string_lossy().into_owned());

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use bench_api::default_benchmarks;
 use bench_benchmarks::{Benchmark, Judge as Judging, Options, SandboxMetadata};
+use bench_domain::run::DatasetChoice;
 use bench_domain::{BenchmarkName, Price, RunId, Secret, Subset};
 use clap::Args;
 use clap::builder::BoolishValueParser;
@@ -15,65 +16,65 @@ use super::RunArgs;
 use super::budget::{BudgetArgs, parse_price};
 use super::checks::{check_judge, check_providers};
 use super::models::{Model, models};
-use crate::commands::judge::{Judge, JudgeArgs, judge_key, protocols};
-use crate::commands::options::{ByBenchmark, options, ordered, ordered_with};
+use crate::commands::judge::{Judge, JudgeArgs, judge_key, parse_protocols};
+use crate::commands::options::{OptionsByBenchmark, configured, configured_with_options, parse_options};
 use crate::commands::order_settings::{OrderSettings, parse_temperature, with_variable};
 use crate::commands::{check_exists, find_benchmark};
 use crate::exit::Problem;
 
 /// Help of an option whose default differs from that in schedules.
 const TEMPERATURE_HELP: &str =
-    "Randomness of the answers, 0 to 2 [default: DEFAULT_TEMPERATURE, else the benchmark's own]";
+    "Temperature of the model, 0 to 2 [default: $DEFAULT_TEMPERATURE, else the benchmark's own]";
 
-/// What is ordered. A run that goes on has its own.
+/// Order of a run. A resumed run keeps its own.
 #[derive(Debug, Args)]
 #[command(mut_args = with_variable, mut_arg("temperature", |arg| arg.help(TEMPERATURE_HELP)))]
 pub(crate) struct OrderArgs {
-    /// The model; repeat for several runs side by side [default: DEFAULT_MODEL]
+    /// Model to run; repeat for several runs side by side [default: $DEFAULT_MODEL]
     #[arg(long, short, env = "BENCH_MODEL", value_name = "MODEL")]
     pub(super) model: Vec<String>,
-    /// A benchmark; repeat for several [default: the default ones of `bench benchmarks`]
+    /// Benchmark to run; repeat for several [default: those marked as default in `bench benchmarks`]
     #[arg(long, short, env = "BENCH_BENCHMARK", value_name = "NAME", value_delimiter = ',')]
     pub(super) benchmark: Vec<String>,
-    /// The protocol of a benchmark that is not to be run by its default one; repeat for several. The name can be
-    /// left out when one benchmark is chosen
+    /// Protocol of a benchmark instead of its default one; repeat for several benchmarks. The name is optional if only
+    /// one benchmark is run
     #[arg(long, env = "BENCH_PROTOCOL", value_name = "[NAME=]PROTOCOL", value_delimiter = ',')]
     pub(super) protocol: Vec<String>,
-    /// A setting that a benchmark has of its own, as `bench benchmarks NAME` lists them; repeat for several. The
-    /// benchmark can be left out when one is chosen
+    /// Setting of one benchmark, as listed by `bench benchmarks NAME`; repeat for several. The benchmark is optional if
+    /// only one is run
     #[arg(long, value_name = "[BENCHMARK.]NAME=VALUE")]
     pub(super) option: Vec<String>,
-    /// Only this item: by the dataset's own id, such as its question_id, or by the index of its row, from 0, as '#12';
-    /// repeat for several
+    /// Run only this item, given by the dataset's own id, such as its question_id, or by the index of its row, from 0, as
+    /// '#12'; repeat for several
     #[arg(long, env = "BENCH_ITEM", value_name = "ID")]
     pub(super) item: Vec<String>,
-    /// Share of each benchmark's items, 1 to 100
+    /// Percentage of each benchmark's items to run, 1 to 100 [default: 100]
     #[arg(long, env = "BENCH_SUBSET_PCT", value_name = "P", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(super) subset_pct: Option<u32>,
-    /// Number of items of each benchmark
+    /// Number of items to run of each benchmark [default: all]
     #[arg(long, env = "BENCH_SUBSET_COUNT", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=2_147_483_647))]
     pub(super) subset_count: Option<u64>,
-    /// What the choice of a subset depends on: the same seed gives the same items
+    /// Seed of the subset: the same seed selects the same items [default: another one for each run]
     #[arg(long, env = "BENCH_SEED", value_name = "TEXT")]
     pub(super) seed: Option<String>,
     #[command(flatten)]
     pub(super) settings: OrderSettings,
-    /// Where the provider answers, when that is not its usual address
-    #[arg(long, env = "BENCH_BASE_URL", value_name = "URL")]
+    /// Base URL of the provider's API [default: the provider's own]
+    #[arg(long, env = "BENCH_BASE_URL", value_name = "URL", help_heading = None)]
     pub(super) base_url: Option<String>,
-    /// Take a benchmark's items from this parquet, JSONL or CSV file, in the dataset's own columns; can be repeated
-    #[arg(long, env = "BENCH_DATASET", value_name = "NAME=FILE")]
+    /// Read a benchmark's items from this Parquet, JSONL or CSV file with the dataset's own columns; repeat for several
+    #[arg(long, env = "BENCH_DATASET", value_name = "NAME=FILE", help_heading = None)]
     pub(super) dataset: Vec<String>,
-    /// Use the items that come with this program; the scores then say nothing about the real benchmark
-    #[arg(long, env = "BENCH_DEMO", value_parser = BoolishValueParser::new())]
+    /// Run the demo items that are bundled with this program; their scores say nothing about the real benchmark
+    #[arg(long, env = "BENCH_DEMO", value_parser = BoolishValueParser::new(), help_heading = None)]
     pub(super) demo: bool,
     #[command(flatten)]
     pub(super) judge: JudgeArgs,
-    /// Where the judge's provider answers, when that is not its usual address
-    #[arg(long, env = "BENCH_JUDGE_BASE_URL", value_name = "URL")]
+    /// Base URL of the API of the judge's provider [default: the provider's own]
+    #[arg(long, env = "BENCH_JUDGE_BASE_URL", value_name = "URL", help_heading = "Judge")]
     pub(super) judge_base_url: Option<String>,
-    /// What the model costs: US dollars for a million tokens of prompt and of answer [default: as its provider lists it]
-    #[arg(long, value_name = "IN,OUT", value_parser = parse_price)]
+    /// Price of the model in US dollars per million tokens of prompts and of answers [default: as listed by its provider]
+    #[arg(long, value_name = "IN,OUT", value_parser = parse_price, help_heading = "Budget")]
     pub(super) price: Option<Price>,
 }
 
@@ -95,7 +96,7 @@ pub(super) struct Plan {
     /// Protocols that were given, by benchmark.
     pub(super) protocols: BTreeMap<String, String>,
     /// Benchmark-specific settings that were given.
-    pub(super) options: ByBenchmark,
+    pub(super) options: OptionsByBenchmark,
     pub(super) judge: Judge,
     pub(super) judge_base_url: Option<String>,
 }
@@ -115,13 +116,14 @@ pub(super) fn refuse_changes(run: RunId, given: &[String]) -> anyhow::Result<()>
     let is_order = |id: &&String| order.get_arguments().any(|arg| arg.get_id() == id.as_str());
     let Some(id) = given.iter().find(is_order) else { return Ok(()) };
     let flag = id.replace('_', "-");
-    let problem =
-        Problem::usage(format!("--resume goes on with what was ordered: --{flag} cannot be given with it"));
+    let problem = Problem::usage(format!(
+        "--resume continues the run as it was ordered: --{flag} can't be given with it"
+    ));
     if id.starts_with("judge_") {
         return Err(problem
             .hint(format!(
-                "another judge, or the same one elsewhere: `bench rejudge {run} --judge-model PROVIDER/MODEL \
-                 --judge-base-url URL`"
+                "`bench rejudge {run} --judge-model PROVIDER/MODEL --judge-base-url URL` grades with another judge, or with \
+                 the same one at another address"
             ))
             .into());
     }
@@ -155,17 +157,17 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
         .find(|(_, is_given)| *is_given)
     {
         let message = format!(
-            "{flag} cannot be sent to a server: files, addresses and prices are taken from the command line only"
+            "{flag} can't be used with --server: servers accept no files, addresses or prices from callers"
         );
-        return Err(Problem::usage(message).hint("leave --server out").into());
+        return Err(Problem::usage(message).hint("leave --server out to run on this machine").into());
     }
     if args.order.demo && !datasets.is_empty() {
-        return Err(Problem::usage("--demo and --dataset exclude each other").into());
+        return Err(Problem::usage("--demo and --dataset can't be given together").into());
     }
     let benchmarks = benchmarks(&args.order.benchmark, &datasets, remote)?;
-    let protocols = protocols(&args.order.protocol, &benchmarks, remote)?;
+    let protocols = parse_protocols(&args.order.protocol, &benchmarks, remote)?;
     let plan = Plan {
-        options: options(&args.order.option, &benchmarks, &protocols, remote)?,
+        options: parse_options(&args.order.option, &benchmarks, &protocols, remote)?,
         protocols,
         judge: args.order.judge.judge_or_variable(remote)?,
         judge_base_url: args.order.judge_base_url.clone().filter(|url| !url.trim().is_empty()),
@@ -190,7 +192,9 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
         price: args.order.price,
     };
     if !plan.items.is_empty() && (plan.subset.count.is_some() || plan.subset.pct != 100) {
-        return Err(Problem::usage("--item and a subset exclude each other").into());
+        return Err(
+            Problem::usage("--item can't be given together with --subset-pct or --subset-count").into()
+        );
     }
     Ok(plan)
 }
@@ -224,7 +228,7 @@ fn benchmarks(
     if let Some((name, _)) =
         datasets.iter().find(|(name, _)| !names.iter().any(|known| known == name.as_str()))
     {
-        return Err(Problem::usage(format!("--dataset: {name} is not among the benchmarks to run")).into());
+        return Err(Problem::usage(format!("--dataset: `{name}` is not among the benchmarks to run")).into());
     }
     Ok(names)
 }
@@ -237,9 +241,9 @@ fn datasets(given: &[String]) -> anyhow::Result<Vec<(BenchmarkName, PathBuf)>> {
             .filter(|(_, file)| !file.is_empty())
             .ok_or_else(|| Problem::usage(format!("--dataset: `{text}` is not NAME=FILE")))?;
         let name: BenchmarkName =
-            find_benchmark(name)?.name().parse().context("a benchmark's name cannot be used")?;
+            find_benchmark(name)?.name().parse().context("the name of the benchmark is invalid")?;
         if datasets.iter().any(|(known, _)| *known == name) {
-            return Err(Problem::usage(format!("--dataset: {name} is given twice")).into());
+            return Err(Problem::usage(format!("--dataset: `{name}` is given twice")).into());
         }
         let file = PathBuf::from(file);
         check_exists("--dataset", &file)?;
@@ -253,7 +257,7 @@ fn subset(args: &RunArgs) -> anyhow::Result<Subset> {
     let given = |id: &str| args.given.iter().any(|given| given == id);
     let (pct, count) = match (given("subset_pct"), given("subset_count")) {
         (true, true) => {
-            return Err(Problem::usage("--subset-pct and --subset-count exclude each other").into());
+            return Err(Problem::usage("--subset-pct and --subset-count can't be given together").into());
         }
         (true, false) => (args.order.subset_pct, None),
         (false, true) => (None, args.order.subset_count),
@@ -279,7 +283,7 @@ impl Plan {
     /// Returns the first benchmark that needs a judge, with its judging.
     pub(super) fn judged(&self) -> Option<(&str, &'static dyn Judging)> {
         self.benchmarks.iter().find_map(|name| {
-            let benchmark = self.ordered(name).ok()?;
+            let benchmark = self.configured(name).ok()?;
             Some((name.as_str(), benchmark.judge()?))
         })
     }
@@ -287,18 +291,32 @@ impl Plan {
     /// Lists the benchmarks that run answers in sandboxes, with what they need there.
     pub(super) fn executed(&self) -> impl Iterator<Item = (&str, &'static SandboxMetadata)> {
         self.benchmarks.iter().filter_map(|name| {
-            let benchmark = self.ordered(name).ok()?;
+            let benchmark = self.configured(name).ok()?;
             Some((name.as_str(), benchmark.sandbox()?.metadata()))
         })
     }
 
-    /// Looks up a benchmark under its ordered protocol and options.
-    pub(super) fn ordered(&self, name: &str) -> anyhow::Result<&'static dyn Benchmark> {
-        ordered(name, &self.protocols, &self.options)
+    /// Returns the dataset of a benchmark: the file that was imported for it, else demo data or the hub's.
+    pub(super) fn dataset_choice(
+        &self,
+        name: &str,
+        imported: &BTreeMap<BenchmarkName, DatasetChoice>,
+    ) -> DatasetChoice {
+        let imported = imported.iter().find(|(benchmark, _)| benchmark.as_str() == name);
+        let default = if self.demo { DatasetChoice::Demo } else { DatasetChoice::Hub };
+        imported.map_or(default, |(_, choice)| choice.clone())
     }
 
-    /// Looks up a benchmark like [`Plan::ordered`], and returns its non-default options, too.
-    pub(super) fn ordered_with(&self, name: &str) -> anyhow::Result<(&'static dyn Benchmark, Options)> {
-        ordered_with(name, &self.protocols, &self.options)
+    /// Looks up a benchmark under its ordered protocol and options.
+    pub(super) fn configured(&self, name: &str) -> anyhow::Result<&'static dyn Benchmark> {
+        configured(name, &self.protocols, &self.options)
+    }
+
+    /// Looks up a benchmark like [`Plan::configured`], and returns its non-default options, too.
+    pub(super) fn configured_with_options(
+        &self,
+        name: &str,
+    ) -> anyhow::Result<(&'static dyn Benchmark, Options)> {
+        configured_with_options(name, &self.protocols, &self.options)
     }
 }

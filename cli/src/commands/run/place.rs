@@ -18,7 +18,7 @@ use super::order::Plan;
 use super::responses;
 use crate::client::Client;
 use crate::commands::warn_of_ignored;
-use crate::exit::{Problem, is_wrong_usage};
+use crate::exit::{Problem, is_wrong_usage, plain};
 use crate::output;
 use crate::progress::DatasetProgress;
 use crate::views::Run;
@@ -42,24 +42,21 @@ impl Plan {
         if problems.is_empty() {
             return Ok(());
         }
-        let told = problems.describe_items(self.items.len() as u64, benchmark.name());
-        let problem = Problem::usage(format!("--item: {told}; its items are from {}", dataset.used.id));
-        Err(match problems.hint(benchmark) {
-            Some(hint) => problem.hint(hint),
-            None => problem,
-        }
-        .into())
+        let description = problems.describe_items(self.items.len() as u64, benchmark.name());
+        let problem =
+            Problem::usage(format!("--item: {description}; its items are from {}", dataset.used.id));
+        Err(problem.hint_if(problems.hint(benchmark)).into())
     }
 
     /// Imports the dataset files that were given, and checks that they contain the named items.
-    pub(super) async fn take_in(
+    pub(super) async fn import_files(
         &self,
         stack: &Stack,
         progress: &DatasetProgress,
     ) -> anyhow::Result<BTreeMap<BenchmarkName, DatasetChoice>> {
         let mut datasets = BTreeMap::new();
         for (name, file) in &self.datasets {
-            let benchmark = self.ordered(name.as_str())?;
+            let benchmark = self.configured(name.as_str())?;
             let prepared = stack.library.import_local(benchmark, file, progress).await?;
             let revision = prepared.used.revision.clone();
             self.check_items(benchmark, &prepared)?;
@@ -70,7 +67,7 @@ impl Plan {
         }
         if self.demo && !self.items.is_empty() {
             for name in &self.benchmarks {
-                let benchmark = self.ordered(name)?;
+                let benchmark = self.configured(name)?;
                 let prepared = stack.library.prepare(benchmark, &DatasetChoice::Demo, progress).await?;
                 self.check_items(benchmark, &prepared)?;
             }
@@ -79,14 +76,14 @@ impl Plan {
     }
 
     /// Orders the runs in this process, after importing files.
-    pub(super) async fn order_here(
+    pub(super) async fn order_in_process(
         &self,
         stack: &Stack,
         key: Option<Secret>,
         judge_key: Option<Secret>,
         progress: &DatasetProgress,
     ) -> anyhow::Result<Vec<RunId>> {
-        let datasets = self.take_in(stack, progress).await?;
+        let datasets = self.import_files(stack, progress).await?;
         responses::check(self, stack, &datasets, progress).await?;
         let local = Orderer { judge_key, ..Orderer::local() };
         let orderer = Orderer { owner: Owner::Local, api_key: key, ..local.clone() };
@@ -126,7 +123,7 @@ impl Plan {
             let orderer = if is_remote { orderer.clone() } else { local.clone() };
             let created = stack.orders.create(order, orderer).await;
             let created = created.map_err(|error| {
-                let message = format!("{}: {error}", model.name);
+                let message = format!("{}: {}", model.name, plain(&error.to_string()));
                 match error.code() {
                     // On this machine, users can fix these themselves: they set the variable or the file.
                     Code::ProviderNotConfigured | Code::DatasetUnavailable => Problem::usage(message),
@@ -142,7 +139,7 @@ impl Plan {
     }
 
     /// Orders the runs at a server. If `own_key` is true, the server uses the caller's key at the provider.
-    pub(super) async fn order_at(&self, client: &Client, own_key: bool) -> anyhow::Result<Vec<RunId>> {
+    pub(super) async fn order_at_server(&self, client: &Client, own_key: bool) -> anyhow::Result<Vec<RunId>> {
         let path = if own_key { "/api/runs/api" } else { "/api/runs" };
         let benchmarks = match self.benchmarks.is_empty() {
             true => preselected(client).await?,
@@ -153,9 +150,9 @@ impl Plan {
             let created: Value =
                 client.post(path, Some(&self.body(model, &benchmarks))).await.context(model.name.clone())?;
             warn_of_ignored(&created);
-            let created: Run =
-                serde_json::from_value(created).context("the server's answer is not the one expected")?;
-            let run: RunId = created.id.parse().context("the server's answer names no run")?;
+            let created: Run = serde_json::from_value(created).context("unexpected answer of the server")?;
+            let run: RunId =
+                created.id.parse().context("unexpected answer of the server: it names no run")?;
             let at = client.address().unwrap_or_default();
             let named = created.benchmarks.iter().map(|benchmark| benchmark.benchmark_name.as_str());
             let named = named.collect::<Vec<_>>().join(", ");

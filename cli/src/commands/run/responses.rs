@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use anyhow::Context;
 use bench_benchmarks::Benchmark;
 use bench_datasets::PreparedDataset;
 use bench_domain::BenchmarkName;
@@ -34,22 +33,20 @@ pub(super) async fn check(
     }
     let mut prepared = Vec::with_capacity(plan.benchmarks.len());
     for name in &plan.benchmarks {
-        let benchmark = plan.ordered(name)?;
-        let known: BenchmarkName = name.parse().context("a benchmark's name cannot be used")?;
-        let default = if plan.demo { DatasetChoice::Demo } else { DatasetChoice::Hub };
-        let choice = datasets.get(&known).unwrap_or(&default);
-        let found = stack.library.prepare(benchmark, choice, progress).await;
+        let benchmark = plan.configured(name)?;
+        let choice = plan.dataset_choice(name, datasets);
+        let found = stack.library.prepare(benchmark, &choice, progress).await;
         let found = found.map_err(|error| Problem::failure(format!("{name}: {error}")))?;
         if let Some(reason) = &found.demo_reason {
             let problem = Problem::failure(format!(
                 "{name}: stored responses are not graded against demo items: {reason}"
             ));
-            return Err(problem.hint("give --demo when demo items are meant").into());
+            return Err(problem.hint("give --demo if the responses are to demo items").into());
         }
         prepared.push((benchmark, found));
     }
-    let known: Vec<Known<'_>> =
-        prepared.iter().map(|(benchmark, prepared)| Known::of(*benchmark, prepared)).collect();
+    let known: Vec<BenchmarkItems<'_>> =
+        prepared.iter().map(|(benchmark, prepared)| BenchmarkItems::new(*benchmark, prepared)).collect();
     for Responses { file, replay, .. } in all {
         check_file(file, replay, &known)?;
     }
@@ -57,13 +54,13 @@ pub(super) async fn check(
 }
 
 /// A benchmark of the run, with the names of its items.
-struct Known<'a> {
+struct BenchmarkItems<'a> {
     benchmark: &'static dyn Benchmark,
     names: ItemNames<'a>,
 }
 
-impl<'a> Known<'a> {
-    fn of(benchmark: &'static dyn Benchmark, prepared: &'a PreparedDataset) -> Self {
+impl<'a> BenchmarkItems<'a> {
+    fn new(benchmark: &'static dyn Benchmark, prepared: &'a PreparedDataset) -> Self {
         Self { benchmark, names: ItemNames::new(&prepared.index.items) }
     }
 
@@ -73,17 +70,17 @@ impl<'a> Known<'a> {
     }
 }
 
-fn check_file(file: &str, replay: &RecordedResponses, known: &[Known<'_>]) -> Result<(), Problem> {
+fn check_file(file: &str, replay: &RecordedResponses, known: &[BenchmarkItems<'_>]) -> Result<(), Problem> {
     let named = replay.named_items();
     check_benchmarks(file, &named)?;
     // A file may have responses to benchmarks that this run doesn't include.
     let named: Vec<_> =
         named.into_iter().filter(|named| known.iter().any(|known| known.is_named_by(named))).collect();
     let all = named.iter().map(|named| named.lines).sum();
-    let mut problems: Vec<(Vec<&Known<'_>>, NameProblems)> = Vec::new();
+    let mut problems: Vec<(Vec<&BenchmarkItems<'_>>, NameProblems)> = Vec::new();
     let mut items: Vec<HashMap<usize, &str>> = known.iter().map(|_| HashMap::new()).collect();
     for named in &named {
-        let mut of: Vec<&Known<'_>> = Vec::new();
+        let mut unmatched: Vec<&BenchmarkItems<'_>> = Vec::new();
         let mut errors = Vec::new();
         let mut is_found = false;
         for (known, items) in known.iter().zip(&mut items).filter(|(known, _)| known.is_named_by(named)) {
@@ -95,7 +92,7 @@ fn check_file(file: &str, replay: &RecordedResponses, known: &[Known<'_>]) -> Re
                     }
                 }
                 Err(error) => {
-                    of.push(known);
+                    unmatched.push(known);
                     errors.push(error);
                 }
             }
@@ -104,34 +101,31 @@ fn check_file(file: &str, replay: &RecordedResponses, known: &[Known<'_>]) -> Re
         // still an error.
         let worst = errors.iter().find(|error| matches!(error, bench_items::NameError::Ambiguous { .. }));
         let Some(error) = worst.or(errors.first().filter(|_| !is_found)) else { continue };
-        let is_same = |(others, _): &&mut (Vec<&Known<'_>>, NameProblems)| {
+        let is_same = |(others, _): &&mut (Vec<&BenchmarkItems<'_>>, NameProblems)| {
             others
                 .iter()
                 .map(|known| known.benchmark.name())
-                .eq(of.iter().map(|known| known.benchmark.name()))
+                .eq(unmatched.iter().map(|known| known.benchmark.name()))
         };
         match problems.iter_mut().find(is_same) {
             Some((_, problems)) => problems.add(named.id, named.lines, error),
             None => {
                 let mut first = NameProblems::default();
                 first.add(named.id, named.lines, error);
-                problems.push((of, first));
+                problems.push((unmatched, first));
             }
         }
     }
     if problems.is_empty() {
         return Ok(());
     }
-    let told = problems.iter().map(|(of, problems)| {
+    let descriptions = problems.iter().map(|(of, problems)| {
         let names: Vec<&str> = of.iter().map(|known| known.benchmark.name()).collect();
         problems.describe_responses(all, &names.join(", "))
     });
-    let problem = Problem::failure(format!("{file}: {}", told.collect::<Vec<_>>().join("; ")));
+    let problem = Problem::failure(format!("{file}: {}", descriptions.collect::<Vec<_>>().join("; ")));
     let hint = problems.iter().find_map(|(of, problems)| problems.hint(of.first()?.benchmark));
-    Err(match hint {
-        Some(hint) => problem.hint(hint),
-        None => problem,
-    })
+    Err(problem.hint_if(hint))
 }
 
 /// Rejects unknown benchmarks, which are probably misspelled: their lines would otherwise be ignored.
@@ -155,7 +149,7 @@ fn check_benchmarks(file: &str, named: &[NamedItem<'_>]) -> Result<(), Problem> 
         format::count(count),
         format::count(all)
     ))
-    .hint("`bench benchmarks` lists those that there are"))
+    .hint("`bench benchmarks` lists the benchmarks"))
 }
 
 /// Rejects two answers to the same question that name the item in different ways.

@@ -46,10 +46,10 @@ pub(super) async fn show(
     for run in runs {
         if run.status != RunStatus::Succeeded {
             status = ExitStatus::Failure;
-            failure::tell(client, run).await;
-            tell_unjudged(client, run).await?;
+            failure::explain(client, run).await;
+            print_unjudged(client, run).await?;
         } else {
-            failure::tell_errors(client, run).await;
+            failure::print_errors(client, run).await;
         }
         // A canceled run has no export.
         let files = match run.status {
@@ -76,7 +76,7 @@ pub(super) async fn show(
 
 /// Prints the number of answers that still need a verdict in a run that ended early. If the run is resumed, only the
 /// judge or a sandbox works on them.
-async fn tell_unjudged(client: &Client, run: &Run) -> anyhow::Result<()> {
+async fn print_unjudged(client: &Client, run: &Run) -> anyhow::Result<()> {
     for benchmark in &run.benchmarks {
         let missing = match (&benchmark.judge, benchmark.known().and_then(|known| known.sandbox())) {
             (Some(_), _) => "judged",
@@ -87,7 +87,7 @@ async fn tell_unjudged(client: &Client, run: &Run) -> anyhow::Result<()> {
         let details: Value = client.get(&format!("/api/runs/{}/benchmarks/{name}?limit=0", run.id)).await?;
         let unjudged = details.pointer("/summary/unjudged").and_then(Value::as_u64).unwrap_or(0);
         if unjudged > 0 {
-            output::note(&format!("  {name}: {unjudged} answered and not {missing}; the answers are kept"));
+            output::note(&format!("  {name}: {unjudged} answered, but not {missing}; the answers are kept"));
         }
     }
     Ok(())
@@ -117,8 +117,8 @@ pub(crate) fn check_folder(out: &Path) -> anyhow::Result<()> {
     }
     // Creating an entry in a folder needs both permissions.
     rustix::fs::access(existing, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| {
-        Problem::usage(format!("--out: could not write into the folder `{}`: {error}", existing.display()))
-            .hint("choose another folder for the results, or allow it with `chmod u+wx`")
+        Problem::usage(format!("--out: could not write to the folder `{}`: {error}", existing.display()))
+            .hint("choose another folder for the results, or allow writing with `chmod u+wx`")
             .into()
     })
 }
@@ -126,7 +126,10 @@ pub(crate) fn check_folder(out: &Path) -> anyhow::Result<()> {
 async fn export(client: &Client, stack: Option<&Stack>, run: &Run, out: &Path) -> anyhow::Result<Files> {
     std::fs::create_dir_all(out).map_err(|error| {
         Problem::failure(format!("--out: could not create the folder `{}`: {error}", out.display())).hint(
-            format!("the results are kept: `bench export {} --out FOLDER` writes them elsewhere", run.id),
+            format!(
+                "the results are kept: `bench export {} --out FOLDER` writes them to another folder",
+                run.id
+            ),
         )
     })?;
     let path = |format: &str| format!("/api/runs/{}/export?format={format}", run.id);
@@ -139,7 +142,7 @@ async fn export(client: &Client, stack: Option<&Stack>, run: &Run, out: &Path) -
             document.trusted_keys()
         }
     };
-    let archive = File::open(&zip).with_context(|| format!("could not read {}", zip.display()))?;
+    let archive = File::open(&zip).with_context(|| format!("could not read `{}`", zip.display()))?;
     let verification = verify(archive, &trusted, &Limits::default(), jiff::Timestamp::now());
     for error in &verification.errors {
         output::error(&format!("{}: {error}", zip.display()));
@@ -182,7 +185,7 @@ mod tests {
             match check_folder(&out) {
                 Ok(()) => assert!(may_write, "{}", out.display()),
                 Err(error) => {
-                    assert!(!may_write && error.to_string().contains("could not write into"), "{error}")
+                    assert!(!may_write && error.to_string().contains("could not write to"), "{error}")
                 }
             }
         }

@@ -4,110 +4,109 @@ use bench_inference::{ModelName, ModelSource};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::At;
 use crate::client::Client;
-use crate::commands::find_benchmark;
-use crate::commands::judge::{JudgeArgs, protocols};
-use crate::commands::options::options;
+use crate::commands::judge::{JudgeArgs, parse_protocols};
+use crate::commands::options::parse_options;
 use crate::commands::order_settings::OrderSettings;
 use crate::commands::run::budget::BudgetArgs;
 use crate::commands::run::preselected;
+use crate::commands::{ApiArgs, find_benchmark};
 use crate::exit::Problem;
 
 /// Makes a schedule.
 #[derive(Debug, Args)]
 pub(super) struct AddArgs {
-    /// Its name
+    /// Name of the schedule
     #[arg(long, value_name = "TEXT")]
     name: String,
-    /// When it runs: minute, hour, day of month, month, day of week, such as '30 2 * * *'
+    /// Planned times: minute, hour, day of month, month, day of week, such as '30 2 * * *'
     #[arg(long, value_name = "CRON")]
     cron: String,
-    /// Make it, but switched off
+    /// Add the schedule without enabling it
     #[arg(long)]
     disabled: bool,
-    /// Is called when a run is worse than the one before, failed, takes too long or did not start
+    /// Address to call if a run is worse than the one before, fails, takes too long or doesn't start
     #[arg(long, env = "BENCH_WEBHOOK_URL", value_name = "URL")]
     webhook_url: Option<String>,
     #[command(flatten)]
-    what: WhatArgs,
+    order: ScheduleOrderArgs,
     #[command(flatten)]
-    at: At,
+    api: ApiArgs,
 }
 
 /// Changes a schedule.
 #[derive(Debug, Args)]
 pub(super) struct EditArgs {
-    /// The schedule: its name, its id, or the first characters of that
+    /// Name or id of the schedule, or at least 4 of the id's first characters
     schedule: String,
-    /// Another name
+    /// New name of the schedule
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
-    /// When it runs: minute, hour, day of month, month, day of week, such as '30 2 * * *'
+    /// Planned times: minute, hour, day of month, month, day of week, such as '30 2 * * *'
     #[arg(long, value_name = "CRON")]
     cron: Option<String>,
     // No variable: an edit changes only what the command line gives.
-    /// Is called when a run is worse than the one before, failed, takes too long or did not start
+    /// Address to call if a run is worse than the one before, fails, takes too long or doesn't start
     #[arg(long, value_name = "URL")]
     webhook_url: Option<String>,
-    /// Tell nobody any more
+    /// Remove the webhook
     #[arg(long, conflicts_with = "webhook_url")]
     no_webhook: bool,
-    /// Set no limit to what a run costs any more
+    /// Remove the budget
     #[arg(long, conflicts_with_all = ["budget_usd", "budget_tokens"])]
     no_budget: bool,
     #[command(flatten)]
-    what: WhatArgs,
+    order: ScheduleOrderArgs,
     #[command(flatten)]
-    at: At,
+    api: ApiArgs,
 }
 
-/// What is run.
+/// Order of the runs.
 #[derive(Debug, Args)]
-struct WhatArgs {
-    /// The time zone that CRON is written in, such as Europe/Berlin [default: this machine's, else UTC]
+struct ScheduleOrderArgs {
+    /// Time zone of the planned times, such as Europe/Berlin [default for new schedules: that of this machine, else UTC]
     #[arg(long, value_name = "ZONE")]
     time_zone: Option<String>,
-    /// The model, as for `bench run`
+    /// Model to run, as for `bench run`
     #[arg(long, short, value_name = "MODEL")]
     model: Option<String>,
-    /// A benchmark; repeat for several [default: the default ones of `bench benchmarks`]
+    /// Benchmark to run; repeat for several [default for new schedules: those marked as default in `bench benchmarks`]
     #[arg(long, short, value_name = "NAME", value_delimiter = ',')]
     benchmark: Vec<String>,
-    /// Only this item: by the dataset's own id, such as its question_id, or by the index of its row, from 0, as '#12';
-    /// repeat for several
+    /// Run only this item, given by the dataset's own id, such as its question_id, or by the index of its row, from 0, as
+    /// '#12'; repeat for several
     #[arg(long, value_name = "ID")]
     item: Vec<String>,
-    /// Share of each benchmark's items, 1 to 100
+    /// Percentage of each benchmark's items to run, 1 to 100
     #[arg(long, value_name = "P", conflicts_with = "subset_count",
         value_parser = clap::value_parser!(u32).range(1..=100))]
     subset_pct: Option<u32>,
-    /// Number of items of each benchmark
+    /// Number of items to run of each benchmark
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=2_147_483_647))]
     subset_count: Option<u64>,
-    /// What the choice of a subset depends on [default: the schedule's id]
+    /// Seed of the subset: the same seed selects the same items [default: the schedule's id]
     #[arg(long, value_name = "TEXT")]
     seed: Option<String>,
     #[command(flatten)]
     settings: OrderSettings,
-    /// The protocol of a benchmark that is not to be run by its default one; repeat for several. The name can be
-    /// left out when one benchmark is given with it
-    #[arg(long, value_name = "[NAME=]PROTOCOL", value_delimiter = ',')]
+    /// Protocol of a benchmark instead of its default one; repeat for several benchmarks. The name is optional if only
+    /// one --benchmark is given
+    #[arg(long, help_heading = None, value_name = "[NAME=]PROTOCOL", value_delimiter = ',')]
     protocol: Vec<String>,
-    /// A setting that a benchmark has of its own, as `bench benchmarks NAME` lists them; repeat for several. Those given
-    /// take the place of all that there were. The benchmark can be left out when one is given with it
-    #[arg(long, value_name = "[BENCHMARK.]NAME=VALUE")]
+    /// Setting of one benchmark, as listed by `bench benchmarks NAME`; repeat for several. An edit replaces all earlier
+    /// settings. The benchmark is optional if only one --benchmark is given
+    #[arg(long, help_heading = None, value_name = "[BENCHMARK.]NAME=VALUE")]
     option: Vec<String>,
     #[command(flatten)]
     judge: JudgeArgs,
-    /// Use the items that come with the program; the scores then say nothing about the real benchmark
-    #[arg(long)]
+    /// Run the demo items that are bundled with this program; their scores say nothing about the real benchmark
+    #[arg(long, help_heading = None)]
     demo: bool,
     #[command(flatten)]
     budget: BudgetArgs,
 }
 
-impl WhatArgs {
+impl ScheduleOrderArgs {
     /// Returns the given fields. Rejects benchmarks that are unknown on this machine; a server may have others.
     fn fields(&self, remote: bool) -> anyhow::Result<Map<String, Value>> {
         let mut fields = Map::new();
@@ -131,9 +130,9 @@ impl WhatArgs {
         given("subset_count", self.subset_count.map(|count| json!(count)));
         given("subset_seed", self.seed.as_ref().map(|seed| json!(seed)));
         given("demo", self.demo.then_some(json!(true)));
-        let protocols = protocols(&self.protocol, &self.benchmark, true)?;
+        let protocols = parse_protocols(&self.protocol, &self.benchmark, true)?;
         given("protocols", (!protocols.is_empty()).then(|| json!(protocols)));
-        let options = options(&self.option, &self.benchmark, &protocols, true)?;
+        let options = parse_options(&self.option, &self.benchmark, &protocols, true)?;
         given("benchmark_options", (!options.is_empty()).then(|| json!(options)));
         given("judge", self.judge.judge(true)?.body());
         given("budget_usd", self.budget.budget_usd.map(|usd| json!(usd)));
@@ -151,7 +150,8 @@ fn webhook(url: Option<&str>) -> Option<Value> {
 fn model_of(given: &str) -> anyhow::Result<(Option<&'static str>, String)> {
     match ModelName::parse(given) {
         Ok(name) if name.source == ModelSource::Replay => {
-            Err(Problem::usage("stored responses cannot be scheduled: nothing would change").into())
+            Err(Problem::usage("stored responses can't be scheduled: each run would give the same result")
+                .into())
         }
         Ok(name) => Ok((Some(name.source.as_str()), name.slug)),
         Err(_) => Ok((None, given.trim().to_owned())),
@@ -159,20 +159,20 @@ fn model_of(given: &str) -> anyhow::Result<(Option<&'static str>, String)> {
 }
 
 impl AddArgs {
-    pub(super) const fn at(&self) -> &At {
-        &self.at
+    pub(super) const fn api(&self) -> &ApiArgs {
+        &self.api
     }
 
     /// Builds the request body of a new schedule.
     pub(super) async fn body(&self, client: &Client) -> anyhow::Result<Value> {
-        let mut fields = self.what.fields(self.at.server.server().is_some())?;
-        if self.what.model.is_none() {
+        let mut fields = self.order.fields(self.api.server.server().is_some())?;
+        if self.order.model.is_none() {
             return Err(Problem::usage("no model was given").hint("give one with --model").into());
         }
-        if self.what.benchmark.is_empty() {
+        if self.order.benchmark.is_empty() {
             fields.insert("selected_benchmarks".to_owned(), json!(preselected(client).await?));
         }
-        if let Some(judge) = self.what.judge.judge_or_variable(true)?.body() {
+        if let Some(judge) = self.order.judge.judge_or_variable(true)?.body() {
             fields.insert("judge".to_owned(), judge);
         }
         fields.entry("time_zone").or_insert_with(|| json!(zone_here()));
@@ -185,8 +185,8 @@ impl AddArgs {
 }
 
 impl EditArgs {
-    pub(super) const fn at(&self) -> &At {
-        &self.at
+    pub(super) const fn api(&self) -> &ApiArgs {
+        &self.api
     }
 
     pub(super) fn schedule(&self) -> &str {
@@ -195,7 +195,7 @@ impl EditArgs {
 
     /// Builds the request body of a change.
     pub(super) fn body(&self) -> anyhow::Result<Value> {
-        let mut fields = self.what.fields(self.at.server.server().is_some())?;
+        let mut fields = self.order.fields(self.api.server.server().is_some())?;
         fields.extend(self.name.as_ref().map(|name| ("name".to_owned(), json!(name))));
         fields.extend(self.cron.as_ref().map(|cron| ("cron".to_owned(), json!(cron))));
         let webhook = if self.no_webhook { Some(Value::Null) } else { webhook(self.webhook_url.as_deref()) };
@@ -204,8 +204,8 @@ impl EditArgs {
             fields.extend(["budget_usd", "budget_tokens"].map(|name| (name.to_owned(), Value::Null)));
         }
         if fields.is_empty() {
-            return Err(Problem::usage("nothing is to be changed")
-                .hint("give what is to be other than it is; `bench schedules edit --help` lists it")
+            return Err(Problem::usage("no change was given")
+                .hint("`bench schedules edit --help` lists what can be changed")
                 .into());
         }
         Ok(Value::Object(fields))
@@ -228,7 +228,7 @@ mod tests {
     fn every_field_of_an_order_can_be_given() {
         let protocol = bench_benchmarks::find("mmlu_pro").unwrap().metadata().protocol_name;
         let text = |text: &str| Some(text.to_owned());
-        let all = WhatArgs {
+        let all = ScheduleOrderArgs {
             time_zone: text("UTC"),
             model: text("chutes/a/b"),
             benchmark: vec!["mmlu_pro".into()],

@@ -15,7 +15,7 @@ pub(super) fn list(schedules: &[Schedule]) -> Table {
         let next = match schedule.next_times.first() {
             Some(next) => format::minute(*next),
             None if schedule.enabled => "never".to_owned(),
-            None => "off".to_owned(),
+            None => "disabled".to_owned(),
         };
         table.add_row(vec![
             Cell::new(&schedule.name),
@@ -45,7 +45,7 @@ pub(super) fn detail(schedule: &Schedule) -> String {
             name = "then";
         }
     } else {
-        field("next", Some("never: it is switched off".to_owned()));
+        field("next", Some("never: the schedule is disabled".to_owned()));
     }
     field("model", Some(schedule.model.clone()));
     field("benchmarks", Some(benchmarks(schedule)));
@@ -54,7 +54,7 @@ pub(super) fn detail(schedule: &Schedule) -> String {
         "items",
         match (schedule.items.len() as u64, schedule.subset_count, schedule.subset_pct) {
             (0, Some(count), _) => Some(format!("{}{seed}", format::count(count))),
-            (0, None, pct @ 1..=99) => Some(format!("{pct} %{seed}")),
+            (0, None, pct @ 1..=99) => Some(format!("{pct}%{seed}")),
             (0, None, _) => None,
             (named, _, _) => Some(format::plural(named, "named item")),
         },
@@ -66,7 +66,7 @@ pub(super) fn detail(schedule: &Schedule) -> String {
     let protocols: Vec<String> = protocols.collect();
     field("protocols", (!protocols.is_empty()).then(|| protocols.join(", ")));
     for (name, options) in &schedule.benchmark_options {
-        field("options", Some(format!("{name}: {}", crate::commands::options::listed(options))));
+        field("options", Some(format!("{name}: {}", crate::commands::options::format_options(options))));
     }
     field("judge", schedule.judge.as_ref().map(|judge| judge.model.clone()));
     let budget: Vec<String> = [
@@ -76,13 +76,13 @@ pub(super) fn detail(schedule: &Schedule) -> String {
     .into_iter()
     .flatten()
     .collect();
-    field("budget", (!budget.is_empty()).then(|| format!("{} a run", budget.join(", "))));
-    field("key", Some(if schedule.own_key { "its own" } else { "the operator's" }.to_owned()));
+    field("budget", (!budget.is_empty()).then(|| format!("{} per run", budget.join(", "))));
+    field("key", Some(if schedule.own_key { "the caller's" } else { "the operator's" }.to_owned()));
     field(
         "webhook",
         match (&schedule.webhook_url, schedule.has_webhook) {
             (Some(url), _) => Some(url.clone()),
-            (None, true) => Some("shown to its owner only".to_owned()),
+            (None, true) => Some("shown to the owner only".to_owned()),
             (None, false) => None,
         },
     );
@@ -101,13 +101,8 @@ pub(super) fn detail(schedule: &Schedule) -> String {
 
 /// Builds a table of planned times and their results.
 pub(super) fn history(firings: &[Firing]) -> Table {
-    let mut table = table(&[
-        "planned (UTC)",
-        "what became of it",
-        "score",
-        "against the run before (95 % interval)",
-        "run",
-    ]);
+    let mut table =
+        table(&["planned (UTC)", "result", "score", "difference to the run before (95% interval)", "run"]);
     for firing in firings {
         table.add_row(vec![
             Cell::new(format::minute(firing.planned_at)),
@@ -161,7 +156,7 @@ fn state(firing: &Firing) -> String {
         other => other.replace('_', " "),
     };
     if firing.missed_earlier > 0 {
-        text.push_str(&format!(" (and {} before)", format::count(firing.missed_earlier)));
+        text.push_str(&format!(" (and {} earlier)", format::count(firing.missed_earlier)));
     }
     if firing.overdue_at.is_some() {
         text.push_str(", late");
@@ -212,18 +207,18 @@ mod tests {
     }
 
     #[test]
-    fn a_regression_is_said_loudly() {
+    fn a_regression_is_marked() {
         let text = history(&[firing()]).to_string();
-        for part in ["2026-03-01 01:30", "succeeded", "50.0 %", "-12.0 (-20.0 to -4.0) REGRESSED", "3f2b8c1e"]
+        for part in ["2026-03-01 01:30", "succeeded", "50.0%", "-12.0 (-20.0 to -4.0) REGRESSED", "3f2b8c1e"]
         {
             assert!(text.contains(part), "{part}\n{text}");
         }
-        assert_eq!(outcome(&firing()), "succeeded 50.0 % REGRESSED");
+        assert_eq!(outcome(&firing()), "succeeded 50.0% REGRESSED");
     }
 
     #[test]
-    fn an_error_is_told_with_its_code_where_there_is_one() {
-        let told = |code| {
+    fn an_error_is_shown_with_its_code() {
+        let state_with_code = |code| {
             let firing = serde_json::from_value(json!({
                 "planned_at": "2026-03-01T01:30:00Z", "status": "not_started", "run_status": null, "score": null,
                 "run_id": null, "error": "its own key is gone", "error_code": code, "overdue_at": null,
@@ -231,14 +226,14 @@ mod tests {
             }));
             state(&firing.unwrap())
         };
-        assert_eq!(told(json!("key_required")), "not started: its own key is gone (key_required)");
+        assert_eq!(state_with_code(json!("key_required")), "not started: its own key is gone (key_required)");
         for without in [json!(null), json!("not_invented_yet")] {
-            assert_eq!(told(without), "not started: its own key is gone");
+            assert_eq!(state_with_code(without), "not started: its own key is gone");
         }
     }
 
     #[test]
-    fn a_time_is_told_in_its_zone() {
+    fn a_time_is_shown_in_its_zone() {
         let time: Timestamp = "2026-07-01T00:30:00Z".parse().unwrap();
         assert_eq!(local(time, "Europe/Berlin"), "Wed 2026-07-01 02:30 Europe/Berlin (2026-07-01 00:30 UTC)");
         assert_eq!(local(time, "UTC"), "2026-07-01 00:30 UTC");

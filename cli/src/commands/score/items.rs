@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bench_benchmarks::Benchmark;
-use bench_datasets::{Index, load_item};
+use bench_datasets::{DatasetError, Index, load_item};
 use bench_domain::run::DatasetChoice;
 use bench_items::Row;
 use bench_items::{ItemNames, NameProblems};
@@ -29,14 +29,14 @@ pub(super) struct Items {
     choice: DatasetChoice,
     file: Option<PathBuf>,
     data: DataArgs,
-    opened: Option<Opened>,
+    opened: Option<OpenDataset>,
 }
 
-struct Opened {
+struct OpenDataset {
     stack: Stack,
     index: Index,
     /// Index positions of the items that the responses name.
-    places: HashMap<String, usize>,
+    positions: HashMap<String, usize>,
     kept: HashMap<usize, SharedItem>,
 }
 
@@ -57,14 +57,14 @@ impl Items {
     pub(super) async fn find<R: Read>(&mut self, mut lines: Lines<BufReader<R>>) -> anyhow::Result<()> {
         let Some((number, first)) = next_name(self.benchmark, &mut lines)? else { return Ok(()) };
         let opened = open(self.benchmark, &self.choice, self.file.as_deref(), &self.data).await;
-        let opened = opened.map_err(|error| match error.is::<Problem>() {
-            // This error says what to do and isn't caused by the line.
-            true => error,
-            false => lines.at(number, &sentence(&error)),
+        let opened = opened.map_err(|error| match error.is::<DatasetError>() {
+            // The line is the reason why the dataset is needed.
+            true => lines.at(number, &sentence(&error)),
+            false => error,
         })?;
         let opened = self.opened.insert(opened);
         let names = ItemNames::new(&opened.index.items);
-        let mut places = HashMap::new();
+        let mut positions = HashMap::new();
         let mut problems = NameProblems::default();
         let mut all = 0;
         let mut next = Some(first);
@@ -72,34 +72,32 @@ impl Items {
             all += 1;
             match names.find(&name) {
                 Ok(at) => {
-                    places.insert(name, at);
+                    positions.insert(name, at);
                 }
                 Err(error) => problems.add(&name, 1, &error),
             }
             next = next_name(self.benchmark, &mut lines)?.map(|(_, name)| name);
         }
         if problems.is_empty() {
-            opened.places = places;
+            opened.positions = positions;
             return Ok(());
         }
-        let told = problems.describe_responses(all, self.benchmark.name());
+        let description = problems.describe_responses(all, self.benchmark.name());
         let Index { id, revision, .. } = &opened.index;
-        let problem =
-            Problem::failure(format!("{}: {told}; the items are from {id} at {revision}", lines.name()));
-        Err(match problems.hint(self.benchmark) {
-            Some(hint) => problem.hint(hint),
-            None => problem,
-        }
-        .into())
+        let problem = Problem::failure(format!(
+            "{}: {description}; the items are from {id} at {revision}",
+            lines.name()
+        ));
+        Err(problem.hint_if(problems.hint(self.benchmark)).into())
     }
 
     /// Returns the item that a line names, or `None` if the line contains the grading fields.
-    pub(super) async fn of(&mut self, row: &Row) -> Result<Option<SharedItem>, String> {
+    pub(super) async fn item_for(&mut self, row: &Row) -> Result<Option<SharedItem>, String> {
         let Some(name) = name_of(self.benchmark, row)? else { return Ok(None) };
-        let found = self.opened.as_mut().and_then(|opened| Some((*opened.places.get(&name)?, opened)));
+        let found = self.opened.as_mut().and_then(|opened| Some((*opened.positions.get(&name)?, opened)));
         // `find` has seen every line that names an item, so a missing name means that the input changed.
         let Some((at, opened)) = found else {
-            return Err("the input has changed while it was read".to_owned());
+            return Err("the input changed while it was read".to_owned());
         };
         if let Some(item) = opened.kept.get(&at) {
             return Ok(Some(Arc::clone(item)));
@@ -127,7 +125,7 @@ fn next_name<R: Read>(
     benchmark: &dyn Benchmark,
     lines: &mut Lines<BufReader<R>>,
 ) -> anyhow::Result<Option<(u64, String)>> {
-    while let Some(line) = lines.next_naming()? {
+    while let Some(line) = lines.next_with_item_name()? {
         if let Ok(Some(name)) = name_of(benchmark, &line.row) {
             return Ok(Some((line.number, name)));
         }
@@ -141,7 +139,7 @@ fn name_of(benchmark: &dyn Benchmark, row: &Row) -> Result<Option<String>, Strin
         Some(Value::String(name)) => name.clone(),
         Some(Value::Number(number)) if number.is_i64() || number.is_u64() => number.to_string(),
         Some(Value::Null) | None => return Ok(None),
-        Some(_) => return Err("column `item_id`: is neither a text nor a whole number".to_owned()),
+        Some(_) => return Err("column `item_id`: it is neither a text nor a whole number".to_owned()),
     };
     Ok(benchmark.score_row(row).is_err().then_some(name))
 }
@@ -151,9 +149,9 @@ async fn open(
     choice: &DatasetChoice,
     file: Option<&std::path::Path>,
     data: &DataArgs,
-) -> anyhow::Result<Opened> {
+) -> anyhow::Result<OpenDataset> {
     let progress = Arc::new(DatasetProgress::default());
-    let stack = data.open_telling(Arc::clone(&progress) as _).await?;
+    let stack = data.open_with_progress(Arc::clone(&progress) as _).await?;
     let prepared = match file {
         Some(file) => stack.library.import_local(benchmark, file, progress.as_ref()).await,
         None => stack.library.prepare(benchmark, choice, progress.as_ref()).await,
@@ -166,9 +164,9 @@ async fn open(
         return Err(Problem::failure(format!(
             "{name}: responses are not graded against demo items: {reason}"
         ))
-        .hint("give --dataset FILE for items from a file, or --demo when demo items are meant")
+        .hint("give --dataset FILE for items from a file, or --demo if the responses are to demo items")
         .into());
     }
     let index = prepared.index;
-    Ok(Opened { stack, index, places: HashMap::new(), kept: HashMap::new() })
+    Ok(OpenDataset { stack, index, positions: HashMap::new(), kept: HashMap::new() })
 }

@@ -71,7 +71,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// Returns the next line that may name an item, or `None` at the end. Skips lines that aren't JSON objects.
-    pub(super) fn next_naming(&mut self) -> anyhow::Result<Option<Line>> {
+    pub(super) fn next_with_item_name(&mut self) -> anyhow::Result<Option<Line>> {
         while !self.over {
             let Some((number, text)) = self.read_text()? else { continue };
             let text = content(number, &text);
@@ -160,7 +160,7 @@ mod tests {
         let text = "\u{feff}{\"item_id\":1}\n\n{\"id\":2}\n[\"item_id\"]\n{\"item_id\n{\"item\\u005fid\":6}\n{\"id\":7}";
         let mut lines = Lines::new("f".into(), text.as_bytes());
         let mut numbers = Vec::new();
-        while let Some(Line { number, row }) = lines.next_naming().unwrap() {
+        while let Some(Line { number, row }) = lines.next_with_item_name().unwrap() {
             assert!(row.contains_key("item_id"));
             numbers.push(number);
         }

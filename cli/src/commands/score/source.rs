@@ -1,4 +1,4 @@
-//! Source of responses, which is read once to find the items and once to grade.
+//! ResponseSource of responses, which is read once to find the items and once to grade.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
@@ -11,12 +11,12 @@ use crate::commands::check_exists;
 use crate::exit::Problem;
 
 /// Responses that can be read more than once.
-pub(super) struct Source {
+pub(super) struct ResponseSource {
     name: String,
     file: File,
 }
 
-impl Source {
+impl ResponseSource {
     /// Opens a file, or standard input for `-`. Copies input that can be read only once, such as a pipe, to an unnamed
     /// temporary file.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
@@ -25,10 +25,10 @@ impl Source {
         }
         check_exists("--responses", path)?;
         let name = path.display().to_string();
-        let file = File::open(path).with_context(|| format!("could not read {name}"))?;
+        let file = File::open(path).with_context(|| format!("could not read `{name}`"))?;
         match file.metadata() {
             Ok(metadata) if metadata.is_dir() => {
-                Err(Problem::failure(format!("could not read {name}: it is a folder")).into())
+                Err(Problem::failure(format!("could not read `{name}`: it is a folder")).into())
             }
             Ok(metadata) if metadata.is_file() => Ok(Self { name, file }),
             _ => Self::copied(name, file),
@@ -38,7 +38,7 @@ impl Source {
     fn copied(name: String, mut input: impl Read) -> anyhow::Result<Self> {
         let mut file = tempfile::tempfile().context("could not create a temporary file")?;
         io::copy(&mut input, &mut file)
-            .with_context(|| format!("could not copy {name} to a temporary file"))?;
+            .with_context(|| format!("could not copy `{name}` to a temporary file"))?;
         Ok(Self { name, file })
     }
 

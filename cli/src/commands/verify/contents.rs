@@ -4,11 +4,12 @@ use console::style;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::show::prompt_label;
 use crate::{causes, format};
 
 /// Benchmark as described by the signed manifest. Fields that older manifests lack are null.
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct Measured {
+pub(super) struct BenchmarkFacts {
     benchmark: String,
     status: Option<String>,
     score: Option<f64>,
@@ -22,6 +23,8 @@ pub(super) struct Measured {
     protocol_name: Option<String>,
     /// `official` or `own`.
     prompt_source: Option<String>,
+    #[serde(skip)]
+    prompt_digest: Option<String>,
     judge: Option<JudgedBy>,
     /// Causes of samples that ended as infrastructure-errors, most frequent first.
     error_causes: Vec<Cause>,
@@ -36,7 +39,7 @@ struct Cause {
 
 /// Run as described by the signed manifest.
 #[derive(Debug, Default, PartialEq, Serialize)]
-pub(super) struct MeasuredRun {
+pub(super) struct RunFacts {
     /// Answer source: `chutes`, `openai-compatible` and so on.
     provider: Option<String>,
     /// Host of the base URL that was called.
@@ -45,9 +48,9 @@ pub(super) struct MeasuredRun {
     overall_score_label: Option<String>,
 }
 
-impl MeasuredRun {
+impl RunFacts {
     /// Reads a manifest. Fields that older manifests lack stay `None`.
-    pub(super) fn of_manifest(manifest: &Map<String, Value>) -> Self {
+    pub(super) fn from_manifest(manifest: &Map<String, Value>) -> Self {
         let model = manifest.get("model").and_then(Value::as_object);
         Self {
             provider: model.and_then(|model| text(model, "provider")),
@@ -81,7 +84,7 @@ struct JudgedBy {
 }
 
 /// Returns the benchmarks of a manifest, or none if it doesn't list them.
-pub(super) fn measured(manifest: &Map<String, Value>) -> Vec<Measured> {
+pub(super) fn benchmark_facts(manifest: &Map<String, Value>) -> Vec<BenchmarkFacts> {
     let listed = manifest.get("benchmarks").and_then(Value::as_array);
     let all_demo =
         manifest.get("demo") == Some(&Value::Bool(true)) && listed.is_some_and(|all| all.len() == 1);
@@ -89,11 +92,11 @@ pub(super) fn measured(manifest: &Map<String, Value>) -> Vec<Measured> {
     objects.filter_map(|benchmark| one(benchmark, all_demo)).collect()
 }
 
-fn one(benchmark: &Map<String, Value>, all_demo: bool) -> Option<Measured> {
+fn one(benchmark: &Map<String, Value>, all_demo: bool) -> Option<BenchmarkFacts> {
     let dataset = benchmark.get("dataset").and_then(Value::as_object);
     let of_dataset = |name: &str| dataset.and_then(|dataset| text(dataset, name));
     let judge = benchmark.get("judge").and_then(Value::as_object);
-    Some(Measured {
+    Some(BenchmarkFacts {
         benchmark: text(benchmark, "benchmark_name")?,
         status: text(benchmark, "status"),
         score: benchmark.get("score").and_then(Value::as_f64),
@@ -108,6 +111,7 @@ fn one(benchmark: &Map<String, Value>, all_demo: bool) -> Option<Measured> {
         protocol: text(benchmark, "protocol"),
         protocol_name: text(benchmark, "protocol_name"),
         prompt_source: text(benchmark, "prompt_source"),
+        prompt_digest: text(benchmark, "prompt_digest"),
         judge: judge.map(|judge| JudgedBy {
             model: text(judge, "model"),
             endpoint_host: text(judge, "endpoint_host"),
@@ -134,12 +138,12 @@ fn text(fields: &Map<String, Value>, name: &str) -> Option<String> {
 }
 
 /// Describes the benchmarks in lines that follow those about the archive.
-pub(super) fn describe(all: &[Measured]) -> Vec<String> {
+pub(super) fn describe(all: &[BenchmarkFacts]) -> Vec<String> {
     let mut lines = Vec::new();
     let demo: Vec<&str> = all.iter().filter(|one| one.demo).map(|one| one.benchmark.as_str()).collect();
     if !demo.is_empty() {
         let text = format!(
-            " DEMO DATA in {}: the items came with the program. The scores say nothing about the real benchmark. ",
+            " DEMO DATA in {}: the items are bundled with the program. The scores say nothing about the real benchmark. ",
             demo.join(", ")
         );
         lines.push(format!("  {}", style(text).black().on_yellow().bold()));
@@ -163,7 +167,8 @@ pub(super) fn describe(all: &[Measured]) -> Vec<String> {
         };
         field("dataset", one.dataset.as_ref().map(marked));
         field("protocol", named(one.protocol_name.as_deref(), one.protocol.as_deref()));
-        field("prompt", one.prompt_source.as_deref().map(|source| sourced(source).to_owned()));
+        let prompt = one.prompt_source.as_deref();
+        field("prompt", prompt.map(|source| prompt_label(source, one.prompt_digest.as_deref())));
         field("judge", one.judge.as_ref().map(judged_by));
         for cause in &one.error_causes {
             field("errors", Some(causes::times(cause.count, &causes::one_line(&cause.message))));
@@ -179,10 +184,6 @@ fn named(name: Option<&str>, protocol: Option<&str>) -> Option<String> {
     }
 }
 
-fn sourced(source: &str) -> &str {
-    if source == "own" { "OWN wording, not the official text" } else { source }
-}
-
 fn judged_by(judge: &JudgedBy) -> String {
     let model = judge.model.as_deref().unwrap_or("unknown");
     let mut text = bench_domain::run::name_with_host(model, judge.endpoint_host.as_deref());
@@ -190,7 +191,7 @@ fn judged_by(judge: &JudgedBy) -> String {
         text = format!("{text}, version {version}");
     }
     match judge.prompt_source.as_deref() {
-        Some("own") => format!("{text}, asked in OWN wording"),
+        Some("own") => format!("{text}, prompt in OWN wording"),
         _ => text,
     }
 }
@@ -201,12 +202,12 @@ mod tests {
 
     use super::*;
 
-    fn of(manifest: &Value) -> Vec<Measured> {
-        measured(manifest.as_object().unwrap())
+    fn of(manifest: &Value) -> Vec<BenchmarkFacts> {
+        benchmark_facts(manifest.as_object().unwrap())
     }
 
     #[test]
-    fn what_a_score_was_measured_on_and_how_is_told() {
+    fn scores_are_shown_with_dataset_protocol_and_judge() {
         let all = of(&json!({ "demo": true, "benchmarks": [
             { "benchmark_name": "hle", "status": "completed", "score": 1.0, "coverage": 1.0, "demo": true,
               "dataset": { "id": "bench/hle", "revision": "abc", "source": "demo" },
@@ -221,16 +222,16 @@ mod tests {
         let (demo, real) = text.split_once("mmlu_pro: ").unwrap();
         for part in [
             "DEMO DATA in hle:",
-            "hle (DEMO): score 100.0 %, coverage 100.0 %, completed",
+            "hle (DEMO): score 100.0%, coverage 100.0%, completed",
             "DEMO bench/hle@abc",
             "text-only (pinned)",
-            "OWN wording, not the official text",
-            "openai/j, version 2, asked in OWN wording",
+            "prompt:   OWN wording",
+            "openai/j, version 2, prompt in OWN wording",
         ] {
             assert!(demo.contains(part), "{part}: {demo}");
         }
         let errors = "errors:   1,500 × HTTP 500 [2J";
-        for part in ["coverage 50.0 %, failed", "TIGER-Lab/MMLU-Pro@def", "prompt:   official", errors] {
+        for part in ["coverage 50.0%, failed", "TIGER-Lab/MMLU-Pro@def", "prompt:   official", errors] {
             assert!(real.contains(part), "{part}: {real}");
         }
         assert!(!demo.contains("errors:") && real.matches("errors:").count() == 1, "{demo}{real}");
@@ -238,14 +239,14 @@ mod tests {
     }
 
     #[test]
-    fn manifests_that_tell_less_say_nothing() {
+    fn fields_that_a_manifest_lacks_are_left_out() {
         for manifest in [json!({}), json!({ "benchmarks": 7 }), json!({ "benchmarks": [null, {}, "x"] })] {
             assert_eq!(of(&manifest), []);
         }
         let old = of(&json!({ "benchmarks": [{ "benchmark_name": "a\u{1b}b", "score": 0.5 }] }));
         assert_eq!(
             describe(&old),
-            ["  a b: score 50.0 %, coverage –"].map(|line| { line.replace('–', &format::percent(None)) })
+            ["  a b: score 50.0%, coverage –"].map(|line| { line.replace('–', &format::percent(None)) })
         );
     }
 }

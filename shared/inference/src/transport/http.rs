@@ -1,10 +1,10 @@
-//! HTTP client used for all requests of this crate.
+//! HTTP clients: the settings that all clients of this program share, and the clients of this crate.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use reqwest::Url;
 use reqwest::redirect::Policy;
+use reqwest::{ClientBuilder, Url};
 
 /// Settings of the HTTP client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,45 +50,57 @@ pub(crate) struct Http {
 
 impl Http {
     pub(crate) fn new(options: HttpOptions) -> Arc<Self> {
-        // Fails if another crate has already installed a provider; any provider works.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         Arc::new(Self { options, here: OnceLock::new(), elsewhere: OnceLock::new() })
     }
 
     /// Returns the client for an address, or the reason why there is none.
     pub(crate) fn client(&self, url: &Url) -> Result<&reqwest::Client, &str> {
         let client = if is_loopback(url) {
-            self.here.get_or_init(|| build(self.options, false))
+            self.here.get_or_init(|| http_client(true, |builder| configure(builder, self.options)))
         } else {
-            self.elsewhere.get_or_init(|| build(self.options, true))
+            self.elsewhere.get_or_init(|| http_client(false, |builder| configure(builder, self.options)))
         };
         client.as_ref().map_err(String::as_str)
     }
 }
 
-fn build(options: HttpOptions, through_proxies: bool) -> Result<reqwest::Client, String> {
+fn configure(builder: ClientBuilder, options: HttpOptions) -> ClientBuilder {
+    let builder = builder
+        .connect_timeout(options.connect_timeout)
+        .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
+        .pool_idle_timeout(Duration::from_secs(CONNECTION_IDLE_SECONDS_MAX))
+        .tcp_keepalive(Duration::from_secs(TCP_KEEPALIVE_SECONDS))
+        .tcp_nodelay(true);
+    if options.http2 { builder } else { builder.http1_only() }
+}
+
+/// Builds an HTTP client that follows no redirects, since they would send a key to another host. `configure` adds
+/// time limits and other settings.
+///
+/// If `is_local` is true, the client is for servers on this machine ([`is_loopback`]): it ignores the proxy variables
+/// of the environment, because proxies can't reach them.
+///
+/// # Errors
+/// Returns the reason why there is no client. Missing root certificates are no error: plain HTTP still works.
+pub fn http_client(
+    is_local: bool,
+    configure: impl Fn(ClientBuilder) -> ClientBuilder,
+) -> Result<reqwest::Client, String> {
+    // Fails if another crate has already installed a provider; any provider works.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = || {
-        let builder = reqwest::Client::builder()
-            .user_agent(USER_AGENT)
-            // A redirect would send the key to another host.
-            .redirect(Policy::none())
-            .referer(false)
-            .connect_timeout(options.connect_timeout)
-            .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
-            .pool_idle_timeout(Duration::from_secs(CONNECTION_IDLE_SECONDS_MAX))
-            .tcp_keepalive(Duration::from_secs(TCP_KEEPALIVE_SECONDS))
-            .tcp_nodelay(true);
-        let builder = if options.http2 { builder } else { builder.http1_only() };
-        if through_proxies { builder } else { builder.no_proxy() }
+        let builder =
+            reqwest::Client::builder().user_agent(USER_AGENT).redirect(Policy::none()).referer(false);
+        configure(if is_local { builder.no_proxy() } else { builder })
     };
     builder().build().or_else(|error| {
-        // A machine without root certificates can still use plain HTTP.
         tracing::warn!(error = %error_chain(&error), "No root certificates were found: HTTPS addresses cannot be reached");
         builder().tls_certs_only([]).build().map_err(|error| error_chain(&error))
     })
 }
 
-fn is_loopback(url: &Url) -> bool {
+/// Returns true if an address is on this machine.
+pub fn is_loopback(url: &Url) -> bool {
     match url.host_str() {
         Some("localhost") => true,
         Some(host) => {
@@ -134,7 +146,6 @@ mod tests {
 
     #[test]
     fn a_client_without_root_certificates_can_be_built() {
-        let _ = Http::new(HttpOptions::default());
-        assert!(reqwest::Client::builder().tls_certs_only([]).build().is_ok());
+        assert!(http_client(true, |builder| builder.tls_certs_only([])).is_ok());
     }
 }

@@ -89,6 +89,6 @@ async fn without_a_valid_key_no_sandbox_is_created() {
     let error = Sandy::new(config.unwrap()).create(&NewSandbox::default()).await.unwrap_err();
     assert_eq!((&error, error.kind()), (&SandyError::Status(401), SandyErrorKind::Refused));
     let unset = Sandy::new(SandyConfig::default());
-    assert_eq!(unset.ready(), Err(SandyError::DeleteOnlyWrapper));
+    assert_eq!(unset.ready(), Err(SandyError::NoKey));
     assert_eq!(unset.create(&NewSandbox::default()).await.unwrap_err().kind(), SandyErrorKind::Refused);
 }

@@ -8,7 +8,7 @@ use http::StatusCode;
 /// Request that the API refused.
 #[derive(Debug, thiserror::Error)]
 #[error("{detail}")]
-pub(crate) struct Refused {
+pub(crate) struct Refusal {
     /// Status of the response.
     status: StatusCode,
     /// Code from the response's body, if this program knows it.
@@ -19,7 +19,7 @@ pub(crate) struct Refused {
     retry_after: Option<Duration>,
 }
 
-impl Refused {
+impl Refusal {
     /// Creates a refusal with this status, and with this code from the response's body.
     pub(crate) fn new(status: StatusCode, sent: Option<Code>, detail: impl Into<String>) -> Self {
         Self { status, sent, detail: detail.into(), retry_after: None }
@@ -96,8 +96,8 @@ impl Refused {
 mod tests {
     use super::*;
 
-    fn refused(status: u16, code: Option<Code>) -> Refused {
-        Refused::new(StatusCode::from_u16(status).unwrap(), code, "no")
+    fn refused(status: u16, code: Option<Code>) -> Refusal {
+        Refusal::new(StatusCode::from_u16(status).unwrap(), code, "no")
     }
 
     #[test]

@@ -6,14 +6,14 @@ use futures_util::TryStreamExt;
 use http::{HeaderMap, Method, Request, header};
 use tower::ServiceExt;
 
-use super::{Answer, Payload, transport_error};
+use super::{Payload, Response, transport_error};
 
 #[derive(Debug, Clone)]
-pub(super) struct Inside {
+pub(super) struct InProcess {
     router: Router,
 }
 
-impl Inside {
+impl InProcess {
     pub(super) fn new(router: Router) -> Self {
         Self { router }
     }
@@ -24,7 +24,7 @@ impl Inside {
         path: &str,
         headers: HeaderMap,
         body: Payload<'_>,
-    ) -> anyhow::Result<Answer> {
+    ) -> anyhow::Result<Response> {
         let mut request = Request::builder().method(method).uri(path).header(header::HOST, "localhost");
         if let Some(all) = request.headers_mut() {
             all.extend(headers);
@@ -34,18 +34,18 @@ impl Inside {
                 request.header(header::CONTENT_TYPE, "application/json").body(Body::from(body.to_string()))
             }
             Payload::Bytes { content_type, bytes } => {
-                request.header(header::CONTENT_TYPE, content_type).body(Body::from(bytes.to_vec()))
+                request.header(header::CONTENT_TYPE, content_type).body(Body::from(bytes))
             }
             Payload::None => request.body(Body::empty()),
         };
-        let request = request.map_err(|error| transport_error("the request cannot be made", error))?;
+        let request = request.map_err(|error| transport_error("could not build the request", error))?;
         // The router is infallible: it reports every failure as a response.
         let response = match self.router.clone().oneshot(request).await {
             Ok(response) => response,
             Err(never) => match never {},
         };
         let (parts, body) = response.into_parts();
-        let body = body.into_data_stream().map_err(|error| transport_error("the answer broke off", error));
-        Ok(Answer { status: parts.status, headers: parts.headers, body: Box::pin(body) })
+        let body = body.into_data_stream().map_err(|error| transport_error("the answer ended early", error));
+        Ok(Response { status: parts.status, headers: parts.headers, body: Box::pin(body) })
     }
 }

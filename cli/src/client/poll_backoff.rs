@@ -9,11 +9,11 @@ const ASKED_MAX: Duration = Duration::from_secs(300);
 
 /// Waits that grow from 1 to 10 seconds.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct PollBackoff {
     next: Duration,
 }
 
-impl Pace {
+impl PollBackoff {
     /// Starts with the shortest wait.
     pub(crate) const fn new() -> Self {
         Self { next: FIRST }
@@ -33,12 +33,12 @@ mod tests {
 
     #[test]
     fn waits_grow_to_ten_seconds_and_a_server_may_ask_for_more() {
-        let mut pace = Pace::new();
-        let waits: Vec<Duration> = (0..20).map(|_| pace.next(None)).collect();
+        let mut backoff = PollBackoff::new();
+        let waits: Vec<Duration> = (0..20).map(|_| backoff.next(None)).collect();
         assert_eq!((waits[0], waits[19]), (FIRST, LAST));
         assert!(waits.is_sorted());
-        assert_eq!(pace.next(Some(Duration::from_secs(30))), Duration::from_secs(30));
-        assert_eq!(pace.next(Some(Duration::ZERO)), LAST);
-        assert_eq!(pace.next(Some(Duration::MAX)), ASKED_MAX);
+        assert_eq!(backoff.next(Some(Duration::from_secs(30))), Duration::from_secs(30));
+        assert_eq!(backoff.next(Some(Duration::ZERO)), LAST);
+        assert_eq!(backoff.next(Some(Duration::MAX)), ASKED_MAX);
     }
 }
