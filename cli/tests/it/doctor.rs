@@ -158,6 +158,14 @@ fn hub_and_providers_that_accept_their_keys_are_ok() {
         requests.iter().all(|(line, _)| line.starts_with("GET ") || line.starts_with("HEAD ")),
         "{requests:?}"
     );
+    // Both providers list their models once with the key.
+    let is_list = |line: &str| line.starts_with("GET /v1/models ");
+    let right = Some(format!("Bearer {KEY}"));
+    assert_eq!(
+        requests.iter().filter(|(line, key)| is_list(line) && *key == right).count(),
+        2,
+        "{requests:?}"
+    );
     let to_hub = requests.iter().filter(|(line, _)| line.contains("/api/datasets/"));
     assert!(
         to_hub.clone().count() == 1
@@ -190,6 +198,57 @@ fn a_server_that_hands_its_list_to_everyone_confirms_no_key() {
     let output = server.doctor(&dir, &["--json"]);
     let check = checks(&output);
     expect(&check("provider-openai-compatible"), "ok", "accepts any key; models: 0");
+}
+
+#[test]
+fn a_server_without_a_list_of_models_is_a_warning() {
+    let dir = TestDir::new();
+    for status in [404, 405] {
+        let server = StubServer::start(move |(line, _)| match line.contains("/v1/models") {
+            true => (status, date(0), "{}"),
+            false => (200, date(0), "{}"),
+        });
+        let check = checks(&server.doctor(&dir, &["--json"]));
+        for name in ["provider-chutes", "provider-openai-compatible"] {
+            expect(&check(name), "warning", "lists no models; requests may still work");
+        }
+    }
+}
+
+#[test]
+fn advice_depends_on_what_a_server_answers() {
+    let dir = TestDir::new();
+    for (status, body, hub_status, fix) in [
+        (302, "", "problem", "to the address that it redirects to"),
+        (500, "oops", "problem", "try again later"),
+        (200, "<html>", "warning", "is the address of the API"),
+    ] {
+        let server = StubServer::start(move |_| (status, date(0), body));
+        let output = server.doctor(&dir, &["--json"]);
+        let check = checks(&output);
+        let found = check("provider-openai-compatible");
+        assert_eq!(found["status"], "problem", "{found}");
+        assert!(found["fix"].as_str().unwrap().contains(fix), "{fix}: {found}");
+        let hub = check("hub");
+        assert_eq!(hub["status"], hub_status, "{hub}");
+        assert!(hub["fact"].as_str().unwrap().matches(&status.to_string()).count() <= 1, "{hub}");
+
+        let mut command = dir.command(&["doctor", "--json"]);
+        let output =
+            command.env("SANDY_BASE_URL", &server.address).env("SANDY_API_KEY", "k").output().unwrap();
+        let found = checks(&CommandOutput::new(&output))("sandboxes");
+        let fix = match status {
+            200 => "is the address of a sandbox service",
+            _ => fix,
+        };
+        assert!(
+            found["status"] == "problem" && found["fix"].as_str().unwrap().contains(fix),
+            "{fix}: {found}"
+        );
+    }
+    let mut command = dir.command(&["doctor", "--json"]);
+    let output = command.env("SANDY_BASE_URL", "http://127.0.0.1:9").output().unwrap();
+    expect(&checks(&CommandOutput::new(&output))("sandboxes"), "problem", "SANDY_API_KEY is not set");
 }
 
 #[test]
