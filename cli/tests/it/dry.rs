@@ -1,3 +1,5 @@
+//! `bench run --dry-run`: the prompts of a run.
+
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 

@@ -157,7 +157,7 @@ fn a_server_continues_what_was_ordered_or_resumed_at_a_server() {
     test.killed_while_asking(&test.order("a.jsonl"));
     let a = test.first();
 
-    // The server doesn't take up a run of the command line. Another run, ordered at the same server, ends.
+    // The server doesn't work on a run of the command line. Another run, ordered at the same server, ends.
     let server = Server::start(&test.dir, &["--concurrency", "1"]);
     let address = server.address.clone();
     let demo =
@@ -187,7 +187,7 @@ fn a_server_continues_what_was_ordered_or_resumed_at_a_server() {
     }
     drop(server);
 
-    // A command in the foreground leaves the run alone, and works on it if told to resume it.
+    // A command in the foreground leaves the run alone, and works on it only to resume it.
     let asked = test.asked_of_a();
     let output = test.run(&test.order("b.jsonl"));
     assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);

@@ -1,3 +1,5 @@
+//! Judges: scores, failures, and repeated judging.
+
 use serde_json::{Value, json};
 
 use crate::support::TestDir;

@@ -1,3 +1,5 @@
+//! `bench keys`: rotation, distrust, and the permissions of the data directory.
+
 use std::io::Write;
 use std::process::Stdio;
 
@@ -123,7 +125,7 @@ fn a_leaked_key_of_this_machine_is_distrusted() {
     let first_key = key(&dir.json(&["keys", "--json"]), 0);
     assert_eq!(dir.bench(&["verify", &first]).code, 0);
 
-    // Distrusting the present key makes a new one. Only archives signed by the leaked key are rejected.
+    // Distrusting the current key makes a new one. Only archives signed by the leaked key are rejected.
     let output = dir.bench(&["keys", "rotate", "--distrust", "--json"]);
     assert_eq!(output.code, 0, "{}", output.stderr);
     assert!(output.stderr.contains(&format!("{first_key} no longer verify")), "{}", output.stderr);
@@ -140,7 +142,7 @@ fn a_leaked_key_of_this_machine_is_distrusted() {
     let second = exported(&dir);
     assert_eq!(dir.bench(&["verify", &second]).code, 0);
 
-    // Distrusting an earlier key, named by the start of its fingerprint, keeps the present key.
+    // Distrusting an earlier key, named by the start of its fingerprint, keeps the current key.
     let second_key = key(&shown, 0);
     let third_key = key(&dir.json(&["keys", "rotate", "--json"]), 0);
     assert_eq!(dir.bench(&["verify", &second]).code, 0);
@@ -156,7 +158,7 @@ fn a_leaked_key_of_this_machine_is_distrusted() {
     );
     assert!(!listed.stdout.contains('.'), "times without fractions: {}", listed.stdout);
 
-    // Rotates the present key and distrusts an earlier one at once.
+    // Rotates the current key and distrusts an earlier one at once.
     let fourth_key = key(&dir.json(&["keys", "rotate", "--json"]), 0);
     let shown = dir.json(&["keys", "rotate", "--distrust", &third_key, "--json"]);
     let ids: Vec<_> = (0..2).map(|at| key(&shown, at)).collect();

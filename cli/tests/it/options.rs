@@ -50,7 +50,7 @@ fn refs(args: &[String]) -> Vec<&str> {
 }
 
 #[test]
-fn options_choose_items_and_are_told_wherever_results_are() {
+fn options_choose_items_and_are_shown_with_results() {
     let dir = TestDir::new();
     write_problems_and_replies(&dir);
     let all = dir.json(&refs(&run(&[])));

@@ -33,7 +33,7 @@ fn made(output: &CommandOutput) -> Value {
 }
 
 #[test]
-fn the_same_model_name_at_two_hosts_is_told_apart() {
+fn the_same_model_name_at_two_hosts_is_distinguished() {
     let dir = TestDir::new();
     dir.write("items.jsonl", mmlu_pro_rows(3));
     let runs = [model_server(200).0, model_server(200).0].map(|address| {
@@ -161,7 +161,7 @@ fn a_category_without_examples_is_reported_before_anything_is_asked() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_refused() {
+fn a_missing_folder_is_refused() {
     let dir = TestDir::new();
     dir.write("items.jsonl", mmlu_pro_rows(2));
     let run = made(&run(&dir, &["--model", "oracle"]));
@@ -183,7 +183,7 @@ fn a_folder_that_is_not_there_is_refused() {
 }
 
 #[test]
-fn a_list_of_models_that_cannot_be_had_is_told_as_such() {
+fn a_list_of_models_that_cannot_be_downloaded_is_an_error() {
     let dir = TestDir::new();
     let mut command = dir.command(&["models", "--sync"]);
     let output =

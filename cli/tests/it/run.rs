@@ -1,3 +1,5 @@
+//! `bench run`: results, failures, kills, and Ctrl-C.
+
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -71,7 +73,7 @@ fn oracle_on_items_from_a_file_end_to_end() {
 }
 
 #[test]
-fn demo_data_is_said_loudly_everywhere() {
+fn demo_data_is_marked_everywhere() {
     let dir = TestDir::new();
     let output = dir.bench(&["run", "--model", "oracle", "--benchmark", "mmlu_pro", "--demo"]);
     assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
@@ -193,7 +195,7 @@ fn a_run_that_fails_is_exit_code_1_and_is_requeued() {
 }
 
 #[test]
-fn a_run_goes_on_after_a_kill_and_a_locked_directory_is_told() {
+fn a_run_continues_after_a_kill_and_a_locked_directory_is_reported() {
     let dir = TestDir::new();
     // Slow enough to be killed before its end: one sample at a time, with every write synced to disk.
     dir.write("items.jsonl", mmlu_pro_rows(300));
@@ -231,7 +233,7 @@ fn a_run_goes_on_after_a_kill_and_a_locked_directory_is_told() {
 }
 
 #[test]
-fn ctrl_c_keeps_what_is_done_and_says_how_to_go_on() {
+fn ctrl_c_keeps_finished_samples_and_prints_how_to_continue() {
     let dir = TestDir::new();
     dir.write("items.jsonl", mmlu_pro_rows(1_000));
     let child = dir

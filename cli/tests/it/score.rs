@@ -1,3 +1,5 @@
+//! `bench score`, against the official verdicts.
+
 use serde_json::{Value, json};
 
 use crate::support::{CommandOutput, TestDir, vector_path};

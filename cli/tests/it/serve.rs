@@ -1,3 +1,5 @@
+//! `bench serve`, and commands against a server.
+
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 

@@ -1,3 +1,5 @@
+//! Exit codes of wrong usage and of failures.
+
 use crate::support::TestDir;
 
 #[test]
@@ -75,7 +77,7 @@ fn clap_refuses_with_2_as_well() {
 }
 
 #[test]
-fn trouble_is_exit_code_1() {
+fn failures_are_exit_code_1() {
     let dir = TestDir::new();
     dir.write("broken.jsonl", "{\"question\": 1}\n");
     dir.write("replies.jsonl", "{\"item_id\": \"1\"}\n");
@@ -104,7 +106,7 @@ fn trouble_is_exit_code_1() {
 }
 
 #[test]
-fn a_named_file_that_is_not_there_is_wrong_usage() {
+fn a_missing_file_is_wrong_usage() {
     let dir = TestDir::new();
     for args in [
         &["run", "--model", "oracle", "--benchmark", "mmlu_pro", "--dataset", "mmlu_pro=none.jsonl"][..],
@@ -118,7 +120,7 @@ fn a_named_file_that_is_not_there_is_wrong_usage() {
 }
 
 #[test]
-fn an_item_that_is_not_there_is_told_before_a_run_is_made() {
+fn a_missing_item_is_reported_before_a_run_is_made() {
     let dir = TestDir::new();
     dir.write("items.jsonl", crate::support::mmlu_pro_rows(3));
     let order = ["run", "--model", "oracle", "--benchmark", "mmlu_pro", "--item", "999"];
@@ -184,7 +186,7 @@ fn an_env_file_stands_in_for_flags_and_never_overrides() {
 }
 
 #[test]
-fn the_catalogue_needs_nothing() {
+fn the_catalog_needs_no_data_directory() {
     let dir = TestDir::new();
     let all = dir.json(&["benchmarks", "--json"]);
     let names: Vec<&str> = all.as_array().unwrap().iter().map(|b| b["name"].as_str().unwrap()).collect();

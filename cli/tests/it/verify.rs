@@ -1,3 +1,5 @@
+//! `bench verify`: keys, damaged archives, and the facts that it shows.
+
 use serde_json::{Value, json};
 
 use crate::support::{TestDir, vector_path};
@@ -102,7 +104,7 @@ fn whatever_is_wrong_with_a_file_is_a_verdict() {
 }
 
 #[test]
-fn scores_of_an_archive_are_told_with_what_they_were_measured_on() {
+fn scores_of_an_archive_are_shown_with_dataset_and_protocol() {
     let dir = TestDir::new();
     let run = ["run", "--model", "oracle", "--benchmark", "hle", "--benchmark", "mmlu_pro", "--demo"];
     let output = dir.bench(&run);

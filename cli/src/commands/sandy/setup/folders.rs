@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_may_read_what_its_owner_can() {
+    fn all_users_may_read_what_the_owner_can() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("a");
         fs::create_dir(&folder).unwrap();
