@@ -421,7 +421,11 @@ fn the_written_description_is_that_of_the_routes() {
     if std::env::var_os("BENCH_WRITE_OPENAPI").is_some() {
         std::fs::write(path, &text).unwrap();
     }
-    assert_eq!(std::fs::read_to_string(path).unwrap(), text, "write it anew with BENCH_WRITE_OPENAPI=1");
+    assert!(
+        std::fs::read_to_string(path).unwrap() == text,
+        "functions/exports/openapi.json is out of date: BENCH_WRITE_OPENAPI=1 cargo test -p bench-exports --test it \
+         written_description"
+    );
 }
 
 /// Returns a form that begins and never ends.
