@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     let argument = std::env::args().nth(1);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return failed(&error.into()),
+        Err(error) => return exit_with(&error.into()),
     };
     let done = match argument.as_deref() {
         Some(HOST) => runtime.block_on(serve()),
@@ -64,11 +64,11 @@ fn main() -> ExitCode {
     runtime.shutdown_background();
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(&error),
+        Err(error) => exit_with(&error),
     }
 }
 
-fn failed(error: &anyhow::Error) -> ExitCode {
+fn exit_with(error: &anyhow::Error) -> ExitCode {
     // If standard error is closed, the error can't be reported.
     let _ = writeln!(std::io::stderr(), "error: {error:#}");
     ExitCode::FAILURE

@@ -34,7 +34,7 @@ async fn bodies(world: &World, run: RunId, benchmark: &str) -> Vec<SampleBody> {
 fn halves_of_characters_do_not_cost_an_answer() {
     runtime().block_on(async {
         let world = World::start(Settings::default(), |request| {
-            let right = data::right(&request.item);
+            let right = data::right_answer(&request.item);
             let right = right.as_bytes();
             match data::number(&request.item) {
                 0 => Reply::deltas(&[br"\ud83d".as_slice(), br"\ude00 ", right], USAGE),
@@ -55,7 +55,7 @@ fn halves_of_characters_do_not_cost_an_answer() {
         }
         assert!(world.model.question_counts().values().all(|times| *times == 1));
         for body in bodies(&world, run, "mmlu_pro").await {
-            let right = data::right(&body.item_id);
+            let right = data::right_answer(&body.item_id);
             let (text, joined, replaced) = match body.item_id.as_str() {
                 "0" | "4" => (format!("😀 {right}"), 1, 0),
                 "1" => (format!("\u{fffd} {right}"), 0, 1),
@@ -73,7 +73,7 @@ fn halves_of_characters_do_not_cost_an_answer() {
 fn counts_that_cannot_be_right_are_estimated_and_marked() {
     runtime().block_on(async {
         let world = World::start(Settings::default(), |request| {
-            let right = data::right(&request.item);
+            let right = data::right_answer(&request.item);
             let usage = match data::number(&request.item) {
                 0 => r#"{"prompt_tokens":1000000000000000000,"completion_tokens":20}"#,
                 1 => r#"{"prompt_tokens":100,"completion_tokens":-20}"#,

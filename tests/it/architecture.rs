@@ -25,7 +25,7 @@ pub(crate) fn cargo(args: &[&str]) -> String {
 }
 
 /// Returns all crates that a crate of ours links, itself included.
-fn linked(package: &str) -> BTreeSet<String> {
+fn linked_crates(package: &str) -> BTreeSet<String> {
     let tree =
         cargo(&["tree", "--package", package, "--edges", "normal", "--prefix", "none", "--format", "{lib}"]);
     tree.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
@@ -106,7 +106,7 @@ fn a_crate_links_no_more_than_its_work_needs() {
     ];
     for (packages, forbidden) in claims {
         for package in packages {
-            let linked = linked(package);
+            let linked = linked_crates(package);
             // A function that is only a binary has no library of its own name.
             assert!(linked.len() > 1, "{package} links {linked:?}");
             let too_much: Vec<_> = forbidden.iter().filter(|name| linked.contains(**name)).collect();

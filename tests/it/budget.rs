@@ -45,7 +45,8 @@ async fn check_stopped(world: &World, run: RunId, budget: u64, generation: u32) 
 fn a_run_stops_at_its_budget_and_keeps_what_was_answered() {
     const BUDGET: u64 = 50 * TOKENS;
     runtime().block_on(async {
-        let world = World::start(slow_settings(), |request| Reply::Text(data::right(&request.item))).await;
+        let world =
+            World::start(slow_settings(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = Order::mmlu_pro(300).with_aime(10).with_budget_tokens(BUDGET).place(&world).await;
         let count = check_stopped(&world, run, BUDGET, 1).await;
         // Every question asked was paid for: all of them were answered, counted and graded.
@@ -77,7 +78,8 @@ fn a_run_stops_at_its_budget_and_keeps_what_was_answered() {
 #[test]
 fn a_stopped_run_is_exported_the_same_whenever_it_is_built() {
     runtime().block_on(async {
-        let world = World::start(slow_settings(), |request| Reply::Text(data::right(&request.item))).await;
+        let world =
+            World::start(slow_settings(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = Order::mmlu_pro(200).with_budget_tokens(20 * TOKENS).place(&world).await;
         // Exports are tried as soon as the run has failed, again and again: a rejected export must not be a partial
         // one.
@@ -109,7 +111,8 @@ fn dollars_stop_a_run_at_the_price_that_was_noted() {
     // 100 × 100 + 20 × 500 dollars per million answers: two cents each.
     const EACH: f64 = 0.02;
     runtime().block_on(async {
-        let world = World::start(slow_settings(), |request| Reply::Text(data::right(&request.item))).await;
+        let world =
+            World::start(slow_settings(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = Order::mmlu_pro(200).with_budget_usd(185.0 * EACH, PRICE).place(&world).await;
         assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         check(&world, run, Expected::FAILED).await;
@@ -135,7 +138,7 @@ fn dollars_stop_a_run_at_the_price_that_was_noted() {
 fn a_run_that_is_complete_is_not_stopped() {
     runtime().block_on(async {
         let settings = Settings { concurrency: 1, ..slow_settings() };
-        let world = World::start(settings, |request| Reply::Text(data::right(&request.item))).await;
+        let world = World::start(settings, |request| Reply::Text(data::right_answer(&request.item))).await;
         let exact = Order::mmlu_pro(10).with_budget_tokens(10 * TOKENS).place(&world).await;
         assert_eq!(world.wait_for_end(exact).await, RunStatus::Succeeded);
         let short = Order::mmlu_pro(10).with_budget_tokens(10 * TOKENS - TOKENS).place(&world).await;
@@ -168,7 +171,7 @@ fn attempts_without_an_answer_count() {
     runtime().block_on(async {
         let world = World::start(slow_settings(), |request| match request.before {
             0 => Reply::NoEnd("x".repeat(4_000)),
-            _ => Reply::Text(data::right(&request.item)),
+            _ => Reply::Text(data::right_answer(&request.item)),
         })
         .await;
         let run = Order::mmlu_pro(100).with_budget_tokens(10_000).place(&world).await;
@@ -186,7 +189,8 @@ fn attempts_without_an_answer_count() {
 #[test]
 fn budgets_are_not_shared() {
     runtime().block_on(async {
-        let world = World::start(slow_settings(), |request| Reply::Text(data::right(&request.item))).await;
+        let world =
+            World::start(slow_settings(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let small = Order::mmlu_pro(100).with_budget_tokens(10 * TOKENS).place(&world).await;
         let large = Order::mmlu_pro(60).with_budget_tokens(1_000 * TOKENS).place(&world).await;
         let none = Order::mmlu_pro(60).place(&world).await;
@@ -207,7 +211,7 @@ fn a_budget_survives_kills() {
     const KILLS: u64 = 3;
     runtime().block_on(async {
         let mut world =
-            World::start(slow_settings(), |request| Reply::Text(data::right(&request.item))).await;
+            World::start(slow_settings(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = Order::mmlu_pro(300).with_budget_tokens(BUDGET).place(&world).await;
         for nth in 1..=KILLS {
             world.wait_until("some progress", || async { world.model.total() >= nth * 25 }).await;
@@ -222,7 +226,8 @@ fn a_budget_survives_kills() {
 #[test]
 fn a_stopped_run_goes_on_with_a_larger_budget() {
     runtime().block_on(async {
-        let world = World::start(slow_settings(), |request| Reply::Text(data::mostly_right(request))).await;
+        let world =
+            World::start(slow_settings(), |request| Reply::Text(data::mostly_right_answer(request))).await;
         let run = Order::mmlu_pro(100).with_budget_tokens(20 * TOKENS).place(&world).await;
         let first = check_stopped(&world, run, 20 * TOKENS, 1).await;
 
@@ -264,7 +269,7 @@ async fn count_calls(order: Order) -> (BTreeMap<String, u64>, u64, Duration) {
         }
     });
     let settings = Settings { recorder: Some(recorder), ..slow_settings() };
-    let world = World::start(settings, |request| Reply::Text(data::right(&request.item))).await;
+    let world = World::start(settings, |request| Reply::Text(data::right_answer(&request.item))).await;
     let start = Instant::now();
     let run = order.place(&world).await;
     assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);

@@ -39,7 +39,7 @@ fn assert_sent(world: &World, key: Option<&str>) {
 fn gone_when_the_run_succeeded() {
     runtime().block_on(async {
         let settings = Settings { latency: Duration::from_millis(20), ..kms_settings() };
-        let world = World::start(settings, |request| Reply::Text(data::right(&request.item))).await;
+        let world = World::start(settings, |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = Order::mmlu_pro(40).with_key(KEY).place(&world).await;
         world.wait_until("some progress", || async { world.model.total() > 8 }).await;
         assert_stored(&world, run, true).await;
@@ -75,7 +75,7 @@ fn gone_when_the_run_is_canceled_and_taken_anew_by_requeue() {
         let open = Arc::new(AtomicBool::new(false));
         let is_open = Arc::clone(&open);
         let world = World::start(kms_settings(), move |request| match is_open.load(Ordering::SeqCst) {
-            true => Reply::Text(data::right(&request.item)),
+            true => Reply::Text(data::right_answer(&request.item)),
             false => Reply::Hang(Duration::from_secs(600)),
         })
         .await;
@@ -106,7 +106,8 @@ fn gone_when_the_run_is_canceled_and_taken_anew_by_requeue() {
 #[test]
 fn clearing_up_an_older_generation_leaves_the_new_key() {
     runtime().block_on(async {
-        let world = World::open(kms_settings(), |request| Reply::Text(data::right(&request.item))).await;
+        let world =
+            World::open(kms_settings(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = Order::mmlu_pro(3).with_key(KEY).place(&world).await;
         let credentials = &world.stack.credentials;
         let key = bench_domain::Secret::new(OTHER_KEY).unwrap();
@@ -134,7 +135,8 @@ fn clearing_up_an_older_generation_leaves_the_new_key() {
 #[test]
 fn the_operators_key_is_not_sent_to_another_address() {
     runtime().block_on(async {
-        let world = World::start(kms_settings(), |request| Reply::Text(data::right(&request.item))).await;
+        let world =
+            World::start(kms_settings(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = Order::mmlu_pro(5).place(&world).await;
         assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         assert_sent(&world, None);

@@ -22,7 +22,7 @@ fn cancel_during_a_run_stays_canceled() {
             ..Settings::default()
         };
         let world = World::start(settings, |request| match request.total_before {
-            0..ANSWERED => Reply::Text(data::right(&request.item)),
+            0..ANSWERED => Reply::Text(data::right_answer(&request.item)),
             _ => Reply::Hang(Duration::from_secs(600)),
         })
         .await;
@@ -59,7 +59,7 @@ fn cancel_during_a_run_stays_canceled() {
 fn a_run_canceled_before_it_starts_is_never_asked() {
     runtime().block_on(async {
         let mut world =
-            World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
+            World::open(Settings::default(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = Order::mmlu_pro(10).with_aime(1).place(&world).await;
         world.cancel(run).await;
         world.stack.start().await.unwrap();

@@ -25,7 +25,7 @@ fn a_callers_key_is_protected_by_kms() {
             }
         });
         let settings = Settings { kms: true, recorder: Some(recorder), ..Settings::default() };
-        let world = World::start(settings, |request| Reply::Text(data::right(&request.item))).await;
+        let world = World::start(settings, |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = Order::mmlu_pro(20).with_key(KEY).place(&world).await;
         assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED).await;
@@ -43,7 +43,7 @@ fn a_callers_key_is_protected_by_kms() {
 fn messages_that_cannot_be_read_are_kept_for_people() {
     runtime().block_on(async {
         let world =
-            World::start(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
+            World::start(Settings::default(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = RunId::random();
         let damaged = Message::Plan { run, generation: 1 }.to_body().replace('}', "");
         let long = "ä".repeat(UNREADABLE_TEXT_BYTES_MAX);
@@ -85,7 +85,7 @@ fn messages_that_cannot_be_read_are_kept_for_people() {
 fn a_newer_message_stays_in_its_dead_letter_queue() {
     runtime().block_on(async {
         let world =
-            World::start(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
+            World::start(Settings::default(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let body = format!(r#"{{"v":{},"kind":"dream"}}"#, MESSAGE_VERSION + 1);
         let queues = &world.stack.queues;
         for name in QueueName::ALL {

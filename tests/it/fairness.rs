@@ -17,7 +17,7 @@ fn a_run_of_10_is_not_starved_by_one_of_500() {
     runtime().block_on(async {
         let settings =
             Settings { concurrency: CONCURRENCY, latency: Duration::from_millis(10), ..Settings::default() };
-        let world = World::start(settings, |request| Reply::Text(data::right(&request.item))).await;
+        let world = World::start(settings, |request| Reply::Text(data::right_answer(&request.item))).await;
         let large = Order::mmlu_pro(LARGE).with_key("key-of-large").place(&world).await;
         world.wait_until("the large run at work", || async { world.model.total() > 20 }).await;
         let small = Order::mmlu_pro(SMALL).with_key("key-of-small").place(&world).await;

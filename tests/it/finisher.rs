@@ -13,7 +13,8 @@ use crate::support::{Expected, ManualDriver, Order, Settings, World, check, data
 
 /// Creates a run of two benchmarks whose samples have all ended, but which hasn't been closed.
 async fn completed_run() -> (World, ManualDriver, RunId) {
-    let world = World::open(Settings::default(), |request| Reply::Text(data::mostly_right(request))).await;
+    let world =
+        World::open(Settings::default(), |request| Reply::Text(data::mostly_right_answer(request))).await;
     let driver = ManualDriver::new(&world, 0);
     let run = Order::mmlu_pro(9).with_aime(2).place(&world).await;
     assert!(driver.handle(&Message::Plan { run, generation: 1 }).await);

@@ -19,7 +19,7 @@ const AIME_SAMPLES: u64 = 4;
 fn check_survives(items: usize, faults: &'static str, kinds: &[FaultKind]) {
     runtime().block_on(async {
         let settings = Settings { faults, concurrency: 32, visibility_s: Some(3), ..Settings::default() };
-        let world = World::start(settings, |request| Reply::Text(data::mostly_right(request))).await;
+        let world = World::start(settings, |request| Reply::Text(data::mostly_right_answer(request))).await;
         let run = Order::mmlu_pro(items).with_aime(AIME_ITEMS).place(&world).await;
         assert_eq!(world.wait_for_end_reconciled(run, GRACE).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;

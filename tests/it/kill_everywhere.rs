@@ -34,7 +34,7 @@ impl Tripwire {
         self.armed.store(true, Ordering::SeqCst);
     }
 
-    pub(crate) fn called(&self, action: &str) {
+    pub(crate) fn note_call(&self, action: &str) {
         if self.armed.load(Ordering::SeqCst) && self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.tripped.store(true, Ordering::SeqCst);
             self.armed.store(false, Ordering::SeqCst);
@@ -64,9 +64,9 @@ fn a_run_survives_the_end_of_the_process_at_every_call() {
     runtime().block_on(async {
         let wire = Arc::new(Tripwire::default());
         let watching = Arc::clone(&wire);
-        let recorder = Recorder::new(move |call| watching.called(call.action));
+        let recorder = Recorder::new(move |call| watching.note_call(call.action));
         let settings = Settings { recorder: Some(recorder), ..Settings::default() };
-        let world = World::open(settings, |request| Reply::Text(data::mostly_right(request))).await;
+        let world = World::open(settings, |request| Reply::Text(data::mostly_right_answer(request))).await;
         let order = Order::mmlu_pro(2).with_aime(1);
         let (mut starts, mut calls) = (0, 0);
         // Totals over all runs so far: a question in flight when the process ended may reach the model server, and be

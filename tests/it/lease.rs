@@ -16,7 +16,8 @@ const FIRST: Position = Position { item: 0, sample: 0 };
 
 /// Creates a planned run of three items without workers, and returns its first sample, too.
 async fn planned_run() -> (World, ManualDriver, RunId, SampleRef) {
-    let world = World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
+    let world =
+        World::open(Settings::default(), |request| Reply::Text(data::right_answer(&request.item))).await;
     let driver = ManualDriver::new(&world, 0);
     let run = Order::mmlu_pro(3).place(&world).await;
     assert!(driver.handle(&Message::Plan { run, generation: 1 }).await);
@@ -88,11 +89,11 @@ fn a_late_commit_and_its_body_change_nothing() {
         assert_eq!(kept.attempt, late + 1);
         let (kept, _) =
             world.stack.blobs.get_body(&sample, kept.attempt, Some(&kept.sha256)).await.unwrap().unwrap();
-        assert_eq!(kept.answer.text, data::right("0"));
+        assert_eq!(kept.answer.text, data::right_answer("0"));
         let table = world.stack.exports.build(run, ExportFormat::Csv).await.unwrap();
         let table = world.stack.blobs.get(&table.key).await.unwrap().unwrap();
         let table = String::from_utf8(table.to_vec()).unwrap();
-        assert!(table.contains(&data::right("0")) && !table.contains("Too late"), "{table}");
+        assert!(table.contains(&data::right_answer("0")) && !table.contains("Too late"), "{table}");
     });
 }
 
@@ -141,7 +142,7 @@ fn a_commit_that_is_repeated_counts_once() {
         else {
             panic!("the sample is free")
         };
-        let body = sample_body(&world, run, &data::wrong("0")).await;
+        let body = sample_body(&world, run, &data::wrong_answer("0")).await;
         let sha256 = world.stack.blobs.put_body(&sample, claimed.attempt, &body).await.unwrap();
         let sort = world.stored_run(run).await.benchmarks[0].sort();
         let finished = invalid_result(claimed.attempt, sha256);
@@ -165,7 +166,7 @@ fn an_answer_that_was_stored_and_not_committed_is_not_asked_for_again() {
     runtime().block_on(async {
         let (world, driver, run, sample) = planned_run().await;
         let attempt = expired_claim(&driver, &sample).await;
-        let body = sample_body(&world, run, &data::wrong("0")).await;
+        let body = sample_body(&world, run, &data::wrong_answer("0")).await;
         world.stack.blobs.put_body(&sample, attempt, &body).await.unwrap();
         driver.drain().await;
         let samples = check(&world, run, Expected::SUCCEEDED).await;

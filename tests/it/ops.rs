@@ -14,7 +14,8 @@ const ITEMS: u64 = 30;
 fn tokens_and_workers_are_seen() {
     runtime().block_on(async {
         let world =
-            World::start(Settings::default(), |request| Reply::Text(data::mostly_right(request))).await;
+            World::start(Settings::default(), |request| Reply::Text(data::mostly_right_answer(request)))
+                .await;
         let run = Order::mmlu_pro(usize::try_from(ITEMS).unwrap()).place(&world).await;
         assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;

@@ -116,7 +116,8 @@ async fn make_visible(driver: &ManualDriver, found: &RunWithBenchmarks, plan: &P
 /// Kills the planner at `until` and starts again: the run has exactly the plan's samples, each asked once.
 fn check_survives(until: Until) {
     runtime().block_on(async {
-        let world = World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
+        let world =
+            World::open(Settings::default(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = Order::mmlu_pro(ITEMS).place(&world).await;
         let dead = plan_until(&ManualDriver::new(&world, 0), &world, run, until).await;
         // The next start voids the dead planner's lease, and its message is visible again.
@@ -175,7 +176,8 @@ fn killed_after_all_messages_were_sent() {
 #[test]
 fn what_a_late_planner_writes_is_seen_by_nobody() {
     runtime().block_on(async {
-        let world = World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
+        let world =
+            World::open(Settings::default(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = Order::mmlu_pro(ITEMS).place(&world).await;
         let late = ManualDriver::new(&world, 0);
         let attempt = plan_until(&late, &world, run, Until::Started).await;
@@ -212,7 +214,8 @@ fn what_a_late_planner_writes_is_seen_by_nobody() {
 #[test]
 fn one_of_two_planners_plans() {
     runtime().block_on(async {
-        let world = World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
+        let world =
+            World::open(Settings::default(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = Order::mmlu_pro(ITEMS).place(&world).await;
         let (one, other) = (ManualDriver::new(&world, 0), ManualDriver::new(&world, 0));
         let plan = Message::Plan { run, generation: 1 };

@@ -14,7 +14,7 @@ fn a_sample_whose_handling_always_fails_ends_as_an_error() {
     log::capture();
     runtime().block_on(async {
         let mut world =
-            World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
+            World::open(Settings::default(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let order = Order::mmlu_pro(20);
         let run = order.place(&world).await;
         let spec = world.stored_run(run).await.run.spec;
@@ -54,7 +54,7 @@ fn dead_letters_of_samples_that_nobody_tried_are_tried() {
     log::capture();
     runtime().block_on(async {
         let mut world =
-            World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
+            World::open(Settings::default(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = Order::mmlu_pro(8).place(&world).await;
         let driver = crate::support::ManualDriver::new(&world, 0);
         assert!(driver.handle(&bench_queue::Message::Plan { run, generation: 1 }).await);
@@ -94,7 +94,7 @@ fn a_run_whose_dataset_is_gone_fails_with_its_coverage() {
     log::capture();
     runtime().block_on(async {
         let mut world =
-            World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
+            World::open(Settings::default(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = Order::mmlu_pro(12).place(&world).await;
         let driver = crate::support::ManualDriver::new(&world, 0);
         assert!(driver.handle(&bench_queue::Message::Plan { run, generation: 1 }).await);
@@ -116,7 +116,7 @@ fn messages_that_cannot_be_read_are_dropped_visibly() {
     log::capture();
     runtime().block_on(async {
         let world =
-            World::start(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
+            World::start(Settings::default(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let mut ids = Vec::new();
         for name in QueueName::ALL {
             for body in ["", "{", "[]", r#"{"v":1,"kind":"dream"}"#, "\u{1F980}"] {
@@ -143,7 +143,7 @@ fn messages_that_cannot_be_read_are_dropped_visibly() {
 fn a_message_of_a_newer_version_is_put_back() {
     runtime().block_on(async {
         let world =
-            World::start(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
+            World::start(Settings::default(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let body = format!(r#"{{"v":{},"kind":"dream","run":"?"}}"#, MESSAGE_VERSION + 1);
         let queues = &world.stack.queues;
         for name in QueueName::ALL {
@@ -175,7 +175,7 @@ fn a_message_of_a_newer_version_is_put_back() {
 fn a_dead_letter_does_not_overwrite_what_was_finished() {
     runtime().block_on(async {
         let world =
-            World::start(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
+            World::start(Settings::default(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = Order::mmlu_pro(5).place(&world).await;
         assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let before = check(&world, run, Expected::SUCCEEDED).await;
@@ -196,7 +196,8 @@ fn a_dead_letter_does_not_overwrite_what_was_finished() {
 #[test]
 fn a_run_that_cannot_be_planned_fails() {
     runtime().block_on(async {
-        let world = World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
+        let world =
+            World::open(Settings::default(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = Order::mmlu_pro(5).place(&world).await;
         let driver = crate::support::ManualDriver::new(&world, 0);
         assert!(driver.handle_dead_letter(&bench_queue::Message::Plan { run, generation: 1 }).await);

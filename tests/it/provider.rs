@@ -14,7 +14,7 @@ fn status_reply(status: u16, body: &str) -> Reply {
 }
 
 fn right_reply(request: &ModelRequest) -> Reply {
-    Reply::Text(data::right(&request.item))
+    Reply::Text(data::right_answer(&request.item))
 }
 
 /// Returns the outcome of a sample and its reason.
@@ -80,7 +80,7 @@ fn failures_that_pass_cost_nothing_but_time() {
             World::start(settings, |request| match (request.before, data::number(&request.item) % 6) {
                 (0, 0) => status_reply(500, "oops"),
                 (0, 1) => Reply::Garbage,
-                (0, 2) => Reply::HalfStream(data::right(&request.item)),
+                (0, 2) => Reply::HalfStream(data::right_answer(&request.item)),
                 (0, 3) => Reply::Nothing,
                 (0, 4) => Reply::Hang(Duration::from_secs(600)),
                 (0 | 1, 5) => status_reply(502, "<html>bad gateway</html>"),
@@ -109,7 +109,7 @@ fn failures_that_stay_end_as_infrastructure_errors_with_their_cause() {
         let world = World::start(settings, |request| match data::number(&request.item) {
             0 => status_reply(500, "the engine is on fire"),
             1 => Reply::Garbage,
-            2 => Reply::HalfStream(data::right(&request.item)),
+            2 => Reply::HalfStream(data::right_answer(&request.item)),
             3 => Reply::Nothing,
             4 => Reply::Hang(Duration::from_secs(600)),
             _ => right_reply(request),
@@ -192,7 +192,7 @@ fn what_says_nothing_about_the_answer_is_not_graded_and_a_refusal_is_wrong() {
             0 => status_reply(400, r#"{"error":{"message":"8193 tokens","code":"context_length_exceeded"}}"#),
             1 => Reply::Finished("I would rather not".into(), "content_filter"),
             2 => Reply::Finished("Let us see. First".into(), "length"),
-            3 => Reply::Finished(data::right(&request.item), "length"),
+            3 => Reply::Finished(data::right_answer(&request.item), "length"),
             4 => status_reply(400, r#"{"error":{"message":"no","code":"content_policy_violation"}}"#),
             5 => Reply::Text(String::new()),
             6 => Reply::Text("no idea".into()),

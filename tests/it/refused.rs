@@ -21,7 +21,7 @@ fn refusal_reply(sentence: &str) -> Reply {
 }
 
 fn right_reply(request: &ModelRequest) -> Reply {
-    Reply::Text(data::right(&request.item))
+    Reply::Text(data::right_answer(&request.item))
 }
 
 fn refused_settings() -> Settings {
@@ -169,7 +169,7 @@ fn refusals_of_some_items_among_answers_stop_nothing() {
         let settings = Settings { concurrency: 48, ..Settings::default() };
         let world = World::start(settings, |request| match data::number(&request.item) % 10 {
             0 => refusal_reply("the prompt cannot be rendered by the template of this model"),
-            _ => Reply::Later(Duration::from_millis(700), data::right(&request.item)),
+            _ => Reply::Later(Duration::from_millis(700), data::right_answer(&request.item)),
         })
         .await;
         let run = Order::mmlu_pro(80).place(&world).await;

@@ -23,7 +23,7 @@ fn requeue_after_a_failure_asks_only_for_what_is_missing() {
         let is_well = Arc::clone(&well);
         let world = World::start(Settings::default(), move |request| match is_well.load(Ordering::SeqCst) {
             false if fails(&request.item) => Reply::Status(413, String::new(), vec![]),
-            _ => Reply::Text(data::mostly_right(request)),
+            _ => Reply::Text(data::mostly_right_answer(request)),
         })
         .await;
         let run = Order::mmlu_pro(ITEMS).with_aime(1).place(&world).await;
@@ -68,7 +68,7 @@ fn a_canceled_run_goes_on_where_it_was() {
         };
         let world = World::start(settings, |request| match request.total_before {
             12..20 => Reply::Hang(Duration::from_secs(600)),
-            _ => Reply::Text(data::right(&request.item)),
+            _ => Reply::Text(data::right_answer(&request.item)),
         })
         .await;
         let run = Order::mmlu_pro(ITEMS).place(&world).await;
@@ -95,7 +95,7 @@ fn a_run_requeued_at_once_keeps_the_answers_in_flight() {
         let released = Arc::clone(&release);
         let world = World::start(settings, move |request| {
             released.store(true, Ordering::SeqCst);
-            Reply::Text(data::right(&request.item))
+            Reply::Text(data::right_answer(&request.item))
         })
         .await;
         let run = Order::mmlu_pro(ITEMS).place(&world).await;
@@ -114,7 +114,7 @@ async fn run_with_one_error(well: &Arc<AtomicBool>) -> (World, bench_domain::Run
     let world = World::start(Settings::default(), move |request| match request.item.as_str() {
         "7" if !is_well.load(Ordering::SeqCst) => Reply::Status(500, String::new(), vec![]),
         "3" => Reply::Status(413, String::new(), vec![]),
-        _ => Reply::Text(data::right(&request.item)),
+        _ => Reply::Text(data::right_answer(&request.item)),
     })
     .await;
     let run = Order::mmlu_pro(20).place(&world).await;
@@ -176,7 +176,7 @@ fn a_run_that_is_canceled_among_its_errors_keeps_its_results() {
         let world = World::start(settings, move |request| match request.item.as_str() {
             "7" if hangs.load(Ordering::SeqCst) => Reply::Hang(Duration::from_secs(600)),
             "7" => Reply::Status(500, String::new(), vec![]),
-            _ => Reply::Text(data::right(&request.item)),
+            _ => Reply::Text(data::right_answer(&request.item)),
         })
         .await;
         let run = Order::mmlu_pro(20).place(&world).await;

@@ -16,7 +16,7 @@ const CONCURRENCY: usize = 8;
 async fn run_with_restarts(end: Shutdown, ends: u64) -> u64 {
     let settings =
         Settings { concurrency: CONCURRENCY, latency: Duration::from_millis(10), ..Settings::default() };
-    let mut world = World::start(settings, |request| Reply::Text(data::mostly_right(request))).await;
+    let mut world = World::start(settings, |request| Reply::Text(data::mostly_right_answer(request))).await;
     let run = Order::mmlu_pro(ITEMS).place(&world).await;
     for nth in 1..=ends {
         let enough = nth * ITEMS as u64 / (ends + 1);
@@ -51,7 +51,7 @@ fn waits_survive_a_restart() {
     runtime().block_on(async {
         let world = World::start(Settings::default(), |request| match request.before {
             0 => Reply::Status(429, String::new(), vec![("retry-after", "2".into())]),
-            _ => Reply::Text(data::right(&request.item)),
+            _ => Reply::Text(data::right_answer(&request.item)),
         })
         .await;
         let run = Order::mmlu_pro(10).place(&world).await;
@@ -68,7 +68,7 @@ fn waits_survive_a_restart() {
 fn an_interrupted_run_is_left_alone_until_it_is_resumed_or_canceled() {
     runtime().block_on(async {
         let mut world =
-            World::open(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
+            World::open(Settings::default(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let mut interrupted = Vec::new();
         for _ in 0..2 {
             let run = Order::mmlu_pro(5).place(&world).await;

@@ -120,7 +120,7 @@ fn events_reach_a_watcher_while_the_run_goes_on() {
         let vars = deployment.vars("bench-api", &[("BENCH_STREAMING", "true")]);
         let (lambda, function) = deployment.start("bench-api", &vars).await;
         let event = events::http("GET", &format!("/api/runs/{run}/events"), &[], None);
-        let stream = timeout(PATIENCE, lambda.offer(&event).streamed()).await;
+        let stream = timeout(PATIENCE, lambda.offer(&event).wait_for_stream()).await;
         let mut stream = stream.unwrap_or_else(|_| panic!("{}", function.output().unwrap())).unwrap();
         assert_eq!(stream.prelude["statusCode"], 200);
         let kind = stream.prelude["headers"]["content-type"].as_str().unwrap();
@@ -165,7 +165,7 @@ fn a_large_archive_arrives_in_pieces() {
     runtime().block_on(async {
         let mut deployment = Deployment::new().await;
         let rule = |request: &ModelRequest| {
-            Reply::Text(incompressible_text(&request.item, ANSWER_BYTES) + &data::right(&request.item))
+            Reply::Text(incompressible_text(&request.item, ANSWER_BYTES) + &data::right_answer(&request.item))
         };
         let model = ModelServer::start(Duration::ZERO, Arc::new(rule)).await.unwrap();
         let run = deployment.order(ITEMS, &model).await;
@@ -175,7 +175,7 @@ fn a_large_archive_arrives_in_pieces() {
         let (lambda, function) = deployment.start("bench-exports", &vars).await;
         let event = events::http("GET", &format!("/api/runs/{run}/export?format=zip"), &[], None);
         let mut stream = loop {
-            let stream = timeout(PATIENCE, lambda.offer(&event).streamed()).await;
+            let stream = timeout(PATIENCE, lambda.offer(&event).wait_for_stream()).await;
             let stream = stream.unwrap_or_else(|_| panic!("{}", function.output().unwrap())).unwrap();
             // On a busy machine, building the export takes longer than a request waits.
             if stream.prelude["statusCode"] != 202 {
@@ -224,8 +224,8 @@ fn a_private_export_reaches_its_owner_through_cloudfront_only() {
             (&[(COPY, "Bearer sk-owner")][..], 200),
             (&[("x-admin-secret", "wrong")][..], 401),
         ] {
-            let event = events::signed(events::http("GET", &path, headers, None));
-            let stream = timeout(PATIENCE, lambda.offer(&event).streamed()).await;
+            let event = events::sign(events::http("GET", &path, headers, None));
+            let stream = timeout(PATIENCE, lambda.offer(&event).wait_for_stream()).await;
             let mut stream = stream.unwrap_or_else(|_| panic!("{}", function.output().unwrap())).unwrap();
             assert_eq!(stream.prelude["statusCode"], status, "{headers:?}: {}", stream.prelude);
             let mut text = String::new();

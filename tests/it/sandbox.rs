@@ -30,7 +30,7 @@ fn settings_without_faults() -> Settings {
 }
 
 fn right_reply(request: &ModelRequest) -> Reply {
-    Reply::Text(data::right(&request.item))
+    Reply::Text(data::right_answer(&request.item))
 }
 
 /// Returns the stored records of all samples of a run.

@@ -35,7 +35,7 @@ fn night(number: u32) -> Timestamp {
 }
 
 fn right_reply(request: &ModelRequest) -> Reply {
-    Reply::Text(data::right(&request.item))
+    Reply::Text(data::right_answer(&request.item))
 }
 
 /// Creates a schedule for every night at two, just before the first one.
@@ -393,7 +393,7 @@ fn a_model_that_got_worse_is_told_once() {
         let is_worse = Arc::clone(&worse);
         let world = World::start(Settings::default(), move |request| {
             let wrong = is_worse.load(Ordering::SeqCst) && data::number(&request.item) % 2 == 1;
-            Reply::Text(if wrong { "I do not know.".to_owned() } else { data::right(&request.item) })
+            Reply::Text(if wrong { "I do not know.".to_owned() } else { data::right_answer(&request.item) })
         })
         .await;
         let webhooks = WebhookServer::start(&[]).await;

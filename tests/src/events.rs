@@ -30,7 +30,7 @@ pub fn http(method: &str, path_and_query: &str, headers: &[(&str, &str)], body: 
 }
 
 /// Converts it to a request to a function URL with IAM authentication, signed by CloudFront's origin access control.
-pub fn signed(mut request: Value) -> Value {
+pub fn sign(mut request: Value) -> Value {
     let host = "0123456789abcdefghijklmnopqrstuv.lambda-url.us-east-1.on.aws";
     request["headers"]["host"] = json!(host);
     request["headers"]["x-amz-date"] = json!("20261121T000000Z");

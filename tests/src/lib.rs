@@ -14,9 +14,9 @@ pub use bench_sandy::testing as sandy_server;
 use std::sync::Arc;
 
 use bench_lambda::KmsKey;
-use bench_stack::KeyWrapperFor;
+use bench_stack::KeyWrapperFactory;
 
 /// Protects callers' keys with a key of the embedded KMS, as deployed functions do.
-pub fn kms_wrapper(key_id: &'static str) -> KeyWrapperFor {
+pub fn kms_wrapper(key_id: &'static str) -> KeyWrapperFactory {
     Arc::new(move |sdk| Arc::new(KmsKey::new(sdk, key_id)))
 }

@@ -236,7 +236,7 @@ impl Invocation {
     }
 
     /// Waits for the prelude of a streamed HTTP answer.
-    pub async fn streamed(mut self) -> anyhow::Result<StreamedAnswer> {
+    pub async fn wait_for_stream(mut self) -> anyhow::Result<StreamedAnswer> {
         match self.parts.recv().await.context("the emulator is gone")? {
             Part::Head { streaming: true, content_type } => ensure!(
                 content_type == "application/vnd.awslambda.http-integration-response",
@@ -281,7 +281,7 @@ impl StreamedAnswer {
     }
 
     /// Waits for the rest of the body.
-    pub async fn rest(mut self) -> anyhow::Result<Vec<u8>> {
+    pub async fn read_rest(mut self) -> anyhow::Result<Vec<u8>> {
         let mut whole = Vec::new();
         while let Some(piece) = self.next().await? {
             whole.extend_from_slice(&piece.bytes);

@@ -65,7 +65,7 @@ enum Processor {
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    let measured = measured(args.measured.as_deref())?;
+    let measured = read_measured(args.measured.as_deref())?;
     match args.command {
         Command::Bill { file } => {
             let text = std::fs::read_to_string(&file);
@@ -113,7 +113,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn measured(file: Option<&std::path::Path>) -> anyhow::Result<Vec<MeasuredRun>> {
+fn read_measured(file: Option<&std::path::Path>) -> anyhow::Result<Vec<MeasuredRun>> {
     let text = match file {
         Some(file) => {
             std::fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?

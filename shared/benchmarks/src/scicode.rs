@@ -241,13 +241,13 @@ impl Benchmark for SciCode {
                 (metadata::SPLIT, "test") => chosen.split = Split::Test,
                 (metadata::SPLIT, "validation") => chosen.split = Split::Validation,
                 (metadata::SPLIT, "all") => chosen.split = Split::All,
-                (metadata::SPLIT, _) => return Err(wrong(name, "test, validation or all")),
+                (metadata::SPLIT, _) => return Err(invalid_option(name, "test, validation or all")),
                 (metadata::GIVEN_STEPS, "official") => chosen.given = GivenSteps::Official,
                 (metadata::GIVEN_STEPS, "whole") => chosen.given = GivenSteps::Whole,
-                (metadata::GIVEN_STEPS, _) => return Err(wrong(name, "official or whole")),
+                (metadata::GIVEN_STEPS, _) => return Err(invalid_option(name, "official or whole")),
                 (GradingMode::OPTION, value) => {
-                    chosen.grading =
-                        GradingMode::from_name(value).ok_or_else(|| wrong(name, "isolated or official"))?;
+                    chosen.grading = GradingMode::from_name(value)
+                        .ok_or_else(|| invalid_option(name, "isolated or official"))?;
                 }
                 _ => return Err(OptionError::unknown(name, self.options())),
             }
@@ -260,7 +260,7 @@ impl Benchmark for SciCode {
     }
 }
 
-fn wrong(option: &str, known: &str) -> OptionError {
+fn invalid_option(option: &str, known: &str) -> OptionError {
     OptionError(format!("option `{option}` of scicode must be {known}"))
 }
 

@@ -14,7 +14,7 @@ use crate::is_synchronized;
 /// Returns an error if the catalog can't be read.
 pub async fn all_models(state: &State, configured: &[ModelName]) -> Result<Vec<ModelRecord>, StateError> {
     let mut models = state.models().await?;
-    let built_in = built_in(configured);
+    let built_in = built_in_models(configured);
     // A configured model is stored only for its price. A stored model that is no longer configured is left out.
     let configured: HashSet<ModelId> = built_in.iter().map(|model| model.id).collect();
     models.retain(|model| is_synchronized(&model.provider) || configured.contains(&model.id));
@@ -36,7 +36,7 @@ pub async fn sync_prices(
     now: Timestamp,
 ) -> Result<(), StateError> {
     let mut by_provider: HashMap<&'static Provider, Vec<ModelRecord>> = HashMap::new();
-    for model in built_in(configured) {
+    for model in built_in_models(configured) {
         match Provider::from_name(&model.provider) {
             Some(provider) if provider.public_list.is_none() => {
                 by_provider.entry(provider).or_default().push(model);
@@ -63,7 +63,7 @@ pub async fn sync_prices(
     Ok(())
 }
 
-fn built_in(configured: &[ModelName]) -> Vec<ModelRecord> {
+fn built_in_models(configured: &[ModelName]) -> Vec<ModelRecord> {
     let oracle = ModelName { source: ModelSource::Oracle, slug: ModelSource::Oracle.as_str().to_owned() };
     let mut names = vec![oracle];
     names.extend(configured.iter().filter(|model| model.source != ModelSource::Oracle).cloned());

@@ -68,7 +68,7 @@ async fn sync_provider(
 ) -> Result<usize, SyncError> {
     let listed = chat.list_public_models(provider, address).await;
     let listed = listed.map_err(|error| SyncError::List { provider, address: address.to_owned(), error })?;
-    let offered = gateway(chat, inference, provider).await;
+    let offered = gateway_prices(chat, inference, provider).await;
     let now = bench_clock::now();
     let mut models: HashMap<String, ModelRecord> = HashMap::with_capacity(listed.len());
     for model in listed {
@@ -111,7 +111,7 @@ async fn sync_provider(
 
 /// Returns the prices of the models that the gateway offers for the operator's key, by name and by the provider's ids.
 /// Empty if the gateway's list can't be read.
-async fn gateway(
+async fn gateway_prices(
     chat: &ChatClient,
     inference: &InferenceConfig,
     provider: &'static Provider,

@@ -179,7 +179,7 @@ impl Library {
         layout: &dyn Layout,
         progress: &dyn Progress,
     ) -> Result<BorrowedSupport, DatasetError> {
-        let index = match self.cached(layout).await? {
+        let index = match self.load_cached(layout).await? {
             Some(index) => Ok(index),
             None => match self.check(layout, &bench_domain::run::DatasetChoice::Hub) {
                 Ok(()) => self.hub_or_cached(layout, progress).await.map(|prepared| prepared.index),

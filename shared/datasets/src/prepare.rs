@@ -74,7 +74,7 @@ impl Library {
             Err(error @ (DatasetError::Unreachable { .. } | DatasetError::NotFound { .. })) => error,
             other => return other,
         };
-        let Some(index) = self.cached(layout).await? else { return Err(error) };
+        let Some(index) = self.load_cached(layout).await? else { return Err(error) };
         let reason = format!("revision {} was cached earlier and used: {error}", index.revision);
         tracing::warn!(benchmark = layout.name(), %error, "A cached dataset is used");
         Ok(PreparedDataset::new(index, Some(reason)))
@@ -227,7 +227,7 @@ impl Library {
     }
 
     /// Returns the last cached dataset of the first source that has one.
-    pub(crate) async fn cached(&self, layout: &dyn Layout) -> Result<Option<Index>, DatasetError> {
+    pub(crate) async fn load_cached(&self, layout: &dyn Layout) -> Result<Option<Index>, DatasetError> {
         for source in layout.spec().sources {
             let reference = self.config().revision_for(layout.name(), source.revision);
             let revision = match is_commit(reference) {

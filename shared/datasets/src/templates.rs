@@ -99,7 +99,7 @@ impl Library {
         let mut origins = OriginCache::default();
         let mut absent: Vec<(String, Vec<&TemplateSpec>)> = Vec::new();
         for spec in layout.templates() {
-            if let Some(text) = self.stored(spec).await? {
+            if let Some(text) = self.load_stored(spec).await? {
                 found.texts.insert(spec.name.to_owned(), text);
                 continue;
             }
@@ -125,7 +125,7 @@ impl Library {
     }
 
     /// Loads the text from the blob store.
-    async fn stored(&self, spec: &TemplateSpec) -> Result<Option<TemplateText>, DatasetError> {
+    async fn load_stored(&self, spec: &TemplateSpec) -> Result<Option<TemplateText>, DatasetError> {
         let sha256 = match spec.sha256 {
             Some(pinned) => pinned.to_owned(),
             None => {

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quoted_prompt_is_recognised_however_it_is_escaped() {
+    fn a_quoted_prompt_is_recognized_however_it_is_escaped() {
         let prompt = Prompt::user("Which of these\nétudes was written in 1832, and by whom?");
         for quoting in [
             "HTTP 400: Which of these\nétudes was written in 1832, and by whom?",

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn benchmark_names_are_normalised_and_checked() {
+    fn benchmark_names_are_normalized_and_checked() {
         assert_eq!(" MMLU_Pro ".parse::<BenchmarkName>().unwrap().as_str(), "mmlu_pro");
         assert_eq!("if-bench".parse::<BenchmarkName>().unwrap().as_str(), "ifbench");
         for bad in ["", "a b", "a/b", "é", "../x"] {

@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_the_serialised_ones() {
+    fn names_are_the_serialized_ones() {
         for outcome in Outcome::ALL {
             assert_eq!(serde_json::to_value(outcome).unwrap(), outcome.as_str());
             assert_eq!(Outcome::from_name(outcome.as_str()), Some(outcome));

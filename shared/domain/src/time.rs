@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_without_zone_is_utc_and_an_offset_is_honoured() {
+    fn a_time_without_zone_is_utc_and_an_offset_is_honored() {
         let utc: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
         assert_eq!("2026-01-02T03:04:05".parse(), Ok(utc));
         assert_eq!("2026-01-02T04:04:05+01:00".parse(), Ok(utc));

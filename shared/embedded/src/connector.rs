@@ -167,7 +167,7 @@ impl Services {
                 }
             }
         }
-        let (answer, units) = self.dynamodb.call(call, withheld).await.map_err(closed)?;
+        let (answer, units) = self.dynamodb.call(call, withheld).await.map_err(closed_error)?;
         if let Some(meter) = meter {
             let units = if dynamodb::is_refused_write(&answer) { refused } else { units };
             meter.completed(&CompletedCall {
@@ -210,7 +210,7 @@ impl Services {
             Some(injector) if injector.injects(FaultKind::Duplicate, action, &[queue]) => 2,
             Some(_) => 1,
         };
-        let answer = self.sqs.call(action, &body, copies).await.map_err(closed)?;
+        let answer = self.sqs.call(action, &body, copies).await.map_err(closed_error)?;
         if let Some(meter) = self.meter() {
             let queue = Sqs::resource(&body);
             meter.completed(&CompletedCall {
@@ -248,7 +248,7 @@ impl Services {
                 response_lost = injector.injects(FaultKind::LostResponse, &action, &buckets);
             }
         }
-        let endpoint = self.s3_endpoint().ok_or_else(|| closed(ServiceStopped))?;
+        let endpoint = self.s3_endpoint().ok_or_else(|| closed_error(ServiceStopped))?;
         let request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
         let info = self.meter().map(|_| S3RequestInfo::from_request(&request));
         let response = endpoint.handle_sdk(request).await;
@@ -445,7 +445,7 @@ fn respond(answer: ServiceResponse) -> RouteResult {
     answer.into_response().map_err(|error| ConnectorError::other(error, None))
 }
 
-fn closed(_: ServiceStopped) -> ConnectorError {
+fn closed_error(_: ServiceStopped) -> ConnectorError {
     ConnectorError::user(crate::EmbeddedError::Closed.into())
 }
 

@@ -66,7 +66,7 @@ impl Server {
 
     async fn get(&self, path: &str) -> String {
         let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-        rest(self.send(&request).await).await
+        read_rest(self.send(&request).await).await
     }
 
     async fn until_open(&self, count: usize) {
@@ -80,7 +80,7 @@ impl Server {
 }
 
 /// Reads until the server closes the connection.
-async fn rest(mut stream: TcpStream) -> String {
+async fn read_rest(mut stream: TcpStream) -> String {
     let mut bytes = Vec::new();
     // A connection that was cut ends with an error; the bytes before it count.
     let _ = timeout(LONG, stream.read_to_end(&mut bytes)).await.expect("the server closes the connection");
@@ -129,7 +129,7 @@ async fn four_hundred_idle_connections_leave_the_server_reachable() {
 async fn a_header_that_does_not_come_ends_the_connection() {
     let server = Server::start(Limits { header_timeout: SHORT, ..generous(10) }, hello()).await;
     for begun in ["", "GET / HT", "GET / HTTP/1.1\r\nhost: x\r\n"] {
-        assert_eq!(rest(server.send(begun).await).await, "", "{begun}");
+        assert_eq!(read_rest(server.send(begun).await).await, "", "{begun}");
     }
     // A client that sends one line at a time is disconnected, too.
     let mut trickling = server.send("GET / HTTP/1.1\r\n").await;
@@ -140,7 +140,7 @@ async fn a_header_that_does_not_come_ends_the_connection() {
     };
     timeout(LONG, lines).await.unwrap();
     // A kept-alive connection is closed after its response.
-    let kept = rest(server.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n").await).await;
+    let kept = read_rest(server.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n").await).await;
     assert!(kept.starts_with("HTTP/1.1 200") && kept.ends_with("hello"), "{kept}");
 }
 
@@ -151,7 +151,7 @@ async fn a_header_that_is_too_large_is_answered_431_with_a_code() {
     let many = |count: usize| (0..count).map(|n| format!("x-{n}: y\r\n")).collect::<Vec<_>>();
     let long = |bytes: usize| vec![format!("x: {}\r\n", "y".repeat(bytes))];
     for fields in [many(100), many(399), long(64 * 1024), long(100 * 1024)] {
-        let refused = rest(server.send(&asked(&fields)).await).await;
+        let refused = read_rest(server.send(&asked(&fields)).await).await;
         assert!(refused.starts_with("HTTP/1.1 431 ") && refused.contains("connection: close"), "{refused}");
         let body: serde_json::Value =
             serde_json::from_str(refused.split_once("\r\n\r\n").unwrap().1).unwrap();
@@ -165,7 +165,7 @@ async fn a_header_that_is_too_large_is_answered_431_with_a_code() {
         asked(&last(long(64 * 1024 - 100))),
         asked(&last(long(60_000))).replacen("GET /", &format!("GET /?{path}"), 1),
     ] {
-        let taken = rest(server.send(&ask).await).await;
+        let taken = read_rest(server.send(&ask).await).await;
         assert!(taken.starts_with("HTTP/1.1 200"), "{taken}");
     }
 }
@@ -174,7 +174,7 @@ async fn a_header_that_is_too_large_is_answered_431_with_a_code() {
 async fn a_request_with_two_host_headers_is_answered_400() {
     let server = Server::start(generous(10), hello()).await;
     for hosts in ["host: x\r\nhost: y\r\n", "host: x\r\nHost: x\r\n"] {
-        let refused = rest(server.send(&format!("GET / HTTP/1.1\r\n{hosts}\r\n")).await).await;
+        let refused = read_rest(server.send(&format!("GET / HTTP/1.1\r\n{hosts}\r\n")).await).await;
         assert!(refused.starts_with("HTTP/1.1 400 ") && refused.contains("connection: close"), "{refused}");
         let body: serde_json::Value =
             serde_json::from_str(refused.split_once("\r\n\r\n").unwrap().1).unwrap();
@@ -182,7 +182,7 @@ async fn a_request_with_two_host_headers_is_answered_400() {
     }
 }
 
-async fn takes(State(permits): State<Arc<Semaphore>>, request: Request) -> axum::response::Response {
+async fn take_permit(State(permits): State<Arc<Semaphore>>, request: Request) -> axum::response::Response {
     let _permit = permits.acquire().await.unwrap();
     match to_bytes(request.into_body(), usize::MAX).await {
         Ok(bytes) => bytes.len().to_string().into_response(),
@@ -195,13 +195,13 @@ const UPLOAD: &str = "POST /take HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n
 #[tokio::test]
 async fn a_body_that_stalls_is_answered_408_and_its_permit_is_free() {
     let permits = Arc::new(Semaphore::new(1));
-    let router = Router::new().route("/take", post(takes)).with_state(Arc::clone(&permits));
+    let router = Router::new().route("/take", post(take_permit)).with_state(Arc::clone(&permits));
     let limits = Limits { body_stall_timeout: SHORT, ..generous(10) };
     let server = Server::start(limits, router).await;
     let stalled = server.send(UPLOAD).await;
     let after =
         server.send("POST /take HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 3\r\n\r\nabc");
-    let (first, second) = tokio::join!(rest(stalled), async { rest(after.await).await });
+    let (first, second) = tokio::join!(read_rest(stalled), async { read_rest(after.await).await });
     assert!(first.starts_with("HTTP/1.1 408 ") && first.contains("connection: close"), "{first}");
     let body: serde_json::Value = serde_json::from_str(first.split_once("\r\n\r\n").unwrap().1).unwrap();
     let expected = serde_json::json!({
@@ -214,7 +214,7 @@ async fn a_body_that_stalls_is_answered_408_and_its_permit_is_free() {
 
 #[tokio::test]
 async fn a_body_that_trickles_is_answered_408() {
-    let router = Router::new().route("/take", post(takes)).with_state(Arc::new(Semaphore::new(9)));
+    let router = Router::new().route("/take", post(take_permit)).with_state(Arc::new(Semaphore::new(9)));
     for limits in [
         Limits { body_stall_timeout: SHORT, body_bytes_per_second_min: 1 << 20, ..generous(10) },
         Limits { body_timeout: SHORT, ..generous(10) },
@@ -243,7 +243,7 @@ async fn the_time_of_a_slow_handler_is_not_the_bodys() {
     let limits = Limits { body_stall_timeout: SHORT, body_timeout: SHORT, ..generous(10) };
     let server = Server::start(limits, Router::new().route("/take", post(reads_late))).await;
     let whole = "POST /take HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 3\r\n\r\nabc";
-    let answer = rest(server.send(whole).await).await;
+    let answer = read_rest(server.send(whole).await).await;
     assert!(answer.ends_with("\r\n\r\n3"), "{answer}");
 }
 
@@ -264,7 +264,7 @@ async fn busy_connections_stay_and_a_further_one_is_refused_at_once() {
     assert_eq!(code, bench_domain::Code::ServerBusy.as_str());
     release.add_permits(2);
     for held in held {
-        assert!(rest(held).await.ends_with("held"));
+        assert!(read_rest(held).await.ends_with("held"));
     }
     assert!(server.get("/").await.ends_with("hello"));
 }
@@ -292,7 +292,7 @@ async fn one_address_does_not_take_all_connections() {
     other.bind((Ipv4Addr::new(127, 0, 0, 2), 0).into()).unwrap();
     let mut other = other.connect(server.address).await.unwrap();
     other.write_all(b"GET /me HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
-    assert!(rest(other).await.ends_with("127.0.0.2"));
+    assert!(read_rest(other).await.ends_with("127.0.0.2"));
     release.add_permits(2);
 }
 
@@ -336,11 +336,11 @@ async fn stopping_closes_idle_connections_and_lets_requests_end() {
     begun.notified().await;
     server.until_open(3).await;
     server.stop.take().unwrap().send(()).unwrap();
-    assert_eq!(rest(idle).await, "");
-    assert!(rest(kept).await.ends_with("hello"));
+    assert_eq!(read_rest(idle).await, "");
+    assert!(read_rest(kept).await.ends_with("hello"));
     assert!(!server.task.is_finished());
     release.add_permits(1);
-    assert!(rest(held).await.ends_with("held"));
+    assert!(read_rest(held).await.ends_with("held"));
     timeout(LONG, &mut server.task).await.unwrap().unwrap();
     TcpStream::connect(server.address).await.unwrap_err();
 }

@@ -99,5 +99,5 @@ pub(crate) trait AnswerReader: fmt::Debug + Send {
     fn end(&mut self, draft: &mut AnswerDraft) -> Result<(), Stop>;
 
     /// Processes a response that is not a stream.
-    fn whole(&mut self, body: &[u8], draft: &mut AnswerDraft) -> Result<(), Stop>;
+    fn read_whole(&mut self, body: &[u8], draft: &mut AnswerDraft) -> Result<(), Stop>;
 }

@@ -226,7 +226,7 @@ impl Form<'_> {
                 let Some(first) = key.first() else { return places };
                 for from in memchr3_iter(*first, b'\\', b'%', text) {
                     let is_new = places.last().is_none_or(|last| last.end <= from);
-                    if is_new && let Spelled::Whole(to) = spelled(text, from, key) {
+                    if is_new && let Spelled::Whole(to) = match_spelling(text, from, key) {
                         places.push(from..to);
                     }
                 }
@@ -269,7 +269,7 @@ enum Spelled {
 
 /// Matches a key at a position of a text. Each of its characters may be plain, escaped as in JSON, also repeatedly,
 /// or encoded as in a URL.
-fn spelled(text: &[u8], from: usize, key: &[u8]) -> Spelled {
+fn match_spelling(text: &[u8], from: usize, key: &[u8]) -> Spelled {
     let mut at = from;
     for (count, byte) in key.iter().enumerate() {
         let rest = text.get(at..).unwrap_or_default();
@@ -305,7 +305,7 @@ fn key_prefix_at_end(text: &[u8], key: &[u8]) -> Option<usize> {
     const BYTES_EACH_MAX: usize = 12;
     let first = text.len().saturating_sub(BYTES_EACH_MAX * key.len());
     (first..text.len()).find(
-        |from| matches!(spelled(text, *from, key), Spelled::Begun(count) if count >= BEGINNING_BYTES_MIN),
+        |from| matches!(match_spelling(text, *from, key), Spelled::Begun(count) if count >= BEGINNING_BYTES_MIN),
     )
 }
 

@@ -14,11 +14,11 @@ const INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 /// Returns the dataset's own id of an item: the first of the layout's [`Layout::id_columns`] that holds a text or a
 /// whole number.
 pub fn source_id(layout: &dyn Layout, row: &Row) -> Option<String> {
-    let id = layout.id_columns().iter().find_map(|column| id_of(row.get(*column)?))?;
+    let id = layout.id_columns().iter().find_map(|column| parse_id(row.get(*column)?))?;
     (id.chars().count() <= SOURCE_ID_CHARS_MAX).then_some(id)
 }
 
-fn id_of(value: &Value) -> Option<String> {
+fn parse_id(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned),
         Value::Number(number) => match number.as_f64() {
@@ -54,7 +54,7 @@ mod tests {
             (json!(true), None),
             (json!(["70"]), None),
         ] {
-            assert_eq!(id_of(&value).as_deref(), expected, "{value}");
+            assert_eq!(parse_id(&value).as_deref(), expected, "{value}");
         }
     }
 }

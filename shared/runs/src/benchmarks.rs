@@ -29,7 +29,7 @@ pub(crate) fn select(names: Option<&[String]>) -> Result<(Vec<BenchmarkName>, Ve
 }
 
 /// Returns the known names of the request's list, or `None` if it named none.
-pub(crate) fn selected(names: Option<&[String]>, known: &[BenchmarkName]) -> Option<Vec<String>> {
+pub(crate) fn filter_known(names: Option<&[String]>, known: &[BenchmarkName]) -> Option<Vec<String>> {
     let named = names.unwrap_or_default().iter().any(|name| !name.trim().is_empty());
     named.then(|| known.iter().map(ToString::to_string).collect())
 }
@@ -88,7 +88,7 @@ mod tests {
         let (known, ignored) = select(Some(&list)).unwrap();
         assert_eq!(known.iter().map(BenchmarkName::as_str).collect::<Vec<_>>(), ["mmlu_pro", "aime_2025"]);
         assert_eq!(ignored, ["nope", "a/b"]);
-        assert_eq!(selected(Some(&list), &known), Some(names(&["mmlu_pro", "aime_2025"])));
+        assert_eq!(filter_known(Some(&list), &known), Some(names(&["mmlu_pro", "aime_2025"])));
         assert!(matches!(select(Some(&names(&["nope"]))), Err(RunError::NoBenchmarks)));
     }
 
@@ -97,7 +97,7 @@ mod tests {
         for list in [None, Some(names(&[])), Some(names(&["", "  "]))] {
             let (known, ignored) = select(list.as_deref()).unwrap();
             assert_eq!((known.len(), ignored.len()), (bench_benchmarks::all().len(), 0));
-            assert_eq!(selected(list.as_deref(), &known), None);
+            assert_eq!(filter_known(list.as_deref(), &known), None);
         }
     }
 }

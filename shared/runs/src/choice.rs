@@ -15,7 +15,7 @@ pub enum Choice {
 
 /// Error for a name that isn't a benchmark.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no benchmark `{name}`; known are {}", all_names())]
+#[error("there is no benchmark `{name}`; known are {}", benchmark_names())]
 pub struct UnknownBenchmark {
     /// Requested name, cut to 80 characters.
     pub name: String,
@@ -35,7 +35,7 @@ pub enum UnknownChoice {
     Option(#[from] OptionError),
 }
 
-fn all_names() -> String {
+fn benchmark_names() -> String {
     let names: Vec<&str> = bench_benchmarks::all().iter().map(|benchmark| benchmark.name()).collect();
     names.join(", ")
 }

@@ -43,15 +43,15 @@ impl Orders {
     }
 
     async fn find(&self, order: &Order, orderer: Option<&Orderer>) -> Result<FoundModel, RunError> {
-        let source = wanted_source(order.provider.as_deref())?;
-        if let Some(found) = replay(order)? {
+        let source = requested_source(order.provider.as_deref())?;
+        if let Some(found) = replay_model(order)? {
             return Ok(found);
         }
         let with_key = orderer.is_some_and(|orderer| orderer.api_key.is_some());
         if let Some(record) = find_in_catalog(&self.models().await?, &order.model, source)? {
             return found_model(record, order);
         }
-        if let Some(found) = self.by_name(order, source, orderer)? {
+        if let Some(found) = self.find_by_name(order, source, orderer)? {
             return Ok(found);
         }
         let may_be_listed = source.is_none_or(|source| is_synchronized(source.as_str()));
@@ -108,7 +108,7 @@ impl Orders {
     }
 
     /// Finds a model by `provider/slug`, or by a slug with a separate provider, if that provider is configured.
-    fn by_name(
+    fn find_by_name(
         &self,
         order: &Order,
         requested: Option<ModelSource>,
@@ -158,7 +158,7 @@ impl Orders {
     }
 }
 
-fn wanted_source(name: Option<&str>) -> Result<Option<ModelSource>, RunError> {
+fn requested_source(name: Option<&str>) -> Result<Option<ModelSource>, RunError> {
     match name.map(str::trim) {
         None | Some("") => Ok(None),
         Some("gremium-openai" | "gremium-anthropic") => Err(RunError::ProviderNotEnabled),
@@ -170,7 +170,7 @@ fn wanted_source(name: Option<&str>) -> Result<Option<ModelSource>, RunError> {
 }
 
 /// Returns the model of stored responses, which only the command line can order.
-fn replay(order: &Order) -> Result<Option<FoundModel>, RunError> {
+fn replay_model(order: &Order) -> Result<Option<FoundModel>, RunError> {
     let Some(replay_key) = &order.trusted.replay_key else { return Ok(None) };
     let name = ModelName::parse(&order.model).map_err(RunError::ModelName)?;
     if name.source != ModelSource::Replay {
@@ -291,15 +291,15 @@ mod tests {
 
     #[test]
     fn providers_are_named_as_in_the_catalog() {
-        assert_eq!(wanted_source(None).unwrap(), None);
-        assert_eq!(wanted_source(Some(" ")).unwrap(), None);
-        assert_eq!(wanted_source(Some("oracle")).unwrap(), Some(ModelSource::Oracle));
+        assert_eq!(requested_source(None).unwrap(), None);
+        assert_eq!(requested_source(Some(" ")).unwrap(), None);
+        assert_eq!(requested_source(Some("oracle")).unwrap(), Some(ModelSource::Oracle));
         for (name, text) in [
             ("gremium-openai", "Gremium provider is not enabled."),
             ("replay", "Unsupported provider"),
             ("Chutes!", "Unsupported provider"),
         ] {
-            let error = wanted_source(Some(name)).unwrap_err();
+            let error = requested_source(Some(name)).unwrap_err();
             assert_eq!((error.code(), error.to_string().as_str()), (Code::UnsupportedProvider, text));
         }
     }

@@ -3,7 +3,7 @@
 use bench_domain::run::JudgeSpec;
 use bench_domain::{BenchmarkName, RunTemplate, Secret};
 
-use crate::benchmarks::{select, selected};
+use crate::benchmarks::{filter_known, select};
 use crate::judge::{FoundJudge, JudgedRun, is_judged};
 use crate::order::ResolvedFields;
 use crate::{FoundModel, Order, Orderer, Orders, RunError, options, protocols};
@@ -33,7 +33,7 @@ impl Orders {
     ) -> Result<ResolvedOrder, RunError> {
         self.check_available(&found, orderer).await?;
         let (mut benchmarks, ignored) = select(order.benchmarks.as_deref())?;
-        if selected(order.benchmarks.as_deref(), &benchmarks).is_none() {
+        if filter_known(order.benchmarks.as_deref(), &benchmarks).is_none() {
             // If the order names no benchmarks, it leaves out datasets whose terms the operator hasn't accepted.
             benchmarks
                 .retain(|name| self.check_dataset(&order, name).is_ok() && orderer.standing.may_order(name));
@@ -63,7 +63,7 @@ impl Orders {
         let (judge, judge_key) = judge.map(|judge| (judge.spec, judge.key)).unzip();
         let resolved = ResolvedFields {
             model: found.model,
-            selected_benchmarks: selected(order.benchmarks.as_deref(), &benchmarks),
+            selected_benchmarks: filter_known(order.benchmarks.as_deref(), &benchmarks),
             benchmarks,
             datasets,
             protocols,

@@ -43,7 +43,7 @@ async fn measure(isolation: Arc<dyn Isolation>) -> String {
     let (mut bare, mut made, mut both, mut warm, mut ended) = (vec![], vec![], vec![], vec![], vec![]);
     // The two measurements alternate, so that other load on the machine affects both alike.
     for _ in 0..STARTS {
-        bare.push(timed(|| run_bare("")).1);
+        bare.push(time(|| run_bare("")).1);
         let began = Instant::now();
         let sandbox = isolation.create(&Limits::default()).await.expect("a sandbox");
         made.push(began.elapsed());
@@ -192,7 +192,7 @@ fn descendants(of: u32) -> Vec<u32> {
     children.iter().flat_map(|child| descendants(*child)).chain(children.iter().copied()).collect()
 }
 
-fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+fn time<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let began = Instant::now();
     let done = work();
     (done, began.elapsed())

@@ -11,7 +11,9 @@ pub mod sandboxes;
 mod timers;
 
 pub use self::keys::{key_ring_from_vars, keys_dir};
-pub use self::options::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, KeyWrapperFor, SettingError, StackOptions};
+pub use self::options::{
+    CONCURRENCY_DEFAULT, CONCURRENCY_MAX, KeyWrapperFactory, SettingError, StackOptions,
+};
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};

@@ -29,7 +29,7 @@ impl SettingError {
 }
 
 /// Creates a key wrapper from the configuration of AWS clients.
-pub type KeyWrapperFor = Arc<dyn Fn(&SdkConfig) -> Arc<dyn KeyWrapper> + Send + Sync>;
+pub type KeyWrapperFactory = Arc<dyn Fn(&SdkConfig) -> Arc<dyn KeyWrapper> + Send + Sync>;
 
 /// Options for opening a stack.
 pub struct StackOptions {
@@ -60,7 +60,7 @@ pub struct StackOptions {
     pub sandbox_helper: Option<PathBuf>,
     /// Creates a wrapper that protects callers' keys instead of the data directory's master key, from the configuration
     /// of AWS clients. For tests, which use KMS as deployed functions do.
-    pub key_wrapper: Option<KeyWrapperFor>,
+    pub key_wrapper: Option<KeyWrapperFactory>,
     /// Environment variables, which all functions read from here.
     pub vars: BTreeMap<String, String>,
 }

@@ -39,12 +39,12 @@ pub(super) fn roles(text: &str) -> BTreeMap<String, Vec<Allowed>> {
         assert!(role.get("ManagedPolicyArns").is_none(), "{id}: its role's policies are written out");
         let statements = role["Policies"].as_array().into_iter().flatten();
         let statements = statements.flat_map(|policy| as_list(&policy["PolicyDocument"]["Statement"]));
-        (name.to_owned(), statements.flat_map(|statement| allowed(id, statement)).collect())
+        (name.to_owned(), statements.flat_map(|statement| allowed_permissions(id, statement)).collect())
     });
     roles.collect()
 }
 
-fn allowed(id: &str, statement: &Value) -> Vec<Allowed> {
+fn allowed_permissions(id: &str, statement: &Value) -> Vec<Allowed> {
     assert_eq!(statement["Effect"], "Allow", "{id}: {statement}");
     for odd in ["NotAction", "NotResource"] {
         assert!(statement.get(odd).is_none(), "{id}: {odd} allows what nobody named");

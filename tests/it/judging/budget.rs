@@ -18,7 +18,7 @@ fn slow_settings() -> Settings {
 }
 
 fn judge_rule(request: &bench_tests::model_server::ModelRequest) -> Reply {
-    if request.is_judge { Reply::Text("A".into()) } else { Reply::Text(data::right(&request.item)) }
+    if request.is_judge { Reply::Text("A".into()) } else { Reply::Text(data::right_answer(&request.item)) }
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn answers_of_another_run_are_judged_again() {
                 // An answer without text needs no judge, and a refused answer never gets one.
                 (false, 0) => Reply::Text(String::new()),
                 (false, 1) => Reply::Status(403, r#"{"error":{"code":"content_filter"}}"#.into(), vec![]),
-                (false, _) => Reply::Text(data::right(&request.item)),
+                (false, _) => Reply::Text(data::right_answer(&request.item)),
                 (true, 2) => Reply::Text("B".into()),
                 _ => Reply::Text("A".into()),
             })

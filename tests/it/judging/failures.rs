@@ -14,7 +14,7 @@ use crate::support::{Expected, ManualDriver, Order, Settings, World, check, data
 const ITEMS: usize = 8;
 
 fn judge_rule(request: &bench_tests::model_server::ModelRequest) -> Reply {
-    if request.is_judge { Reply::Text("A".into()) } else { Reply::Text(data::right(&request.item)) }
+    if request.is_judge { Reply::Text("A".into()) } else { Reply::Text(data::right_answer(&request.item)) }
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn cancel_ends_what_is_being_judged() {
         let settings =
             Settings { vars: &[("CHUTES_INFERENCE_TIMEOUT_SECONDS", "600")], ..Settings::default() };
         let world = World::start(settings, |request| match request.is_judge {
-            false => Reply::Text(data::right(&request.item)),
+            false => Reply::Text(data::right_answer(&request.item)),
             true => Reply::Hang(Duration::from_secs(600)),
         })
         .await;

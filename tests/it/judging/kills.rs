@@ -21,11 +21,11 @@ fn a_judged_run_survives_the_end_of_the_process_at_every_call() {
     runtime().block_on(async {
         let wire = Arc::new(Tripwire::default());
         let watching = Arc::clone(&wire);
-        let recorder = Recorder::new(move |call| watching.called(call.action));
+        let recorder = Recorder::new(move |call| watching.note_call(call.action));
         let settings = Settings { recorder: Some(recorder), ..Settings::default() };
         // Every fresh judging of the first item begins with prose; its record says which reply comes next.
         let world = World::open(settings, |request| match (request.is_judge, data::number(&request.item)) {
-            (false, _) => Reply::Text(data::right(&request.item)),
+            (false, _) => Reply::Text(data::right_answer(&request.item)),
             (true, 0) if request.before.is_multiple_of(2) => Reply::Text("Well, an A.".into()),
             _ => Reply::Text("A".into()),
         })

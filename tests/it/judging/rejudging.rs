@@ -19,7 +19,7 @@ const KEY: &str = "key-of-judge";
 fn judge_rule(request: &ModelRequest) -> Reply {
     let is_strict = request.key.as_deref() == Some(KEY) && data::number(&request.item) % 2 == 1;
     match request.is_judge {
-        false => Reply::Text(data::right(&request.item)),
+        false => Reply::Text(data::right_answer(&request.item)),
         true => Reply::Text(if is_strict { "B" } else { "A" }.into()),
     }
 }

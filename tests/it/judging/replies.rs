@@ -18,7 +18,7 @@ fn a_verdict_is_a_turn_of_its_own() {
     runtime().block_on(async {
         let world = World::start(Settings::default(), |request| {
             match (request.is_judge, data::number(&request.item)) {
-                (false, _) => Reply::Text(data::right(&request.item)),
+                (false, _) => Reply::Text(data::right_answer(&request.item)),
                 (true, 2) => text_reply("B"),
                 (true, 3) => text_reply("C"),
                 (true, 4) => text_reply("D"),
@@ -95,7 +95,7 @@ fn judge_reply_of_item(request: &bench_tests::model_server::ModelRequest) -> Rep
 fn a_reply_without_a_verdict_is_never_a_verdict() {
     runtime().block_on(async {
         let world = World::start(Settings::default(), |request| match request.is_judge {
-            false => Reply::Text(data::right(&request.item)),
+            false => Reply::Text(data::right_answer(&request.item)),
             true => judge_reply_of_item(request),
         })
         .await;
@@ -162,7 +162,7 @@ fn a_requeue_asks_the_judge_and_not_the_model() {
         let better = Arc::new(AtomicBool::new(false));
         let improved = Arc::clone(&better);
         let world = World::start(Settings::default(), move |request| match request.is_judge {
-            false => Reply::Text(data::right(&request.item)),
+            false => Reply::Text(data::right_answer(&request.item)),
             true if improved.load(Ordering::SeqCst) || data::number(&request.item) > 1 => text_reply("A"),
             true => text_reply("Well."),
         })
@@ -191,7 +191,7 @@ fn a_judge_that_refuses_the_key_fails_the_run_and_no_answer() {
         let pays = Arc::clone(&paid);
         let settings = Settings { concurrency: 1, ..Settings::default() };
         let world = World::start(settings, move |request| match request.is_judge {
-            false => Reply::Text(data::right(&request.item)),
+            false => Reply::Text(data::right_answer(&request.item)),
             true if pays.load(Ordering::SeqCst) => text_reply("A"),
             true => Reply::Status(401, r#"{"error":{"message":"bad key"}}"#.into(), vec![]),
         })
@@ -220,7 +220,7 @@ fn the_oracle_judges_without_a_model() {
     runtime().block_on(async {
         let world = World::start(Settings::default(), |request| match data::number(&request.item) {
             0 => text_reply("It is something else."),
-            _ => Reply::Text(data::right(&request.item)),
+            _ => Reply::Text(data::right_answer(&request.item)),
         })
         .await;
         let run = Order::aa_omniscience(5, &world).with_oracle_judge().place(&world).await;
@@ -238,7 +238,7 @@ fn the_oracle_judges_without_a_model() {
 fn a_judged_benchmark_without_a_judge_says_what_to_set() {
     runtime().block_on(async {
         let world =
-            World::start(Settings::default(), |request| Reply::Text(data::right(&request.item))).await;
+            World::start(Settings::default(), |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = Order::aa_omniscience(3, &world).without_judge().place(&world).await;
         assert_eq!(world.wait_for_end(run).await, RunStatus::Failed);
         check(&world, run, Expected::FAILED).await;

@@ -21,7 +21,7 @@ fn a_run_of_code_survives_the_end_of_the_process_at_every_call() {
     runtime().block_on(async {
         let wire = Arc::new(Tripwire::default());
         let watching = Arc::clone(&wire);
-        let recorder = Recorder::new(move |call| watching.called(call.action));
+        let recorder = Recorder::new(move |call| watching.note_call(call.action));
         let world =
             World::open(Settings { recorder: Some(recorder), ..settings_without_faults() }, right_reply)
                 .await;
@@ -90,7 +90,7 @@ fn questions_of_one_item_survive_the_end_of_the_process_at_every_call() {
     runtime().block_on(async {
         let wire = Arc::new(Tripwire::default());
         let watching = Arc::clone(&wire);
-        let recorder = Recorder::new(move |call| watching.called(call.action));
+        let recorder = Recorder::new(move |call| watching.note_call(call.action));
         let world =
             World::open(Settings { recorder: Some(recorder), ..settings_without_faults() }, |request| {
                 let step =

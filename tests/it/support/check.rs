@@ -22,11 +22,11 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    pub(crate) const SUCCEEDED: Self = Self::of(RunStatus::Succeeded);
-    pub(crate) const FAILED: Self = Self::of(RunStatus::Failed);
-    pub(crate) const CANCELED: Self = Self::of(RunStatus::Canceled);
+    pub(crate) const SUCCEEDED: Self = Self::with_status(RunStatus::Succeeded);
+    pub(crate) const FAILED: Self = Self::with_status(RunStatus::Failed);
+    pub(crate) const CANCELED: Self = Self::with_status(RunStatus::Canceled);
 
-    const fn of(status: RunStatus) -> Self {
+    const fn with_status(status: RunStatus) -> Self {
         Self { status, generation: 1, queues_empty: true }
     }
 

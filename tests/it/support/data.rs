@@ -141,7 +141,7 @@ fn letter(number: usize) -> char {
 }
 
 /// Returns the correct reply to an item of any dataset.
-pub(crate) fn right(item: &str) -> String {
+pub(crate) fn right_answer(item: &str) -> String {
     if let Some(number) = item.strip_prefix('l') {
         return format!("So:\n```python\nprint(int(input()) + {number})\n```");
     }
@@ -155,7 +155,7 @@ pub(crate) fn right(item: &str) -> String {
 }
 
 /// Returns an incorrect reply to an item.
-pub(crate) fn wrong(item: &str) -> String {
+pub(crate) fn wrong_answer(item: &str) -> String {
     match item.strip_prefix('a') {
         Some(number) => format!("It is \\boxed{{{}}}.", number.parse::<usize>().unwrap() + 8),
         None => format!("Let us see. The answer is ({}).", letter(item.parse::<usize>().unwrap() + 1)),
@@ -163,8 +163,8 @@ pub(crate) fn wrong(item: &str) -> String {
 }
 
 /// Answers every fourth item incorrectly.
-pub(crate) fn mostly_right(request: &ModelRequest) -> String {
-    if number(&request.item) % 4 == 3 { wrong(&request.item) } else { right(&request.item) }
+pub(crate) fn mostly_right_answer(request: &ModelRequest) -> String {
+    if number(&request.item) % 4 == 3 { wrong_answer(&request.item) } else { right_answer(&request.item) }
 }
 
 /// Returns the number in an item's marker.

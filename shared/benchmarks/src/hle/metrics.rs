@@ -30,11 +30,11 @@ impl Metrics for HleMetrics {
     #[allow(clippy::cast_precision_loss)] // counts stay far below 2^53
     fn finish(&self, planned: u64) -> Map<String, Value> {
         let n = planned as f64;
-        let accuracy = (planned > 0).then(|| rounded(100.0 * self.correct as f64 / n));
-        let half_width =
-            accuracy.map(|accuracy| rounded(QUANTILE * (accuracy * (100.0 - accuracy) / n).sqrt()));
+        let accuracy = (planned > 0).then(|| round_to_hundredths(100.0 * self.correct as f64 / n));
+        let half_width = accuracy
+            .map(|accuracy| round_to_hundredths(QUANTILE * (accuracy * (100.0 - accuracy) / n).sqrt()));
         let calibration = Calibration::from_answers(self.judged.clone());
-        let printed = |error: f64| 100.0 * rounded(error);
+        let printed = |error: f64| 100.0 * round_to_hundredths(error);
         let mut metrics = Map::new();
         metrics.insert("accuracy_official".into(), json!(accuracy));
         metrics.insert("half_width".into(), json!(half_width));
@@ -52,7 +52,7 @@ impl Metrics for HleMetrics {
 }
 
 /// Python's `round(value, 2)`. Formatting also rounds the exact binary value half to even.
-fn rounded(value: f64) -> f64 {
+fn round_to_hundredths(value: f64) -> f64 {
     format!("{value:.2}").parse().unwrap_or(value)
 }
 

@@ -38,7 +38,7 @@ fn item(row: Value) -> Item {
     IF_BENCH_ALLENAI.item(0, row).unwrap().unwrap()
 }
 
-fn graded(item: &Item, text: &str) -> Verdict {
+fn grade_answer(item: &Item, text: &str) -> Verdict {
     IF_BENCH_ALLENAI.grade(item, &Answer::local(text)).done().unwrap()
 }
 
@@ -82,7 +82,7 @@ fn the_demo_has_each_type_in_the_columns_of_the_dataset() {
             let names: BTreeSet<&str> = kwargs.as_object().unwrap().keys().map(String::as_str).collect();
             assert_eq!(names, BTreeSet::from(COLUMNS));
         }
-        let verdict = graded(&item, &IF_BENCH_ALLENAI.oracle(&item));
+        let verdict = grade_answer(&item, &IF_BENCH_ALLENAI.oracle(&item));
         assert_eq!(verdict.outcome, Outcome::Correct, "{}: {}", item.id, verdict.reason);
         assert_eq!(verdict.detail["strict"], json!(vec![true; ids.len()]), "{}", item.id);
         // An item whose instructions every text follows would demonstrate nothing. (In loose mode, every text follows
@@ -93,7 +93,7 @@ fn the_demo_has_each_type_in_the_columns_of_the_dataset() {
             "(Nothing of that \"kind\", a pea",
         ];
         let is_missed = |text: &&str| {
-            graded(&item, text).detail["strict"].as_array().unwrap().contains(&Value::Bool(false))
+            grade_answer(&item, text).detail["strict"].as_array().unwrap().contains(&Value::Bool(false))
         };
         assert!(wrong.iter().any(is_missed), "{}: {ids:?}", item.id);
     }
@@ -107,7 +107,7 @@ fn one_variant_that_follows_is_enough() {
         "instruction_id_list": ["format:no_whitespace", "count:numbers"],
         "kwargs": [null, {"N": 1.0, "word": null}],
     }));
-    let verdict = graded(&item, "Here it is:\n**seven-7**");
+    let verdict = grade_answer(&item, "Here it is:\n**seven-7**");
     assert_eq!((verdict.outcome, verdict.score, &verdict.extracted), (Outcome::Correct, Some(1.0), &None));
     assert_eq!(
         Value::Object(verdict.detail),
@@ -117,10 +117,10 @@ fn one_variant_that_follows_is_enough() {
             "loose": [true, true],
         })
     );
-    let verdict = graded(&item, "7 and 8");
+    let verdict = grade_answer(&item, "7 and 8");
     assert_eq!((verdict.outcome, verdict.score), (Outcome::Incorrect, Some(0.0)));
     assert_eq!(verdict.reason, "Not followed: format:no_whitespace, count:numbers.");
-    assert_eq!(graded(&item, " \n").outcome, Outcome::NoAnswer);
+    assert_eq!(grade_answer(&item, " \n").outcome, Outcome::NoAnswer);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn an_item_that_cannot_be_checked_is_not_a_wrong_answer() {
             "instruction_id_list": ["format:no_whitespace", id],
             "kwargs": [{}, kwargs],
         });
-        let verdict = graded(&item(row), "text");
+        let verdict = grade_answer(&item(row), "text");
         assert_eq!((verdict.outcome, verdict.score), (Outcome::InfrastructureError, None));
         assert_eq!(verdict.reason, format!("The item cannot be graded: {cause}."));
     }
@@ -154,8 +154,8 @@ fn the_instructions_of_ifeval_are_known_as_well() {
         "instruction_id_list": ["punctuation:no_comma", "format:no_whitespace"],
         "kwargs": [{}, {}],
     });
-    assert_eq!(graded(&item(row.clone()), "fine").outcome, Outcome::Correct);
-    assert_eq!(graded(&item(row), "well,fine").detail["loose"], json!([false, true]));
+    assert_eq!(grade_answer(&item(row.clone()), "fine").outcome, Outcome::Correct);
+    assert_eq!(grade_answer(&item(row), "well,fine").detail["loose"], json!([false, true]));
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn figures_are_computed_from_verdicts() {
     let mut figures = IF_BENCH_ALLENAI.metrics().unwrap();
     let items = demo();
     for item in &items {
-        let verdict = graded(item, &IF_BENCH_ALLENAI.oracle(item));
+        let verdict = grade_answer(item, &IF_BENCH_ALLENAI.oracle(item));
         figures.add(&FinishedSample { item: 0, group: None, verdict: &verdict });
     }
     let figures = figures.finish(items.len() as u64);

@@ -20,7 +20,7 @@ fn item(row: Value) -> Item {
     IF_EVAL.item(0, row).unwrap().unwrap()
 }
 
-fn graded(item: &Item, text: &str) -> Verdict {
+fn grade_answer(item: &Item, text: &str) -> Verdict {
     IF_EVAL.grade(item, &Answer::local(text)).done().unwrap()
 }
 
@@ -42,12 +42,12 @@ fn the_demo_has_each_type_in_the_columns_of_the_dataset() {
             names.sort_unstable();
             assert_eq!(names, columns);
         }
-        let verdict = graded(&item, &IF_EVAL.oracle(&item));
+        let verdict = grade_answer(&item, &IF_EVAL.oracle(&item));
         assert_eq!(verdict.outcome, Outcome::Correct, "{}: {}", item.id, verdict.reason);
         assert_eq!(verdict.detail["strict"].as_array().unwrap().len(), ids.len());
         // A demo item whose instructions every text follows would show nothing.
         let others = ["Quick, dig the ocean with a shovel. So said Queen Qa. Then? Quit!", "Qa qa."];
-        let is_missed = |text: &&str| graded(&item, text).outcome == Outcome::Incorrect;
+        let is_missed = |text: &&str| grade_answer(&item, text).outcome == Outcome::Incorrect;
         assert!(others.iter().any(is_missed), "{}", item.id);
     }
     assert_eq!((types.len(), keys.len()), (25, demo().len()));
@@ -60,7 +60,7 @@ fn all_instructions_must_be_followed_strictly() {
         "instruction_id_list": ["punctuation:no_comma", "startend:end_checker"],
         "kwargs": [null, {"end_phrase": "done.", "keyword": null}],
     }));
-    let verdict = graded(&item, "It is done.");
+    let verdict = grade_answer(&item, "It is done.");
     assert_eq!((verdict.outcome, verdict.score, &verdict.extracted), (Outcome::Correct, Some(1.0), &None));
     assert_eq!(
         Value::Object(verdict.detail),
@@ -70,7 +70,7 @@ fn all_instructions_must_be_followed_strictly() {
             "loose": [true, true],
         })
     );
-    let verdict = graded(&item, "Well, \nit is done.\nBye");
+    let verdict = grade_answer(&item, "Well, \nit is done.\nBye");
     assert_eq!((verdict.outcome, verdict.score), (Outcome::Incorrect, Some(0.0)));
     assert_eq!(verdict.reason, "Not followed: punctuation:no_comma, startend:end_checker.");
     assert_eq!(
@@ -79,7 +79,7 @@ fn all_instructions_must_be_followed_strictly() {
     );
 
     for text in ["", " \n\u{1c}"] {
-        let verdict = graded(&item, text);
+        let verdict = grade_answer(&item, text);
         assert_eq!((verdict.outcome, verdict.score), (Outcome::NoAnswer, Some(0.0)));
         assert_eq!(verdict.detail["loose"], json!([false, false]));
     }
@@ -106,7 +106,7 @@ fn an_item_that_cannot_be_checked_is_not_a_wrong_answer() {
         ),
     ] {
         let item = item(row);
-        let verdict = graded(&item, "text");
+        let verdict = grade_answer(&item, "text");
         assert_eq!((verdict.outcome, verdict.score), (Outcome::InfrastructureError, None));
         assert_eq!(verdict.reason, format!("The item cannot be graded: {cause}."));
     }
@@ -177,7 +177,7 @@ fn stored_responses_with_wrong_columns_fail_individually() {
 fn figures_are_computed_from_verdicts() {
     let mut figures = IF_EVAL.metrics().unwrap();
     for item in demo() {
-        let verdict = graded(&item, &IF_EVAL.oracle(&item));
+        let verdict = grade_answer(&item, &IF_EVAL.oracle(&item));
         figures.add(&FinishedSample { item: 0, group: None, verdict: &verdict });
     }
     let figures = figures.finish(29);

@@ -350,7 +350,7 @@ impl GradedTests {
         self.results.iter().all(is_pass)
     }
 
-    fn passed(&self) -> usize {
+    fn passed_count(&self) -> usize {
         self.results.iter().take_while(|result| is_pass(result)).count()
     }
 
@@ -367,7 +367,7 @@ impl GradedTests {
             let message = message.trim_end_matches([':', ' ']);
             return format!("The program could not be run ({code}): {message}.");
         }
-        format!("Test {} of {} failed ({code}): {message}{error}.", self.passed() + 1, self.tests)
+        format!("Test {} of {} failed ({code}): {message}{error}.", self.passed_count() + 1, self.tests)
     }
 
     fn detail(&self, round: u32) -> Map<String, Value> {
@@ -382,7 +382,7 @@ impl GradedTests {
             put("results", json!(self.results));
         }
         put("tests", json!(self.tests));
-        put("tests_passed", json!(self.passed()));
+        put("tests_passed", json!(self.passed_count()));
         put("error_code", json!(error_code));
         put("error_message", json!(error_message.as_deref().map(|text| shorten(text, MESSAGE_CHARS_MAX))));
         put("error", json!(error.as_deref().map(|text| shorten(text, ERROR_CHARS_MAX))));

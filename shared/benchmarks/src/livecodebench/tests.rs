@@ -25,7 +25,7 @@ fn item(row: Row) -> Result<Option<Item>, RowError> {
     LiveCodeBench::LATEST.item(3, row)
 }
 
-fn with(column: &str, value: Value) -> Row {
+fn problem_with(column: &str, value: Value) -> Row {
     let mut row = problem();
     row.insert(column.into(), value);
     row
@@ -41,11 +41,12 @@ fn a_row_becomes_an_item() {
     assert_eq!(LiveCodeBench::LATEST.expected(&item), "passes its one test");
     assert!(LiveCodeBench::LATEST.numbers_items());
     for nothing in [json!(""), Value::Null] {
-        assert_eq!(super::tests::item(with("question_content", nothing)).unwrap(), None);
+        assert_eq!(super::tests::item(problem_with("question_content", nothing)).unwrap(), None);
     }
-    let listed = super::tests::item(with("private_test_cases", json!([{"input": "1"}]))).unwrap().unwrap();
+    let listed =
+        super::tests::item(problem_with("private_test_cases", json!([{"input": "1"}]))).unwrap().unwrap();
     assert_eq!(LiveCodeBench::LATEST.expected(&listed), "passes all 2 tests");
-    let encoded = super::tests::item(with("private_test_cases", json!("eJxx"))).unwrap().unwrap();
+    let encoded = super::tests::item(problem_with("private_test_cases", json!("eJxx"))).unwrap().unwrap();
     assert_eq!(LiveCodeBench::LATEST.expected(&encoded), "passes all tests, 1 public and the private ones");
 }
 
@@ -65,7 +66,7 @@ fn broken_rows_name_their_column() {
         ("starter_code", json!([])),
         ("difficulty", json!(1)),
     ] {
-        assert_eq!(item(with(column, value)).unwrap_err().column.as_deref(), Some(column));
+        assert_eq!(item(problem_with(column, value)).unwrap_err().column.as_deref(), Some(column));
     }
     let mut without = problem();
     without.remove("question_content");
@@ -74,13 +75,13 @@ fn broken_rows_name_their_column() {
 
 #[test]
 fn methods_and_dates_are_read() {
-    let method = |metadata: Value| row::method(&with("metadata", metadata)).unwrap();
+    let method = |metadata: Value| row::method(&problem_with("metadata", metadata)).unwrap();
     assert_eq!(method(json!("{\"func_name\": \"twice\"}")).as_deref(), Some("twice"));
     assert_eq!(method(json!({"func_name": "twice"})).as_deref(), Some("twice"));
     for none in [json!("{}"), json!(""), Value::Null, json!("{\"func_name\": null}")] {
         assert_eq!(method(none), None);
     }
-    let date = |text: &str| row::date(&with("contest_date", json!(text))).unwrap();
+    let date = |text: &str| row::date(&problem_with("contest_date", json!(text))).unwrap();
     assert_eq!(date("2024-02-29").as_deref(), Some("2024-02-29"));
     assert_eq!(date("2024-02-29 00:00:00").as_deref(), Some("2024-02-29"));
     assert_eq!(date("2024-02-29T18:30:00").as_deref(), Some("2024-02-29T18:30:00"));
@@ -231,7 +232,7 @@ fn own_wording_is_used_if_a_text_is_missing() {
     let mut some = official();
     some.remove("system");
     assert_eq!(LiveCodeBench::LATEST.template(&some), own);
-    let item = item(with("starter_code", json!("class Solution:"))).unwrap().unwrap();
+    let item = item(problem_with("starter_code", json!("class Solution:"))).unwrap().unwrap();
     let prompt = LiveCodeBench::LATEST.prompt(&item, &Material::default()).unwrap();
     let user = &prompt.messages[1].content;
     assert!(user.starts_with("### Question:\nDouble it.\n\n### Format: Complete the starter code"), "{user}");
@@ -314,7 +315,7 @@ proptest! {
     fn rows_never_panic(column in 0_usize..11, value in "\\PC{0,30}", number in any::<i64>()) {
         let column = row::COLUMNS[column];
         for value in [json!(value), json!(number), json!([value]), json!({"func_name": value})] {
-            if let Ok(Some(item)) = item(with(column, value)) {
+            if let Ok(Some(item)) = item(problem_with(column, value)) {
                 LiveCodeBench::LATEST.expected(&item);
                 LiveCodeBench::LATEST.prompt(&item, &Material::default()).unwrap();
             }

@@ -65,7 +65,7 @@ mod tests {
 
     use super::*;
 
-    fn adjusted(samples: &[(Option<&str>, Verdict)]) -> Value {
+    fn adjusted_metrics(samples: &[(Option<&str>, Verdict)]) -> Value {
         let mut metrics = GuessedAnswers::default();
         for (group, verdict) in samples {
             metrics.add(&FinishedSample { item: 0, group: *group, verdict });
@@ -91,16 +91,16 @@ mod tests {
             (math, Verdict::ungraded(Code::ContextTooLong, "It does not fit.")),
             (None, missing(1.0)),
         ];
-        assert_eq!(adjusted(&samples), json!({ "accuracy_chance_adjusted": 0.375 }));
+        assert_eq!(adjusted_metrics(&samples), json!({ "accuracy_chance_adjusted": 0.375 }));
         assert_eq!(
-            adjusted(&[(None, missing(0.1)), (None, wrong())]),
+            adjusted_metrics(&[(None, missing(0.1)), (None, wrong())]),
             json!({ "accuracy_chance_adjusted": 0.05 })
         );
     }
 
     #[test]
     fn without_a_missing_answer_nothing_is_reported() {
-        assert_eq!(adjusted(&[(None, Verdict::correct("A"))]), json!({}));
-        assert_eq!(adjusted(&[]), json!({}));
+        assert_eq!(adjusted_metrics(&[(None, Verdict::correct("A"))]), json!({}));
+        assert_eq!(adjusted_metrics(&[]), json!({}));
     }
 }

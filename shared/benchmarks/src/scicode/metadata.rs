@@ -31,7 +31,7 @@ pub(super) static OPTIONS: [OptionMetadata; 3] = [
     },
 ];
 
-/// Facts, indexed by background (without, with) and given steps (official, whole).
+/// Metadata, indexed by background (without, with) and given steps (official, whole).
 static METADATA: [[Metadata; 2]; 2] = [
     [
         metadata(

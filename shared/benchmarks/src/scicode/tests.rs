@@ -52,7 +52,7 @@ fn material(templates: &[(&str, &str)]) -> Material {
     Material { templates: templates.collect(), ..Material::default() }
 }
 
-fn answered(steps: &[(&str, &str)]) -> Vec<Step> {
+fn answered_steps(steps: &[(&str, &str)]) -> Vec<Step> {
     let made = steps.iter().map(|(name, text)| Step {
         name: (*name).into(),
         prompt: Prompt::user("?"),
@@ -80,7 +80,7 @@ fn prompts_contain_only_the_code_of_earlier_steps() {
         next_prompt(&SciCode::INSPECT, &item, &material, &[]),
         ("901.1".into(), format!("<|Area of a disc.\n\n{header}|import numpy as np\n>"))
     );
-    let steps = answered(&[("901.1", "Text ```python\nimport os\nx{0}\n``` more"), ("901.2", "")]);
+    let steps = answered_steps(&[("901.1", "Text ```python\nimport os\nx{0}\n``` more"), ("901.2", "")]);
     let (name, text) = next_prompt(&SciCode::INSPECT, &item, &material, &steps);
     let last = "Total and list.\n\ndef summary(rs):\n    '''Return the total and the single areas.'''\n\n    return total, values";
     assert_eq!(name, "901.3");
@@ -95,9 +95,9 @@ fn prompts_contain_only_the_code_of_earlier_steps() {
         text.starts_with("<Area of a disc.\nBackground text for the step.\n\n\nx{0}\n|Areas of"),
         "{text}"
     );
-    let all = answered(&[("901.1", ""), ("901.2", ""), ("901.3", ""), ("901.4", "")]);
+    let all = answered_steps(&[("901.1", ""), ("901.2", ""), ("901.3", ""), ("901.4", "")]);
     assert_eq!(SciCode::INSPECT.next(&item, &material, &all).unwrap(), None);
-    assert!(SciCode::INSPECT.next(&item, &material, &answered(&[("901.2", "")])).is_err());
+    assert!(SciCode::INSPECT.next(&item, &material, &answered_steps(&[("901.2", "")])).is_err());
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn body(steps: Vec<Step>) -> SampleBody {
 #[test]
 fn a_row_may_name_its_own_file_with_expected_values() {
     let mut row = vectors()[0].clone();
-    let body = body(answered(&[("901.1", ""), ("901.2", ""), ("901.3", ""), ("901.4", "")]));
+    let body = body(answered_steps(&[("901.1", ""), ("901.2", ""), ("901.3", ""), ("901.4", "")]));
     let key = |row: &Value, names: &[&str]| {
         let (templates, attachments) = (Templates::new(), attachments(names));
         let material = JobMaterial { templates: &templates, attachments: &attachments, nonce: NONCE };
@@ -256,7 +256,7 @@ fn report(item: &Item, body: &SampleBody, lines: &[(&str, &[&str])]) -> JobRepor
 #[test]
 fn a_program_that_blocks_its_driver_has_failed() {
     let item = item(&with_given_step());
-    let body = body(answered(&[("62.2", "x"), ("62.3", "y")]));
+    let body = body(answered_steps(&[("62.2", "x"), ("62.3", "y")]));
     let read = |end| {
         let report = JobReport { end, ..report(&item, &body, &[("environment", &["numpy=2.1.0"])]) };
         SciCode::INSPECT.read(&item, &body, &report, round(1))
@@ -270,7 +270,7 @@ fn a_program_that_blocks_its_driver_has_failed() {
 #[test]
 fn the_verdict_counts_problems_and_steps() {
     let item = item(&with_given_step());
-    let body = body(answered(&[("62.2", "x"), ("62.3", "y")]));
+    let body = body(answered_steps(&[("62.2", "x"), ("62.3", "y")]));
     let read = |lines: &[(&str, &[&str])], round| {
         SciCode::INSPECT.read(&item, &body, &report(&item, &body, lines), super::tests::round(round))
     };
@@ -329,9 +329,9 @@ fn the_verdict_counts_problems_and_steps() {
 #[test]
 fn lines_without_the_seal_do_not_count() {
     let item = item(&with_given_step());
-    let ours = body(answered(&[("62.2", "x"), ("62.3", "y")]));
+    let ours = body(answered_steps(&[("62.2", "x"), ("62.3", "y")]));
     // The same programs, but different answers.
-    let others = body(answered(&[("62.2", "x"), ("62.3", "y ")]));
+    let others = body(answered_steps(&[("62.2", "x"), ("62.3", "y ")]));
     let lines: [(&str, &[&str]); 3] =
         [("environment", &[]), ("step", &["62.2", "pass", ""]), ("step", &["62.3", "pass", ""])];
     let report = report(&item, &ours, &lines);
@@ -347,7 +347,7 @@ fn lines_without_the_seal_do_not_count() {
 #[test]
 fn the_first_wrong_step_decides_the_outcome() {
     let item = item(&with_given_step());
-    let mut steps = answered(&[("62.2", "x"), ("62.3", "y")]);
+    let mut steps = answered_steps(&[("62.2", "x"), ("62.3", "y")]);
     steps[1].answer.finish = bench_domain::Finish::Length;
     let body = body(steps);
     let lines: [(&str, &[&str]); 3] =
@@ -372,11 +372,11 @@ fn any_reply_makes_a_job() {
         &"x = 1\n".repeat(300_000),
         "\u{1c}import os",
     ] {
-        let steps = answered(&[("901.1", reply), ("901.2", reply), ("901.3", reply), ("901.4", reply)]);
+        let steps = answered_steps(&[("901.1", reply), ("901.2", reply), ("901.3", reply), ("901.4", reply)]);
         let job = SciCode::INSPECT.job(&problem, &body(steps), &material).unwrap();
         assert!(job.files.iter().any(|file| file.path == "code/901.4.py"));
         assert_eq!(job.time_limit.as_secs(), 4 * 1800 + 900);
     }
-    let steps = answered(&[("901.1", "")]);
+    let steps = answered_steps(&[("901.1", "")]);
     assert!(SciCode::INSPECT.job(&problem, &body(steps), &material).is_err());
 }

@@ -21,7 +21,7 @@ pub(super) const NEXT_STEP: &str = "next_step_str";
 /// Slot for the import lines.
 pub(super) const DEPENDENCIES: &str = "dependencies";
 
-const fn whole(
+const fn whole_file(
     role: TemplateRole,
     name: &'static str,
     path: &'static str,
@@ -39,43 +39,43 @@ const fn whole(
 /// The names of the two prompts are not swapped: the prompt that asks for background in a comment is the one used
 /// without background.
 pub(super) static TEMPLATES: [TemplateSpec; 7] = [
-    whole(
+    whole_file(
         TemplateRole::Wording,
         WITHOUT_BACKGROUND,
         "eval/data/background_comment_template.txt",
         "9b407bdd44937f13cf090b5ae35436b7dc60a0fb8494caec6995c9c83cdadb03",
     ),
-    whole(
+    whole_file(
         TemplateRole::Wording,
         WITH_BACKGROUND,
         "eval/data/multistep_template.txt",
         "2c6946acf50f69d37647b83c04e77e6bdc5f3ff04e87d4aa6f79d0f27b5dcbc2",
     ),
-    whole(
+    whole_file(
         TemplateRole::GivenStep,
         "13.6",
         "eval/data/13.6.txt",
         "795a2b57c2d9bb12ca4eaf16d6b8e1f202015a89a886628858abf42a1b18a94e",
     ),
-    whole(
+    whole_file(
         TemplateRole::GivenStep,
         "62.1",
         "eval/data/62.1.txt",
         "bc9931d88a7d5950091b72a996a25b8be6c936fd136b01005e22c3d45b0008a2",
     ),
-    whole(
+    whole_file(
         TemplateRole::GivenStep,
         "76.3",
         "eval/data/76.3.txt",
         "4758300d96ea726cdc0fbf749f1bc437030d2a3e8b43bde232ecdeaf636cd367",
     ),
-    whole(
+    whole_file(
         TemplateRole::Program,
         PARSE,
         "src/scicode/parse/parse.py",
         "8d65df1115c0a94012f1655887bb66db5c019c4433f341b58d3493bbbdb0cd85",
     ),
-    whole(
+    whole_file(
         TemplateRole::Program,
         COMPARE,
         "src/scicode/compare/cmp.py",

@@ -20,7 +20,7 @@ pub(crate) fn bin() -> &'static Path {
 }
 
 /// Creates an environment without packages and returns the folder with its `python3`.
-pub(crate) fn bare(place: &Path) -> PathBuf {
+pub(crate) fn make_bare_environment(place: &Path) -> PathBuf {
     run(Command::new(program()).args(["-m", "venv", "--without-pip"]).arg(place), "make an environment");
     place.join("bin")
 }

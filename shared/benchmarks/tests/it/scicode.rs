@@ -418,7 +418,7 @@ fn a_sandbox_without_the_modules_gives_no_verdict() {
     let attachments = targets(&format!("{VECTORS}/scicode_targets.h5"));
     let (item, body) = discs(AREA, AREAS);
     let folder = tempfile::tempdir().unwrap();
-    let bare = python::bare(&folder.path().join("bare"));
+    let bare = python::make_bare_environment(&folder.path().join("bare"));
     let report = place(&item, &body, &attachments).run(&[&bare, Path::new("/usr/bin"), Path::new("/bin")]);
     let unread = read(&item, &body, &report, 1).unwrap_err();
     assert!(!unread.retry, "{unread}");

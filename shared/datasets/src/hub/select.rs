@@ -151,7 +151,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn chosen<'a>(
+    fn choose_files<'a>(
         paths: &[&'a str],
         card: &Value,
         config: &'static str,
@@ -169,28 +169,28 @@ mod tests {
             "data/test-00000-of-00002.parquet",
         ];
         let none = Value::Null;
-        assert_eq!(chosen(&paths, &none, "default", "test"), [paths[3], paths[2]]);
-        assert_eq!(chosen(&paths, &none, "default", "validation"), [paths[1]]);
-        assert!(chosen(&paths, &none, "default", "train").is_empty());
-        assert!(chosen(&paths, &none, "other", "test").is_empty());
+        assert_eq!(choose_files(&paths, &none, "default", "test"), [paths[3], paths[2]]);
+        assert_eq!(choose_files(&paths, &none, "default", "validation"), [paths[1]]);
+        assert!(choose_files(&paths, &none, "default", "train").is_empty());
+        assert!(choose_files(&paths, &none, "other", "test").is_empty());
     }
 
     #[test]
     fn the_configuration_is_a_folder_or_a_prefix() {
         let paths = ["main/test-0.parquet", "socratic/test-0.parquet", "gpqa_test.jsonl"];
-        assert_eq!(chosen(&paths, &Value::Null, "main", "test"), [paths[0]]);
-        assert_eq!(chosen(&paths, &Value::Null, "gpqa", "test"), [paths[2]]);
+        assert_eq!(choose_files(&paths, &Value::Null, "main", "test"), [paths[0]]);
+        assert_eq!(choose_files(&paths, &Value::Null, "gpqa", "test"), [paths[2]]);
     }
 
     #[test]
     fn one_file_format_is_enough() {
         let paths = ["test.jsonl", "test.parquet", "test.csv"];
-        assert_eq!(chosen(&paths, &Value::Null, "default", "test"), ["test.parquet"]);
-        assert_eq!(chosen(&paths[2..], &Value::Null, "default", "test"), ["test.csv"]);
-        assert!(chosen(&["test.txt"], &Value::Null, "default", "test").is_empty());
-        assert!(chosen(&["contest.jsonl"], &Value::Null, "default", "test").is_empty());
-        assert_eq!(chosen(&["test/0.jsonl"], &Value::Null, "default", "test"), ["test/0.jsonl"]);
-        assert_eq!(chosen(&["dev.jsonl"], &Value::Null, "default", "validation"), ["dev.jsonl"]);
+        assert_eq!(choose_files(&paths, &Value::Null, "default", "test"), ["test.parquet"]);
+        assert_eq!(choose_files(&paths[2..], &Value::Null, "default", "test"), ["test.csv"]);
+        assert!(choose_files(&["test.txt"], &Value::Null, "default", "test").is_empty());
+        assert!(choose_files(&["contest.jsonl"], &Value::Null, "default", "test").is_empty());
+        assert_eq!(choose_files(&["test/0.jsonl"], &Value::Null, "default", "test"), ["test/0.jsonl"]);
+        assert_eq!(choose_files(&["dev.jsonl"], &Value::Null, "default", "validation"), ["dev.jsonl"]);
     }
 
     #[test]
@@ -200,11 +200,11 @@ mod tests {
             {"config_name": "AIME2025-II", "data_files": [{"split": "test", "path": ["aime2025-II.jsonl"]}]},
         ]});
         let paths = ["aime2025-I.jsonl", "aime2025-II.jsonl", "test.jsonl"];
-        assert_eq!(chosen(&paths, &card, "AIME2025-I", "test"), [paths[0]]);
-        assert_eq!(chosen(&paths, &card, "AIME2025-II", "test"), [paths[1]]);
-        assert!(chosen(&paths, &card, "AIME2025-I", "train").is_empty());
+        assert_eq!(choose_files(&paths, &card, "AIME2025-I", "test"), [paths[0]]);
+        assert_eq!(choose_files(&paths, &card, "AIME2025-II", "test"), [paths[1]]);
+        assert!(choose_files(&paths, &card, "AIME2025-I", "train").is_empty());
         // The card doesn't have this configuration, so names decide.
-        assert_eq!(chosen(&paths, &card, "default", "test"), ["test.jsonl"]);
+        assert_eq!(choose_files(&paths, &card, "default", "test"), ["test.jsonl"]);
     }
 
     #[test]
@@ -212,13 +212,13 @@ mod tests {
         let paths = ["a/x.jsonl", "a/test.jsonl", "b.json"];
         let card = |config: Value| json!({"configs": [config]});
         let only = card(json!({"config_name": "x", "data_files": "a/*"}));
-        assert_eq!(chosen(&paths, &only, "default", "train"), ["a/test.jsonl", "a/x.jsonl"]);
+        assert_eq!(choose_files(&paths, &only, "default", "train"), ["a/test.jsonl", "a/x.jsonl"]);
         let folder = card(json!({"config_name": "default", "data_dir": "a"}));
-        assert_eq!(chosen(&paths, &folder, "default", "test"), ["a/test.jsonl"]);
+        assert_eq!(choose_files(&paths, &folder, "default", "test"), ["a/test.jsonl"]);
         let map = card(json!({"config_name": "default", "data_files": {"test": "b.json"}}));
-        assert_eq!(chosen(&paths, &map, "default", "test"), ["b.json"]);
+        assert_eq!(choose_files(&paths, &map, "default", "test"), ["b.json"]);
         for broken in [json!(7), json!({"configs": 7}), json!({"configs": [7, {"config_name": 7}]})] {
-            assert_eq!(chosen(&paths, &broken, "default", "test"), ["a/test.jsonl"], "{broken}");
+            assert_eq!(choose_files(&paths, &broken, "default", "test"), ["a/test.jsonl"], "{broken}");
         }
     }
 }

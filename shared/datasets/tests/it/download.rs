@@ -9,7 +9,7 @@ use crate::support::{Bench, Quiz, RecordedProgress, repository};
 const FILE: &str = "data/test-00000-of-00002.parquet";
 
 fn requests_for_file(requests: Vec<RecordedRequest>, at: &str) -> Vec<RecordedRequest> {
-    requests.into_iter().filter(|requests| requests.at == at && requests.path.ends_with(FILE)).collect()
+    requests.into_iter().filter(|request| request.at == at && request.path.ends_with(FILE)).collect()
 }
 
 #[tokio::test]
@@ -36,7 +36,7 @@ async fn without_an_etag_a_download_starts_again() {
     hub.fail(FILE, [Fault::Cut(1_000)]);
     let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_eq!(bench.items(&prepared).await.len(), 220);
-    assert!(requests_for_file(hub.requests(), "store").iter().all(|requests| requests.range.is_none()));
+    assert!(requests_for_file(hub.requests(), "store").iter().all(|request| request.range.is_none()));
 }
 
 #[tokio::test]
@@ -51,7 +51,7 @@ async fn a_later_process_resumes_a_download() {
     let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_eq!(bench.items(&prepared).await.len(), 220);
     let ranges: Vec<_> =
-        requests_for_file(hub.requests(), "store").into_iter().map(|requests| requests.range).collect();
+        requests_for_file(hub.requests(), "store").into_iter().map(|request| request.range).collect();
     assert_eq!(ranges, [Some("bytes=1000-".to_owned())]);
 }
 

@@ -60,7 +60,7 @@ impl Layout for Large {
 }
 
 /// Returns text that doesn't compress well.
-fn noise(seed: usize, bytes: usize) -> String {
+fn incompressible_text(seed: usize, bytes: usize) -> String {
     static NOISE: LazyLock<String> = LazyLock::new(|| {
         let mut state = 1_u64;
         let next = || {
@@ -78,7 +78,7 @@ fn rows(file: usize, row_bytes: usize) -> Vec<u8> {
         let number = file * ROWS + row;
         let row = match row {
             3 => json!({ "skip": true }),
-            _ => json!({ "id": format!("p{number}"), "tests": noise(number, row_bytes) }),
+            _ => json!({ "id": format!("p{number}"), "tests": incompressible_text(number, row_bytes) }),
         };
         text.push_str(&format!("{row}\n"));
     }
@@ -98,30 +98,30 @@ fn library(bench: &Bench, hub: &TestHub) -> Library {
     bench.library_with(hub, |config| config.kept_bytes_max = 1)
 }
 
-async fn prepared(library: &Library) -> PreparedDataset {
+async fn prepare(library: &Library) -> PreparedDataset {
     library.prepare(&Large, &DatasetChoice::Hub, &NoProgress).await.unwrap()
 }
 
-fn downloaded(hub: &TestHub) -> Vec<String> {
-    let requests = hub.requests().into_iter().filter(|requests| requests.at == "store");
-    requests.filter_map(|requests| requests.path.rsplit('/').next().map(str::to_owned)).collect()
+fn downloaded_files(hub: &TestHub) -> Vec<String> {
+    let requests = hub.requests().into_iter().filter(|request| request.at == "store");
+    requests.filter_map(|request| request.path.rsplit('/').next().map(str::to_owned)).collect()
 }
 
 /// Makes the dataset without interruption, in a library that keeps all files until the end.
-async fn in_one_go(row_bytes: usize) -> PreparedDataset {
+async fn prepare_without_interruption(row_bytes: usize) -> PreparedDataset {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     publish(&hub, row_bytes);
-    let prepared = prepared(&bench.library(&hub)).await;
+    let prepared = prepare(&bench.library(&hub)).await;
     assert!(!bench.keys().await.iter().any(|key| key == PROGRESS), "there was nothing to note");
     assert!(bench.downloads().is_empty());
     prepared
 }
 
 /// Stops in the middle of the last file.
-async fn stopped(bench: &Bench, hub: &TestHub) {
+async fn stop_after_two_files(bench: &Bench, hub: &TestHub) {
     hub.fail("three.jsonl", (0..6).map(|_| Fault::Status(500, vec![])));
-    assert!(prepared(&library(bench, hub)).await.used.is_demo());
-    assert_eq!(downloaded(hub), ["one.jsonl", "two.jsonl"]);
+    assert!(prepare(&library(bench, hub)).await.used.is_demo());
+    assert_eq!(downloaded_files(hub), ["one.jsonl", "two.jsonl"]);
     let left = bench.downloads();
     assert!(left.iter().all(|path| path.ends_with(".part")), "what is stored is removed from disk: {left:?}");
 }
@@ -129,16 +129,16 @@ async fn stopped(bench: &Bench, hub: &TestHub) {
 #[tokio::test]
 async fn a_file_is_removed_when_its_rows_are_stored_and_not_requested_again() {
     for row_bytes in [100, 900_000] {
-        let whole = in_one_go(row_bytes).await;
+        let whole = prepare_without_interruption(row_bytes).await;
         assert_eq!((whole.index.items.len(), whole.index.rows_left_out), (21, 3));
         let (bench, hub) = (Bench::new().await, TestHub::start().await);
         publish(&hub, row_bytes);
-        stopped(&bench, &hub).await;
-        let prepared = prepared(&library(&bench, &hub)).await;
-        assert_eq!(downloaded(&hub), ["three.jsonl"]);
+        stop_after_two_files(&bench, &hub).await;
+        let prepared = prepare(&library(&bench, &hub)).await;
+        assert_eq!(downloaded_files(&hub), ["three.jsonl"]);
         assert_eq!(prepared.index, whole.index, "as if it had been made in one go");
         let items = bench.items(&prepared).await;
-        assert_eq!(items[8].row["tests"], json!(noise(9, row_bytes)));
+        assert_eq!(items[8].row["tests"], json!(incompressible_text(9, row_bytes)));
         assert!(bench.downloads().is_empty(), "{:?}", bench.downloads());
         let left: Option<Value> = bench.blobs.get_json(PROGRESS).await.unwrap();
         assert_eq!(left, Some(Value::Null), "it is finished");
@@ -161,20 +161,23 @@ async fn an_unusable_checkpoint_starts_over() {
         (100, |noted| noted["files"][1]["name"] = "other.jsonl".into()),
         (100, |noted| noted["program"] = "another".into()),
     ];
-    let wholes = [(900_000, in_one_go(900_000).await), (100, in_one_go(100).await)];
+    let wholes = [
+        (900_000, prepare_without_interruption(900_000).await),
+        (100, prepare_without_interruption(100).await),
+    ];
     for (number, (row_bytes, change)) in changes.into_iter().enumerate() {
         let (bench, hub) = (Bench::new().await, TestHub::start().await);
         publish(&hub, row_bytes);
-        stopped(&bench, &hub).await;
+        stop_after_two_files(&bench, &hub).await;
         let mut noted: Value = bench.blobs.get_json(PROGRESS).await.unwrap().unwrap();
         assert_eq!((&noted["rows"], &noted["rows_left_out"]), (&json!(16), &json!(2)));
         assert_eq!(noted["writer"]["upload"]["id"].is_string(), row_bytes > 100);
         change(&mut noted);
         bench.blobs.put_json(PROGRESS, &noted).await.unwrap();
-        let prepared = prepared(&library(&bench, &hub)).await;
+        let prepared = prepare(&library(&bench, &hub)).await;
         let whole = wholes.iter().find(|(bytes, _)| *bytes == row_bytes).map(|(_, whole)| &whole.index);
         assert_eq!(Some(&prepared.index), whole, "{number}");
-        let downloaded: BTreeSet<String> = downloaded(&hub).into_iter().collect();
+        let downloaded: BTreeSet<String> = downloaded_files(&hub).into_iter().collect();
         assert_eq!(downloaded, FILES.map(str::to_owned).into(), "{number}");
     }
 }
@@ -183,19 +186,19 @@ async fn an_unusable_checkpoint_starts_over() {
 async fn a_damaged_checkpoint_is_ignored() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     publish(&hub, 100);
-    stopped(&bench, &hub).await;
+    stop_after_two_files(&bench, &hub).await;
     bench.blobs.put(PROGRESS, "no frame".into(), "application/zstd").await.unwrap();
-    assert_eq!(prepared(&library(&bench, &hub)).await.index.items.len(), 21);
-    assert_eq!(downloaded(&hub), FILES);
+    assert_eq!(prepare(&library(&bench, &hub)).await.index.items.len(), 21);
+    assert_eq!(downloaded_files(&hub), FILES);
 }
 
 #[tokio::test]
 async fn concurrent_processes_make_the_same_dataset() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     publish(&hub, 100);
-    stopped(&bench, &hub).await;
+    stop_after_two_files(&bench, &hub).await;
     let (a, b) = (library(&bench, &hub), library(&bench, &hub));
-    let (a, b) = tokio::join!(prepared(&a), prepared(&b));
+    let (a, b) = tokio::join!(prepare(&a), prepare(&b));
     assert_eq!((a.index.digest, a.index.items), (b.index.digest.clone(), b.index.items.clone()));
     assert_eq!(bench.items(&b).await.len(), 21);
 }
@@ -204,7 +207,7 @@ async fn concurrent_processes_make_the_same_dataset() {
 async fn duplicate_ids_are_reported_across_files() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     publish(&hub, 100);
-    stopped(&bench, &hub).await;
+    stop_after_two_files(&bench, &hub).await;
     let files = [rows(0, 100), rows(1, 100), b"{\"id\":\"new\"}\n{\"id\":\"p9\"}\n".to_vec()];
     let files = FILES.iter().zip(files).map(|(name, rows)| ((*name).to_owned(), rows, true));
     hub.publish(

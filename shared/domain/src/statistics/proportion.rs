@@ -15,11 +15,11 @@ pub fn wilson(successes: u64, trials: u64) -> Option<Interval> {
     let (n, share) = (trials as f64, successes as f64 / trials as f64);
     let z_squared = NORMAL_QUANTILE_95 * NORMAL_QUANTILE_95;
     let scale = 1.0 + z_squared / n;
-    let centre = (share + z_squared / (2.0 * n)) / scale;
+    let center = (share + z_squared / (2.0 * n)) / scale;
     let reach = NORMAL_QUANTILE_95 * (share * (1.0 - share) / n + z_squared / (4.0 * n * n)).sqrt() / scale;
     // At the ends, the bound is the share itself; rounding must not move it.
-    let low = if successes == 0 { 0.0 } else { (centre - reach).clamp(0.0, share) };
-    let high = if successes == trials { 1.0 } else { (centre + reach).clamp(share, 1.0) };
+    let low = if successes == 0 { 0.0 } else { (center - reach).clamp(0.0, share) };
+    let high = if successes == trials { 1.0 } else { (center + reach).clamp(share, 1.0) };
     Some(Interval { low, high })
 }
 

@@ -201,7 +201,7 @@ fn read_headers(headers: &HeaderMap) -> Option<(Option<Range>, bool)> {
 fn stored_response(stored: &StoredObject) -> Option<Response<SdkBody>> {
     let mut response = Response::new(SdkBody::empty());
     let headers = response.headers_mut();
-    headers.insert(header::ETAG, quoted(&stored.etag)?);
+    headers.insert(header::ETAG, quote(&stored.etag)?);
     if !stored.checksums.is_empty() {
         insert_checksums(headers, &stored.checksums, checksum_type(false))?;
     }
@@ -223,7 +223,7 @@ fn object_response(answer: &ObjectResponse, body: Option<ContentBody>) -> Option
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(answer.length()));
     headers.insert(header::CONTENT_TYPE, HeaderValue::try_from(answer.content_type()).ok()?);
-    headers.insert(header::ETAG, quoted(&answer.meta.etag)?);
+    headers.insert(header::ETAG, quote(&answer.meta.etag)?);
     headers.insert(header::LAST_MODIFIED, answer.meta.last_modified_header().ok()?);
     let plain = [
         (header::CONTENT_RANGE, answer.content_range()),
@@ -262,7 +262,7 @@ fn insert_checksums(headers: &mut HeaderMap, checksums: &Checksums, kind: &'stat
     Some(())
 }
 
-fn quoted(etag: &str) -> Option<HeaderValue> {
+fn quote(etag: &str) -> Option<HeaderValue> {
     HeaderValue::try_from(format!("\"{etag}\"")).ok()
 }
 

@@ -63,7 +63,7 @@ pub(super) fn check(body: &str, attributes: &MessageAttributes) -> Result<usize,
     if body.is_empty() {
         return Err(SqsError::missing_parameter("MessageBody"));
     }
-    if let Some(bad) = body.chars().find(|c| !allowed(*c)) {
+    if let Some(bad) = body.chars().find(|c| !is_allowed(*c)) {
         return Err(SqsError::invalid_contents(format!(
             "Invalid binary character '#x{:X}' was found in the message body, the set of allowed characters is \
              #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF.",
@@ -101,7 +101,7 @@ fn check_attribute(name: &str, value: &AttributeValue) -> Result<usize, SqsError
     }
     let kind = value.data_type.split('.').next().unwrap_or_default();
     let value_bytes = match (kind, &value.string_value, &value.binary_value) {
-        ("String", Some(text), None) if !text.is_empty() && text.chars().all(allowed) => text.len(),
+        ("String", Some(text), None) if !text.is_empty() && text.chars().all(is_allowed) => text.len(),
         ("Number", Some(text), None) if text.trim().parse::<f64>().is_ok_and(f64::is_finite) => text.len(),
         ("Binary", None, Some(binary)) => match STANDARD.decode(binary) {
             Ok(bytes) if !bytes.is_empty() => bytes.len(),
@@ -114,7 +114,7 @@ fn check_attribute(name: &str, value: &AttributeValue) -> Result<usize, SqsError
 }
 
 /// Returns true for the characters of XML 1.0.
-fn allowed(c: char) -> bool {
+fn is_allowed(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..='\u{10FFFF}')
 }
 

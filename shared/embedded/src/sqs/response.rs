@@ -39,7 +39,7 @@ fn format_body(shape: ResponseShape, reply: Reply) -> SqsResult<Vec<u8>> {
         (ResponseShape::Attributes(requested), Reply::Attributes(all)) => format_attributes(&requested, all)?,
         (ResponseShape::Sent(checksums), Reply::Sent(ids)) => {
             let mut ids = ids.into_iter();
-            format_sent(ids.next().ok_or_else(unexpected)??, &checksums)
+            format_sent(ids.next().ok_or_else(unexpected_reply)??, &checksums)
         }
         (ResponseShape::SentBatch(entries), Reply::Sent(ids)) => format_batch(
             entries
@@ -62,14 +62,14 @@ fn format_body(shape: ResponseShape, reply: Reply) -> SqsResult<Vec<u8>> {
                 #[serde(skip_serializing_if = "Vec::is_empty")]
                 messages: Vec<WireMessage>,
             }
-            return serde_json::to_vec(&Messages { messages }).map_err(|_| unexpected());
+            return serde_json::to_vec(&Messages { messages }).map_err(|_| unexpected_reply());
         }
-        _ => return Err(unexpected()),
+        _ => return Err(unexpected_reply()),
     };
-    serde_json::to_vec(&value).map_err(|_| unexpected())
+    serde_json::to_vec(&value).map_err(|_| unexpected_reply())
 }
 
-fn unexpected() -> SqsError {
+fn unexpected_reply() -> SqsError {
     SqsError::internal("The answer could not be written.")
 }
 

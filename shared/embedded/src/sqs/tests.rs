@@ -303,14 +303,16 @@ fn a_taken_delivery_is_not_returned() {
     assert_eq!(bench.counts("q"), [0, 1, 0]);
     // Neither does a delivery whose message has been received again since.
     bench.advance(30_000);
-    let older =
-        ReceivedMessage { receipt: Receipt { receives: 1, ..bench.receive()[0].receipt }, ..received() };
+    let older = ReceivedMessage {
+        receipt: Receipt { receives: 1, ..bench.receive()[0].receipt },
+        ..received_message()
+    };
     drop(Delivery::new(vec![older], bench.own_jobs.clone()));
     bench.advance(0);
     assert_eq!(bench.counts("q"), [0, 1, 0]);
 }
 
-fn received() -> ReceivedMessage {
+fn received_message() -> ReceivedMessage {
     let receipt = Receipt { queue: 0, seq: 0, receives: 0, tag: 0 };
     let content = Content::default();
     ReceivedMessage { id: uuid::Uuid::nil(), receipt, content, group: None, sent_ms: 0, first_received_ms: 0 }

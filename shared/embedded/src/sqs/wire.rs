@@ -61,7 +61,7 @@ pub(super) fn parse(action: &str, body: &[u8], mut copies: impl FnMut(&str) -> u
         "PurgeQueue" => on_queue(body, |queue| (Command::Purge { queue }, ResponseShape::Nothing)),
         "GetQueueUrl" => {
             let request: ByName = read(body)?;
-            let queue = required(request.queue_name, "QueueName")?;
+            let queue = require(request.queue_name, "QueueName")?;
             Ok(Call {
                 command: Command::FindQueue { queue: queue.clone() },
                 shape: ResponseShape::Url(queue),
@@ -134,7 +134,7 @@ pub(super) fn queue_url(name: &str) -> String {
 }
 
 fn queue_name(url: Option<String>) -> SqsResult<String> {
-    let url = required(url, "QueueUrl")?;
+    let url = require(url, "QueueUrl")?;
     let mut parts = url.rsplitn(3, '/');
     match (parts.next(), parts.next(), parts.next()) {
         (Some(name), Some(crate::ACCOUNT_ID), Some(_)) if valid_name(name) => Ok(name.to_owned()),
@@ -228,7 +228,7 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> SqsResult<T> {
     serde_json::from_slice(body).map_err(|error| SqsError::malformed(error.to_string()))
 }
 
-fn required(value: Option<String>, name: &str) -> SqsResult<String> {
+fn require(value: Option<String>, name: &str) -> SqsResult<String> {
     value.filter(|value| !value.is_empty()).ok_or_else(|| SqsError::missing_parameter(name))
 }
 
@@ -247,7 +247,7 @@ fn on_queue(body: &[u8], command: impl FnOnce(String) -> (Command, ResponseShape
 
 fn create_queue(body: &[u8]) -> SqsResult<Call> {
     let request: ByName = read(body)?;
-    let name = required(request.queue_name, "QueueName")?;
+    let name = require(request.queue_name, "QueueName")?;
     if name.ends_with(".fifo") {
         return Err(SqsError::unsupported("FIFO queues are not served by the embedded SQS."));
     }
@@ -374,7 +374,7 @@ fn visibility(seconds: Option<i64>) -> SqsResult<Option<i64>> {
 }
 
 fn receipt(handle: Option<String>) -> SqsResult<Receipt> {
-    Receipt::parse(&required(handle, "ReceiptHandle")?)
+    Receipt::parse(&require(handle, "ReceiptHandle")?)
 }
 
 fn visibility_change(request: ByReceipt) -> SqsResult<(Receipt, i64)> {

@@ -133,7 +133,7 @@ impl Reading {
         if body.trim_ascii().is_empty() {
             return Err(self.incomplete_failure());
         }
-        if let Err(stop) = self.reader.whole(&body, &mut self.draft) {
+        if let Err(stop) = self.reader.read_whole(&body, &mut self.draft) {
             return Err(self.stop_failure(stop));
         }
         self.note_progress();

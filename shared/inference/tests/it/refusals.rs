@@ -139,7 +139,7 @@ async fn a_key_is_neither_echoed_nor_carried_away() {
 }
 
 #[tokio::test]
-async fn a_dialect_is_learnt_once() {
+async fn a_dialect_is_learned_once() {
     let server = Server::start(|_, request| {
         let body = request.json();
         let refuse = |param: &str, code: &str| {

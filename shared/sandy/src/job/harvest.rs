@@ -129,7 +129,7 @@ impl Harvest<'_> {
                 // The folder has disappeared in the meantime.
                 ["none"] => break,
                 ["bytes", encoded] => {
-                    let mut bytes = decoded(encoded)?;
+                    let mut bytes = decode(encoded)?;
                     if bytes.is_empty() {
                         break;
                     }
@@ -148,10 +148,10 @@ fn length(text: &str) -> Result<u64, JobError> {
 }
 
 fn text(encoded: &str) -> Result<String, JobError> {
-    decoded(encoded).map(lossy)
+    decode(encoded).map(lossy)
 }
 
-fn decoded(encoded: &str) -> Result<Vec<u8>, JobError> {
+fn decode(encoded: &str) -> Result<Vec<u8>, JobError> {
     let encoded = encoded.strip_prefix(':').ok_or_else(|| HARVEST.unexpected_answer())?;
     STANDARD.decode(encoded).map_err(|_| HARVEST.unexpected_answer())
 }

@@ -56,7 +56,7 @@ pub async fn upload(
 ) -> Result<UploadProgress, JobError> {
     check(spec)?;
     let mut upload = Upload { sandy, sandbox, job, began: Instant::now(), has_sent: false };
-    let stored: Vec<(&str, &StoredFile)> = spec.files.iter().filter_map(stored).collect();
+    let stored: Vec<(&str, &StoredFile)> = spec.files.iter().filter_map(stored_file).collect();
     let states = match stored.is_empty() {
         true => Some(Vec::new()),
         false => upload.states(&stored).await?,
@@ -95,7 +95,7 @@ pub async fn upload(
     }
 }
 
-fn stored(file: &JobFile) -> Option<(&str, &StoredFile)> {
+fn stored_file(file: &JobFile) -> Option<(&str, &StoredFile)> {
     match &file.content {
         FileContent::Stored(stored) => Some((&file.path, stored)),
         FileContent::Bytes(_) => None,
@@ -156,12 +156,12 @@ impl Content<'_> {
             Self::Bundle { bytes, .. } => {
                 let from = usize::try_from(offset).unwrap_or(usize::MAX);
                 let rest = bytes.get(from..).unwrap_or_default();
-                Ok(encoded(rest.get(..usize::try_from(length).unwrap_or(usize::MAX)).unwrap_or(rest)))
+                Ok(encode(rest.get(..usize::try_from(length).unwrap_or(usize::MAX)).unwrap_or(rest)))
             }
             Self::Stored { path, file, source } => {
                 let path = (*path).to_owned();
                 match source.read(file, offset, length).await {
-                    Ok(bytes) if bytes.len() as u64 == length => Ok(encoded(&bytes)),
+                    Ok(bytes) if bytes.len() as u64 == length => Ok(encode(&bytes)),
                     Ok(_) => Err(JobError::Checksum { path }),
                     Err(source) => Err(JobError::Source { path, source }),
                 }
@@ -170,7 +170,7 @@ impl Content<'_> {
     }
 }
 
-fn encoded(bytes: &[u8]) -> String {
+fn encode(bytes: &[u8]) -> String {
     format!("{} {}\n", hex::encode(Sha256::digest(bytes)), STANDARD.encode(bytes))
 }
 

@@ -118,7 +118,7 @@ async fn serve(request: Request, shared: Arc<Shared>) -> Reply {
         }
         Fault::Lose => {
             lose(&shared, call.sandbox.as_deref());
-            Reply::Whole(gone())
+            Reply::Whole(not_found_answer())
         }
         Fault::NotReady => {
             let stderr = "error: vsock handshake failed: connection refused";
@@ -171,7 +171,7 @@ pub(super) fn lose(shared: &Shared, sandbox: Option<&str>) {
     }
 }
 
-fn gone() -> Answer {
+fn not_found_answer() -> Answer {
     Answer::json(404, &json!({ "detail": "Sandbox not found" }))
 }
 
@@ -190,7 +190,7 @@ async fn perform(shared: &Arc<Shared>, call: &Call, request: &Request) -> Answer
             Answer::json(200, &Value::Array(stats))
         }
         (Endpoint::File, _) => file(shared, request),
-        (_, None) => gone(),
+        (_, None) => not_found_answer(),
         (Endpoint::Exec, Some(sandbox)) => exec(shared, &sandbox, &call.body).await,
         (Endpoint::Write, Some(sandbox)) => {
             let (path, text) = (call.body["path"].as_str(), call.body["content"].as_str());

@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Read as _, Write};
 
-use crate::support::{self, RESULTS, key, manifest_fields, now, trusted, write_archive};
+use crate::support::{self, RESULTS, key, manifest_fields, now, trusted_keys, write_archive};
 use bench_signing::{
     ArchiveError, ArchiveWriter, CanonicalStream, Limits, SigningKey, TrustedKey, verify_bytes,
 };
@@ -57,7 +57,7 @@ fn an_independent_check_by_hand() {
 #[test]
 fn our_verifier_agrees() {
     let verification =
-        verify_bytes(&write_archive(RESULTS.as_bytes()).output, &trusted(), &Limits::default(), now());
+        verify_bytes(&write_archive(RESULTS.as_bytes()).output, &trusted_keys(), &Limits::default(), now());
     assert!(verification.valid, "{:?}", verification.errors);
     assert_eq!(verification.run_id.as_deref(), Some(support::RUN_ID));
     assert_eq!(verification.overall_score, Some(0.5));
@@ -123,7 +123,7 @@ fn the_same_input_gives_the_same_bytes_in_any_pieces() {
         }
         assert!(writer.finish(&key()).unwrap().output == whole, "{piece}");
     }
-    assert!(verify_bytes(&whole, &trusted(), &Limits::default(), now()).valid);
+    assert!(verify_bytes(&whole, &trusted_keys(), &Limits::default(), now()).valid);
 }
 
 #[test]
@@ -161,7 +161,10 @@ fn an_unfinished_archive_is_not_readable() {
     drop(writer);
     assert!(output.len() > 1000);
     assert!(zip::ZipArchive::new(Cursor::new(&output)).is_err());
-    assert_eq!(verify_bytes(&output, &trusted(), &Limits::default(), now()).errors, ["Invalid zip archive"]);
+    assert_eq!(
+        verify_bytes(&output, &trusted_keys(), &Limits::default(), now()).errors,
+        ["Invalid zip archive"]
+    );
 }
 
 #[test]

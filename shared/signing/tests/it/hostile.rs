@@ -4,7 +4,8 @@
 use std::io::{Cursor, Read, Seek, SeekFrom};
 
 use crate::support::{
-    self, RESULTS, RUN_ID, RawEntry, build, good_entries, key, now, signed_entries, trusted, write_archive,
+    self, RESULTS, RUN_ID, RawEntry, build, good_entries, key, now, signed_entries, trusted_keys,
+    write_archive,
 };
 use bench_signing::{
     KeyError, KeyRole, Limits, Reason, SigningKey, TrustedKey, Verification, canonical, embedded_signer,
@@ -13,7 +14,7 @@ use bench_signing::{
 use serde_json::{Value, json};
 
 fn check(archive: &[u8]) -> Verification {
-    let verification = verify_bytes(archive, &trusted(), &Limits::default(), now());
+    let verification = verify_bytes(archive, &trusted_keys(), &Limits::default(), now());
     assert_eq!(verification.valid, verification.errors.is_empty());
     assert_eq!(verification.reasons().len(), verification.errors.len());
     verification
@@ -30,7 +31,7 @@ fn assert_refused(archive: &[u8], reason: Reason) -> String {
     text
 }
 
-fn changed(change: impl FnOnce(&mut Vec<RawEntry>)) -> Vec<u8> {
+fn archive_with(change: impl FnOnce(&mut Vec<RawEntry>)) -> Vec<u8> {
     let mut entries = good_entries();
     change(&mut entries);
     build(&entries)
@@ -44,14 +45,15 @@ fn the_unchanged_archive_is_good_in_every_harmless_form() {
     assert!(check(&build(&plain)).valid, "without public_key.txt");
     plain.reverse();
     assert!(check(&build(&plain)).valid, "in another order");
-    let stored = changed(|entries| entries[1] = RawEntry::stored("manifest.json", &manifest()));
+    let stored = archive_with(|entries| entries[1] = RawEntry::stored("manifest.json", &manifest()));
     assert!(check(&stored).valid, "stored");
     for signature in [true, false] {
         let described =
             good_entries().into_iter().map(|entry| entry.with_descriptor(signature)).collect::<Vec<_>>();
         assert!(check(&build(&described)).valid, "with descriptors");
     }
-    let extra = changed(|entries| entries[0].both(|header| header.extra = b"UT\x05\0\x03abcd".to_vec()));
+    let extra =
+        archive_with(|entries| entries[0].change_both(|header| header.extra = b"UT\x05\0\x03abcd".to_vec()));
     assert!(check(&extra).valid, "with times in extra fields");
 }
 
@@ -61,30 +63,31 @@ fn manifest() -> Vec<u8> {
 
 #[test]
 fn entries_that_should_not_be_there() {
-    let text = assert_refused(&changed(|e| e.push(RawEntry::new("notes.txt", b"x"))), Reason::ExtraEntry);
+    let text =
+        assert_refused(&archive_with(|e| e.push(RawEntry::new("notes.txt", b"x"))), Reason::ExtraEntry);
     assert_eq!(text, "The archive has an entry that does not belong there: \"notes.txt\"");
-    assert_refused(&changed(|e| e.push(RawEntry::new("Results.json", b"{}"))), Reason::ExtraEntry);
-    assert_refused(&changed(|e| e.push(RawEntry::new("", b"x"))), Reason::ExtraEntry);
-    assert_refused(&changed(|e| e.push(RawEntry::new(&"é".repeat(9000), b"x"))), Reason::ExtraEntry);
+    assert_refused(&archive_with(|e| e.push(RawEntry::new("Results.json", b"{}"))), Reason::ExtraEntry);
+    assert_refused(&archive_with(|e| e.push(RawEntry::new("", b"x"))), Reason::ExtraEntry);
+    assert_refused(&archive_with(|e| e.push(RawEntry::new(&"é".repeat(9000), b"x"))), Reason::ExtraEntry);
     for index in 0..4 {
-        let twice = changed(|entries| entries.push(entries[index].clone()));
+        let twice = archive_with(|entries| entries.push(entries[index].clone()));
         assert_refused(&twice, Reason::DuplicateEntry);
-        let twice = changed(|entries| entries.insert(0, RawEntry::new("results.json", b"{}")));
+        let twice = archive_with(|entries| entries.insert(0, RawEntry::new("results.json", b"{}")));
         assert_refused(&twice, Reason::DuplicateEntry);
     }
     for path in
         ["../results.json", "/results.json", "a/", "C:\\x", "x\0", "..", "./results.json", "results.json/"]
     {
-        assert_refused(&changed(|e| e.push(RawEntry::new(path, b"x"))), Reason::UnsafeName);
+        assert_refused(&archive_with(|e| e.push(RawEntry::new(path, b"x"))), Reason::UnsafeName);
     }
-    let many = changed(|entries| entries.extend((0..5).map(|n| RawEntry::new(&n.to_string(), b""))));
+    let many = archive_with(|entries| entries.extend((0..5).map(|n| RawEntry::new(&n.to_string(), b""))));
     assert_refused(&many, Reason::TooManyEntries);
 }
 
 #[test]
 fn missing_entries() {
     for (index, name) in [(0, "results.json"), (1, "manifest.json"), (2, "signature.txt")] {
-        let text = assert_refused(&changed(|entries| drop(entries.remove(index))), Reason::MissingFile);
+        let text = assert_refused(&archive_with(|entries| drop(entries.remove(index))), Reason::MissingFile);
         assert_eq!(
             text,
             format!("Missing required file: \"There is no item named '{name}' in the archive\"")
@@ -112,18 +115,18 @@ fn bytes_outside_of_the_entries() {
     assert_refused(&commented, Reason::NotZip);
 
     // Entries that are in the file but not in the directory, with adjusted offsets.
-    let gap = changed(|entries| entries[1].descriptor = b"junk".to_vec());
+    let gap = archive_with(|entries| entries[1].descriptor = b"junk".to_vec());
     assert_refused(&gap, Reason::DataBetweenEntries);
-    let gap = changed(|entries| entries[3].descriptor = build(&good_entries()));
+    let gap = archive_with(|entries| entries[3].descriptor = build(&good_entries()));
     assert_refused(&gap, Reason::DataBetweenEntries);
-    let hidden_first = changed(|entries| entries.insert(0, RawEntry::new("results.json", b"{}")));
+    let hidden_first = archive_with(|entries| entries.insert(0, RawEntry::new("results.json", b"{}")));
     assert_refused(&without_first_directory_entry(hidden_first), Reason::DataBeforeArchive);
-    let gap = changed(|entries| {
+    let gap = archive_with(|entries| {
         entries[1] = entries[1].clone().with_descriptor(true);
         entries[1].descriptor.extend_from_slice(b"more");
     });
     assert_refused(&gap, Reason::DataBetweenEntries);
-    let comment = changed(|entries| entries[2].central.comment = b"hello".to_vec());
+    let comment = archive_with(|entries| entries[2].central.comment = b"hello".to_vec());
     assert_refused(&comment, Reason::ArchiveComment);
 }
 
@@ -154,16 +157,16 @@ fn headers_that_disagree() {
             |entry| (entry.local.crc, entry.local.bytes, entry.local.compressed_bytes) = (0, 0, 0),
         ];
         for change in changes {
-            assert_refused(&changed(|entries| change(&mut entries[index])), Reason::HeadersDisagree);
+            assert_refused(&archive_with(|entries| change(&mut entries[index])), Reason::HeadersDisagree);
         }
-        let wrong_descriptor = changed(|entries| {
+        let wrong_descriptor = archive_with(|entries| {
             entries[index] = entries[index].clone().with_descriptor(true);
             entries[index].descriptor[5] ^= 1;
         });
         assert_refused(&wrong_descriptor, Reason::HeadersDisagree);
         let other_name = [b"up\x06\0\x01abcde".as_slice(), b"up\x0b\0\x01\0\0\0\0secret"];
         for extra in other_name {
-            let renamed = changed(|entries| entries[index].central.extra = extra.to_vec());
+            let renamed = archive_with(|entries| entries[index].central.extra = extra.to_vec());
             assert_refused(&renamed, Reason::HeadersDisagree);
         }
     }
@@ -171,7 +174,7 @@ fn headers_that_disagree() {
 
 #[test]
 fn parts_of_the_format_that_are_not_needed() {
-    let both = |change: fn(&mut support::RawHeader)| changed(|entries| entries[1].both(change));
+    let both = |change: fn(&mut support::RawHeader)| archive_with(|entries| entries[1].change_both(change));
     assert_refused(&both(|header| header.flags |= 1), Reason::Encrypted);
     assert_refused(&both(|header| header.flags |= 1 << 6), Reason::Encrypted);
     assert_refused(&both(|header| header.flags |= 1 << 13), Reason::Encrypted);
@@ -181,7 +184,7 @@ fn parts_of_the_format_that_are_not_needed() {
     );
     assert_refused(&both(|header| header.flags |= 1 << 5), Reason::UnsupportedFeature);
     for method in [1, 9, 12, 14, 93, 95, 99] {
-        let archive = changed(|entries| entries[1].both(|header| header.method = method));
+        let archive = archive_with(|entries| entries[1].change_both(|header| header.method = method));
         let text = assert_refused(&archive, Reason::UnsupportedCompression);
         assert!(text.contains(&method.to_string()), "{text}");
     }
@@ -191,10 +194,10 @@ fn parts_of_the_format_that_are_not_needed() {
     );
     assert_refused(&both(|header| header.bytes = u32::MAX), Reason::UnsupportedFeature);
     assert_refused(
-        &changed(|entries| entries[1].local.extra = b"\x01\0\0\0".to_vec()),
+        &archive_with(|entries| entries[1].local.extra = b"\x01\0\0\0".to_vec()),
         Reason::UnsupportedFeature,
     );
-    let stored = changed(|entries| {
+    let stored = archive_with(|entries| {
         entries[1] = RawEntry::stored("manifest.json", &manifest()).with_descriptor(true);
     });
     assert_refused(&stored, Reason::UnsupportedFeature);
@@ -215,7 +218,7 @@ fn parts_of_the_format_that_are_not_needed() {
 
 #[test]
 fn damage() {
-    let flip = |index: usize| changed(|entries| entries[index].data[3] ^= 0x55);
+    let flip = |index: usize| archive_with(|entries| entries[index].data[3] ^= 0x55);
     for index in 0..4 {
         let text = assert_refused(&flip(index), Reason::Damaged);
         assert!(
@@ -223,80 +226,80 @@ fn damage() {
             "{text}"
         );
         let changes: [fn(&mut RawEntry); 6] = [
-            |entry| entry.both(|header| header.crc ^= 1),
-            |entry| entry.both(|header| header.bytes += 1),
-            |entry| entry.both(|header| header.bytes -= 1),
+            |entry| entry.change_both(|header| header.crc ^= 1),
+            |entry| entry.change_both(|header| header.bytes += 1),
+            |entry| entry.change_both(|header| header.bytes -= 1),
             // The data ends before the member does, or continues after it.
             |entry| {
                 entry.data.pop();
-                entry.both(|header| header.compressed_bytes -= 1);
+                entry.change_both(|header| header.compressed_bytes -= 1);
             },
             |entry| {
                 entry.data.push(0);
-                entry.both(|header| header.compressed_bytes += 1);
+                entry.change_both(|header| header.compressed_bytes += 1);
             },
             |entry| {
                 entry.data.clear();
-                entry.both(|header| header.compressed_bytes = 0);
+                entry.change_both(|header| header.compressed_bytes = 0);
             },
         ];
         for change in changes {
-            assert_refused(&changed(|entries| change(&mut entries[index])), Reason::Damaged);
+            assert_refused(&archive_with(|entries| change(&mut entries[index])), Reason::Damaged);
         }
     }
     // All bytes are present but the stream has no end: another reader might continue into the next
     // entry.
-    let endless = changed(|entries| {
+    let endless = archive_with(|entries| {
         let mut data = vec![0, manifest().len() as u8, (manifest().len() >> 8) as u8];
         data.extend([!data[1], !data[2]]);
         data.extend(manifest());
-        entries[1].both(|header| header.compressed_bytes = data.len() as u32);
+        entries[1].change_both(|header| header.compressed_bytes = data.len() as u32);
         entries[1].data = data;
     });
     assert_refused(&endless, Reason::Damaged);
-    assert_refused(&changed(|e| e[0].central.extra = b"UT\xff\0".to_vec()), Reason::Damaged);
+    assert_refused(&archive_with(|e| e[0].central.extra = b"UT\xff\0".to_vec()), Reason::Damaged);
 }
 
 #[test]
 fn bombs_are_refused_by_their_declared_sizes() {
     let zeros = vec![b' '; 8 << 20];
     assert_refused(
-        &changed(|entries| entries[0] = RawEntry::new("results.json", &zeros)),
+        &archive_with(|entries| entries[0] = RawEntry::new("results.json", &zeros)),
         Reason::RatioTooHigh,
     );
     assert_refused(
-        &changed(|entries| entries[1] = RawEntry::new("manifest.json", &zeros)),
+        &archive_with(|entries| entries[1] = RawEntry::new("manifest.json", &zeros)),
         Reason::RatioTooHigh,
     );
-    let huge = changed(|entries| entries[0].both(|header| header.bytes = u32::MAX - 1));
+    let huge = archive_with(|entries| entries[0].change_both(|header| header.bytes = u32::MAX - 1));
     assert_refused(&huge, Reason::RatioTooHigh);
 
     // A header with a smaller size than the data: reading stops at the declared size.
-    let liar = changed(|entries| {
+    let liar = archive_with(|entries| {
         entries[0] = RawEntry::new("results.json", &zeros);
-        entries[0].both(|header| header.bytes = 1000);
+        entries[0].change_both(|header| header.bytes = 1000);
     });
     assert_refused(&liar, Reason::Damaged);
 
     let large = RawEntry::stored("manifest.json", &vec![b' '; (1 << 20) + 1]);
-    let text = assert_refused(&changed(|entries| entries[1] = large), Reason::TooLarge);
+    let text = assert_refused(&archive_with(|entries| entries[1] = large), Reason::TooLarge);
     assert_eq!(text, "manifest.json is larger than 1048576 bytes");
     for index in [2, 3] {
         let name = ["signature.txt", "public_key.txt"][index - 2];
         let large = RawEntry::new(name, &[b'A'; 4097]);
-        assert_refused(&changed(|entries| entries[index] = large), Reason::TooLarge);
+        assert_refused(&archive_with(|entries| entries[index] = large), Reason::TooLarge);
     }
 
     let good = build(&good_entries());
     let total = RESULTS.len() + manifest().len() + 88 + 44;
     let limits = |total_bytes_max| Limits { total_bytes_max, ..Limits::default() };
-    assert!(verify_bytes(&good, &trusted(), &limits(total as u64), now()).valid);
-    let refused = verify_bytes(&good, &trusted(), &limits(total as u64 - 1), now());
+    assert!(verify_bytes(&good, &trusted_keys(), &limits(total as u64), now()).valid);
+    let refused = verify_bytes(&good, &trusted_keys(), &limits(total as u64 - 1), now());
     assert_eq!(refused.reasons(), [Reason::TooLarge]);
 }
 
 /// Returns an archive with correctly signed members, whatever their content.
-fn signed(results: &str, change: impl FnOnce(&mut Value)) -> Vec<u8> {
+fn signed_archive(results: &str, change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let sha256 = hex::encode(ring::digest::digest(&ring::digest::SHA256, results.as_bytes()));
     let mut manifest: Value = serde_json::from_slice(&manifest()).unwrap();
     manifest["results_sha256"] = sha256.into();
@@ -307,7 +310,7 @@ fn signed(results: &str, change: impl FnOnce(&mut Value)) -> Vec<u8> {
 #[test]
 fn manifests_of_wrong_form() {
     let with = |field: &'static str, value: Value| {
-        let verification = check(&signed(RESULTS, |manifest| manifest[field] = value));
+        let verification = check(&signed_archive(RESULTS, |manifest| manifest[field] = value));
         assert!(!verification.valid, "{field}");
         (verification.reasons().to_vec(), verification)
     };
@@ -366,7 +369,7 @@ fn digits(count: usize) -> String {
 
 #[test]
 fn results_of_wrong_form() {
-    let check = |results: &str| check(&signed(results, |_| {}));
+    let check = |results: &str| check(&signed_archive(results, |_| {}));
     let without = |field: &str, value: &str| RESULTS.replace(field, value);
     let long = digits((1 << 20) + 10);
     let wrong_types = [
@@ -437,7 +440,7 @@ fn results_that_are_not_utf8() {
 fn the_key_in_the_archive_is_only_a_hint() {
     let other = SigningKey::generate().unwrap();
     for hint in [other.public_key_base64(), String::new(), "junk".to_owned()] {
-        let archive = changed(|entries| entries[3] = RawEntry::new("public_key.txt", hint.as_bytes()));
+        let archive = archive_with(|entries| entries[3] = RawEntry::new("public_key.txt", hint.as_bytes()));
         let verification = check(&archive);
         assert_eq!(verification.reasons(), [Reason::KeyHintDiffers], "{hint}");
         assert!(verification.signature_valid && verification.hash_match && verification.run_id.is_some());
@@ -455,7 +458,7 @@ fn the_key_that_the_manifest_names_must_have_signed() {
     let both = [TrustedKey::given(other.public_key()), TrustedKey::given(key().public_key())];
     assert!(verify_bytes(&build(&good_entries()), &both, &Limits::default(), now()).valid);
     let claims_other =
-        signed(RESULTS, |manifest| manifest["public_key_fingerprint"] = other.fingerprint().into());
+        signed_archive(RESULTS, |manifest| manifest["public_key_fingerprint"] = other.fingerprint().into());
     let verification = verify_bytes(&claims_other, &both, &Limits::default(), now());
     assert_eq!(verification.reasons(), [Reason::SignatureInvalid]);
     assert!(!verification.signature_valid);
@@ -493,7 +496,7 @@ fn a_disk_that_fails_is_not_the_archive_s_fault() {
     let mut failures = 0;
     for reads in 0.. {
         let verification =
-            verify(FailingReader(Cursor::new(&good), reads), &trusted(), &Limits::default(), now());
+            verify(FailingReader(Cursor::new(&good), reads), &trusted_keys(), &Limits::default(), now());
         if verification.valid {
             break;
         }
@@ -525,7 +528,7 @@ fn entries_that_are_not_regular_files() {
         (0x08, true),
     ] {
         for member in 0..4 {
-            let archive = changed(|entries| entries[member].central.attributes = attributes);
+            let archive = archive_with(|entries| entries[member].central.attributes = attributes);
             if is_refused {
                 let text = assert_refused(&archive, Reason::NotARegularFile);
                 assert!(text.contains("symbolic link"), "{text}");
@@ -538,17 +541,19 @@ fn entries_that_are_not_regular_files() {
     let pkware = [&[0x0d, 0, 18, 0][..], &[0; 12], b"target"].concat();
     let asi = [&[0x6e, 0x75, 14, 0][..], &[0; 4], &0o120_777_u16.to_le_bytes(), &[0; 8]].concat();
     for extra in [pkware, asi] {
-        let archive = changed(|entries| entries[0].both(|header| header.extra = extra.clone()));
+        let archive = archive_with(|entries| entries[0].change_both(|header| header.extra = extra.clone()));
         assert_refused(&archive, Reason::NotARegularFile);
     }
     let times = [&[0x0d, 0, 12, 0][..], &[0; 12]].concat();
-    assert!(check(&changed(|entries| entries[0].both(|header| header.extra = times.clone()))).valid);
+    assert!(
+        check(&archive_with(|entries| entries[0].change_both(|header| header.extra = times.clone()))).valid
+    );
 }
 
 /// Returns an archive whose manifest and results have these dates.
-fn dated(generated_at: &str, exported_at: &str) -> Vec<u8> {
+fn dated_archive(generated_at: &str, exported_at: &str) -> Vec<u8> {
     let results = RESULTS.replace("2026-01-02T03:10:00Z", exported_at);
-    signed(&results, |manifest| manifest["generated_at"] = generated_at.into())
+    signed_archive(&results, |manifest| manifest["generated_at"] = generated_at.into())
 }
 
 #[test]
@@ -582,8 +587,12 @@ fn an_archive_is_dated_within_its_key_s_validity_and_not_in_the_future() {
         (&unknown, "some day", "2026-01-02T03:10:00Z", &[ManifestWrongTypes]),
         (&unknown, "2026-01-02T03:10:00Z", "some day", &[ResultsWrongTypes]),
     ] {
-        let verification =
-            verify_bytes(&dated(generated, exported), std::slice::from_ref(key), &Limits::default(), now());
+        let verification = verify_bytes(
+            &dated_archive(generated, exported),
+            std::slice::from_ref(key),
+            &Limits::default(),
+            now(),
+        );
         assert_eq!(verification.reasons(), expected, "{generated} {exported} {:?}", verification.errors);
         assert_eq!(verification.valid, expected.is_empty());
         assert!(verification.signature_valid && verification.hash_match);
@@ -609,7 +618,7 @@ fn a_distrusted_key_is_refused_by_name() {
         !verification.signature_valid && verification.signer().is_none() && verification.run_id.is_none()
     );
     // An archive that it didn't sign isn't attributed to it.
-    let spoiled = changed(|entries| entries[2] = RawEntry::new("signature.txt", b"AAAA"));
+    let spoiled = archive_with(|entries| entries[2] = RawEntry::new("signature.txt", b"AAAA"));
     let verification = verify_bytes(&spoiled, &[distrusted], &Limits::default(), now());
     assert_eq!(verification.reasons(), [Reason::SignatureInvalid]);
 }
@@ -620,11 +629,11 @@ fn the_embedded_signer_of_a_valid_archive_is_found() {
     assert_eq!(within(&build(&good_entries())), Some(key().public_key()));
     let other = SigningKey::generate().unwrap().public_key_base64();
     for unsound in [
-        changed(|entries| drop(entries.pop())),
-        changed(|entries| entries[3] = RawEntry::new("public_key.txt", other.as_bytes())),
-        changed(|entries| entries[0] = RawEntry::new("results.json", b"{}")),
-        changed(|entries| entries[0].central.attributes = 0o120_777 << 16),
-        dated("2030-01-01T00:00:00Z", "2030-01-01T00:00:00Z"),
+        archive_with(|entries| drop(entries.pop())),
+        archive_with(|entries| entries[3] = RawEntry::new("public_key.txt", other.as_bytes())),
+        archive_with(|entries| entries[0] = RawEntry::new("results.json", b"{}")),
+        archive_with(|entries| entries[0].central.attributes = 0o120_777 << 16),
+        dated_archive("2030-01-01T00:00:00Z", "2030-01-01T00:00:00Z"),
         b"PK".to_vec(),
     ] {
         assert_eq!(within(&unsound), None);

@@ -3,7 +3,7 @@
 use std::io::{Cursor, Read as _};
 use std::sync::LazyLock;
 
-use crate::support::{RESULTS, RawEntry, build, good_entries, now, trusted, write_archive};
+use crate::support::{RESULTS, RawEntry, build, good_entries, now, trusted_keys, write_archive};
 use bench_signing::{Limits, TrustedKey, Verification, verify_bytes};
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ const ARCHIVE: &[u8] =
     include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors/chutes-signed-export.zip"));
 
 // Created once, since signing is slow without optimization.
-static TRUSTED: LazyLock<Vec<TrustedKey>> = LazyLock::new(trusted);
+static TRUSTED: LazyLock<Vec<TrustedKey>> = LazyLock::new(trusted_keys);
 static OURS: LazyLock<Vec<u8>> = LazyLock::new(|| write_archive(RESULTS.as_bytes()).output);
 static ENTRIES: LazyLock<Vec<RawEntry>> = LazyLock::new(good_entries);
 
@@ -169,7 +169,7 @@ proptest! {
     ) {
         let mut entries = ENTRIES.clone();
         let mut odd = RawEntry::stored(&name, &data);
-        odd.both(|header| (header.method, header.flags) = (method, flags & 0x0fff));
+        odd.change_both(|header| (header.method, header.flags) = (method, flags & 0x0fff));
         (odd.local.crc, odd.local.bytes, odd.local.compressed_bytes) = numbers.into();
         entries.push(odd);
         prop_assert!(!check(&build(&entries)).valid);

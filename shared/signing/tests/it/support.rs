@@ -22,7 +22,7 @@ pub(crate) fn now() -> jiff::Timestamp {
     "2026-02-01T00:00:00Z".parse().unwrap()
 }
 
-pub(crate) fn trusted() -> Vec<TrustedKey> {
+pub(crate) fn trusted_keys() -> Vec<TrustedKey> {
     vec![TrustedKey::given(key().public_key())]
 }
 
@@ -109,13 +109,13 @@ impl RawEntry {
         Self { local: header.clone(), central: header, data, descriptor: Vec::new() }
     }
 
-    pub(crate) fn both(&mut self, change: impl Fn(&mut RawHeader)) {
+    pub(crate) fn change_both(&mut self, change: impl Fn(&mut RawHeader)) {
         change(&mut self.local);
         change(&mut self.central);
     }
 
     pub(crate) fn with_descriptor(mut self, signature: bool) -> Self {
-        self.both(|header| header.flags |= 8);
+        self.change_both(|header| header.flags |= 8);
         if signature {
             self.descriptor.extend_from_slice(b"PK\x07\x08");
         }

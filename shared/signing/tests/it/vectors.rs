@@ -45,7 +45,7 @@ fn vectors() -> Vectors {
     serde_json::from_str(VECTORS).unwrap()
 }
 
-fn trusted() -> Vec<TrustedKey> {
+fn trusted_keys() -> Vec<TrustedKey> {
     vec![TrustedKey::given(PublicKey::parse(&vectors().public_key_base64).unwrap())]
 }
 
@@ -157,9 +157,9 @@ fn keys_in_every_form() {
 
 #[test]
 fn the_archive_verifies() {
-    let verification = verify_bytes(ARCHIVE, &trusted(), &Limits::default(), now());
+    let verification = verify_bytes(ARCHIVE, &trusted_keys(), &Limits::default(), now());
     assert_eq!(json(&verification), vectors().verify_response);
-    assert_eq!(verification.signer(), trusted().first());
+    assert_eq!(verification.signer(), trusted_keys().first());
     let names: Vec<_> = json(&verification).as_object().unwrap().keys().cloned().collect();
     let mut expected: Vec<_> = vectors().verify_response.as_object().unwrap().keys().cloned().collect();
     expected.sort();
@@ -175,7 +175,7 @@ fn the_archive_needs_its_key() {
     assert_eq!(verification.reasons(), [Reason::SignatureInvalid, Reason::FingerprintMismatch]);
     assert_eq!(verification.signer(), None);
 
-    let among_others = [TrustedKey::given(other), trusted().remove(0)];
+    let among_others = [TrustedKey::given(other), trusted_keys().remove(0)];
     assert!(verify_bytes(ARCHIVE, &among_others, &Limits::default(), now()).valid);
 }
 
@@ -210,7 +210,7 @@ fn negative_archives() {
             _ => {}
         }
         let archive = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, zip_base64).unwrap();
-        let verification = verify_bytes(&archive, &trusted(), &Limits::default(), now());
+        let verification = verify_bytes(&archive, &trusted_keys(), &Limits::default(), now());
         assert_eq!(json(&verification), expect, "{name}");
         assert_eq!(verification.reasons().len(), verification.errors.len(), "{name}");
     }
@@ -218,6 +218,6 @@ fn negative_archives() {
 
 #[test]
 fn an_empty_file_is_not_an_archive() {
-    let verification = verify_bytes(&[], &trusted(), &Limits::default(), now());
+    let verification = verify_bytes(&[], &trusted_keys(), &Limits::default(), now());
     assert_eq!(verification.errors, ["Invalid zip archive"]);
 }

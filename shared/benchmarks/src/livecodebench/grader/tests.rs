@@ -39,7 +39,7 @@ fn to_item(row: &Value) -> Item {
     LiveCodeBench::LATEST.item(0, row.as_object().unwrap().clone()).unwrap().unwrap()
 }
 
-fn fenced(code: &str) -> SampleBody {
+fn fence(code: &str) -> SampleBody {
     let answer = Answer::local(format!("So:\n```python\n{code}\n```\n"));
     SampleBody::new("0", Prompt::user("?"), answer, "")
 }
@@ -150,7 +150,7 @@ fn programs_have_the_official_verdicts() {
         work.into_iter().flat_map(|work| BOTH.map(|grading| (grading, work.clone()))).collect();
     for_each(&work, |(grading, (item, candidate))| {
         let code = candidate["code"].as_str().unwrap();
-        let body = fenced(code);
+        let body = fence(code);
         assert_eq!(super::code(&body.answer), Some(code));
         let verdict = grade_program(*grading, item, &body);
         let official = &candidate["official"];
@@ -215,7 +215,7 @@ fn values_compare_as_they_do_in_the_official_process() {
 
 #[test]
 fn a_sandbox_that_exposes_the_expected_outputs_gives_no_verdict() {
-    let (item, body) = (doubling(1), fenced("print(1)"));
+    let (item, body) = (doubling(1), fence("print(1)"));
     let why = read(&item, &body, &report_with(&item, &body, r#"{"unsafe": true}"#), 1).unwrap_err();
     assert!(!why.retry && why.to_string().contains("livecodebench.grading=official"), "{why}");
 }
@@ -246,7 +246,7 @@ fn outliving_process_changes_nothing(grading: GradingMode) {
          posix._exit(0)\nprint(1)",
         folder.path().join(RESULTS)
     );
-    let body = fenced(&program);
+    let body = fence(&program);
     let report = run(&job(grading, &item, &body), folder.path());
     std::thread::sleep(std::time::Duration::from_millis(100));
     let after = std::fs::read_to_string(folder.path().join(RESULTS)).unwrap();
@@ -259,7 +259,7 @@ fn outliving_process_changes_nothing(grading: GradingMode) {
 fn a_program_that_kills_its_supervisor_is_wrong_after_the_last_round() {
     drop(python());
     let item = doubling(1);
-    let body = fenced("import posix\nposix.kill(posix.getppid(), 9)");
+    let body = fence("import posix\nposix.kill(posix.getppid(), 9)");
     let report = run_job(GradingMode::Isolated, &item, &body);
     assert!(report.text(RESULTS).is_none() && report.text(STARTED).is_some(), "{report:?}");
     for round in 1..ROUNDS_MAX {
@@ -304,7 +304,7 @@ fn report_with(item: &Item, body: &SampleBody, text: &str) -> JobReport {
 
 #[test]
 fn a_time_limit_counts_when_it_is_exceeded_twice() {
-    let (item, body) = (doubling(2), fenced("while True: pass"));
+    let (item, body) = (doubling(2), fence("while True: pass"));
     let text = json!({
         "results": [true, -3], "tests": 2, "elapsed": 6.0, "grader": "testing_util",
         "metadata": {"error_code": -3, "error_message": "Time Limit Exceeded", "error": "TimeoutException()"},
@@ -322,7 +322,7 @@ fn a_time_limit_counts_when_it_is_exceeded_twice() {
 
 #[test]
 fn results_of_another_writer_give_no_verdict() {
-    let (item, body) = (doubling(1), fenced("print(1)"));
+    let (item, body) = (doubling(1), fence("print(1)"));
     let text = json!({"results": [true], "tests": 1, "metadata": {"execution time": 0.1}}).to_string();
     let good = report_with(&item, &body, &text);
     assert_eq!(read(&item, &body, &good, 1).unwrap().score, Some(1.0));
@@ -362,7 +362,7 @@ fn an_item_without_readable_tests_is_not_graded() {
     let item = to_item(&json!({
         "question_content": "?", "public_test_cases": "[]", "private_test_cases": "eJxx", "metadata": "{}",
     }));
-    let verdict = grade_program(GradingMode::Isolated, &item, &fenced("print(1)"));
+    let verdict = grade_program(GradingMode::Isolated, &item, &fence("print(1)"));
     assert_eq!((verdict.outcome, verdict.score), (Outcome::InfrastructureError, None));
     assert!(verdict.reason.starts_with("The item's tests cannot be read: "), "{verdict:?}");
 }
@@ -371,15 +371,15 @@ fn an_item_without_readable_tests_is_not_graded() {
 fn without_tests_a_program_that_compiles_is_right() {
     drop(python());
     let item = doubling(0);
-    assert_eq!(grade_program(GradingMode::Isolated, &item, &fenced("print(1)")).score, Some(1.0));
-    let broken = grade_program(GradingMode::Isolated, &item, &fenced("print(1"));
+    assert_eq!(grade_program(GradingMode::Isolated, &item, &fence("print(1)")).score, Some(1.0));
+    let broken = grade_program(GradingMode::Isolated, &item, &fence("print(1"));
     assert_eq!((broken.score, &broken.detail["results"]), (Some(0.0), &json!([-4])));
     assert!(broken.reason.starts_with("The program could not be run (-4): "), "{}", broken.reason);
 }
 
 #[test]
 fn answers_never_get_into_the_script() {
-    let (item, body) = (doubling(40), fenced("$(touch /tmp/x); `id` '\"\\"));
+    let (item, body) = (doubling(40), fence("$(touch /tmp/x); `id` '\"\\"));
     let job = job(GradingMode::Isolated, &item, &body);
     assert_eq!(job.script, "exec python3 -I -B supervisor.py\n");
     let paths: Vec<&str> = job.files.iter().map(|file| file.path.as_str()).collect();

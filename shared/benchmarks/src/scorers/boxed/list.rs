@@ -70,17 +70,17 @@ fn take(pieces: &[&str], delimiter: &str, is_complete: fn(&str) -> bool) -> Opti
     })
 }
 
-fn balanced(text: &str, open: u8, close: u8) -> bool {
+fn is_balanced(text: &str, open: u8, close: u8) -> bool {
     let count = |wanted| text.bytes().filter(|&byte| byte == wanted).count();
     count(open) == count(close)
 }
 
 fn is_list(text: &str) -> bool {
-    balanced(text, b'(', b')') && python::strip(text).trim_matches(',').ends_with(')')
+    is_balanced(text, b'(', b')') && python::strip(text).trim_matches(',').ends_with(')')
 }
 
 fn is_primitive(text: &str) -> bool {
-    balanced(text, b'{', b'}') && balanced(text, b'(', b')')
+    is_balanced(text, b'{', b'}') && is_balanced(text, b'(', b')')
 }
 
 /// Returns true if the parenthesis at the start stays open until the last character.

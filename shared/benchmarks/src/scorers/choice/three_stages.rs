@@ -84,7 +84,7 @@ fn last_lone_letter(text: &str) -> Option<char> {
     let mut after = None;
     let mut characters = text.chars().rev().peekable();
     while let Some(c) = characters.next() {
-        let is_alone = |neighbour: Option<&char>| neighbour.is_none_or(|&c| !python::is_word(c));
+        let is_alone = |neighbor: Option<&char>| neighbor.is_none_or(|&c| !python::is_word(c));
         if LETTERS.contains(c) && is_alone(after.as_ref()) && is_alone(characters.peek()) {
             return Some(c);
         }

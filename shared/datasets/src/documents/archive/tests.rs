@@ -35,7 +35,7 @@ fn document(name: &str, text: &str) -> Document {
 }
 
 /// The archive with every `from` replaced by as many other bytes.
-fn patched(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+fn patch(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let found: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(from)).collect();
     assert!(!found.is_empty());
@@ -69,9 +69,9 @@ fn members_under_the_prefix_are_documents() {
 fn names_that_are_not_marked_are_read_both_ways() {
     assert_eq!(CODE_PAGE_437.chars().count(), 128);
     let plain = zip(&[("lcr/caf##.txt", b"x")]);
-    let old = documents(&patched(&plain, b"caf##", b"caf\x82!")).unwrap();
+    let old = documents(&patch(&plain, b"caf##", b"caf\x82!")).unwrap();
     assert_eq!(old, [document("caf\u{e9}!.txt", "x")]);
-    let both = documents(&patched(&plain, b"caf##", "caf\u{e9}".as_bytes())).unwrap();
+    let both = documents(&patch(&plain, b"caf##", "caf\u{e9}".as_bytes())).unwrap();
     assert_eq!(both[0].names, ["caf\u{e9}.txt", "caf\u{251c}\u{2310}.txt"]);
 }
 
@@ -92,7 +92,7 @@ fn invalid_archives_are_errors() {
     let mut altered = good.clone();
     altered[45] ^= 0x10;
     assert!(documents(&altered).unwrap_err().starts_with("a.zip: member `a.txt`: "));
-    assert!(documents(&patched(&good, b"lcr/b.txt", b"lcr/a.txt")).unwrap_err().contains("same name"));
+    assert!(documents(&patch(&good, b"lcr/b.txt", b"lcr/a.txt")).unwrap_err().contains("same name"));
     // Random bytes at random positions: reading must end.
     let mut state = 1_u64;
     for _ in 0..2_000 {
@@ -115,7 +115,7 @@ fn archives_that_unpack_to_too_much_are_errors() {
     assert!(error.starts_with("a.zip: member `a.txt`: it has more than"), "{error}");
     // A size that is claimed does not matter.
     let size = u32::try_from(zeros.len()).unwrap().to_le_bytes();
-    let error = documents(&patched(&bomb, &size, &7_u32.to_le_bytes())).unwrap_err();
+    let error = documents(&patch(&bomb, &size, &7_u32.to_le_bytes())).unwrap_err();
     assert!(error.starts_with("a.zip: member `a.txt`: "), "{error}");
 
     let names: Vec<String> = (0..=MEMBERS_MAX).map(|n| format!("lcr/{n}/")).collect();

@@ -38,7 +38,7 @@ impl Intercept for RequestRecorder {
 
 type RecordedResponse = (u16, BTreeMap<String, String>, Vec<u8>);
 
-async fn seen(response: http::Response<SdkBody>) -> RecordedResponse {
+async fn record(response: http::Response<SdkBody>) -> RecordedResponse {
     let (parts, body) = response.into_parts();
     let headers = parts
         .headers
@@ -59,11 +59,11 @@ async fn through_both_paths(
     request: &http::Request<Vec<u8>>,
 ) -> (Option<RecordedResponse>, RecordedResponse) {
     let fast_path = match fast::try_handle(store, &clone_request(request)).await {
-        Some(response) => Some(seen(response).await),
+        Some(response) => Some(record(response).await),
         None => None,
     };
     let long = endpoint(store).handle(clone_request(request).map(s3s::Body::http_body)).await;
-    (fast_path, seen(long.map(super::super::bodies::sdk_body)).await)
+    (fast_path, record(long.map(super::super::bodies::sdk_body)).await)
 }
 
 /// Removes times: the second write is later, and a read in between may see another second.

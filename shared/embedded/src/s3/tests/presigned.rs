@@ -28,7 +28,7 @@ fn for_a_minute() -> PresigningConfig {
     PresigningConfig::expires_in(Duration::from_secs(60)).unwrap()
 }
 
-fn expired() -> PresigningConfig {
+fn expired_config() -> PresigningConfig {
     PresigningConfig::builder()
         .start_time(SystemTime::now() - Duration::from_secs(120))
         .expires_in(Duration::from_secs(60))
@@ -113,9 +113,9 @@ async fn invalid_signatures_are_refused() {
         assert!(text.contains(&format!("<Code>{code}</Code>")), "{text}");
     };
 
-    let late = signer.get_object().bucket(BUCKET).key("k").presigned(expired()).await.unwrap();
+    let late = signer.get_object().bucket(BUCKET).key("k").presigned(expired_config()).await.unwrap();
     refused(request(&address, "GET", late.uri(), &[], b"").await, "AccessDenied");
-    let late = signer.put_object().bucket(BUCKET).key("new").presigned(expired()).await.unwrap();
+    let late = signer.put_object().bucket(BUCKET).key("new").presigned(expired_config()).await.unwrap();
     refused(request(&address, "PUT", late.uri(), &[], b"x").await, "AccessDenied");
 
     let good = signer.get_object().bucket(BUCKET).key("k").presigned(for_a_minute()).await.unwrap();

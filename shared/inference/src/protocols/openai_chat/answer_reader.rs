@@ -22,7 +22,7 @@ impl AnswerReader for Reader {
         self.events.finish(|event| read_event(&event, draft))
     }
 
-    fn whole(&mut self, body: &[u8], draft: &mut AnswerDraft) -> Result<(), Stop> {
+    fn read_whole(&mut self, body: &[u8], draft: &mut AnswerDraft) -> Result<(), Stop> {
         let body = body.trim_ascii();
         let mut marked = None;
         match read_json::<Piece<'_>>(body, &mut marked) {

@@ -36,14 +36,14 @@ fn price(item: &Value) -> Option<Price> {
     let pair = (item.pointer("/pricing/prompt"), item.pointer("/pricing/completion"));
     let per_token = |value: Option<&Value>| value?.as_str()?.trim().parse::<f64>().ok();
     match (per_token(pair.0), per_token(pair.1)) {
-        (Some(input), Some(output)) => Price::new(rounded(input * 1e6), rounded(output * 1e6)),
+        (Some(input), Some(output)) => Price::new(round_price(input * 1e6), round_price(output * 1e6)),
         _ => per_million(item.pointer("/price/input/usd"), item.pointer("/price/output/usd"))
             .or_else(|| per_million(pair.0, pair.1)),
     }
 }
 
 /// Removes the rounding error of a multiplication by a million.
-fn rounded(price: f64) -> f64 {
+fn round_price(price: f64) -> f64 {
     (price * 1e6).round() / 1e6
 }
 

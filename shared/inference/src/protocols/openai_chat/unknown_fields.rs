@@ -88,7 +88,7 @@ mod tests {
         )
     }
 
-    fn after(dialect: Dialect, body: &str) -> Option<Dialect> {
+    fn dialect_after(dialect: Dialect, body: &str) -> Option<Dialect> {
         let generation = Generation { temperature: Some(0.0), max_tokens: Some(10), ..Generation::default() };
         after_status(400, dialect, &generation, false, body)
     }
@@ -113,31 +113,31 @@ mod tests {
         let usual = Dialect::default();
         let max = r#"{"error":{"message":"x","param":"max_tokens","code":"unsupported_parameter"}}"#;
         let temperature = r#"{"error":{"message":"x","param":"temperature","code":"unsupported_value"}}"#;
-        let next = after(usual, max).unwrap();
+        let next = dialect_after(usual, max).unwrap();
         assert!(next.has_max_completion_tokens);
-        let next = after(next, temperature).unwrap();
+        let next = dialect_after(next, temperature).unwrap();
         assert_eq!(
             next,
             Dialect { has_max_completion_tokens: true, omits_temperature: true, ..Dialect::default() }
         );
-        assert_eq!(after(next, max), None);
-        assert_eq!(after(next, temperature), None);
+        assert_eq!(dialect_after(next, max), None);
+        assert_eq!(dialect_after(next, temperature), None);
         for body in [
             r#"{"error":{"message":"unknown field stream_options"}}"#,
             r#"{"detail":[{"loc":["body","stream_options"],"msg":"no","type":"extra_forbidden"}]}"#,
         ] {
-            let next = after(usual, body).unwrap();
+            let next = dialect_after(usual, body).unwrap();
             assert!(next.omits_stream_options);
-            assert_eq!(after(next, body), None);
+            assert_eq!(dialect_after(next, body), None);
         }
     }
 
     #[test]
     fn a_wrong_value_or_an_unsent_field_is_not_avoided() {
         let range = r#"{"error":{"message":"x","param":"temperature","code":"decimal_above_max_value"}}"#;
-        assert_eq!(after(Dialect::default(), range), None);
+        assert_eq!(dialect_after(Dialect::default(), range), None);
         let unsent = r#"{"error":{"message":"x","param":"top_p","code":"unsupported_parameter"}}"#;
-        assert_eq!(after(Dialect::default(), unsent), None);
+        assert_eq!(dialect_after(Dialect::default(), unsent), None);
         let renamed = Dialect { has_max_completion_tokens: true, ..Dialect::default() };
         let max = r#"{"error":{"message":"x","param":"max_tokens","code":"unsupported_parameter"}}"#;
         let none = Generation::default();

@@ -176,7 +176,7 @@ impl AnswerReader for LineReader {
         self.lines.finish(|line| read(line.bytes, draft))
     }
 
-    fn whole(&mut self, body: &[u8], draft: &mut AnswerDraft) -> Result<(), Stop> {
+    fn read_whole(&mut self, body: &[u8], draft: &mut AnswerDraft) -> Result<(), Stop> {
         read(body, draft)
     }
 }

@@ -20,11 +20,11 @@ struct ServedHost {
     http: reqwest::Client,
 }
 
-async fn served(config: HostConfig) -> ServedHost {
-    served_within(config, Limits::within_this_machine(100)).await
+async fn serve_host(config: HostConfig) -> ServedHost {
+    serve_host_within(config, Limits::within_this_machine(100)).await
 }
 
-async fn served_within(config: HostConfig, limits: Limits) -> ServedHost {
+async fn serve_host_within(config: HostConfig, limits: Limits) -> ServedHost {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let host = SandboxHost::new(Arc::new(NotIsolated::default()), config);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
@@ -56,7 +56,7 @@ impl ServedHost {
 #[tokio::test]
 async fn the_client_reads_resources_metrics_and_stats() {
     let config = HostConfig { key: ApiKey::new("k"), memory_reserve_bytes: 0, ..HostConfig::with_slots(2) };
-    let served = served(config).await;
+    let served = serve_host(config).await;
     assert_eq!(served.sandy("wrong").resources().await, Err(SandyError::Status(401)));
     let made = served.post("/api/sandboxes", &json!({ "priority": 3, "preemptable": true })).await;
     let id = made["sandboxId"].as_str().unwrap().to_owned();
@@ -90,7 +90,7 @@ async fn commands_run_as_real_processes() {
         env: [("SANDY_FILES".to_owned(), "/files".to_owned())].into(),
         ..HostConfig::with_slots(1)
     };
-    let served = served(config).await;
+    let served = serve_host(config).await;
     let made = served.post("/api/sandboxes", &json!({})).await;
     let path = format!("/api/sandboxes/{}", made["sandboxId"].as_str().unwrap());
     let run = async |command: &str| {
@@ -113,7 +113,7 @@ async fn slow_bodies_do_not_block_others() {
     let long = Duration::from_secs(600);
     let limits = Limits { body_stall_timeout: long, ..Limits::within_this_machine(100) };
     let config = HostConfig { body_timeout: long, memory_reserve_bytes: 0, ..HostConfig::with_slots(1) };
-    let served = served_within(config, limits).await;
+    let served = serve_host_within(config, limits).await;
     let made = served.post("/api/sandboxes", &json!({})).await;
     let path = format!("/api/sandboxes/{}/exec", made["sandboxId"].as_str().unwrap());
     let address = served.address.trim_start_matches("http://").to_owned();

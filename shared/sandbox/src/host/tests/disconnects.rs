@@ -34,7 +34,7 @@ async fn wait_until(mut condition: impl FnMut() -> bool) {
     }
 }
 
-fn created(counts: &Counts) -> usize {
+fn created_count(counts: &Counts) -> usize {
     counts.created.load(Ordering::SeqCst)
 }
 
@@ -52,7 +52,7 @@ async fn the_next_request_is_served_if_the_first_caller_disconnects() {
     host.terminate(&first).await.unwrap();
     let mut answer = [0; 12];
     next.read_exact(&mut answer).await.unwrap();
-    assert_eq!((&answer, created(&counts), counts.alive()), (b"HTTP/1.1 200", 2, 1));
+    assert_eq!((&answer, created_count(&counts), counts.alive()), (b"HTTP/1.1 200", 2, 1));
 }
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn a_sandbox_for_a_disconnected_caller_is_ended() {
     let disconnecting = send(address, "/api/sandboxes", "{}").await;
     wait_until(|| host.resources().slots_used == 1).await;
     drop(disconnecting);
-    wait_until(|| created(&counts) == 1 && counts.alive() == 0).await;
+    wait_until(|| created_count(&counts) == 1 && counts.alive() == 0).await;
     wait_until(|| host.resources().slots_used == 0).await;
 }
 

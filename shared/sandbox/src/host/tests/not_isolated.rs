@@ -57,8 +57,10 @@ impl Sandbox for Folder {
             .spawn()
             .map_err(failed)?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let (stdout, stderr) =
-            tokio::join!(capped(stdout, exec.output_bytes_max), capped(stderr, exec.output_bytes_max));
+        let (stdout, stderr) = tokio::join!(
+            read_capped(stdout, exec.output_bytes_max),
+            read_capped(stderr, exec.output_bytes_max)
+        );
         let status = child.wait().await.map_err(failed)?;
         Ok(Output {
             dropped_bytes: stdout.1 + stderr.1,
@@ -91,7 +93,7 @@ impl Sandbox for Folder {
 }
 
 /// Reads a stream; returns its beginning and the number of further bytes.
-async fn capped(stream: Option<impl AsyncRead + Unpin>, bytes_max: usize) -> (Vec<u8>, u64) {
+async fn read_capped(stream: Option<impl AsyncRead + Unpin>, bytes_max: usize) -> (Vec<u8>, u64) {
     let (mut kept, mut dropped) = (Vec::new(), 0);
     let Some(mut stream) = stream else { return (kept, dropped) };
     let mut piece = vec![0; 16 << 10];

@@ -254,7 +254,7 @@ const UNKNOWN_SINCE: u32 = 463;
 pub(super) fn apply(filter: Filter) -> Result<(), String> {
     const CONTEXT: &str = "cannot apply seccomp";
     seccompiler::apply_filter(&unknown()).context(CONTEXT)?;
-    for program in [refused(filter)?, missing(filter)?, invalid()?] {
+    for program in [refusal_filter(filter)?, missing(filter)?, invalid()?] {
         seccompiler::apply_filter(&program).context(CONTEXT)?;
     }
     Ok(())
@@ -263,7 +263,7 @@ pub(super) fn apply(filter: Filter) -> Result<(), String> {
 /// Prevents this thread, and everything that it starts, from sending signals to the process with these threads. The
 /// first is the process's main thread. The process must be alone in its process group.
 pub(super) fn protect(threads: &[nix::unistd::Pid]) -> Result<(), String> {
-    seccompiler::apply_filter(&protected(threads)?).context("cannot apply seccomp")
+    seccompiler::apply_filter(&protection_filter(threads)?).context("cannot apply seccomp")
 }
 
 /// Prevents this thread, and everything that it starts, from using Landlock, as on a kernel without it. A Landlock
@@ -274,7 +274,7 @@ pub(super) fn without_landlock() -> Result<(), String> {
     seccompiler::apply_filter(&program(allowed_files, libc::ENOSYS)?).context("cannot apply seccomp")
 }
 
-fn protected(threads: &[nix::unistd::Pid]) -> Result<BpfProgram, String> {
+fn protection_filter(threads: &[nix::unistd::Pid]) -> Result<BpfProgram, String> {
     /// Converts a number to the form that filters compare: the low half of an argument.
     fn low(number: i32) -> u64 {
         u64::from(number.cast_unsigned())
@@ -348,7 +348,7 @@ fn invalid() -> Result<BpfProgram, String> {
 }
 
 /// Refuses calls that aren't permitted.
-fn refused(filter: Filter) -> Result<BpfProgram, String> {
+fn refusal_filter(filter: Filter) -> Result<BpfProgram, String> {
     let mut allowed_files: BTreeMap<i64, Vec<SeccompRule>> =
         REFUSED.iter().chain(REFUSED_ON_THIS_ARCH).map(|call| (*call, Vec::new())).collect();
     if !filter.shared_objects {

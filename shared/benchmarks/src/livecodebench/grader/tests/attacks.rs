@@ -165,7 +165,7 @@ fn programs_written_against_their_grader_do_not_pass() {
         })
         .collect();
     for_each(&work, |(grading, (item, (what, officially, program)))| {
-        let verdict = grade_program(*grading, item, &fenced(program));
+        let verdict = grade_program(*grading, item, &fence(program));
         if *grading == GradingMode::Official && *officially == OfficialResult::Passes {
             // Otherwise it would not be an attack.
             assert_eq!(verdict.score, Some(1.0), "{what}: {verdict:?}");
@@ -201,7 +201,7 @@ fn programs_that_misbehave_fail_with_the_official_code() {
     ];
     let work: Vec<_> = programs.iter().flat_map(|program| BOTH.map(|grading| (grading, program))).collect();
     for_each(&work, |(grading, (program, code))| {
-        let verdict = grade_program(*grading, &item, &fenced(program));
+        let verdict = grade_program(*grading, &item, &fence(program));
         assert_eq!(
             (verdict.outcome, verdict.score),
             (Outcome::Incorrect, Some(0.0)),
@@ -216,7 +216,7 @@ fn programs_that_misbehave_fail_with_the_official_code() {
 fn a_program_that_disables_its_time_limit_runs_out_of_time() {
     drop(python());
     let program = "import signal, time\nsignal.alarm(0)\ntime.sleep(3)\nprint(2 * int(input()))";
-    let (item, body) = (doubling(1), fenced(program));
+    let (item, body) = (doubling(1), fence(program));
     let mut job = job(GradingMode::Isolated, &item, &body);
     let task = job.files.iter_mut().find(|file| file.path == "task.json").unwrap();
     let FileContent::Bytes(bytes) = &task.content else { panic!("no task") };

@@ -70,12 +70,12 @@ fn instructions() -> Vec<(&'static str, Value)> {
     ]
 }
 
-fn made(id: &str, kwargs: &Value) -> Result<Box<dyn Check>, CheckError> {
+fn make_check(id: &str, kwargs: &Value) -> Result<Box<dyn Check>, CheckError> {
     check(id, kwargs.as_object().unwrap(), None).unwrap()
 }
 
 fn follows(id: &str, kwargs: &Value, text: &str) -> bool {
-    made(id, kwargs).unwrap().follows(text)
+    make_check(id, kwargs).unwrap().follows(text)
 }
 
 #[test]
@@ -86,9 +86,9 @@ fn there_are_58_and_one_of_them_cannot_be_checked() {
     ids.dedup();
     assert_eq!(ids.len(), 57);
     for (id, kwargs) in &instructions {
-        assert!(made(id, kwargs).is_ok(), "{id}");
+        assert!(make_check(id, kwargs).is_ok(), "{id}");
     }
-    let error = made("words:start_verb", &json!({})).err().unwrap();
+    let error = make_check("words:start_verb", &json!({})).err().unwrap();
     assert!(matches!(&error, CheckError::Unavailable { id, .. } if id == "words:start_verb"), "{error}");
     assert!(error.to_string().contains("tagger"), "{error}");
     for id in ["", "count", "count:", "count:words", "words:Alphabet", "punctuation:no_comma", "custom:x:y"] {
@@ -141,7 +141,7 @@ fn values_that_the_official_program_would_replace_are_rejected() {
             "is not a whole number",
         ),
     ] {
-        let error = made(id, &kwargs).err().unwrap().to_string();
+        let error = make_check(id, &kwargs).err().unwrap().to_string();
         assert!(error.ends_with(problem), "{id} {kwargs}: {error}");
     }
 }

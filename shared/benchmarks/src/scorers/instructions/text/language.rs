@@ -63,8 +63,7 @@ impl NormalizedText {
             }
         }
         let is_ascii = text.is_ascii();
-        let characters =
-            if is_ascii { truncated(text.chars()) } else { truncated(compose_vietnamese(&text)) };
+        let characters = if is_ascii { truncate(text.chars()) } else { truncate(compose_vietnamese(&text)) };
         let is_latin = |c: char| ('A'..='z').contains(&c);
         let latin = || characters.iter().filter(|&&c| is_latin(c)).count();
         let other = || characters.iter().filter(|&&c| c >= '\u{300}').count();
@@ -130,7 +129,7 @@ impl NormalizedText {
 }
 
 /// Returns the first characters, with successive spaces collapsed into one.
-fn truncated(text: impl Iterator<Item = char>) -> Vec<char> {
+fn truncate(text: impl Iterator<Item = char>) -> Vec<char> {
     let mut characters = Vec::new();
     let mut last = None;
     for c in text.take(CHARACTERS_MAX) {

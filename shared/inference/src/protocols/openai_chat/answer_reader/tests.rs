@@ -22,7 +22,7 @@ fn answer(events: &[&str]) -> Answer {
 
 fn whole(body: &[u8]) -> Result<AnswerDraft, Stop> {
     let mut draft = draft();
-    Reader::default().whole(body, &mut draft)?;
+    Reader::default().read_whole(body, &mut draft)?;
     Ok(draft)
 }
 
