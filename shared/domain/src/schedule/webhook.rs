@@ -2,8 +2,8 @@
 
 mod public;
 
+use core::net::IpAddr;
 use std::fmt;
-use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 

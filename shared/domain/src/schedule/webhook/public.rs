@@ -1,6 +1,6 @@
 //! Public IP addresses.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Returns true if the address is public on the internet: neither loopback, private, link-local, shared, multicast,
 /// reserved nor unspecified, and not an IPv6 address that embeds one of them.
