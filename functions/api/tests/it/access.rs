@@ -20,15 +20,15 @@ const MADE_UP: (&str, &str) = ("authorization", "Bearer made-up");
 
 /// Fake provider that accepts one key and records the requests.
 #[derive(Clone)]
-struct Provider {
+pub(crate) struct Provider {
     /// Paths that require the key; the others answer without it.
     checks: BTreeSet<&'static str>,
     asked: Arc<Mutex<Vec<(String, String)>>>,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Provider {
-    async fn start(checks: &[&'static str]) -> Self {
+    pub(crate) async fn start(checks: &[&'static str]) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let provider = Self { checks: checks.iter().copied().collect(), asked: Arc::default(), address };
@@ -46,7 +46,7 @@ impl Provider {
     }
 
     /// Starts a server that isn't bound to loopback and whose models are all at this provider.
-    async fn server(&self, more: &[(&str, &str)]) -> Server {
+    pub(crate) async fn server(&self, more: &[(&str, &str)]) -> Server {
         let base = format!("{}/v1", self.address);
         let mut vars = vec![
             ("OPENAI_COMPATIBLE_BASE_URL", base.as_str()),

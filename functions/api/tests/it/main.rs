@@ -16,6 +16,7 @@ mod items;
 mod judges;
 mod lifecycle;
 mod limits;
+mod messages;
 mod ops;
 mod ownership;
 mod rejudge;

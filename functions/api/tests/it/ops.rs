@@ -235,7 +235,8 @@ async fn the_route_has_every_field_and_bounds() {
     assert!(line.keys().all(|field| schema[field].is_object()), "{schema}");
 }
 
-async fn sandy(answer: &'static str) -> (Server, tokio::task::JoinHandle<()>) {
+/// Starts a server whose sandbox service gives this answer to every request.
+pub(crate) async fn sandy(answer: &'static str) -> (Server, tokio::task::JoinHandle<()>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let router = Router::new().fallback(get(move || async move { answer }));

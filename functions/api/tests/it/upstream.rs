@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 pub(crate) struct Provider {
     public: Value,
     pub(crate) gateway: (u16, Value),
-    chat: u16,
+    pub(crate) chat: u16,
     asked: Vec<(String, Option<String>)>,
 }
 

@@ -1,0 +1,230 @@
+//! Fields and parameters with values that are refused.
+
+use serde_json::{Value, json};
+
+use super::{ADMIN, Recorder, cut, id, order, with};
+use crate::server::Server;
+
+/// Explanation of the bodies that lines name.
+pub(super) const BODIES: &str = "ORDER is an order of the oracle for `mmlu_pro` with demo data, SCHEDULE the same every \
+                                 night, ENTRY an access entry with a name.";
+
+fn long(characters: usize) -> String {
+    "x".repeat(characters)
+}
+
+/// Returns fields of orders and values that are refused.
+fn of_orders() -> Vec<(&'static str, Value)> {
+    vec![
+        ("model_id", json!(7)),
+        ("model_id", json!(long(513))),
+        ("provider", json!(1)),
+        ("subset_pct", json!(0)),
+        ("subset_pct", json!(101)),
+        ("subset_pct", json!(null)),
+        ("subset_pct", json!("x")),
+        ("subset_pct", json!(1.5)),
+        ("subset_count", json!(0)),
+        ("subset_seed", json!(long(129))),
+        ("subset_seed", json!("a\nb")),
+        ("selected_benchmarks", json!("mmlu_pro")),
+        ("selected_benchmarks", json!([1])),
+        ("selected_benchmarks", json!(vec!["x"; 201])),
+        ("config", json!("x")),
+        ("config", json!({ "x": long(70_000) })),
+        ("samples", json!(1_001)),
+        ("temperature", json!("hot")),
+        ("temperature", json!(2.1)),
+        ("max_tokens", json!(0)),
+        ("items", json!({})),
+        ("items", json!([long(256)])),
+        ("items", json!(vec![long(255); 500])),
+        ("items", json!(["a\nb"])),
+        ("demo", json!("perhaps")),
+        ("budget_usd", json!(0)),
+        ("budget_usd", json!(-1)),
+        ("budget_tokens", json!(0)),
+        ("protocols", json!([])),
+        ("protocols", json!({ "mmlu_pro": "nope" })),
+        ("protocols", json!({ "nope": "x" })),
+        ("benchmark_options", json!(1)),
+        ("benchmark_options", json!({ "mmlu_pro": 1 })),
+        ("benchmark_options", json!({ "mmlu_pro": { "release": "v1" } })),
+        ("benchmark_options", json!({ "livecodebench": { "release": [] } })),
+        ("benchmark_options", json!({ "livecodebench": { "release": "v0" } })),
+        ("benchmark_options", json!({ "nope": { "a": "b" } })),
+        ("judge", json!("oracle")),
+        ("judge", json!({ "model_id": 7 })),
+        ("judge", json!({ "model": 7 })),
+        ("judge", json!({ "model": "a/b", "model_id": "a/c" })),
+        ("judge", json!({ "provider": 7 })),
+        ("judge", json!({ "temperature": 3 })),
+        ("judge", json!({ "seed": "x" })),
+        ("judge", json!({ "max_tokens": 0 })),
+        ("judge", json!({ "modell": "oracle" })),
+        ("judge_model", json!("oracle")),
+    ]
+}
+
+/// Returns fields of schedules, besides those of orders, and values that are refused.
+fn of_schedules() -> Vec<(&'static str, Value)> {
+    vec![
+        ("name", json!("  ")),
+        ("name", json!(long(101))),
+        ("cron", json!(7)),
+        ("cron", json!("30 2 * *")),
+        ("cron", json!("99 2 * * *")),
+        ("cron", json!("0 0 L * *")),
+        ("cron", json!("* * * * *")),
+        ("cron", json!("*/10 * * * *")),
+        ("cron", json!("0 0 31 2 *")),
+        ("cron", json!("0,".repeat(120))),
+        ("time_zone", json!("Mars/Olympus")),
+        ("webhook_url", json!("http://hooks.example.com/")),
+        ("webhook_url", json!("https://a:b@hooks.example.com/")),
+        ("webhook_url", json!("https://hooks.example.com/#x")),
+        ("webhook_url", json!("https://localhost/")),
+        ("webhook_url", json!(format!("https://hooks.example.com/{}", long(2_048)))),
+        ("enabled", json!("perhaps")),
+    ]
+}
+
+/// Returns fields of access entries and values that are refused.
+fn of_entries() -> Vec<(&'static str, Value)> {
+    vec![
+        ("name", json!(" ")),
+        ("name", json!(long(101))),
+        ("oracle", json!("perhaps")),
+        ("gated", json!(2)),
+        ("expires_in_seconds", json!(1)),
+        ("key", json!(7)),
+        ("orakel", json!(true)),
+    ]
+}
+
+/// Returns queries that are refused. `RUN` and `SCHEDULE` stand for ids.
+fn queries() -> Vec<String> {
+    let long = long(513);
+    [
+        "/api/models?search=LONG",
+        "/api/models?provider=LONG",
+        "/api/models?limit=501",
+        "/api/models?offset=x",
+        "/api/benchmarks/mmlu_pro?protocol=LONG",
+        "/api/runs?status=LONG",
+        "/api/runs?model_id=zz",
+        "/api/runs?model_slug=LONG",
+        "/api/runs?limit=-1",
+        "/api/runs?offset=99999999999999999999999",
+        "/api/runs/RUN/benchmarks/mmlu_pro?limit=501",
+        "/api/runs/RUN/benchmarks/mmlu_pro?offset=-1",
+        "/api/runs/RUN/benchmarks/mmlu_pro?cursor=x",
+        "/api/runs/RUN/events?cursor=x",
+        "/api/runs/RUN/events?limit=0",
+        "/api/runs/RUN/events?Last-Event-ID=LONG",
+        "/api/schedules?limit=0",
+        "/api/schedules?offset=x",
+        "/api/schedules/SCHEDULE/firings?limit=201",
+        "/api/schedules/SCHEDULE/firings?before=yesterday",
+        "/api/ops/overview?minutes=29",
+        "/api/ops/sandy/metrics?hours=49",
+        "/api/ops/sandy/sandboxes?ids=IDS",
+    ]
+    .map(|query| query.replace("LONG", &long).replace("IDS", &vec!["x"; 101].join(",")))
+    .into()
+}
+
+fn schedule(change: Value) -> Value {
+    with(order(json!({ "name": "nightly", "cron": "30 2 * * *" })), &change)
+}
+
+/// Shows a changed body by its name and the changed field.
+fn shown(name: &str, field: &str, value: &Value) -> String {
+    format!("{name} + {{\"{field}\":{}}}", cut(&value.to_string()))
+}
+
+pub(super) async fn record(recorder: &mut Recorder) {
+    let server = Server::deployed().await;
+    let local = Server::local().await;
+    recorder.heading("Fields of orders");
+    recorder.post(&local, "/api/runs", &[], "{}", &json!({})).await;
+    for (field, value) in of_orders() {
+        let body = order(json!({ field: value }));
+        recorder.post(&local, "/api/runs", &[], &shown("ORDER", field, &value), &body).await;
+    }
+    let bad_key = [("idempotency-key", "two words")];
+    recorder.post(&local, "/api/runs", &bad_key, "ORDER", &order(json!({}))).await;
+
+    recorder.heading("Fields of schedules");
+    let (path, caller) = ("/api/schedules", [("authorization", "Bearer key-a")]);
+    recorder.post(&server, path, &[], "{}", &json!({})).await;
+    for (field, value) in of_schedules() {
+        let body = schedule(json!({ field: value }));
+        recorder.post(&server, path, &[], &shown("SCHEDULE", field, &value), &body).await;
+    }
+    let made = id(&server.order(path, &caller, &schedule(json!({}))).await);
+    recorder.name(&made, "SCHEDULE");
+
+    recorder.heading("Fields of access entries");
+    recorder.post(&server, "/api/admin/access", &[ADMIN], "{}", &json!({})).await;
+    for (field, value) in of_entries() {
+        let body = with(json!({ "name": "ci" }), &json!({ field: value }));
+        recorder.post(&server, "/api/admin/access", &[ADMIN], &shown("ENTRY", field, &value), &body).await;
+    }
+    let key = json!({ "name": "ci", "key": "two words" });
+    recorder.post(&server, "/api/admin/access", &[ADMIN], "ENTRY + {\"key\":\"two words\"}", &key).await;
+
+    recorder.heading("Fields of rejudges and requeues");
+    let run = id(&server.order("/api/runs", &caller, &order(json!({}))).await);
+    recorder.name(&run, "RUN");
+    for change in [json!({ "judge": 1 }), json!({ "budget_usd": 0 }), json!({ "budget_tokens": 0 })] {
+        let path = format!("/api/runs/{run}/rejudge");
+        recorder.post(&server, &path, &caller, &change.to_string(), &change).await;
+    }
+    server.post(&format!("/api/runs/{run}/cancel"), &caller).await;
+    for change in [json!({ "errors": "all" }), json!({ "budget_usd": 0 }), json!({ "budget_tokens": 0 })] {
+        let path = format!("/api/admin/runs/{run}/requeue");
+        recorder.post(&server, &path, &caller, &change.to_string(), &change).await;
+    }
+
+    recorder.heading("Queries");
+    for query in queries() {
+        let path = query.replace("RUN", &run).replace("SCHEDULE", &made);
+        recorder.send(&server, "GET", &path, &[]).await;
+    }
+}
+
+/// Returns the documented fields and query parameters that no recorded request has wrong.
+pub(super) fn unrefused(recorder: &Recorder, document: &Value) -> Vec<String> {
+    let mut missing = Vec::new();
+    for (schema, route, parent) in [
+        ("Order", "/api/runs", ""),
+        ("JudgeOrder", "/api/runs", "judge."),
+        ("ScheduleOrder", "/api/schedules", ""),
+        ("AccessOrder", "/api/admin/access", ""),
+        ("RejudgeOrder", "/api/runs/RUN/rejudge", ""),
+        ("RequeueBody", "/api/admin/runs/RUN/requeue", ""),
+    ] {
+        let schema_of = &document["components"]["schemas"][schema];
+        let parts = schema_of["allOf"].as_array().into_iter().flatten().chain([schema_of]);
+        let fields = parts.filter_map(|part| part["properties"].as_object()).flat_map(|fields| fields.keys());
+        let fields: Vec<String> = fields.map(|field| format!("{parent}{field}")).collect();
+        assert!(!fields.is_empty(), "{schema}");
+        let unrefused = fields.into_iter().filter(|field| !recorder.refuses(route, field));
+        missing.extend(unrefused.map(|field| format!("{schema} {field}")));
+    }
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let route = path.replace("{run_id}", "RUN").replace("{schedule_id}", "SCHEDULE");
+        let route = route.replace("{benchmark_name}", "mmlu_pro");
+        let parameters =
+            operations.as_object().unwrap().values().flat_map(|one| one["parameters"].as_array());
+        let queries = parameters.flatten().filter(|parameter| parameter["in"] == "query");
+        // Exports are another function.
+        let names =
+            queries.map(|parameter| parameter["name"].as_str().unwrap()).filter(|name| *name != "format");
+        missing.extend(
+            names.filter(|name| !recorder.refuses(&route, name)).map(|name| format!("{route}?{name}")),
+        );
+    }
+    missing
+}
