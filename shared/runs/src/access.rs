@@ -11,7 +11,7 @@ use crate::Standing;
 pub enum AccessDenied {
     /// The policy doesn't let callers of this kind order.
     #[error(
-        "This server takes no orders from callers with {}; its access policy is: {policy}.",
+        "this server takes no orders from callers with {}; its access policy is `{policy}`",
         credential(*.row)
     )]
     Caller {
@@ -21,10 +21,10 @@ pub enum AccessDenied {
         policy: AccessPolicy,
     },
     /// Only listed callers may order answers of this source.
-    #[error("Runs of {0} are for admins and listed callers on this server.")]
+    #[error("runs of `{0}` are for admins and listed callers on this server")]
     Source(ModelSource),
     /// Only listed callers may order the benchmark.
-    #[error("The dataset of {0} is gated: runs of it are for admins and listed callers on this server.")]
+    #[error("the dataset of `{0}` is gated, so runs of it are for admins and listed callers on this server")]
     Benchmark(BenchmarkName),
 }
 

@@ -35,13 +35,13 @@ pub enum RunError {
     #[error(transparent)]
     ModelName(ModelNameError),
     /// Stored responses were given for a model that would be called.
-    #[error("Stored responses were given for a model that is not replay:FILE.")]
+    #[error("stored responses were given for a model that isn't `replay:FILE`")]
     ResponsesMisplaced,
     /// The provider of the model isn't configured.
     #[error(transparent)]
     ProviderNotSetUp(EndpointError),
     /// The model is known, but its provider isn't configured.
-    #[error("This model cannot be asked: {0}.")]
+    #[error("this model can't be used: {0}")]
     ModelCannotBeAsked(EndpointError),
     /// The provider refuses the key for this model.
     #[error(
@@ -63,18 +63,18 @@ pub enum RunError {
     },
     /// The budget is in dollars, but the model has no price.
     #[error(
-        "The price of this model is not known: use budget_tokens instead of budget_usd, or on the command line \
-         --price IN,OUT"
+        "the price of this model is not known; set `budget_tokens` instead of `budget_usd` (on the command line, \
+         `--price IN,OUT` gives the price)"
     )]
     PriceUnknown,
     /// The budget is in dollars, but the judge has no price.
-    #[error("The price of the judge is not known: use budget_tokens instead of budget_usd")]
+    #[error("the price of the judge is not known; set `budget_tokens` instead of `budget_usd`")]
     JudgePriceUnknown,
     /// The benchmark needs a judge, but the order has none.
     #[error(
-        "Answers to {benchmark} are judged by a model, and none was named: set judge.model_id (on the command line \
-         --judge-model PROVIDER/MODEL) or the variable BENCH_JUDGE_MODEL.{}",
-        .official.map_or_else(String::new, |official| format!(" Its authors use {official}."))
+        "answers to `{benchmark}` are judged by a model, and none was named; set `judge.model_id` (on the command line \
+         `--judge-model PROVIDER/MODEL`) or the variable `BENCH_JUDGE_MODEL`{}",
+        .official.map_or_else(String::new, |official| format!("; the benchmark's authors use {official}"))
     )]
     NoJudge {
         /// Name of the benchmark.
@@ -83,10 +83,10 @@ pub enum RunError {
         official: Option<&'static str>,
     },
     /// The operator doesn't pay for this judge.
-    #[error("The judge {0} needs a key of your own: give one for the judge, or leave judge.model_id out.")]
+    #[error("the judge `{0}` needs a key of your own; give one for the judge, or leave `judge.model_id` out")]
     JudgeNeedsKey(String),
     /// The error is about the judge.
-    #[error("The judge: {0}")]
+    #[error("judge: {0}")]
     Judge(Box<RunError>),
     /// None of the names is a benchmark.
     #[error("No matching benchmarks found for selected_benchmarks")]
@@ -120,8 +120,8 @@ pub enum RunError {
     AccessDenied(#[from] AccessDenied),
     /// The order has more samples than allowed.
     #[error(
-        "This order has {planned} samples, and the server takes {limit} in one order: choose fewer benchmarks, fewer \
-         items (subset_count, subset_pct) or fewer samples of each (samples)."
+        "this order has {planned} samples, and the maximum is {limit}; choose fewer benchmarks, fewer items \
+         (`subset_count`, `subset_pct`) or fewer samples per item (`samples`)"
     )]
     TooManySamples {
         /// Number of samples of the order.
@@ -130,7 +130,7 @@ pub enum RunError {
         limit: u64,
     },
     /// The owner placed too many orders in this minute.
-    #[error("You placed {limit} orders in this minute, as many as one caller may place.")]
+    #[error("you placed {} in this minute, the maximum for one caller; try again when it is over", count_text(*limit, "order"))]
     TooManyOrders {
         /// Maximum number of orders of one owner per minute.
         limit: u64,
@@ -138,7 +138,7 @@ pub enum RunError {
         wait: Duration,
     },
     /// All owners together placed too many orders in this minute.
-    #[error("This server took {limit} orders in this minute, as many as it takes.")]
+    #[error("this server took {} in this minute, its maximum; try again when it is over", count_text(*limit, "order"))]
     TooManyOrdersInAll {
         /// Maximum number of orders per minute on this server.
         limit: u64,
@@ -147,32 +147,33 @@ pub enum RunError {
     },
     /// The owner has too many open runs.
     #[error(
-        "You have {limit} open runs, as many as one caller may have: wait until one is over, or cancel one."
+        "you have {}, the maximum for one caller; wait until one is over, or cancel one",
+        count_text(*limit, "open run")
     )]
     TooManyOpenRuns {
         /// Maximum number of open runs of one owner.
         limit: u64,
     },
     /// All owners together have too many open runs.
-    #[error("This server has {limit} open runs, as many as it takes; try again later.")]
+    #[error("this server has {}, its maximum; try again later", count_text(*limit, "open run"))]
     TooManyOpenRunsInAll {
         /// Maximum number of open runs on this server.
         limit: u64,
     },
     /// The idempotency key was used for another order.
-    #[error("This idempotency key was used for another order.")]
+    #[error("this idempotency key was used for another order")]
     KeyReused,
     /// The run of the idempotency key was deleted.
-    #[error("The run made under this idempotency key was deleted.")]
+    #[error("the run ordered with this idempotency key was deleted")]
     EarlierRunDeleted,
     /// Two identical orders arrived concurrently, and the run of the other one can't be found.
-    #[error("The run was not created; send the order again.")]
+    #[error("the run was not created; send the order again")]
     NotCreated,
     /// The run doesn't exist.
     #[error("Run not found")]
     RunNotFound,
     /// The run whose answers should be judged again is still open.
-    #[error("Run {run} is {status}: its answers can be judged again when it is over")]
+    #[error("run `{run}` is {status}; its answers can be judged again when it is over")]
     RunOpen {
         /// Id of the run.
         run: RunId,
@@ -180,13 +181,13 @@ pub enum RunError {
         status: RunStatus,
     },
     /// The run has no benchmark that needs a judge.
-    #[error("None of the run's benchmarks is judged by a model: there is nothing to judge again")]
+    #[error("none of the run's benchmarks is judged by a model, so there is nothing to judge again")]
     NothingJudged,
     /// The run has no answer that can be judged.
-    #[error("The run ended before it had any answer that could be judged")]
+    #[error("the run ended before it had any answer that could be judged")]
     NoAnswers,
     /// The run whose answers should be judged again is gone.
-    #[error("The run that asked the model was deleted, and its answers with it")]
+    #[error("the run whose answers would be judged again was deleted, and its answers with it")]
     AnswersDeleted,
     /// Reading or writing the state failed.
     #[error(transparent)]
@@ -249,14 +250,15 @@ impl RunError {
 }
 
 fn not_ordered_text(what: Choice, benchmark: &BenchmarkName, ordered: &[BenchmarkName]) -> String {
-    let names = || ordered.iter().map(BenchmarkName::as_str).collect::<Vec<_>>().join(", ");
-    match what {
-        Choice::Dataset => format!("A dataset was given for {benchmark}, which is not to be run."),
-        Choice::Protocol => {
-            format!("A protocol was given for {benchmark}, which is not to be run; to be run are {}", names())
-        }
-        Choice::Options => {
-            format!("Options were given for {benchmark}, which is not to be run; to be run are {}", names())
-        }
-    }
+    let what = match what {
+        Choice::Dataset => return format!("a dataset was given for `{benchmark}`, which isn't ordered"),
+        Choice::Protocol => "a protocol was",
+        Choice::Options => "options were",
+    };
+    let names: Vec<String> = ordered.iter().map(|name| format!("`{name}`")).collect();
+    format!("{what} given for `{benchmark}`, which isn't ordered; the order includes {}", names.join(", "))
+}
+
+fn count_text(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

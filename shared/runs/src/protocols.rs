@@ -83,7 +83,7 @@ mod tests {
         for (given, run, code, parts) in [
             (one("nope", "x"), "mmlu_pro", unknown, ["no benchmark `nope`", "mmlu_pro"]),
             (one("mmlu_pro", "nope"), "mmlu_pro", unknown, ["no protocol `nope`", default]),
-            (one("mmlu_pro", default), "aime_2025", not_ordered, ["not to be run", "aime_2025"]),
+            (one("mmlu_pro", default), "aime_2025", not_ordered, ["isn't ordered", "aime_2025"]),
         ] {
             let error = resolve_protocols(&given, &names(&[run])).unwrap_err();
             assert_eq!((error.code(), error.code().status()), (code, Some(422)));

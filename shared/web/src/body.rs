@@ -58,13 +58,14 @@ fn object_of(headers: &HeaderMap, bytes: &[u8]) -> Result<FieldReader, ApiError>
         let problem = FieldError { kind, loc: vec!["body".into()], msg: msg.to_owned(), input, ctx: None };
         ApiError::validation(vec![problem])
     };
+    let not_declared = "Input should be JSON, declared as `Content-Type: application/json`";
     let no_object = "Input should be a valid dictionary or object to extract fields from";
     if bytes.is_empty() {
         return Err(whole("missing", "Field required", Value::Null));
     }
     if !says_json(headers) {
         let start = String::from_utf8_lossy(bytes.get(..200).unwrap_or(bytes)).into_owned();
-        return Err(whole("model_attributes_type", no_object, Value::String(start)));
+        return Err(whole("model_attributes_type", not_declared, Value::String(start)));
     }
     let value: Value = serde_json::from_slice(bytes).map_err(|error| {
         let place = offset_of(bytes, error.line(), error.column());

@@ -13,8 +13,8 @@ use crate::refusal::refusal;
 
 /// Reads `budget_usd` and `budget_tokens`.
 pub(crate) fn read_budget(fields: &mut FieldReader) -> Budget {
-    let usd = fields.maybe_number("budget_usd", 0.0, BUDGET_USD_MAX);
-    if usd == Some(0.0) {
+    let usd = fields.maybe_number("budget_usd", f64::MIN, BUDGET_USD_MAX);
+    if usd.is_some_and(|usd| usd <= 0.0) {
         fields.note("greater_than", "budget_usd", "Input should be greater than 0");
     }
     Budget { usd, tokens: fields.maybe_integer("budget_tokens", 1, u64::MAX) }

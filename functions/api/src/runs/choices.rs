@@ -69,7 +69,7 @@ mod tests {
             (json!([]), ["benchmark_options", "dictionary"]),
             (json!(1), ["benchmark_options", "dictionary"]),
             (json!({ "mmlu_pro": 1 }), ["benchmark_options.mmlu_pro", "dictionary"]),
-            (json!({ "mmlu_pro": { "x": [] } }), ["benchmark_options.mmlu_pro.x", "text, a number"]),
+            (json!({ "mmlu_pro": { "x": [] } }), ["benchmark_options.mmlu_pro.x", "string, a number"]),
             (
                 json!({ "mmlu_pro": { "x": "y".repeat(300) } }),
                 ["benchmark_options.mmlu_pro.x", "256 characters"],

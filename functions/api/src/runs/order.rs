@@ -118,7 +118,11 @@ pub(crate) fn read_order(mut fields: FieldReader) -> Result<Order, ApiError> {
     let max_tokens = fields.maybe_integer("max_tokens", 1, MAX_TOKENS_MAX);
     let items = fields.maybe_texts("items", ITEMS_MAX, ITEM_CHARS_MAX).unwrap_or_default();
     if items.iter().map(String::len).sum::<usize>() > ITEMS_BYTES_MAX {
-        fields.note("too_long", "items", format!("Ids should have at most {ITEMS_BYTES_MAX} bytes together"));
+        fields.note(
+            "too_long",
+            "items",
+            format!("Item ids should have at most {ITEMS_BYTES_MAX} bytes in total"),
+        );
     }
     // People read them at a terminal, as they read the seed.
     if items.iter().any(|item| item.contains(char::is_control)) {

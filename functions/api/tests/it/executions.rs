@@ -122,7 +122,7 @@ async fn options_are_checked_and_kept() {
     assert_eq!(view["benchmark_options"], json!({}));
     for (options, parts) in [
         (json!({ "mmlu_pro": { "release": "v1" } }), ["mmlu_pro", "unknown option `release`"]),
-        (json!({ "aime_2025": {} }), ["aime_2025", "not to be run"]),
+        (json!({ "aime_2025": {} }), ["aime_2025", "isn't ordered"]),
         (json!({ "nope": {} }), ["nope", "no benchmark"]),
         (json!(7), ["benchmark_options", "dictionary"]),
     ] {

@@ -119,7 +119,7 @@ async fn what_cannot_be_judged_again_is_refused() {
         (open, json!({}), 409, "queued"),
         (unjudged, json!({}), 400, "nothing to judge again"),
         (unplanned, json!({}), 400, "before it had any answer"),
-        (judged, json!({ "judge": { "model_id": "nobody/knows" } }), 404, "The judge"),
+        (judged, json!({ "judge": { "model_id": "nobody/knows" } }), 404, "judge: Model not found"),
         (judged, json!({ "judge": { "model_id": "chutes/j" } }), 400, "CHUTES_API_KEY"),
         (
             judged,

@@ -27,10 +27,10 @@ pub enum InvalidWebhook {
     #[error("a webhook's address must have at most {WEBHOOK_CHARS_MAX} characters")]
     Long,
     /// The scheme isn't allowed.
-    #[error("a webhook's address must start with https://")]
+    #[error("a webhook's address must start with `https://`")]
     Scheme,
     /// The address contains a user or password.
-    #[error("a webhook's address must not contain user or password")]
+    #[error("a webhook's address must not contain a user or password")]
     Userinfo,
     /// The text isn't a valid address.
     #[error("a webhook's address must be a URL with a host, in visible ASCII and without a fragment")]

@@ -94,7 +94,7 @@ impl FieldReader {
                     Value::Bool(_) | Value::Number(_) => Value::String(value.to_string()),
                     Value::String(_) => value,
                     other => {
-                        let msg = "Input should be a text, a number or a truth value";
+                        let msg = "Input should be a string, a number or a boolean";
                         inner.problem("string_type", &entry, msg, other, None);
                         continue;
                     }

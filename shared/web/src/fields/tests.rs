@@ -138,7 +138,7 @@ fn settings_are_texts_as_they_are_written() {
     assert_eq!(fields.maybe_settings("s", 5, 5), None);
     assert_eq!(fields.maybe_settings("t", 5, 5), None);
     let message = fields.finish().unwrap_err().message();
-    assert!(message.contains("s.f: Input should be a text") && message.contains("at most 5"), "{message}");
+    assert!(message.contains("s.f: Input should be a string") && message.contains("at most 5"), "{message}");
 }
 
 #[test]
