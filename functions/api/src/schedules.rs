@@ -62,43 +62,43 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
 ))]
 pub(crate) struct Document;
 
-/// A page of schedules.
+/// Page of schedules.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SchedulesView {
-    /// The schedules, oldest first.
+    /// Schedules, oldest first.
     schedules: Vec<ScheduleView>,
-    /// How many there are in all.
+    /// Number of all schedules.
     total: u64,
-    /// Where the next page begins, for `offset`; null at the end.
+    /// `offset` of the next page; null at the end.
     next_offset: Option<u64>,
 }
 
-/// A page of planned times.
+/// Page of firings.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FiringsView {
-    /// The planned times, latest first.
+    /// Firings, latest first.
     firings: Vec<FiringView>,
-    /// For `before`, to get earlier ones; null when these are the first.
+    /// `before` of the next page, with earlier firings; null at the end.
     #[schema(value_type = Option<String>, format = DateTime)]
     next_before: Option<Timestamp>,
 }
 
-/// A schedule that was just made or changed.
+/// A schedule that was just created or changed.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SavedView {
     #[serde(flatten)]
     schedule: ScheduleView,
-    /// Names in the order that are no benchmarks. They were left out.
+    /// Ordered names that aren't benchmarks. The schedule leaves them out.
     ignored_benchmarks: Vec<String>,
-    /// Fields of the order that were ignored, each in one sentence.
+    /// Fields of the request that were ignored, one sentence each.
     warnings: Vec<String>,
 }
 
-/// That it was done.
+/// Confirmation.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ScheduleDeleted)]
 pub(crate) struct DeletedView {
-    /// Always true; what was not done is an error.
+    /// Always true: failures are errors.
     success: bool,
     message: &'static str,
 }
@@ -109,14 +109,14 @@ async fn view(api: &Api, record: &ScheduleRecord, caller: &Caller) -> Result<Sch
     Ok(ScheduleView::new(schedule, last.as_ref(), caller.owns(&schedule.owner), bench_clock::now()))
 }
 
-/// Schedules, oldest first.
+/// Lists schedules, oldest first.
 ///
-/// An answer has at most 4 MiB: a page may end early. Go on with `next_offset`.
+/// A response has at most 4 MiB, so a page may end early. Continue with `next_offset`.
 #[utoipa::path(
     get, path = "/api/schedules", tag = "schedules", security((), ("key" = []), ("admin" = [])),
     params(
-        ("limit" = Option<u64>, Query, description = "At most 200, default 100"),
-        ("offset" = Option<u64>, Query, description = "Schedules to leave out, default 0"),
+        ("limit" = Option<u64>, Query, description = "Number of schedules, 1 to 200, default 100"),
+        ("offset" = Option<u64>, Query, description = "Number of schedules to skip, default 0"),
     ),
     responses((status = 200, body = SchedulesView), (status = 422, body = ErrorBody)),
 )]
@@ -142,27 +142,27 @@ pub(crate) async fn get_schedules(
     Ok(Json(SchedulesView { schedules, total, next_offset: (next < total).then_some(next) }))
 }
 
-/// Makes a schedule.
+/// Creates a schedule.
 ///
-/// Runs it makes are paid for with the bearer key of this request, which is kept encrypted until the schedule is
-/// deleted. Without one they are on the operator's key: at a server that is bound to loopback, and for the
-/// operator's secret. Without `subset_seed` the schedule's id is the seed, so that all its runs have the same items.
+/// The bearer key of this request pays for its runs; it is stored encrypted until the schedule is deleted. Without a
+/// key, the operator's key pays: on a server on loopback, and for the holder of the admin secret. Without
+/// `subset_seed`, the schedule's id is the seed, so all its runs have the same items.
 #[utoipa::path(
     post, path = "/api/schedules", tag = "schedules", security((), ("key" = []), ("admin" = [])),
     request_body = ScheduleOrder,
     params(
-        ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge, kept like the other key"),
+        ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge, stored like the other key"),
     ),
     responses(
         (status = 201, body = SavedView),
-        (status = 400, body = ErrorBody, description = "Unknown benchmarks or provider, a dataset whose terms were not accepted, a budget in dollars without a known price, or no judge where one is needed"),
-        (status = 401, body = ErrorBody, description = "A key is needed"),
+        (status = 400, body = ErrorBody, description = "The benchmarks or the provider are unknown, the terms of a dataset aren't accepted, a budget in dollars needs a price that isn't known, or a judge is needed"),
+        (status = 401, body = ErrorBody, description = "No key, access token or admin secret was sent, or an invalid one"),
         (status = 403, body = ErrorBody, description = "The provider refuses the key"),
-        (status = 404, body = ErrorBody, description = "There is no such model"),
-        (status = 409, body = ErrorBody, description = "There are too many schedules, or the owner has one of this name"),
-        (status = 422, body = ErrorBody, description = "The body is not as it should be, or the order has too many samples"),
-        (status = 429, body = ErrorBody, description = "Too many orders; `Retry-After` says when to try again"),
-        (status = 503, body = ErrorBody, description = "Maintenance"),
+        (status = 404, body = ErrorBody, description = "The model doesn't exist"),
+        (status = 409, body = ErrorBody, description = "The maximum number of schedules is reached, or the owner has one of this name"),
+        (status = 422, body = ErrorBody, description = "A field is invalid, or the order has too many samples"),
+        (status = 429, body = ErrorBody, description = "Too many orders; `Retry-After` has the seconds to wait"),
+        (status = 503, body = ErrorBody, description = "The server is under maintenance"),
     ),
 )]
 pub(crate) async fn post_schedule(
@@ -181,10 +181,10 @@ pub(crate) async fn post_schedule(
     Ok((StatusCode::CREATED, Json(saved)).into_response())
 }
 
-/// One schedule.
+/// Returns a schedule.
 #[utoipa::path(
     get, path = "/api/schedules/{schedule_id}", tag = "schedules", security((), ("key" = []), ("admin" = [])),
-    params(("schedule_id" = String, Path, description = "The schedule")),
+    params(("schedule_id" = String, Path, description = "Id of the schedule")),
     responses((status = 200, body = ScheduleView), (status = 404, body = ErrorBody)),
 )]
 pub(crate) async fn get_schedule(
@@ -196,25 +196,25 @@ pub(crate) async fn get_schedule(
     view(&api, &record, &api.access.reader(&headers)).await.map(Json)
 }
 
-/// Changes a schedule: the fields that are sent, no others.
+/// Changes the sent fields of a schedule.
 ///
-/// Null takes a field back where it can be without. What is run is checked again only when a field of it is sent.
+/// Null resets an optional field. The order is checked again only if one of its fields is sent.
 #[utoipa::path(
     patch, path = "/api/schedules/{schedule_id}", tag = "schedules",
     security((), ("key" = []), ("admin" = [])),
     params(
-        ("schedule_id" = String, Path, description = "The schedule"),
-        ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge, if that is to be another"),
+        ("schedule_id" = String, Path, description = "Id of the schedule"),
+        ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge, to replace it"),
     ),
-    request_body(content = ScheduleOrder, description = "Any of the fields of a new schedule"),
+    request_body(content = ScheduleOrder, description = "Any fields of a new schedule"),
     responses(
         (status = 200, body = SavedView),
-        (status = 400, body = ErrorBody, description = "Unknown benchmarks or provider, or a budget in dollars without a known price"),
-        (status = 401, body = ErrorBody, description = "A key is needed"),
-        (status = 403, body = ErrorBody, description = "The schedule belongs to somebody else"),
-        (status = 404, body = ErrorBody, description = "There is no such schedule, or no such model"),
-        (status = 409, body = ErrorBody, description = "It kept being changed by others, or the owner has another one of this name"),
-        (status = 422, body = ErrorBody, description = "The body is not as it should be"),
+        (status = 400, body = ErrorBody, description = "The benchmarks or the provider are unknown, or a budget in dollars needs a price that isn't known"),
+        (status = 401, body = ErrorBody, description = "No key, access token or admin secret was sent, or an invalid one"),
+        (status = 403, body = ErrorBody, description = "The schedule belongs to another caller"),
+        (status = 404, body = ErrorBody, description = "The schedule or the model doesn't exist"),
+        (status = 409, body = ErrorBody, description = "Other requests kept changing it, or the owner has another schedule of this name"),
+        (status = 422, body = ErrorBody, description = "A field is invalid"),
     ),
 )]
 pub(crate) async fn patch_schedule(
@@ -234,13 +234,13 @@ pub(crate) async fn patch_schedule(
 #[utoipa::path(
     delete, path = "/api/schedules/{schedule_id}", tag = "schedules",
     security((), ("key" = []), ("admin" = [])),
-    params(("schedule_id" = String, Path, description = "The schedule")),
+    params(("schedule_id" = String, Path, description = "Id of the schedule")),
     responses(
         (status = 200, body = DeletedView),
-        (status = 401, body = ErrorBody, description = "A key is needed"),
-        (status = 403, body = ErrorBody, description = "The schedule belongs to somebody else"),
-        (status = 404, body = ErrorBody, description = "There is no such schedule"),
-        (status = 409, body = ErrorBody, description = "It kept being changed by others"),
+        (status = 401, body = ErrorBody, description = "No key, access token or admin secret was sent, or an invalid one"),
+        (status = 403, body = ErrorBody, description = "The schedule belongs to another caller"),
+        (status = 404, body = ErrorBody, description = "The schedule doesn't exist"),
+        (status = 409, body = ErrorBody, description = "Other requests kept changing it; try again"),
     ),
 )]
 pub(crate) async fn delete_schedule(
@@ -252,14 +252,14 @@ pub(crate) async fn delete_schedule(
     Ok(Json(DeletedView { success: true, message: "Schedule deleted" }))
 }
 
-/// What became of a schedule's planned times, latest first, each with its comparison with the run before.
+/// Lists the firings of a schedule, latest first, each with its comparison with the run before.
 #[utoipa::path(
     get, path = "/api/schedules/{schedule_id}/firings", tag = "schedules",
     security((), ("key" = []), ("admin" = [])),
     params(
-        ("schedule_id" = String, Path, description = "The schedule"),
-        ("limit" = Option<u64>, Query, description = "At most 200, default 50"),
-        ("before" = Option<String>, Query, description = "Only planned times before this one"),
+        ("schedule_id" = String, Path, description = "Id of the schedule"),
+        ("limit" = Option<u64>, Query, description = "Number of firings, 1 to 200, default 50"),
+        ("before" = Option<String>, Query, description = "Only firings planned before this time (RFC 3339)"),
     ),
     responses((status = 200, body = FiringsView), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)),
 )]
@@ -291,19 +291,19 @@ pub(crate) async fn get_firings(
     Ok(Json(FiringsView { firings, next_before }))
 }
 
-/// Runs a schedule now, besides its planned times. The run is made within a minute.
+/// Runs a schedule now, in addition to its planned times. The run is created within a minute.
 #[utoipa::path(
     post, path = "/api/schedules/{schedule_id}/run-now", tag = "schedules",
     security((), ("key" = []), ("admin" = [])),
-    params(("schedule_id" = String, Path, description = "The schedule")),
+    params(("schedule_id" = String, Path, description = "Id of the schedule")),
     responses(
         (status = 202, body = FiringView),
-        (status = 400, body = ErrorBody, description = "It is switched off"),
-        (status = 401, body = ErrorBody, description = "A key is needed"),
-        (status = 403, body = ErrorBody, description = "The schedule belongs to somebody else"),
-        (status = 404, body = ErrorBody, description = "There is no such schedule"),
-        (status = 429, body = ErrorBody, description = "Too many orders; `Retry-After` says when to try again"),
-        (status = 503, body = ErrorBody, description = "Maintenance"),
+        (status = 400, body = ErrorBody, description = "The schedule is off"),
+        (status = 401, body = ErrorBody, description = "No key, access token or admin secret was sent, or an invalid one"),
+        (status = 403, body = ErrorBody, description = "The schedule belongs to another caller"),
+        (status = 404, body = ErrorBody, description = "The schedule doesn't exist"),
+        (status = 429, body = ErrorBody, description = "Too many orders; `Retry-After` has the seconds to wait"),
+        (status = 503, body = ErrorBody, description = "The server is under maintenance"),
     ),
 )]
 pub(crate) async fn post_run_now(

@@ -96,7 +96,7 @@ fn operation_html(document: &Value, path: &str, method: &str, operation: &Value)
         let _ = write!(html, "<h3>Body</h3><p>{}</p>", type_html(schema));
     }
     let responses = operation.get("responses").and_then(Value::as_object);
-    html.push_str("<h3>Answers</h3><div class=\"scroll\"><table>");
+    html.push_str("<h3>Responses</h3><div class=\"scroll\"><table>");
     for (status, response) in responses.into_iter().flatten() {
         let kinds = response.get("content").and_then(Value::as_object);
         let kinds: Vec<String> = kinds

@@ -39,14 +39,14 @@ enum Detail {
     Fields(Vec<FieldError>),
 }
 
-/// The body of every error.
+/// Body of every error.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ErrorBody {
-    /// One sentence; for a request that was not understood (422) a list of what is wrong, each entry with
-    /// `type`, `loc`, `msg` and `input`.
+    /// Sentence for people. For a request with invalid fields (422), a list of problems instead, each with `type`,
+    /// `loc`, `msg` and `input`.
     #[schema(value_type = Object)]
     detail: Detail,
-    /// Stable code; `detail` may be reworded.
+    /// Stable code for programs. `detail` may be reworded.
     #[schema(value_type = CodeSchema)]
     code: Code,
 }

@@ -6,21 +6,21 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-/// One thing that is wrong with a request.
+/// Problem with one field of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct FieldError {
-    /// What kind of problem, such as `missing` or `int_parsing`.
+    /// Kind of problem, such as `missing` or `int_parsing`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Where: `body` or `query`, then the field's name, then an index.
+    /// Location: `body` or `query`, then the field's name, then the index in a list or the name in an object.
     #[schema(value_type = Vec<Object>)]
     pub loc: Vec<Value>,
-    /// What is wrong, for people.
+    /// Problem, in a sentence for people.
     pub msg: String,
-    /// What was sent.
+    /// Value as sent, cut to 400 characters.
     #[schema(value_type = Object)]
     pub input: Value,
-    /// The limit that was broken; for `value_error` the sentence alone, as `error`.
+    /// Limit that the value exceeds; for `value_error`, the sentence of `msg` without its prefix, as `error`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub ctx: Option<Value>,

@@ -27,14 +27,14 @@ use bench_state::{BenchmarkRecord, ShardCount, State, StateError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What tokens cost, in US dollars.
+/// Cost of tokens, in US dollars.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct CostView {
-    /// For the prompts.
+    /// Cost of the prompts.
     pub input_usd: f64,
-    /// For the answers.
+    /// Cost of the answers.
     pub output_usd: f64,
-    /// Both.
+    /// Sum of both.
     pub total_usd: f64,
 }
 

@@ -22,31 +22,35 @@ const PROTOCOL_CHARS_MAX: usize = 128;
 /// Time for which the list of stored datasets and texts is cached.
 const STORED_FOR: Duration = Duration::from_secs(60);
 
-/// All benchmarks.
+/// List of all benchmarks.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BenchmarksView {
     benchmarks: Vec<BenchmarkView>,
 }
 
-/// The benchmarks that can be run.
+/// Lists the benchmarks.
+///
+/// Each is described under its default protocol; `protocols` has the others.
 #[utoipa::path(
-    get, path = "/api/benchmarks", tag = "catalogue",
+    get, path = "/api/benchmarks", tag = "catalog",
     responses((status = 200, body = BenchmarksView), (status = 500, body = ErrorBody)),
 )]
 pub(crate) async fn get_benchmarks(State(api): State<Arc<Api>>) -> Result<Json<BenchmarksView>, ApiError> {
     Ok(Json(BenchmarksView { benchmarks: benchmarks(&api).await? }))
 }
 
-/// One benchmark with all its protocols. What stands beside their list is said of the one that is asked for.
+/// Returns a benchmark with all its protocols.
+///
+/// The fields outside of `protocols` describe the requested protocol.
 #[utoipa::path(
-    get, path = "/api/benchmarks/{benchmark_name}", tag = "catalogue",
+    get, path = "/api/benchmarks/{benchmark_name}", tag = "catalog",
     params(
-        ("benchmark_name" = String, Path, description = "Its name, such as `mmlu_pro`"),
-        ("protocol" = Option<String>, Query, description = "Shows it under this protocol, default its first one"),
+        ("benchmark_name" = String, Path, description = "Name of the benchmark, such as `mmlu_pro`"),
+        ("protocol" = Option<String>, Query, description = "Short name of the protocol to describe. Defaults to the first one"),
     ),
     responses(
         (status = 200, body = BenchmarkView),
-        (status = 404, body = ErrorBody, description = "There is no such benchmark, or it has no such protocol"),
+        (status = 404, body = ErrorBody, description = "The benchmark or the protocol doesn't exist"),
         (status = 422, body = ErrorBody),
         (status = 500, body = ErrorBody),
     ),

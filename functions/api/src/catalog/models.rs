@@ -19,36 +19,36 @@ use crate::Api;
 
 const SEARCH_CHARS_MAX: usize = 512;
 
-/// A model that runs can be made for.
+/// A model that can be ordered.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ModelView {
-    /// Its id.
+    /// Id of the model.
     #[schema(value_type = String, format = "uuid")]
     pub id: ModelId,
-    /// Its name at the provider.
+    /// Name of the model at its provider.
     pub slug: String,
-    /// Its name for people.
+    /// Display name.
     pub name: String,
-    /// Who answers.
+    /// Source of the answers: the name of a provider, or `oracle`.
     pub provider: String,
-    /// One line about it.
+    /// Description in one line.
     pub tagline: Option<String>,
-    /// Who published it.
+    /// Publisher of the model.
     pub user: Option<String>,
-    /// Address of a picture.
+    /// URL of a logo.
     pub logo: Option<String>,
     /// The provider's own id.
     pub chute_id: Option<String>,
-    /// Instances that serve it; 0 where that is not known.
+    /// Number of instances that serve the model; 0 if it isn't known.
     pub instance_count: i64,
-    /// Whether runs should be made for it.
+    /// Always true: inactive models aren't listed.
     pub is_active: bool,
 
-    /// Its name with its provider, as the command line takes it.
+    /// Name of the model with its provider, as in orders.
     pub model: String,
-    /// Price of a million tokens of prompt, in US dollars.
+    /// Price of a million prompt tokens in US dollars; null if it isn't known.
     pub input_per_million_usd: Option<f64>,
-    /// Price of a million tokens of answer, in US dollars.
+    /// Price of a million answer tokens in US dollars; null if it isn't known.
     pub output_per_million_usd: Option<f64>,
 }
 
@@ -73,18 +73,18 @@ impl From<ModelRecord> for ModelView {
     }
 }
 
-/// A page of models.
+/// Page of models.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ModelsView {
     models: Vec<ModelView>,
-    /// How many match in all.
+    /// Number of all matching models.
     total: usize,
 }
 
-/// What a synchronisation did.
+/// Result of a synchronization.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SyncedView {
-    /// Models in the provider's list.
+    /// Number of models in the provider's list.
     synced: usize,
     message: String,
 }
@@ -93,14 +93,16 @@ fn qualified(provider: &str, slug: &str) -> String {
     if provider == ModelSource::Oracle.as_str() { slug.to_owned() } else { format!("{provider}/{slug}") }
 }
 
-/// Models that runs can be made for, the most served ones first. Never empty: the oracle is always there.
+/// Lists the models that can be ordered, those with most instances first.
+///
+/// The list is never empty, since it includes the oracle.
 #[utoipa::path(
-    get, path = "/api/models", tag = "catalogue",
+    get, path = "/api/models", tag = "catalog",
     params(
-        ("search" = Option<String>, Query, description = "Part of the name or slug, in any case"),
+        ("search" = Option<String>, Query, description = "Part of the name or slug, case-insensitive"),
         ("provider" = Option<String>, Query, description = "Only models of this provider"),
-        ("limit" = Option<u64>, Query, description = "At most 500, default 100"),
-        ("offset" = Option<u64>, Query, description = "Models to leave out, default 0"),
+        ("limit" = Option<u64>, Query, description = "Number of models, at most 500, default 100"),
+        ("offset" = Option<u64>, Query, description = "Number of models to skip, default 0"),
     ),
     responses((status = 200, body = ModelsView), (status = 422, body = ErrorBody)),
 )]
@@ -144,9 +146,11 @@ pub async fn list_models(
     Ok(models.into_iter().map(ModelView::from).collect())
 }
 
-/// Takes over the provider's list of models.
+/// Imports the provider's list of models.
+///
+/// Models that are no longer listed become inactive. If the list can't be read, nothing changes.
 #[utoipa::path(
-    post, path = "/api/admin/sync-models", tag = "catalogue", security(("admin" = [])),
+    post, path = "/api/admin/sync-models", tag = "catalog", security(("admin" = [])),
     responses((status = 200, body = SyncedView), (status = 401, body = ErrorBody), (status = 500, body = ErrorBody)),
 )]
 pub(crate) async fn post_sync(

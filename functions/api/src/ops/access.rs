@@ -23,73 +23,74 @@ const KEY_CHARS_MAX: usize = 4_096;
 const EXPIRES_MIN_S: u64 = 60;
 const EXPIRES_MAX_S: u64 = 10 * 366 * 24 * 3_600;
 
-/// A caller that the operator has listed.
+/// Entry of the operator's access list.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AccessEntry)]
 pub(crate) struct EntryView {
-    /// Id, for revoking.
+    /// Id of the entry, for revoking it.
     id: String,
     /// Name that the operator chose.
     name: String,
-    /// `token`, or `key` for a caller's own key at a provider.
+    /// Kind: `token`, or `key` for a caller's own provider key.
     kind: &'static str,
-    /// Whether runs of the oracle may be ordered.
+    /// True if the caller may order runs of the oracle.
     oracle: bool,
-    /// Whether runs of gated benchmarks may be ordered.
+    /// True if the caller may order runs of gated benchmarks.
     gated: bool,
     /// Time of creation.
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
-    /// Time from which the entry is void; null if there is none.
+    /// Time at which the entry expires; null if it never does.
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Timestamp>,
-    /// Whether that time has come.
+    /// True if the entry has expired.
     expired: bool,
 }
 
-/// A new entry.
+/// New entry of the access list, with its token.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct NewEntryView {
     #[serde(flatten)]
     entry: EntryView,
-    /// The access token. It is shown this once; the server stores its keyed hash only. Null for a caller's own key.
+    /// The access token. It is shown only once, since the server stores only its keyed hash. Null for a caller's own
+    /// key.
     token: Option<String>,
 }
 
-/// The operator's list.
+/// The operator's access list.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct EntriesView {
-    /// The entries, oldest first.
+    /// Entries, oldest first.
     entries: Vec<EntryView>,
 }
 
 /// Confirmation of a revocation.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RevokedView {
-    /// Always true: a failure is an error.
+    /// Always true: failures are errors.
     success: bool,
-    /// Id of the entry.
+    /// Id of the revoked entry.
     id: String,
 }
 
-/// The body of a request for an entry.
+/// Order for an entry of the access list.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AccessOrder)]
 #[allow(dead_code)] // describes what `read` reads
 pub(crate) struct EntryBody {
-    /// A name for it, unique in the list.
+    /// Name of the entry, unique in the list.
     #[schema(max_length = 100)]
     name: String,
-    /// Permission to order runs of the oracle.
+    /// Allows runs of the oracle.
     #[schema(default = false)]
     oracle: Option<bool>,
-    /// Permission to order runs of gated benchmarks.
+    /// Allows runs of gated benchmarks.
     #[schema(default = false)]
     gated: Option<bool>,
-    /// Seconds from now until the entry is void; none means never.
+    /// Seconds until the entry expires. Without it, the entry never does.
     #[schema(minimum = 60)]
     expires_in_seconds: Option<u64>,
-    /// A caller's own key at a provider, to be listed instead of a new token. Only its keyed hash is stored.
+    /// A caller's own provider key, to list it instead of issuing a token. The server stores only its keyed hash.
     key: Option<String>,
 }
 
@@ -108,7 +109,7 @@ impl EntryView {
     }
 }
 
-/// Lists the callers that the operator has listed.
+/// Lists the access tokens and listed keys.
 #[utoipa::path(
     get, path = "/api/admin/access", tag = "access", security((), ("admin" = [])),
     responses((status = 200, body = EntriesView), (status = 401, body = ErrorBody)),
@@ -125,14 +126,15 @@ pub(crate) async fn get_entries(
 
 /// Issues an access token, or lists a caller's own key.
 ///
-/// A token orders runs on the operator's keys, as `Authorization: Bearer TOKEN`. It is never sent to a provider.
+/// Callers send a token as `Authorization: Bearer TOKEN`. It orders runs on the operator's keys and is never sent to
+/// a provider.
 #[utoipa::path(
     post, path = "/api/admin/access", tag = "access", security((), ("admin" = [])), request_body = EntryBody,
     responses(
         (status = 201, body = NewEntryView),
         (status = 401, body = ErrorBody),
         (status = 409, body = ErrorBody, description = "The name or the key is listed already, or the list is full"),
-        (status = 422, body = ErrorBody, description = "The body is not as it should be"),
+        (status = 422, body = ErrorBody, description = "A field is invalid"),
     ),
 )]
 pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) -> Result<Response, ApiError> {
@@ -206,14 +208,14 @@ fn is_key(key: &Secret) -> bool {
     key.expose().bytes().all(|byte| byte.is_ascii_graphic()) && !is_access_token(key)
 }
 
-/// Revokes an entry, at once. Its holder's runs stay, and go on.
+/// Revokes an entry immediately. Runs of its holder stay and continue.
 #[utoipa::path(
     delete, path = "/api/admin/access/{entry}", tag = "access", security((), ("admin" = [])),
-    params(("entry" = String, Path, description = "The entry's id or its name")),
+    params(("entry" = String, Path, description = "Id or name of the entry")),
     responses(
         (status = 200, body = RevokedView),
         (status = 401, body = ErrorBody),
-        (status = 404, body = ErrorBody, description = "There is no such entry"),
+        (status = 404, body = ErrorBody, description = "The entry doesn't exist"),
     ),
 )]
 pub(crate) async fn delete_entry(

@@ -38,13 +38,13 @@ const PROBLEM_CHARS_MAX: usize = 300;
 const DAY_HOURS: u32 = 24;
 const WEEK_HOURS: u32 = 168;
 
-/// How things stand: workers, load, runs, queues, tokens. Made of small records; nothing is counted for it.
+/// Returns workers, load, runs, queues and tokens.
 ///
-/// On a server that is not bound to loopback callers without the admin secret get totals only: the lists of workers,
-/// runs and messages are empty.
+/// On a public server, callers without the admin secret get only totals: the lists of workers, runs and messages are
+/// empty.
 #[utoipa::path(
     get, path = "/api/ops/overview", tag = "operations", security((), ("admin" = [])),
-    params(("minutes" = Option<u64>, Query, description = "Look back of the time series, 30 to 1440, default 360")),
+    params(("minutes" = Option<u64>, Query, description = "Length of the time series in minutes, 30 to 1440, default 360")),
     responses((status = 200, body = OverviewView), (status = 422, body = ErrorBody)),
 )]
 pub(crate) async fn get_overview(

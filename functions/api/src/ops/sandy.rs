@@ -29,28 +29,28 @@ const IDS_CHARS_MAX: usize = 4_096;
 /// Maximum number of sandboxes that `ids` may name.
 const IDS_MAX: usize = 100;
 
-/// What the host of the sandboxes has, and whether another one fits.
+/// Returns the resources of the sandbox host, and whether another sandbox fits.
 #[utoipa::path(
     get, path = "/api/ops/sandy/resources", tag = "operations",
     responses(
         (status = 200, body = Resources),
-        (status = 502, body = ErrorBody, description = "The service's answer has another shape"),
-        (status = 503, body = ErrorBody, description = "The service is not configured or cannot be reached"),
+        (status = 502, body = ErrorBody, description = "The sandbox service sent an invalid response"),
+        (status = 503, body = ErrorBody, description = "The sandbox service is not configured or can't be reached"),
     ),
 )]
 pub(crate) async fn get_resources(State(api): State<Arc<Api>>) -> Result<Json<Value>, ApiError> {
     kept(&api, "resources".to_owned(), || api.ops.sandy.resources()).await
 }
 
-/// How busy the host of the sandboxes was.
+/// Returns the load of the sandbox host over time.
 #[utoipa::path(
     get, path = "/api/ops/sandy/metrics", tag = "operations",
-    params(("hours" = Option<u64>, Query, description = "Look back, 1 to 48, default 12")),
+    params(("hours" = Option<u64>, Query, description = "Length of the time series in hours, 1 to 48, default 12")),
     responses(
         (status = 200, body = [HostMetric]),
         (status = 422, body = ErrorBody),
-        (status = 502, body = ErrorBody, description = "The service's answer has another shape"),
-        (status = 503, body = ErrorBody, description = "The service is not configured or cannot be reached"),
+        (status = 502, body = ErrorBody, description = "The sandbox service sent an invalid response"),
+        (status = 503, body = ErrorBody, description = "The sandbox service is not configured or can't be reached"),
     ),
 )]
 pub(crate) async fn get_metrics(State(api): State<Arc<Api>>, uri: Uri) -> Result<Json<Value>, ApiError> {
@@ -60,17 +60,17 @@ pub(crate) async fn get_metrics(State(api): State<Arc<Api>>, uri: Uri) -> Result
     kept(&api, format!("metrics {hours}"), || api.ops.sandy.metrics(hours)).await
 }
 
-/// What sandboxes use.
+/// Returns the resource use of sandboxes.
 ///
-/// On a server that is not bound to loopback callers without the admin secret get an empty list.
+/// On a public server, callers without the admin secret get an empty list.
 #[utoipa::path(
     get, path = "/api/ops/sandy/sandboxes", tag = "operations", security((), ("admin" = [])),
-    params(("ids" = Option<String>, Query, description = "Only these, comma-separated, up to 100")),
+    params(("ids" = Option<String>, Query, description = "Ids of up to 100 sandboxes, comma-separated. Defaults to all")),
     responses(
         (status = 200, body = [SandboxStats]),
         (status = 422, body = ErrorBody),
-        (status = 502, body = ErrorBody, description = "The service's answer has another shape"),
-        (status = 503, body = ErrorBody, description = "The service is not configured or cannot be reached"),
+        (status = 502, body = ErrorBody, description = "The sandbox service sent an invalid response"),
+        (status = 503, body = ErrorBody, description = "The sandbox service is not configured or can't be reached"),
     ),
 )]
 pub(crate) async fn get_sandboxes(

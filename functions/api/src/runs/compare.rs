@@ -19,99 +19,101 @@ use crate::runs::requests::{run_id, run_not_found};
 /// Maximum number of samples of both runs together that can be read within API Gateway's 29 seconds.
 const SAMPLES_IN_TIME_MAX: u64 = 300_000;
 
-/// Two runs, benchmark by benchmark.
+/// Comparison of two runs, by benchmark.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ComparisonView {
-    /// The first run.
+    /// First run.
     pub a: ComparedRun,
-    /// The second run.
+    /// Second run.
     pub b: ComparedRun,
-    /// Benchmarks that both have.
+    /// Benchmarks that both runs have.
     pub benchmarks: Vec<BenchmarkComparison>,
-    /// Benchmarks that only the first has.
+    /// Benchmarks that only the first run has.
     pub only_in_a: Vec<String>,
-    /// Benchmarks that only the second has.
+    /// Benchmarks that only the second run has.
     pub only_in_b: Vec<String>,
 }
 
-/// One side of a comparison.
+/// One of two compared runs.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ComparedRun {
-    /// The run.
+    /// Id of the run.
     #[schema(value_type = String, format = "uuid")]
     pub id: RunId,
-    /// Its model, with its provider.
+    /// Model of the run, with its provider.
     pub model: String,
-    /// Host of the base URL that was asked; null for models that are not asked over the network.
+    /// Host of the provider's base URL; null for models that aren't called over the network.
     pub endpoint_host: Option<String>,
-    /// Its status.
+    /// Status of the run.
     pub status: String,
-    /// Its overall score.
+    /// Overall score of the run.
     pub overall_score: Option<f64>,
-    /// What that score is: `score of mmlu_pro` or `mean of 3 benchmark scores`.
+    /// Description of that score: `score of mmlu_pro` or `mean of 3 benchmark scores`.
     pub overall_score_label: String,
-    /// The run whose answers it judges again, and the version; null for one that asked the model itself.
+    /// Run whose answers it judges again; null if it asked the model itself.
     pub rejudges: Option<RejudgesView>,
 }
 
-/// One benchmark of both runs, over the items that both have graded.
+/// Comparison of one benchmark, over the items that both runs have graded.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct BenchmarkComparison {
-    /// The benchmark.
+    /// Name of the benchmark.
     pub benchmark_name: String,
-    /// Score of the first run.
+    /// Score in the first run.
     pub score_a: Option<f64>,
-    /// Score of the second run.
+    /// Score in the second run.
     pub score_b: Option<f64>,
-    /// Graded over planned samples of the first run.
+    /// Graded / planned samples of the first run.
     pub coverage_a: Option<f64>,
-    /// Graded over planned samples of the second run.
+    /// Graded / planned samples of the second run.
     pub coverage_b: Option<f64>,
     /// Dataset of the first run.
     pub dataset_a: Option<DatasetView>,
     /// Dataset of the second run.
     pub dataset_b: Option<DatasetView>,
-    /// Protocol of the first run, by its short name; null until planned.
+    /// Short name of the first run's protocol; null until planned.
     pub protocol_a: Option<String>,
-    /// Protocol of the second run.
+    /// Short name of the second run's protocol; null until planned.
     pub protocol_b: Option<String>,
-    /// Where the prompt of the first run came from: `official` or `own`.
+    /// Source of the first run's prompt: `official` or `own`.
     pub prompt_source_a: Option<String>,
-    /// Where the prompt of the second run came from.
+    /// Source of the second run's prompt: `official` or `own`.
     pub prompt_source_b: Option<String>,
-    /// Judge of the first run; null where nobody had to judge.
+    /// Judge of the first run; null without a judge.
     pub judge_a: Option<JudgeView>,
-    /// Judge of the second run.
+    /// Judge of the second run; null without a judge.
     pub judge_b: Option<JudgeView>,
-    /// Whether both used the same items, by their digest. If not, items are matched by the dataset's own ids, and by the
-    /// indices of their rows only where a run has no such ids: one id may then stand for two versions of an item.
+    /// True if both runs used the same items, according to their digest. If not, items are matched by the dataset's
+    /// own ids, or by the index of the row if a run has no such ids; one id may then name two versions of an item.
     pub same_dataset: bool,
-    /// Whether both used the same protocol, options, prompt template, settings of answers and samples per item.
+    /// True if both runs used the same protocol, options, prompt template, generation settings and samples per item.
     pub same_protocol: bool,
-    /// Whether both were judged by the same judge with the same prompt and settings, or neither by any. A host that an
-    /// older version did not record is taken for the same one, and `warnings` tells of it.
+    /// True if both runs used the same judge with the same prompt and settings, or none. A host that an older version
+    /// didn't record counts as equal, with a warning.
     pub same_judge: bool,
-    /// What makes the comparison doubtful, one sentence each.
+    /// Reasons to doubt the comparison, one sentence each.
     pub warnings: Vec<String>,
-    /// `difference`, `standard_error` and `interval` are of the second run's mean less the first's: positive where
-    /// the second is better.
+    /// `difference`, `standard_error` and `interval` of the second run's mean minus the first's: positive if the
+    /// second run is better.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub paired: PairedComparison,
 }
 
-/// Compares two runs that are over: for each benchmark that both have, the difference of their scores on the
-/// items that both have graded, its interval, and the exact McNemar test.
+/// Compares two runs that are over.
+///
+/// For each benchmark that both have: the difference of their scores on the items that both have graded, its
+/// confidence interval, and the exact McNemar test.
 #[utoipa::path(
     get, path = "/api/runs/{run_id}/compare/{other_id}", tag = "runs",
     params(
-        ("run_id" = String, Path, description = "The first run"),
-        ("other_id" = String, Path, description = "The second run"),
+        ("run_id" = String, Path, description = "Id of the first run"),
+        ("other_id" = String, Path, description = "Id of the second run"),
     ),
     responses(
         (status = 200, body = ComparisonView),
-        (status = 400, body = ErrorBody, description = "One of them is not over, or they have no benchmark in common"),
-        (status = 404, body = ErrorBody, description = "There is no such run"),
+        (status = 400, body = ErrorBody, description = "A run isn't over, or the runs have no benchmark in common"),
+        (status = 404, body = ErrorBody, description = "The run doesn't exist"),
     ),
 )]
 pub(crate) async fn get_comparison(

@@ -29,35 +29,35 @@ use crate::{Api, run_view};
 pub(crate) struct CreatedView {
     #[serde(flatten)]
     run: RunView,
-    /// Names in the order that are no benchmarks. They were left out.
+    /// Ordered names that aren't benchmarks. The run leaves them out.
     ignored_benchmarks: Vec<String>,
-    /// Fields of the order that were ignored, each in one sentence: unknown ones, and known ones without effect.
+    /// Fields of the order that were ignored, one sentence each: unknown fields, and known ones without effect.
     warnings: Vec<String>,
 }
 
 /// Orders a run.
 ///
-/// A server that is bound to loopback asks for no key. On any other its access policy says who may order: holders of
-/// an access token and of the admin secret, on the operator's keys, and holders of a provider's key that the provider
-/// confirms, on their own. Runs of the oracle and of gated benchmarks are for admins and listed callers.
+/// A server on loopback needs no key. On other servers, the access policy decides who may order: holders of an access
+/// token or of the admin secret, on the operator's keys, and holders of a provider key that the provider confirms, on
+/// their own key. Runs of the oracle and of gated benchmarks are for admins and listed callers.
 #[utoipa::path(
     post, path = "/api/runs", tag = "runs", security((), ("key" = []), ("admin" = [])),
     request_body = OrderBody,
     params(
-        ("Idempotency-Key" = Option<String>, Header, description = "A repeat under the same key within a day makes no second run"),
-        ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge. Without it the caller's key is used where judge and model have the same provider, else the operator's"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Key of 1 to 255 visible ASCII characters. Repeating a request with the same key within a day creates no second run"),
+        ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge. Without it, the judge uses the caller's key if it has the model's provider, otherwise the operator's key"),
     ),
     responses(
-        (status = 201, body = CreatedView, description = "The run, queued"),
-        (status = 200, body = CreatedView, description = "The run that an earlier request under this Idempotency-Key made"),
-        (status = 400, body = ErrorBody, description = "Unknown benchmarks or provider, a dataset whose terms were not accepted, a budget in dollars without a known price, or no judge where one is needed"),
-        (status = 401, body = ErrorBody, description = "A key is needed"),
-        (status = 403, body = ErrorBody, description = "The provider refuses the key, or the caller may not order this"),
-        (status = 404, body = ErrorBody, description = "There is no such model"),
-        (status = 413, body = ErrorBody, description = "The body has more than 1 MiB"),
-        (status = 422, body = ErrorBody, description = "The body is not as it should be, or the order has too many samples"),
-        (status = 429, body = ErrorBody, description = "Too many orders, or too many open runs; `Retry-After` says when to try again"),
-        (status = 503, body = ErrorBody, description = "Maintenance, or the provider cannot confirm the key now"),
+        (status = 201, body = CreatedView, description = "The queued run"),
+        (status = 200, body = CreatedView, description = "The run of an earlier request with this `Idempotency-Key`"),
+        (status = 400, body = ErrorBody, description = "The benchmarks or the provider are unknown, the terms of a dataset aren't accepted, a budget in dollars needs a price that isn't known, or a judge is needed"),
+        (status = 401, body = ErrorBody, description = "No key, access token or admin secret was sent, or an invalid one"),
+        (status = 403, body = ErrorBody, description = "The provider refuses the key, or the caller may not order this run"),
+        (status = 404, body = ErrorBody, description = "The model doesn't exist"),
+        (status = 413, body = ErrorBody, description = "The body is larger than 1 MiB"),
+        (status = 422, body = ErrorBody, description = "A field is invalid, or the order has too many samples"),
+        (status = 429, body = ErrorBody, description = "Too many orders or open runs; `Retry-After` has the seconds to wait"),
+        (status = 503, body = ErrorBody, description = "The server is under maintenance, or the provider can't confirm the key now"),
     ),
 )]
 pub(crate) async fn post_run(State(api): State<Arc<Api>>, request: Request) -> Result<Response, ApiError> {
@@ -73,25 +73,25 @@ pub(crate) async fn post_run(State(api): State<Arc<Api>>, request: Request) -> R
 
 /// Orders a run on the caller's own key.
 ///
-/// The key is stored encrypted until the run is over, and used for the model's provider only.
+/// The key is stored encrypted until the run is over, and sent only to the model's provider.
 #[utoipa::path(
     post, path = "/api/runs/api", tag = "runs", security(("key" = [])),
     request_body = OrderBody,
     params(
-        ("Idempotency-Key" = Option<String>, Header, description = "A repeat under the same key within a day makes no second run"),
-        ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge. Without it the caller's key is used where judge and model have the same provider, else the operator's"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Key of 1 to 255 visible ASCII characters. Repeating a request with the same key within a day creates no second run"),
+        ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge. Without it, the judge uses the caller's key if it has the model's provider, otherwise the operator's key"),
     ),
     responses(
-        (status = 201, body = CreatedView, description = "The run, queued"),
-        (status = 200, body = CreatedView, description = "The run that an earlier request under this Idempotency-Key made"),
-        (status = 400, body = ErrorBody, description = "Unknown benchmarks or provider, a dataset whose terms were not accepted, a budget in dollars without a known price, or no judge where one is needed"),
-        (status = 401, body = ErrorBody, description = "The key is missing or cannot be one"),
-        (status = 403, body = ErrorBody, description = "The provider refuses the key, or the caller may not order this"),
-        (status = 404, body = ErrorBody, description = "There is no such model"),
-        (status = 413, body = ErrorBody, description = "The body has more than 1 MiB"),
-        (status = 422, body = ErrorBody, description = "The body is not as it should be, or the order has too many samples"),
-        (status = 429, body = ErrorBody, description = "Too many orders, or too many open runs; `Retry-After` says when to try again"),
-        (status = 503, body = ErrorBody, description = "Maintenance, or the provider cannot confirm the key now"),
+        (status = 201, body = CreatedView, description = "The queued run"),
+        (status = 200, body = CreatedView, description = "The run of an earlier request with this `Idempotency-Key`"),
+        (status = 400, body = ErrorBody, description = "The benchmarks or the provider are unknown, the terms of a dataset aren't accepted, a budget in dollars needs a price that isn't known, or a judge is needed"),
+        (status = 401, body = ErrorBody, description = "The key is missing or malformed"),
+        (status = 403, body = ErrorBody, description = "The provider refuses the key, or the caller may not order this run"),
+        (status = 404, body = ErrorBody, description = "The model doesn't exist"),
+        (status = 413, body = ErrorBody, description = "The body is larger than 1 MiB"),
+        (status = 422, body = ErrorBody, description = "A field is invalid, or the order has too many samples"),
+        (status = 429, body = ErrorBody, description = "Too many orders or open runs; `Retry-After` has the seconds to wait"),
+        (status = 503, body = ErrorBody, description = "The server is under maintenance, or the provider can't confirm the key now"),
     ),
 )]
 pub(crate) async fn post_run_with_key(

@@ -35,47 +35,47 @@ const PAGE_BYTES_MAX: usize = 128 * 1024 * 1024;
 const CLOSED_SAMPLES_MAX: u64 = 300_000;
 const CURSOR_CHARS_MAX: usize = 32;
 
-/// One benchmark of a run with a page of its items.
+/// A benchmark of a run, with a page of its samples.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct DetailsView {
     /// The benchmark.
     pub benchmark: RunBenchmarkView,
-    /// The page.
+    /// Page of samples.
     pub items: ItemsPage,
     /// Sums over all samples that are over.
     pub summary: SummaryView,
 }
 
-/// A page of samples, in the order of the plan: by item, then by sample.
+/// Page of samples in the order of the plan: by item, then by sample.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ItemsPage {
-    /// The samples, those that are not over included.
+    /// Samples, including those that aren't over.
     pub items: Vec<PageItem>,
-    /// Samples planned.
+    /// Number of planned samples.
     pub total: u64,
-    /// How many were asked for; fewer where they were more than an answer can hold.
+    /// Requested number of samples, or the number returned if the page ended early.
     pub limit: u64,
-    /// How many were left out before these.
+    /// Number of skipped samples.
     pub offset: u64,
-    /// Where the next page begins, for `cursor`; null at the end.
+    /// `cursor` of the next page; null at the end.
     pub next_cursor: Option<String>,
 }
 
-/// One benchmark of a run with a page of its items.
+/// Returns a benchmark of a run with a page of its samples.
 ///
-/// Prompts, answers and gold answers of gated datasets are shown to the run's owner and the operator only. An answer has at most
-/// 4 MiB: a page ends early before it becomes larger, so go on with `next_cursor` (or `offset` plus the number of
-/// items that came) until it is null. A single item that is larger has its longest texts cut; `cut` names them, and
-/// `body_url` is where the whole prompt and answer can be downloaded for a few minutes.
+/// Texts of gated datasets (prompts, answers, gold answers) are shown only to the run's owner and the operator. A
+/// response has at most 4 MiB, so a page may end early: request pages with `next_cursor` until it is null. If a
+/// single sample is larger, its longest texts are cut; `cut` names them, and `body_url` is a temporary address of the
+/// whole prompt and answer.
 #[utoipa::path(
     get, path = "/api/runs/{run_id}/benchmarks/{benchmark_name}", tag = "runs",
     security((), ("key" = []), ("admin" = [])),
     params(
-        ("run_id" = String, Path, description = "The run"),
-        ("benchmark_name" = String, Path, description = "The benchmark"),
-        ("limit" = Option<u64>, Query, description = "Samples, at most 500, default 100"),
-        ("offset" = Option<u64>, Query, description = "Samples to leave out, default 0"),
-        ("cursor" = Option<String>, Query, description = "next_cursor of the page before, instead of offset"),
+        ("run_id" = String, Path, description = "Id of the run"),
+        ("benchmark_name" = String, Path, description = "Name of the benchmark"),
+        ("limit" = Option<u64>, Query, description = "Number of samples, at most 500, default 100"),
+        ("offset" = Option<u64>, Query, description = "Number of samples to skip, default 0"),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page, instead of `offset`"),
     ),
     responses((status = 200, body = DetailsView), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)),
 )]

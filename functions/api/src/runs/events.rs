@@ -38,30 +38,30 @@ const TEXT_CHARS_MAX: usize = 100;
 const LAST_EVENT_ID: &str = "last-event-id";
 const DONE: &str = "event: done\ndata: {}\n\n";
 
-/// A page of events.
+/// Page of events.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct EventsView {
-    /// The events, in order.
+    /// Events, in order.
     events: Vec<EventView>,
-    /// For `cursor`, to get what comes after these.
+    /// `cursor` of the next page.
     cursor: String,
-    /// Whether the run is over and these are its last events.
+    /// True if the run is over and has no further events.
     done: bool,
 }
 
-/// What happens to a run.
+/// Streams the events of a run, or returns a page of them.
 ///
-/// A stream of server-sent events; after the last event of a run that is over comes `event: done`. A stream that ends
-/// without it is to be resumed: after two minutes on AWS. With `Accept: application/json` or `cursor` it is a page instead, of
-/// at most 4 MiB. Go on after an event with its id, or its number, in `Last-Event-ID` (header or query), as an
-/// `EventSource` does by itself.
+/// Server-sent events by default. After the last event of a run that is over, the stream sends `event: done`. If a
+/// stream ends without it (on AWS after two minutes), reconnect with the id or number of the last event in
+/// `Last-Event-ID`, as a header or in the query; an `EventSource` does this by itself. With `Accept:
+/// application/json` or `cursor`, the response is a page of at most 4 MiB instead.
 #[utoipa::path(
     get, path = "/api/runs/{run_id}/events", tag = "runs",
     params(
-        ("run_id" = String, Path, description = "The run"),
-        ("Last-Event-ID" = Option<String>, Query, description = "Only what comes after this event"),
-        ("cursor" = Option<String>, Query, description = "A page of what comes after this number"),
-        ("limit" = Option<u64>, Query, description = "Events of a page, at most 1000, default 200"),
+        ("run_id" = String, Path, description = "Id of the run"),
+        ("Last-Event-ID" = Option<String>, Query, description = "Only events after the one with this id or number"),
+        ("cursor" = Option<String>, Query, description = "Returns a page of the events after this number"),
+        ("limit" = Option<u64>, Query, description = "Number of events on a page, 1 to 1000, default 200"),
     ),
     responses(
         (status = 200, content((String = "text/event-stream"), (EventsView = "application/json"))),

@@ -14,23 +14,23 @@ const JUDGE_FIELDS: [&str; 6] =
 /// Alternative name of the judge's `model_id`, as in views of runs.
 pub(crate) const JUDGE_MODEL_ALIAS: &str = "model";
 
-/// Who judges, in the body of an order.
+/// Judge of an order.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = JudgeOrder)]
 #[allow(dead_code)] // describes what `read_judge` reads
 pub(crate) struct JudgeBody {
-    /// The judge, named as models are. Without it the operator's default (`BENCH_JUDGE_MODEL`), else `oracle`, which
-    /// compares with the gold answer, where the model is `oracle` too.
+    /// Model of the judge, named like the model of an order. Defaults to the operator's judge (`BENCH_JUDGE_MODEL`);
+    /// otherwise, if the model is `oracle`, to `oracle`, which compares answers with the gold answer.
     model_id: Option<String>,
-    /// Another name of `model_id`.
+    /// Alternative name of `model_id`.
     model: Option<String>,
-    /// The provider that must have it.
+    /// Provider of the judge. The order is refused if the model belongs to another one.
     provider: Option<String>,
-    /// Randomness of its replies, 0 to 2; the protocol's own when not given.
+    /// Temperature of its replies, 0 to 2. Defaults to the protocol's.
     temperature: Option<f64>,
-    /// Seed of the provider's sampler; the protocol's own when not given.
+    /// Seed of the provider's sampler. Defaults to the protocol's.
     seed: Option<i64>,
-    /// Upper bound of a reply in tokens; the protocol's own when not given.
+    /// Maximum length of a reply in tokens. Defaults to the protocol's.
     max_tokens: Option<u32>,
 }
 

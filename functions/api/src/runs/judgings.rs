@@ -19,61 +19,62 @@ use crate::runs::requests::{run_id, run_not_found};
 /// Maximum number of concurrent reads of runs.
 const READS_AT_ONCE: usize = 16;
 
-/// How often the answers of a run were judged.
+/// Judgings of a run's answers.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct JudgingsView {
-    /// The run that asked the model: version 1.
+    /// Run that asked the model: judging 1.
     #[schema(value_type = String, format = "uuid")]
     pub run_id: RunId,
-    /// Its model, with its provider.
+    /// Model of the run, with its provider.
     pub model: String,
-    /// The versions in their order.
+    /// Judgings, by number.
     pub judgings: Vec<JudgingView>,
 }
 
-/// One version.
+/// One judging.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct JudgingView {
-    /// Its number; 1 is the run itself.
+    /// Number of the judging; 1 is the run itself.
     pub version: u32,
-    /// The run that has it.
+    /// Run of the judging.
     #[schema(value_type = String, format = "uuid")]
     pub run_id: RunId,
-    /// Who judged, as it was ordered; null where nobody had to.
+    /// Judge as ordered; null if no benchmark needs one.
     pub judge: Option<JudgeOrderView>,
-    /// When it was ordered.
+    /// Time of the order.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
-    /// Its status; null when it was deleted.
+    /// Status of the run; null if it was deleted.
     #[schema(value_type = Option<String>)]
     pub status: Option<RunStatus>,
-    /// Whether its run was deleted. Its number stays used.
+    /// True if the run was deleted. Its number isn't used again.
     pub deleted: bool,
-    /// What came out, by benchmark; only those that are judged.
+    /// Results of the judged benchmarks.
     pub benchmarks: Vec<JudgedBenchmarkView>,
 }
 
-/// One benchmark of one version.
+/// Result of one benchmark in a judging.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct JudgedBenchmarkView {
-    /// The benchmark.
+    /// Name of the benchmark.
     pub benchmark_name: String,
-    /// Its status.
+    /// Status of the benchmark.
     pub status: String,
-    /// Its score; null until it is over, and when too little was graded.
+    /// Score; null until the benchmark is over, and if too few samples were graded.
     pub score: Option<f64>,
-    /// Graded over planned samples; null until it is over.
+    /// Graded / planned samples; null until the benchmark is over.
     pub coverage: Option<f64>,
-    /// The judge exactly as it was used; null until planned.
+    /// Judge with the settings that were used; null until planned.
     pub judge: Option<JudgeView>,
 }
 
-/// The versions of a run's judging: the run itself, and each time that its answers were judged again.
+/// Lists the judgings of a run's answers.
 ///
-/// For a run that judges again these are the versions of the run that asked the model.
+/// Judging 1 is the run itself. For a run that judges answers again, these are the judgings of the run that asked the
+/// model.
 #[utoipa::path(
     get, path = "/api/runs/{run_id}/judgings", tag = "runs",
-    params(("run_id" = String, Path, description = "The run")),
+    params(("run_id" = String, Path, description = "Id of the run")),
     responses((status = 200, body = JudgingsView), (status = 404, body = ErrorBody)),
 )]
 pub(crate) async fn get_judgings(

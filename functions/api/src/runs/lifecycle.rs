@@ -28,10 +28,10 @@ use crate::runs::requests::{run_id, run_not_found};
 /// Maximum number of attempts at a write that conflicts with other writes.
 const RACES_MAX: u32 = 20;
 
-/// That it was done.
+/// Confirmation.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DoneView {
-    /// Always true; what was not done is an error.
+    /// Always true: failures are errors.
     success: bool,
     message: String,
 }
@@ -56,15 +56,15 @@ fn raced() -> ApiError {
     ApiError::new(Code::ConcurrentChange, "other requests kept changing the run; try again")
 }
 
-/// Cancels a run that is queued or running. It stays canceled; what was answered is kept.
+/// Cancels a queued or running run. Its answers are kept.
 #[utoipa::path(
     post, path = "/api/runs/{run_id}/cancel", tag = "runs", security((), ("key" = []), ("admin" = [])),
-    params(("run_id" = String, Path, description = "The run")),
+    params(("run_id" = String, Path, description = "Id of the run")),
     responses(
         (status = 200, body = DoneView),
-        (status = 400, body = ErrorBody, description = "There is no such run, or it is over"),
-        (status = 401, body = ErrorBody, description = "A key is needed"),
-        (status = 403, body = ErrorBody, description = "The run belongs to somebody else"),
+        (status = 400, body = ErrorBody, description = "The run doesn't exist or is over"),
+        (status = 401, body = ErrorBody, description = "No key, access token or admin secret was sent, or an invalid one"),
+        (status = 403, body = ErrorBody, description = "The run belongs to another caller"),
     ),
 )]
 pub(crate) async fn post_cancel(
@@ -122,16 +122,16 @@ async fn finish(api: &Api, record: &RunRecord) {
     }
 }
 
-/// Deletes a run that is over, with all that is stored of it.
+/// Deletes a run that is over, with all its stored data.
 #[utoipa::path(
     delete, path = "/api/runs/{run_id}", tag = "runs", security((), ("key" = []), ("admin" = [])),
-    params(("run_id" = String, Path, description = "The run")),
+    params(("run_id" = String, Path, description = "Id of the run")),
     responses(
         (status = 200, body = DoneView),
-        (status = 400, body = ErrorBody, description = "It is not over"),
-        (status = 401, body = ErrorBody, description = "A key is needed"),
-        (status = 403, body = ErrorBody, description = "The run belongs to somebody else"),
-        (status = 404, body = ErrorBody, description = "There is no such run"),
+        (status = 400, body = ErrorBody, description = "The run isn't over"),
+        (status = 401, body = ErrorBody, description = "No key, access token or admin secret was sent, or an invalid one"),
+        (status = 403, body = ErrorBody, description = "The run belongs to another caller"),
+        (status = 404, body = ErrorBody, description = "The run doesn't exist"),
     ),
 )]
 pub(crate) async fn delete(
@@ -168,27 +168,27 @@ pub async fn delete_run(api: &Api, run: RunId) -> Result<(), ApiError> {
     Err(raced())
 }
 
-/// Queues a run again that failed or was canceled: only what was not graded is asked again.
+/// Requeues a run that failed or was canceled, or resumes an interrupted one.
 ///
-/// With `errors`, only samples that ended with an infrastructure-error are asked again, of a run that succeeded, too. A run
-/// that was interrupted, since the process that worked on it ended, goes on at this server.
+/// Only samples without a grade are repeated. With `errors`, only samples that ended with an infrastructure-error are
+/// repeated, also for a run that succeeded. A run whose process ended continues on this server.
 ///
-/// A run that was made with the caller's own key takes the key anew, as a bearer token, and likewise its judge's. One
-/// that its budget stopped takes a new budget, which counts all that the run ever spent.
+/// For a run that was ordered with the caller's own key, send the key again as a bearer token, and the judge's key
+/// likewise. A run that its budget stopped needs a larger budget, which counts everything that the run ever spent.
 #[utoipa::path(
     post, path = "/api/admin/runs/{run_id}/requeue", tag = "runs", security((), ("key" = []), ("admin" = [])),
     params(
-        ("run_id" = String, Path, description = "The run"),
-        ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge, for a run whose judge was asked with one. Without it the key of `Authorization` is used where judge and model have the same provider"),
+        ("run_id" = String, Path, description = "Id of the run"),
+        ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge, if the run was ordered with one. Without it, the key of `Authorization` is used if judge and model have the same provider"),
     ),
-    request_body(content = Option<RequeueBody>, description = "What is asked again, and a new budget, if there is to be one"),
+    request_body(content = Option<RequeueBody>, description = "Samples to repeat, and a new budget"),
     responses(
         (status = 200, body = DoneView),
-        (status = 400, body = ErrorBody, description = "It is neither failed nor canceled nor interrupted, there are no infrastructure-errors to ask again, its key is missing, or its budget is spent"),
-        (status = 401, body = ErrorBody, description = "A key is needed"),
-        (status = 403, body = ErrorBody, description = "The run belongs to somebody else, or the caller may not order it"),
-        (status = 422, body = ErrorBody, description = "The body is not as it should be"),
-        (status = 429, body = ErrorBody, description = "Too many orders, or too many open runs; `Retry-After` says when to try again"),
+        (status = 400, body = ErrorBody, description = "The run is neither failed, canceled nor interrupted, has no infrastructure-errors to repeat, lacks its key, or has spent its budget"),
+        (status = 401, body = ErrorBody, description = "No key, access token or admin secret was sent, or an invalid one"),
+        (status = 403, body = ErrorBody, description = "The run belongs to another caller, or the caller may not order it"),
+        (status = 422, body = ErrorBody, description = "A field is invalid"),
+        (status = 429, body = ErrorBody, description = "Too many orders or open runs; `Retry-After` has the seconds to wait"),
     ),
 )]
 pub(crate) async fn post_requeue(
@@ -217,16 +217,16 @@ pub(crate) async fn post_requeue(
     Ok(done("Run requeued"))
 }
 
-/// What a run is taken up again with.
+/// Options of a requeue.
 #[derive(Debug, ToSchema)]
 #[allow(dead_code)] // describes what `read_requeue` reads
 pub(crate) struct RequeueBody {
-    /// Ask again only for samples that ended with an infrastructure-error, of a run that succeeded, too.
+    /// Repeats only samples that ended with an infrastructure-error, also for a run that succeeded.
     errors: Option<bool>,
-    /// US dollars, above 0, at which the run is stopped, instead of its own limit.
+    /// New budget in US dollars, above 0, instead of the run's. The run is stopped when it is reached.
     #[schema(exclusive_minimum = 0, maximum = 1_000_000)]
     budget_usd: Option<f64>,
-    /// The same in tokens of prompts and answers together.
+    /// New budget in tokens of prompts and answers together, instead of the run's.
     #[schema(minimum = 1)]
     budget_tokens: Option<u64>,
 }

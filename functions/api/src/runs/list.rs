@@ -23,27 +23,28 @@ use crate::runs::requests::{run_id, run_not_found};
 const READS_AT_ONCE: usize = 16;
 const TEXT_CHARS_MAX: usize = 512;
 
-/// A page of runs.
+/// Page of runs.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RunsView {
     runs: Vec<RunView>,
-    /// How many match in all.
+    /// Number of all matching runs.
     total: u64,
-    /// Where the next page begins, for `offset`; null at the end.
+    /// `offset` of the next page; null at the end.
     next_offset: Option<u64>,
 }
 
-/// Runs, newest first.
+/// Lists runs, newest first.
 ///
-/// An answer has at most 4 MiB: a page of runs with long lists of items may end early. Go on with `next_offset`.
+/// A response has at most 4 MiB, so a page of runs with long lists of items may end early. Continue with
+/// `next_offset`.
 #[utoipa::path(
     get, path = "/api/runs", tag = "runs",
     params(
-        ("status" = Option<String>, Query, description = "queued, running, succeeded, failed or canceled"),
-        ("model_id" = Option<String>, Query, description = "Only runs of this model"),
-        ("model_slug" = Option<String>, Query, description = "Part of the model's name, in any case"),
-        ("limit" = Option<u64>, Query, description = "At most 200, default 50"),
-        ("offset" = Option<u64>, Query, description = "Runs to leave out, default 0"),
+        ("status" = Option<String>, Query, description = "Only runs with this status: `queued`, `running`, `succeeded`, `failed` or `canceled`"),
+        ("model_id" = Option<String>, Query, description = "Only runs of the model with this id"),
+        ("model_slug" = Option<String>, Query, description = "Part of the model's name at its provider, case-insensitive"),
+        ("limit" = Option<u64>, Query, description = "Number of runs, at most 200, default 50"),
+        ("offset" = Option<u64>, Query, description = "Number of runs to skip, default 0"),
     ),
     responses((status = 200, body = RunsView), (status = 422, body = ErrorBody)),
 )]
@@ -96,10 +97,10 @@ pub async fn list_runs(
     Ok((views.into_iter().flatten().collect(), listing.total))
 }
 
-/// One run.
+/// Returns a run.
 #[utoipa::path(
     get, path = "/api/runs/{run_id}", tag = "runs",
-    params(("run_id" = String, Path, description = "The run")),
+    params(("run_id" = String, Path, description = "Id of the run")),
     responses((status = 200, body = RunView), (status = 404, body = ErrorBody)),
 )]
 pub(crate) async fn get_run(

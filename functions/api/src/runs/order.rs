@@ -41,60 +41,60 @@ fn source_schema() -> Schema {
         .into()
 }
 
-/// The body of an order.
+/// Order of a run.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Order, example = json!({
     "model_id": "oracle", "selected_benchmarks": ["mmlu_pro"], "subset_count": 10, "subset_seed": "demo", "demo": true
 }))]
 #[allow(dead_code)] // describes what `read_order` reads
 pub(crate) struct OrderBody {
-    /// The model: an id of the catalogue, the provider's own id, a slug, or `provider/slug`.
+    /// Model: an id of the catalog, the provider's own id, a slug, or `provider/slug`.
     model_id: String,
     #[schema(schema_with = source_schema, required = false)]
     provider: Option<String>,
-    /// Share of the items in percent, 1 to 100.
+    /// Share of the items, in percent.
     #[schema(default = 100, minimum = 1, maximum = 100)]
     subset_pct: u32,
-    /// Number of items; wins over the share.
+    /// Number of items; takes precedence over `subset_pct`.
     #[schema(minimum = 1)]
     subset_count: Option<u64>,
-    /// What the choice of items depends on; the run's id when not given.
+    /// Seed that selects the items: equal seeds select equal items. Defaults to the run's id.
     #[schema(max_length = 128)]
     subset_seed: Option<String>,
-    /// Benchmarks by name; null or empty means all but those whose answers nobody could judge. Unknown ones are left
-    /// out, as long as one remains.
+    /// Names of benchmarks. Unknown names are left out, as long as one is known. Null or an empty list means all
+    /// benchmarks that this server and caller can run; those that need a judge only if there is one.
     selected_benchmarks: Option<Vec<String>>,
-    /// Kept with the run, used by nothing.
+    /// Any JSON object of at most 64 KiB. It is stored with the run and has no effect.
     #[schema(value_type = Option<Object>)]
     config: Option<()>,
-    /// Samples per item; the benchmark's own number when not given.
+    /// Samples per item. Defaults to the protocol's.
     #[schema(minimum = 1, maximum = 1000)]
     samples: Option<u32>,
-    /// Randomness of the answers, 0 to 2; the benchmark's own when not given.
+    /// Temperature of the answers, 0 to 2. Defaults to the protocol's.
     temperature: Option<f64>,
-    /// Upper bound of an answer in tokens; the benchmark's own when not given.
+    /// Maximum length of an answer in tokens. Defaults to the protocol's.
     max_tokens: Option<u32>,
-    /// Only these items: by the dataset's own ids (`source_id` of an item, such as its `question_id`), or by the index of
-    /// the row, from 0, after a `#` (`#12` for the item whose `item_id` is 12).
+    /// Only these items, instead of a subset, at most 1,000: the dataset's own ids (`source_id` of an item, such as
+    /// its `question_id`), or `#` and the index of the row, from 0 (`#12` for the item whose `item_id` is 12).
     items: Option<Vec<String>>,
-    /// Use the items that the program brings along; the scores then say nothing about the real benchmark.
+    /// Uses the demo data bundled with the program. The scores say nothing about the real benchmark.
     demo: Option<bool>,
-    /// US dollars, above 0, at which the run is stopped: it fails with the reason `budget` and keeps what was
-    /// answered. Samples that are being asked at that moment are still paid for. Needs a model whose price is known.
+    /// Budget in US dollars, above 0. When it is reached, the run fails with the reason `budget` and keeps its
+    /// answers; requests in progress are still paid for. The model's price must be known.
     #[schema(exclusive_minimum = 0, maximum = 1_000_000)]
     budget_usd: Option<f64>,
-    /// The same in tokens of prompts and answers together.
+    /// Budget in tokens of prompts and answers together.
     #[schema(minimum = 1)]
     budget_tokens: Option<u64>,
-    /// The protocol, by its short name, for benchmarks that are not to be run by their default one:
-    /// `{"gpqa_diamond": "authors"}`. `GET /api/benchmarks` has the names.
+    /// Short names of protocols for benchmarks that shouldn't use their default: `{"gpqa_diamond": "authors"}`. `GET
+    /// /api/benchmarks` lists them.
     #[schema(value_type = Option<std::collections::BTreeMap<String, String>>)]
     protocols: Option<()>,
-    /// Settings that benchmarks have of their own, such as the release of a dataset:
-    /// `{"livecodebench": {"release": "release_v5", "start_date": "2024-08-01"}}`. `GET /api/benchmarks/NAME` lists them.
+    /// Options of benchmarks, such as the release of a dataset: `{"livecodebench": {"release": "release_v5",
+    /// "start_date": "2024-08-01"}}`. `GET /api/benchmarks/NAME` lists them.
     #[schema(value_type = Option<std::collections::BTreeMap<String, std::collections::BTreeMap<String, String>>>)]
     benchmark_options: Option<()>,
-    /// Who judges, for benchmarks whose answers are judged by a model.
+    /// Judge, for benchmarks whose answers a model judges.
     judge: Option<JudgeBody>,
 }
 

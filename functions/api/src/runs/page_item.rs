@@ -14,16 +14,16 @@ pub(crate) const ADDRESS_BYTES_MAX: usize = 16 * 1024;
 /// Minimum length to which texts are cut, in bytes.
 const TEXT_BYTES_MIN: usize = 4_096;
 
-/// A sample with what a page could not hold of it.
+/// A sample on a page.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct PageItem {
     /// The sample.
     #[serde(flatten)]
     pub item: ItemView,
-    /// Fields that were too long for an answer: texts have their beginning only, objects are null.
+    /// Fields that were too long for the response: texts are cut to their beginning, objects are null.
     pub cut: Vec<&'static str>,
-    /// Where the stored prompt and answer can be downloaded for a few minutes, as JSON compressed with zstd; null
-    /// unless `cut` names something.
+    /// Address of the stored prompt and answer (JSON compressed with zstd), valid for five minutes; null unless `cut`
+    /// names a field.
     pub body_url: Option<String>,
 }
 

@@ -21,17 +21,17 @@ use crate::runs::judge::{JudgeBody, read_judge};
 use crate::runs::order::{idempotency_key, unknown_fields};
 use crate::runs::requests::{run_id, run_not_found};
 
-/// The body of an order to judge again.
+/// Order to judge a run's answers again.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RejudgeOrder, example = json!({ "judge": { "model_id": "openrouter/MODEL", "seed": 1 } }))]
 #[allow(dead_code)] // describes what `read_rejudge_order` reads
 pub(crate) struct RejudgeBody {
-    /// Who judges. Without a `model_id` the judge of the run itself, with these settings.
+    /// Judge. Without a `model_id`, the judge of the run with these settings.
     judge: Option<JudgeBody>,
-    /// US dollars, above 0, at which the judging is stopped. Needs a judge whose price is known.
+    /// Budget in US dollars, above 0. The judging is stopped when it is reached. The judge's price must be known.
     #[schema(exclusive_minimum = 0, maximum = 1_000_000)]
     budget_usd: Option<f64>,
-    /// The same in tokens of the judge's prompts and replies together.
+    /// Budget in tokens of the judge's prompts and replies together.
     #[schema(minimum = 1)]
     budget_tokens: Option<u64>,
 }
@@ -44,30 +44,30 @@ fn read_rejudge_order(mut fields: FieldReader) -> Result<RejudgeOrder, ApiError>
     Ok(RejudgeOrder { judge, budget, warnings, ..RejudgeOrder::default() })
 }
 
-/// Judges the answers of a run again, by another judge or by the same one with other settings.
+/// Judges the answers of a run again, by another judge or with other settings.
 ///
-/// The model is not asked again. What comes out is a run of its own with the next version of the judging, beside the
-/// one that was: it has the judged benchmarks only, the same items and samples, and names the run and the version.
-/// Judging a rejudged run again refers to the run that asked the model.
+/// The model isn't asked again. The result is a new run with the next judging number, beside the earlier ones. It has
+/// only the judged benchmarks, with the same items and samples, and names the run and the number. Rejudging a
+/// rejudged run refers to the run that asked the model.
 #[utoipa::path(
     post, path = "/api/runs/{run_id}/rejudge", tag = "runs", security((), ("key" = []), ("admin" = [])),
     params(
-        ("run_id" = String, Path, description = "The run"),
-        ("Idempotency-Key" = Option<String>, Header, description = "A repeat under the same key within a day makes no second run"),
+        ("run_id" = String, Path, description = "Id of the run"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Key of 1 to 255 visible ASCII characters. Repeating a request with the same key within a day creates no second run"),
         ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge"),
     ),
     request_body = Option<RejudgeBody>,
     responses(
-        (status = 201, body = CreatedView, description = "The new run, queued"),
-        (status = 200, body = CreatedView, description = "The run that an earlier request under this Idempotency-Key made"),
-        (status = 400, body = ErrorBody, description = "No answer of it can be judged, the run that asked the model was deleted, or the judge cannot be asked"),
-        (status = 401, body = ErrorBody, description = "A key is needed"),
-        (status = 403, body = ErrorBody, description = "The run belongs to somebody else, or the provider refuses the key"),
-        (status = 404, body = ErrorBody, description = "There is no such run, or no such judge"),
-        (status = 409, body = ErrorBody, description = "The run is not over"),
-        (status = 422, body = ErrorBody, description = "The body is not as it should be, or the run has too many samples"),
-        (status = 429, body = ErrorBody, description = "Too many orders, or too many open runs; `Retry-After` says when to try again"),
-        (status = 503, body = ErrorBody, description = "Maintenance"),
+        (status = 201, body = CreatedView, description = "The queued new run"),
+        (status = 200, body = CreatedView, description = "The run of an earlier request with this `Idempotency-Key`"),
+        (status = 400, body = ErrorBody, description = "The run has no answers that can be judged, the run that asked the model was deleted, or the judge can't be used"),
+        (status = 401, body = ErrorBody, description = "No key, access token or admin secret was sent, or an invalid one"),
+        (status = 403, body = ErrorBody, description = "The run belongs to another caller, or the provider refuses the key"),
+        (status = 404, body = ErrorBody, description = "The run or the judge doesn't exist"),
+        (status = 409, body = ErrorBody, description = "The run isn't over"),
+        (status = 422, body = ErrorBody, description = "A field is invalid, or the run has too many samples"),
+        (status = 429, body = ErrorBody, description = "Too many orders or open runs; `Retry-After` has the seconds to wait"),
+        (status = 503, body = ErrorBody, description = "The server is under maintenance"),
     ),
 )]
 pub(crate) async fn post_rejudge(

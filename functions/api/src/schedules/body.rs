@@ -25,7 +25,7 @@ const MODEL_FIELDS: [&str; 2] = ["model_id", "provider"];
 const JUDGE_FIELD: &str = "judge";
 const PROTOCOLS_FIELD: &str = "protocols";
 
-/// A schedule as it is ordered: when, and the fields of an order for a run.
+/// Order of a schedule: its times, and the fields of an order for its runs.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ScheduleOrder, example = json!({
     "name": "nightly", "cron": "30 2 * * *", "time_zone": "Europe/Berlin", "model_id": "oracle",
@@ -33,20 +33,20 @@ const PROTOCOLS_FIELD: &str = "protocols";
 }))]
 #[allow(dead_code)] // describes what `ScheduleBody::read` reads
 pub(crate) struct ScheduleOrder {
-    /// Its name, for people.
+    /// Name of the schedule, unique among those of its owner.
     #[schema(max_length = 100)]
     name: String,
-    /// When it runs: minute, hour, day of month, month, day of week; `30 2 * * *` is every night at half past two.
-    /// Two runs are at least 15 minutes apart.
+    /// Planned times: minute, hour, day of month, month, day of week. `30 2 * * *` is every night at 2:30. Two runs
+    /// must be at least 15 minutes apart.
     #[schema(max_length = 200)]
     cron: String,
-    /// The time zone that `cron` is written in: a name of the IANA database.
+    /// Time zone of `cron`, by its name in the IANA database.
     #[schema(default = "UTC")]
     time_zone: Option<String>,
-    /// Is called (`POST`, JSON) when a run is worse than the one before, failed, takes too long or did not start.
-    /// Shown to the owner only.
+    /// HTTPS address that receives a `POST` with JSON if a run regresses, fails, takes too long or doesn't start. It
+    /// must be public on the internet, unless the server is on loopback. Only the owner sees it.
     webhook_url: Option<String>,
-    /// Whether it runs at all.
+    /// False switches the schedule off.
     #[schema(default = true)]
     enabled: Option<bool>,
     #[serde(flatten)]

@@ -16,167 +16,168 @@ use utoipa::ToSchema;
 /// Number of planned times that a view shows.
 const NEXT_TIMES: usize = 3;
 
-/// Runs that are ordered again and again.
+/// A schedule: an order with planned times.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ScheduleView {
-    /// Its id.
+    /// Id of the schedule.
     #[schema(value_type = String, format = "uuid")]
     pub id: ScheduleId,
-    /// Its name.
+    /// Name of the schedule.
     pub name: String,
-    /// Minute, hour, day of month, month, day of week.
+    /// Planned times: minute, hour, day of month, month, day of week.
     pub cron: String,
-    /// The zone of the IANA database that `cron` is written in.
+    /// Time zone of `cron`, by its name in the IANA database.
     pub time_zone: String,
-    /// Whether it runs at all.
+    /// False if the schedule is off.
     pub enabled: bool,
-    /// The next planned times, three at most; none while it is off.
+    /// The next three planned times; empty if the schedule is off.
     #[schema(value_type = Vec<String>)]
     pub next_times: Vec<Timestamp>,
-    /// The model with its provider.
+    /// Model with its provider.
     pub model: String,
-    /// The model's id.
+    /// Id of the model in the catalog.
     #[schema(value_type = String, format = "uuid")]
     pub model_id: ModelId,
-    /// Its name at the provider.
+    /// Name of the model at its provider.
     pub model_slug: String,
-    /// The provider.
+    /// Provider of the model.
     pub provider: String,
-    /// The benchmarks that are run.
+    /// Benchmarks of its runs.
     pub benchmarks: Vec<String>,
-    /// The benchmarks as they were ordered; null means all.
+    /// Benchmarks as ordered; null means all.
     pub selected_benchmarks: Option<Vec<String>>,
-    /// Share of the items in percent.
+    /// Share of the items, in percent.
     pub subset_pct: u32,
-    /// Number of items; wins over the share.
+    /// Number of items; takes precedence over `subset_pct`.
     pub subset_count: Option<u64>,
-    /// What the choice of items depends on: the same for all its runs.
+    /// Seed that selects the items, the same for all its runs.
     pub subset_seed: Option<String>,
-    /// Only these items instead of a subset; empty where there is no such choice.
+    /// Items that the order names, instead of a subset: the dataset's own ids, or `#` and the index of the row. Empty
+    /// otherwise.
     pub items: Vec<String>,
-    /// Samples per item; null leaves it to the benchmark.
+    /// Samples per item; null uses the protocol's.
     pub samples: Option<u32>,
-    /// Randomness of the answers; null leaves it to the benchmark.
+    /// Temperature of the answers; null uses the protocol's.
     pub temperature: Option<f64>,
-    /// Upper bound of an answer in tokens; null leaves it to the benchmark.
+    /// Maximum length of an answer in tokens; null uses the protocol's.
     pub max_tokens: Option<u32>,
-    /// Whether it uses items that the program brings along.
+    /// True if its runs use demo data bundled with the program.
     pub demo: bool,
-    /// The protocols that are not the default ones, by benchmark.
+    /// Protocols that differ from the default, by benchmark.
     pub protocols: BTreeMap<String, String>,
-    /// Settings of benchmarks of their own that are not the default ones, by benchmark.
+    /// Options that differ from the defaults, by benchmark.
     pub benchmark_options: BTreeMap<String, BTreeMap<String, String>>,
-    /// Who judges; null where nobody has to.
+    /// Judge as ordered; null if no benchmark needs one.
     pub judge: Option<JudgeOrderView>,
-    /// US dollars at which a run is stopped.
+    /// Budget of each run in US dollars; null for none.
     pub budget_usd: Option<f64>,
-    /// Tokens at which a run is stopped.
+    /// Budget of each run in tokens; null for none.
     pub budget_tokens: Option<u64>,
-    /// Whether it has a key of its own; else the operator's is used.
+    /// True if the owner's own key pays for its runs; otherwise the operator's does.
     pub own_key: bool,
-    /// Whether somebody is told by webhook.
+    /// True if the schedule has a webhook.
     pub has_webhook: bool,
-    /// Where; null for everybody but owner and admin.
+    /// Address of the webhook; null except for owner and admin.
     pub webhook_url: Option<String>,
-    /// Whether the caller may change it.
+    /// True if the caller may change the schedule.
     pub is_owner: bool,
-    /// When it was made.
+    /// Time of creation.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
-    /// When its owner last changed it.
+    /// Time of the last change by its owner.
     #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
-    /// Its latest planned time and what became of it.
+    /// Latest firing; null before the first one.
     pub last: Option<FiringView>,
 }
 
-/// A planned time and what became of it.
+/// A firing: a planned time that was taken up, and its run.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct FiringView {
-    /// The planned time.
+    /// Planned time.
     #[schema(value_type = String, format = DateTime)]
     pub planned_at: Timestamp,
-    /// `starting`, `started`, `not_started`, `missed` or `ended`.
+    /// Status: `starting`, `started`, `not_started`, `missed` or `ended`.
     pub status: &'static str,
-    /// Its run, once there is one.
+    /// Id of its run; null until it is created.
     #[schema(value_type = Option<String>, format = "uuid")]
     pub run_id: Option<RunId>,
-    /// When the run was made.
+    /// Time at which the run was created.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub started_at: Option<Timestamp>,
-    /// When the run was over, or the planned time was given up.
+    /// Time at which the run ended, or at which the firing was given up.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub ended_at: Option<Timestamp>,
-    /// How the run ended; null while it is open, and for one that was deleted.
+    /// Status with which the run ended; null while it is open, and if it was deleted.
     #[schema(value_type = Option<String>)]
     pub run_status: Option<RunStatus>,
-    /// The run's overall score.
+    /// Overall score of the run.
     pub score: Option<f64>,
-    /// What went wrong.
+    /// Reason why the run failed or wasn't created.
     pub error: Option<String>,
-    /// Code of `error`; null where that was stored without code.
+    /// Code of `error`; null if it was stored without a code.
     #[schema(value_type = Option<CodeSchema>)]
     pub error_code: Option<Code>,
-    /// Since when it is known that the run takes too long.
+    /// Time since which the run counts as overdue; null if it doesn't.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub overdue_at: Option<Timestamp>,
-    /// Planned times before this one that were missed too and are not listed.
+    /// Number of missed planned times before this one that aren't listed.
     pub missed_earlier: u64,
-    /// Against the last run of the schedule that succeeded.
+    /// Comparison with the schedule's previous run that succeeded.
     pub comparison: Option<FiringComparison>,
-    /// What people were told; null for everybody but owner and admin.
+    /// Notices about the firing; null except for owner and admin.
     pub notices: Option<Vec<NoticeView>>,
 }
 
-/// A run against the one before, on the same items.
+/// Comparison of a run with the previous one, on the same items.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct FiringComparison {
-    /// The earlier run.
+    /// Previous run.
     #[schema(value_type = String, format = "uuid")]
     pub with_run: RunId,
-    /// Whether a benchmark is worse and that is unlikely to be chance.
+    /// True if a benchmark regressed.
     pub regressed: bool,
-    /// Benchmark by benchmark.
+    /// Differences by benchmark.
     pub benchmarks: Vec<FiringDifference>,
 }
 
-/// One benchmark of both runs.
+/// Difference of a benchmark between two runs.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct FiringDifference {
-    /// The benchmark.
+    /// Name of the benchmark.
     pub benchmark_name: String,
-    /// Items graded in both.
+    /// Number of items that both runs have graded.
     pub items: u64,
-    /// This run's mean less the earlier one's: below 0 where this run is worse.
+    /// Mean of this run minus mean of the previous one: negative if this run is worse.
     pub difference: Option<f64>,
-    /// 95 % interval of the difference.
+    /// 95% confidence interval of the difference.
     #[schema(value_type = Option<Object>)]
     pub interval: Option<Interval>,
-    /// Whether the interval is wholly below 0.
+    /// True if the whole interval is below 0.
     pub regressed: bool,
-    /// What makes the comparison doubtful.
+    /// Reasons to doubt the comparison, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// Something that people are told.
+/// Notice about a firing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct NoticeView {
-    /// `not_started`, `missed`, `failed`, `not_finished` or `regressed`.
+    /// Kind: `not_started`, `missed`, `failed`, `not_finished` or `regressed`.
     pub kind: &'static str,
-    /// The message.
+    /// Sentence for people.
     pub text: String,
-    /// By webhook.
+    /// Delivery to the schedule's webhook.
     pub webhook: DeliveryView,
-    /// By the installation's topic.
+    /// Delivery to the installation's topic.
     pub topic: DeliveryView,
 }
 
-/// Whether a message was delivered.
+/// Delivery of a notice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct DeliveryView {
-    /// `not_wanted`, `due`, `done` or `given_up`.
+    /// State: `not_wanted`, `due`, `done` or `given_up`.
     pub state: &'static str,
-    /// Why it failed the last time.
+    /// Error of the last attempt.
     pub error: Option<String>,
 }
 

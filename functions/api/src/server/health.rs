@@ -12,56 +12,56 @@ use utoipa::ToSchema;
 
 use crate::Api;
 
-/// Whether the server answers.
+/// Health of the server.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HealthView {
-    /// `healthy`.
+    /// Always `healthy`.
     status: &'static str,
 }
 
-/// Whether runs can be created.
+/// Maintenance mode of the server.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct StatusView {
-    /// Whether creation is refused.
+    /// True if new runs and schedules are refused.
     maintenance_mode: bool,
-    /// What is told then.
+    /// Message of these refusals. It is also present while maintenance mode is off.
     message: String,
 }
 
-/// Who is signed in.
+/// Sign-in of the caller. This server has none; callers send keys.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AuthView {
-    /// Whether people can sign in.
+    /// Always false: people can't sign in.
     idp_configured: bool,
-    /// Whether the caller has.
+    /// Always false.
     authenticated: bool,
-    /// Who that is.
+    /// Always null.
     #[schema(value_type = Option<Object>)]
     user: Option<()>,
-    /// Whether runs can be made on that account.
+    /// Always false.
     has_invoke_scope: bool,
 }
 
-/// Whether the server answers.
+/// Confirms that the server responds.
 #[utoipa::path(get, path = "/api/health", tag = "server", responses((status = 200, body = HealthView)))]
 pub(crate) async fn health() -> Json<HealthView> {
     Json(HealthView { status: "healthy" })
 }
 
-/// Whether runs can be created.
+/// Returns whether new runs can be created.
 #[utoipa::path(get, path = "/api/status", tag = "server", responses((status = 200, body = StatusView)))]
 pub(crate) async fn status(State(api): State<Arc<Api>>) -> Json<StatusView> {
     let maintenance_mode = api.config.maintenance_mode;
     Json(StatusView { maintenance_mode, message: api.config.maintenance_message.clone() })
 }
 
-/// Who is signed in: nobody, since sign-in is not configured.
+/// Returns the caller's sign-in. This server has none.
 #[utoipa::path(get, path = "/api/auth/status", tag = "server", responses((status = 200, body = AuthView)))]
 pub(crate) async fn auth_status() -> Json<AuthView> {
     Json(AuthView { idp_configured: false, authenticated: false, user: None, has_invoke_scope: false })
 }
 
-/// Sign-in: not configured.
+/// Refuses sign-in, which isn't configured.
 #[utoipa::path(get, path = "/api/auth/login", tag = "server", responses((status = 501, body = ErrorBody)))]
 pub(crate) async fn auth_login() -> ApiError {
     ApiError::new(
@@ -70,7 +70,7 @@ pub(crate) async fn auth_login() -> ApiError {
     )
 }
 
-/// The signed-in user: nobody.
+/// Refuses to return a signed-in user, since there is none.
 #[utoipa::path(get, path = "/api/auth/me", tag = "server", responses((status = 401, body = ErrorBody)))]
 pub(crate) async fn auth_me() -> ApiError {
     ApiError::new(Code::MissingCredentials, "Not authenticated")

@@ -21,10 +21,10 @@ const EXPORTS: &str = include_str!("../../../exports/openapi.json");
 #[openapi(
     info(
         title = "Bench Runner",
-        description = "Measures language models on benchmark suites and hands out results that others can check.\n\n\
-            Reading is public; a run belongs to the key that made it. Every field of an object is always present, \
-            null when there is nothing to tell. Times are UTC. An error has the form {\"detail\": …, \"code\": …}: act on \
-            the code, the detail may be reworded.",
+        description = "Measures language models on benchmarks and exports results that others can verify.\n\n\
+            Anyone may read. A run belongs to the holder of the key that ordered it. Every field of an object is always \
+            present, null if it has no value. Times are UTC. An error has the form {\"detail\": …, \"code\": …}: act on the \
+            code, since the detail may be reworded.",
         license(name = "MIT OR Apache-2.0"),
     ),
     modifiers(&Schemes),
@@ -88,13 +88,13 @@ fn add(document: &mut Value, other: Value) {
     }
 }
 
-/// This document.
+/// Returns this document.
 #[utoipa::path(get, path = "/openapi.json", tag = "server", responses((status = 200, body = Object)))]
 pub(crate) async fn json(State(_): State<Arc<Api>>) -> Json<&'static Value> {
     Json(document())
 }
 
-/// This document as a page.
+/// Returns this document as an HTML page.
 #[utoipa::path(
     get, path = "/docs", tag = "server",
     responses((status = 200, body = String, content_type = "text/html")),

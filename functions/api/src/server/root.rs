@@ -23,7 +23,7 @@ const RUNS_SHOWN: u64 = 50;
 /// Interval at which the page reloads while a run is open, in seconds.
 const REFRESH_S: u32 = 5;
 
-/// What this server is. The three values are those that clients of the compatible system expect.
+/// Name and version of the server, as clients of the compatible system expect them.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RootView {
     name: &'static str,
@@ -31,7 +31,7 @@ pub(crate) struct RootView {
     docs: &'static str,
 }
 
-/// What this server is: JSON, and for browsers a page with the latest runs.
+/// Returns the name of the server as JSON, or for browsers a page with the latest runs.
 #[utoipa::path(
     get, path = "/", tag = "server",
     responses((status = 200, content((RootView = "application/json"), (String = "text/html")))),

@@ -11,223 +11,223 @@ use utoipa::ToSchema;
 /// Category of every benchmark, as in the compatible system.
 const CATEGORY: &str = "Core Benchmarks";
 
-/// A benchmark that can be run. What is said of prompt, settings, metrics and dataset is that of its default
-/// protocol, unless another one was asked for; `protocols` has all of them.
+/// A benchmark. Prompt, settings, metrics and dataset are those of its default protocol, or of the requested one;
+/// `protocols` has all of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct BenchmarkView {
-    /// Its name in requests.
+    /// Name in requests.
     pub name: String,
-    /// Its name for people.
+    /// Display name.
     pub display_name: String,
-    /// What it measures.
+    /// Description of what the benchmark measures.
     pub description: Option<String>,
-    /// Heading under which it is listed.
+    /// Heading under which the benchmark is listed.
     pub category: String,
-    /// Whether runs can be made of it.
+    /// Always true: all listed benchmarks can be run.
     pub is_enabled: bool,
-    /// Whether a part of its items can be run.
+    /// Always true: a part of the items can be run.
     pub supports_subset: bool,
-    /// Whether the operator has to do something first.
+    /// True if the operator has to take a step first, described in `setup_notes`.
     pub requires_setup: bool,
-    /// What that is.
+    /// Step that the operator has to take; null if there is none.
     pub setup_notes: Option<String>,
-    /// Whether a page should preselect it.
+    /// True if pages should preselect the benchmark.
     pub default_selected: bool,
-    /// Items of its dataset; 0 when not yet known.
+    /// Items of the dataset; 0 if their number isn't known yet.
     pub total_items: u64,
-    /// Always null: there is no mean over runs of different models.
+    /// Always null; kept for clients of the compatible system.
     pub avg_item_latency_ms: Option<f64>,
 
-    /// Items of the demo data, which needs no network.
+    /// Items of the demo data, which need no network.
     pub demo_items: u64,
-    /// Where its items come from.
+    /// Source of the items.
     pub dataset: DatasetFacts,
-    /// Name of the protocol, with what it is pinned to.
+    /// Full name of the protocol, with its pinned version.
     pub protocol: String,
-    /// The program that finds the answer in a reply.
+    /// Name of the parser that finds the answer in a response.
     pub parser: String,
-    /// Where this program does something else than the official one.
+    /// Deviations from the official program, one sentence each.
     pub deviations: Vec<String>,
-    /// Where protocol and data come from.
+    /// Web pages of the protocol and the dataset.
     pub sources: Vec<SourceView>,
-    /// Names of its metrics, the main one first.
+    /// Names of the metrics, the main one first.
     pub metrics: Vec<String>,
-    /// How often an item is asked.
+    /// Samples per item.
     pub samples_per_item: u32,
-    /// Settings of the answers.
+    /// Generation settings of the answers.
     pub generation: GenerationView,
-    /// How long one answer may take here: the benchmark's time, or less where the operator allows less.
+    /// Time limit for one answer on this server, in seconds: the benchmark's, or the operator's if it is lower.
     pub item_timeout_seconds: u64,
-    /// Where the prompt template comes from: `official` or `own`.
+    /// Source of the prompt template: `official` or `own`.
     pub prompt_source: String,
     /// Digest of the prompt template.
     pub prompt_digest: String,
-    /// Whether a judge says what an answer is worth.
+    /// True if a judge grades the answers.
     pub judged: bool,
-    /// Every protocol that a run can choose, the default one first.
+    /// Protocols that a run can choose, the default one first.
     pub protocols: Vec<ProtocolView>,
 }
 
-/// One way to run a benchmark.
+/// A protocol: one way to run a benchmark.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ProtocolView {
-    /// Its name in requests.
+    /// Short name, for `protocols` in orders.
     pub name: String,
-    /// Whether it is taken when a run names none.
+    /// True for the protocol of runs that choose none.
     pub is_default: bool,
-    /// What it follows, with what that is pinned to.
+    /// Full name of the protocol, with its pinned version.
     pub protocol: String,
-    /// Where its items come from.
+    /// Source of the items.
     pub dataset: DatasetFacts,
-    /// What a model is shown around an item.
+    /// Prompt template.
     pub prompt: PromptView,
-    /// Official texts of prompts and of the judge's prompt, loaded at run time.
+    /// Official texts of the prompt and of the judge's prompt, loaded at run time.
     pub official_texts: Vec<OfficialTextView>,
-    /// The program that finds the answer in a reply.
+    /// Name of the parser that finds the answer in a response.
     pub parser: String,
-    /// How often an item is asked.
+    /// Samples per item.
     pub samples_per_item: u32,
-    /// Settings of the answers.
+    /// Generation settings of the answers.
     pub generation: GenerationView,
-    /// How long one answer may take here: the benchmark's time, or less where the operator allows less.
+    /// Time limit for one answer on this server, in seconds: the benchmark's, or the operator's if it is lower.
     pub item_timeout_seconds: u64,
-    /// Who says what an answer is worth; null where the parser does.
+    /// Judge of the answers; null if the parser's result decides.
     pub judge: Option<JudgeView>,
-    /// How answers are run to grade them; null where they are not.
+    /// Sandbox that runs the answers to grade them; null if none does.
     #[serde(default)]
     pub sandbox: Option<SandboxView>,
-    /// Settings that the benchmark has of its own.
+    /// Options of the benchmark.
     #[serde(default)]
     pub options: Vec<OptionView>,
-    /// Whether an item takes several questions, one after the other.
+    /// True if items consist of several questions, asked one after the other.
     #[serde(default)]
     pub stepwise: bool,
-    /// Names of its metrics, the main one first.
+    /// Names of the metrics, the main one first.
     pub metrics: Vec<String>,
-    /// Where this program does something else than the official one.
+    /// Deviations from the official program, one sentence each.
     pub deviations: Vec<String>,
-    /// Where protocol and data come from.
+    /// Web pages of the protocol and the dataset.
     pub sources: Vec<SourceView>,
 }
 
-/// The text around an item or around an answer.
+/// Prompt template.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PromptView {
-    /// Where it comes from: `official`, or `own` wording as long as not all official texts are stored.
+    /// Source: `official`, or `own` wording until all official texts are stored.
     pub source: String,
-    /// SHA-256 of its parts, as runs note it.
+    /// SHA-256 of its parts, as recorded in runs.
     pub digest: String,
-    /// The same for the own wording that stands in for official texts which cannot be had; null where none is needed.
+    /// The same for the own wording that replaces missing official texts; null if there are no official texts.
     pub own_digest: Option<String>,
 }
 
-/// An official text.
+/// Official text of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OfficialTextView {
-    /// What the benchmark calls it.
+    /// Name of the text in the benchmark.
     pub name: String,
-    /// Page of the file that has it, at its commit.
+    /// Web page of its file, at the pinned commit.
     pub url: String,
-    /// Which part of the file it is.
+    /// Part of the file that is used.
     pub part: String,
-    /// SHA-256 that it must have; null where the commit is the only pin.
+    /// Required SHA-256; null if only the commit is pinned.
     pub sha256: Option<String>,
-    /// Whether it needs no download any more.
+    /// True if the text is stored and needs no download.
     pub stored: bool,
 }
 
-/// Judging, unless a run says otherwise.
+/// Judge of a protocol, unless an order changes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct JudgeView {
-    /// The judge of the official protocol, as its authors name it.
+    /// Judge of the official protocol, as its authors name it.
     pub official_model: String,
-    /// What a verdict is.
+    /// Description of a verdict.
     pub verdict: String,
-    /// Settings of its replies.
+    /// Generation settings of its replies.
     pub generation: GenerationView,
-    /// How often it is asked for a verdict before a sample ends without one.
+    /// Maximum number of requests for a verdict before a sample ends without one.
     pub replies_max: u32,
-    /// What it is shown around an answer.
+    /// Prompt template of the judge.
     pub prompt: PromptView,
 }
 
 /// Grading by running answers in a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SandboxView {
-    /// What has to be there beside Python 3 and bash.
+    /// Requirements besides Python 3 and bash.
     pub needs: String,
-    /// The official program that grades.
+    /// Official program that grades.
     pub grader: String,
-    /// How many sandboxes a sample may use up before it ends without a verdict.
+    /// Maximum number of sandboxes for a sample before it ends without a verdict.
     pub rounds_max: u32,
-    /// What a verdict is.
+    /// Description of a verdict.
     pub verdict: String,
 }
 
-/// A setting that the benchmark has of its own.
+/// Option of a benchmark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OptionView {
-    /// Its name in `benchmark_options`.
+    /// Name in `benchmark_options`.
     pub name: String,
-    /// What it does and what it may be.
+    /// Effect of the option and its accepted values.
     pub description: String,
-    /// What it is where a run does not say; null where it then is not set.
+    /// Default value; null if the option isn't set by default.
     pub default: Option<String>,
 }
 
-/// Where the items of a benchmark come from.
+/// Source of a benchmark's items.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DatasetFacts {
-    /// Id at the hub.
+    /// Id of the dataset at the hub.
     pub id: String,
-    /// Ids of all places where it is looked for, with configuration and split, in order.
+    /// Ids of all locations that are searched, with configuration and split, in order.
     pub places: Vec<String>,
-    /// Commit that the protocol is pinned to; null when it takes `main`.
+    /// Commit that the protocol pins; null if it uses `main`.
     pub pinned_revision: Option<String>,
-    /// Commit that was stored last; null when none was.
+    /// Commit that was stored last; null if none was.
     pub revision: Option<String>,
-    /// Items as published; 0 when not known before it is loaded.
+    /// Items of the published dataset; 0 if their number isn't known before it is loaded.
     pub items: u64,
-    /// What an item's id is made of.
+    /// Description of an item's id.
     pub item_id: String,
-    /// What prompts need besides the item; null when nothing.
+    /// Further data that prompts need, such as few-shot examples; null if there are none.
     pub support: Option<String>,
-    /// Files beside the items that jobs in sandboxes need: name, id at the hub and path.
+    /// Files besides the items that sandbox jobs need: name, id at the hub and path.
     #[serde(default)]
     pub attachments: Vec<String>,
-    /// Archive of documents that prompts need, by its path at the hub and its SHA-256; null when there is none.
+    /// Archive of documents that prompts need: path at the hub and SHA-256; null if there is none.
     pub documents: Option<String>,
-    /// Licence as its authors name it.
+    /// License, as the authors name it.
     pub licence: String,
-    /// Whether terms must be accepted before it can be downloaded.
+    /// True if terms must be accepted before the dataset can be downloaded.
     pub gated: bool,
-    /// Where they are accepted.
+    /// Web page on which the terms are accepted; null if there are none.
     pub terms_url: Option<String>,
-    /// What is stored, from the hub, from files and of the demo data.
+    /// Stored copies, from the hub, from files and of the demo data.
     pub stored: Vec<StoredDataset>,
 }
 
-/// A dataset that needs no download any more.
+/// A stored dataset, which needs no download.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StoredDataset {
-    /// `hub`, `local` or `demo`.
+    /// Source: `hub`, `local` or `demo`.
     pub source: String,
-    /// Its revision.
+    /// Revision.
     pub revision: String,
-    /// SHA-256 of its content.
+    /// SHA-256 of the content.
     pub digest: String,
-    /// Items in it.
+    /// Number of items.
     pub items: u64,
-    /// Bytes of it.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// A page on the web.
+/// A web page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SourceView {
-    /// What it is.
+    /// Title.
     pub title: String,
-    /// Its address.
+    /// Address.
     pub url: String,
 }
 

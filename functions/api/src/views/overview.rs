@@ -4,58 +4,67 @@ use bench_domain::{RunId, RunStatus, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// How things stand.
+/// Workers, load, runs, queues and tokens.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct OverviewView {
-    /// Workers that told of themselves in the last three minutes.
+    /// Workers that sent a heartbeat in the last three minutes.
     pub(crate) workers: Vec<WorkerView>,
-    /// The load of each minute of the look back in which somebody worked, in order.
+    /// Load by minute, in order. Minutes without a working worker are left out.
     pub(crate) timeseries: Vec<MinuteView>,
-    /// How many runs there are of each status.
+    /// Number of runs by status.
     pub(crate) queue_counts: CountsView,
-    /// Up to 25, the oldest first.
+    /// Up to 25 queued runs, oldest first.
     pub(crate) queued_runs: Vec<RunLine>,
-    /// Up to 25, the latest start first.
+    /// Up to 25 running runs, latest start first.
     pub(crate) running_runs: Vec<RunLine>,
-    /// Up to 25 that succeeded, failed or were canceled, the latest end first. Chosen among the 40 of each status
-    /// that were ordered last.
+    /// Up to 25 runs that succeeded, failed or were canceled, latest end first, from the 40 most recently ordered
+    /// runs of each status.
     pub(crate) completed_runs: Vec<RunLine>,
+    /// Settings of the workers.
     pub(crate) worker_config: WorkerConfigView,
+    /// Tokens of the last day and week.
     pub(crate) token_stats: TokenStatsView,
-    /// Messages that wait, by queue.
+    /// Number of messages by queue.
     pub(crate) queues: Vec<QueueView>,
-    /// Up to 25 messages that nobody could read and that were taken out of their queue, the latest first.
+    /// Up to 25 unreadable messages that were removed from their queue, latest first.
     pub(crate) unreadable_messages: Vec<UnreadableView>,
     /// Requests with a wrong admin secret in the last 24 hours, counted by whole hours.
     pub(crate) wrong_admin_secrets_24h: u64,
 }
 
-/// A process that works.
+/// A worker process.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct WorkerView {
+    /// Id of the worker.
     pub(crate) worker_id: String,
+    /// Name of its host.
     pub(crate) hostname: Option<String>,
-    /// Runs it worked on in its last minute.
+    /// Runs that it worked on in its last minute.
     pub(crate) running_runs: u64,
+    /// Maximum number of concurrent runs.
     pub(crate) max_concurrent_runs: u64,
-    /// Samples it works on at once.
+    /// Number of samples that it processes concurrently.
     pub(crate) item_concurrency: u64,
+    /// Time of its last heartbeat.
     #[schema(value_type = String, format = DateTime)]
     pub(crate) last_seen: Timestamp,
 }
 
-/// One minute.
+/// Load of a minute.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct MinuteView {
-    /// When it began.
+    /// Start of the minute.
     #[schema(value_type = String, format = DateTime)]
     pub(crate) timestamp: Timestamp,
+    /// Number of workers.
     pub(crate) worker_count: u64,
+    /// Number of running runs.
     pub(crate) running_runs: u64,
+    /// Number of queued runs.
     pub(crate) queued_runs: u64,
 }
 
-/// Runs by status.
+/// Number of runs by status.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct CountsView {
     pub(crate) queued: u64,
@@ -68,75 +77,94 @@ pub(crate) struct CountsView {
 /// A run in one line.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct RunLine {
+    /// Id of the run.
     #[schema(value_type = String, format = "uuid")]
     pub(crate) id: RunId,
+    /// Name of the model at its provider.
     pub(crate) model_slug: String,
+    /// Provider of the model.
     pub(crate) provider: String,
+    /// Share of the items, in percent.
     pub(crate) subset_pct: u32,
+    /// Number of items; takes precedence over `subset_pct`.
     pub(crate) subset_count: Option<u64>,
+    /// Seed that selects the items.
     pub(crate) subset_seed: Option<String>,
+    /// Status of the run.
     #[schema(value_type = String)]
     pub(crate) status: RunStatus,
+    /// Time of the order.
     #[schema(value_type = String, format = DateTime)]
     pub(crate) created_at: Timestamp,
+    /// Time at which work began.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub(crate) started_at: Option<Timestamp>,
+    /// Time at which the run ended.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub(crate) completed_at: Option<Timestamp>,
+    /// Benchmarks of the run.
     pub(crate) benchmarks: Option<Vec<String>>,
 }
 
-/// What the workers are set to.
+/// Settings of the workers.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct WorkerConfigView {
-    /// Runs at a time.
+    /// Number of runs that are evaluated at a time.
     pub(crate) worker_max_concurrent: u64,
-    /// Samples at a time, of one worker.
+    /// Number of samples that a worker processes concurrently.
     pub(crate) worker_item_concurrency: u64,
 }
 
-/// Tokens of lately.
+/// Tokens of recent time windows.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct TokenStatsView {
+    /// Tokens of the last 24 hours.
     pub(crate) last_24h: WindowView,
+    /// Tokens of the last seven days.
     pub(crate) last_7d: WindowView,
 }
 
-/// Tokens of a time. Counted by whole hours: a window reaches back up to an hour further than its name says.
+/// Tokens of a time window. Whole hours are counted, so a window may begin up to an hour earlier than its name says.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct WindowView {
+    /// Length of the window, in hours.
     pub(crate) window_hours: u32,
+    /// Tokens of prompts.
     pub(crate) input_tokens: u64,
+    /// Tokens of answers.
     pub(crate) output_tokens: u64,
 }
 
-/// A queue. A number is null where this server may not read it.
+/// Number of messages in a queue. A number is null if this server may not read it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct QueueView {
-    /// `plans`, `items` or `finishes`.
+    /// Name: `plans`, `items`, `turns` or `finishes`.
     pub(crate) name: &'static str,
-    /// Waiting to be received.
+    /// Messages that wait to be received.
     pub(crate) visible: Option<u64>,
-    /// Received and not done.
+    /// Messages that are being processed.
     pub(crate) in_flight: Option<u64>,
-    /// Not due yet.
+    /// Messages that aren't due yet.
     pub(crate) delayed: Option<u64>,
-    /// In its dead-letter queue, in whatever state.
+    /// All messages in the dead-letter queue.
     pub(crate) dead: Option<u64>,
 }
 
-/// A message that nobody could read.
+/// A message that couldn't be parsed.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct UnreadableView {
+    /// Id of the message.
     pub(crate) message_id: String,
+    /// Name of its queue.
     pub(crate) queue: String,
+    /// Time at which it was sent.
     #[schema(value_type = String, format = DateTime)]
     pub(crate) sent_at: Timestamp,
-    /// Why it cannot be read.
+    /// Reason why it couldn't be parsed.
     pub(crate) problem: String,
-    /// The run that it seems to be about.
+    /// Run that it seems to concern.
     #[schema(value_type = Option<String>, format = "uuid")]
     pub(crate) run_id: Option<RunId>,
-    /// The sample that it seems to be about.
+    /// Sample that it seems to concern.
     pub(crate) sample: Option<String>,
 }

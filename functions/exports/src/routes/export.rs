@@ -26,9 +26,9 @@ const FORMAT_CHARS_MAX: usize = 100;
 /// Seconds after which to retry a request for an export that is being built.
 const AGAIN_S: u64 = 2;
 
-/// A run that is over, as a table or a signed archive.
+/// Exports a run that is over, as a table or a signed archive.
 ///
-/// A large file is answered with a redirect to an address that is good for a while.
+/// A large file is a redirect to an address that is valid for a few minutes.
 // The checks come in the order that clients of the compatible system know.
 #[utoipa::path(
     get,
@@ -36,20 +36,20 @@ const AGAIN_S: u64 = 2;
     tag = "exports",
     security((), ("key" = []), ("admin" = [])),
     params(
-        ("run_id" = String, Path, description = "The run"),
+        ("run_id" = String, Path, description = "Id of the run"),
         ("format" = Option<String>, Query, description = "`csv` (default) or `zip`, the signed archive"),
     ),
     responses(
         (status = 200, description = "The file", content((String = "text/csv"), (String = "application/zip"))),
-        (status = 202, body = NotYetView, description = "It is being built, or the run's benchmarks are still being closed: ask again after `Retry-After` seconds"),
-        (status = 307, description = "A large file is at the address in `Location`, which is good for a few minutes"),
-        (status = 400, body = ErrorBody, description = "The run is not over, or was canceled"),
-        (status = 401, body = ErrorBody, description = "The items are for the run's owner only"),
-        (status = 403, body = ErrorBody, description = "The run belongs to somebody else"),
-        (status = 404, body = ErrorBody, description = "There is no such run"),
-        (status = 409, body = ErrorBody, description = "The run was requeued meanwhile"),
-        (status = 422, body = ErrorBody, description = "There is no such format"),
-        (status = 503, body = ErrorBody, description = "There is no usable key to sign with"),
+        (status = 202, body = NotYetView, description = "The export is being built, or the run's benchmarks are still being closed; try again after `Retry-After` seconds"),
+        (status = 307, description = "Address of a large file in `Location`, valid for a few minutes"),
+        (status = 400, body = ErrorBody, description = "The run isn't over, or was canceled"),
+        (status = 401, body = ErrorBody, description = "The items are for the run's owner only, and no key was sent"),
+        (status = 403, body = ErrorBody, description = "The run belongs to another caller"),
+        (status = 404, body = ErrorBody, description = "The run doesn't exist"),
+        (status = 409, body = ErrorBody, description = "The run was requeued in the meantime"),
+        (status = 422, body = ErrorBody, description = "The format doesn't exist"),
+        (status = 503, body = ErrorBody, description = "The server has no usable signing key"),
     ),
 )]
 pub(crate) async fn export(
@@ -90,10 +90,10 @@ fn not_yet(detail: String) -> Response {
     (StatusCode::ACCEPTED, headers, Json(NotYetView { detail })).into_response()
 }
 
-/// An export that is not there yet.
+/// Response while an export isn't ready.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct NotYetView {
-    /// One sentence.
+    /// Sentence for people.
     detail: String,
 }
 

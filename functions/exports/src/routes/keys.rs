@@ -15,12 +15,12 @@ use crate::{ExportError, Exports};
 /// Time for which clients may cache the list of keys.
 const KEYS_CACHE: &str = "public, max-age=300";
 
-/// The public key that belongs to the exports of this server.
+/// Returns the public key that signs this server's exports now.
 #[utoipa::path(
     get,
     path = "/api/exports/public-key",
     tag = "exports",
-    responses((status = 200, body = PublicKeyView), (status = 503, body = ErrorBody, description = "No usable key")),
+    responses((status = 200, body = PublicKeyView), (status = 503, body = ErrorBody, description = "The server has no usable signing key")),
 )]
 pub(crate) async fn public_key(State(exports): State<Arc<Exports>>) -> Result<Json<PublicKeyView>, ApiError> {
     let ring = exports.key_ring().map_err(ExportError::Keys)?;
@@ -28,12 +28,12 @@ pub(crate) async fn public_key(State(exports): State<Arc<Exports>>) -> Result<Js
     Ok(Json(current.into()))
 }
 
-/// All public keys of this server with the times in which they signed, old ones included.
+/// Lists all public keys of this server, including retired ones, with the times in which they signed.
 #[utoipa::path(
     get,
     path = "/.well-known/bench-runner-keys.json",
     tag = "exports",
-    responses((status = 200, body = KeysView), (status = 503, body = ErrorBody, description = "No usable key")),
+    responses((status = 200, body = KeysView), (status = 503, body = ErrorBody, description = "The server has no usable signing key")),
 )]
 pub(crate) async fn keys(
     State(exports): State<Arc<Exports>>,

@@ -58,43 +58,43 @@ impl Purpose {
     }
 }
 
-/// Where to send a file, and how.
+/// Address for an upload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct UploadView {
-    /// What the file is called afterwards.
+    /// Id of the upload, for later requests.
     pub upload_id: String,
     /// Always `PUT`.
     pub method: &'static str,
-    /// Where to; it holds the permission, so it is not to be handed on.
+    /// Address. It contains the permission to upload, so don't share it.
     pub url: String,
-    /// Headers to send with it, as they stand here. They bind length and SHA-256 of the file.
+    /// Headers to send unchanged. They bind the length and SHA-256 of the file.
     #[schema(value_type = Object)]
     pub headers: BTreeMap<String, String>,
-    /// When the address ends to be good.
+    /// Time at which the address expires.
     #[schema(value_type = String, format = DateTime)]
     pub expires_at: Timestamp,
 }
 
-/// The body of a request for an upload.
+/// Order for an upload.
 #[derive(Debug, ToSchema)]
 #[schema(as = UploadOrder)]
 #[allow(dead_code)] // a description; the body is read field by field
 pub(crate) struct UploadOrder {
-    /// What for: `verify`.
+    /// Purpose of the file: `verify`.
     purpose: String,
-    /// The file's length in bytes; for `verify` 200 MiB at most.
+    /// Length of the file in bytes; at most 200 MiB for `verify`.
     #[schema(minimum = 1, maximum = 209_715_200)]
     bytes: u64,
-    /// The file's SHA-256 in hexadecimal digits.
+    /// SHA-256 of the file, in hexadecimal digits.
     #[schema(min_length = 64, max_length = 64)]
     sha256: String,
 }
 
-/// Asks for an address to send a file to that is too large for a request.
+/// Returns an address for a file that is too large for a request.
 ///
-/// Send the file there by `PUT` with the headers of the answer, then name it by its id: `POST /api/exports/verify`
-/// with `{"upload_id": …}`. The store takes nothing but a file of the length and SHA-256 that were announced. It is
-/// removed once it was used, and after a day in any case.
+/// Send the file there by `PUT` with the headers of the response, then name it by its id: `POST /api/exports/verify`
+/// with `{"upload_id": …}`. The address accepts only a file of the announced length and SHA-256. The file is deleted
+/// after its use, at the latest after a day.
 #[utoipa::path(
     post,
     path = "/api/uploads",
@@ -103,11 +103,11 @@ pub(crate) struct UploadOrder {
     request_body = UploadOrder,
     responses(
         (status = 201, body = UploadView),
-        (status = 401, body = ErrorBody, description = "A key is needed, unless the server is bound to loopback"),
-        (status = 404, body = ErrorBody, description = "This server takes files in requests only"),
+        (status = 401, body = ErrorBody, description = "No key was sent, and the server isn't on loopback"),
+        (status = 404, body = ErrorBody, description = "This server offers no uploads"),
         (status = 413, body = ErrorBody, description = "The file is too large for its purpose"),
-        (status = 422, body = ErrorBody, description = "The body is not as it should be"),
-        (status = 429, body = ErrorBody, description = "Too many uploads; `Retry-After` says when to try again"),
+        (status = 422, body = ErrorBody, description = "A field is invalid"),
+        (status = 429, body = ErrorBody, description = "Too many uploads; `Retry-After` has the seconds to wait"),
     ),
 )]
 pub(crate) async fn post_upload(

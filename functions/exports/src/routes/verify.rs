@@ -29,10 +29,10 @@ const UPLOAD_FIRST: &str = "upload it with `POST /api/uploads` first";
 
 /// Verifies a signed archive.
 ///
-/// Whatever is wrong with it is in the result; only a request without one is an error.
+/// Problems of the archive are part of the result; only a request without an archive is an error.
 ///
-/// An archive of up to 4 MB comes in a form. A larger one is uploaded first (`POST /api/uploads`), then named in a
-/// JSON body.
+/// Send an archive of up to 4 MB as a form. Upload a larger one first (`POST /api/uploads`), then name it in a JSON
+/// body.
 #[utoipa::path(
     post,
     path = "/api/exports/verify",
@@ -41,10 +41,10 @@ const UPLOAD_FIRST: &str = "upload it with `POST /api/uploads` first";
     request_body(content((UploadForm = "multipart/form-data"), (UploadedArchive = "application/json"))),
     responses(
         (status = 200, body = VerificationView),
-        (status = 404, body = ErrorBody, description = "The caller has no such upload"),
-        (status = 413, body = ErrorBody, description = "The archive is too large for a form, or altogether"),
-        (status = 422, body = ErrorBody, description = "There is no part `file`, or no `upload_id`"),
-        (status = 503, body = ErrorBody, description = "Too many archives are being received: ask again in a minute"),
+        (status = 404, body = ErrorBody, description = "The caller has no upload with this id"),
+        (status = 413, body = ErrorBody, description = "The archive is too large for a form, or for this server"),
+        (status = 422, body = ErrorBody, description = "The part `file` or the field `upload_id` is missing"),
+        (status = 503, body = ErrorBody, description = "The server is receiving too many archives; try again in a minute"),
     ),
 )]
 pub(crate) async fn verify(

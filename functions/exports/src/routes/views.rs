@@ -4,14 +4,14 @@ use bench_signing::{KeyDocumentEntry, KeyStatus, KeysDocument, RingKey, SIGNATUR
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The key that signs now.
+/// The current signing key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct PublicKeyView {
     /// Always `ed25519`.
     pub algorithm: &'static str,
-    /// Standard base64 of the 32 raw bytes.
+    /// Raw public key of 32 bytes, in standard base64.
     pub public_key: String,
-    /// Lowercase hexadecimal SHA-256 of the raw bytes.
+    /// SHA-256 of the raw public key, in lowercase hexadecimal digits.
     pub public_key_fingerprint: String,
 }
 
@@ -25,29 +25,29 @@ impl From<&RingKey> for PublicKeyView {
     }
 }
 
-/// All keys that this installation signs or signed with.
+/// All signing keys of this installation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct KeysView {
-    /// The current key first, then retired ones, the latest first.
+    /// The current key, then retired ones, latest first.
     pub keys: Vec<KeyView>,
 }
 
-/// One key of the list.
+/// A signing key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct KeyView {
-    /// The fingerprint: lowercase hexadecimal SHA-256 of the raw public key.
+    /// Fingerprint: SHA-256 of the raw public key, in lowercase hexadecimal digits.
     pub key_id: String,
     /// Always `ed25519`.
     pub algorithm: String,
-    /// Standard base64 of the 32 raw bytes.
+    /// Raw public key of 32 bytes, in standard base64.
     pub public_key: String,
-    /// When it began to sign; null when unknown.
+    /// Time from which it signs; null if it isn't known.
     #[schema(format = DateTime)]
     pub valid_from: Option<String>,
-    /// When it stopped to sign; null while it signs, or when unknown.
+    /// Time until which it signed; null while it is current, and if it isn't known.
     #[schema(format = DateTime)]
     pub valid_until: Option<String>,
-    /// `current` or `retired`.
+    /// Status: `current` or `retired`.
     #[schema(value_type = String)]
     pub status: KeyStatus,
 }
@@ -62,34 +62,34 @@ impl From<KeysDocument> for KeysView {
     }
 }
 
-/// What an archive proves.
+/// Result of a verification.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct VerificationView {
-    /// Everything is in order: signature, hash, and no entry in `errors`.
+    /// True if signature and hash are valid and `errors` is empty.
     pub valid: bool,
-    /// A trusted key signed the manifest, and the manifest names that key.
+    /// True if a trusted key signed the manifest, and the manifest names that key.
     pub signature_valid: bool,
-    /// The manifest names the hash of the results.
+    /// True if the manifest has the hash of the results.
     pub hash_match: bool,
-    /// What is wrong, one sentence each; empty if and only if `valid`.
+    /// Problems, one sentence each; empty if and only if `valid`.
     pub errors: Vec<String>,
-    /// From the results, like the next six; null unless signature and hash are good.
+    /// Id of the run, from the results; null unless signature and hash are valid, like the next six fields.
     pub run_id: Option<String>,
-    /// The model's name at the provider.
+    /// Name of the model at its provider.
     pub model_slug: Option<String>,
-    /// Share of the items in percent.
+    /// Share of the items, in percent.
     pub subset_pct: Option<i64>,
-    /// Number of items; wins over the share.
+    /// Number of items; takes precedence over `subset_pct`.
     pub subset_count: Option<i64>,
-    /// What the choice of items depends on.
+    /// Seed that selects the items.
     pub subset_seed: Option<String>,
     /// Unweighted mean of the benchmarks' scores.
     pub overall_score: Option<f64>,
-    /// When this version of the export was completed.
+    /// Time at which this version of the export was completed.
     pub exported_at: Option<String>,
-    /// Benchmarks in the results.
+    /// Number of benchmarks in the results.
     pub benchmark_count: Option<u64>,
-    /// The fingerprint that the manifest claims. It proves nothing unless `signature_valid`.
+    /// Fingerprint that the manifest claims. It proves nothing unless `signature_valid`.
     pub public_key_fingerprint: Option<String>,
 }
 
@@ -113,19 +113,19 @@ impl From<Verification> for VerificationView {
     }
 }
 
-/// A form with an archive.
+/// Form with an archive.
 #[derive(Debug, ToSchema)]
 #[allow(dead_code)] // a description; the form is read as it comes
 pub(crate) struct UploadForm {
-    /// The signed archive.
+    /// Signed archive.
     #[schema(value_type = String, format = Binary)]
     pub(crate) file: Vec<u8>,
 }
 
-/// An archive that was uploaded before.
+/// Archive that was uploaded before.
 #[derive(Debug, ToSchema)]
 #[allow(dead_code)] // a description; the body is read field by field
 pub(crate) struct UploadedArchive {
-    /// The id that `POST /api/uploads` gave.
+    /// Id from `POST /api/uploads`.
     pub(crate) upload_id: String,
 }

@@ -15,117 +15,119 @@ use uuid::Uuid;
 
 use super::{CostView, ErrorCount, JudgeView, share};
 
-/// One benchmark of a run: what was planned, how far it is, and what came out.
+/// A benchmark of a run: plan, progress and results.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RunBenchmarkView {
-    /// Its id: the same every time.
+    /// Id of the benchmark in this run; it never changes.
     #[schema(value_type = String, format = "uuid")]
     pub id: Uuid,
-    /// Its name, such as `mmlu_pro`.
+    /// Name of the benchmark, such as `mmlu_pro`.
     pub benchmark_name: String,
-    /// `pending`, `running`, `succeeded`, `failed`, `skipped` or `needs_setup`.
+    /// Status: `pending`, `running`, `succeeded`, `failed`, `skipped` or `needs_setup`.
     #[schema(value_type = String)]
     pub status: BenchmarkStatus,
-    /// Items of the dataset; 0 until the plan is made where their number is not known before.
+    /// Items of the dataset; 0 until the benchmark is planned if their number isn't known before.
     pub total_items: u64,
-    /// Items of which every sample is over.
+    /// Items whose samples are all over.
     pub completed_items: u64,
-    /// Items planned; 0 until the plan is made.
+    /// Planned items; 0 until the benchmark is planned.
     pub sampled_items: u64,
-    /// Sum of scores over graded samples; null until it is over, and when too few were graded.
+    /// Mean score of the graded samples; null until the benchmark is over, and if the coverage is below
+    /// `coverage_min`.
     pub score: Option<f64>,
-    /// Everything that came out. `accuracy` is correct over planned samples, errors counted as wrong.
+    /// All metrics of the benchmark; null until it is over. `accuracy` is correct / planned samples: errors count as
+    /// wrong.
     #[schema(value_type = Option<Object>)]
     pub metrics: Option<Map<String, Value>>,
-    /// What went wrong or is to be done.
+    /// Problem with the benchmark, or step that the operator has to take.
     pub error_message: Option<String>,
-    /// When its plan was made.
+    /// Time at which the benchmark was planned.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub started_at: Option<Timestamp>,
-    /// When it was closed.
+    /// Time at which the benchmark was closed.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub completed_at: Option<Timestamp>,
 
-    /// Code of `error_message`; null where that was stored without code.
+    /// Code of `error_message`; null if it was stored without a code.
     #[schema(value_type = Option<CodeSchema>)]
     pub error_code: Option<Code>,
-    /// Graded over planned samples, 0 to 1; null until planned.
+    /// Graded / planned samples, 0 to 1; null until planned.
     pub coverage: Option<f64>,
     /// Coverage below which there is no score.
     pub coverage_min: f64,
-    /// Correct over planned samples: what is not right counts as wrong, errors included.
+    /// Correct / planned samples: errors count as wrong. Null until planned.
     pub accuracy_all: Option<f64>,
-    /// The score whatever the coverage.
+    /// Mean score of the graded samples, at any coverage.
     pub score_of_graded: Option<f64>,
-    /// 95 % interval of the score.
+    /// 95% confidence interval of the score.
     pub interval: Option<IntervalView>,
-    /// How many samples ended in which way; null until it is over.
+    /// Number of samples by outcome; null until the benchmark is over.
     #[schema(value_type = Option<std::collections::BTreeMap<String, u64>>)]
     pub outcomes: Option<OutcomeCounts>,
-    /// Causes of its infrastructure-errors, most frequent first; empty until it is over, and where the dataset is gated:
-    /// the benchmark's own page has them for the run's owner.
+    /// Causes of infrastructure-errors, most frequent first; empty until the benchmark is over, and for gated
+    /// datasets: owners of the run find them in the benchmark's details.
     pub error_causes: Vec<ErrorCount>,
-    /// Samples planned.
+    /// Planned samples.
     pub planned_samples: u64,
     /// Samples that are over.
     pub completed_samples: u64,
-    /// Of these, graded.
+    /// Graded samples.
     pub graded_samples: u64,
-    /// Of these, correct.
+    /// Correct samples.
     pub correct_samples: u64,
     /// Samples per item; null until planned.
     pub samples_per_item: Option<u32>,
-    /// Where the items come from; null until planned.
+    /// Dataset that was used; null until planned.
     pub dataset: Option<DatasetView>,
-    /// Whether the items came with the program instead of from the real dataset.
+    /// True if the items are demo data bundled with the program, which say nothing about the real benchmark.
     pub demo: bool,
-    /// Short name of the protocol, by which it is chosen; null for the default one until planned.
+    /// Short name of the protocol, as in orders; null for the default one until planned.
     pub protocol_name: Option<String>,
-    /// Name of the protocol, with what it is pinned to.
+    /// Full name of the protocol, with its pinned version.
     pub protocol: Option<String>,
-    /// Settings of the benchmark's own that count, the defaults among them; until planned, those that the run gives.
+    /// Options of the benchmark that are in effect, including defaults; until planned, only the ordered ones.
     pub options: BTreeMap<String, String>,
-    /// Where the prompt template came from: `official` or `own`.
+    /// Source of the prompt template: `official` or `own`.
     pub prompt_source: Option<String>,
     /// Digest of the prompt template.
     pub prompt_digest: Option<String>,
-    /// Who judges the answers; null until planned, and where nobody has to.
+    /// Judge of the answers; null until planned, and for benchmarks without a judge.
     pub judge: Option<JudgeView>,
-    /// Settings of the answers; null until planned.
+    /// Generation settings of the answers; null until planned.
     pub generation: Option<GenerationView>,
     /// Tokens of the prompts so far.
     pub input_tokens: u64,
     /// Tokens of the answers so far.
     pub output_tokens: u64,
-    /// What the tokens so far cost, when the price is known.
+    /// Cost of these tokens so far; null if the price isn't known.
     pub cost: Option<CostView>,
-    /// Tokens of answers that the provider did not count, estimated from their length. They are in neither `input_tokens`
-    /// nor `output_tokens` nor `cost`, and count for the budget.
+    /// Estimated tokens of answers for which the provider sent no counts. They count against the budget, but
+    /// `input_tokens`, `output_tokens` and `cost` don't include them.
     pub estimated_tokens: u64,
     /// Tokens of the judge's prompts so far.
     pub judge_input_tokens: u64,
     /// Tokens of the judge's replies so far.
     pub judge_output_tokens: u64,
-    /// The part of the judge's tokens that is an estimate, since its provider did not count them.
+    /// Estimated part of the judge's tokens, for which its provider sent no counts.
     pub judge_estimated_tokens: u64,
-    /// What the judge's tokens so far cost, when its price is known.
+    /// Cost of the judge's tokens so far; null if the judge's price isn't known.
     pub judge_cost: Option<CostView>,
 }
 
-/// The dataset that was used, exactly.
+/// Dataset of a run, identified exactly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct DatasetView {
-    /// Id at the hub, or the file's name.
+    /// Id at the hub, or name of the file.
     pub id: String,
-    /// Commit at the hub, or the digest of a local file or of the demo data.
+    /// Commit at the hub, or digest of a local file or of the demo data.
     pub revision: String,
-    /// `hub`, `local` or `demo`.
+    /// Source: `hub`, `local` or `demo`.
     pub source: String,
-    /// SHA-256 of the normalised content.
+    /// SHA-256 of the normalized content.
     pub digest: String,
-    /// Files beside the items that jobs in sandboxes need.
+    /// Files besides the items that sandbox jobs need.
     pub attachments: Vec<AttachmentView>,
-    /// Why demo data was used without being asked for.
+    /// Reason why demo data were used without being ordered; null otherwise.
     pub note: Option<String>,
 }
 
@@ -141,25 +143,25 @@ impl From<&DatasetUse> for DatasetView {
     }
 }
 
-/// A file beside the items that jobs in sandboxes need.
+/// File besides the items that sandbox jobs need.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct AttachmentView {
-    /// What the benchmark calls it.
+    /// Name of the file in the benchmark.
     pub name: String,
-    /// SHA-256 of its bytes.
+    /// SHA-256 of its content.
     pub sha256: String,
-    /// Its length.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// How answers are generated; null leaves a setting to the provider.
+/// Generation settings. Null leaves a setting to the provider.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GenerationView {
-    /// Randomness, 0 to 2.
+    /// Temperature, 0 to 2.
     pub temperature: Option<f64>,
     /// Nucleus sampling, 0 to 1.
     pub top_p: Option<f64>,
-    /// Upper bound of an answer in tokens.
+    /// Maximum length of an answer in tokens.
     pub max_tokens: Option<u32>,
     /// Texts that end an answer.
     pub stop: Vec<String>,
@@ -177,14 +179,14 @@ impl From<&Generation> for GenerationView {
 /// Minimum width of an interval around a mean; a narrower one has a width only because of rounding.
 const WIDTH_MIN: f64 = 1e-9;
 
-/// A 95 % interval.
+/// 95% confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct IntervalView {
-    /// The lower bound.
+    /// Lower bound.
     pub low: f64,
-    /// The upper bound.
+    /// Upper bound.
     pub high: f64,
-    /// `wilson` for one sample per item, each right or wrong; else `clustered`, by item.
+    /// Method: `wilson` for one sample per item, each right or wrong; otherwise `clustered` by item.
     pub method: &'static str,
 }
 

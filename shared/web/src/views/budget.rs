@@ -5,12 +5,12 @@ use bench_state::ShardCount;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What a run may cost before it is stopped.
+/// Budget of a run. The run is stopped when it reaches one of its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct BudgetView {
-    /// In US dollars; null for no such limit.
+    /// Limit in US dollars; null for none.
     pub usd: Option<f64>,
-    /// In tokens of prompts and answers together; null for no such limit.
+    /// Limit in tokens of prompts and answers together; null for none.
     pub tokens: Option<u64>,
 }
 
@@ -21,15 +21,16 @@ impl BudgetView {
     }
 }
 
-/// What counts for the budget.
+/// Spending that counts against the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct SpentView {
-    /// Tokens of prompts and answers together, the judge's included: as the provider counted them, else estimated; for a run with a
-    /// budget with those of attempts that brought no answer.
+    /// Tokens of prompts and answers, including the judge's: counted by the provider, or estimated if it doesn't
+    /// count them. For a run with a budget, this includes attempts without an answer.
     pub tokens: u64,
-    /// What they cost, when the price is known.
+    /// Cost of these tokens in US dollars; null if the price isn't known.
     pub usd: Option<f64>,
-    /// The part of `tokens` that is an estimate: no provider counted them. Where it isn't 0, both others are estimates.
+    /// Estimated part of `tokens`, for which the provider sent no counts. If it isn't 0, `tokens` and `usd` are
+    /// estimates.
     pub estimated_tokens: u64,
 }
 

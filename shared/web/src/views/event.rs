@@ -7,27 +7,27 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-/// Something that happened to a run.
+/// Event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct EventView {
-    /// Its id.
+    /// Id of the event.
     #[schema(value_type = String, format = "uuid")]
     pub id: Uuid,
-    /// Its kind, such as `run_started` or `benchmark_progress`.
+    /// Kind of event, such as `run_started` or `benchmark_progress`.
     #[schema(value_type = String)]
     pub event_type: EventKind,
-    /// The benchmark that it is about.
+    /// Name of the benchmark that the event concerns; null for events of the whole run.
     pub benchmark_name: Option<String>,
-    /// For people.
+    /// Sentence for people.
     pub message: String,
-    /// For programs.
+    /// Data for programs; null if there are none.
     #[schema(value_type = Option<Object>)]
     pub data: Option<Value>,
-    /// When it was written.
+    /// Time of the event.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
 
-    /// Its number in the run, from 1, without gaps.
+    /// Number of the event within its run, from 1, without gaps.
     pub sequence: u64,
 }
 

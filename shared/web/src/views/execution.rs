@@ -24,26 +24,26 @@ const FILES_BYTES_MAX: usize = 128 * 1024;
 const FILES_MAX: usize = 64;
 const PATH_BYTES_MAX: usize = 256;
 
-/// One question of an item that takes several.
+/// One question of an item with several steps, and its answer.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct StepView {
-    /// What the dataset calls it.
+    /// Name of the step in the dataset.
     pub name: String,
-    /// What the model was shown.
+    /// Prompt of the question.
     pub prompt: String,
-    /// What it answered.
+    /// The model's answer.
     pub response: String,
-    /// What the provider delivered apart as reasoning.
+    /// Reasoning that the provider sent separately from the answer.
     pub reasoning: Option<String>,
-    /// Why the model stopped, as the provider said it.
+    /// Reason why the model stopped, as reported by the provider.
     pub finish_reason: Option<String>,
-    /// From request to the end of the answer.
+    /// Time from the request to the end of the answer, in milliseconds.
     pub latency_ms: Option<u64>,
     /// Tokens of the prompt.
     pub input_tokens: Option<u64>,
-    /// Tokens of the answer, reasoning included.
+    /// Tokens of the answer, including reasoning.
     pub output_tokens: Option<u64>,
-    /// Whether a text was too long: then its beginning is here.
+    /// True if a text is longer than 256 KiB and only its beginning is shown.
     pub cut: bool,
 }
 

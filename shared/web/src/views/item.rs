@@ -22,85 +22,85 @@ fn is_own_error(error: &str) -> bool {
     [TRUNCATED, EMPTY].contains(&error) || Stage::ALL.iter().any(|stage| stage.unfinished_text() == error)
 }
 
-/// One sample. Samples are listed in the order of the plan, those that are not over included: they have
-/// neither outcome nor score.
+/// A sample. Samples are listed in the order of the plan. Samples that aren't over have neither outcome nor score.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ItemView {
-    /// Its id: the same every time.
+    /// Id of the sample; it never changes.
     #[schema(value_type = String, format = "uuid")]
     pub id: Uuid,
-    /// The item's id: the index of its row in the dataset, from 0.
+    /// Index of the item's row in the dataset, from 0.
     pub item_id: String,
-    /// The dataset's own id of the item, such as its `question_id`; null where it has none. Stored responses and
-    /// orders name items by it.
+    /// The dataset's own id of the item, such as its `question_id`; null if it has none. Orders and stored responses
+    /// name items by it.
     pub source_id: Option<String>,
-    /// First 16 hex digits of the digest of the item's identifying text.
+    /// First 16 hexadecimal digits of the digest of the item's identifying text.
     pub item_hash: Option<String>,
-    /// What the model was shown.
+    /// Prompt of the question.
     pub prompt: Option<String>,
-    /// What it answered.
+    /// The model's answer.
     pub response: Option<String>,
-    /// The answer that the dataset holds for right.
+    /// Correct answer according to the dataset.
     pub expected: Option<String>,
-    /// Null when it was not graded.
+    /// True if the answer is correct; null if it wasn't graded.
     pub is_correct: Option<bool>,
-    /// 0 to 1; null when it was not graded.
+    /// Score of the sample, from 0 to 1 (for `aa_omniscience` from -1 to 1); null if it wasn't graded.
     pub score: Option<f64>,
-    /// What a judging model said, under `reply`, and how. Where the answer was run: how that ended (`end`, `exit_code`),
-    /// the ends of its outputs and the files that it left, each bounded. Null where nothing of that was done.
+    /// The judge's `reply` with its metadata. If the answer was run in a sandbox instead: `end`, `exit_code`, the
+    /// ends of its output, and the files that it left, each cut to a limit. Null otherwise.
     #[schema(value_type = Option<Object>)]
     pub judge_output: Option<Map<String, Value>>,
-    /// What the judging model was shown; null where none was asked.
+    /// Prompt of the judge; null if no judge was asked.
     pub judge_prompt: Option<String>,
-    /// From request to the end of the answer.
+    /// Time from the request to the end of the answer, in milliseconds.
     pub latency_ms: Option<u64>,
     /// Tokens of the prompt.
     pub input_tokens: Option<u64>,
-    /// Tokens of the answer, reasoning included.
+    /// Tokens of the answer, including reasoning.
     pub output_tokens: Option<u64>,
-    /// Why there is no grade, or what is wrong with the answer besides its grade.
+    /// Reason why the sample has no grade, or a problem with a graded answer.
     pub error: Option<String>,
-    /// The code that was run to grade the answer; null where nothing was run.
+    /// Code that was run to grade the answer; null if none was run.
     pub test_code: Option<String>,
-    /// What else is known of the answer.
+    /// Further data about the answer.
     #[schema(value_type = Option<Object>)]
     pub item_metadata: Option<Map<String, Value>>,
-    /// When it ended; for one that is not over, when the benchmark was planned.
+    /// Time at which the sample ended; if it isn't over, time at which the benchmark was planned.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
 
     /// Index of the item in the plan, from 0.
     pub position: u32,
-    /// Index among the item's samples, from 0.
+    /// Index of the sample among those of its item, from 0.
     pub sample: u32,
-    /// Code of the cause where the sample has no grade; null where it has one, or where its cause was stored without code.
+    /// Code of the reason why the sample has no grade; null if it has one, or if the reason was stored without a
+    /// code.
     #[schema(value_type = Option<CodeSchema>)]
     pub error_code: Option<Code>,
-    /// How it ended: `correct`, `incorrect`, `partial`, `no-answer`, `unparsed`, `truncated`, `refused`,
-    /// `too-long`, `unsupported` or `infrastructure-error`; null when it is not over.
+    /// Outcome: `correct`, `incorrect`, `partial`, `no-answer`, `unparsed`, `truncated`, `refused`, `too-long`,
+    /// `unsupported` or `infrastructure-error`; null if the sample isn't over.
     #[schema(value_type = Option<String>)]
     pub outcome: Option<Outcome>,
-    /// Why, in one sentence.
+    /// Reason for the outcome, in one sentence.
     pub reason: Option<String>,
-    /// What the parser took the answer to be.
+    /// Answer that the parser found in the response.
     pub extracted: Option<String>,
-    /// What else the grader has to say.
+    /// Further data from the grader.
     #[schema(value_type = Option<Object>)]
     pub detail: Option<Map<String, Value>>,
-    /// The questions of an item that takes several, in order, the last one included: `prompt` and `response` are that.
-    /// Null for an item of one question.
+    /// Questions of an item with several steps, in order; `prompt` and `response` are those of the last one. Null for
+    /// an item with one question.
     pub steps: Option<Vec<StepView>>,
     /// Group of the item within its benchmark, such as a category.
     pub group: Option<String>,
-    /// Whether the token limit cut the answer off, also when it was right.
+    /// True if the token limit cut the answer off, even if it is correct.
     pub truncated: bool,
-    /// What the provider delivered apart as reasoning.
+    /// Reasoning that the provider sent separately from the answer.
     pub reasoning: Option<String>,
-    /// The model's id as the provider reported it.
+    /// Model id that the provider reported.
     pub model_reported: Option<String>,
     /// SHA-256 of the stored prompt and answer.
     pub body_sha256: Option<String>,
-    /// Whether texts are left out, since the dataset is gated and the caller does not own the run.
+    /// True if texts are left out, because the dataset is gated and the caller doesn't own the run.
     pub hidden: bool,
 }
 

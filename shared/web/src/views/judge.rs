@@ -5,25 +5,25 @@ use bench_domain::run::{JudgeSpec, JudgeUse, RejudgedRun};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The judge that a benchmark of a run used, exactly.
+/// Judge of a benchmark in a run, with the settings that were used.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct JudgeView {
-    /// The judge, with its provider.
+    /// Model of the judge, with its provider.
     pub model: String,
     /// Host of the judge's base URL, with the port unless it is the scheme's default; null for the oracle and in runs
     /// of older versions.
     pub endpoint_host: Option<String>,
-    /// Version of the judging: 1 unless answers were judged again.
+    /// Number of the judging: 1 unless the answers were judged again.
     pub version: u32,
     /// Digest of the judge's prompt template.
     pub prompt_digest: String,
-    /// Where that template came from: `official` or `own`.
+    /// Source of that template: `official` or `own`.
     pub prompt_source: String,
-    /// Randomness of its replies; null leaves it to the provider, like the next two.
+    /// Temperature of its replies; null leaves it to the provider.
     pub temperature: Option<f64>,
-    /// Seed of the provider's sampler.
+    /// Seed of the provider's sampler; null leaves it to the provider.
     pub seed: Option<i64>,
-    /// Upper bound of a reply in tokens.
+    /// Maximum length of a reply in tokens; null leaves it to the provider.
     pub max_tokens: Option<u32>,
 }
 
@@ -42,16 +42,16 @@ impl From<&JudgeUse> for JudgeView {
     }
 }
 
-/// The judge of a run as it was ordered.
+/// Judge of a run, as ordered.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct JudgeOrderView {
-    /// The judge, with its provider.
+    /// Model of the judge, with its provider.
     pub model: String,
-    /// Randomness of its replies; null leaves it to the benchmark, like the next two.
+    /// Temperature of its replies; null uses the protocol's.
     pub temperature: Option<f64>,
-    /// Seed of the provider's sampler.
+    /// Seed of the provider's sampler; null uses the protocol's.
     pub seed: Option<i64>,
-    /// Upper bound of a reply in tokens.
+    /// Maximum length of a reply in tokens; null uses the protocol's.
     pub max_tokens: Option<u32>,
 }
 
@@ -66,13 +66,13 @@ impl From<&JudgeSpec> for JudgeOrderView {
     }
 }
 
-/// Whose answers were judged again, and which time that is.
+/// Source of the answers that a run judges again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct RejudgesView {
-    /// The run that asked the model.
+    /// Run that asked the model.
     #[schema(value_type = String, format = "uuid")]
     pub run: RunId,
-    /// Version of the judging, from 2.
+    /// Number of the judging, from 2.
     pub version: u32,
 }
 

@@ -21,115 +21,115 @@ use super::{
 /// A run with its benchmarks.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RunView {
-    /// Its id.
+    /// Id of the run.
     #[schema(value_type = String, format = "uuid")]
     pub id: RunId,
-    /// The model's id in the catalogue.
+    /// Id of the model in the catalog.
     #[schema(value_type = String, format = "uuid")]
     pub model_id: ModelId,
-    /// The model's name at the provider.
+    /// Name of the model at its provider.
     pub model_slug: String,
-    /// Who answers: the name of a provider, `oracle` or `replay`.
+    /// Source of the answers: the name of a provider, `oracle` or `replay`.
     pub provider: String,
-    /// Share of the items in percent.
+    /// Share of the items, in percent.
     pub subset_pct: u32,
-    /// Number of items; wins over the share.
+    /// Number of items; takes precedence over `subset_pct`.
     pub subset_count: Option<u64>,
-    /// What the choice of items depends on; the run's id when null.
+    /// Seed that selects the items; null uses the run's id.
     pub subset_seed: Option<String>,
-    /// `queued`, `running`, `succeeded`, `failed` or `canceled`.
+    /// Status: `queued`, `running`, `succeeded`, `failed` or `canceled`.
     #[schema(value_type = String)]
     pub status: RunStatus,
-    /// The benchmarks that were asked for; null means all.
+    /// Benchmarks as ordered; null means all.
     pub selected_benchmarks: Option<Vec<String>>,
-    /// Unweighted mean of the benchmarks' scores, once the run succeeded; `overall_score_label` says of what.
+    /// Unweighted mean of the benchmarks' scores; null unless the run succeeded. `overall_score_label` describes it.
     pub overall_score: Option<f64>,
-    /// What went wrong.
+    /// Reason why the run failed.
     pub error_message: Option<String>,
-    /// Always null; other providers of the compatible system fill it.
+    /// Always null; kept for clients of the compatible system.
     #[schema(value_type = Option<Object>)]
     pub provider_metadata: Option<Map<String, Value>>,
-    /// When work began.
+    /// Time at which work began.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub started_at: Option<Timestamp>,
-    /// When it was over.
+    /// Time at which the run ended.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub completed_at: Option<Timestamp>,
-    /// When it was ordered.
+    /// Time of the order.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
-    /// Its benchmarks, in the order of the run.
+    /// Benchmarks of the run, in its order.
     pub benchmarks: Vec<RunBenchmarkView>,
 
-    /// The model's name with its provider, as the command line takes it.
+    /// Name of the model with its provider, as in orders.
     pub model: String,
-    /// Host of the base URL that is asked, with the port unless it is the scheme's default; null for models that are
-    /// not asked over the network, and in runs of older versions.
+    /// Host of the provider's base URL, with the port unless it is the scheme's default; null for models that aren't
+    /// called over the network, and in runs of older versions.
     pub endpoint_host: Option<String>,
-    /// What `overall_score` is: `score of mmlu_pro` or `mean of 3 benchmark scores`.
+    /// Description of `overall_score`: `score of mmlu_pro` or `mean of 3 benchmark scores`.
     pub overall_score_label: String,
-    /// Whether any of its items came with the program instead of from the real dataset.
+    /// True if any items are demo data bundled with the program, which say nothing about the real benchmark.
     pub demo: bool,
-    /// Graded over planned samples of all benchmarks; null until something is planned.
+    /// Graded / planned samples of all benchmarks; null until one is planned.
     pub coverage: Option<f64>,
     /// Coverage below which a benchmark has no score.
     pub coverage_min: f64,
-    /// Only these items, when the order named them.
+    /// Items that the order names, instead of a subset: the dataset's own ids, or `#` and the index of the row. Null
+    /// otherwise.
     pub items: Option<Vec<String>>,
-    /// Samples per item, when the order said so.
+    /// Samples per item, if ordered.
     pub samples: Option<u32>,
-    /// The order's own settings of answers.
+    /// Generation settings of the order. Null uses the protocol's.
     pub generation: GenerationView,
-    /// The protocols that are not the default ones, by benchmark.
+    /// Protocols that differ from the default, by benchmark.
     pub protocols: BTreeMap<String, String>,
-    /// Settings of benchmarks of their own that are not the default ones, by benchmark.
+    /// Options that differ from the defaults, by benchmark.
     pub benchmark_options: BTreeMap<String, BTreeMap<String, String>>,
-    /// Who judges, as it was ordered; null where nobody has to.
+    /// Judge as ordered; null if no benchmark needs one.
     pub judge: Option<JudgeOrderView>,
-    /// The run whose answers are judged again by this one; null when this one asks the model itself.
+    /// Run whose answers this run judges again; null if this run asks the model itself.
     pub rejudges: Option<RejudgesView>,
-    /// How often it was queued.
+    /// Number of times that the run was queued, from 1.
     pub generation_number: u32,
-    /// Whether it is open and the process that worked on it has ended: it goes on when it is resumed by
-    /// `POST /api/admin/runs/{run_id}/requeue`.
+    /// True if the run is open but its process has ended. `POST /api/admin/runs/{run_id}/requeue` resumes it.
     pub interrupted: bool,
-    /// How much is done.
+    /// Progress of the run.
     pub progress: ProgressView,
-    /// Place in the queue, from 1; null unless queued.
+    /// Position in the queue, from 1; null unless queued.
     pub queue_position: Option<u64>,
-    /// Seconds until it is expected to start; null unless queued.
+    /// Estimated seconds until the run starts; null unless queued.
     pub start_delay_seconds: Option<f64>,
-    /// Seconds until it is expected to be over; null when that cannot be told.
+    /// Estimated seconds until the run is over; null if there is no estimate.
     pub eta_seconds: Option<f64>,
     /// Tokens of the prompts so far.
     pub input_tokens: u64,
     /// Tokens of the answers so far.
     pub output_tokens: u64,
-    /// What the tokens so far cost, when the price is known.
+    /// Cost of these tokens so far; null if the price isn't known.
     pub cost: Option<CostView>,
-    /// Why it failed, when that is a cause that callers tell apart: `budget` when its budget was reached, `refused` when
-    /// the provider refused its first requests with the same sentence. What was answered until then is kept.
+    /// Cause of a failure that programs can act on: `budget` if the run reached its budget, `refused` if the provider
+    /// refused the first requests with the same message. Answers until then are kept. Null otherwise.
     #[schema(value_type = Option<String>)]
     pub failure_reason: Option<FailureReason>,
-    /// Code of `error_message`; null where that was stored without code.
+    /// Code of `error_message`; null if it was stored without a code.
     #[schema(value_type = Option<CodeSchema>)]
     pub error_code: Option<Code>,
-    /// What it may cost before it is stopped; null without any limit.
+    /// Budget of the run; null if it has none.
     pub budget: Option<BudgetView>,
-    /// What it has spent so far, over all times that it was queued.
+    /// Spending so far, since the run was first queued.
     pub spent: SpentView,
-    /// Version of the program that accepted it.
+    /// Version of the program that accepted the run.
     pub software: String,
 }
 
-/// How much of a run is done.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 pub struct ProgressView {
-    /// Items done.
+    /// Items that are done.
     pub completed: u64,
-    /// Items expected.
+    /// Items that are expected.
     pub total: u64,
-    /// Share done in percent, 0 to 100.
+    /// Share that is done, in percent, 0 to 100.
     pub percent: f64,
 }
 

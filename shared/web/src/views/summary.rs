@@ -15,62 +15,62 @@ use super::{CostView, item_error};
 const ERRORS_MAX: usize = 100;
 const OTHER_ERRORS: &str = "other errors";
 
-/// Sums over all samples of a benchmark that are over.
+/// Sums over the samples of a benchmark that are over.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct SummaryView {
     /// Samples that are over.
     pub total_items: u64,
-    /// Right ones.
+    /// Correct samples.
     pub correct: u64,
-    /// Graded ones that are not right.
+    /// Graded samples that aren't correct.
     pub incorrect: u64,
-    /// Those with an `error`, whatever their grade.
+    /// Samples with an `error`, graded or not.
     pub errors: u64,
-    /// Mean time from request to the end of the answer; null without any, and for a large benchmark until it
-    /// is over.
+    /// Mean time from the request to the end of the answer, in milliseconds; null without any answer, and for a large
+    /// benchmark until it is over.
     pub avg_latency_ms: Option<f64>,
     /// Tokens of the prompts.
     pub input_tokens: u64,
     /// Tokens of the answers.
     pub output_tokens: u64,
-    /// Both.
+    /// Sum of both.
     pub total_tokens: u64,
-    /// What the prompts cost; this and the next four are null when no price is known.
+    /// Cost of the prompts in US dollars; null if the price isn't known.
     pub input_cost_usd: Option<f64>,
-    /// What the answers cost.
+    /// Cost of the answers in US dollars; null if the price isn't known.
     pub output_cost_usd: Option<f64>,
-    /// Both.
+    /// Sum of both; null if the price isn't known.
     pub total_cost_usd: Option<f64>,
-    /// Price of a million tokens of prompt.
+    /// Price of a million prompt tokens in US dollars; null if it isn't known.
     pub pricing_input_per_million_usd: Option<f64>,
-    /// Price of a million tokens of answer.
+    /// Price of a million answer tokens in US dollars; null if it isn't known.
     pub pricing_output_per_million_usd: Option<f64>,
-    /// How often each error text occurs, most frequent first; empty for a large benchmark until it is over, and
-    /// where the dataset is gated and the caller does not own the run.
+    /// Number of samples by error text, most frequent first; empty for a large benchmark until it is over, and for a
+    /// gated dataset unless the caller owns the run.
     pub error_breakdown: Vec<ErrorCount>,
 
     /// Graded samples.
     pub graded: u64,
-    /// How many ended in which way; null for a large benchmark until it is over.
+    /// Number of samples by outcome; null for a large benchmark until it is over.
     #[schema(value_type = Option<std::collections::BTreeMap<String, u64>>)]
     pub outcomes: Option<OutcomeCounts>,
-    /// Answers of samples that are over for which the provider counted no tokens: they are in none of the sums of tokens
-    /// and costs; null for a large benchmark until it is over.
+    /// Answers for which the provider sent no token counts; no sum of tokens or costs includes them. Null for a large
+    /// benchmark until it is over.
     pub without_usage: Option<u64>,
-    /// Samples that are answered and neither judged nor run yet, which are in no other sum; null for a large benchmark until it is
-    /// over.
+    /// Samples that are answered but not yet judged or run in a sandbox; no other sum includes them. Null for a large
+    /// benchmark until it is over.
     pub unjudged: Option<u64>,
 }
 
-/// How often an error occurs.
+/// Number of samples with the same error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ErrorCount {
-    /// Its text.
+    /// Text of the error.
     pub message: String,
-    /// Its code; null for what is wrong with a graded answer, and for causes that were stored without code.
+    /// Code of the error; null for problems of graded answers, and for causes that were stored without a code.
     #[schema(value_type = Option<CodeSchema>)]
     pub code: Option<Code>,
-    /// How many samples have it.
+    /// Number of samples.
     pub count: u64,
 }
 
