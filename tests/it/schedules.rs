@@ -464,7 +464,7 @@ fn a_run_that_fails_is_told_and_is_not_compared_with() {
         run_tick(&world, night(2).plus(HOUR * 2)).await;
         let second = firing(&world, &schedule, night(2)).await;
         assert!(matches!(webhook(&second), Delivery::Due { tries: 2, error: Some(error) } if error.contains("302")));
-        assert_eq!(run_tick(&world, night(2).plus(HOUR * 3)).await.told, 1);
+        assert_eq!(run_tick(&world, night(2).plus(HOUR * 3)).await.delivered, 1);
         run_tick(&world, night(2).plus(HOUR * 4)).await;
         let third = firing(&world, &schedule, night(2)).await;
         assert_eq!(third.notices[0].kind, NoticeKind::Failed);
@@ -534,7 +534,7 @@ fn keys_that_are_left_over_are_removed() {
         let credentials = &world.stack.credentials;
         let later = bench_clock::now().plus(HOUR);
         let reap = async || match world.scheduler().handle(&json!({"task": "reap"}), later).await.unwrap() {
-            Done::Reaped(reaped) => (reaped.looked_at, reaped.removed),
+            Done::Reaped(reaped) => (reaped.checked, reaped.removed),
             done => panic!("{done:?}"),
         };
         assert_eq!(reap().await, (1, 0));

@@ -4,7 +4,7 @@ mod show;
 
 use std::time::Duration;
 
-use bench_api::{BenchmarkView, Stored};
+use bench_api::{BenchmarkView, StoredData};
 use bench_benchmarks::{AnswerTime, Benchmark};
 use bench_datasets::LibraryConfig;
 use bench_domain::run::DatasetChoice;
@@ -130,7 +130,7 @@ async fn one(args: &BenchmarksArgs, name: &str) -> anyhow::Result<()> {
     if args.json { output::json(protocol) } else { output::print(&show::detail(&view, protocol)) }
 }
 
-fn describe(benchmark: &'static dyn Benchmark, stored: &Stored) -> anyhow::Result<BenchmarkView> {
+fn describe(benchmark: &'static dyn Benchmark, stored: &StoredData) -> anyhow::Result<BenchmarkView> {
     let is_benchmark = |name: &str| bench_benchmarks::find(name).is_some();
     let config = LibraryConfig::from_vars(".", std::env::vars(), is_benchmark).map_err(Problem::usage)?;
     let missing = bench_datasets::check(&config, benchmark, &DatasetChoice::Hub).err();
@@ -140,18 +140,18 @@ fn describe(benchmark: &'static dyn Benchmark, stored: &Stored) -> anyhow::Resul
 
 /// Returns the datasets stored on this machine, or nothing if they can't be listed, such as while a server uses the
 /// directory.
-async fn stored(data: &DataArgs) -> anyhow::Result<Stored> {
+async fn stored(data: &DataArgs) -> anyhow::Result<StoredData> {
     if !data.path()?.exists() {
-        return Ok(Stored::default());
+        return Ok(StoredData::default());
     }
     let stack = match data.open().await {
         Ok(stack) => stack,
         Err(error) => {
             output::note(&format!("Stored datasets are not shown: {}", sentence(&error)));
-            return Ok(Stored::default());
+            return Ok(StoredData::default());
         }
     };
-    let stored = Stored::of(&stack.library).await;
+    let stored = StoredData::load(&stack.library).await;
     stack.stop(Duration::ZERO).await;
     Ok(stored?)
 }

@@ -2,4 +2,4 @@
 
 pub(crate) mod confirmations;
 pub(crate) mod ops;
-pub(crate) mod places;
+pub(crate) mod queue_positions;

@@ -19,9 +19,9 @@ use tokio::sync::Semaphore;
 
 use crate::cache::confirmations::Confirmations;
 use crate::cache::ops::Ops;
-use crate::cache::places::Places;
+use crate::cache::queue_positions::QueuePositions;
 use crate::config::ApiConfig;
-use crate::views::benchmark::Stored;
+use crate::views::benchmark::StoredData;
 
 /// Maximum number of open event streams. Further clients receive the events so far and poll again.
 const STREAMS_MAX: usize = 512;
@@ -47,9 +47,9 @@ pub struct Api {
     /// Settings.
     pub config: ApiConfig,
     pub(crate) streams: Arc<Semaphore>,
-    pub(crate) places: Mutex<Option<(Instant, Arc<Places>)>>,
+    pub(crate) queue_positions: Mutex<Option<(Instant, Arc<QueuePositions>)>>,
     pub(crate) confirmations: Confirmations,
-    pub(crate) stored: Mutex<Option<(Instant, Arc<Stored>)>>,
+    pub(crate) stored: Mutex<Option<(Instant, Arc<StoredData>)>>,
     pub(crate) ops: Ops,
     /// Called with each interrupted run that continues in this process or was canceled.
     pub(crate) on_resume: Box<dyn Fn(RunId) + Send + Sync>,
@@ -105,7 +105,7 @@ impl Api {
             access,
             config,
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
-            places: Mutex::default(),
+            queue_positions: Mutex::default(),
             confirmations: Confirmations::default(),
             stored: Mutex::default(),
             ops,
@@ -122,16 +122,16 @@ impl Api {
     }
 
     /// Clears the cached queue estimate after a run was added or removed; the next request recomputes it.
-    pub(crate) fn forget_estimate(&self) {
-        *held(&self.places) = None;
+    pub(crate) fn clear_queue_positions(&self) {
+        *lock(&self.queue_positions) = None;
     }
 
-    pub(crate) fn kept_summary(&self, key: &SummaryKey) -> Option<SummaryView> {
-        held(&self.summaries).get(key).cloned()
+    pub(crate) fn cached_summary(&self, key: &SummaryKey) -> Option<SummaryView> {
+        lock(&self.summaries).get(key).cloned()
     }
 
-    pub(crate) fn keep_summary(&self, key: SummaryKey, summary: SummaryView) {
-        let mut summaries = held(&self.summaries);
+    pub(crate) fn cache_summary(&self, key: SummaryKey, summary: SummaryView) {
+        let mut summaries = lock(&self.summaries);
         if summaries.len() >= SUMMARIES_MAX {
             // Summaries can be recomputed, and their next use is unknown, so all are dropped.
             summaries.clear();
@@ -141,6 +141,6 @@ impl Api {
 }
 
 /// Locks a mutex that is never held across an `await`. Ignores poisoning: a thread that panicked left a consistent value.
-pub(crate) fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -40,7 +40,7 @@ pub use schedules::{FiringView, ScheduleView};
 pub use server::document;
 pub use views::benchmark::{
     BenchmarkView, DatasetFacts, JudgeView, OfficialTextView, OptionView, PromptView, ProtocolView,
-    SandboxView, SourceView, Stored, StoredDataset, describe,
+    SandboxView, SourceView, StoredData, StoredDataset, describe,
 };
 pub use views::overview::OverviewView;
 

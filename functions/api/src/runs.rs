@@ -17,7 +17,7 @@ pub(crate) mod order;
 pub(crate) mod page_item;
 pub(crate) mod rejudge;
 pub(crate) mod requests;
-mod until;
+mod stream_limit;
 mod view;
 
 use std::sync::Arc;

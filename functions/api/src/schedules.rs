@@ -125,7 +125,7 @@ pub(crate) async fn get_schedules(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Json<SchedulesView>, ApiError> {
-    let mut fields = FieldReader::of_query(&uri);
+    let mut fields = FieldReader::from_query(&uri);
     let limit = fields.integer("limit", 100, 1, 200);
     let offset = fields.integer("offset", 0, 0, u64::MAX);
     fields.finish()?;
@@ -269,7 +269,7 @@ pub(crate) async fn get_firings(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Json<FiringsView>, ApiError> {
-    let mut fields = FieldReader::of_query(&uri);
+    let mut fields = FieldReader::from_query(&uri);
     let limit = fields.integer("limit", 50, 1, 200);
     let before = fields.maybe_text("before", TIME_CHARS_MAX).filter(|text| !text.is_empty());
     // A `+` in a time zone becomes a space in a query string.

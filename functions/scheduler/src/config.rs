@@ -61,13 +61,14 @@ impl SchedulerConfig {
             sync_models: !flag("SKIP_MODEL_SYNC")?,
             chat: Arc::new(ChatClient::new(inference.http_options())),
             topic: None,
-            sandy: SandyConfig::from_vars(&var).map_err(|told| unusable("SANDY_BASE_URL", &told))?,
+            sandy: SandyConfig::from_vars(&var).map_err(|problem| unusable("SANDY_BASE_URL", &problem))?,
             runs: RunCreatorConfig {
                 software: software.to_owned(),
                 local,
                 policy: AccessPolicy::from_vars(text, local)
-                    .map_err(|told| unusable("BENCH_ACCESS", &told))?,
-                limits: OrderLimits::from_vars(text, local).map_err(|told| unusable("BENCH_LIMIT", &told))?,
+                    .map_err(|problem| unusable("BENCH_ACCESS", &problem))?,
+                limits: OrderLimits::from_vars(text, local)
+                    .map_err(|problem| unusable("BENCH_LIMIT", &problem))?,
                 inference,
             },
         })
@@ -87,8 +88,8 @@ const NAMES: [&str; 8] = [
 ];
 
 /// Parses an error message of the form `VARIABLE: problem`.
-fn unusable(variable: &'static str, told: &str) -> ConfigError {
-    let (name, problem) = told.split_once(": ").unwrap_or((variable, told));
+fn unusable(variable: &'static str, problem: &str) -> ConfigError {
+    let (name, problem) = problem.split_once(": ").unwrap_or((variable, problem));
     let variable = NAMES.into_iter().find(|known| *known == name).unwrap_or(variable);
     ConfigError { variable, problem: problem.to_owned() }
 }

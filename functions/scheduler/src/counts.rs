@@ -20,9 +20,9 @@ pub struct Ticked {
     /// Runs that scored worse than the previous one.
     pub regressed: u32,
     /// Messages delivered.
-    pub told: u32,
+    pub delivered: u32,
     /// Schedules and firings that were skipped because of errors.
-    pub passed_over: u32,
+    pub skipped: u32,
 }
 
 /// [`Ticked`] as atomic counters for concurrent tasks.
@@ -34,8 +34,8 @@ pub(crate) struct Counts {
     pub(crate) ended: AtomicU32,
     pub(crate) not_finished: AtomicU32,
     pub(crate) regressed: AtomicU32,
-    pub(crate) told: AtomicU32,
-    pub(crate) passed_over: AtomicU32,
+    pub(crate) delivered: AtomicU32,
+    pub(crate) skipped: AtomicU32,
 }
 
 pub(crate) fn count(counter: &AtomicU32) {
@@ -52,8 +52,8 @@ impl Counts {
             ended: read(&self.ended),
             not_finished: read(&self.not_finished),
             regressed: read(&self.regressed),
-            told: read(&self.told),
-            passed_over: read(&self.passed_over),
+            delivered: read(&self.delivered),
+            skipped: read(&self.skipped),
         }
     }
 }

@@ -22,7 +22,7 @@ const SUBJECT_CHARS_MAX: usize = 99;
 
 impl Scheduler {
     /// Delivers the open notices of a firing.
-    pub(crate) async fn tell(
+    pub(crate) async fn deliver_notices(
         &self,
         schedule: &Schedule,
         record: FiringRecord,
@@ -50,7 +50,7 @@ impl Scheduler {
                 if let Err(error) = &sent {
                     tracing::warn!(schedule.id = %schedule.id, %error, "A webhook was not reached: {error}");
                 } else {
-                    count(&counts.told);
+                    count(&counts.delivered);
                 }
                 notice.webhook = notice.webhook.after_attempt(sent.map(|()| now));
             }
@@ -62,7 +62,7 @@ impl Scheduler {
                 if let Err(error) = &sent {
                     tracing::error!(schedule.id = %schedule.id, %error, "The topic was not reached: {error}");
                 } else {
-                    count(&counts.told);
+                    count(&counts.delivered);
                 }
                 notice.topic = notice.topic.after_attempt(sent.map(|()| now));
             }

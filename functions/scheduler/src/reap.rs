@@ -16,7 +16,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use crate::scheduler::Scheduler;
 
 /// Number of latest runs to check.
-const RUNS_LOOKED_AT: u64 = 500;
+const RUNS_CHECKED: u64 = 500;
 const READS_AT_ONCE: usize = 16;
 /// Maximum number of unsettled runs to read. More would mean that no run gets settled at all.
 const UNSETTLED_MAX: usize = 10_000;
@@ -27,7 +27,7 @@ const SETTLED_FOR: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reaped {
     /// Runs with a key that were checked.
-    pub looked_at: u64,
+    pub checked: u64,
     /// Keys removed.
     pub removed: u64,
 }
@@ -38,7 +38,7 @@ impl Scheduler {
     /// # Errors
     /// Fails if the state fails. The next call checks again.
     pub async fn reap(&self, now: Timestamp) -> Result<Reaped, StateError> {
-        let recent = self.state.list_runs(&RunFilter::default(), 0, RUNS_LOOKED_AT).await?.runs;
+        let recent = self.state.list_runs(&RunFilter::default(), 0, RUNS_CHECKED).await?.runs;
         // Read after the runs: a run that ends in between is then either unsettled or too recent.
         let unsettled = self.state.list_unsettled(UNSETTLED_MAX).await?;
         let unsettled: HashSet<RunId> = unsettled.into_iter().map(|left| left.run).collect();
@@ -48,7 +48,7 @@ impl Scheduler {
             stream::iter(visits).buffer_unordered(READS_AT_ONCE).try_collect().await?;
         let found: Vec<bool> = found.into_iter().flatten().collect();
         let removed = found.iter().filter(|removed| **removed).count() as u64;
-        Ok(Reaped { looked_at: found.len() as u64, removed })
+        Ok(Reaped { checked: found.len() as u64, removed })
     }
 
     /// Returns true if a key was removed. `None` if the order has no caller's key, or if the run is open or ended

@@ -61,7 +61,7 @@ impl Scheduler {
         let mut resent = Resent::default();
         for run in self.open_runs().await? {
             let visited = self.visit(run, When::Now, lost, &mut resent).await;
-            visited.unwrap_or_else(|error| passed_over(run, &error));
+            visited.unwrap_or_else(|error| log_skipped_run(run, &error));
         }
         self.resend_unsettled(When::Now, &mut resent).await?;
         Ok(resent)
@@ -74,7 +74,7 @@ impl Scheduler {
         let when = When::PastDueBy(grace);
         for run in self.open_runs().await? {
             let visited = self.visit(run, when, Stages::ALL, &mut resent).await;
-            visited.unwrap_or_else(|error| passed_over(run, &error));
+            visited.unwrap_or_else(|error| log_skipped_run(run, &error));
         }
         self.resend_unsettled(when, &mut resent).await?;
         for run in self.state.list_deleted(RUNS_MAX).await? {
@@ -235,7 +235,7 @@ impl Stages {
 }
 
 /// Logs the error of one run, so that it doesn't block the others.
-fn passed_over(run: RunId, error: &ReconcileError) {
+fn log_skipped_run(run: RunId, error: &ReconcileError) {
     tracing::error!(run.id = %run, %error, "Reconciliation passed over run {run}: {error}");
 }
 

@@ -102,15 +102,15 @@ mod tests {
         .unwrap();
         let mut firing = Firing::missed(schedule.id, Timestamp::default(), 0, Timestamp::default());
         firing.notify(bench_domain::schedule::NoticeKind::Missed, "It was missed", false, true);
-        let told = publish(&topic, &schedule, &body(&schedule, &firing, &firing.notices[0])).await;
-        (told, server.await.unwrap())
+        let result = publish(&topic, &schedule, &body(&schedule, &firing, &firing.notices[0])).await;
+        (result, server.await.unwrap())
     }
 
     #[tokio::test]
     async fn the_topic_is_told_in_text_and_json() {
         let answer = r#"<PublishResponse xmlns="http://sns.amazonaws.com/doc/2010-03-31/"><PublishResult><MessageId>1</MessageId></PublishResult></PublishResponse>"#;
-        let (told, heard) = publish_once("200 OK", answer, "nächtlich\u{7f}").await;
-        assert_eq!(told, Ok(()));
+        let (result, heard) = publish_once("200 OK", answer, "nächtlich\u{7f}").await;
+        assert_eq!(result, Ok(()));
         for part in [
             "Action=Publish",
             "TopicArn=arn%3Aaws%3Asns",
@@ -125,8 +125,8 @@ mod tests {
     #[tokio::test]
     async fn a_refusal_names_the_action() {
         let answer = r#"<ErrorResponse xmlns="http://sns.amazonaws.com/doc/2010-03-31/"><Error><Type>Sender</Type><Code>AuthorizationError</Code><Message>not allowed</Message></Error><RequestId>1</RequestId></ErrorResponse>"#;
-        let (told, _) = publish_once("403 Forbidden", answer, "nightly").await;
-        let error = told.unwrap_err();
+        let (result, _) = publish_once("403 Forbidden", answer, "nightly").await;
+        let error = result.unwrap_err();
         assert!(error.contains("sns:Publish") && error.contains("AuthorizationError"), "{error}");
     }
 }

@@ -31,15 +31,16 @@ impl Scheduler {
         let counts = Counts::default();
         for record in self.state.list_schedules().await? {
             let Some(due) = record.schedule.due(now) else { continue };
-            if let Err(error) = self.take_up(&record, &due, now, &counts).await {
-                count(&counts.passed_over);
+            if let Err(error) = self.fire_due(&record, &due, now, &counts).await {
+                count(&counts.skipped);
                 let id = record.schedule.id;
                 tracing::error!(schedule.id = %id, %error, "The tick passed over schedule {id}: {error}");
             }
         }
         let open = self.state.open_firings(FIRINGS_MAX).await?;
         // Collected first, because a closure that borrows would make this future not `Send`.
-        let visits: Vec<_> = open.into_iter().map(|firing| self.look_after(firing, now, &counts)).collect();
+        let visits: Vec<_> =
+            open.into_iter().map(|firing| self.continue_firing(firing, now, &counts)).collect();
         stream::iter(visits).for_each_concurrent(FIRINGS_AT_ONCE, |visit| visit).await;
         let ticked = counts.sum();
         if ticked != Ticked::default() {
@@ -59,7 +60,7 @@ impl Scheduler {
         Ok(ticked)
     }
 
-    async fn take_up(
+    async fn fire_due(
         &self,
         record: &ScheduleRecord,
         due: &DueTimes,
@@ -98,9 +99,9 @@ impl Scheduler {
         Ok(())
     }
 
-    async fn look_after(&self, firing: FiringRef, now: Timestamp, counts: &Counts) {
-        if let Err(error) = self.go_on(firing, now, counts).await {
-            count(&counts.passed_over);
+    async fn continue_firing(&self, firing: FiringRef, now: Timestamp, counts: &Counts) {
+        if let Err(error) = self.advance_firing(firing, now, counts).await {
+            count(&counts.skipped);
             let FiringRef { schedule, planned } = firing;
             tracing::error!(
                 schedule.id = %schedule,
@@ -111,7 +112,12 @@ impl Scheduler {
         }
     }
 
-    async fn go_on(&self, firing: FiringRef, now: Timestamp, counts: &Counts) -> Result<(), FiringError> {
+    async fn advance_firing(
+        &self,
+        firing: FiringRef,
+        now: Timestamp,
+        counts: &Counts,
+    ) -> Result<(), FiringError> {
         let record = self.state.firing(firing).await?;
         let schedule = self.state.schedule(firing.schedule).await?;
         let (Some(record), Some(schedule)) = (record, schedule) else {
@@ -125,7 +131,7 @@ impl Scheduler {
             _ => Some(record),
         };
         if let Some(record) = record {
-            self.tell(&schedule, record, now, counts).await?;
+            self.deliver_notices(&schedule, record, now, counts).await?;
         }
         Ok(())
     }

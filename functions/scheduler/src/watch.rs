@@ -13,7 +13,7 @@ use crate::scheduler::Scheduler;
 /// Maximum duration of a scheduled run, unless its next planned time comes first.
 const FINISH_WITHIN: Duration = Duration::from_secs(24 * 3_600);
 /// Maximum number of earlier planned times to search for one whose run succeeded.
-const LOOKED_BACK: usize = 400;
+const FIRINGS_SEARCHED: usize = 400;
 
 impl Scheduler {
     /// Checks the run of a firing. Returns `None` if another process has continued the firing.
@@ -161,7 +161,7 @@ impl Scheduler {
         schedule: &Schedule,
         firing: &Firing,
     ) -> Result<Option<RunWithBenchmarks>, StateError> {
-        for earlier in self.state.firings(schedule.id, Some(firing.planned), LOOKED_BACK).await? {
+        for earlier in self.state.firings(schedule.id, Some(firing.planned), FIRINGS_SEARCHED).await? {
             if let FiringState::Ended { run, run_status: Some(RunStatus::Succeeded), .. } = earlier.state
                 && let Some(found) = self.state.run_with_benchmarks(run).await?
                 && found.run.state.status() == RunStatus::Succeeded

@@ -27,7 +27,7 @@ impl Attempts {
     ///
     /// # Errors
     /// The time until this minute's attempts expire, if there were `max`.
-    pub fn note(&self, address: &str, max: u32) -> Result<u32, Duration> {
+    pub fn count(&self, address: &str, max: u32) -> Result<u32, Duration> {
         let now = Instant::now();
         let mut counts = self.lock();
         if counts.len() >= ADDRESSES_MAX {
@@ -49,7 +49,7 @@ impl Attempts {
     }
 
     /// Uncounts an attempt that did not fail.
-    pub fn take_back(&self, address: &str) {
+    pub fn uncount(&self, address: &str) {
         if let Some((_, count)) = self.lock().get_mut(address) {
             *count = count.saturating_sub(1);
         }
@@ -70,11 +70,11 @@ impl Attempts {
 /// Returns the address that a request came from, as far as the server knows it: that of the connection, or
 /// the one that API Gateway appended to `X-Forwarded-For`. An IPv6 address counts as its /64 network. All
 /// callers without an address share one.
-pub fn address_of(parts: &Parts) -> String {
-    address_in(&parts.extensions, &parts.headers)
+pub fn caller_address(parts: &Parts) -> String {
+    caller_address_in(&parts.extensions, &parts.headers)
 }
 
-pub(crate) fn address_in(extensions: &Extensions, headers: &HeaderMap) -> String {
+pub(crate) fn caller_address_in(extensions: &Extensions, headers: &HeaderMap) -> String {
     if let Some(ConnectInfo(address)) = extensions.get::<ConnectInfo<SocketAddr>>() {
         return network_of(address.ip()).to_string();
     }
@@ -93,15 +93,15 @@ mod tests {
     #[test]
     fn each_address_is_counted_for_itself() {
         let attempts = Attempts::default();
-        let noted = ["a", "a", "b", "a"].map(|address| attempts.note(address, 2));
+        let noted = ["a", "a", "b", "a"].map(|address| attempts.count(address, 2));
         assert!(matches!(noted, [Ok(1), Ok(2), Ok(1), Err(wait)] if wait <= WINDOW), "{noted:?}");
         assert!(attempts.wait("a", 2).is_some() && attempts.wait("b", 2).is_none());
-        attempts.take_back("a");
-        attempts.take_back("c");
+        attempts.uncount("a");
+        attempts.uncount("c");
         assert!(attempts.wait("a", 2).is_none());
-        assert_eq!(attempts.note("a", 2), Ok(2));
+        assert_eq!(attempts.count("a", 2), Ok(2));
         for n in 0..2 * ADDRESSES_MAX {
-            attempts.note(&n.to_string(), 2).unwrap();
+            attempts.count(&n.to_string(), 2).unwrap();
         }
         assert!(attempts.by_address.lock().unwrap().len() <= ADDRESSES_MAX);
     }
@@ -111,7 +111,7 @@ mod tests {
         let attempts = Attempts::default();
         let noted = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8)
-                .map(|_| scope.spawn(|| (0..50).filter(|_| attempts.note("a", 10).is_ok()).count()))
+                .map(|_| scope.spawn(|| (0..50).filter(|_| attempts.count("a", 10).is_ok()).count()))
                 .collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).sum::<usize>()
         });
@@ -126,7 +126,7 @@ mod tests {
             if connected {
                 parts.extensions.insert(ConnectInfo(SocketAddr::from(([10, 0, 0, 7], 4000))));
             }
-            address_of(&parts)
+            caller_address(&parts)
         };
         assert_eq!(of(true, "1.2.3.4"), "10.0.0.7");
         assert_eq!(of(false, "1.2.3.4, 203.0.113.9"), "203.0.113.9");

@@ -16,7 +16,7 @@ pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// # Errors
 /// 413 when it has more than [`BODY_BYTES_MAX`] bytes; 422 when it isn't JSON, isn't an object, or isn't declared as JSON.
 pub async fn read_object(headers: &HeaderMap, body: Body) -> Result<FieldReader, ApiError> {
-    object_of(headers, &read_bytes(headers, body, BODY_BYTES_MAX).await?)
+    parse_object(headers, &read_bytes(headers, body, BODY_BYTES_MAX).await?)
 }
 
 /// Like [`read_object`], for an object whose fields are all optional: an empty body counts as an empty object.
@@ -25,8 +25,8 @@ pub async fn read_object(headers: &HeaderMap, body: Body) -> Result<FieldReader,
 /// Those of [`read_object`], except for an empty body.
 pub async fn read_object_or_nothing(headers: &HeaderMap, body: Body) -> Result<FieldReader, ApiError> {
     match read_bytes(headers, body, BODY_BYTES_MAX).await? {
-        bytes if bytes.is_empty() => Ok(FieldReader::of_body(Map::new())),
-        bytes => object_of(headers, &bytes),
+        bytes if bytes.is_empty() => Ok(FieldReader::from_body(Map::new())),
+        bytes => parse_object(headers, &bytes),
     }
 }
 
@@ -53,7 +53,7 @@ pub async fn read_bytes(headers: &HeaderMap, body: Body, bytes_max: usize) -> Re
 }
 
 /// Parses the bytes of a body as an object.
-fn object_of(headers: &HeaderMap, bytes: &[u8]) -> Result<FieldReader, ApiError> {
+fn parse_object(headers: &HeaderMap, bytes: &[u8]) -> Result<FieldReader, ApiError> {
     let whole = |kind, msg: &str, input| {
         let problem = FieldError { kind, loc: vec!["body".into()], msg: msg.to_owned(), input, ctx: None };
         ApiError::validation(vec![problem])
@@ -63,12 +63,12 @@ fn object_of(headers: &HeaderMap, bytes: &[u8]) -> Result<FieldReader, ApiError>
     if bytes.is_empty() {
         return Err(whole("missing", "Field required", Value::Null));
     }
-    if !says_json(headers) {
+    if !is_declared_as_json(headers) {
         let start = String::from_utf8_lossy(bytes.get(..200).unwrap_or(bytes)).into_owned();
         return Err(whole("model_attributes_type", not_declared, Value::String(start)));
     }
     let value: Value = serde_json::from_slice(bytes).map_err(|error| {
-        let place = offset_of(bytes, error.line(), error.column());
+        let place = byte_offset(bytes, error.line(), error.column());
         let problem = FieldError {
             kind: "json_invalid",
             loc: vec!["body".into(), place.into()],
@@ -76,10 +76,10 @@ fn object_of(headers: &HeaderMap, bytes: &[u8]) -> Result<FieldReader, ApiError>
             input: Value::Object(Map::new()),
             ctx: Some(json!({ "error": error.to_string() })),
         };
-        ApiError::no_json(problem)
+        ApiError::invalid_json(problem)
     })?;
     match value {
-        Value::Object(fields) => Ok(FieldReader::of_body(fields)),
+        Value::Object(fields) => Ok(FieldReader::from_body(fields)),
         Value::String(_) | Value::Array(_) => {
             Err(whole("model_attributes_type", no_object, json!("(not an object)")))
         }
@@ -88,7 +88,7 @@ fn object_of(headers: &HeaderMap, bytes: &[u8]) -> Result<FieldReader, ApiError>
 }
 
 /// Returns true for `application/json` and related media types.
-fn says_json(headers: &HeaderMap) -> bool {
+fn is_declared_as_json(headers: &HeaderMap) -> bool {
     let Some(kind) = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()) else {
         return false;
     };
@@ -97,7 +97,7 @@ fn says_json(headers: &HeaderMap) -> bool {
 }
 
 /// Converts a line and column, both counted from 1, to a byte offset.
-fn offset_of(bytes: &[u8], line: usize, column: usize) -> usize {
+fn byte_offset(bytes: &[u8], line: usize, column: usize) -> usize {
     let before: usize =
         bytes.split(|byte| *byte == b'\n').take(line.saturating_sub(1)).map(|l| l.len() + 1).sum();
     (before + column.saturating_sub(1)).min(bytes.len())

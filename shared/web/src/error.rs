@@ -54,7 +54,7 @@ pub struct ErrorBody {
 impl ApiError {
     /// Creates an error with this code and its status.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self::of(code, Detail::Text(detail.into()))
+        Self::with_detail(code, Detail::Text(detail.into()))
     }
 
     /// Creates an error whose status differs from that of its code.
@@ -62,7 +62,7 @@ impl ApiError {
         Self { status: status(Some(exception.status())), ..Self::new(exception.code(), detail) }
     }
 
-    fn of(code: Code, detail: Detail) -> Self {
+    fn with_detail(code: Code, detail: Detail) -> Self {
         Self { code, status: status(code.status()), detail, cause: None, retry_after: None }
     }
 
@@ -81,12 +81,12 @@ impl ApiError {
 
     /// Creates a 422 with every problem of the request.
     pub fn validation(problems: Vec<FieldError>) -> Self {
-        Self::of(Code::InvalidRequest, Detail::Fields(problems))
+        Self::with_detail(Code::InvalidRequest, Detail::Fields(problems))
     }
 
     /// Creates a 422 for a body that isn't JSON.
-    pub(crate) fn no_json(problem: FieldError) -> Self {
-        Self::of(Code::InvalidJson, Detail::Fields(vec![problem]))
+    pub(crate) fn invalid_json(problem: FieldError) -> Self {
+        Self::with_detail(Code::InvalidJson, Detail::Fields(vec![problem]))
     }
 
     /// Creates a 500. The cause is logged when the response is made.
@@ -95,7 +95,7 @@ impl ApiError {
     }
 
     /// Creates an error from an extractor's refusal, with the status that the extractor chose.
-    pub(crate) fn of_extractor(status: StatusCode, detail: &str) -> Self {
+    pub(crate) fn from_extractor(status: StatusCode, detail: &str) -> Self {
         let code = match status {
             _ if status.is_server_error() => return Self::internal(detail),
             StatusCode::PAYLOAD_TOO_LARGE => Code::BodyTooLarge,

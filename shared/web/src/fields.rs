@@ -50,24 +50,24 @@ pub struct FieldReader {
     within: Vec<Value>,
     fields: Map<String, Value>,
     /// Names of the fields that the caller has read.
-    asked: BTreeSet<String>,
+    read_names: BTreeSet<String>,
     problems: Vec<FieldError>,
 }
 
 impl FieldReader {
     /// Creates a reader of a body's object.
-    pub const fn of_body(fields: Map<String, Value>) -> Self {
+    pub const fn from_body(fields: Map<String, Value>) -> Self {
         Self {
             location: Location::Body,
             within: Vec::new(),
             fields,
-            asked: BTreeSet::new(),
+            read_names: BTreeSet::new(),
             problems: Vec::new(),
         }
     }
 
     /// Creates a reader of a query string. If a name is repeated, the last value counts.
-    pub fn of_query(uri: &Uri) -> Self {
+    pub fn from_query(uri: &Uri) -> Self {
         let pairs = Query::<Vec<(String, String)>>::try_from_uri(uri).map(|pairs| pairs.0);
         let pairs = pairs.unwrap_or_default().into_iter();
         let fields = pairs.map(|(name, value)| (name, Value::String(value))).collect();
@@ -75,7 +75,7 @@ impl FieldReader {
             location: Location::Query,
             within: Vec::new(),
             fields,
-            asked: BTreeSet::new(),
+            read_names: BTreeSet::new(),
             problems: Vec::new(),
         }
     }
@@ -87,7 +87,12 @@ impl FieldReader {
 
     /// Returns the names of the sent fields that weren't read, at most 50.
     pub fn unread(&self) -> Vec<String> {
-        self.fields.keys().filter(|name| !self.asked.contains(*name)).take(PROBLEMS_MAX).cloned().collect()
+        self.fields
+            .keys()
+            .filter(|name| !self.read_names.contains(*name))
+            .take(PROBLEMS_MAX)
+            .cloned()
+            .collect()
     }
 
     /// Returns true if a field was sent and isn't null.
@@ -183,8 +188,13 @@ impl FieldReader {
         let fields = self.maybe_object(name)?;
         let mut within = self.within.clone();
         within.push(name.into());
-        let mut inner =
-            Self { location: self.location, within, fields, asked: BTreeSet::new(), problems: Vec::new() };
+        let mut inner = Self {
+            location: self.location,
+            within,
+            fields,
+            read_names: BTreeSet::new(),
+            problems: Vec::new(),
+        };
         let value = read(&mut inner);
         self.problems.append(&mut inner.problems);
         Some(value)
@@ -192,7 +202,7 @@ impl FieldReader {
 
     /// Returns a field that was sent and isn't null.
     fn present(&mut self, name: &str) -> Option<Value> {
-        self.asked.insert(name.to_owned());
+        self.read_names.insert(name.to_owned());
         self.fields.get(name).filter(|value| !value.is_null()).cloned()
     }
 }

@@ -14,7 +14,7 @@ use bench_state::access::{AccessEntry, AccessKind, is_access_token};
 use http::{Method, header};
 use tokio::sync::Semaphore;
 
-use crate::attempts::{Attempts, address_in};
+use crate::attempts::{Attempts, caller_address_in};
 use crate::auth::{ADMIN_HEADER, bearer_key};
 use crate::{Access, ApiError};
 
@@ -88,7 +88,7 @@ impl Guard {
         let max = self.limits.per_minute;
         let attempt = match (self.attempts.wait(address, max), is_right) {
             (None, true) => return Ok(()),
-            (None, false) => self.attempts.note(address, max),
+            (None, false) => self.attempts.count(address, max),
             (Some(wait), _) => Err(wait),
         };
         if !is_right {
@@ -142,7 +142,7 @@ impl Guard {
 async fn check(Shared(guard): Shared<Arc<Guard>>, mut request: Request, next: Next) -> Response {
     if request.headers().contains_key(ADMIN_HEADER) {
         let is_right = guard.access.is_admin(request.headers());
-        let address = address_in(request.extensions(), request.headers());
+        let address = caller_address_in(request.extensions(), request.headers());
         if let Err(refusal) = guard.check_secret(&address, is_right).await {
             return refusal.into_response();
         }

@@ -25,7 +25,7 @@ use crate::ApiError;
 const PREFLIGHT_AGE_S: &str = "600";
 const METHODS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
 /// Content security policy of responses that aren't pages.
-const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
+const NO_CONTENT_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 
 /// Host and origin checks of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -73,19 +73,19 @@ const REFUSAL_BYTES_MAX: usize = 4 * 1024;
 pub fn finish(routes: Router, config: ServerConfig) -> Router {
     let varies = (!config.allowed_origins.is_empty()).then_some(HeaderValue::from_static("Origin"));
     routes.fallback(unknown_path).method_not_allowed_fallback(wrong_method).layer((
-        unless_set(header::CONTENT_SECURITY_POLICY, NOTHING),
-        unless_set(header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        unless_set(header::X_FRAME_OPTIONS, "DENY"),
-        unless_set(header::REFERRER_POLICY, "no-referrer"),
-        unless_set(HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-        unless_set(header::CACHE_CONTROL, "no-store"),
+        default_header(header::CONTENT_SECURITY_POLICY, NO_CONTENT_POLICY),
+        default_header(header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        default_header(header::X_FRAME_OPTIONS, "DENY"),
+        default_header(header::REFERRER_POLICY, "no-referrer"),
+        default_header(HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        default_header(header::CACHE_CONTROL, "no-store"),
         SetResponseHeaderLayer::appending(header::VARY, varies),
-        from_fn_with_state(Arc::new(config), around),
+        from_fn_with_state(Arc::new(config), apply_layers),
     ))
 }
 
 /// Sets a header of every response that doesn't have it already.
-fn unless_set(name: HeaderName, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {
+fn default_header(name: HeaderName, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {
     SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value))
 }
 
@@ -112,7 +112,7 @@ fn without_last_slash(uri: &Uri) -> Option<String> {
     on_this_server.then(|| format!("{path}{query}"))
 }
 
-async fn around(State(config): State<Arc<ServerConfig>>, request: Request, next: Next) -> Response {
+async fn apply_layers(State(config): State<Arc<ServerConfig>>, request: Request, next: Next) -> Response {
     let origin = request.headers().get(header::ORIGIN).cloned();
     let allowed =
         origin.as_ref().filter(|origin| origin.to_str().is_ok_and(|text| config.allows(text))).cloned();
@@ -129,7 +129,7 @@ async fn around(State(config): State<Arc<ServerConfig>>, request: Request, next:
         let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(|panic| {
             ApiError::internal(panic_text(&method, &path, panic.as_ref())).into_response()
         });
-        in_error_form(answer).await
+        as_api_error(answer).await
     };
     if let Some(origin) = allowed {
         let headers = response.headers_mut();
@@ -158,7 +158,7 @@ fn is_utf8(path: &str) -> bool {
 }
 
 /// Converts an extractor's plain-text refusal to the form of other errors.
-async fn in_error_form(response: Response) -> Response {
+async fn as_api_error(response: Response) -> Response {
     let status = response.status();
     let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     if !(status.is_client_error() || status.is_server_error()) || !kind.starts_with(b"text/plain") {
@@ -166,7 +166,7 @@ async fn in_error_form(response: Response) -> Response {
     }
     let text = to_bytes(response.into_body(), REFUSAL_BYTES_MAX).await.unwrap_or_default();
     let detail = String::from_utf8_lossy(&text);
-    ApiError::of_extractor(status, &detail).into_response()
+    ApiError::from_extractor(status, &detail).into_response()
 }
 
 fn panic_text(method: &Method, path: &str, panic: &(dyn Any + Send)) -> String {

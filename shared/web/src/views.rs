@@ -19,7 +19,7 @@ pub use event::EventView;
 pub use execution::StepView;
 pub use item::{ItemView, item_error, item_view};
 pub use judge::{JudgeOrderView, JudgeView, RejudgesView};
-pub use run::{Place, ProgressView, RunView, by_name};
+pub use run::{ProgressView, QueuePosition, RunView, by_benchmark_name};
 pub use summary::{ErrorCount, SummaryBuilder, SummaryView};
 
 use bench_domain::{Cost, Outcome, Price, RunId, Usage};
@@ -51,7 +51,7 @@ impl CostView {
 ///
 /// # Errors
 /// When the counters can't be read.
-pub async fn counts_of(
+pub async fn benchmark_counts(
     state: &State,
     run: RunId,
     benchmark: &BenchmarkRecord,

@@ -232,7 +232,7 @@ impl Page {
 
 #[cfg(test)]
 mod tests {
-    use bench_api::Stored;
+    use bench_api::StoredData;
 
     use bench_benchmarks::AnswerTime;
 
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn every_benchmark_says_what_a_score_depends_on() {
         for benchmark in bench_benchmarks::all() {
-            let view = bench_api::describe(*benchmark, &Stored::default(), AnswerTime::default(), None);
+            let view = bench_api::describe(*benchmark, &StoredData::default(), AnswerTime::default(), None);
             assert!(view.protocols[0].is_default);
             for protocol in &view.protocols {
                 let text = detail(&view, protocol);
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn stored_demo_data_is_listed() {
         let hle = bench_benchmarks::find("hle").unwrap();
-        let mut view = bench_api::describe(hle, &Stored::default(), AnswerTime::default(), None);
+        let mut view = bench_api::describe(hle, &StoredData::default(), AnswerTime::default(), None);
         view.protocols[0].dataset.pinned_revision = None;
         assert!(detail(&view, &view.protocols[0]).contains("main; nothing is stored here"));
         view.protocols[0].dataset.stored.push(bench_api::StoredDataset {

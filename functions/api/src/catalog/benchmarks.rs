@@ -15,8 +15,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::Api;
-use crate::context::held;
-use crate::views::benchmark::{BenchmarkView, Stored, describe_under};
+use crate::context::lock;
+use crate::views::benchmark::{BenchmarkView, StoredData, describe_protocol};
 
 const PROTOCOL_CHARS_MAX: usize = 128;
 /// Time for which the list of stored datasets and texts is cached.
@@ -63,7 +63,7 @@ pub(crate) async fn get_benchmark(
     let benchmark = bench_benchmarks::find(&name).ok_or_else(|| {
         ApiError::new(Code::BenchmarkNotFound, "benchmark not found; `GET /api/benchmarks` lists them")
     })?;
-    let mut fields = FieldReader::of_query(&uri);
+    let mut fields = FieldReader::from_query(&uri);
     let protocol = fields.maybe_text("protocol", PROTOCOL_CHARS_MAX);
     fields.finish()?;
     let shown = bench_benchmarks::with_protocol(benchmark, protocol.as_deref().map(str::trim))
@@ -104,15 +104,15 @@ pub(crate) fn known_items(spec: &RunSpec, name: &BenchmarkName) -> u64 {
     }
 }
 
-async fn stored(api: &Api) -> Result<Arc<Stored>, ApiError> {
-    let kept = held(&api.stored).clone();
-    if let Some((at, stored)) = kept
+async fn stored(api: &Api) -> Result<Arc<StoredData>, ApiError> {
+    let cached = lock(&api.stored).clone();
+    if let Some((at, stored)) = cached
         && at.elapsed() < STORED_FOR
     {
         return Ok(stored);
     }
-    let stored = Arc::new(Stored::of(&api.library).await.map_err(ApiError::internal)?);
-    *held(&api.stored) = Some((Instant::now(), Arc::clone(&stored)));
+    let stored = Arc::new(StoredData::load(&api.library).await.map_err(ApiError::internal)?);
+    *lock(&api.stored) = Some((Instant::now(), Arc::clone(&stored)));
     Ok(stored)
 }
 
@@ -120,8 +120,8 @@ fn view(
     api: &Api,
     benchmark: &'static dyn Benchmark,
     shown: &'static dyn Benchmark,
-    stored: &Stored,
+    stored: &StoredData,
 ) -> BenchmarkView {
     let missing = api.library.check(shown, &DatasetChoice::Hub).err().map(|error| error.to_string());
-    describe_under(benchmark, shown, stored, api.config.answer_time, missing)
+    describe_protocol(benchmark, shown, stored, api.config.answer_time, missing)
 }

@@ -107,7 +107,7 @@ fn qualified(provider: &str, slug: &str) -> String {
     responses((status = 200, body = ModelsView), (status = 422, body = ErrorBody)),
 )]
 pub(crate) async fn get_models(State(api): State<Arc<Api>>, uri: Uri) -> Result<Json<ModelsView>, ApiError> {
-    let mut fields = FieldReader::of_query(&uri);
+    let mut fields = FieldReader::from_query(&uri);
     let search = fields.maybe_text("search", SEARCH_CHARS_MAX).unwrap_or_default();
     let provider = fields.maybe_text("provider", SEARCH_CHARS_MAX);
     let limit = fields.integer("limit", 100, 0, 500);

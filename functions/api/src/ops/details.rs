@@ -7,6 +7,6 @@ use crate::Api;
 
 /// Returns true if the caller may see single workers, runs and sandboxes: admins, and all callers of a server
 /// that is bound to loopback.
-pub(super) fn sees_details(api: &Api, headers: &HeaderMap) -> bool {
+pub(super) fn may_see_details(api: &Api, headers: &HeaderMap) -> bool {
     api.config.server.local || api.access.reader(headers) == Caller::Admin
 }

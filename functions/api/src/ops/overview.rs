@@ -14,23 +14,23 @@ use bench_web::{ApiError, FieldReader};
 use futures_util::future::{join_all, try_join_all};
 use http::{HeaderMap, Uri};
 
-use super::details::sees_details;
+use super::details::may_see_details;
 use super::series;
 use crate::Api;
-use crate::context::held;
+use crate::context::lock;
 use crate::views::overview::{
     CountsView, MinuteView, OverviewView, QueueView, RunLine, TokenStatsView, UnreadableView, WindowView,
     WorkerConfigView, WorkerView,
 };
 
 /// Time for which an overview is cached, since open pages poll at the same interval.
-const GOOD_FOR: Duration = Duration::from_secs(2);
+const CACHED_FOR: Duration = Duration::from_secs(2);
 const MINUTES_DEFAULT: u64 = 360;
 const MINUTES_MIN: u64 = 30;
 /// Maximum number of runs in each list.
 const LIST_MAX: usize = 25;
 /// Number of runs per status to read for a list that isn't ordered by creation time.
-const LOOKED_AT: u32 = 40;
+const RUNS_READ: u32 = 40;
 /// Maximum number of unreadable messages to show.
 const UNREADABLE_MAX: u32 = 25;
 /// Maximum length of the problem of an unreadable message, in characters.
@@ -52,23 +52,23 @@ pub(crate) async fn get_overview(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Json<Arc<OverviewView>>, ApiError> {
-    let mut fields = FieldReader::of_query(&uri);
+    let mut fields = FieldReader::from_query(&uri);
     let minutes = fields.integer("minutes", MINUTES_DEFAULT, MINUTES_MIN, series::MINUTES_MAX);
     fields.finish()?;
-    let view = kept_overview(&api, minutes).await?;
-    Ok(Json(if sees_details(&api, &headers) { view } else { Arc::new(view.totals()) }))
+    let view = cached_overview(&api, minutes).await?;
+    Ok(Json(if may_see_details(&api, &headers) { view } else { Arc::new(view.totals()) }))
 }
 
-async fn kept_overview(api: &Api, minutes: u64) -> Result<Arc<OverviewView>, ApiError> {
-    let kept = held(&api.ops.overview).clone();
-    if let Some((at, kept_minutes, view)) = kept
-        && kept_minutes == minutes
-        && at.elapsed() < GOOD_FOR
+async fn cached_overview(api: &Api, minutes: u64) -> Result<Arc<OverviewView>, ApiError> {
+    let cached = lock(&api.ops.overview).clone();
+    if let Some((at, cached_minutes, view)) = cached
+        && cached_minutes == minutes
+        && at.elapsed() < CACHED_FOR
     {
         return Ok(view);
     }
     let view = Arc::new(overview(api, bench_clock::now(), minutes).await?);
-    *held(&api.ops.overview) = Some((Instant::now(), minutes, Arc::clone(&view)));
+    *lock(&api.ops.overview) = Some((Instant::now(), minutes, Arc::clone(&view)));
     Ok(view)
 }
 
@@ -93,14 +93,14 @@ impl OverviewView {
 pub async fn overview(api: &Api, now: Timestamp, minutes: u64) -> Result<OverviewView, ApiError> {
     let state = &api.state;
     let load = series::load(api, now, minutes);
-    let newest = |status| state.newest_runs(status, LOOKED_AT);
+    let newest = |status| state.newest_runs(status, RUNS_READ);
     let lists = async {
         let over = [RunStatus::Succeeded, RunStatus::Failed, RunStatus::Canceled].map(newest);
         let mut over: Vec<RunRecord> = try_join_all(over).await?.into_iter().flatten().collect();
         over.sort_by_key(|run| std::cmp::Reverse(run.state.completed_at()));
         let mut running = newest(RunStatus::Running).await?;
         running.sort_by_key(|run| std::cmp::Reverse(run.state.started_at()));
-        let queued = state.oldest_runs(RunStatus::Queued, LOOKED_AT).await?;
+        let queued = state.oldest_runs(RunStatus::Queued, RUNS_READ).await?;
         Ok::<_, StateError>((queued, running, over))
     };
     let small = async {
@@ -115,7 +115,7 @@ pub async fn overview(api: &Api, now: Timestamp, minutes: u64) -> Result<Overvie
         tokio::join!(Box::pin(load), Box::pin(lists), Box::pin(small), Box::pin(queues));
     let ((workers, minutes), (queued, running, over), (counts, tokens, wrong_secrets, unreadable)) =
         (load?, lists?, small?);
-    let lines = |runs: Vec<RunRecord>| runs.iter().take(LIST_MAX).map(RunLine::of).collect();
+    let lines = |runs: Vec<RunRecord>| runs.iter().take(LIST_MAX).map(RunLine::new).collect();
     Ok(OverviewView {
         workers: workers.into_iter().map(WorkerView::from).collect(),
         timeseries: minutes.into_iter().map(MinuteView::from).collect(),
@@ -166,7 +166,7 @@ async fn queue_view(api: &Api, name: QueueName) -> QueueView {
 }
 
 impl RunLine {
-    fn of(run: &RunRecord) -> Self {
+    fn new(run: &RunRecord) -> Self {
         let (spec, state) = (&run.spec, &run.state);
         let names = || spec.benchmarks.iter().map(ToString::to_string).collect();
         Self {

@@ -14,14 +14,14 @@ use http::{HeaderMap, Uri};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::details::sees_details;
+use super::details::may_see_details;
 use crate::Api;
-use crate::context::held;
+use crate::context::lock;
 
 /// Time for which a response or a failure is cached: any caller may ask, and others use the sandbox service too.
-const GOOD_FOR: Duration = Duration::from_secs(5);
+const CACHED_FOR: Duration = Duration::from_secs(5);
 /// Maximum number of cached queries.
-const KEPT_MAX: usize = 32;
+const CACHED_MAX: usize = 32;
 const HOURS_DEFAULT: u64 = 12;
 const HOURS_MAX: u64 = 48;
 /// Maximum length of `ids`, in characters.
@@ -39,7 +39,7 @@ const IDS_MAX: usize = 100;
     ),
 )]
 pub(crate) async fn get_resources(State(api): State<Arc<Api>>) -> Result<Json<Value>, ApiError> {
-    kept(&api, "resources".to_owned(), || api.ops.sandy.resources()).await
+    cached_response(&api, "resources".to_owned(), || api.ops.sandy.resources()).await
 }
 
 /// Returns the load of the sandbox host over time.
@@ -54,10 +54,10 @@ pub(crate) async fn get_resources(State(api): State<Arc<Api>>) -> Result<Json<Va
     ),
 )]
 pub(crate) async fn get_metrics(State(api): State<Arc<Api>>, uri: Uri) -> Result<Json<Value>, ApiError> {
-    let mut fields = FieldReader::of_query(&uri);
+    let mut fields = FieldReader::from_query(&uri);
     let hours = fields.integer("hours", HOURS_DEFAULT, 1, HOURS_MAX);
     fields.finish()?;
-    kept(&api, format!("metrics {hours}"), || api.ops.sandy.metrics(hours)).await
+    cached_response(&api, format!("metrics {hours}"), || api.ops.sandy.metrics(hours)).await
 }
 
 /// Returns the resource use of sandboxes.
@@ -78,7 +78,7 @@ pub(crate) async fn get_sandboxes(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Json<Value>, ApiError> {
-    let mut fields = FieldReader::of_query(&uri);
+    let mut fields = FieldReader::from_query(&uri);
     let text = fields.maybe_text("ids", IDS_CHARS_MAX).unwrap_or_default();
     let ids = text.split(',').map(str::trim).filter(|id| !id.is_empty()).map(str::to_owned);
     let ids: Vec<String> = ids.collect();
@@ -86,30 +86,34 @@ pub(crate) async fn get_sandboxes(
         fields.note("too_long", "ids", format!("Input should have at most {IDS_MAX} ids"));
     }
     fields.finish()?;
-    if !sees_details(&api, &headers) {
+    if !may_see_details(&api, &headers) {
         return Ok(Json(Value::Array(Vec::new())));
     }
-    kept(&api, format!("sandboxes {}", ids.join(",")), || api.ops.sandy.sandboxes(&ids)).await
+    cached_response(&api, format!("sandboxes {}", ids.join(",")), || api.ops.sandy.sandboxes(&ids)).await
 }
 
 /// Returns the cached response to a query, or sends the query.
-async fn kept<T, Fut>(api: &Api, question: String, ask: impl FnOnce() -> Fut) -> Result<Json<Value>, ApiError>
+async fn cached_response<T, Fut>(
+    api: &Api,
+    query: String,
+    ask: impl FnOnce() -> Fut,
+) -> Result<Json<Value>, ApiError>
 where
     T: Serialize,
     Fut: Future<Output = Result<T, SandyError>>,
 {
-    let known = held(&api.ops.answers).get(&question).filter(|(at, _)| at.elapsed() < GOOD_FOR).cloned();
+    let known = lock(&api.ops.answers).get(&query).filter(|(at, _)| at.elapsed() < CACHED_FOR).cloned();
     let answer = match known {
         Some((_, answer)) => answer,
         None => {
             let answer = match ask().await {
-                Ok(told) => Ok(serde_json::to_value(told).map_err(ApiError::internal)?),
+                Ok(value) => Ok(serde_json::to_value(value).map_err(ApiError::internal)?),
                 Err(error) => Err(error),
             };
-            let mut answers = held(&api.ops.answers);
-            answers.retain(|_, (at, _)| at.elapsed() < GOOD_FOR);
-            if answers.len() < KEPT_MAX {
-                answers.insert(question, (Instant::now(), answer.clone()));
+            let mut answers = lock(&api.ops.answers);
+            answers.retain(|_, (at, _)| at.elapsed() < CACHED_FOR);
+            if answers.len() < CACHED_MAX {
+                answers.insert(query, (Instant::now(), answer.clone()));
             }
             answer
         }

@@ -8,7 +8,7 @@ use bench_web::ApiError;
 use futures_util::future::try_join_all;
 
 use crate::Api;
-use crate::context::held;
+use crate::context::lock;
 
 const MINUTE_US: i64 = 60_000_000;
 const HOUR_US: i64 = 60 * MINUTE_US;
@@ -32,7 +32,7 @@ pub(super) async fn load(
     let seen_since =
         Timestamp::from_micros(now.as_micros() - i64::try_from(SEEN_WITHIN.as_micros()).unwrap_or(0));
     let (first, this) = (from.div_euclid(HOUR_US), now.as_micros().div_euclid(HOUR_US));
-    let hours = (first..=this).map(|hour| hour_of(api, hour, now, seen_since));
+    let hours = (first..=this).map(|hour| hour_load(api, hour, now, seen_since));
     let mut workers: Vec<Heartbeat> = Vec::new();
     let mut series = Vec::new();
     for (seen, loads) in try_join_all(hours).await? {
@@ -48,7 +48,7 @@ pub(super) async fn load(
 }
 
 /// Returns the workers of an hour that are still active, and the hour's minutes.
-async fn hour_of(
+async fn hour_load(
     api: &Api,
     hour: i64,
     now: Timestamp,
@@ -59,18 +59,18 @@ async fn hour_of(
     // A worker that is still active may have sent its last heartbeat in the previous hour.
     let fresh = seen_since.as_micros() < (hour + 1) * HOUR_US;
     if settled && !fresh {
-        let kept = held(&api.ops.hours).get(&hour).cloned();
-        if let Some(loads) = kept {
+        let cached = lock(&api.ops.hours).get(&hour).cloned();
+        if let Some(loads) = cached {
             return Ok((Vec::new(), loads));
         }
     }
     let seen = api.state.heartbeats_from(start).await?;
     let loads = minute_loads(&seen);
     if settled {
-        let mut kept = held(&api.ops.hours);
-        kept.insert(hour, loads.clone());
-        while kept.len() > HOURS_MAX {
-            kept.pop_first();
+        let mut cached = lock(&api.ops.hours);
+        cached.insert(hour, loads.clone());
+        while cached.len() > HOURS_MAX {
+            cached.pop_first();
         }
     }
     Ok((latest_heartbeats(&seen, seen_since), loads))

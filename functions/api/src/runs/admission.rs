@@ -9,13 +9,13 @@ use bench_domain::{BenchmarkName, Code, Secret};
 use bench_inference::{KeyCheck, ModelSource};
 use bench_runs::{Orderer, Permissions, RunError, Standing};
 use bench_state::access::{AccessEntry, AccessKind};
-use bench_web::attempts::address_of;
+use bench_web::attempts::caller_address;
 use bench_web::auth::{judge_key, provider_key};
 use bench_web::{ApiError, Caller};
 use http::request::Parts;
 
 use crate::Api;
-use crate::context::held;
+use crate::context::lock;
 use crate::refusal::refusal;
 
 /// Time for which a provider's confirmation of a key is valid.
@@ -64,7 +64,7 @@ pub(crate) async fn standing_of(api: &Api, parts: &Parts, owner: &str) -> Result
 ///
 /// # Errors
 /// Those of [`orderer`] and [`admit`].
-pub(crate) async fn admit_again(
+pub(crate) async fn admit_stored_run(
     api: &Api,
     parts: &Parts,
     model: &ModelRef,
@@ -73,13 +73,13 @@ pub(crate) async fn admit_again(
     let orderer = orderer(api, parts).await?;
     let source = ModelSource::from_name(&model.provider)
         .ok_or_else(|| ApiError::internal(format!("no provider {}", model.provider)))?;
-    admit(api, parts, &orderer, Wanted { source, slug: &model.slug, benchmarks }).await?;
+    admit(api, parts, &orderer, OrderScope { source, slug: &model.slug, benchmarks }).await?;
     Ok(orderer)
 }
 
 /// Parts of an order that the access policy checks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct OrderScope<'a> {
     pub(crate) source: ModelSource,
     pub(crate) slug: &'a str,
     /// The ordered benchmarks that are known so far.
@@ -96,16 +96,16 @@ pub(crate) async fn admit(
     api: &Api,
     parts: &Parts,
     orderer: &Orderer,
-    wanted: Wanted<'_>,
+    scope: OrderScope<'_>,
 ) -> Result<(), ApiError> {
     let policy = &api.config.runs.policy;
-    let checked = orderer.standing.check_access(policy, wanted.source, wanted.benchmarks);
+    let checked = orderer.standing.check_access(policy, scope.source, scope.benchmarks);
     checked.map_err(|refused| refusal(refused.into()))?;
     if policy.local {
         return Ok(());
     }
     match &orderer.api_key {
-        Some(key) if orderer.standing == Standing::Key => confirm(api, parts, orderer, key, wanted).await,
+        Some(key) if orderer.standing == Standing::Key => confirm(api, parts, orderer, key, scope).await,
         _ => Ok(()),
     }
 }
@@ -118,12 +118,12 @@ async fn confirm(
     parts: &Parts,
     orderer: &Orderer,
     key: &Secret,
-    wanted: Wanted<'_>,
+    scope: OrderScope<'_>,
 ) -> Result<(), ApiError> {
-    let ModelSource::Provider(provider) = wanted.source else { return Ok(()) };
+    let ModelSource::Provider(provider) = scope.source else { return Ok(()) };
     let holder = (provider, api.access.owner_key.owner_of(key));
     let is_confirmed = || {
-        held(&api.confirmations.confirmed).get(&holder).is_some_and(|since| since.elapsed() < CONFIRMED_FOR)
+        lock(&api.confirmations.confirmed).get(&holder).is_some_and(|since| since.elapsed() < CONFIRMED_FOR)
     };
     if is_confirmed() {
         return Ok(());
@@ -146,13 +146,13 @@ async fn confirm(
     if is_confirmed() {
         return Ok(());
     }
-    let address = address_of(parts);
-    api.confirmations.refused.note(&address, REFUSALS_PER_MINUTE).map_err(|wait| {
+    let address = caller_address(parts);
+    api.confirmations.refused.count(&address, REFUSALS_PER_MINUTE).map_err(|wait| {
         ApiError::new(Code::TooManyAttempts, "too many keys that their provider refused; try again later")
             .after(wait)
     })?;
     let account = api.config.runs.inference.account_url(provider);
-    let asked = api.orders.chat.confirm_key(&endpoint, account, wanted.slug);
+    let asked = api.orders.chat.confirm_key(&endpoint, account, scope.slug);
     let found = match tokio::time::timeout(wait, asked).await {
         Ok(Ok(found)) => found,
         Ok(Err(failure)) => {
@@ -163,8 +163,8 @@ async fn confirm(
     };
     match found {
         KeyCheck::Confirmed => {
-            api.confirmations.refused.take_back(&address);
-            let mut confirmed = held(&api.confirmations.confirmed);
+            api.confirmations.refused.uncount(&address);
+            let mut confirmed = lock(&api.confirmations.confirmed);
             if confirmed.len() >= CONFIRMED_MAX {
                 confirmed.clear();
             }

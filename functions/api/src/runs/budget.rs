@@ -21,7 +21,7 @@ pub(crate) fn read_budget(fields: &mut FieldReader) -> Budget {
 }
 
 /// Returns the total that a run has spent, including earlier generations.
-pub(crate) async fn spent_by(api: &Api, found: &RunWithBenchmarks) -> Result<Spending, ApiError> {
+pub(crate) async fn total_spending(api: &Api, found: &RunWithBenchmarks) -> Result<Spending, ApiError> {
     let shards: Vec<Shards> = found.benchmarks.iter().filter_map(Shards::from_benchmark).collect();
     Ok(api.state.run_count(found.run.spec.id, &shards).await?.spending())
 }
@@ -31,7 +31,7 @@ pub(crate) async fn spent_by(api: &Api, found: &RunWithBenchmarks) -> Result<Spe
 ///
 /// # Errors
 /// 400 when the run would stop at once, or when the limit is in dollars and the run's price isn't known.
-pub(crate) fn renewed(
+pub(crate) fn spec_with_budget(
     found: &RunWithBenchmarks,
     new: Budget,
     spent: Spending,

@@ -57,7 +57,7 @@ mod tests {
 
     fn read(options: Value) -> Result<GivenOptions, ApiError> {
         let body = json!({ OPTIONS_FIELD: options });
-        let mut fields = FieldReader::of_body(body.as_object().unwrap().clone());
+        let mut fields = FieldReader::from_body(body.as_object().unwrap().clone());
         let given = read_options(&mut fields, &BTreeMap::new());
         fields.finish().map(|()| given)
     }

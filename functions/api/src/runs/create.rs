@@ -20,7 +20,7 @@ use utoipa::ToSchema;
 
 use crate::refusal::refusal;
 use crate::runs::admission;
-use crate::runs::admission::Wanted;
+use crate::runs::admission::OrderScope;
 use crate::runs::order::{OrderBody, idempotency_key, read_order};
 use crate::{Api, run_view};
 
@@ -130,7 +130,8 @@ async fn create(
         OrderLookup::Existing(created) => Ok(created),
         OrderLookup::New(ready) => {
             let (source, slug) = (ready.found.source, ready.found.model.slug.as_str());
-            admission::admit(api, parts, &ready.orderer, Wanted { source, slug, benchmarks: &[] }).await?;
+            admission::admit(api, parts, &ready.orderer, OrderScope { source, slug, benchmarks: &[] })
+                .await?;
             api.orders.create_run(ready).await.map_err(refusal)
         }
     }
@@ -139,7 +140,7 @@ async fn create(
 pub(crate) async fn answer(api: &Api, created: CreatedRun) -> Result<Response, ApiError> {
     let status = if created.is_new { StatusCode::CREATED } else { StatusCode::OK };
     if created.is_new {
-        api.forget_estimate();
+        api.clear_queue_positions();
     }
     let run = run_view(api, &created.run).await?;
     let warnings = created.warnings.iter().map(ToString::to_string).collect();

@@ -9,7 +9,9 @@ use bench_domain::{Code, RunId, SampleRef};
 use bench_state::{BenchmarkRecord, RunRecord, SampleRecord};
 use bench_web::error::ErrorBody;
 use bench_web::size::{CARRIED_BYTES_MAX, carried_bytes};
-use bench_web::views::{ItemView, RunBenchmarkView, SummaryBuilder, SummaryView, counts_of, item_view};
+use bench_web::views::{
+    ItemView, RunBenchmarkView, SummaryBuilder, SummaryView, benchmark_counts, item_view,
+};
 use bench_web::{ApiError, Caller, FieldReader, Path};
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, Uri};
@@ -85,7 +87,7 @@ pub(crate) async fn get_details(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Json<DetailsView>, ApiError> {
-    let mut fields = FieldReader::of_query(&uri);
+    let mut fields = FieldReader::from_query(&uri);
     let limit = fields.integer("limit", 100, 0, 500);
     let offset = fields.integer("offset", 0, 0, u64::MAX);
     let cursor = fields.maybe_text("cursor", CURSOR_CHARS_MAX);
@@ -118,7 +120,7 @@ pub async fn benchmark_details(
 ) -> Result<DetailsView, ApiError> {
     let found = api.state.run_with_benchmarks(run).await?.ok_or_else(not_found)?;
     let record = found.benchmark(name).ok_or_else(not_found)?;
-    let counts = counts_of(&api.state, run, record).await?;
+    let counts = benchmark_counts(&api.state, run, record).await?;
     let benchmark = RunBenchmarkView::new(&found.run, record, &counts, known_items);
     let dataset = record.plan.as_ref().map(|plan| &plan.dataset);
     let hidden = bench_benchmarks::is_private(&record.name, dataset) && !caller.owns(&found.run.spec.owner);
@@ -130,7 +132,7 @@ pub async fn benchmark_details(
     let next = offset.saturating_add(shown);
     let summary = match summary(api, &found.run, record, total).await? {
         Some(summary) => summary,
-        None => SummaryView::of_counts(&counts, found.run.spec.price),
+        None => SummaryView::from_counts(&counts, found.run.spec.price),
     };
     let summary = if hidden { summary.hide() } else { summary };
     let items = ItemsPage {
@@ -168,7 +170,7 @@ async fn items(
         bytes = bytes.saturating_add(carried_bytes(&item));
         if bytes > bytes_max {
             if page.is_empty() {
-                item.cut_to(bytes_max.saturating_sub(ADDRESS_BYTES_MAX));
+                item.shorten_to(bytes_max.saturating_sub(ADDRESS_BYTES_MAX));
                 if !hidden {
                     item.body_url = body_url(api, run, benchmark, &sample).await?;
                 }
@@ -222,7 +224,7 @@ async fn item(
     let problem = match api.blobs.get_body(&address, stored.attempt, Some(&stored.sha256)).await {
         Ok(Some((body, _))) => {
             let mut view = item_view(run, benchmark, sample, Some(&body));
-            view.ran(bench_benchmarks::executed_code(&run.spec, &benchmark.name, &body));
+            view.set_executed_code(bench_benchmarks::executed_code(&run.spec, &benchmark.name, &body));
             return Ok(view);
         }
         Ok(None) => "the stored answer is missing",
@@ -246,7 +248,7 @@ async fn summary(
 ) -> Result<Option<SummaryView>, ApiError> {
     let is_closed = benchmark.state.report().is_some();
     let key = (run.spec.id, run.generation, benchmark.name.to_string());
-    if let Some(kept) = api.kept_summary(&key).filter(|_| is_closed) {
+    if let Some(kept) = api.cached_summary(&key).filter(|_| is_closed) {
         return Ok(Some(kept));
     }
     let is_too_long = !api.config.streaming && samples > CLOSED_SAMPLES_MAX;
@@ -262,7 +264,7 @@ async fn summary(
     }
     let summary = builder.finish(run.spec.price);
     if is_closed {
-        api.keep_summary(key, summary.clone());
+        api.cache_summary(key, summary.clone());
     }
     Ok(Some(summary))
 }

@@ -10,12 +10,12 @@ use bench_web::views::RunView;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::Api;
-use crate::cache::places::Places;
-use crate::context::held;
-use crate::runs::view::unplaced_view;
+use crate::cache::queue_positions::QueuePositions;
+use crate::context::lock;
+use crate::runs::view::view_without_position;
 
 /// Time for which an estimate is cached.
-const GOOD_FOR: Duration = Duration::from_secs(2);
+const CACHED_FOR: Duration = Duration::from_secs(2);
 /// Maximum number of open runs per status to read.
 const OPEN_RUNS_MAX: u64 = 300;
 /// Number of finished runs that the estimate of the time per item uses.
@@ -27,22 +27,22 @@ const READS_AT_ONCE: usize = 16;
 /// # Errors
 /// When the run's counters can't be read.
 pub async fn run_view(api: &Api, found: &RunWithBenchmarks) -> Result<RunView, ApiError> {
-    let view = unplaced_view(api, found).await?;
+    let view = view_without_position(api, found).await?;
     if view.status != RunStatus::Queued {
         return Ok(view);
     }
-    let place = api.places().await?.place(view.id);
-    Ok(view.placed(place))
+    let position = api.queue_positions().await?.position(view.id);
+    Ok(view.with_queue_position(position))
 }
 
 impl Api {
     /// Returns the estimate, recomputed if it is older than two seconds.
-    pub(crate) async fn places(&self) -> Result<Arc<Places>, ApiError> {
-        let kept = held(&self.places).clone();
-        if let Some((at, schedule)) = kept
-            && at.elapsed() < GOOD_FOR
+    pub(crate) async fn queue_positions(&self) -> Result<Arc<QueuePositions>, ApiError> {
+        let cached = lock(&self.queue_positions).clone();
+        if let Some((at, positions)) = cached
+            && at.elapsed() < CACHED_FOR
         {
-            return Ok(schedule);
+            return Ok(positions);
         }
         let mut views = Vec::new();
         for (status, limit) in [
@@ -51,14 +51,16 @@ impl Api {
             (RunStatus::Succeeded, PAST_RUNS),
         ] {
             // Interrupted runs neither wait for a slot nor occupy one.
-            views.extend(self.views_of(status, limit).await?.into_iter().filter(|view| !view.interrupted));
+            views.extend(
+                self.views_with_status(status, limit).await?.into_iter().filter(|view| !view.interrupted),
+            );
         }
-        let schedule = Arc::new(Places::new(&views, self.config.queue_slots, bench_clock::now()));
-        *held(&self.places) = Some((Instant::now(), Arc::clone(&schedule)));
-        Ok(schedule)
+        let positions = Arc::new(QueuePositions::new(&views, self.config.queue_slots, bench_clock::now()));
+        *lock(&self.queue_positions) = Some((Instant::now(), Arc::clone(&positions)));
+        Ok(positions)
     }
 
-    async fn views_of(&self, status: RunStatus, limit: u64) -> Result<Vec<RunView>, ApiError> {
+    async fn views_with_status(&self, status: RunStatus, limit: u64) -> Result<Vec<RunView>, ApiError> {
         let filter = RunFilter { status: Some(status), ..RunFilter::default() };
         let mut listing = self.state.list_runs(&filter, 0, limit).await?;
         if status == RunStatus::Queued && listing.total > limit {
@@ -67,7 +69,7 @@ impl Api {
         }
         let read = |run| async move {
             match self.state.run_with_benchmarks(run).await? {
-                Some(found) => unplaced_view(self, &found).await.map(Some),
+                Some(found) => view_without_position(self, &found).await.map(Some),
                 None => Ok(None),
             }
         };

@@ -28,7 +28,7 @@ use uuid::Uuid;
 
 use crate::Api;
 use crate::runs::requests::{run_id, run_not_found};
-use crate::runs::until::until_maybe;
+use crate::runs::stream_limit::limit_duration;
 
 /// Number of events to read at once.
 const PAGE: u32 = 200;
@@ -76,7 +76,7 @@ pub(crate) async fn get_events(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let mut fields = FieldReader::of_query(&uri);
+    let mut fields = FieldReader::from_query(&uri);
     let cursor = fields.maybe_text("cursor", TEXT_CHARS_MAX);
     let from = cursor.as_deref().map(|text| if text.is_empty() { Ok(0) } else { text.parse::<u64>() });
     if matches!(from, Some(Err(_))) {
@@ -91,7 +91,7 @@ pub(crate) async fn get_events(
     let sent = headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let after = match (from.and_then(Result::ok), last.or(sent)) {
         (Some(from), _) => from,
-        (None, Some(last)) => number_of(&api, run, last.trim()).await?,
+        (None, Some(last)) => event_number(&api, run, last.trim()).await?,
         (None, None) => 0,
     };
     if cursor.is_some() || wants_json(&headers) {
@@ -107,7 +107,7 @@ pub(crate) async fn get_events(
         return Ok(Json(EventsView { events, cursor: after.to_string(), done }).into_response());
     }
     let (longest, deadline) = (api.config.stream_time, deadline.map(|Extension(deadline)| deadline));
-    Ok(until_maybe(event_stream(api, run, after), longest, deadline))
+    Ok(limit_duration(event_stream(api, run, after), longest, deadline))
 }
 
 fn wants_json(headers: &HeaderMap) -> bool {
@@ -116,7 +116,7 @@ fn wants_json(headers: &HeaderMap) -> bool {
 }
 
 /// Returns the number of the last event that a client saw. Returns 0, which sends all events, for an unknown id.
-async fn number_of(api: &Api, run: RunId, last: &str) -> Result<u64, ApiError> {
+async fn event_number(api: &Api, run: RunId, last: &str) -> Result<u64, ApiError> {
     if let Ok(number) = last.parse() {
         return Ok(number);
     }
@@ -148,7 +148,7 @@ struct Following {
     api: Arc<Api>,
     run: RunId,
     after: u64,
-    said_at: Instant,
+    last_sent_at: Instant,
     is_new: bool,
     ends: bool,
     /// Bytes sent so far, as API Gateway carries them.
@@ -163,7 +163,7 @@ fn event_stream(api: Arc<Api>, run: RunId, after: u64) -> Response {
         api,
         run,
         after,
-        said_at: Instant::now(),
+        last_sent_at: Instant::now(),
         is_new: true,
         ends: false,
         sent_bytes: 0,
@@ -213,13 +213,15 @@ impl Following {
             } else if self.open.is_none() && drained {
                 text = format!("retry: {RETRY_MS}\n\n");
                 self.ends = true;
-            } else if drained && (self.is_new || self.said_at.elapsed() >= self.api.config.keep_alive_every) {
+            } else if drained
+                && (self.is_new || self.last_sent_at.elapsed() >= self.api.config.keep_alive_every)
+            {
                 // Sent at the beginning too, so that the client knows at once that it is connected.
                 text = ": waiting\n\n".to_owned();
             }
             if !text.is_empty() {
                 self.is_new = false;
-                self.said_at = Instant::now();
+                self.last_sent_at = Instant::now();
                 return Some(text);
             }
             tokio::time::sleep(self.api.config.poll_every).await;

@@ -22,11 +22,11 @@ use utoipa::ToSchema;
 use crate::Api;
 use crate::refusal::refusal;
 use crate::runs::admission;
-use crate::runs::budget::{read_budget, renewed, spent_by};
+use crate::runs::budget::{read_budget, spec_with_budget, total_spending};
 use crate::runs::requests::{run_id, run_not_found};
 
 /// Maximum number of attempts at a write that conflicts with other writes.
-const RACES_MAX: u32 = 20;
+const WRITE_ATTEMPTS_MAX: u32 = 20;
 
 /// Confirmation.
 #[derive(Debug, Serialize, ToSchema)]
@@ -52,7 +52,7 @@ fn no_errors() -> ApiError {
     ApiError::new(Code::NothingToRequeue, "the run has no infrastructure-errors to repeat")
 }
 
-fn raced() -> ApiError {
+fn concurrent_change() -> ApiError {
     ApiError::new(Code::ConcurrentChange, "other requests kept changing the run; try again")
 }
 
@@ -84,7 +84,7 @@ pub(crate) async fn post_cancel(
 /// # Errors
 /// 400 when the run doesn't exist or is over.
 pub async fn cancel_run(api: &Api, run: RunId) -> Result<(), ApiError> {
-    for _ in 0..RACES_MAX {
+    for _ in 0..WRITE_ATTEMPTS_MAX {
         let record = api.state.run(run).await?.ok_or_else(not_cancelable)?;
         let now = bench_clock::now();
         let next = record.state.cancel(now).map_err(|_| not_cancelable())?;
@@ -92,7 +92,7 @@ pub async fn cancel_run(api: &Api, run: RunId) -> Result<(), ApiError> {
         if api.state.change_run(&record, &next, record.generation, &event, now).await? == Transition::Raced {
             continue;
         }
-        api.forget_estimate();
+        api.clear_queue_positions();
         // Cleans up an interrupted run at once.
         (api.on_resume)(run);
         // The run is canceled now. The finisher receives a message and repeats the following steps.
@@ -109,7 +109,7 @@ pub async fn cancel_run(api: &Api, run: RunId) -> Result<(), ApiError> {
         tracing::info!(run.id = %run, "Canceled run {run}");
         return Ok(());
     }
-    Err(raced())
+    Err(concurrent_change())
 }
 
 /// Sends the remaining work to the finisher.
@@ -151,7 +151,7 @@ pub(crate) async fn delete(
 /// # Errors
 /// 404 when the run doesn't exist, 400 when it is not over.
 pub async fn delete_run(api: &Api, run: RunId) -> Result<(), ApiError> {
-    for _ in 0..RACES_MAX {
+    for _ in 0..WRITE_ATTEMPTS_MAX {
         let record = api.state.run(run).await?.ok_or_else(run_not_found)?;
         if record.state.status().is_open() {
             return Err(ApiError::new(Code::RunNotOver, "the run is not over; cancel it first"));
@@ -165,7 +165,7 @@ pub async fn delete_run(api: &Api, run: RunId) -> Result<(), ApiError> {
             return Ok(());
         }
     }
-    Err(raced())
+    Err(concurrent_change())
 }
 
 /// Requeues a run that failed or was canceled, or resumes an interrupted one.
@@ -212,7 +212,8 @@ pub(crate) async fn post_requeue(
     }
     let judge = judge_key(headers)?;
     let what = read_requeue(headers, body).await?;
-    let orderer = admission::admit_again(&api, &parts, &record.spec.model, &record.spec.benchmarks).await?;
+    let orderer =
+        admission::admit_stored_run(&api, &parts, &record.spec.model, &record.spec.benchmarks).await?;
     requeue_run_keyed(&api, run, CallerKeys { own: key, judge }, what, Some(&orderer.owner)).await?;
     Ok(done("Run requeued"))
 }
@@ -282,7 +283,7 @@ pub async fn requeue_run_with(
 }
 
 /// Returns the keys that a run needs again to be requeued.
-fn keys_again(spec: &RunSpec, given: &CallerKeys) -> Result<CallerKeys, ApiError> {
+fn keys_for_requeue(spec: &RunSpec, given: &CallerKeys) -> Result<CallerKeys, ApiError> {
     let mut keys = CallerKeys::default();
     if spec.auth == AuthMode::ApiKey {
         keys.own = Some(given.own.clone().ok_or_else(|| {
@@ -318,8 +319,8 @@ fn has_errors(found: &RunWithBenchmarks) -> bool {
 async fn resume(api: &Api, found: &RunWithBenchmarks, budget: Budget) -> Result<Transition, ApiError> {
     let record = &found.run;
     let (run, generation) = (record.spec.id, record.generation);
-    let spent = spent_by(api, found).await?;
-    let spec = renewed(found, budget, spent)?;
+    let spent = total_spending(api, found).await?;
+    let spec = spec_with_budget(found, budget, spent)?;
     let event = NewEvent::new(EventKind::RunResumed, "Run resumed");
     let now = bench_clock::now();
     let resumption = Some(Resumption::new(spent, now));
@@ -328,7 +329,7 @@ async fn resume(api: &Api, found: &RunWithBenchmarks, budget: Budget) -> Result<
     if changed != Transition::Done {
         return Ok(changed);
     }
-    api.forget_estimate();
+    api.clear_queue_positions();
     (api.on_resume)(run);
     // The samples have messages, but the messages of the run itself may have been lost with the process.
     let message = if record.planned_generation < generation {
@@ -354,7 +355,7 @@ async fn requeue_run_keyed(
     what: Requeue,
     mut counted: Option<&Owner>,
 ) -> Result<(), ApiError> {
-    for _ in 0..RACES_MAX {
+    for _ in 0..WRITE_ATTEMPTS_MAX {
         let found = api.state.run_with_benchmarks(run).await?.ok_or_else(not_requeueable)?;
         let record = &found.run;
         if record.state.status().is_open() && !api.state.works_on(record) {
@@ -378,9 +379,9 @@ async fn requeue_run_keyed(
             return Err(no_errors());
         }
         let generation = record.generation.saturating_add(1);
-        let sealed = keys_again(&record.spec, &given)?.seal(&api.credentials, run, generation).await?;
-        let spent = spent_by(api, &found).await?;
-        let spec = renewed(&found, what.budget, spent)?;
+        let sealed = keys_for_requeue(&record.spec, &given)?.seal(&api.credentials, run, generation).await?;
+        let spent = total_spending(api, &found).await?;
+        let spec = spec_with_budget(&found, what.budget, spent)?;
         if let Some(orderer) = counted.take() {
             api.orders.runs.count_order(orderer).await.map_err(refusal)?;
         }
@@ -402,7 +403,7 @@ async fn requeue_run_keyed(
         if changed == Transition::Raced {
             continue;
         }
-        api.forget_estimate();
+        api.clear_queue_positions();
         let message = Message::Plan { run, generation };
         if let Err(error) = api.queues.send(&message, Duration::ZERO).await {
             tracing::error!(run.id = %run, %error, "Run {run} waits for reconciliation: {error}");
@@ -410,5 +411,5 @@ async fn requeue_run_keyed(
         tracing::info!(run.id = %run, run.generation = generation, "Requeued run {run}");
         return Ok(());
     }
-    Err(raced())
+    Err(concurrent_change())
 }

@@ -49,7 +49,7 @@ pub(crate) struct RunsView {
     responses((status = 200, body = RunsView), (status = 422, body = ErrorBody)),
 )]
 pub(crate) async fn get_runs(State(api): State<Arc<Api>>, uri: Uri) -> Result<Json<RunsView>, ApiError> {
-    let mut fields = FieldReader::of_query(&uri);
+    let mut fields = FieldReader::from_query(&uri);
     let status = fields.maybe_text("status", TEXT_CHARS_MAX).filter(|status| !status.is_empty());
     let model_id = fields.maybe_choice("model_id", "a UUID", |text| text.parse::<ModelId>().ok());
     let model_slug = fields.maybe_text("model_slug", TEXT_CHARS_MAX).filter(|slug| !slug.is_empty());

@@ -234,8 +234,8 @@ pub(crate) fn order_fields(run: &RunTemplate) -> Map<String, Value> {
 pub(crate) fn unknown_fields(fields: &FieldReader) -> Vec<OrderWarning> {
     let warning = |field: String| {
         let mut text = format!("`{}` is not a field of an order and was ignored", short_name(&field));
-        if let Some(meant) = meant(&field) {
-            text.push_str(&format!("; did you mean `{meant}`?"));
+        if let Some(suggested_name) = suggested_name(&field) {
+            text.push_str(&format!("; did you mean `{suggested_name}`?"));
         }
         OrderWarning { field, text }
     };
@@ -243,7 +243,7 @@ pub(crate) fn unknown_fields(fields: &FieldReader) -> Vec<OrderWarning> {
 }
 
 /// Returns the correct name of a field that is commonly misnamed.
-fn meant(name: &str) -> Option<&'static str> {
+fn suggested_name(name: &str) -> Option<&'static str> {
     match name.to_ascii_lowercase().as_str() {
         "benchmark_names" | "benchmarks" | "benchmark" | "benchmark_name" => Some("selected_benchmarks"),
         "model" | "model_name" | "model_slug" => Some("model_id"),
@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     fn read(body: Value) -> Result<Order, ApiError> {
-        read_order(FieldReader::of_body(body.as_object().unwrap().clone()))
+        read_order(FieldReader::from_body(body.as_object().unwrap().clone()))
     }
 
     #[test]
@@ -297,7 +297,7 @@ mod tests {
         let mut body: Map<String, Value> =
             documented.iter().map(|name| (name.clone(), Value::Null)).collect();
         body.extend([("model_id".to_owned(), json!("a/b")), ("subset_pct".to_owned(), json!(100))]);
-        let fields = FieldReader::of_body(body);
+        let fields = FieldReader::from_body(body);
         assert_eq!(read_order(fields).unwrap().warnings, [], "an unread field causes a warning");
 
         let template = bench_domain::testing::template("a/b", "mmlu_pro");

@@ -34,7 +34,7 @@ impl PageItem {
     }
 
     /// Cuts the longest texts until the item takes at most `bytes_max` bytes.
-    pub(crate) fn cut_to(&mut self, bytes_max: usize) {
+    pub(crate) fn shorten_to(&mut self, bytes_max: usize) {
         while carried_bytes(self) > bytes_max && self.halve_longest() {}
         if carried_bytes(self) <= bytes_max {
             return;

@@ -86,7 +86,7 @@ pub(crate) async fn post_rejudge(
     let record = api.state.run(run).await?.ok_or_else(run_not_found)?;
     api.access.caller(headers)?.must_own(&record.spec.owner)?;
     let (model, benchmarks) = (&record.spec.model, &record.spec.benchmarks);
-    let orderer = admission::admit_again(&api, &parts, model, benchmarks).await?;
+    let orderer = admission::admit_stored_run(&api, &parts, model, benchmarks).await?;
     let made = api.orders.rejudge(run, order, orderer.standing, Some(&orderer.owner)).await;
     answer(&api, made.map_err(refusal)?).await
 }
@@ -98,7 +98,7 @@ mod tests {
     use serde_json::json;
 
     fn read(body: serde_json::Value) -> Result<RejudgeOrder, ApiError> {
-        read_rejudge_order(FieldReader::of_body(body.as_object().unwrap().clone()))
+        read_rejudge_order(FieldReader::from_body(body.as_object().unwrap().clone()))
     }
 
     #[test]

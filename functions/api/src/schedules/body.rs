@@ -224,7 +224,7 @@ impl Change {
                 keep_selected(by_benchmark, &mut fields);
             }
         }
-        FieldReader::of_body(fields)
+        FieldReader::from_body(fields)
     }
 }
 

@@ -17,10 +17,10 @@ use super::find::{find_owned, not_found};
 use crate::Api;
 use crate::refusal::refusal;
 use crate::runs::admission;
-use crate::runs::admission::Wanted;
+use crate::runs::admission::OrderScope;
 
 /// Maximum number of attempts at a write that conflicts with other writes.
-const RACES_MAX: u32 = 20;
+const WRITE_ATTEMPTS_MAX: u32 = 20;
 /// Maximum number of schedules per owner.
 const OWNED_MAX: usize = 100;
 
@@ -51,7 +51,7 @@ pub(super) async fn create(
             format!("you have {OWNED_MAX} schedules, the maximum; delete one first"),
         ));
     }
-    refuse_known_name(&owned, &orderer.owner, None, &name)?;
+    refuse_taken_name(&owned, &orderer.owner, None, &name)?;
     let found = api.orders.find_model(&order, Some(&orderer)).await.map_err(refusal)?;
     admit(api, parts, &orderer, &found).await?;
     let ResolvedOrder { template: run, ignored, judge_key } =
@@ -89,7 +89,7 @@ pub(super) async fn create(
             Code::SchedulesLimit,
             format!("this server has {SCHEDULES_MAX} schedules, the maximum; delete one first"),
         )),
-        ScheduleWrite::Raced => Err(raced()),
+        ScheduleWrite::Raced => Err(concurrent_change()),
     }
 }
 
@@ -103,7 +103,7 @@ fn name_taken(name: &str) -> ApiError {
 /// Refuses a name that another schedule of the same owner has, since people and commands find schedules by
 /// name. The write refuses it, too, but this check comes before the model is looked up and also covers
 /// schedules of older versions, whose names have no records.
-fn refuse_known_name(
+fn refuse_taken_name(
     schedules: &[ScheduleRecord],
     owner: &Owner,
     display_id: Option<ScheduleId>,
@@ -117,8 +117,8 @@ fn refuse_known_name(
 }
 
 async fn admit(api: &Api, parts: &Parts, orderer: &Orderer, found: &FoundModel) -> Result<(), ApiError> {
-    let wanted = Wanted { source: found.source, slug: &found.model.slug, benchmarks: &[] };
-    admission::admit(api, parts, orderer, wanted).await
+    let scope = OrderScope { source: found.source, slug: &found.model.slug, benchmarks: &[] };
+    admission::admit(api, parts, orderer, scope).await
 }
 
 /// Changes a schedule. Returns the names in the change that aren't benchmarks, and warnings about ignored fields.
@@ -129,18 +129,18 @@ pub(super) async fn change(
     parts: &Parts,
 ) -> Result<(Vec<String>, Vec<String>), ApiError> {
     let mut is_counted = false;
-    for _ in 0..RACES_MAX {
+    for _ in 0..WRITE_ATTEMPTS_MAX {
         let (record, caller) = find_owned(api, id, &parts.headers).await?;
         let old = &record.schedule;
         let (settings, order) = change.apply(old, api.config.server.local)?;
         let Settings { name, timing, webhook, enabled } = settings;
         let warnings = order.as_ref().map(|order| change.warnings(&order.warnings)).unwrap_or_default();
         if name != old.name {
-            refuse_known_name(&api.state.list_schedules().await?, &old.owner, Some(old.id), &name)?;
+            refuse_taken_name(&api.state.list_schedules().await?, &old.owner, Some(old.id), &name)?;
         }
         let ResolvedOrder { template: run, ignored, judge_key } = if let Some(order) = order {
-            let orderer = orderer_of(api, old, &caller, parts).await?;
-            let ordered = changed_run(api, parts, old, order, &orderer, change).await?;
+            let orderer = orderer_for_change(api, old, &caller, parts).await?;
+            let ordered = resolve_changed_run(api, parts, old, order, &orderer, change).await?;
             api.orders.runs.check_samples(&old.owner, &ordered.template).map_err(refusal)?;
             if !is_counted {
                 api.orders.runs.count_order(&old.owner).await.map_err(refusal)?;
@@ -165,12 +165,12 @@ pub(super) async fn change(
             ScheduleWrite::Raced | ScheduleWrite::TooMany => {}
         }
     }
-    Err(raced())
+    Err(concurrent_change())
 }
 
 /// Returns the caller for whom the model is looked up: the schedule's owner, with the key of this request if
 /// the schedule has its own key.
-async fn orderer_of(
+async fn orderer_for_change(
     api: &Api,
     schedule: &Schedule,
     caller: &Caller,
@@ -194,7 +194,7 @@ async fn seal_judge(
     })
 }
 
-async fn changed_run(
+async fn resolve_changed_run(
     api: &Api,
     parts: &Parts,
     schedule: &Schedule,
@@ -221,7 +221,7 @@ async fn changed_run(
 
 /// Deletes a schedule with its key and its history.
 pub(super) async fn delete(api: &Api, id: &str, headers: &HeaderMap) -> Result<(), ApiError> {
-    for _ in 0..RACES_MAX {
+    for _ in 0..WRITE_ATTEMPTS_MAX {
         let (record, _) = find_owned(api, id, headers).await?;
         let schedule = record.schedule.id;
         let key = api.credentials.removal_for_schedule(schedule)?;
@@ -230,13 +230,13 @@ pub(super) async fn delete(api: &Api, id: &str, headers: &HeaderMap) -> Result<(
             return Ok(());
         }
     }
-    Err(raced())
+    Err(concurrent_change())
 }
 
 /// Fires a schedule now, with the write that planned times use. The scheduler continues from it.
 pub(super) async fn run_now(api: &Api, id: &str, parts: &Parts) -> Result<Firing, ApiError> {
     let mut is_admitted = false;
-    for _ in 0..RACES_MAX {
+    for _ in 0..WRITE_ATTEMPTS_MAX {
         let (record, _) = find_owned(api, id, &parts.headers).await?;
         let schedule = &record.schedule;
         if !schedule.enabled {
@@ -247,7 +247,7 @@ pub(super) async fn run_now(api: &Api, id: &str, parts: &Parts) -> Result<Firing
         }
         if !is_admitted {
             let (model, benchmarks) = (&schedule.run.model, &schedule.run.benchmarks);
-            let orderer = admission::admit_again(api, parts, model, benchmarks).await?;
+            let orderer = admission::admit_stored_run(api, parts, model, benchmarks).await?;
             api.orders.runs.count_order(&orderer.owner).await.map_err(refusal)?;
             is_admitted = true;
         }
@@ -263,9 +263,9 @@ pub(super) async fn run_now(api: &Api, id: &str, parts: &Parts) -> Result<Firing
             return Ok(stored.firing);
         }
     }
-    Err(raced())
+    Err(concurrent_change())
 }
 
-fn raced() -> ApiError {
+fn concurrent_change() -> ApiError {
     ApiError::new(Code::ConcurrentChange, "other requests kept changing the schedule; try again")
 }

@@ -9,7 +9,7 @@ use bench_domain::schedule::{
 use bench_domain::statistics::Interval;
 use bench_domain::{Code, ModelId, RunId, RunStatus, RunTemplate, ScheduleId, Subset, Timestamp};
 use bench_web::error::CodeSchema;
-use bench_web::views::{JudgeOrderView, by_name};
+use bench_web::views::{JudgeOrderView, by_benchmark_name};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -226,8 +226,8 @@ impl ScheduleView {
             temperature: generation.temperature,
             max_tokens: generation.max_tokens,
             demo: schedule.run.is_demo(),
-            protocols: by_name(protocols),
-            benchmark_options: by_name(options),
+            protocols: by_benchmark_name(protocols),
+            benchmark_options: by_benchmark_name(options),
             judge: judge.as_ref().map(JudgeOrderView::from),
             budget_usd: budget.usd,
             budget_tokens: budget.tokens,

@@ -233,18 +233,18 @@ pub struct SourceView {
 
 /// Datasets and official texts that need no download.
 #[derive(Debug, Default)]
-pub struct Stored {
+pub struct StoredData {
     datasets: Vec<CachedDataset>,
     /// Texts by benchmark and protocol.
     texts: BTreeMap<(&'static str, &'static str), Templates>,
 }
 
-impl Stored {
+impl StoredData {
     /// Reads the stored datasets and texts of a library. Downloads nothing.
     ///
     /// # Errors
     /// When the blob store can't be read.
-    pub async fn of(library: &Library) -> Result<Self, DatasetError> {
+    pub async fn load(library: &Library) -> Result<Self, DatasetError> {
         let mut texts = BTreeMap::new();
         for protocol in bench_benchmarks::all().iter().flat_map(|benchmark| protocols(*benchmark)) {
             if !protocol.templates().is_empty() {
@@ -265,18 +265,18 @@ fn protocols(benchmark: &'static dyn Benchmark) -> impl Iterator<Item = &'static
 /// which the operator accepts the dataset's terms before the benchmark can be run.
 pub fn describe(
     benchmark: &'static dyn Benchmark,
-    stored: &Stored,
+    stored: &StoredData,
     answer_time: AnswerTime,
     setup: Option<String>,
 ) -> BenchmarkView {
-    describe_under(benchmark, benchmark, stored, answer_time, setup)
+    describe_protocol(benchmark, benchmark, stored, answer_time, setup)
 }
 
 /// Like [`describe`], with the fields outside of `protocols` describing the protocol `shown`.
-pub(crate) fn describe_under(
+pub(crate) fn describe_protocol(
     benchmark: &'static dyn Benchmark,
     shown: &'static dyn Benchmark,
-    stored: &Stored,
+    stored: &StoredData,
     answer_time: AnswerTime,
     setup: Option<String>,
 ) -> BenchmarkView {
@@ -319,7 +319,7 @@ pub(crate) fn describe_under(
 fn protocol(
     one: &'static dyn Benchmark,
     default: &'static dyn Benchmark,
-    stored: &Stored,
+    stored: &StoredData,
     answer_time: AnswerTime,
 ) -> ProtocolView {
     let facts = one.metadata();
@@ -387,7 +387,7 @@ fn protocol(
     }
 }
 
-fn dataset(one: &'static dyn Benchmark, stored: &Stored) -> DatasetFacts {
+fn dataset(one: &'static dyn Benchmark, stored: &StoredData) -> DatasetFacts {
     let (facts, spec) = (one.metadata(), one.spec());
     let pinned = spec.sources.first().and_then(|source| source.revision);
     // Another protocol may have made other items from the same rows, or use another revision.

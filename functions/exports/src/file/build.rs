@@ -53,7 +53,7 @@ impl Exports {
         // Read once, since the keys may change while the file is built.
         let signing = match format {
             ExportFormat::Csv => None,
-            ExportFormat::Zip => Some(Dated::new(self.signing_key()?, completed_at)),
+            ExportFormat::Zip => Some(DatedKey::new(self.signing_key()?, completed_at)),
         };
         let key = self.object_key(&found, signing.as_ref());
         let built = |length| BuiltExport {
@@ -95,7 +95,7 @@ impl Exports {
     }
 
     /// Returns the object key of this version of the export. Tables don't depend on the signing key.
-    fn object_key(&self, found: &RunWithBenchmarks, signing: Option<&Dated>) -> String {
+    fn object_key(&self, found: &RunWithBenchmarks, signing: Option<&DatedKey>) -> String {
         let prefix = exports_prefix(found.run.spec.id);
         let software = software_id(&self.config);
         let generation = found.run.generation;
@@ -125,7 +125,7 @@ impl Exports {
     async fn write(
         &self,
         facts: RunFacts,
-        signing: Option<Dated>,
+        signing: Option<DatedKey>,
         upload: &mut Upload,
     ) -> Result<(), ExportError> {
         let facts = Arc::new(facts);
@@ -185,14 +185,14 @@ impl Exports {
 }
 
 /// A signing key, and the date of the archive.
-struct Dated {
+struct DatedKey {
     key: SigningKey,
     date: jiff::Timestamp,
     /// True if the date is later than the run's completion.
     is_later: bool,
 }
 
-impl Dated {
+impl DatedKey {
     fn new(signing: Signing, completed_at: Timestamp) -> Self {
         let completed = jiff::Timestamp::from_second(completed_at.as_seconds()).unwrap_or_default();
         let date = signing.since.map_or(completed, |since| since.max(completed));
@@ -251,8 +251,12 @@ enum Renderer {
 }
 
 impl Renderer {
-    fn begin(facts: &RunFacts, config: &ExportsConfig, signing: Option<Dated>) -> Result<Self, ExportError> {
-        let Some(Dated { key, date, .. }) = signing else {
+    fn begin(
+        facts: &RunFacts,
+        config: &ExportsConfig,
+        signing: Option<DatedKey>,
+    ) -> Result<Self, ExportError> {
+        let Some(DatedKey { key, date, .. }) = signing else {
             return Ok(Self::Table(Box::new(TableWriter::begin(&config.software_version)?)));
         };
         let outbox = Outbox::default();

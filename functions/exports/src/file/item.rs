@@ -25,12 +25,12 @@ pub(crate) struct ItemRow {
     /// Source of the answer's token counts; `None` without an answer. For the table only: in the archive,
     /// `metadata` names rejected counts.
     #[serde(skip)]
-    pub(crate) tokens_known: Option<TokensKnown>,
+    pub(crate) tokens_known: Option<TokenSource>,
 }
 
 /// Source of an answer's token counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TokensKnown {
+pub(crate) enum TokenSource {
     /// Counted by the provider.
     Counted,
     /// Counted by the provider in part; the rest is an estimate.
@@ -39,7 +39,7 @@ pub(crate) enum TokensKnown {
     Rejected,
 }
 
-impl TokensKnown {
+impl TokenSource {
     /// Returns the name in the table.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ impl TokensKnown {
     }
 
     /// Returns the source of the token counts of an answer, for all of its steps together.
-    fn of(run: &RunRecord, body: &SampleBody, usage: Option<Usage>) -> Option<Self> {
+    fn from_body(run: &RunRecord, body: &SampleBody, usage: Option<Usage>) -> Option<Self> {
         let steps = || body.steps.iter().map(|step| &step.answer);
         if steps().chain([&body.answer]).any(|answer| answer.usage_rejected) {
             return Some(Self::Rejected);
@@ -70,13 +70,13 @@ impl ItemRow {
     /// Creates the row of a slot. Every slot has one.
     pub(crate) fn new(run: &RunRecord, benchmark: &BenchmarkRecord, slot: Slot, body: &Body) -> Self {
         let is_missing = slot.record.is_none();
-        let record = slot.record.unwrap_or_else(|| lost(slot.position));
+        let record = slot.record.unwrap_or_else(|| placeholder_record(slot.position));
         let stored = match body {
             Body::Stored(body) => Some(&**body),
             Body::None | Body::Lost(_) => None,
         };
         let mut view = item_view(run, benchmark, &record, stored);
-        view.ran(stored.and_then(|body| executed_code(&run.spec, &benchmark.name, body)));
+        view.set_executed_code(stored.and_then(|body| executed_code(&run.spec, &benchmark.name, body)));
         view.created_at = view.created_at.whole_seconds();
         if is_missing {
             view.error = Some(NO_RECORD.to_owned());
@@ -94,13 +94,13 @@ impl ItemRow {
             attempts: record.attempts().0,
             finish_reason: stored.and_then(|body| body.answer.finish.as_wire()).map(str::to_owned),
             reasoning_tokens: usage.map(|usage| usage.reasoning_tokens),
-            tokens_known: stored.and_then(|body| TokensKnown::of(run, body, usage)),
+            tokens_known: stored.and_then(|body| TokenSource::from_body(run, body, usage)),
         }
     }
 }
 
 /// Returns a placeholder for a record that the database table lost. The item's id is lost with it.
-fn lost(position: Position) -> SampleRecord {
+fn placeholder_record(position: Position) -> SampleRecord {
     SampleRecord {
         position,
         item_id: String::new(),

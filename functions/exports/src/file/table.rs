@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::file::cells::{bool_cell, cut, integer_cell, maybe_text_cell, number_cell, text_cell};
 use crate::file::facts::{BenchmarkFacts, RunFacts};
-use crate::file::item::{ItemRow, TokensKnown};
+use crate::file::item::{ItemRow, TokenSource};
 use crate::file::results::protocol_name;
 
 /// Columns of the compatible system, which come first and in this order.
@@ -221,7 +221,7 @@ impl TableWriter {
         ];
         let reply = view.judge_output.as_ref().and_then(|output| output.get("reply")).and_then(Value::as_str);
         let judged = [cut_cell(&view.judge_prompt), maybe_text_cell(reply.map(cut))];
-        let known = item.tokens_known.map(TokensKnown::as_str).unwrap_or_default();
+        let known = item.tokens_known.map(TokenSource::as_str).unwrap_or_default();
         let last = [maybe_text_cell(view.source_id.as_deref()), known.to_owned()];
         let code = view.error_code.map(|code| code.to_string()).unwrap_or_default();
         self.write(&compatible, &ours, &judged, &last, code)

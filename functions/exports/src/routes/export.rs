@@ -62,10 +62,12 @@ pub(crate) async fn export(
     let run: RunId = run.parse().map_err(|_| ApiError::new(Code::RunNotFound, "Run not found"))?;
     let found = exports.state.run_with_benchmarks(run).await?.ok_or(ExportError::NotFound(run))?;
     match completed_at(&found) {
-        Err(error @ ExportError::NotSettled) => return Ok(not_yet(format!("{error} in {AGAIN_S} seconds"))),
+        Err(error @ ExportError::NotSettled) => {
+            return Ok(not_ready(format!("{error} in {AGAIN_S} seconds")));
+        }
         checked => checked?,
     };
-    if shows_gated(&found, exports.config()) {
+    if has_gated_items(&found, exports.config()) {
         exports.config.access.caller(&headers)?.must_own(&found.run.spec.owner)?;
     }
     // A separate task: a caller that disconnects doesn't interrupt the build, and a retry finds its result.
@@ -76,7 +78,7 @@ pub(crate) async fn export(
         Some(wait) => match tokio::time::timeout(wait, &mut building).await {
             Ok(built) => built,
             Err(_) => {
-                return Ok(not_yet(format!("the export is being built; try again in {AGAIN_S} seconds")));
+                return Ok(not_ready(format!("the export is being built; try again in {AGAIN_S} seconds")));
             }
         },
     };
@@ -85,7 +87,7 @@ pub(crate) async fn export(
 }
 
 /// Returns the response while an export is being built or can't be built yet. The work continues, and a retry waits for it.
-fn not_yet(detail: String) -> Response {
+fn not_ready(detail: String) -> Response {
     let headers = [(header::RETRY_AFTER, AGAIN_S.to_string())];
     (StatusCode::ACCEPTED, headers, Json(NotYetView { detail })).into_response()
 }
@@ -98,7 +100,7 @@ pub(crate) struct NotYetView {
 }
 
 fn read_format(uri: &Uri) -> Result<ExportFormat, ApiError> {
-    let mut query = FieldReader::of_query(uri);
+    let mut query = FieldReader::from_query(uri);
     let name = query.maybe_text("format", FORMAT_CHARS_MAX);
     query.finish()?;
     let Some(name) = name else { return Ok(ExportFormat::Csv) };
@@ -114,7 +116,7 @@ fn read_format(uri: &Uri) -> Result<ExportFormat, ApiError> {
 }
 
 /// Returns true if the run contains items that only its owner may pass on. Demo items may be given to all callers.
-fn shows_gated(found: &RunWithBenchmarks, config: &ExportsConfig) -> bool {
+fn has_gated_items(found: &RunWithBenchmarks, config: &ExportsConfig) -> bool {
     found.benchmarks.iter().any(|benchmark| {
         let is_demo = benchmark.plan.as_ref().is_some_and(|plan| plan.dataset.is_demo());
         !is_demo && config.gated.contains(&benchmark.name)

@@ -11,7 +11,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bench_blobs::{ExpectedContent, PresignedPut};
 use bench_domain::{Code, RunId, Timestamp};
-use bench_web::attempts::address_of;
+use bench_web::attempts::caller_address;
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, Caller, FieldReader};
@@ -127,7 +127,7 @@ pub(crate) async fn post_upload(
         ));
     }
     if !exports.config.access.local {
-        let counted = exports.uploads.note(&address_of(&parts), UPLOADS_PER_MINUTE);
+        let counted = exports.uploads.count(&caller_address(&parts), UPLOADS_PER_MINUTE);
         counted.map_err(|wait| {
             ApiError::new(Code::UploadRateLimit, "too many uploads; try again later").after(wait)
         })?;
@@ -188,11 +188,11 @@ pub(crate) fn uploaded_key(exports: &Exports, headers: &HeaderMap, id: &str) -> 
     let owner = owner(exports, headers)?;
     let rest = id.strip_prefix(Purpose::Verify.as_str()).and_then(|rest| rest.strip_prefix('-'));
     // Only an id of the expected form may become part of an object key.
-    let canonical = rest.and_then(|rest| rest.parse::<RunId>().ok()).ok_or_else(no_upload)?;
+    let canonical = rest.and_then(|rest| rest.parse::<RunId>().ok()).ok_or_else(upload_not_found)?;
     Ok(key(&owner, &format!("{}-{canonical}", Purpose::Verify.as_str())))
 }
 
-pub(crate) fn no_upload() -> ApiError {
+pub(crate) fn upload_not_found() -> ApiError {
     ApiError::new(
         Code::UploadNotFound,
         "upload not found: it was not sent, was verified already, has expired, or belongs to another caller",

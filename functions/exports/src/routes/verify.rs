@@ -16,7 +16,7 @@ use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
 
 use crate::Exports;
-use crate::routes::uploads::{UPLOAD_ID_CHARS_MAX, VERIFY_BYTES_MAX, no_upload, uploaded_key};
+use crate::routes::uploads::{UPLOAD_ID_CHARS_MAX, VERIFY_BYTES_MAX, upload_not_found, uploaded_key};
 use crate::routes::views::{UploadForm, UploadedArchive, VerificationView};
 use crate::spool::{SizeLimit, Spool, Spooled};
 
@@ -65,7 +65,7 @@ pub(crate) async fn verify(
     // The slot is taken before any byte of the body is read.
     let spool = exports.spools.begin(peer, limit).await?;
     let archive = read_file(spool, form, limit).await?;
-    examine(&exports, archive).await
+    verify_archive(&exports, archive).await
 }
 
 /// Returns the limit on archives in a form.
@@ -86,13 +86,14 @@ async fn verify_upload(
     let key = uploaded_key(exports, headers, &id)?;
     let limit = SizeLimit { bytes: VERIFY_BYTES_MAX, advice: VERIFY_LOCALLY };
     let mut spool = exports.spools.begin(peer, limit).await?;
-    let (_, stream) = exports.blobs.stream(&key).await.map_err(ApiError::internal)?.ok_or_else(no_upload)?;
+    let (_, stream) =
+        exports.blobs.stream(&key).await.map_err(ApiError::internal)?.ok_or_else(upload_not_found)?;
     let stored = match spool.copy(stream.into_async_read()).await {
         Ok(()) => spool.finish().await,
         Err(error) => Err(error),
     };
     let verified = match stored {
-        Ok(archive) => examine(exports, archive).await,
+        Ok(archive) => verify_archive(exports, archive).await,
         // The caller may retry with the same upload.
         Err(error) if error.code() == Code::ServerBusy => return Err(error),
         Err(error) => Err(error),
@@ -104,7 +105,10 @@ async fn verify_upload(
     verified
 }
 
-async fn examine(exports: &Arc<Exports>, archive: Spooled) -> Result<Json<VerificationView>, ApiError> {
+async fn verify_archive(
+    exports: &Arc<Exports>,
+    archive: Spooled,
+) -> Result<Json<VerificationView>, ApiError> {
     let permit = exports.verifying.acquire().await.map_err(ApiError::internal)?;
     let context = Arc::clone(exports);
     let (archive, stored) = archive.into_parts();
@@ -151,7 +155,7 @@ async fn read_file(spool: Spool, mut form: Multipart, limit: SizeLimit) -> Resul
         }
         return store(spool, part, limit).await;
     }
-    Err(no_file())
+    Err(missing_file())
 }
 
 async fn store(mut spool: Spool, mut part: Field<'_>, limit: SizeLimit) -> Result<Spooled, ApiError> {
@@ -171,10 +175,10 @@ fn refusal(error: &MultipartError, limit: SizeLimit) -> ApiError {
 /// Returns the error for a body that isn't a form: it has no part `file` either.
 fn not_a_form(rejection: &MultipartRejection) -> ApiError {
     tracing::debug!(problem = %rejection, "A verification without a form was refused");
-    no_file()
+    missing_file()
 }
 
-fn no_file() -> ApiError {
+fn missing_file() -> ApiError {
     let (loc, msg) = (file_field(), "Field required".to_owned());
     ApiError::validation(vec![FieldError { kind: "missing", loc, msg, input: Value::Null, ctx: None }])
 }

@@ -7,7 +7,7 @@ use super::FieldReader;
 impl FieldReader {
     /// Reads a required text of at most `chars_max` characters. Returns `None` if there is a problem.
     pub fn required_text(&mut self, name: &str, chars_max: usize) -> Option<String> {
-        self.asked.insert(name.to_owned());
+        self.read_names.insert(name.to_owned());
         match self.fields.get(name).cloned() {
             None => {
                 let input = Value::Object(self.fields.clone());
@@ -45,7 +45,7 @@ impl FieldReader {
 
     /// Reads an integer from `min` to `max`, both included; returns the default if it wasn't sent.
     pub fn integer(&mut self, name: &str, default: u64, min: u64, max: u64) -> u64 {
-        self.asked.insert(name.to_owned());
+        self.read_names.insert(name.to_owned());
         match self.fields.get(name).cloned() {
             None => default,
             Some(value) => self.check_unsigned(name, value, min, max).unwrap_or(default),

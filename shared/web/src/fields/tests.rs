@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn reader(body: Value) -> FieldReader {
-    FieldReader::of_body(body.as_object().unwrap().clone())
+    FieldReader::from_body(body.as_object().unwrap().clone())
 }
 
 fn kinds(reader: FieldReader) -> Vec<&'static str> {
@@ -82,12 +82,12 @@ fn a_long_input_is_quoted_in_part() {
 #[test]
 fn a_query_is_read_like_a_body() {
     let uri: Uri = "/x?limit=10&search=a%20b&limit=20&odd".parse().unwrap();
-    let mut fields = FieldReader::of_query(&uri);
+    let mut fields = FieldReader::from_query(&uri);
     assert_eq!(fields.integer("limit", 100, 0, 500), 20);
     assert_eq!(fields.maybe_text("search", 100).as_deref(), Some("a b"));
     assert_eq!(fields.integer("offset", 0, 0, 10), 0);
     assert!(fields.finish().is_ok());
-    let mut fields = FieldReader::of_query(&"/x?limit=-1".parse().unwrap());
+    let mut fields = FieldReader::from_query(&"/x?limit=-1".parse().unwrap());
     fields.integer("limit", 100, 0, 500);
     assert_eq!(fields.problems[0].loc, [json!("query"), json!("limit")]);
 }

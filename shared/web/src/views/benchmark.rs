@@ -193,7 +193,7 @@ pub struct IntervalView {
 impl IntervalView {
     /// Returns the interval that fits the report; `None` if it can't be determined, as for scores that are all equal.
     #[allow(clippy::cast_precision_loss)] // counts are far below 2^53
-    pub fn of(report: &BenchmarkReport) -> Option<Self> {
+    pub fn from_report(report: &BenchmarkReport) -> Option<Self> {
         // If scores can differ from 0 and 1, the share of correct answers isn't the score.
         let right = report.outcomes.get(Outcome::Correct) as f64;
         let is_share =
@@ -214,13 +214,13 @@ impl IntervalView {
 }
 
 impl RunBenchmarkView {
-    /// Creates the view of a benchmark. `items_before` returns the size of its dataset as far as it is known
+    /// Creates the view of a benchmark. `known_items` returns the size of its dataset as far as it is known
     /// without a plan, or 0.
     pub fn new(
         run: &RunRecord,
         record: &BenchmarkRecord,
         counts: &ShardCount,
-        items_before: impl Fn(&RunSpec, &BenchmarkName) -> u64,
+        known_items: impl Fn(&RunSpec, &BenchmarkName) -> u64,
     ) -> Self {
         let (spec, state) = (&run.spec, &record.state);
         let plan = record.plan.as_ref();
@@ -234,7 +234,7 @@ impl RunBenchmarkView {
             id: spec.id.derive(record.name.as_str()),
             benchmark_name: record.name.to_string(),
             status: state.status(),
-            total_items: plan.map_or_else(|| items_before(spec, &record.name), |plan| plan.dataset_items),
+            total_items: plan.map_or_else(|| known_items(spec, &record.name), |plan| plan.dataset_items),
             completed_items: plan.map_or(0, |plan| counts.done / u64::from(plan.samples_per_item.max(1))),
             sampled_items: plan.map_or(0, |plan| plan.items),
             score: report.and_then(|report| report.score),
@@ -247,7 +247,7 @@ impl RunBenchmarkView {
             coverage_min: spec.coverage_min,
             accuracy_all: share(counts.correct, planned_samples),
             score_of_graded: report.and_then(|report| report.score_of_graded),
-            interval: report.and_then(IntervalView::of),
+            interval: report.and_then(IntervalView::from_report),
             outcomes: report.map(|report| report.outcomes),
             error_causes: report.map(error_causes).unwrap_or_default(),
             planned_samples,
@@ -350,7 +350,7 @@ mod tests {
             (json!({"correct": 4, "no-answer": 6}), 0.4, "wilson"),
             (json!({"correct": 5, "partial": 5}), 0.5, "clustered"),
         ] {
-            let interval = IntervalView::of(&report(outcomes, 10, score)).unwrap();
+            let interval = IntervalView::from_report(&report(outcomes, 10, score)).unwrap();
             assert_eq!(interval.method, method, "{score}");
             assert_eq!(interval.low, if method == "wilson" { 0.2 } else { -0.3 });
         }
@@ -360,9 +360,9 @@ mod tests {
     fn scores_that_are_not_shares_have_the_interval_of_a_mean_or_none() {
         // The number of correct answers matches the score by chance; the score still isn't a share of correct answers.
         let mut report = report(json!({"correct": 0, "no-answer": 10}), 10, 0.0).without_share_interval();
-        assert_eq!(IntervalView::of(&report).unwrap().method, "clustered");
+        assert_eq!(IntervalView::from_report(&report).unwrap().method, "clustered");
         let mean = report.clustered.as_mut().unwrap();
         mean.interval = Some(bench_domain::statistics::Interval { low: 0.0, high: 0.0 });
-        assert_eq!(IntervalView::of(&report), None);
+        assert_eq!(IntervalView::from_report(&report), None);
     }
 }

@@ -16,7 +16,7 @@ pub struct BudgetView {
 
 impl BudgetView {
     /// Creates the view of a budget; `None` if it has no limits.
-    pub fn of(budget: Budget) -> Option<Self> {
+    pub fn from_budget(budget: Budget) -> Option<Self> {
         budget.is_set().then_some(Self { usd: budget.usd, tokens: budget.tokens })
     }
 }
@@ -36,7 +36,7 @@ pub struct SpentView {
 
 impl SpentView {
     /// Sums up the counters of a run's benchmarks.
-    pub fn of(counts: &[ShardCount], prices: impl Into<Prices>) -> Self {
+    pub fn from_counts(counts: &[ShardCount], prices: impl Into<Prices>) -> Self {
         let prices = prices.into();
         let spent = counts.iter().fold(Spending::default(), |sum, count| sum.plus(count.spending()));
         let known = prices.answers.or(prices.judge);

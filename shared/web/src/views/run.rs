@@ -135,7 +135,7 @@ pub struct ProgressView {
 
 /// Queue position of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Place {
+pub struct QueuePosition {
     /// Position in the queue, from 1.
     pub queue_position: u64,
     /// Seconds until the run is expected to start.
@@ -147,12 +147,12 @@ pub struct Place {
 impl RunView {
     /// Creates the view of a run.
     ///
-    /// `counts` are those of its benchmarks, in the same order. `items_before` returns the size of a
+    /// `counts` are those of its benchmarks, in the same order. `known_items` returns the size of a
     /// benchmark's dataset as far as it is known without a plan.
     pub fn new(
         found: &RunWithBenchmarks,
         counts: &[ShardCount],
-        items_before: impl Fn(&RunSpec, &BenchmarkName) -> u64,
+        known_items: impl Fn(&RunSpec, &BenchmarkName) -> u64,
         now: Timestamp,
     ) -> Self {
         let run = &found.run;
@@ -183,7 +183,7 @@ impl RunView {
             .enumerate()
             .map(|(index, record)| {
                 let counts = counts.get(index).unwrap_or(&none);
-                RunBenchmarkView::new(run, record, counts, &items_before)
+                RunBenchmarkView::new(run, record, counts, &known_items)
             })
             .collect();
         let sum =
@@ -215,8 +215,8 @@ impl RunView {
             items: (!items.is_empty()).then(|| spec.item_names()),
             samples: *samples,
             generation: GenerationView::from(generation),
-            protocols: by_name(protocols),
-            benchmark_options: by_name(options),
+            protocols: by_benchmark_name(protocols),
+            benchmark_options: by_benchmark_name(options),
             judge: judge.as_ref().map(JudgeOrderView::from),
             rejudges: spec.rejudges.map(RejudgesView::from),
             generation_number: run.generation,
@@ -230,8 +230,8 @@ impl RunView {
             cost: CostView::new(*price, input_tokens, output_tokens).filter(|_| planned > 0),
             failure_reason: state.failure_reason(),
             error_code: state.error_code(),
-            budget: BudgetView::of(*budget),
-            spent: SpentView::of(counts, spec.prices()),
+            budget: BudgetView::from_budget(*budget),
+            spent: SpentView::from_counts(counts, spec.prices()),
             software: spec.software.clone(),
             benchmarks,
         };
@@ -246,11 +246,11 @@ impl RunView {
 
     /// Adds the position of a queued run.
     #[must_use]
-    pub fn placed(mut self, place: Option<Place>) -> Self {
-        if let Some(place) = place.filter(|_| self.status == RunStatus::Queued) {
-            self.queue_position = Some(place.queue_position);
-            self.start_delay_seconds = place.start_delay_seconds;
-            self.eta_seconds = place.eta_seconds;
+    pub fn with_queue_position(mut self, position: Option<QueuePosition>) -> Self {
+        if let Some(position) = position.filter(|_| self.status == RunStatus::Queued) {
+            self.queue_position = Some(position.queue_position);
+            self.start_delay_seconds = position.start_delay_seconds;
+            self.eta_seconds = position.eta_seconds;
         }
         self
     }
@@ -280,6 +280,6 @@ impl RunView {
 }
 
 /// Returns the same values under the names as texts.
-pub fn by_name<T: Clone>(of: &BTreeMap<BenchmarkName, T>) -> BTreeMap<String, T> {
-    of.iter().map(|(name, value)| (name.to_string(), value.clone())).collect()
+pub fn by_benchmark_name<T: Clone>(values: &BTreeMap<BenchmarkName, T>) -> BTreeMap<String, T> {
+    values.iter().map(|(name, value)| (name.to_string(), value.clone())).collect()
 }

@@ -122,7 +122,7 @@ impl SummaryBuilder {
     /// Returns the sums.
     #[allow(clippy::cast_precision_loss)] // sums are far below 2^53
     pub fn finish(self, price: Option<Price>) -> SummaryView {
-        let mut view = SummaryView::of_counts(&self.counts, price);
+        let mut view = SummaryView::from_counts(&self.counts, price);
         view.errors = self.errors;
         view.avg_latency_ms =
             (self.latencies > 0).then(|| self.latency_sum_ms as f64 / self.latencies as f64);
@@ -150,7 +150,7 @@ impl SummaryView {
     }
 
     /// Creates the sums from counters alone: samples that weren't graded count as errors.
-    pub fn of_counts(counts: &ShardCount, price: Option<Price>) -> Self {
+    pub fn from_counts(counts: &ShardCount, price: Option<Price>) -> Self {
         let cost = CostView::new(price, counts.input_tokens, counts.output_tokens);
         Self {
             total_items: counts.done,

@@ -34,7 +34,7 @@ fn until(response: Response, left: Duration) -> Response {
 }
 
 /// Ends a stream after `longest`, and before its invocation ends. Without either limit, the response is unchanged.
-pub(crate) fn until_maybe(
+pub(crate) fn limit_duration(
     response: Response,
     longest: Option<Duration>,
     deadline: Option<Deadline>,
@@ -78,7 +78,7 @@ mod tests {
             (Some(LATER), Some(Deadline::after(RESERVE + SOON))),
         ];
         for (longest, deadline) in [before_the_invocation, after_its_time].into_iter().chain(both) {
-            let sent = text(until_maybe(answer(usize::MAX), longest, deadline)).await;
+            let sent = text(limit_duration(answer(usize::MAX), longest, deadline)).await;
             assert!(
                 sent.starts_with("id: 0\n") && sent.ends_with(&format!("data: {{}}\n\n{AGAIN}")),
                 "{sent}"
@@ -88,14 +88,15 @@ mod tests {
 
     #[tokio::test]
     async fn what_ends_by_itself_is_left_as_it_is() {
-        let sent = text(until_maybe(answer(3), Some(LATER), Some(Deadline::after(LATER)))).await;
+        let sent = text(limit_duration(answer(3), Some(LATER), Some(Deadline::after(LATER)))).await;
         assert!(sent.ends_with("id: 2\ndata: {}\n\n"), "{sent}");
-        assert_eq!(text(until_maybe(answer(3), None, None)).await, sent);
+        assert_eq!(text(limit_duration(answer(3), None, None)).await, sent);
     }
 
     #[tokio::test]
     async fn an_invocation_that_is_nearly_over_still_gets_on() {
-        let sent = text(until_maybe(answer(usize::MAX), None, Some(Deadline::after(Duration::ZERO)))).await;
+        let sent =
+            text(limit_duration(answer(usize::MAX), None, Some(Deadline::after(Duration::ZERO)))).await;
         assert_eq!(sent, format!("id: 0\ndata: {{}}\n\n{AGAIN}"));
     }
 }
