@@ -41,8 +41,8 @@ as missed.
 
 Schedules of this machine run while `bench serve` runs; those of a server
 (--server) run there. All runs of a schedule use the same items, so that each
-can be compared with the one before. --webhook-url is called if a run is worse than
-the one before, fails, takes too long or doesn't start.";
+can be compared with the one before. --webhook-url is called if a run is worse
+than the one before, fails, takes too long or doesn't start.";
 
 /// Number of schedules per request.
 const SCHEDULES_PAGE: usize = 200;

@@ -77,10 +77,11 @@ fn test_lifecycle(dir: &TestDir, at: &[&str]) {
 
     bench(&["edit", "nightly"]).assert_refused(2, "no change was given");
     let again = ["add", "--name", "nightly", "--cron", "0 0 * * *", "--model", "oracle", "--demo"];
-    bench(&again).assert_refused(1, "you have a schedule named `nightly` already");
+    bench(&again).assert_refused(1, "you already have a schedule named `nightly`");
     bench(&["edit", "nightly", "--cron", "* * * * *"])
         .assert_refused(2, "cron: two runs must be at least 15");
-    bench(&["edit", "nightly", "--time-zone", "Mars/X"]).assert_refused(2, "time_zone: `Mars/X`");
+    bench(&["edit", "nightly", "--time-zone", "Mars/X"])
+        .assert_refused(2, "time_zone: unknown time zone `Mars/X`");
     bench(&["show", "other"]).assert_refused(1, "there is no schedule `other`");
     bench(&["add", "--name", "x", "--cron", "0 0 * * *"]).assert_refused(2, "no model was given");
     bench(&["add", "--name", "x", "--cron", "0 0 * * *", "--model", "replay:x.jsonl"])
