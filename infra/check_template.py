@@ -141,7 +141,7 @@ def check_queues(template):
             for found in queues.values() if "RedrivePolicy" in found["Properties"]}
     for name, found in queues.items():
         properties = found["Properties"]
-        template.check(name in read, f"{name}: nobody reads it")
+        template.check(name in read, f"{name}: no function reads it")
         template.check(not properties.get("FifoQueue"), f"{name}: FIFO")
         template.check(properties.get("SqsManagedSseEnabled"), f"{name}: not encrypted")
         template.check("${AWS::StackName}-" in sub(properties["QueueName"]), f"{name}: its name is not the stack's")
@@ -154,7 +154,7 @@ def check_queues(template):
         redrive = properties.get("RedrivePolicy", {})
         template.check(redrive.get("maxReceiveCount") == RECEIVES_MAX, f"{name}: maxReceiveCount is not {RECEIVES_MAX}")
         dead_name = sub(template.properties(target(redrive.get("deadLetterTargetArn")) or name)["QueueName"])
-        template.check(dead_name == sub(properties["QueueName"]) + "-dead", f"{name}: its dead-letter queue is not called so")
+        template.check(dead_name == sub(properties["QueueName"]) + "-dead", f"{name}: its dead-letter queue has another name")
         template.check(template.alarmed(name, "ApproximateAgeOfOldestMessage"), f"{name}: no alarm for the age of its messages")
 
 
@@ -171,7 +171,7 @@ def check_functions(template):
         template.check(group is not None and "RetentionInDays" in template.properties(group), f"{name}: no log group with retention")
         if group:
             wanted = "/aws/lambda/" + sub(properties["FunctionName"])
-            template.check(sub(template.properties(group)["LogGroupName"]) == wanted, f"{name}: its log group is called otherwise")
+            template.check(sub(template.properties(group)["LogGroupName"]) == wanted, f"{name}: its log group has another name")
         template.check("Policies" not in properties, f"{name}: policies beside its role")
         # Event sources have MaximumConcurrency, API Gateway its throttling.
         at_url = short in AT_FUNCTION_URLS
@@ -183,7 +183,7 @@ def check_functions(template):
         template.check(not api_facing or properties["Timeout"] <= 29, f"{name}: API Gateway does not wait that long")
         variables = dict(shared["Environment"]["Variables"], **properties["Environment"]["Variables"])
         for variable, value in variables.items():
-            template.check(not SECRET_NAME.search(variable), f"{name}: {variable} belongs into a secret")
+            template.check(not SECRET_NAME.search(variable), f"{name}: {variable} belongs in a secret")
             template.check("{{resolve:" not in json.dumps(value), f"{name}: {variable} would show a secret")
         secrets = variables.get("BENCH_SECRETS", {"Fn::Join": [",", []]})["Fn::Join"][1]
         granted = {target(resource) for statement in statements(template.resources[role])
@@ -245,7 +245,7 @@ def check_behaviors(template, name, behaviors):
     for behavior in behaviors:
         path = behavior["PathPattern"]
         template.check(set(behavior["AllowedMethods"]) <= {"GET", "HEAD", "OPTIONS"}, f"{path}: bodies can not be signed")
-        template.check(behavior["CachePolicyId"] == NO_CACHE, f"{path}: what is private would be cached")
+        template.check(behavior["CachePolicyId"] == NO_CACHE, f"{path}: private responses would be cached")
         template.check(behavior["OriginRequestPolicyId"] == ALL_BUT_HOST, f"{path}: headers are lost, or Host is sent")
         functions = [(found["EventType"], target(found["FunctionARN"])) for found in behavior.get("FunctionAssociations", [])]
         template.check(functions == [("viewer-request", "ViewerAuthorization")], f"{path}: Authorization is lost")
@@ -257,10 +257,10 @@ def check_behaviors(template, name, behaviors):
 def check_money(template):
     """Checks that the topic is notified of AWS costs, and that requests can be limited."""
     budget = template.properties("AwsBudget")
-    template.check(target(budget["Budget"]["BudgetLimit"]["Amount"]) == "BudgetUsdPerMonth", "AwsBudget: its limit is no parameter")
+    template.check(target(budget["Budget"]["BudgetLimit"]["Amount"]) == "BudgetUsdPerMonth", "AwsBudget: its limit is not a parameter")
     for told in budget["NotificationsWithSubscribers"]:
         wanted = [{"SubscriptionType": "SNS", "Address": {"Ref": "Topic"}}]
-        template.check(told["Subscribers"] == wanted, "AwsBudget: the topic is not told")
+        template.check(told["Subscribers"] == wanted, "AwsBudget: the topic is not notified")
     kinds = {told["Notification"]["NotificationType"] for told in budget["NotificationsWithSubscribers"]}
     template.check(kinds == {"ACTUAL", "FORECASTED"}, "AwsBudget: spent and forecast are not both looked at")
     publishers = {as_text(statement["Principal"].get("Service")) for statement in template.properties("TopicPolicy")["PolicyDocument"]["Statement"]
@@ -322,11 +322,11 @@ def check_rest(template):
     for name, found in template.of_type("AWS::Scheduler::Schedule").items():
         template.check("${AWS::StackName}" in sub(found["Properties"].get("Name")), f"{name}: no name per stack")
         task = json.loads(found["Properties"]["Target"]["Input"])
-        template.check(set(task) == {"task"}, f"{name}: its input is no task")
+        template.check(set(task) == {"task"}, f"{name}: its input is not a task")
     for name, found in template.of_type("AWS::CloudWatch::Alarm").items():
-        template.check({"Ref": "Topic"} in found["Properties"].get("AlarmActions", []), f"{name}: tells nobody")
+        template.check({"Ref": "Topic"} in found["Properties"].get("AlarmActions", []), f"{name}: notifies no topic")
     for name in template.of_type("AWS::Logs::LogGroup"):
-        template.check("RetentionInDays" in template.properties(name), f"{name}: logs are kept for ever")
+        template.check("RetentionInDays" in template.properties(name), f"{name}: logs are kept forever")
     for name in template.of_type("AWS::ApiGatewayV2::Integration"):
         template.check(template.properties(name)["TimeoutInMillis"] <= 30000, f"{name}: longer than API Gateway waits")
     body = template.properties("Dashboard")["DashboardBody"]["Fn::Sub"]
@@ -359,7 +359,7 @@ def main():
         print(problem, file=sys.stderr)
     if template.problems:
         sys.exit(1)
-    print(f"{template.looked_at} facts of {len(template.resources)} resources hold")
+    print(f"{template.looked_at} facts about {len(template.resources)} resources hold")
 
 
 if __name__ == "__main__":

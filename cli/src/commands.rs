@@ -225,7 +225,7 @@ fn find_benchmark(name: &str) -> anyhow::Result<&'static dyn bench_benchmarks::B
     known.and_then(|name| bench_benchmarks::find(name.as_str())).ok_or_else(|| {
         let names: Vec<&str> = bench_benchmarks::all().iter().map(|benchmark| benchmark.name()).collect();
         let shown: String = name.chars().take(64).collect();
-        Problem::usage(format!("there is no benchmark `{shown}`"))
+        Problem::usage(format!("unknown benchmark `{shown}`"))
             .hint(format!("known benchmarks are {}; `bench benchmarks` describes them", names.join(", ")))
             .into()
     })

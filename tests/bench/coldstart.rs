@@ -28,7 +28,7 @@ const ROUNDS: usize = 20;
 /// Number of events after the first one, per start.
 const WARM_EVENTS: usize = 10;
 /// Time limit for a function.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum time of a function's first response, as a multiple of the empty function's.
 const RATIO_AIM: f64 = 1.3;
 /// Maximum size of the archive to upload, in MB.
@@ -63,7 +63,7 @@ async fn main() -> anyhow::Result<()> {
         for name in &names {
             let binary = binaries.get(*name).with_context(|| format!("{name} was not built"))?;
             let start = start(name, binary, &aws);
-            let one = tokio::time::timeout(PATIENCE, start).await;
+            let one = tokio::time::timeout(TIMEOUT, start).await;
             let one = one.with_context(|| format!("{name} does not answer"))?;
             let one = one.with_context(|| format!("starting {name}"))?;
             if round > 0 {
@@ -91,7 +91,7 @@ async fn start(name: &str, binary: &Path, aws: &AwsEndpoint) -> anyhow::Result<M
     let mut function = Function::start(binary, &runtime, &aws.vars(name)?)?;
     let first_request = tokio::select! {
         first_request = runtime.wait_for_request(1) => first_request?,
-        ended = function.end(PATIENCE) => {
+        ended = function.end(TIMEOUT) => {
             anyhow::bail!("it ended with {}: {}", ended?, function.output()?);
         }
     };

@@ -22,7 +22,7 @@ const PROGRAMS_DEFAULT: usize = 40;
 const TEST_SECONDS: u32 = 3;
 /// Number of tests of each program.
 const TESTS: usize = 4;
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Maximum cost of a turn, in milliseconds of CPU time.
 const AIM_MS: f64 = 5.0;
 
@@ -38,7 +38,11 @@ async fn main() -> anyhow::Result<()> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let programs = std::env::args().nth(1).map_or(Ok(PROGRAMS_DEFAULT), |text| text.parse())?;
     let bench = std::env::current_exe()?.with_file_name("bench");
-    ensure!(bench.exists(), "{} is not there: build bench-cli with the same profile first", bench.display());
+    ensure!(
+        bench.exists(),
+        "`{}` does not exist: build bench-cli with the same profile first",
+        bench.display()
+    );
     let short = measure(&bench, programs, 0).await?;
     let long = measure(&bench, programs, TEST_SECONDS).await?;
     ensure!(long.turns > short.turns, "the long programs brought no turn more");
@@ -101,7 +105,7 @@ async fn measure(bench: &Path, programs: usize, seconds: u32) -> anyhow::Result<
         if let Some(status) = run.try_wait()? {
             break status;
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     };
     ensure!(status.success(), "the run did not succeed: {status}");
     let runs: Value = serde_json::from_slice(&fs::read(&output)?)?;

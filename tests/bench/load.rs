@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 /// Kernel clock ticks per second, the unit of CPU time in /proc on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 /// Sampling interval of a process.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Time limit of a scenario.
 const SCENARIO_MAX: Duration = Duration::from_secs(300);
 
@@ -59,7 +59,11 @@ async fn main() -> anyhow::Result<()> {
         return bare_client(url, requests.parse()?, concurrency.parse()?).await;
     }
     let bench = std::env::current_exe()?.with_file_name("bench");
-    ensure!(bench.exists(), "{} is not there: build bench-cli with the same profile first", bench.display());
+    ensure!(
+        bench.exists(),
+        "`{}` does not exist: build bench-cli with the same profile first",
+        bench.display()
+    );
     println!(
         "{:<12} {:>7} {:>6} {:>10} {:>9} {:>9} {:>10} {:>10} {:>8}",
         "scenario", "items", "conc", "durability", "items/s", "bare/s", "CPU ms/it", "bare CPU", "peak MiB"
@@ -151,7 +155,7 @@ async fn sample_until_exit(mut child: Child) -> anyhow::Result<ResourceUsage> {
             child.kill()?;
             bail!("the command took longer than {} s", SCENARIO_MAX.as_secs());
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

@@ -147,7 +147,7 @@ impl Host {
 
     fn stop(mut self) -> anyhow::Result<()> {
         drop(self.child.stdin.take());
-        ensure!(self.child.wait()?.success(), "the host ended badly");
+        ensure!(self.child.wait()?.success(), "the host exited with an error");
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::target::Target;
 
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum number of times that a deployment may interrupt a request.
 const DEPLOYS_LAST: u32 = 20;
 
@@ -83,7 +83,7 @@ impl Target {
             if !(self.is_redeployed && is_ended) {
                 return answer;
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         self.send(self.request(Method::GET, path, Caller::Nobody)).await
     }
@@ -130,7 +130,7 @@ impl Target {
         Fut: Future<Output = Option<T>>,
     {
         let start = Instant::now();
-        let mut wait = LOOK_EVERY;
+        let mut wait = POLL_INTERVAL;
         loop {
             if let Some(found) = look().await {
                 return found;

@@ -30,7 +30,7 @@ use crate::scenarios::Scenario;
 use crate::target::Target;
 
 /// Time limit of a scenario: a safety limit, not a performance goal.
-const PATIENCE: Duration = Duration::from_secs(900);
+const TIMEOUT: Duration = Duration::from_secs(900);
 
 fn main() -> std::process::ExitCode {
     // The stack's sandboxes are processes of this program.
@@ -120,7 +120,7 @@ async fn run(selection: &Selection) -> Vec<&'static str> {
         .into_iter()
         .map(|scenario| {
             let task = tokio::spawn((scenario.run)(Arc::clone(&target)));
-            async move { (scenario.name, tokio::time::timeout(PATIENCE, task).await) }
+            async move { (scenario.name, tokio::time::timeout(TIMEOUT, task).await) }
         })
         .collect();
     while let Some((name, ended)) = running.next().await {
@@ -128,7 +128,7 @@ async fn run(selection: &Selection) -> Vec<&'static str> {
             Ok(Ok(())) => None,
             Ok(Err(error)) if error.is_panic() => Some("failed".to_owned()),
             Ok(Err(error)) => Some(error.to_string()),
-            Err(_) => Some(format!("took longer than {} s", PATIENCE.as_secs())),
+            Err(_) => Some(format!("took longer than {} s", TIMEOUT.as_secs())),
         };
         let seconds = start.elapsed().as_secs_f64();
         match problem {

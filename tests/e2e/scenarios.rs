@@ -58,11 +58,11 @@ pub(crate) fn all() -> Vec<Scenario> {
         exports::what_is_not_over_is_not_exported,
         exports::uploaded_archive_is_verified,
         schedules::planned_time_makes_one_run_on_the_schedules_own_key,
-        inputs::bad_requests_are_told_what_is_wrong,
-        maintenance::running_work_goes_on,
+        inputs::errors_of_bad_requests_name_the_problem,
+        maintenance::open_runs_continue,
         dead_letters::unreadable_messages_become_errors,
-        dead_letters::sample_that_nobody_can_handle_becomes_an_error,
-        dead_letters::run_that_nobody_can_plan_fails,
+        dead_letters::sample_that_no_worker_can_handle_becomes_an_error,
+        dead_letters::run_that_no_planner_can_plan_fails,
     ]);
     all.extend(scenarios![true: maintenance::new_runs_are_refused,]);
     all

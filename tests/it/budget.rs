@@ -224,7 +224,7 @@ fn a_budget_survives_kills() {
 }
 
 #[test]
-fn a_stopped_run_goes_on_with_a_larger_budget() {
+fn a_stopped_run_resumes_with_a_larger_budget() {
     runtime().block_on(async {
         let world =
             World::start(slow_settings(), |request| Reply::Text(data::mostly_right_answer(request))).await;

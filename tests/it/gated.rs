@@ -66,7 +66,7 @@ async fn public_texts(world: &World, run: RunId) -> String {
 }
 
 #[test]
-fn what_a_provider_quotes_of_an_item_is_neither_logged_nor_told() {
+fn item_text_quoted_by_a_provider_is_neither_logged_nor_shown() {
     runtime().block_on(async {
         log::capture();
         let world = World::start(Settings::default(), |request| match request.item.as_str() {

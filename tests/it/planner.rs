@@ -174,7 +174,7 @@ fn killed_after_all_messages_were_sent() {
 
 /// A planner that was considered dead writes its plan after another one was made: it never becomes visible.
 #[test]
-fn what_a_late_planner_writes_is_seen_by_nobody() {
+fn the_plan_of_a_late_planner_stays_invisible() {
     runtime().block_on(async {
         let world =
             World::open(Settings::default(), |request| Reply::Text(data::right_answer(&request.item))).await;

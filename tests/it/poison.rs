@@ -50,7 +50,7 @@ fn a_sample_whose_handling_always_fails_ends_as_an_error() {
 
 /// Deliveries that led to no attempt, as in an outage, end no sample: each is asked once.
 #[test]
-fn dead_letters_of_samples_that_nobody_tried_are_tried() {
+fn dead_letters_of_untried_samples_are_queued_again() {
     log::capture();
     runtime().block_on(async {
         let mut world =

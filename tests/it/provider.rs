@@ -27,7 +27,7 @@ fn outcome_and_reason(sample: &SampleRecord) -> (Outcome, &str) {
 /// second apart, against five deliveries of one second. No message becomes a dead letter, and no refusal counts as a
 /// failed attempt.
 #[test]
-fn a_rate_limit_that_outlasts_all_deliveries_kills_nothing() {
+fn a_rate_limit_that_outlasts_all_deliveries_makes_no_dead_letter() {
     const REFUSALS: u64 = 7;
     const { assert!(REFUSALS > RECEIVES_MAX as u64) };
     runtime().block_on(async {
@@ -54,7 +54,7 @@ fn a_rate_limit_that_outlasts_all_deliveries_kills_nothing() {
 
 /// Samples share the wait: while one sample has to wait, the others don't ask.
 #[test]
-fn a_rate_limit_holds_for_everybody_with_the_same_key() {
+fn a_rate_limit_applies_to_all_samples_with_the_same_key() {
     runtime().block_on(async {
         let settings = Settings { concurrency: 2, ..Settings::default() };
         let world = World::start(settings, |request| match request.total_before {
@@ -72,7 +72,7 @@ fn a_rate_limit_holds_for_everybody_with_the_same_key() {
 }
 
 #[test]
-fn failures_that_pass_cost_nothing_but_time() {
+fn transient_failures_are_retried() {
     runtime().block_on(async {
         let settings =
             Settings { vars: &[("CHUTES_INFERENCE_TIMEOUT_SECONDS", "15")], ..Settings::default() };
@@ -232,7 +232,7 @@ fn what_says_nothing_about_the_answer_is_not_graded_and_a_refusal_is_wrong() {
 }
 
 #[test]
-fn too_little_coverage_is_no_score_and_a_failed_run() {
+fn low_coverage_fails_the_run_without_a_score() {
     runtime().block_on(async {
         let world = World::start(Settings::default(), |request| match data::number(&request.item) {
             0..5 => status_reply(413, ""),

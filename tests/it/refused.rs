@@ -87,7 +87,7 @@ fn a_setting_that_the_model_does_not_take_stops_the_run_at_once() {
 
 /// Answers before a run is requeued say nothing about what the provider accepts now.
 #[test]
-fn a_run_that_is_taken_up_again_stops_when_its_first_samples_are_refused() {
+fn a_requeued_run_stops_when_its_first_samples_are_refused() {
     const ITEMS: usize = 60;
     runtime().block_on(async {
         let mood = Arc::new(AtomicU8::new(0));
@@ -130,7 +130,7 @@ fn a_run_that_is_taken_up_again_stops_when_its_first_samples_are_refused() {
 
 /// A process caches its view of a run for a second; a run requeued sooner must be reloaded.
 #[test]
-fn nothing_that_was_known_of_a_run_outlives_its_being_taken_up() {
+fn a_requeued_run_is_reloaded_by_every_process() {
     const ITEMS: usize = 16;
     runtime().block_on(async {
         let mood = Arc::new(AtomicU8::new(0));
@@ -194,7 +194,7 @@ fn refusals_of_some_items_among_answers_stop_nothing() {
 }
 
 #[test]
-fn a_run_of_few_samples_is_told_as_well_and_different_sentences_are_not() {
+fn refusals_of_a_small_run_are_reported_unless_messages_differ() {
     runtime().block_on(async {
         let world = World::start(refused_settings(), |_| refusal_reply("no such feature")).await;
         let run = Order::mmlu_pro(2).place(&world).await;

@@ -59,7 +59,7 @@ fn requeue_after_a_failure_asks_only_for_what_is_missing() {
 
 /// Canceled with calls in flight, and requeued when idle: only unanswered samples are asked.
 #[test]
-fn a_canceled_run_goes_on_where_it_was() {
+fn a_canceled_run_resumes_where_it_stopped() {
     runtime().block_on(async {
         let settings = Settings {
             concurrency: 8,

@@ -24,7 +24,7 @@ use tokio::time::timeout;
 use crate::support::{data, runtime};
 
 /// Maximum wait for anything: a safety limit, not a performance goal.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A service endpoint with its own folder, and the binaries.
 struct Deployment {
@@ -89,7 +89,7 @@ impl Deployment {
                 RunStatus::Succeeded => return,
                 status => assert!(status.is_open(), "{:?}", found.state),
             }
-            assert!(begun.elapsed() < 2 * PATIENCE, "the run does not end");
+            assert!(begun.elapsed() < 2 * TIMEOUT, "the run does not end");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -97,7 +97,7 @@ impl Deployment {
 
 /// Returns the next piece of a stream as text.
 async fn next_text(stream: &mut StreamedAnswer) -> String {
-    let piece = timeout(PATIENCE, stream.next()).await.unwrap_or_else(|_| panic!("nothing comes")).unwrap();
+    let piece = timeout(TIMEOUT, stream.next()).await.unwrap_or_else(|_| panic!("nothing comes")).unwrap();
     let piece = piece.unwrap_or_else(|| panic!("the stream has ended"));
     String::from_utf8(piece.bytes.to_vec()).unwrap()
 }
@@ -111,7 +111,7 @@ async fn read_until(stream: &mut StreamedAnswer, text: &str) {
 }
 
 #[test]
-fn events_reach_a_watcher_while_the_run_goes_on() {
+fn events_reach_a_watcher_during_the_run() {
     runtime().block_on(async {
         let deployment = Deployment::new().await;
         let model =
@@ -120,7 +120,7 @@ fn events_reach_a_watcher_while_the_run_goes_on() {
         let vars = deployment.vars("bench-api", &[("BENCH_STREAMING", "true")]);
         let (lambda, function) = deployment.start("bench-api", &vars).await;
         let event = events::http("GET", &format!("/api/runs/{run}/events"), &[], None);
-        let stream = timeout(PATIENCE, lambda.offer(&event).wait_for_stream()).await;
+        let stream = timeout(TIMEOUT, lambda.offer(&event).wait_for_stream()).await;
         let mut stream = stream.unwrap_or_else(|_| panic!("{}", function.output().unwrap())).unwrap();
         assert_eq!(stream.prelude["statusCode"], 200);
         let kind = stream.prelude["headers"]["content-type"].as_str().unwrap();
@@ -135,9 +135,9 @@ fn events_reach_a_watcher_while_the_run_goes_on() {
         }
         bench_api::cancel_run(&deployment.aws.stack.api, run).await.unwrap();
         read_until(&mut stream, "event: done").await;
-        assert_eq!(timeout(PATIENCE, stream.next()).await.unwrap().unwrap(), None);
+        assert_eq!(timeout(TIMEOUT, stream.next()).await.unwrap().unwrap(), None);
         // The function accepts the next event.
-        timeout(PATIENCE, lambda.wait_for_request(2)).await.unwrap().unwrap();
+        timeout(TIMEOUT, lambda.wait_for_request(2)).await.unwrap().unwrap();
     });
 }
 
@@ -150,7 +150,7 @@ fn without_streaming_the_same_request_is_answered_at_once() {
         let run = deployment.order(3, &model).await;
         let (lambda, _function) = deployment.start("bench-api", &deployment.vars("bench-api", &[])).await;
         let event = events::http("GET", &format!("/api/runs/{run}/events"), &[], None);
-        let answer = timeout(PATIENCE, lambda.invoke(&event)).await.unwrap().unwrap().body;
+        let answer = timeout(TIMEOUT, lambda.invoke(&event)).await.unwrap().unwrap().body;
         assert_eq!(answer["statusCode"], 200, "{answer}");
         let body = answer["body"].as_str().unwrap();
         assert!(body.contains("Run created") && body.contains("retry:"), "{body}");
@@ -175,7 +175,7 @@ fn a_large_archive_arrives_in_pieces() {
         let (lambda, function) = deployment.start("bench-exports", &vars).await;
         let event = events::http("GET", &format!("/api/runs/{run}/export?format=zip"), &[], None);
         let mut stream = loop {
-            let stream = timeout(PATIENCE, lambda.offer(&event).wait_for_stream()).await;
+            let stream = timeout(TIMEOUT, lambda.offer(&event).wait_for_stream()).await;
             let stream = stream.unwrap_or_else(|_| panic!("{}", function.output().unwrap())).unwrap();
             // On a busy machine, building the export takes longer than a request waits.
             if stream.prelude["statusCode"] != 202 {
@@ -185,7 +185,7 @@ fn a_large_archive_arrives_in_pieces() {
         assert_eq!(stream.prelude["statusCode"], 200, "{}", stream.prelude);
         let length = stream.prelude["headers"]["content-length"].as_str().map(str::to_owned);
         let (mut archive, mut pieces) = (Vec::new(), 0);
-        while let Some(piece) = timeout(PATIENCE, stream.next()).await.unwrap().unwrap() {
+        while let Some(piece) = timeout(TIMEOUT, stream.next()).await.unwrap().unwrap() {
             assert!(piece.bytes.len() < 1_000_000, "a piece of {} bytes", piece.bytes.len());
             archive.extend_from_slice(&piece.bytes);
             pieces += 1;
@@ -225,11 +225,11 @@ fn a_private_export_reaches_its_owner_through_cloudfront_only() {
             (&[("x-admin-secret", "wrong")][..], 401),
         ] {
             let event = events::sign(events::http("GET", &path, headers, None));
-            let stream = timeout(PATIENCE, lambda.offer(&event).wait_for_stream()).await;
+            let stream = timeout(TIMEOUT, lambda.offer(&event).wait_for_stream()).await;
             let mut stream = stream.unwrap_or_else(|_| panic!("{}", function.output().unwrap())).unwrap();
             assert_eq!(stream.prelude["statusCode"], status, "{headers:?}: {}", stream.prelude);
             let mut text = String::new();
-            while let Some(piece) = timeout(PATIENCE, stream.next()).await.unwrap().unwrap() {
+            while let Some(piece) = timeout(TIMEOUT, stream.next()).await.unwrap().unwrap() {
                 text.push_str(&String::from_utf8_lossy(&piece.bytes));
             }
             assert_eq!(text.contains("xylograph"), status == 200, "{headers:?}: {text}");
@@ -243,7 +243,7 @@ fn a_private_export_reaches_its_owner_through_cloudfront_only() {
             (&[("authorization", "Bearer sk-owner")][..], 200),
         ] {
             let event = events::http("GET", &path, headers, None);
-            let answer = timeout(PATIENCE, lambda.invoke(&event)).await.unwrap().unwrap().body;
+            let answer = timeout(TIMEOUT, lambda.invoke(&event)).await.unwrap().unwrap().body;
             assert_eq!(answer["statusCode"], status, "{headers:?}: {answer}");
         }
     });
@@ -253,7 +253,7 @@ fn a_private_export_reaches_its_owner_through_cloudfront_only() {
 async fn buffered_location(deployment: &Deployment, run: RunId) -> String {
     let (lambda, _function) = deployment.start("bench-exports", &deployment.vars("bench-exports", &[])).await;
     let event = events::http("GET", &format!("/api/runs/{run}/export?format=zip"), &[], None);
-    let answer = timeout(PATIENCE, lambda.invoke(&event)).await.unwrap().unwrap().body;
+    let answer = timeout(TIMEOUT, lambda.invoke(&event)).await.unwrap().unwrap().body;
     assert_eq!(answer["statusCode"], 307, "{answer}");
     answer["headers"]["location"].as_str().unwrap().to_owned()
 }
@@ -289,7 +289,7 @@ fn a_missing_variable_stops_a_function_at_init_with_its_name() {
                 // The function misses one field of the secret, and names that field.
                 let named = if *variable == "BENCH_SECRETS" { "BENCH_OWNER_KEY" } else { variable };
                 let (lambda, mut process) = deployment.start(function, &vars).await;
-                let status = process.end(PATIENCE).await.unwrap();
+                let status = process.end(TIMEOUT).await.unwrap();
                 let output = process.output().unwrap();
                 assert!(!status.success(), "{function} without {variable}: {output}");
                 assert!(output.contains(named), "{function} without {variable}: {output}");
@@ -305,7 +305,7 @@ fn a_secret_that_is_not_there_stops_a_function_with_its_name() {
         let deployment = Deployment::new().await;
         let vars = deployment.vars("bench-worker", &[("BENCH_SECRETS", "bench-operator,bench-absent")]);
         let (_lambda, mut process) = deployment.start("bench-worker", &vars).await;
-        assert!(!process.end(PATIENCE).await.unwrap().success());
+        assert!(!process.end(TIMEOUT).await.unwrap().success());
         let output = process.output().unwrap();
         for named in ["bench-absent", "secretsmanager:GetSecretValue"] {
             assert!(output.contains(named), "{output}");
@@ -314,13 +314,13 @@ fn a_secret_that_is_not_there_stops_a_function_with_its_name() {
 }
 
 #[test]
-fn an_event_that_cannot_be_read_is_an_error_and_the_function_goes_on() {
+fn an_unreadable_event_is_an_error_and_the_function_continues() {
     runtime().block_on(async {
         let deployment = Deployment::new().await;
         for function in FUNCTIONS {
             let (lambda, mut process) = deployment.start(function, &deployment.vars(function, &[])).await;
             for unreadable in ["{\"Records\": [", "", "\u{0}"] {
-                let failure = timeout(PATIENCE, lambda.offer_text(unreadable).failure()).await;
+                let failure = timeout(TIMEOUT, lambda.offer_text(unreadable).failure()).await;
                 let failure = failure.unwrap_or_else(|_| panic!("{}", process.output().unwrap())).unwrap();
                 assert!(!failure.message.is_empty(), "{function}");
             }
@@ -330,7 +330,7 @@ fn an_event_that_cannot_be_read_is_an_error_and_the_function_goes_on() {
                 "bench-scheduler" => events::schedule("reconcile"),
                 _ => events::sqs("bench-plans-dead", &[]),
             };
-            let answer = timeout(PATIENCE, lambda.invoke(&good)).await;
+            let answer = timeout(TIMEOUT, lambda.invoke(&good)).await;
             answer.unwrap_or_else(|_| panic!("{function}: {}", process.output().unwrap())).unwrap();
         }
     });

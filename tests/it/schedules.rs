@@ -339,7 +339,7 @@ fn a_schedule_that_is_off_does_not_run_and_makes_nothing_up_when_it_is_switched_
 }
 
 #[test]
-fn a_run_that_cannot_be_made_is_tried_for_an_hour_and_then_told() {
+fn a_run_that_cannot_be_created_is_retried_for_an_hour_and_then_reported() {
     runtime().block_on(async {
         let world = World::start(Settings::default(), right_reply).await;
         let webhooks = WebhookServer::start(&[]).await;
@@ -387,7 +387,7 @@ fn a_run_that_cannot_be_made_is_tried_for_an_hour_and_then_told() {
 }
 
 #[test]
-fn a_model_that_got_worse_is_told_once() {
+fn a_regression_is_reported_once() {
     runtime().block_on(async {
         let worse = Arc::new(AtomicBool::new(false));
         let is_worse = Arc::clone(&worse);
@@ -442,7 +442,7 @@ fn a_model_that_got_worse_is_told_once() {
 }
 
 #[test]
-fn a_run_that_fails_is_told_and_is_not_compared_with() {
+fn a_failed_run_is_reported_and_never_compared() {
     runtime().block_on(async {
         let broken = Arc::new(AtomicBool::new(false));
         let is_broken = Arc::clone(&broken);
@@ -497,7 +497,7 @@ fn a_webhook_that_never_answers_well_is_given_up() {
 }
 
 #[test]
-fn a_run_that_is_not_over_by_the_next_planned_time_is_told() {
+fn a_run_still_open_at_the_next_planned_time_is_reported() {
     runtime().block_on(async {
         let open = Arc::new(AtomicBool::new(false));
         let is_open = Arc::clone(&open);

@@ -25,7 +25,7 @@ pub const FUNCTIONS: [&str; 8] = [
 ];
 /// A function that does nothing, for comparison.
 pub const HELLO: &str = "bench-hello";
-const LOOK_EVERY: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Builds the binaries of the functions with a cargo profile, and returns their paths.
 ///
@@ -49,8 +49,8 @@ pub fn build(profile: &str) -> anyhow::Result<BTreeMap<String, PathBuf>> {
         None => build_now(profile)?,
     };
     for name in FUNCTIONS.iter().chain([&HELLO]) {
-        let path = binaries.get(*name).with_context(|| format!("cargo built no {name}"))?;
-        ensure!(path.is_file(), "{} is not there", path.display());
+        let path = binaries.get(*name).with_context(|| format!("cargo did not build `{name}`"))?;
+        ensure!(path.is_file(), "`{}` does not exist", path.display());
     }
     built.insert(profile.to_owned(), binaries.clone());
     Ok(binaries)
@@ -122,7 +122,7 @@ impl Function {
         runtime: &RuntimeApi,
         vars: &BTreeMap<String, String>,
     ) -> anyhow::Result<Self> {
-        let output = NamedTempFile::new().context("no place for a function's output")?;
+        let output = NamedTempFile::new().context("could not create a file for the function's output")?;
         let append = || std::fs::OpenOptions::new().append(true).open(output.path());
         let name = binary.file_name().unwrap_or_default();
         let mut command = Command::new(binary);
@@ -154,20 +154,20 @@ impl Function {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits for the end of the process, for at most `patience`.
+    /// Waits for the end of the process, for at most `timeout`.
     ///
     /// # Errors
     /// Fails if it is still running then.
-    pub async fn end(&mut self, patience: Duration) -> anyhow::Result<ExitStatus> {
-        let until = Instant::now() + patience;
+    pub async fn end(&mut self, timeout: Duration) -> anyhow::Result<ExitStatus> {
+        let until = Instant::now() + timeout;
         loop {
             if let Some(status) = self.child.try_wait()? {
                 return Ok(status);
             }
             if Instant::now() > until {
-                bail!("the function goes on:\n{}", self.output()?);
+                bail!("the function is still running:\n{}", self.output()?);
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 

@@ -26,8 +26,8 @@ use crate::model_server::{ModelRequest, ModelServer, Reply};
 /// The measured benchmark, with one sample per item.
 const BENCHMARK: &str = "mmlu_pro";
 const CONCURRENCY: usize = 32;
-const PATIENCE: Duration = Duration::from_secs(600);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const TIMEOUT: Duration = Duration::from_secs(600);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Size of an answer of about 1,500 tokens.
 const ANSWER_BYTES: usize = 6_000;
 /// SQS charges a request for each started 64 KB of payload.
@@ -137,10 +137,10 @@ async fn wait_for_end(stack: &Stack, run: RunId) -> anyhow::Result<()> {
             ensure!(status == bench_domain::RunStatus::Succeeded, "the run ended as {status:?}");
             return Ok(());
         }
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > TIMEOUT {
             bail!("the run does not end");
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

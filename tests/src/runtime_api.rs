@@ -195,7 +195,7 @@ impl RuntimeApi {
     pub async fn init_error(&self) -> anyhow::Result<FunctionError> {
         let mut errors = self.shared.init_errors.subscribe();
         let errors = errors.wait_for(|errors| !errors.is_empty()).await?;
-        errors.first().cloned().context("the function was initialised")
+        errors.first().cloned().context("the function was initialized")
     }
 }
 

@@ -56,7 +56,7 @@ def build() -> dict[str, pathlib.Path]:
         if target["name"] == "e2e" or ("bin" in target["kind"] and not is_test):
             found[target["name"]] = pathlib.Path(message["executable"])
     for name in ["e2e", "bench", *(f"bench-{function}" for function in FUNCTIONS)]:
-        assert name in found, f"cargo built no {name}"
+        assert name in found, f"cargo did not build `{name}`"
     return found
 
 

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_no_zero() {
+    fn unreadable_values_are_not_shown_as_zero() {
         let hidden = Queue {
             name: "items".into(),
             visible: None,

@@ -32,7 +32,7 @@ fn questions(requests: &Mutex<Vec<RecordedRequest>>) -> usize {
 }
 
 #[test]
-fn a_run_stops_at_its_budget_and_goes_on_with_a_larger_one() {
+fn a_run_stops_at_its_budget_and_resumes_with_a_larger_one() {
     let dir = TestDir::new();
     let (address, requests) = model_server(200);
     let output = run(&dir, &address, &["--budget-tokens", "30", "--json"]);

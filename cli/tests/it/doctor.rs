@@ -327,7 +327,7 @@ fn a_data_directory_that_cannot_be_used_is_a_problem() {
 }
 
 #[test]
-fn a_server_that_holds_the_data_directory_is_named_and_goes_on() {
+fn a_server_that_locks_the_data_directory_is_named_and_keeps_running() {
     let dir = TestDir::new();
     let _server = Server::start(&dir, &[]);
     let output = dir.bench(&["doctor", "--offline", "--json"]);

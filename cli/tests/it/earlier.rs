@@ -14,7 +14,7 @@ use crate::support::TestDir;
 /// Port of the model in these directories, the same as in `make.py`.
 const PORT: u16 = 28_471;
 /// Maximum time to wait for the port while another process uses it, such as the same test in another checkout.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Unpacks the directory of a version.
 fn data_dir_of(version: &str) -> TestDir {
@@ -39,7 +39,7 @@ fn model(runtime: &Runtime) -> ModelServer {
     loop {
         match runtime.block_on(ModelServer::start_on(PORT, Duration::ZERO, Arc::new(answer))) {
             Ok(server) => return server,
-            Err(error) => assert!(began.elapsed() < PATIENCE, "{error:#}"),
+            Err(error) => assert!(began.elapsed() < TIMEOUT, "{error:#}"),
         }
         std::thread::sleep(Duration::from_millis(200));
     }
@@ -93,7 +93,7 @@ fn what_0_1_0_left_is_listed_and_its_archive_verified() {
 }
 
 #[test]
-fn runs_that_0_1_0_began_go_on() {
+fn runs_started_by_0_1_0_can_be_resumed() {
     let dir = data_dir_of("0.1.0");
     let runtime = Runtime::new().unwrap();
     let server = model(&runtime);

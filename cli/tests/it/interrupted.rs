@@ -13,7 +13,7 @@ use crate::serve::Server;
 use crate::support::{CommandOutput, TestDir};
 
 /// Long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// Longer than any test.
 const FOREVER: Duration = Duration::from_secs(3_600);
 
@@ -95,7 +95,7 @@ impl HangingModelTest {
     fn until_asked(&self, times: u64, child: &mut Child) {
         let started = Instant::now();
         while self.asked_of_a() < times {
-            assert!(started.elapsed() < PATIENCE, "the model is not asked");
+            assert!(started.elapsed() < TIMEOUT, "the model is not asked");
             assert!(child.try_wait().unwrap().is_none(), "the command ended before it asked");
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -182,7 +182,7 @@ fn a_server_continues_what_was_ordered_or_resumed_at_a_server() {
     let server = Server::start(&test.dir, &[]);
     let started = Instant::now();
     while test.asked_of_a() < 3 {
-        assert!(started.elapsed() < PATIENCE, "the next server does not continue the run");
+        assert!(started.elapsed() < TIMEOUT, "the next server does not continue the run");
         std::thread::sleep(Duration::from_millis(10));
     }
     drop(server);

@@ -261,7 +261,7 @@ fn items_are_chosen_by_their_own_ids_and_by_row() {
 }
 
 #[test]
-fn a_response_that_is_null_is_no_answer() {
+fn a_null_response_counts_as_no_answer() {
     let dir = TestDir::new();
     dir.write("rows.jsonl", rows(10));
     let all = reply_lines(10, |row| json!(70 + row));

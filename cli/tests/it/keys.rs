@@ -31,7 +31,7 @@ fn keys_are_made_rotated_and_never_shown_in_private() {
 }
 
 #[test]
-fn what_is_no_key_is_wrong_usage() {
+fn an_invalid_key_is_a_usage_error() {
     let dir = TestDir::new();
     dir.bench(&["keys", "pin", "nonsense"]).assert_refused(2, "neither an Ed25519 public key nor a file");
     dir.write("junk.txt", "junk");

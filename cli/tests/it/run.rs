@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{CommandOutput, TestDir, mmlu_pro_rows};
 
 /// Long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn files(run: &Value) -> (String, String) {
     let path = |name: &str| run["files"][name].as_str().unwrap().to_owned();
@@ -258,7 +258,7 @@ fn ctrl_c_keeps_finished_samples_and_prints_how_to_continue() {
     let mut seen = String::new();
     let started = Instant::now();
     while !seen.contains("mmlu_pro ") || !seen.contains("/1000") {
-        assert!(started.elapsed() < PATIENCE && err.read_line(&mut seen).unwrap() > 0, "{seen}");
+        assert!(started.elapsed() < TIMEOUT && err.read_line(&mut seen).unwrap() > 0, "{seen}");
     }
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());

@@ -113,7 +113,7 @@ fn a_schedule_of_an_unknown_benchmark_is_wrong_usage() {
     let dir = TestDir::new();
     let add = ["schedules", "add", "--name", "n", "--cron", "30 2 * * *", "--model", "oracle"];
     let two = ["--benchmark", "mmlu_pro", "--benchmark", "mmlu-pro"];
-    dir.bench(&[&add[..], &two].concat()).assert_refused(2, "there is no benchmark `mmlu-pro`");
+    dir.bench(&[&add[..], &two].concat()).assert_refused(2, "unknown benchmark `mmlu-pro`");
     assert_eq!(dir.json(&["schedules", "--json"]), json!([]));
 }
 

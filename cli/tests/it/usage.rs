@@ -14,9 +14,9 @@ fn wrong_usage_is_exit_code_2_in_one_sentence_and_makes_nothing() {
         (&["run", "--model", "chutes/a/b"], "CHUTES_API_KEY"),
         (&["run", "--model", "openai-compatible/m"], "could not call"),
         (&["run", "--model", "openai-compatible/m", "--base-url", "nowhere"], "could not call"),
-        (&[&oracle[..], &["--benchmark", "nope"]].concat(), "there is no benchmark `nope`"),
+        (&[&oracle[..], &["--benchmark", "nope"]].concat(), "unknown benchmark `nope`"),
         (&[&oracle[..], &["--dataset", "mmlu_pro"]].concat(), "is not NAME=FILE"),
-        (&[&oracle[..], &["--dataset", "nope=x"]].concat(), "there is no benchmark `nope`"),
+        (&[&oracle[..], &["--dataset", "nope=x"]].concat(), "unknown benchmark `nope`"),
         (
             &[&oracle[..], &["--benchmark", "aime_2025", "--dataset", "mmlu_pro=items.jsonl"]].concat(),
             "not among the benchmarks",
@@ -31,8 +31,8 @@ fn wrong_usage_is_exit_code_2_in_one_sentence_and_makes_nothing() {
         (&[&oracle[..], &["--api-key-env", "NOT_SET_ANYWHERE"]].concat(), "is not set"),
         (&[&oracle[..], &["--resume", "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90"]].concat(), "--resume"),
         (&[&oracle[..], &["--server", "ftp://x"]].concat(), "--server"),
-        (&["score", "nope", "--responses", "x"], "there is no benchmark"),
-        (&["benchmarks", "nope"], "there is no benchmark"),
+        (&["score", "nope", "--responses", "x"], "unknown benchmark"),
+        (&["benchmarks", "nope"], "unknown benchmark"),
         (&["datasets", "pull", "mmlu_pro", "--protocol", "nope"], "has no protocol `nope`"),
         (&["serve", "--host", "not a host"], "--host"),
         (&["run", "--model", "replay:.", "--demo"], "--model: `.` is a folder"),
@@ -170,11 +170,11 @@ fn the_data_directory_is_taken_before_and_after_a_command() {
 fn an_env_file_stands_in_for_flags_and_never_overrides() {
     let dir = TestDir::new();
     dir.write(".env", "BENCH_BENCHMARK=nope\nDEFAULT_MODEL=oracle\n");
-    dir.bench(&["run"]).assert_refused(2, "there is no benchmark `nope`");
+    dir.bench(&["run"]).assert_refused(2, "unknown benchmark `nope`");
     let output = dir.command(&["run"]).env("BENCH_BENCHMARK", "other").output().unwrap();
-    crate::support::CommandOutput::new(&output).assert_refused(2, "there is no benchmark `other`");
+    crate::support::CommandOutput::new(&output).assert_refused(2, "unknown benchmark `other`");
     dir.write(".env", "BENCH_SUBSET_PCT=\nBENCH_BENCHMARK=nope\nBENCH_SERVER=\nDEFAULT_MODEL=oracle\n");
-    dir.bench(&["run"]).assert_refused(2, "there is no benchmark `nope`");
+    dir.bench(&["run"]).assert_refused(2, "unknown benchmark `nope`");
     dir.write(".env", "BENCH_SUBSET_PCT=many\nDEFAULT_MODEL=oracle\n");
     assert_eq!(dir.bench(&["run"]).code, 2);
     dir.write(".env", "DEFAULT_TEMPERATURE=hot\nDEFAULT_MODEL=oracle\n");

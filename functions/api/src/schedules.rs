@@ -34,7 +34,7 @@ use crate::runs::create::refuse_in_maintenance;
 pub use self::view::{FiringView, ScheduleView};
 
 /// Maximum number of concurrent reads of latest firings.
-const READS_AT_ONCE: usize = 16;
+const CONCURRENT_READS: usize = 16;
 const TIME_CHARS_MAX: usize = 50;
 
 /// Returns the routes of schedules.
@@ -136,7 +136,8 @@ pub(crate) async fn get_schedules(
     let take = usize::try_from(limit).unwrap_or(usize::MAX);
     let records: Vec<ScheduleRecord> = records.into_iter().skip(skip).take(take).collect();
     let read: Vec<_> = records.iter().map(|record| view(&api, record, &caller)).collect();
-    let mut schedules: Vec<ScheduleView> = stream::iter(read).buffered(READS_AT_ONCE).try_collect().await?;
+    let mut schedules: Vec<ScheduleView> =
+        stream::iter(read).buffered(CONCURRENT_READS).try_collect().await?;
     schedules.truncate(fitting(&schedules));
     let next = offset.saturating_add(schedules.len() as u64);
     Ok(Json(SchedulesView { schedules, total, next_offset: (next < total).then_some(next) }))

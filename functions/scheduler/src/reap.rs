@@ -17,7 +17,7 @@ use crate::scheduler::Scheduler;
 
 /// Number of latest runs to check.
 const RUNS_CHECKED: u64 = 500;
-const READS_AT_ONCE: usize = 16;
+const CONCURRENT_READS: usize = 16;
 /// Maximum number of unsettled runs to read. More would mean that no run gets settled at all.
 const UNSETTLED_MAX: usize = 10_000;
 /// Minimum time since the end of a run. The finisher may still be settling later ones.
@@ -45,7 +45,7 @@ impl Scheduler {
         let settled = recent.into_iter().filter(|run| !unsettled.contains(run));
         let visits: Vec<_> = settled.map(|run| self.reap_run(run, now)).collect();
         let found: Vec<Option<bool>> =
-            stream::iter(visits).buffer_unordered(READS_AT_ONCE).try_collect().await?;
+            stream::iter(visits).buffer_unordered(CONCURRENT_READS).try_collect().await?;
         let found: Vec<bool> = found.into_iter().flatten().collect();
         let removed = found.iter().filter(|removed| **removed).count() as u64;
         Ok(Reaped { checked: found.len() as u64, removed })

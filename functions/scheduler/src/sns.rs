@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_topic_is_told_in_text_and_json() {
+    async fn the_topic_is_notified_in_text_and_json() {
         let answer = r#"<PublishResponse xmlns="http://sns.amazonaws.com/doc/2010-03-31/"><PublishResult><MessageId>1</MessageId></PublishResult></PublishResponse>"#;
         let (result, heard) = publish_once("200 OK", answer, "nächtlich\u{7f}").await;
         assert_eq!(result, Ok(()));

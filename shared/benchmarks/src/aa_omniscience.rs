@@ -61,7 +61,7 @@ static METADATA: Metadata = Metadata {
         "The score is a hundredth of the Omniscience Index, from -1 to 1: right 1, wrong -1, partial and not attempted 0.",
         "An empty answer is not attempted, without asking the judge; failed and ungraded answers are left out of every figure and lower the coverage.",
         "Blanks around the card's texts are taken off.",
-        "A grade in lower case, such as a, counts as the capital letter; so does one in quotes, emphasised or with a full stop.",
+        "A grade in lower case, such as a, counts as the capital letter; so does one in quotes, emphasized or followed by a period.",
         "Temperature 0 is the publisher's setting for models that do not reason; for a model that does set 0.6.",
     ],
     setup_notes: "Choose a judge; the publisher's is Gemini 2.5 Flash Preview (09-2025) with reasoning.",

@@ -63,7 +63,7 @@ const METADATA: Metadata = Metadata {
     item_timeout_seconds: 3600,
     deviations: &[
         "The instruction asks for the same as the official one, in other words.",
-        "The official list of recorded replies of particular models is not used; it holds no answer to an AIME problem.",
+        "The official list of recorded replies of particular models is not used; it has no answer to an AIME problem.",
         "Boxed contents of more than 1000 characters are not evaluated.",
         "No follow-up message asks for a boxed answer when there is none.",
     ],

@@ -71,7 +71,7 @@ static METADATA: Metadata = Metadata {
         "A program that kills its supervisor is run again, and counts as wrong after the last time; one whose results cannot be handed over counts as wrong, where the official program may stop.",
         "Outputs are compared in a process that the program cannot reach: it gets the inputs only, one test at a time. The official program compares in the program's own process, where a program written against it can read the expected outputs or say that it passed; the option grading=official does the same, with the official testing_util.py. Both give the same verdicts on all vectors.",
         "With grading=isolated an answer whose class brings a comparison of its own equals nothing, an output beyond 16 MiB and four times the expected one is wrong, and a test that passes after twice its time limit counts as a time limit: officially a program can switch the limit off.",
-        "Where numpy is not there, programs that import it fail; the verdict's detail says so.",
+        "Without numpy, programs that import it fail; the verdict's detail says so.",
         "The token limit is the official 2000; a reasoning model needs far more.",
         "pass@k is over the answers that were graded.",
     ],

@@ -167,7 +167,7 @@ impl Library {
             Err(error) => Err(DatasetError::Path {
                 path: path.display().to_string(),
                 problem: format!(
-                    "there is no {} file beside it, and no row names one in `{}`; that of the hub ({}) could not be had: \
+                    "there is no {} file beside it, and no row names one in `{}`; that of the hub ({}) is not available: \
                      {error}",
                     spec.ending,
                     file_column(spec),
@@ -211,7 +211,7 @@ pub(crate) fn attachment_instead_of_items(layout: &dyn Layout, path: &Path) -> O
     path.is_file().then(|| DatasetError::Path {
         path: path.display().to_string(),
         problem: format!(
-            "it holds no items, only what jobs need beside them: give the file with the items (such as JSON lines) or a \
+            "it has no items, only files that jobs need: give the file with the items (such as JSON lines) or a \
              folder with both; the {} file is found beside the items, by name where rows have a column `{}`",
             spec.ending,
             file_column(spec)

@@ -115,7 +115,7 @@ impl LibraryConfig {
                     if let Some(benchmark) = name.strip_prefix(PIN_PREFIX) {
                         let benchmark = benchmark.to_lowercase();
                         if !is_benchmark(&benchmark) {
-                            return Err(format!("{name}: there is no benchmark `{benchmark}`"));
+                            return Err(format!("{name}: unknown benchmark `{benchmark}`"));
                         }
                         config.revisions.insert(benchmark, value.to_owned());
                     }
@@ -162,7 +162,7 @@ mod tests {
             ("BENCH_GITHUB_RAW_URL", "nonsense", "it must be an address such as https://host"),
             ("HF_TOKEN", "two words", "a token has visible ASCII characters only"),
             ("HF_HUB_OFFLINE", "maybe", "`maybe` is neither true nor false"),
-            ("BENCH_DATASET_REVISION_MMLU", "abc", "there is no benchmark `mmlu`"),
+            ("BENCH_DATASET_REVISION_MMLU", "abc", "unknown benchmark `mmlu`"),
         ] {
             assert_eq!(read(&[(name, value)]).unwrap_err(), format!("{name}: {problem}"));
         }

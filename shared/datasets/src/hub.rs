@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_sha256_is_taken_for_one() {
+    fn only_a_sha256_etag_is_accepted() {
         let file_headers = |etag: &str| FileHeaders { etag: Some(etag.to_owned()), size: None }.sha256();
         let sha = "AB".repeat(32);
         assert_eq!(file_headers(&format!("\"{sha}\"")), Some(sha.to_lowercase()));

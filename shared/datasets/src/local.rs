@@ -220,7 +220,7 @@ async fn demo_support(layout: &dyn Layout, what: &str, error: &str) -> Result<Bo
         let file = RowFile { name: format!("demo {split}"), input: Input::Text(text) };
         values.extend(support_values(layout, split, file).await?);
     }
-    let note = format!("{what}{DEMO_SUPPORT_NOTE} and the dataset's own could not be had: {error}");
+    let note = format!("{what}{DEMO_SUPPORT_NOTE} and the dataset's own is not available: {error}");
     tracing::warn!(benchmark = layout.name(), error, "Using {what} of the demo data");
     Ok(BorrowedSupport { values, from: format!("demo {}", hex::encode(from.finalize())), note: Some(note) })
 }
@@ -291,7 +291,7 @@ fn list_files(layout: &dyn Layout, path: &Path) -> Result<Vec<LocalFile>, Datase
         files.retain(|file| file.support.is_some() || is_items(file));
     }
     if files.iter().all(|file| file.support.is_some()) {
-        return Err(failed("it holds no .parquet, .jsonl, .json or .csv file with items".to_owned()));
+        return Err(failed("it has no .parquet, .jsonl, .json or .csv file with items".to_owned()));
     }
     Ok(files)
 }

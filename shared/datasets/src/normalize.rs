@@ -234,7 +234,7 @@ async fn rows_to_items(
         support.add(layout, split, inline, &last_inline)?;
     }
     if draft.writer.items() == 0 {
-        return Err(DatasetError::content(&names.join(", "), None, None, "it holds no items"));
+        return Err(DatasetError::content(&names.join(", "), None, None, "it has no items"));
     }
     progress.step(Step::Normalizing { items: draft.writer.items() });
     Ok(support.values)
@@ -255,7 +255,7 @@ impl SupportValues {
     fn count(&mut self, (file, row): &RowLocation) -> Result<(), DatasetError> {
         self.rows += 1;
         if self.rows > SUPPORT_ROWS_MAX {
-            let problem = format!("there are more than {SUPPORT_ROWS_MAX} rows beside the items");
+            let problem = format!("there are more than {SUPPORT_ROWS_MAX} rows in addition to the items");
             return Err(DatasetError::content(file, *row, None, problem));
         }
         Ok(())

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn estimates_are_told_as_estimates() {
+    fn estimates_are_marked() {
         let spent = Spending::from(usage(600, 300)).plus(usage(100, 20).estimated().into());
         let tokens = Budget { usd: None, tokens: Some(1_000) };
         assert_eq!(

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_coverage_is_no_score() {
+    fn low_coverage_gives_no_score() {
         use Outcome::{Correct, InfrastructureError};
         let mut outcomes = vec![Correct; 89];
         outcomes.extend([InfrastructureError; 11]);
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn the_judges_tokens_are_told_beside_the_models() {
+    fn the_judges_tokens_are_reported_separately() {
         let plain = report(&[Outcome::Correct], 0.5);
         assert_eq!((plain.judge_usage, plain.clone().with_judge_price(None).judge_cost), (None, None));
         let text = serde_json::to_string(&plain).unwrap();
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_planned_is_no_score() {
+    fn a_run_without_planned_items_has_no_score() {
         let report = ReportBuilder::default().finish(0, 1, 0.9, None);
         assert_eq!((report.score, report.coverage), (None, 0.0));
     }

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn waking_early_is_no_claim() {
+    fn a_sample_cannot_be_claimed_before_it_is_due() {
         assert!(SampleState::Open { due_at: time_at(5) }.claim(0, time_at(4), time_at(10), 1).is_err());
     }
 

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_key() {
+    fn an_empty_key_is_none() {
         assert!(Secret::new("").is_none());
         assert!(Secret::new(" \t").is_none());
     }

@@ -29,7 +29,7 @@ pub fn model(name: &str) -> ModelRef {
 #[must_use]
 pub fn template(model_name: &str, benchmark: &str) -> RunTemplate {
     let name: BenchmarkName =
-        benchmark.parse().unwrap_or_else(|error| panic!("`{benchmark}` is no benchmark's name: {error}"));
+        benchmark.parse().unwrap_or_else(|error| panic!("`{benchmark}` is not a benchmark name: {error}"));
     RunTemplate::new(model(model_name), vec![name])
 }
 

@@ -124,7 +124,7 @@ fn parse_rule(key: &str, value: &str) -> Result<FaultRule, &'static str> {
         Some((name, target)) => (name, Some(target.to_owned())),
         None => (key, None),
     };
-    let kind = FaultKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or("there is no such fault")?;
+    let kind = FaultKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or("unknown fault")?;
     if let Ok(limit @ 1..) = value.parse::<u64>() {
         return Ok(FaultRule { kind, target, probability: 1.0, limit: Some(limit) });
     }

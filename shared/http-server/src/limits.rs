@@ -8,7 +8,7 @@ pub const CONNECTIONS_DEFAULT: usize = 1024;
 /// Open files reserved for databases, sandboxes and exports.
 const OPEN_FILES_RESERVED: u64 = 256;
 /// Minimum number of connections: a server with fewer isn't usable.
-const CONNECTIONS_LEAST: usize = 16;
+const CONNECTIONS_MIN: usize = 16;
 /// Maximum limit on open files to request: some programs that this process starts visit every possible file descriptor.
 const OPEN_FILES_MAX: u64 = 65_536;
 /// Limit on open files to assume where the system doesn't report one.
@@ -64,7 +64,7 @@ impl Limits {
     /// files that remain after the process needs `others` of them for itself.
     pub fn for_open_files(asked: Option<usize>, open_files: u64, others: usize) -> Self {
         let left = open_files.saturating_sub(OPEN_FILES_RESERVED).saturating_sub(others as u64) / 2;
-        let most = usize::try_from(left).unwrap_or(usize::MAX).max(CONNECTIONS_LEAST);
+        let most = usize::try_from(left).unwrap_or(usize::MAX).max(CONNECTIONS_MIN);
         Self::with_connections(asked.unwrap_or(CONNECTIONS_DEFAULT).min(most))
     }
 

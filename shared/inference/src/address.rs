@@ -4,12 +4,12 @@ use reqwest::Url;
 
 /// Parses a base URL. A trailing slash makes no difference.
 pub(crate) fn parse_base(text: &str) -> Result<Url, &'static str> {
-    let url = Url::parse(text.trim()).map_err(|_| "it must be like https://host/v1")?;
+    let url = Url::parse(text.trim()).map_err(|_| "it must be a URL such as `https://host/v1`")?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err("it must start with http:// or https://");
     }
     if url.host_str().is_none_or(str::is_empty) {
-        return Err("it names no host");
+        return Err("it has no host");
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err("it must not contain a user or password");

@@ -40,7 +40,7 @@ pub enum CatalogError {
         provider: &'static Provider,
     },
     /// The configured address can't be used.
-    #[error("`{address}` is no usable address of a list of models: {problem}")]
+    #[error("`{address}` is not a usable address of a list of models: {problem}")]
     BadAddress {
         /// The address as given, cut to 200 characters.
         address: String,

@@ -159,7 +159,11 @@ impl ChatClient {
 /// The same endpoint with a key that belongs to no account.
 fn with_unknown_key(endpoint: &Endpoint) -> Result<Endpoint, Failure> {
     let key = Secret::new(endpoint.provider().protocol.unknown_key()).ok_or_else(|| {
-        Failure::new(FailureKind::Bad, GaveUpBy::Runner, "There is no text that is no key".to_owned())
+        Failure::new(
+            FailureKind::Bad,
+            GaveUpBy::Runner,
+            "The protocol has no invalid key to compare with".to_owned(),
+        )
     })?;
     Ok(endpoint.with_key(key))
 }

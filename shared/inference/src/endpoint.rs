@@ -20,7 +20,7 @@ pub struct Endpoint {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     /// The base URL can't be used.
-    #[error("`{given}` is no usable base URL for {}: {problem}", provider.name)]
+    #[error("`{given}` is not a usable base URL for {}: {problem}", provider.name)]
     BadBaseUrl {
         /// The provider.
         provider: &'static Provider,

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_prefix_is_told_the_known_ones() {
+    fn the_error_for_an_unknown_prefix_lists_the_known_ones() {
         for text in ["deepseek-ai/DeepSeek-V3", "gpt-5", "", "oracle/x", "Chutes/x"] {
             let error = ModelName::parse(text).unwrap_err().to_string();
             for name in PROVIDERS.iter().map(|provider| provider.name).chain(["oracle", "replay"]) {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_responses_are_no_judge() {
+    fn stored_responses_cannot_be_a_judge() {
         assert_eq!(ModelName::parse_judge("oracle"), ModelName::parse("oracle"));
         assert_eq!(ModelName::parse_judge("openrouter/a/b"), ModelName::parse("openrouter/a/b"));
         for text in ["nope/j", "replay:x.jsonl", " replay:", "j"] {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_alone_is_no_model() {
+    fn a_provider_without_a_model_is_rejected() {
         for text in ["chutes", "chutes/", "lmstudio/ ", "replay:", "openai-compatible/"] {
             assert!(matches!(ModelName::parse(text), Err(ModelNameError::NoSlug { .. })), "{text}");
         }

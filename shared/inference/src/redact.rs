@@ -30,33 +30,34 @@ pub struct Keys {
     /// The keys, longest first, since one may be a part of another.
     texts: Arc<[Zeroizing<String>]>,
     /// Base64 fragments that contain one of the keys.
-    codes: Arc<[Code]>,
+    fragments: Arc<[Base64Fragment]>,
 }
 
 /// The characters of a Base64 text that depend only on the key within it.
 #[derive(Clone, PartialEq, Eq)]
-struct Code {
+struct Base64Fragment {
     text: Zeroizing<String>,
     /// True if the preceding character contains a few bits of the key.
-    is_begun_before: bool,
+    shares_preceding_char: bool,
     /// True if the following character contains a few bits of the key.
-    ends_after: bool,
+    shares_following_char: bool,
 }
 
 impl Keys {
     /// Prepares a search for these keys: in plain form, with any of their characters escaped as in JSON or in a URL,
     /// and within Base64.
     pub fn new<'a>(keys: impl IntoIterator<Item = &'a Secret>) -> Self {
-        let (mut texts, mut codes) = (Vec::new(), Vec::new());
+        let (mut texts, mut fragments) = (Vec::new(), Vec::new());
         for key in keys.into_iter().map(Secret::expose).filter(|key| key.len() >= KEY_BYTES_MIN) {
             texts.push(Zeroizing::new(key.to_owned()));
             for bytes_before in 0..3 {
-                codes.extend(
-                    [STANDARD_NO_PAD, URL_SAFE_NO_PAD].map(|engine| Code::new(key, bytes_before, &engine)),
+                fragments.extend(
+                    [STANDARD_NO_PAD, URL_SAFE_NO_PAD]
+                        .map(|engine| Base64Fragment::new(key, bytes_before, &engine)),
                 );
             }
         }
-        Self::from_parts(texts, codes)
+        Self::from_parts(texts, fragments)
     }
 
     /// Returns these keys together with others.
@@ -64,19 +65,19 @@ impl Keys {
     pub fn merged_with(&self, other: &Self) -> Self {
         Self::from_parts(
             self.texts.iter().chain(&*other.texts).cloned().collect(),
-            self.codes.iter().chain(&*other.codes).cloned().collect(),
+            self.fragments.iter().chain(&*other.fragments).cloned().collect(),
         )
     }
 
-    fn from_parts(mut texts: Vec<Zeroizing<String>>, mut codes: Vec<Code>) -> Self {
+    fn from_parts(mut texts: Vec<Zeroizing<String>>, mut fragments: Vec<Base64Fragment>) -> Self {
         fn longest_first(one: &str, other: &str) -> Ordering {
             other.len().cmp(&one.len()).then_with(|| one.cmp(other))
         }
         texts.sort_by(|one, other| longest_first(one, other));
         texts.dedup();
-        codes.sort_by(|one, other| longest_first(&one.text, &other.text));
-        codes.dedup();
-        Self { texts: texts.into(), codes: codes.into() }
+        fragments.sort_by(|one, other| longest_first(&one.text, &other.text));
+        fragments.dedup();
+        Self { texts: texts.into(), fragments: fragments.into() }
     }
 
     /// Returns the text without keys. Borrows it if it contains none.
@@ -93,9 +94,11 @@ impl Keys {
         let mut redacted =
             self.replace_keys(bytes).map_or(Cow::Borrowed(bytes), |(bytes, _)| Cow::Owned(bytes));
         let of_texts = self.texts.iter().filter_map(|key| key_prefix_at_end(&redacted, key.as_bytes()));
-        let of_codes =
-            self.codes.iter().filter_map(|code| key_prefix_at_end(&redacted, code.text.as_bytes()));
-        if let Some(from) = of_texts.chain(of_codes).min() {
+        let of_fragments = self
+            .fragments
+            .iter()
+            .filter_map(|fragment| key_prefix_at_end(&redacted, fragment.text.as_bytes()));
+        if let Some(from) = of_texts.chain(of_fragments).min() {
             let redacted = redacted.to_mut();
             redacted.truncate(from);
             redacted.extend_from_slice(REDACTED.as_bytes());
@@ -159,7 +162,7 @@ impl Keys {
     fn replace_keys(&self, text: &[u8]) -> Option<(Vec<u8>, u64)> {
         let mut redacted: Option<(Vec<u8>, u64)> = None;
         let texts = self.texts.iter().map(|key| Form::Text(key.as_bytes()));
-        for form in texts.chain(self.codes.iter().map(Form::Code)) {
+        for form in texts.chain(self.fragments.iter().map(Form::Base64Fragment)) {
             let now = redacted.as_ref().map_or(text, |(text, _)| text);
             let found = form.find_in(now);
             if found.is_empty() {
@@ -193,8 +196,8 @@ impl PartialEq for Keys {
 
 impl Eq for Keys {}
 
-impl Code {
-    /// Creates the code of a key that follows `bytes_before` other bytes. Only their number modulo 3 matters, since Base64
+impl Base64Fragment {
+    /// Creates the fragment of a key that follows `bytes_before` other bytes. Only their number modulo 3 matters, since Base64
     /// encodes three bytes at a time.
     fn new(key: &str, bytes_before: usize, engine: &impl Engine) -> Self {
         const BITS: usize = 6;
@@ -205,8 +208,8 @@ impl Code {
         let own = whole.get(first_bit.div_ceil(BITS)..last_bit / BITS).unwrap_or_default();
         Self {
             text: Zeroizing::new(own.to_owned()),
-            is_begun_before: !first_bit.is_multiple_of(BITS),
-            ends_after: !last_bit.is_multiple_of(BITS),
+            shares_preceding_char: !first_bit.is_multiple_of(BITS),
+            shares_following_char: !last_bit.is_multiple_of(BITS),
         }
     }
 }
@@ -214,7 +217,7 @@ impl Code {
 /// A form of a key in a text.
 enum Form<'a> {
     Text(&'a [u8]),
-    Code(&'a Code),
+    Base64Fragment(&'a Base64Fragment),
 }
 
 impl Form<'_> {
@@ -226,22 +229,22 @@ impl Form<'_> {
                 let Some(first) = key.first() else { return places };
                 for from in memchr3_iter(*first, b'\\', b'%', text) {
                     let is_new = places.last().is_none_or(|last| last.end <= from);
-                    if is_new && let Spelled::Whole(to) = match_spelling(text, from, key) {
+                    if is_new && let KeyMatch::Whole(to) = match_spelling(text, from, key) {
                         places.push(from..to);
                     }
                 }
             }
-            Self::Code(code) => {
-                let is_code = |at: usize| {
+            Self::Base64Fragment(fragment) => {
+                let is_base64 = |at: usize| {
                     text.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte))
                 };
-                for at in memmem::find_iter(text, code.text.as_bytes()) {
+                for at in memmem::find_iter(text, fragment.text.as_bytes()) {
                     let start = match at.checked_sub(1) {
-                        Some(before) if code.is_begun_before && is_code(before) => before,
+                        Some(before) if fragment.shares_preceding_char && is_base64(before) => before,
                         _ => at,
                     };
-                    let mut end = at + code.text.len();
-                    end += usize::from(code.ends_after && is_code(end));
+                    let mut end = at + fragment.text.len();
+                    end += usize::from(fragment.shares_following_char && is_base64(end));
                     while text.get(end) == Some(&b'=') {
                         end += 1;
                     }
@@ -258,7 +261,7 @@ impl Form<'_> {
 const SLASHES_MAX: usize = 32;
 
 /// Result of matching a key at a position of a text.
-enum Spelled {
+enum KeyMatch {
     /// The whole key, up to this position.
     Whole(usize),
     /// The first bytes of the key, up to the end of the text, and their number.
@@ -269,7 +272,7 @@ enum Spelled {
 
 /// Matches a key at a position of a text. Each of its characters may be plain, escaped as in JSON, also repeatedly,
 /// or encoded as in a URL.
-fn match_spelling(text: &[u8], from: usize, key: &[u8]) -> Spelled {
+fn match_spelling(text: &[u8], from: usize, key: &[u8]) -> KeyMatch {
     let mut at = from;
     for (count, byte) in key.iter().enumerate() {
         let rest = text.get(at..).unwrap_or_default();
@@ -279,7 +282,7 @@ fn match_spelling(text: &[u8], from: usize, key: &[u8]) -> Spelled {
             std::str::from_utf8(digits).is_ok_and(|text| u32::from_str_radix(text, 16) == Ok(value.into()))
         };
         at += match (rest.first(), after) {
-            (None, _) => return Spelled::Begun(count),
+            (None, _) => return KeyMatch::Begun(count),
             (Some(first), _) if first == byte => 1,
             (Some(b'%'), [_, digits @ ..]) if digits.get(..2).is_some_and(|digits| hex(digits, *byte)) => 3,
             (Some(b'\\'), [next, ..]) if next == byte => slashes + 1,
@@ -291,12 +294,12 @@ fn match_spelling(text: &[u8], from: usize, key: &[u8]) -> Spelled {
             // The text ends within the escape of a character.
             (Some(b'\\'), [] | [b'u'] | [b'u', _] | [b'u', _, _] | [b'u', _, _, _])
             | (Some(b'%'), [_] | [_, _]) => {
-                return Spelled::Begun(count);
+                return KeyMatch::Begun(count);
             }
-            _ => return Spelled::Not,
+            _ => return KeyMatch::Not,
         };
     }
-    Spelled::Whole(at)
+    KeyMatch::Whole(at)
 }
 
 /// Returns the position at which a key begins at the end of a text.
@@ -305,7 +308,7 @@ fn key_prefix_at_end(text: &[u8], key: &[u8]) -> Option<usize> {
     const BYTES_EACH_MAX: usize = 12;
     let first = text.len().saturating_sub(BYTES_EACH_MAX * key.len());
     (first..text.len()).find(
-        |from| matches!(match_spelling(text, *from, key), Spelled::Begun(count) if count >= BEGINNING_BYTES_MIN),
+        |from| matches!(match_spelling(text, *from, key), KeyMatch::Begun(count) if count >= BEGINNING_BYTES_MIN),
     )
 }
 
@@ -350,7 +353,7 @@ mod tests {
 
     /// Without a limit on the backslashes read for each position, this text would take hours.
     #[test]
-    fn a_text_of_a_million_backslashes_is_gone_through_once() {
+    fn a_million_backslashes_take_linear_time() {
         let slashes = "\\".repeat(1 << 20);
         let text = format!("{slashes}u0073{}", KEY.strip_prefix('s').unwrap());
         let redacted = keys(&[KEY]).redact(&text).into_owned();
@@ -363,14 +366,17 @@ mod tests {
         for key in [KEY, "secret-0123456789", "0123456789abcdef", "0123456789abcdefg"] {
             let keys = keys(&[key]);
             for (before, after) in [("", ""), ("u", ""), ("us", ":"), ("user:", "@host"), ("x", "yz")] {
-                for code in [STANDARD.encode(format!("{before}{key}{after}")), {
+                for fragment in [STANDARD.encode(format!("{before}{key}{after}")), {
                     URL_SAFE_NO_PAD.encode(format!("{before}{key}{after}"))
                 }] {
-                    let redacted = keys.redact(&code).into_owned();
-                    assert!(redacted.contains(REDACTED), "{code}: {redacted}");
+                    let redacted = keys.redact(&fragment).into_owned();
+                    assert!(redacted.contains(REDACTED), "{fragment}: {redacted}");
                     // Only the bytes around the key remain.
                     let left = redacted.len() - REDACTED.len();
-                    assert!(left <= (before.len() + after.len()).div_ceil(3) * 4 + 2, "{code}: {redacted}");
+                    assert!(
+                        left <= (before.len() + after.len()).div_ceil(3) * 4 + 2,
+                        "{fragment}: {redacted}"
+                    );
                 }
             }
         }

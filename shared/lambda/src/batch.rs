@@ -83,7 +83,7 @@ where
     handle_records(event, |record| async move {
         let arn = record.event_source_arn.as_deref().unwrap_or_default();
         let Some(queue) = QueueName::from_dead_letter_arn(arn) else {
-            tracing::error!("`{arn}` is no dead-letter queue of ours: its messages stay there");
+            tracing::error!("`{arn}` is not a known dead-letter queue: its messages stay there");
             metrics::count(metrics::MESSAGES_FAILED, 1.0);
             return HandleResult::Retry;
         };

@@ -39,7 +39,7 @@ impl KeyWrapper for KmsKey {
             })?;
             encrypted.ciphertext_blob.map(Blob::into_inner).ok_or_else(|| StateError::Secret {
                 verb: "sealed",
-                problem: "KMS gave back nothing".to_owned(),
+                problem: "KMS returned no data".to_owned(),
             })
         })
     }
@@ -71,7 +71,7 @@ impl KeyWrapper for KmsKey {
             })?;
             decrypted.plaintext.map(Blob::into_inner).ok_or_else(|| StateError::Secret {
                 verb: "opened",
-                problem: "KMS gave back nothing".to_owned(),
+                problem: "KMS returned no data".to_owned(),
             })
         })
     }

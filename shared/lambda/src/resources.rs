@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_key_is_told_by_name_and_without_the_key() {
+    fn problems_of_a_key_name_its_variable_and_not_the_key() {
         assert!(owner(&[]).unwrap_err().contains("BENCH_OWNER_KEY is not set"));
         for (name, value) in [("BENCH_OWNER_KEY", "too-short"), ("BENCH_MASTER_KEY", "bm90IGxvbmc=")] {
             let error = owner(&[(name, value)]).unwrap_err();

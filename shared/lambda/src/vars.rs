@@ -118,7 +118,7 @@ async fn read(client: &Client, name: &str) -> anyhow::Result<Vec<(String, String
 /// Parses the variables in a secret's text. Errors don't reveal the text.
 fn members(text: &str) -> anyhow::Result<Vec<(String, String)>> {
     let Ok(Value::Object(object)) = serde_json::from_str(text) else {
-        anyhow::bail!("what it holds is no JSON object");
+        anyhow::bail!("its value is not a JSON object");
     };
     let members = object.into_iter().map(|(name, value)| match value {
         Value::String(value) => Ok((name, value)),

@@ -13,7 +13,7 @@ use bench_state::ops::{Heartbeat, TokenSum};
 /// Time for which tokens are gathered before they are written.
 const GATHER_FOR: Duration = Duration::from_secs(10);
 /// Interval at which a worker that waits for long answers checks whether a new minute has begun.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(20);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_secs(20);
 const MINUTE_US: i64 = 60_000_000;
 
 /// Name and capacity of a worker.

@@ -14,9 +14,9 @@ use crate::context::{ClaimedSample, Role};
 use crate::error::PipelineError;
 
 /// Interval at which an attempt checks again whether pending answers were committed.
-const COMMITS_TAKE: Duration = Duration::from_millis(50);
+const COMMIT_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Wait of a sample whose attempt has no time left to wait for pending commits.
-const PUT_OFF: Duration = Duration::from_secs(5);
+const RETRY_WAIT: Duration = Duration::from_secs(5);
 
 impl Pipeline {
     /// Returns true if the run may ask another question. Otherwise the run was stopped or the sample was put
@@ -41,11 +41,11 @@ impl Pipeline {
                 self.fail_run(claimed, Code::BudgetReached, &why).await?;
                 return Ok(false);
             }
-            if claimed.deadline.remaining(self.config.reserve) <= COMMITS_TAKE {
-                self.put_off(claimed, PUT_OFF, claimed.record.history).await?;
+            if claimed.deadline.remaining(self.config.reserve) <= COMMIT_POLL_INTERVAL {
+                self.put_off(claimed, RETRY_WAIT, claimed.record.history).await?;
                 return Ok(false);
             }
-            tokio::time::sleep(COMMITS_TAKE).await;
+            tokio::time::sleep(COMMIT_POLL_INTERVAL).await;
             waited = true;
         }
         let answer_time = self.config.answer_time.for_benchmark(claimed.benchmark.benchmark);
@@ -82,7 +82,7 @@ impl Pipeline {
         match self.state.add_spent(&claimed.sample, spent).await {
             Ok(()) => receipt.committed(),
             Err(error) => {
-                tracing::warn!(run.id = %claimed.sample.run, %error, "{} tokens are in no account: {error}", spent.total());
+                tracing::warn!(run.id = %claimed.sample.run, %error, "{} tokens could not be counted: {error}", spent.total());
             }
         }
     }

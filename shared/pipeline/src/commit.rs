@@ -110,7 +110,7 @@ impl Pipeline {
             Commit::Done { closed } => closed,
             Commit::Lost => {
                 self.count_lost(claimed, finished.body.as_ref().map(|body| body.attempt), spent).await?;
-                tracing::info!(run.id = %sample.run, "Sample {sample} was taken over");
+                tracing::info!(run.id = %sample.run, "Another attempt took over sample {sample}");
                 return Ok(());
             }
         };

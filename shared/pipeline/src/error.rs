@@ -21,7 +21,7 @@ pub(crate) enum PipelineError {
     #[error(transparent)]
     Dataset(#[from] DatasetError),
     /// Other writers kept changing the run.
-    #[error("the run kept changing while it was to be failed")]
+    #[error("the run changed during every attempt to mark it as failed")]
     Races,
     /// The attempt panicked.
     #[error("the attempt panicked: {0}")]

@@ -26,7 +26,7 @@ impl Pipeline {
         match self.state.hand_over(sample, attempt, to, answered, spent, bench_clock::now()).await? {
             Handover::Lost => {
                 self.count_lost(claimed, Some(answered.body.attempt), spent.into()).await?;
-                tracing::info!(run.id = %sample.run, "Sample {sample} was taken over");
+                tracing::info!(run.id = %sample.run, "Another attempt took over sample {sample}");
             }
             Handover::Done => {
                 self.activity.count_tokens(tokens);

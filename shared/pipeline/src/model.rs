@@ -17,7 +17,7 @@ use crate::context::{ClaimedSample, ModelClient};
 use crate::error::PipelineError;
 
 /// Interval at which a call in flight checks whether its run is still open.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// A question to a model.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +79,7 @@ impl Pipeline {
                         AskResult::Failed(failure)
                     }
                 }),
-                () = tokio::time::sleep(LOOK_EVERY) => {
+                () = tokio::time::sleep(POLL_INTERVAL) => {
                     // A failed check doesn't cancel the call, since the answer is being paid for.
                     if matches!(self.runs.wants_answers(claimed.sample.run).await, Ok(false)) {
                         return Ok(AskResult::RunOver);

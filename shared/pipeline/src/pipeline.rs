@@ -68,7 +68,7 @@ impl Pipeline {
         let response = loop {
             tokio::select! {
                 response = &mut work => break response,
-                () = tokio::time::sleep(activity::LOOK_EVERY) => self.activity.write_heartbeat_in_background(),
+                () = tokio::time::sleep(activity::POLL_INTERVAL) => self.activity.write_heartbeat_in_background(),
             }
         };
         Box::pin(self.activity.write_heartbeat()).await;

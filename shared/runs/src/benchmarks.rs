@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_benchmarks_are_left_out_and_told() {
+    fn unknown_benchmarks_are_left_out_and_reported() {
         let list = names(&[" MMLU_Pro ", "nope", "mmlu_pro", "", "a/b", "aime_2025"]);
         let (known, ignored) = select(Some(&list)).unwrap();
         assert_eq!(known.iter().map(BenchmarkName::as_str).collect::<Vec<_>>(), ["mmlu_pro", "aime_2025"]);

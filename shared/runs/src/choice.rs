@@ -15,7 +15,7 @@ pub enum Choice {
 
 /// Error for a name that isn't a benchmark.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no benchmark `{name}`; known benchmarks are {}", benchmark_names())]
+#[error("unknown benchmark `{name}`; known benchmarks are {}", benchmark_names())]
 pub struct UnknownBenchmark {
     /// Requested name, cut to 80 characters.
     pub name: String,

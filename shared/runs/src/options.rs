@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_is_no_choice() {
+    fn the_default_is_not_stored() {
         for benchmark in bench_benchmarks::all() {
             let defaults: Options = benchmark
                 .options()

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_protocol_is_no_choice() {
+    fn the_default_protocol_is_not_stored() {
         for benchmark in bench_benchmarks::all() {
             let default = one(benchmark.name(), benchmark.metadata().protocol_name);
             assert_eq!(resolve_protocols(&default, &names(&[benchmark.name()])).unwrap(), BTreeMap::new());
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_told_with_what_is() {
+    fn errors_list_the_known_names() {
         let mmlu = bench_benchmarks::find("mmlu_pro").unwrap();
         let default = mmlu.metadata().protocol_name;
         let (unknown, not_ordered) = (Code::InvalidRequest, Code::BenchmarkNotOrdered);

@@ -42,7 +42,7 @@ pub enum ScheduledRunError {
     #[error("{0} is gated, and runs of it are for admins and listed callers")]
     Gated(BenchmarkName),
     /// One of its benchmarks is gone.
-    #[error("there is no benchmark {0} any more")]
+    #[error("benchmark {0} no longer exists")]
     BenchmarkGone(BenchmarkName),
     /// One of its protocols is gone.
     #[error(transparent)]

@@ -43,7 +43,7 @@ pub enum SandboxesError {
         max: u64,
     },
     /// The path of this program's own file is unknown.
-    #[error("this program's own file cannot be told: {0}")]
+    #[error("could not find this program's own file: {0}")]
     Helper(io::Error),
     /// The Python environment is unusable.
     #[error(transparent)]

@@ -43,7 +43,7 @@ impl TaskTimers {
                 wait = every;
                 if let Err(error) = scheduler.run(task, bench_clock::now()).await {
                     let name = task.as_str();
-                    tracing::warn!(task = name, %error, "The task {name} stopped and goes on later: {error}");
+                    tracing::warn!(task = name, %error, "The task {name} stopped and continues later: {error}");
                 }
             }
         }));

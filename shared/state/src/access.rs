@@ -39,8 +39,10 @@ pub fn is_access_token(key: &Secret) -> bool {
 /// If the system provides no random numbers.
 pub fn new_access_token() -> Result<Secret, StateError> {
     let mut bytes = [0_u8; TOKEN_BYTES];
-    let none =
-        || StateError::Secret { verb: "generated", problem: "the system gives no random numbers".to_owned() };
+    let none = || StateError::Secret {
+        verb: "generated",
+        problem: "the system provides no random numbers".to_owned(),
+    };
     SystemRandom::new().fill(&mut bytes).map_err(|_| none())?;
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     Secret::new(format!("{TOKEN_PREFIX}{digits}")).ok_or_else(none)
@@ -217,7 +219,7 @@ impl FromStr for AccessRow {
         }
         let known = || Self::ALL.map(Self::as_str).join(", ");
         let row = Self::ALL.into_iter().find(|row| row.as_str() == name);
-        row.ok_or_else(|| format!("`{name}` is no row of the access policy; known are {}", known()))
+        row.ok_or_else(|| format!("unknown row `{name}` of the access policy; known rows: {}", known()))
     }
 }
 
@@ -455,7 +457,7 @@ mod tests {
         assert_eq!(read(" ").unwrap().to_string(), "admin, token, provider-key");
         let tokens = read("admin,token").unwrap();
         assert!(tokens.has(AccessRow::Token) && !tokens.has(AccessRow::ProviderKey));
-        for (value, part) in [("everybody", "known are admin"), ("token,session", "no sign-in")] {
+        for (value, part) in [("everybody", "known rows: admin"), ("token,session", "no sign-in")] {
             let error = read(value).unwrap_err();
             assert!(error.starts_with("BENCH_ACCESS") && error.contains(part), "{error}");
         }

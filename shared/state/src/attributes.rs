@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn maybe_number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, StateError> {
         match self.record.get(name).and_then(|value| value.as_n().ok()) {
-            Some(digits) => digits.parse().map(Some).map_err(|_| self.bad(name, "is no such number")),
+            Some(digits) => digits.parse().map(Some).map_err(|_| self.bad(name, "is not a number in range")),
             None => Ok(None),
         }
     }
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
                 Err(_) => match digits.parse::<f64>() {
                     Ok(count) if count > 0.0 => Ok(u64::MAX),
                     Ok(_) => Ok(0),
-                    Err(_) => Err(self.bad(name, "is no such number")),
+                    Err(_) => Err(self.bad(name, "is not a number in range")),
                 },
             },
         }

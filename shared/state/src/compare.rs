@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_judge_whose_host_is_not_recorded_is_told() {
+    fn a_judge_without_a_recorded_host_is_reported() {
         let judge = |model: &str, host: Option<&str>| -> JudgeUse {
             let judge = json!({
                 "model": model, "endpoint_host": host, "version": 1, "prompt_digest": "d",

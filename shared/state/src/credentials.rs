@@ -255,7 +255,7 @@ impl Credentials {
         let data_key: [u8; KEY_BYTES] =
             data_key.try_into().map_err(|_| secret("opened", "its data key has the wrong length"))?;
         let clear = open(&aead_key(&data_key)?, &bytes("sealed")?, context)?;
-        String::from_utf8(clear).map(Secret::new).map_err(|_| secret("opened", "it is no text"))
+        String::from_utf8(clear).map(Secret::new).map_err(|_| secret("opened", "it is not UTF-8"))
     }
 
     /// Removes the caller's keys of a run, including its judge's, unless they were stored for a later generation: a run
@@ -294,7 +294,7 @@ fn random<const N: usize>() -> Result<[u8; N], StateError> {
     let mut bytes = [0; N];
     SystemRandom::new()
         .fill(&mut bytes)
-        .map_err(|_| secret("sealed", "the system gives no random numbers"))?;
+        .map_err(|_| secret("sealed", "the system provides no random numbers"))?;
     Ok(bytes)
 }
 

@@ -230,7 +230,7 @@ impl State {
                 _ => return Err(StateError::sdk("write an event", error)),
             }
         }
-        Err(StateError::Service { verb: "write an event", problem: "others were always faster".into() })
+        Err(StateError::Service { verb: "write an event", problem: "other writers took every number".into() })
     }
 
     /// Returns up to `limit` events with numbers above `after`, in order.

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_an_older_program_costs_nothing_unless_a_server_ordered_it_for_sure() {
+    fn an_old_run_without_origin_counts_as_interrupted_unless_a_server_ordered_it() {
         let old = Record::new();
         assert_eq!(read(&old, &spec(json!({}))), Origin::Foreground { start: 0 });
         assert_eq!(read(&old, &spec(json!({ "owner": Owner::Key("k".into()) }))), Origin::Server);

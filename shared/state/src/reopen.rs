@@ -85,7 +85,7 @@ impl State {
         }
         Err(StateError::Service {
             verb: "reopen the sample",
-            problem: "its shard's counters kept changing".into(),
+            problem: "its shard's counters changed during every attempt".into(),
         })
     }
 }

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn simultaneous_attempts_are_no_more_than_others() {
+    fn simultaneous_attempts_stay_within_the_limit() {
         let attempts = Attempts::default();
         let noted = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8)

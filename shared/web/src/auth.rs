@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn an_access_token_is_no_providers_key() {
+    fn an_access_token_is_not_a_provider_key() {
         assert_eq!(provider_key(&headers(&[("authorization", "Bearer bra_1")])).unwrap(), None);
         assert_eq!(
             provider_key(&headers(&[("authorization", "Bearer sk-1")])).unwrap(),
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_admin_without_a_secret() {
+    fn there_is_no_admin_without_a_secret() {
         let sent = headers(&[("x-admin-secret", "hush")]);
         assert_eq!(access(false, Some("hush")).caller(&sent).unwrap(), Caller::Admin);
         for secret in [None, Some(""), Some("other"), Some("hushh")] {
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_belongs_to_who_made_it() {
+    fn a_run_belongs_to_its_creator() {
         let (deployed, at_home) = (access(false, None), access(true, None));
         let (a, b) = (headers(&[("authorization", "Bearer a")]), headers(&[("authorization", "Bearer b")]));
         let nobody = HeaderMap::new();

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_json_object_is_refused_in_the_known_shape() {
+    async fn bodies_other_than_json_objects_get_the_usual_error() {
         const JSON: Option<&str> = Some("application/json");
         for (kind, body, expected) in [
             (JSON, "", "missing"),

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn any_json_is_borne() {
+    fn any_json_is_rendered() {
         for document in
             [json!(null), json!([]), json!({ "paths": [], "info": 3 }), json!({ "paths": { "/x": 1 } })]
         {

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_cause_is_logged_and_not_told() {
+    async fn a_cause_is_logged_and_not_returned() {
         let error = ApiError::internal("table bench-state is on fire");
         assert_eq!(error.message(), "table bench-state is on fire");
         let response = error.into_response();

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_path_that_is_no_text_gets_an_error_like_others() {
+    async fn a_path_that_is_not_utf8_gets_the_usual_error() {
         let open = ServerConfig::default();
         assert_eq!(text(ask(&open, "GET", "/of/%C3%A9", &[]).await).await, "é");
         // The same for paths with a route, without one, and with a slash too many.

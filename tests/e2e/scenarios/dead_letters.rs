@@ -53,7 +53,7 @@ pub(super) async fn unreadable_messages_become_errors(target: &Target) {
 
 /// One item's data is damaged: its sample is delivered until it is a dead letter, and ends as an error with the
 /// cause.
-pub(super) async fn sample_that_nobody_can_handle_becomes_an_error(target: &Target) {
+pub(super) async fn sample_that_no_worker_can_handle_becomes_an_error(target: &Target) {
     let benchmark = bench_benchmarks::find("aime_2022_2024").unwrap();
     let (blobs, downloads) = (&target.aws.blobs, tempfile::tempdir().unwrap());
     let library = Library::new(blobs.clone(), LibraryConfig::new(downloads.path()));
@@ -85,7 +85,7 @@ pub(super) async fn sample_that_nobody_can_handle_becomes_an_error(target: &Targ
 }
 
 /// The dead letter of a run's plan fails the run with an error that says so.
-pub(super) async fn run_that_nobody_can_plan_fails(target: &Target) {
+pub(super) async fn run_that_no_planner_can_plan_fails(target: &Target) {
     let mut body = demo_order(HANGS, "mmlu_pro");
     body["subset_count"] = json!(1);
     let run = target.order(Caller::Key("sk-e2e-dead-71"), body).await;

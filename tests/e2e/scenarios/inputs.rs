@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::call::{Caller, demo_order, number};
 use crate::target::Target;
 
-pub(super) async fn bad_requests_are_told_what_is_wrong(target: &Target) {
+pub(super) async fn errors_of_bad_requests_name_the_problem(target: &Target) {
     let with = |field: &str, value: Value| {
         let mut body = demo_order("oracle", "mmlu_pro");
         body[field] = value;

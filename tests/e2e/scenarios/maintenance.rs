@@ -23,7 +23,7 @@ pub(super) async fn new_runs_are_refused(target: &Target) {
 
 /// Uses a separate stack, which is restarted with the variable. For a deployed stack, the script that changes the
 /// functions' configuration checks its own run.
-pub(super) async fn running_work_goes_on(target: &Target) {
+pub(super) async fn open_runs_continue(target: &Target) {
     if !matches!(target.aws.stored, RawStorage::Files(_)) {
         return;
     }

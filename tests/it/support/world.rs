@@ -18,8 +18,8 @@ use bench_state::{RunWithBenchmarks, SampleRecord};
 use bench_tests::model_server::{ModelRequest, ModelServer, Reply};
 
 /// Maximum wait for anything: a safety limit, not a performance goal.
-const PATIENCE: Duration = Duration::from_secs(600);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const TIMEOUT: Duration = Duration::from_secs(600);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Settings of a stack.
 #[derive(Clone)]
@@ -163,8 +163,8 @@ impl World {
     {
         let start = Instant::now();
         while !is_so().await {
-            assert!(start.elapsed() < PATIENCE, "waited too long for {what}");
-            tokio::time::sleep(LOOK_EVERY).await;
+            assert!(start.elapsed() < TIMEOUT, "waited too long for {what}");
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -197,8 +197,8 @@ impl World {
                 let _ = self.scheduler().reconcile_after(grace).await;
                 reconciled = Instant::now();
             }
-            assert!(start.elapsed() < PATIENCE, "the run does not end: {}", self.describe(run).await);
-            tokio::time::sleep(LOOK_EVERY).await;
+            assert!(start.elapsed() < TIMEOUT, "the run does not end: {}", self.describe(run).await);
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -307,7 +307,7 @@ async fn open_stack(dir: &Path, settings: &Settings, sandboxes: Option<&SandySer
             // A turn of the previous stack, which is just ending, may still hold the folder.
             Err(error) => last = format!("{error:#}"),
         }
-        tokio::time::sleep(LOOK_EVERY * 5).await;
+        tokio::time::sleep(POLL_INTERVAL * 5).await;
     }
     panic!("the stack cannot be opened: {last}")
 }

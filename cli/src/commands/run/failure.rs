@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_run_goes_on_only_when_its_provider_changes() {
+    fn resuming_a_refused_run_requires_a_change_at_its_provider() {
         let refused =
             run(json!({ "failure_reason": "refused" }), json!({ "outcomes": { "infrastructure-error": 4 } }));
         let shown = hints(&refused, &[vec![reason("HTTP 400: no", 4)]]);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sandboxes_lack_is_set_up_before_the_run_goes_on() {
+    fn missing_sandbox_packages_are_set_up_before_resuming() {
         let broken = run(json!({}), json!({ "outcomes": { "infrastructure-error": 4 } }));
         let lacking = coded(
             Code::SandboxSetupNeeded,

@@ -9,7 +9,7 @@ use bench_web::attempts::Attempts;
 use tokio::sync::Semaphore;
 
 /// Maximum number of keys that are being confirmed at the same time.
-const ASKED_AT_ONCE: usize = 8;
+const CONCURRENT_CONFIRMATIONS: usize = 8;
 
 /// Cache of callers' keys and limits on confirming new ones.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Default for Confirmations {
         Self {
             confirmed: Mutex::default(),
             refused: Attempts::default(),
-            asking: Semaphore::new(ASKED_AT_ONCE),
+            asking: Semaphore::new(CONCURRENT_CONFIRMATIONS),
         }
     }
 }

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_told_with_its_place() {
+    fn problems_name_their_field() {
         let long: BTreeMap<String, u32> = (0..60).map(|n| (format!("o{n}"), n)).collect();
         for (sent, parts) in [
             (json!([]), ["benchmark_options", "dictionary"]),

@@ -20,7 +20,7 @@ const CACHED_FOR: Duration = Duration::from_secs(2);
 const OPEN_RUNS_MAX: u64 = 300;
 /// Number of finished runs that the estimate of the time per item uses.
 const PAST_RUNS: u64 = 20;
-const READS_AT_ONCE: usize = 16;
+const CONCURRENT_READS: usize = 16;
 
 /// Returns the view of a run, with its position in the queue.
 ///
@@ -74,7 +74,7 @@ impl Api {
             }
         };
         let views: Vec<Option<RunView>> =
-            stream::iter(listing.runs.into_iter().map(read)).buffered(READS_AT_ONCE).try_collect().await?;
+            stream::iter(listing.runs.into_iter().map(read)).buffered(CONCURRENT_READS).try_collect().await?;
         Ok(views.into_iter().flatten().collect())
     }
 }

@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_sent_to_who_asks_for_it_alone() {
+    fn json_is_sent_only_on_request() {
         let asks = |accept: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::ACCEPT, accept.parse().unwrap());

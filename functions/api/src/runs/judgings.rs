@@ -17,7 +17,7 @@ use crate::Api;
 use crate::runs::requests::{run_id, run_not_found};
 
 /// Maximum number of concurrent reads of runs.
-const READS_AT_ONCE: usize = 16;
+const CONCURRENT_READS: usize = 16;
 
 /// Judgings of a run's answers.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -110,7 +110,7 @@ pub async fn judgings(api: &Api, run: RunId) -> Result<JudgingsView, ApiError> {
         })
     };
     let again: Vec<JudgingView> =
-        stream::iter(records.into_iter().map(read)).buffered(READS_AT_ONCE).try_collect().await?;
+        stream::iter(records.into_iter().map(read)).buffered(CONCURRENT_READS).try_collect().await?;
     let spec = &found.run.spec;
     let itself = JudgingView {
         version: 1,

@@ -20,7 +20,7 @@ use crate::runs::estimate::run_view;
 use crate::runs::requests::{run_id, run_not_found};
 
 /// Maximum number of concurrent reads of runs.
-const READS_AT_ONCE: usize = 16;
+const CONCURRENT_READS: usize = 16;
 const TEXT_CHARS_MAX: usize = 512;
 
 /// Page of runs.
@@ -93,7 +93,7 @@ pub async fn list_runs(
         run_view(api, &found).await.map(Some)
     };
     let views: Vec<Option<RunView>> =
-        stream::iter(listing.runs.into_iter().map(read)).buffered(READS_AT_ONCE).try_collect().await?;
+        stream::iter(listing.runs.into_iter().map(read)).buffered(CONCURRENT_READS).try_collect().await?;
     Ok((views.into_iter().flatten().collect(), listing.total))
 }
 

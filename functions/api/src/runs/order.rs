@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn every_documented_field_is_read_and_told_of_stored_orders() {
+    fn every_documented_field_is_read_and_returned_for_stored_orders() {
         let schema = serde_json::to_value(<OrderBody as PartialSchema>::schema()).unwrap();
         let documented: BTreeSet<String> =
             schema["properties"].as_object().unwrap().keys().cloned().collect();
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_judge_is_told() {
+    fn a_misspelled_judge_is_reported() {
         let judge = |judge: Value| read(json!({ "model_id": "a/b", "judge": judge }));
         let named = judge(json!({ "model": "openrouter/j", "model_id": null })).unwrap();
         assert_eq!(named.judge.unwrap().model.as_deref(), Some("openrouter/j"));

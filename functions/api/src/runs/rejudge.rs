@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_are_read_and_told_apart() {
+    fn orders_are_parsed_and_distinguished() {
         let run = RunId::random();
         let plain = read(json!({})).unwrap();
         assert_eq!(plain, RejudgeOrder::default());

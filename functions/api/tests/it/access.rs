@@ -639,7 +639,7 @@ async fn wrong_admin_secrets_are_delayed_counted_and_bounded() {
 
 /// Parallel guesses are limited like sequential ones, each is counted once, and only a few are delayed.
 #[tokio::test]
-async fn simultaneous_wrong_admin_secrets_are_no_way_around_the_bound() {
+async fn simultaneous_wrong_admin_secrets_stay_within_the_limit() {
     use bench_web::SecretLimits;
     use std::time::Duration;
     let guess = async |server: &Server, secret: &str, address: &str| {

@@ -83,7 +83,7 @@ async fn a_public_server_lists_only_models_that_can_be_ordered() {
 }
 
 #[tokio::test]
-async fn the_time_for_an_answer_is_told_as_it_applies_here() {
+async fn the_answer_timeout_of_this_deployment_is_shown() {
     for (operator, aime, mmlu_pro) in [("", 3_600, 1_200), ("840", 840, 840), ("1500", 1_500, 1_200)] {
         let server = Server::new(true, &[("WORKER_ITEM_TIMEOUT_SECONDS", operator)]).await;
         for (name, seconds) in [("aime_2025", aime), ("mmlu_pro", mmlu_pro)] {
@@ -168,7 +168,7 @@ async fn a_benchmark_is_shown_under_the_protocol_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn nobody_is_signed_in() {
+async fn auth_status_reports_no_login() {
     let server = Server::local().await;
     let status = server.get("/api/auth/status").await.json();
     assert_eq!(

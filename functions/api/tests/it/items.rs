@@ -190,7 +190,7 @@ async fn pages_by_offset_and_by_cursor_show_every_sample_once() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_told_in_its_place() {
+async fn a_lost_answer_is_reported_in_place_of_the_answer() {
     let server = Server::local().await;
     let run = server.finished_run(&[Outcome::Correct, Outcome::Correct]).await;
     let (bodies, _) = server.api.blobs.list(&format!("bodies/{run}/"), None).await.unwrap();
@@ -253,7 +253,7 @@ async fn a_gated_dataset_shows_strangers_ids_digests_and_verdicts_only() {
 }
 
 #[tokio::test]
-async fn what_was_changed_of_an_answer_is_told() {
+async fn changes_to_a_stored_answer_are_reported() {
     let server = Server::local().await;
     let run = server.run_of(&["mmlu_pro"]).await;
     server.plan(run, "mmlu_pro", 2, 1).await;

@@ -70,7 +70,7 @@ async fn a_judge_is_named_or_follows_from_the_model_or_the_operator() {
 }
 
 #[tokio::test]
-async fn an_order_that_names_nothing_leaves_out_what_nobody_could_judge() {
+async fn an_order_without_benchmarks_leaves_out_those_without_a_judge() {
     let server = Server::new(true, &[("OPENROUTER_API_KEY", "k")]).await;
     let names = |view: &Value| -> Vec<String> {
         let all = view["benchmarks"].as_array().unwrap().iter();
@@ -212,7 +212,7 @@ async fn the_command_line_says_where_the_judge_answers() {
 }
 
 #[tokio::test]
-async fn a_run_is_taken_up_again_with_its_judges_key() {
+async fn a_run_is_requeued_with_its_judges_key() {
     let server = Server::new(true, &[("OPENROUTER_API_KEY", "k")]).await;
     let body = order("oracle", json!({ "model_id": "openrouter/j" }));
     let (run, _) = made(&server, "/api/runs", &[JUDGE_KEY], &body).await;

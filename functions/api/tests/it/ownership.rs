@@ -14,7 +14,7 @@ fn body() -> Value {
 }
 
 #[tokio::test]
-async fn a_server_on_a_network_makes_no_run_for_nobody() {
+async fn a_deployed_server_refuses_runs_without_a_credential() {
     let server = Server::deployed().await;
     let unknown =
         server.order("/api/runs", &[], &json!({ "model_id": "00000000-0000-4000-8000-000000000000" })).await;

@@ -97,7 +97,7 @@ async fn a_schedule_is_an_order_with_a_plan() {
 }
 
 #[tokio::test]
-async fn every_problem_is_told_at_once_and_nothing_is_made() {
+async fn all_problems_are_reported_at_once_and_nothing_is_created() {
     let server = Server::deployed().await;
     for (field, value, kind) in [
         ("name", json!("  "), "value_error"),
@@ -434,7 +434,7 @@ async fn run_now_takes_up_the_moment_as_if_it_were_planned() {
 }
 
 #[tokio::test]
-async fn history_tells_scores_and_regressions_to_all_and_who_was_told_to_the_owner() {
+async fn history_shows_scores_to_all_and_recipients_to_the_owner() {
     let server = Server::deployed().await;
     let made = make(&server, &[A], &body()).await;
     let state = &server.api.state;

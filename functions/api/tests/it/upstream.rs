@@ -140,7 +140,7 @@ async fn the_price_is_that_of_the_order() {
 }
 
 #[tokio::test]
-async fn a_refused_key_is_told_before_anything_is_queued() {
+async fn a_refused_key_is_reported_before_anything_is_queued() {
     let (provider, address) = provider().await;
     let server = server_of(&address).await;
     server.post("/api/admin/sync-models", &[]).await;

@@ -366,7 +366,7 @@ async fn is_built_once_and_the_same_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_who_ask_at_once_get_the_same() {
+async fn simultaneous_requests_get_the_same_archive() {
     let stack = Stack::open().await;
     let script = script(20, |_| Some(Said::right("A")));
     script.play(&stack).await;

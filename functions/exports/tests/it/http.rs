@@ -141,7 +141,7 @@ async fn a_large_export_is_streamed_or_redirected_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_asks_while_an_export_is_built_is_told_when_to_come_again() {
+async fn a_request_during_a_build_gets_a_retry_after() {
     let stack = Stack::open().await;
     let script = script(300, |position| Some(Said::right(&format!("{position} ").repeat(500))));
     script.play(&stack).await;
@@ -166,7 +166,7 @@ async fn who_asks_while_an_export_is_built_is_told_when_to_come_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_asks_before_the_benchmarks_are_closed_is_told_to_come_again() {
+async fn a_request_before_the_benchmarks_close_gets_a_retry_after() {
     let stack = Stack::open().await;
     let script = script(1, |_| None);
     script.work(&stack).await;
@@ -267,7 +267,7 @@ async fn demo_items_of_a_gated_benchmark_are_open() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_are_told() {
+async fn public_keys_are_served() {
     let stack = Stack::open().await;
     let app = app(stack.exports());
     let (status, key) = json_of(get(&app, "/api/exports/public-key", &[]).await).await;
@@ -287,7 +287,7 @@ async fn keys_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn trouble_with_keys_is_told() {
+async fn problems_with_keys_are_reported() {
     let stack = Stack::open().await;
     let script = script(1, |_| Some(Said::right("A")));
     script.play(&stack).await;

@@ -98,7 +98,7 @@ async fn the_bucket_takes_what_was_announced_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_archive_is_a_verdict_and_gone_as_well() {
+async fn an_invalid_archive_gets_a_verdict_and_is_deleted() {
     let stack = Stack::open().await;
     let app = app(stack.reachable());
     let (_, upload) = post(&app, "/api/uploads", Some(MINE), &order(b"no archive")).await;

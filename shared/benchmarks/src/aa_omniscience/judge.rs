@@ -26,7 +26,7 @@ static METADATA: JudgeMetadata = JudgeMetadata {
     generation: Generation::default,
     replies_max: 3,
     verdict: "One of the letters A (correct), B (incorrect), C (partial) and D (not attempted), also in lower case, in \
-              quotes, emphasised or with a full stop; anything else is no verdict.",
+              quotes, emphasized or followed by a period; anything else is no verdict.",
 };
 
 impl Judge for OmniscienceJudge {

@@ -18,7 +18,7 @@ pub(super) const GRADING: &str = GradingMode::OPTION;
 pub(super) static OPTIONS: [OptionMetadata; 4] = [
     OptionMetadata {
         name: RELEASE,
-        description: "Which problems: release_v1 to release_v6 (all up to that release), release_latest, one slice v1 to v6, or slices in a row such as v4_v5. Only the files needed are downloaded.",
+        description: "Which problems: release_v1 to release_v6 (all up to that release), release_latest, one slice v1 to v6, or consecutive slices such as v4_v5. Only the files needed are downloaded.",
         default: "release_latest",
     },
     OptionMetadata {
@@ -28,7 +28,7 @@ pub(super) static OPTIONS: [OptionMetadata; 4] = [
     },
     OptionMetadata {
         name: END_DATE,
-        description: "Only problems of contests up to this day, YYYY-MM-DD. As in the official program the day is its first moment: a contest that has a later time of that day is left out.",
+        description: "Only problems of contests up to this day, YYYY-MM-DD. As in the official program, the limit is the start of that day: contests later that day are left out.",
         default: "",
     },
     OptionMetadata {

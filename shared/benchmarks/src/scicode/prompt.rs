@@ -6,7 +6,7 @@ use crate::material::Templates;
 use crate::prompts::fill;
 
 /// Separator between two earlier steps.
-const BETWEEN: &str = "------";
+const STEP_SEPARATOR: &str = "------";
 
 /// Returns the prompt for the next step. `codes` holds the code of all steps before it, in order.
 pub(super) fn step(
@@ -25,7 +25,7 @@ pub(super) fn step(
     let mut earlier = Vec::with_capacity(3 * codes.len());
     for (at, code) in codes.iter().enumerate() {
         if at > 0 {
-            earlier.push(BETWEEN.to_owned());
+            earlier.push(STEP_SEPARATOR.to_owned());
         }
         earlier.push(described(at)?);
         earlier.push(code.clone());

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_the_split() {
+    fn splits_are_detected_from_file_names() {
         let paths = [
             "README.md",
             "data/validation-00000-of-00001.parquet",

@@ -100,7 +100,7 @@ fn expression_at(source: &str, start: usize) -> Result<String, String> {
     reader.blanks(false);
     match reader.peek() {
         None | Some('\n' | ';' | '#') => Ok(value),
-        Some(other) => Err(format!("its value goes on with `{other}`, which is not evaluated here")),
+        Some(other) => Err(format!("its value continues with `{other}`, which is not evaluated here")),
     }
 }
 

@@ -91,7 +91,7 @@ async fn a_firewall_is_not_the_hub() {
 }
 
 #[tokio::test]
-async fn a_hub_is_asked_once_and_its_refusals_are_told_apart() {
+async fn a_hub_is_asked_once_and_its_refusals_are_distinguished() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     hub.publish("org/quiz", repository());
     let mut config = bench.config(&hub.url);

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_a_dash() {
+    fn missing_values_are_shown_as_a_dash() {
         for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             assert_eq!(format_percent(Some(value)), "-");
             assert_eq!(format_duration_ms(Some(value)), "-");

@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_planned_benchmark_goes_on_where_it_was() {
+    fn a_planned_benchmark_resumes_where_it_stopped() {
         let running = BenchmarkState::Pending.start(NOW).unwrap();
         let skipped = running.skip(NOW, Code::RunEnded, "Run canceled").unwrap();
         let later = Timestamp::from_micros(9_000_000);

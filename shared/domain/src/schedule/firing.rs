@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_firing_tells_each_thing_once_and_stays_open_until_told() {
+    fn each_notice_is_sent_once_and_keeps_the_firing_open() {
         let mut firing = Firing::missed(ScheduleId::random(), Timestamp::default(), 0, Timestamp::default());
         assert!(!firing.is_open());
         firing.notify(NoticeKind::Missed, "one", true, false);

@@ -99,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_symmetric_and_falls_as_the_numbers_part(fewer in 0u64..3000, gap in 0u64..500) {
+        fn the_p_value_is_symmetric_and_decreases_with_the_gap(fewer in 0u64..3000, gap in 0u64..500) {
             let p = mcnemar_exact_p(fewer, fewer + gap);
             prop_assert!((0.0..=1.0).contains(&p));
             prop_assert_eq!(p, mcnemar_exact_p(fewer + gap, fewer));
@@ -107,7 +107,7 @@ mod tests {
         }
 
         #[test]
-        fn it_is_the_counted_chance(b in 0u32..8, c in 0u32..8) {
+        fn the_p_value_matches_enumeration(b in 0u32..8, c in 0u32..8) {
             let tosses = b + c;
             let at_most = (0u32..1 << tosses).filter(|toss| toss.count_ones() <= b.min(c)).count();
             let expected = (2.0 * at_most as f64 / f64::from(1u32 << tosses)).min(1.0);

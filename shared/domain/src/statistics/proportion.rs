@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_share_has_no_interval() {
+    fn values_that_are_not_shares_have_no_interval() {
         assert_eq!(wilson(0, 0), None);
         assert_eq!(wilson(2, 1), None);
     }

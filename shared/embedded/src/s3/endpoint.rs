@@ -103,7 +103,7 @@ impl ListenerEndpoint {
             return error_response(
                 StatusCode::NOT_IMPLEMENTED,
                 "NotImplemented",
-                "Forms are not taken here.",
+                "Browser forms are not supported.",
             );
         }
         if !is_signed(&request) {

@@ -425,7 +425,7 @@ impl Engine {
             handed_out.push(seq);
         }
         // Only change the state now, so that a visibility timeout of 0 doesn't deliver a message twice in one response.
-        let state = if visibility_seconds > 0 { State::InFlight } else { State::ReadyMessages };
+        let state = if visibility_seconds > 0 { State::InFlight } else { State::Ready };
         for seq in handed_out {
             queue.set_state(seq, state, now_ms + visibility_seconds * 1000);
         }
@@ -433,7 +433,7 @@ impl Engine {
         for (seq, mut message) in dead {
             let Some((target, _)) = dead_letters else { continue };
             self.store.move_message(seq, target, &source_arn)?;
-            (message.receives, message.first_received_ms, message.state) = (0, None, State::ReadyMessages);
+            (message.receives, message.first_received_ms, message.state) = (0, None, State::Ready);
             if let Some(target) = self.queues.get_mut(&target) {
                 target.add(seq, message);
             }
@@ -483,11 +483,11 @@ impl Engine {
                     receipt.to_handle()
                 ))),
                 Some(State::InFlight) => {
-                    let state = if seconds > 0 { State::InFlight } else { State::ReadyMessages };
+                    let state = if seconds > 0 { State::InFlight } else { State::Ready };
                     queue.set_state(receipt.seq, state, now_ms + seconds * 1000);
                     Ok(())
                 }
-                Some(State::ReadyMessages | State::Delayed) => Err(SqsError::not_in_flight()),
+                Some(State::Ready | State::Delayed) => Err(SqsError::not_in_flight()),
             }
         };
         Ok(Reply::Each(changes.into_iter().map(change).collect()))
@@ -501,7 +501,7 @@ impl Engine {
             let receives = message.receives.saturating_sub(1);
             let first_received_ms = message.first_received_ms.filter(|_| receives > 0);
             self.store.unreceive(receipt.seq, receives, first_received_ms)?;
-            queue.set_state(receipt.seq, State::ReadyMessages, now_ms);
+            queue.set_state(receipt.seq, State::Ready, now_ms);
             if let Some(message) = queue.messages.get_mut(&receipt.seq) {
                 (message.receives, message.first_received_ms) = (receives, first_received_ms);
             }

@@ -16,7 +16,7 @@ use super::store::{MessageRow, QueueRow};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// The message can be received.
-    ReadyMessages,
+    Ready,
     /// The message's delay hasn't passed.
     Delayed,
     /// A receiver has the message until its visibility timeout passes.
@@ -45,7 +45,7 @@ impl Message {
             due_ms: row.due_ms,
             receives: row.receives,
             first_received_ms: row.first_received_ms,
-            state: State::ReadyMessages,
+            state: State::Ready,
         }
     }
 
@@ -66,7 +66,7 @@ pub(super) struct Waiter {
 
 /// A queue.
 ///
-/// Invariants: a message is in `ready` if its state is `ReadyMessages`, otherwise in `timers` under its
+/// Invariants: a message is in `ready` if its state is `Ready`, otherwise in `timers` under its
 /// `due_ms`; `in_flight` and `delayed` count the other two states.
 #[derive(Debug)]
 pub(super) struct Queue {
@@ -110,7 +110,7 @@ impl Queue {
     /// Adds a message in the state that its `state` field has.
     pub(super) fn add(&mut self, seq: i64, message: Message) {
         match message.state {
-            State::ReadyMessages => self.ready.insert(&message.group, seq),
+            State::Ready => self.ready.insert(&message.group, seq),
             State::Delayed | State::InFlight => {
                 self.timers.insert((message.due_ms, seq));
                 *self.counter(message.state) += 1;
@@ -123,7 +123,7 @@ impl Queue {
     pub(super) fn remove(&mut self, seq: i64) -> Option<Message> {
         let message = self.messages.remove(&seq)?;
         match message.state {
-            State::ReadyMessages => self.ready.remove(&message.group, seq),
+            State::Ready => self.ready.remove(&message.group, seq),
             State::Delayed | State::InFlight => {
                 self.timers.remove(&(message.due_ms, seq));
                 *self.counter(message.state) -= 1;
@@ -150,7 +150,7 @@ impl Queue {
         while let Some((due_ms, seq)) = self.timers.first().copied()
             && due_ms <= now_ms
         {
-            self.set_state(seq, State::ReadyMessages, due_ms);
+            self.set_state(seq, State::Ready, due_ms);
         }
     }
 

@@ -91,7 +91,7 @@ async fn limits_counts_and_keys_are_checked_for_every_protocol() {
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_off_is_no_answer() {
+async fn a_truncated_stream_is_an_error() {
     let failure = ask_for(stream("{\"say\":\"Hello\"}\n")).await.unwrap_err();
     assert_eq!((failure.kind, failure.request_id.as_deref()), (FailureKind::Transient, Some("trace-1")));
     assert!(failure.cause.contains("5 bytes of text"), "{failure}");

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_fields_do_not_cost_the_entry() {
+    fn invalid_optional_fields_are_ignored() {
         let model =
             entry(r#"{"name":"x","logo":{"a":1},"user":"u","instances":3,"current_estimated_price":{}}"#);
         let expected = CatalogModel { slug: "x".into(), name: "x".into(), ..CatalogModel::default() };

@@ -64,7 +64,7 @@ mod tests {
     use crate::failure::{Fatal, TooLong};
 
     #[test]
-    fn models_without_vision_are_told_by_what_servers_say() {
+    fn text_only_models_are_detected_from_error_messages() {
         for (status, message) in [
             (404, "No endpoints found that support image input"),
             (400, "/models/glm is not a multimodal model"),

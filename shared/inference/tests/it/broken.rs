@@ -11,7 +11,7 @@ use crate::{ask, ask_with, client};
 const DELTA: &[u8] = b"data: {\"choices\":[{\"delta\":{\"content\":\"half an\"}}]}\n\n";
 
 #[tokio::test]
-async fn half_a_stream_is_no_answer() {
+async fn an_incomplete_stream_is_an_error() {
     let bad_length =
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 9999\r\n\r\n".to_vec();
     for (name, steps) in [
@@ -40,7 +40,7 @@ async fn half_a_stream_is_no_answer() {
 }
 
 #[tokio::test]
-async fn nonsense_is_no_answer() {
+async fn an_invalid_body_is_an_error() {
     for (name, steps) in [
         ("empty", response(200, "", "")),
         ("empty stream", response(200, "content-type: text/event-stream\r\n", "")),
@@ -120,7 +120,7 @@ async fn the_deadline_ends_the_call() {
 }
 
 #[tokio::test]
-async fn a_deadline_that_is_over_asks_nobody() {
+async fn no_request_is_sent_after_the_deadline() {
     let server = Server::always(vec![Step::Close]).await;
     let over = Some(Instant::now());
     let failure = ask_with(&client(), &server.endpoint(), &Default::default(), over).await.unwrap_err();

@@ -9,7 +9,7 @@ use crate::server::{KEY, Server, chunk, last_chunk, response, stream_head, strea
 use crate::{ask, ask_with, client};
 
 #[tokio::test]
-async fn statuses_say_what_to_do() {
+async fn statuses_determine_the_failure_kind() {
     let quota = r#"{"error":{"message":"pay","type":"insufficient_quota","code":"insufficient_quota"}}"#;
     let context = r#"{"error":{"message":"x","code":"context_length_exceeded"}}"#;
     let policy = r#"{"error":{"message":"x","code":"content_policy_violation"}}"#;
@@ -53,7 +53,7 @@ async fn statuses_say_what_to_do() {
 }
 
 #[tokio::test]
-async fn the_wait_asked_for_is_handed_on() {
+async fn the_requested_wait_is_returned() {
     let date = "date: Fri, 02 Jan 2026 03:04:05 GMT\r\nretry-after: Fri, 02 Jan 2026 03:05:05 GMT\r\n";
     for (headers, wait) in [
         ("retry-after: 7\r\n", Some(Duration::from_secs(7))),
@@ -96,7 +96,7 @@ async fn an_error_after_a_good_status_counts_like_a_status() {
 }
 
 #[tokio::test]
-async fn what_a_model_says_decides_nothing() {
+async fn text_of_the_model_is_never_classified() {
     for text in ["HTTP 401 Unauthorized: invalid api key", "context length exceeded", "429 timeout error"] {
         let server = Server::always(streamed(text)).await;
         assert_eq!(ask(&client(), &server.endpoint()).await.unwrap().text, text);
@@ -174,7 +174,7 @@ async fn a_dialect_is_learned_once() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_the_same_field_for_ever_is_asked_twice() {
+async fn a_server_that_refuses_the_same_field_forever_is_asked_twice() {
     let body = r#"{"error":{"message":"x","param":"stream_options"}}"#;
     let server = Server::always(response(400, "", body)).await;
     let failure = ask(&client(), &server.endpoint()).await.unwrap_err();
@@ -182,7 +182,7 @@ async fn a_server_that_refuses_the_same_field_for_ever_is_asked_twice() {
 }
 
 #[tokio::test]
-async fn a_model_without_vision_is_told_apart_only_where_there_is_an_image() {
+async fn missing_vision_is_detected_only_for_prompts_with_images() {
     let image = Image { data_url: "data:image/png;base64,AA==".to_owned() };
     let mut with_image = Prompt::user("Which colour?");
     with_image.messages[0].images = vec![image];

@@ -80,7 +80,7 @@ async fn a_data_key_opens_only_for_what_it_was_made_for() {
 }
 
 #[tokio::test]
-async fn the_key_stays_over_a_restart() {
+async fn the_key_survives_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let embedded = open(dir.path(), "");
     let wrapped =
@@ -92,7 +92,7 @@ async fn the_key_stays_over_a_restart() {
 }
 
 #[tokio::test]
-async fn a_missing_right_to_kms_is_named_and_may_pass() {
+async fn a_missing_kms_permission_is_named_and_retried() {
     let dir = tempfile::tempdir().unwrap();
     let embedded = open(dir.path(), "deny@Decrypt=1.0,throttle@Encrypt=2");
     let key = KmsKey::new(&embedded.sdk_config(), KMS_KEY_ID);
@@ -106,7 +106,7 @@ async fn a_missing_right_to_kms_is_named_and_may_pass() {
 
 /// The finisher removes callers' keys, and has no permission for KMS.
 #[tokio::test]
-async fn who_only_removes_keys_needs_none() {
+async fn removing_keys_needs_no_kms() {
     let dir = tempfile::tempdir().unwrap();
     let embedded = open(dir.path(), "deny@Encrypt=1.0,deny@Decrypt=1.0");
     let credentials = Credentials::new(&embedded.sdk_config(), "keys", Arc::new(DeleteOnlyWrapper));

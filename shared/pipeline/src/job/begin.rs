@@ -147,7 +147,7 @@ impl Pipeline {
         }
         let saved = self.state.save_checkpoint(sample, *attempt, Stage::Sandbox, job).await?;
         if !saved {
-            tracing::info!(run.id = %sample.run, "Sample {sample} was taken over");
+            tracing::info!(run.id = %sample.run, "Another attempt took over sample {sample}");
         }
         Ok(saved)
     }

@@ -84,7 +84,7 @@ impl Pipeline {
             Handover::Lost => {
                 let spent = Role::Judge.spending(reply.spent);
                 self.count_lost(claimed, Some(reply.body.attempt), spent).await?;
-                tracing::info!(run.id = %sample.run, "Sample {sample} was taken over");
+                tracing::info!(run.id = %sample.run, "Another attempt took over sample {sample}");
             }
             Handover::Done => {
                 self.activity.count_tokens(tokens);

@@ -68,7 +68,7 @@ impl RecordedResponses {
             (Some(response), None) => {
                 let text = serde_json::from_str(response.get()).map_err(|_| {
                     half_character("`response`", response.get())
-                        .unwrap_or_else(|| "`response` is no text".to_owned())
+                        .unwrap_or_else(|| "`response` is not a string".to_owned())
                 })?;
                 (ResponseText::One(text), 1)
             }
@@ -137,12 +137,13 @@ fn is_null(json: &RawValue) -> bool {
 /// which matches no name, or lose trailing zeros.
 fn step_name(json: &str) -> Result<Box<str>, String> {
     match json.as_bytes().first() {
-        Some(b'"') => serde_json::from_str(json)
-            .map_err(|_| half_character("`step`", json).unwrap_or_else(|| "`step` is no text".to_owned())),
+        Some(b'"') => serde_json::from_str(json).map_err(|_| {
+            half_character("`step`", json).unwrap_or_else(|| "`step` is not a string".to_owned())
+        }),
         Some(b'-' | b'0'..=b'9') => {
             Err("`step` is a number: give the step's name as a text, such as \"76.1\"".to_owned())
         }
-        _ => Err("`step` is no text".to_owned()),
+        _ => Err("`step` is not a string".to_owned()),
     }
 }
 

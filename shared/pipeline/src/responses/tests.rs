@@ -6,7 +6,7 @@ fn text(responses: &RecordedResponses, benchmark: &str, item: &str, sample: u32)
 }
 
 #[test]
-fn the_more_special_line_wins() {
+fn the_more_specific_line_wins() {
     let responses = RecordedResponses::parse(
         "\u{feff}{\"item_id\":\"q1\",\"response\":\"any\"}\r\n\n\
          {\"id\":\"q1\",\"sample\":1,\"response\":\"second\"}\n\
@@ -25,7 +25,7 @@ fn the_more_special_line_wins() {
 }
 
 #[test]
-fn what_the_provider_said_is_kept() {
+fn provider_fields_are_kept() {
     let line = r#"{"item_id":"a","response":"x","reasoning":"r","finish_reason":"length",
         "usage":{"prompt_tokens":2,"completion_tokens":3},"prompt":"ignored"}"#;
     let answer =
@@ -76,7 +76,7 @@ fn each_step_has_its_response() {
 }
 
 #[test]
-fn null_is_no_answer() {
+fn null_means_no_answer() {
     let responses = RecordedResponses::parse(
         "{\"id\":\"a\",\"response\":null,\"reasoning\":\"hm\"}\n\
          {\"id\":\"76\",\"response\": null ,\"usage\":{\"prompt_tokens\":2}}\n\
@@ -120,7 +120,7 @@ fn items_are_listed_as_they_are_named() {
 }
 
 #[test]
-fn half_a_character_is_named() {
+fn a_lone_surrogate_is_reported() {
     let problem = |fields: &str| {
         RecordedResponses::parse(&format!("{{\"id\":\"a\",{fields}}}"))
             .map_err(|error| error.problem)
@@ -137,7 +137,7 @@ fn half_a_character_is_named() {
         assert!(error.starts_with(&format!("{field} has the escape {escape} without")), "{error}");
     }
     assert_eq!(problem(r#""response":"\ud83d\ude00 \\ud83d é\\""#), Ok(()));
-    assert_eq!(problem(r#""response":["\ud83d\ude00"]"#).unwrap_err(), "`response` is no text");
+    assert_eq!(problem(r#""response":["\ud83d\ude00"]"#).unwrap_err(), "`response` is not a string");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_bad_line_is_named() {
     assert!(problem("{\"id\":\"a\",\"responses\":[\"x\",1]}").contains("list of texts"));
     assert!(problem("{\"id\":\"a\",\"responses\":[],\"response\":\"x\"}").contains("both"));
     assert!(problem("{\"id\":\"a\",\"responses\":[],\"step\":\"1\"}").contains("`step` goes with"));
-    assert!(problem("{\"id\":\"a\",\"response\":\"x\",\"step\":[1]}").contains("`step` is no text"));
+    assert!(problem("{\"id\":\"a\",\"response\":\"x\",\"step\":[1]}").contains("`step` is not a string"));
     for number in ["0", "-1", "76.1"] {
         let line = format!("{{\"id\":\"a\",\"response\":\"x\",\"step\":{number}}}");
         assert!(problem(&line).starts_with("`step` is a number: give the step's name as a text"));

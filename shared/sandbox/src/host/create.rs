@@ -71,7 +71,7 @@ impl SandboxHost {
         };
         if request.enable_docker_socket == Some(true) {
             return Err(HostError::Unsupported(
-                "This sandbox host gives no access to a container engine, since that would be access to the whole \
+                "This sandbox host does not allow access to a container engine, since that would be access to the whole \
                  machine: omit enableDockerSocket, or use a host that has engines."
                     .to_owned(),
             ));

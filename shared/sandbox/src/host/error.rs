@@ -14,7 +14,7 @@ pub enum HostError {
     #[error("{0}")]
     Unsupported(String),
     /// The sandbox doesn't exist, or no longer exists.
-    #[error("There is no sandbox `{0}`: it was never made here, or it was ended or preempted.")]
+    #[error("There is no sandbox `{0}`: it was never created here, or it was ended or preempted.")]
     Gone(String),
     /// The sandbox was ended because its programs exceeded a limit.
     #[error("The sandbox `{id}` was ended: {limit}.")]

@@ -308,7 +308,9 @@ fn uid_pool_for(kind: FormKind, folder: &Path) -> Result<Option<UidPool>, String
         // Even without a spare uid, programs in namespaces aren't root on the machine, because this host is root only in
         // its own user namespace.
         None if kind == FormKind::Namespaces && uids::is_root_only_in_namespace() => Ok(None),
-        None => Err("the host is root and its user namespace has no users to spare for sandboxes".to_owned()),
+        None => {
+            Err("the host runs as root, and its user namespace has no spare uids for sandboxes".to_owned())
+        }
     }
 }
 

@@ -10,7 +10,7 @@ const FINGERPRINT_CHARS_MIN: usize = 8;
 pub enum KeyNameError {
     /// No key has this name.
     #[error(
-        "no key is named `{0}`; a key is named by itself or by {FINGERPRINT_CHARS_MIN} or more digits of its fingerprint"
+        "no key is named `{0}`; give the whole key, or {FINGERPRINT_CHARS_MIN} or more digits of its fingerprint"
     )]
     Unknown(String),
     /// Several fingerprints start with these digits.

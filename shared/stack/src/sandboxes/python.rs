@@ -14,22 +14,22 @@ const CURRENT: &str = "current";
 /// The machine's folders of programs, which every sandbox contains.
 const SYSTEM: [&str; 4] = ["/usr", "/bin", "/lib", "/lib64"];
 /// Folders that every sandbox has for itself, so that the machine's folders at these paths aren't visible.
-const THEIRS: [&str; 4] = ["/workspace", "/tmp", "/proc", "/dev"];
+const SANDBOX_FOLDERS: [&str; 4] = ["/workspace", "/tmp", "/proc", "/dev"];
 /// Maximum size of an environment's `pyvenv.cfg`, in bytes.
 const CONFIG_BYTES_MAX: u64 = 64 << 10;
 
 /// `PATH` of sandboxes.
 const SANDBOX_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 /// Maximum time to search for packages. They are only located, not imported.
-const LOOK_TIMEOUT: Duration = Duration::from_secs(20);
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(20);
 /// Prints the packages that can't be found.
-const LOOK: &str = "import sys\nfrom importlib.util import find_spec\nprint(*[name for name in sys.argv[1:] if find_spec(name) is None])";
+const FIND_MISSING_PACKAGES: &str = "import sys\nfrom importlib.util import find_spec\nprint(*[name for name in sys.argv[1:] if find_spec(name) is None])";
 
 /// Reason why a Python environment is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum PythonEnvironmentError {
     /// Sandboxes can't use the folder as an environment.
-    #[error("{} is no Python environment that sandboxes can use: {why}", folder.display())]
+    #[error("{} is not a Python environment that sandboxes can use: {why}", folder.display())]
     Unusable {
         /// Folder of the environment.
         folder: PathBuf,
@@ -37,7 +37,7 @@ pub enum PythonEnvironmentError {
         why: String,
     },
     /// The link to the environment can't be read.
-    #[error("could not look at {}: {source}", link.display())]
+    #[error("could not read the link `{}`: {source}", link.display())]
     Link {
         /// Path of the link.
         link: PathBuf,
@@ -90,7 +90,7 @@ impl PythonEnvironment {
             let prefix = prefix.ok_or_else(|| none(format!("its Python is {}", program.display())))?;
             Some(prefix.to_owned())
         };
-        if base.iter().any(|base| THEIRS.iter().any(|theirs| base.starts_with(theirs))) {
+        if base.iter().any(|base| SANDBOX_FOLDERS.iter().any(|theirs| base.starts_with(theirs))) {
             let why = format!(
                 "its Python is {}, and sandboxes have a folder of their own there",
                 program.display()
@@ -119,9 +119,9 @@ impl PythonEnvironment {
 pub async fn missing_packages(environment: Option<&PythonEnvironment>, packages: &[&str]) -> Vec<String> {
     let program = environment.map_or_else(|| PathBuf::from("python3"), |own| own.folder.join("bin/python3"));
     let mut look = Command::new(program);
-    look.args(["-I", "-c", LOOK]).args(packages).env("PATH", SANDBOX_PATH);
+    look.args(["-I", "-c", FIND_MISSING_PACKAGES]).args(packages).env("PATH", SANDBOX_PATH);
     look.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    match tokio::time::timeout(LOOK_TIMEOUT, look.output()).await {
+    match tokio::time::timeout(SEARCH_TIMEOUT, look.output()).await {
         Ok(Ok(output)) if output.status.success() => {
             String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect()
         }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn packages_that_are_not_there_are_named() {
+    async fn missing_packages_are_named() {
         let place = tempfile::tempdir().unwrap();
         let own = PythonEnvironment { folder: place.path().to_owned(), base: None };
         assert_eq!(
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_sandbox_can_use_is_told_from_what_it_cannot() {
+    fn only_usable_environments_are_accepted() {
         let place = tempfile::tempdir().unwrap();
         let data = place.path().canonicalize().unwrap();
         assert_eq!(PythonEnvironment::current(&data).unwrap(), None);

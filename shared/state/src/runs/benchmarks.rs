@@ -64,7 +64,10 @@ impl State {
                 Err(_) => last = self.last_event(run).await?,
             }
         }
-        Err(StateError::Service { verb: "change the benchmark", problem: "events were always faster".into() })
+        Err(StateError::Service {
+            verb: "change the benchmark",
+            problem: "other writers took every number".into(),
+        })
     }
 
     /// Records that all messages of a benchmark's samples were sent in this generation.
@@ -109,7 +112,10 @@ impl State {
                 return Ok(());
             }
         }
-        Err(StateError::Service { verb: "close the benchmarks", problem: "they kept changing".into() })
+        Err(StateError::Service {
+            verb: "close the benchmarks",
+            problem: "they changed during every attempt".into(),
+        })
     }
 
     /// Ends a benchmark of a run that is over, if neither the benchmark nor the run has changed since they were read: a

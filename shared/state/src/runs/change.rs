@@ -161,6 +161,6 @@ impl State {
                 Err(_) => last = self.last_event(id).await?,
             }
         }
-        Err(StateError::Service { verb: "change the run", problem: "events were always faster".into() })
+        Err(StateError::Service { verb: "change the run", problem: "other writers took every number".into() })
     }
 }

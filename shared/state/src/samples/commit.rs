@@ -65,7 +65,7 @@ impl State {
         }
         Err(StateError::Service {
             verb: "commit the sample",
-            problem: "its shard's counters kept changing".into(),
+            problem: "its shard's counters changed during every attempt".into(),
         })
     }
 

@@ -134,7 +134,7 @@ impl State {
             .expression_attribute_values(":checkpoint", json(attribute, checkpoint)?)
             .send()
             .await;
-        condition_held("save how far a sample's stage has come", saved)
+        condition_held("save a sample's checkpoint", saved)
     }
 
     /// Opens the sample for its next turn, and sets `cleared` to this attempt: later attempts don't look for answers that

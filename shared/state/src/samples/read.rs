@@ -87,7 +87,10 @@ impl State {
                 return Ok(found);
             }
         }
-        Err(StateError::Service { verb: "read a batch", problem: "the table did not give all of it".into() })
+        Err(StateError::Service {
+            verb: "read a batch",
+            problem: "the table did not return all records".into(),
+        })
     }
 
     /// Reads a page of the samples of one shard: those that aren't over or, with `all`, every sample.

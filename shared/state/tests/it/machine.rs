@@ -335,7 +335,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_table_does_what_the_machine_does(steps in prop::collection::vec(step(), 10..80)) {
+    fn the_table_matches_the_state_machine(steps in prop::collection::vec(step(), 10..80)) {
         let table = table();
         let states = [table.state(1), table.state(2)];
         table.block_on(async {

@@ -30,7 +30,7 @@ fn integers_are_read_leniently() {
 }
 
 #[test]
-fn what_is_no_integer_is_told_by_its_kind() {
+fn values_other_than_integers_are_reported_with_their_type() {
     for (sent, kind) in [
         (json!(5.5), "int_from_float"),
         (json!("five"), "int_parsing"),
@@ -55,7 +55,7 @@ fn what_is_no_integer_is_told_by_its_kind() {
 }
 
 #[test]
-fn every_problem_is_told_with_its_place() {
+fn every_problem_names_its_field() {
     let mut fields = reader(json!({ "seed": "x".repeat(129), "names": ["a", 1], "config": [] }));
     fields.text("model_id", 10);
     fields.maybe_text("seed", 128);
@@ -104,7 +104,7 @@ fn flags_and_numbers() {
 }
 
 #[test]
-fn unknown_fields_are_told_with_the_known_ones() {
+fn errors_of_unknown_fields_list_the_known_ones() {
     let mut fields = reader(json!({ "known": 1, "knwon": 2, "old": null }));
     fields.refuse_unknown(&["known", "old"]);
     fields.refuse("old", "null is as good as nothing");
@@ -142,7 +142,7 @@ fn settings_are_texts_as_they_are_written() {
 }
 
 #[test]
-fn objects_in_objects_are_told_with_their_names() {
+fn problems_in_nested_objects_name_the_full_path() {
     let mut fields = reader(
         json!({ "judge": { "seed": -3, "temperature": 9, "max_tokens": "x" }, "maps": { "a": "b", "c": 1 } }),
     );

@@ -80,7 +80,7 @@ fn one_object_can_be_the_whole_answer() {
 }
 
 #[test]
-fn objects_without_an_empty_line_between_them_are_told_apart() {
+fn objects_without_an_empty_line_between_them_are_separated() {
     let two = "{\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n{\"choices\":[{\"delta\":{\"content\":\"b\"}}]}\n[DONE]";
     assert_eq!(answer(&[two]).text, "ab");
     let pretty = "{\n \"choices\": [\n {\"delta\": {\"content\": \"a\"}, \"finish_reason\": \"stop\"} ]\n}";
