@@ -2,26 +2,30 @@
 # venv.
 
 CARGO ?= cargo
-BENCH := target/release/bench
+# The quick build, which `make run` uses. `make build` writes the optimized command to target/release/bench.
+BENCH := target/debug/bench
 # Folder of the results of `make run`.
 OUT ?= bench-results
 # Arguments of `bench run` in `make run`; see `bench run --help`.
 RUN ?= --model oracle --demo
 
-.PHONY: run test lint bench bench-lambda cost build clean
+.PHONY: run test lint bench bench-lambda cost build clean timings
 
 ## Builds the command, runs the bundled benchmark suite and verifies the signed archive.
-run: build
+run:
+	$(CARGO) build --locked --package bench-cli
 	$(BENCH) run $(RUN) --out $(OUT)
 	@for archive in $(OUT)/*.zip; do $(BENCH) verify "$$archive"; done
 
-## Builds the `bench` command.
+## Builds the optimized `bench` command.
 build:
 	$(CARGO) build --release --locked --package bench-cli
 
-## Runs all tests, then the lints.
+## Runs all tests, then the lints. Most tests wait for processes or timers, so twice as many run at once as there are
+## processors.
+TEST_THREADS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 test:
-	$(CARGO) test --workspace --locked --no-fail-fast
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --no-fail-fast
 	$(MAKE) --no-print-directory lint
 
 ## Checks formatting and lints, without changing anything.
@@ -50,8 +54,10 @@ cost:
 	$(CARGO) run --locked --package bench-cost -- tables > docs/cost.md
 
 ## Measures the time of a build of the command from scratch, and lists its most expensive crates; not a test.
+## `make timings BUILD=release` measures the optimized build.
+BUILD ?= dev
 timings:
-	CARGO="$(CARGO)" python3 infra/timings.py
+	CARGO="$(CARGO)" python3 infra/timings.py --profile $(BUILD)
 
 clean:
 	$(CARGO) clean

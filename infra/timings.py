@@ -33,7 +33,7 @@ def crates(report):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--profile", default="release", help="profile of Cargo.toml (default: release)")
+    parser.add_argument("--profile", default="dev", help="profile of Cargo.toml (default: dev)")
     options = parser.parse_args()
     shutil.rmtree(TARGET, ignore_errors=True)
     cargo = os.environ.get("CARGO", "cargo")
