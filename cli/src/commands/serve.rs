@@ -105,7 +105,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
     let data_dir = options.data_dir.clone();
     // Each call in progress has a connection to a provider, and may have one to a sandbox.
     let limits = args.connections.limits(2 * options.concurrency);
-    let providers = providers(|name| options.vars.get(name).cloned())?;
+    let providers = providers(|name| options.vars.get(name).cloned(), local)?;
     let interrupt = Interrupt::listen();
     let mut stack = Stack::open(options).await?;
     let router = stack.router();
@@ -183,11 +183,14 @@ pub(crate) async fn bind(option: &str, addresses: &[SocketAddr], port: u16) -> a
     })
 }
 
-/// Lists the providers that have a key, and what the others lack.
-fn providers(var: impl Fn(&str) -> Option<String>) -> anyhow::Result<String> {
+/// Lists the providers that have a key, and what the others lack. An exposed server leaves out providers at their
+/// default address on this machine, since it refuses orders for them.
+fn providers(var: impl Fn(&str) -> Option<String>, local: bool) -> anyhow::Result<String> {
     let inference = InferenceConfig::from_vars(var).map_err(|error| Problem::usage(error.to_string()))?;
     let (mut ready, mut missing) = (Vec::new(), Vec::new());
-    for provider in PROVIDERS.iter().copied() {
+    for provider in
+        PROVIDERS.iter().copied().filter(|provider| local || !inference.is_local_by_default(provider))
+    {
         match inference.endpoint(provider) {
             Ok(_) => ready.push(provider.name),
             Err(error) => missing.push(error.to_string()),
@@ -204,10 +207,13 @@ mod tests {
 
     #[test]
     fn providers_without_a_key_are_named_with_what_they_lack() {
-        let text = providers(|_| None).unwrap();
+        let text = providers(|_| None, true).unwrap();
         assert!(text.starts_with("lmstudio, oracle (") && text.contains("CHUTES_API_KEY"), "{text}");
-        let text = providers(|name| (name == "CHUTES_API_KEY").then(|| "cpk_secret".to_owned())).unwrap();
+        let text = providers(|_| None, false).unwrap();
+        assert!(text.starts_with("oracle (") && !text.contains("lmstudio"), "{text}");
+        let text =
+            providers(|name| (name == "CHUTES_API_KEY").then(|| "cpk_secret".to_owned()), true).unwrap();
         assert!(text.starts_with("chutes, lmstudio") && !text.contains("secret"), "{text}");
-        assert!(providers(|name| (name == "CHUTES_API_BASE_URL").then(|| "x".to_owned())).is_err());
+        assert!(providers(|name| (name == "CHUTES_API_BASE_URL").then(|| "x".to_owned()), true).is_err());
     }
 }

@@ -176,7 +176,7 @@ fn a_bad_line_is_named_and_nothing_half_done_is_left() {
         ("{\"id\": 1, \"response\": \"x\"}", "line 2: column `answer`"),
         ("{\"response\": \"x\", \"answer\": \"C\"}", "line 2: column `id`: is missing"),
         ("{\"id\": 1, \"answer\": \"C\"}", "line 2: column `response`"),
-        ("{\"id\": 1, \"response\": 7, \"answer\": \"C\"}", "line 2: column `response`: is not a text"),
+        ("{\"id\": 1, \"response\": 7, \"answer\": \"C\"}", "line 2: column `response`: is not a string"),
         ("{\"id\": 1, \"response\": \"x\", \"answer\": 7}", "line 2: column `answer`"),
     ] {
         let good = "{\"id\": 0, \"response\": \"The answer is (C).\", \"answer\": \"C\"}\n";

@@ -58,11 +58,11 @@ pub struct UnknownTask(Option<String>);
 impl fmt::Display for UnknownTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Some(name) => write!(f, "there is no task {name}")?,
+            Some(name) => write!(f, "unknown task {name}")?,
             None => f.write_str("the input names no `task`")?,
         }
         let names: Vec<&str> = Task::ALL.iter().map(|task| task.as_str()).collect();
-        write!(f, "; there are {}", names.join(", "))
+        write!(f, "; known tasks: {}", names.join(", "))
     }
 }
 
@@ -166,7 +166,7 @@ mod tests {
         }
         for (input, part) in [
             (json!({"task": "dance"}), "dance"),
-            (json!({"task": 7}), "no task 7"),
+            (json!({"task": 7}), "unknown task 7"),
             (json!({}), "names no `task`"),
             (json!("tick"), "names no `task`"),
             (json!(null), "sync-models"),

@@ -75,7 +75,7 @@ impl Scheduler {
         }
         if let (None, Some(latest)) = (due.fire, firings.last_mut()) {
             let text = format!(
-                "Schedule {} did not run as planned for {}: nobody was at work, and it is too late now",
+                "Schedule {} did not run as planned for {}: the scheduler was not running then, and it is too late now",
                 schedule.name, latest.planned
             );
             latest.notify(NoticeKind::Missed, text, schedule.webhook.is_some(), self.config.topic.is_some());

@@ -140,7 +140,7 @@ impl Scheduler {
             };
             let mut warnings = compared.warnings;
             if found.run.spec.model != last.run.spec.model {
-                warnings.push(format!("The run before was of {}.", last.run.spec.model.name_with_host()));
+                warnings.push(format!("The previous run measured {}.", last.run.spec.model.name_with_host()));
             }
             let interval = compared.paired.interval;
             benchmarks.push(BenchmarkDifference {

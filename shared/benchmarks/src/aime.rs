@@ -143,7 +143,7 @@ fn problem(row: &Row) -> Result<Option<&str>, RowError> {
                 return Ok(Some(text.as_str()).filter(|text| !text.trim().is_empty()));
             }
             Some(Value::Null) | None => {}
-            Some(_) => return Err(RowError::column(column, "is not a text")),
+            Some(_) => return Err(RowError::column(column, "is not a string")),
         }
     }
     Ok(None)

@@ -8,7 +8,7 @@ pub fn text<'a>(row: &'a Row, column: &str) -> Result<&'a str, RowError> {
     match row.get(column) {
         Some(Value::String(text)) => Ok(text),
         Some(Value::Null) | None => Err(RowError::column(column, "is missing")),
-        Some(_) => Err(RowError::column(column, "is not a text")),
+        Some(_) => Err(RowError::column(column, "is not a string")),
     }
 }
 
@@ -48,7 +48,7 @@ mod tests {
         let row = json!({"a": "x", "n": 7, "t": " 7 ", "e": " ", "z": null, "f": 1.5, "l": []});
         let row = row.as_object().unwrap();
         assert_eq!(text(row, "a"), Ok("x"));
-        assert_eq!(text(row, "n").unwrap_err().problem, "is not a text");
+        assert_eq!(text(row, "n").unwrap_err().problem, "is not a string");
         assert_eq!(text_or_number(row, "n").as_deref(), Ok("7"));
         assert_eq!(text_or_number(row, "e").unwrap_err().problem, "is empty");
         assert_eq!(text_or_number(row, "z").unwrap_err().problem, "is missing");

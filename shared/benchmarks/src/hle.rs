@@ -111,7 +111,7 @@ fn image(row: &Row) -> Result<Option<&str>, RowError> {
     match row.get("image") {
         Some(Value::Null) | None => Ok(None),
         Some(Value::String(url)) => Ok(Some(url.as_str()).filter(|url| !url.trim().is_empty())),
-        Some(_) => Err(RowError::column("image", "is not a text")),
+        Some(_) => Err(RowError::column("image", "is not a string")),
     }
 }
 

@@ -99,7 +99,7 @@ fn options(row: &Row) -> Result<Vec<&str>, RowError> {
     };
     let options: Option<Vec<&str>> = options.iter().map(Value::as_str).collect();
     let mut options =
-        options.ok_or_else(|| RowError::column("options", "has an entry that is not a text"))?;
+        options.ok_or_else(|| RowError::column("options", "has an entry that is not a string"))?;
     options.retain(|option| *option != "N/A");
     if options.is_empty() || options.len() > LETTERS.len() {
         return Err(RowError::column("options", format!("has {} entries instead of 1 to 10", options.len())));

@@ -43,7 +43,7 @@ pub fn score_line(benchmark: &dyn Benchmark, row: &Row, item: Option<&Item>) -> 
         Some(Value::String(response)) => response.as_str(),
         // The model gave no answer.
         Some(Value::Null) => "",
-        Some(_) => return Err(RowError::column("response", "is not a text")),
+        Some(_) => return Err(RowError::column("response", "is not a string")),
         None => return Err(RowError::column("response", "is missing")),
     };
     let made;

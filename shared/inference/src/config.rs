@@ -101,6 +101,12 @@ impl InferenceConfig {
         self.providers.iter().find(|config| config.provider == provider)
     }
 
+    /// Returns true if a provider on this machine has its default address, so that only users of this machine mean it.
+    pub fn is_local_by_default(&self, provider: &Provider) -> bool {
+        let base_url = self.provider(provider).and_then(|config| config.base_url.as_deref());
+        provider.is_local() && base_url == provider.default_base_url
+    }
+
     /// Returns the providers with a public list of models, and the address of that list.
     pub fn public_lists(&self) -> impl Iterator<Item = (&'static Provider, &str)> {
         self.providers.iter().filter_map(|config| Some((config.provider, config.public_list_url.as_deref()?)))

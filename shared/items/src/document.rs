@@ -19,7 +19,7 @@ pub fn document_text(value: &Value) -> Result<&str, String> {
         Value::String(text) => Ok(text),
         Value::Null => Err("it is not among the dataset's documents".to_owned()),
         other => Err(match other.get(UNDECODABLE).and_then(Value::as_str) {
-            Some(reason) => format!("it is not a text: {reason}"),
+            Some(reason) => format!("it is not text: {reason}"),
             None => "it is not a document".to_owned(),
         }),
     }
@@ -33,7 +33,7 @@ mod tests {
     fn a_document_without_text_says_why() {
         assert_eq!(document_text(&json!("text")), Ok("text"));
         assert_eq!(document_text(&Value::Null), Err("it is not among the dataset's documents".into()));
-        assert_eq!(document_text(&undecodable_document("byte 3")), Err("it is not a text: byte 3".into()));
+        assert_eq!(document_text(&undecodable_document("byte 3")), Err("it is not text: byte 3".into()));
         assert_eq!(document_text(&json!({"other": 1})), Err("it is not a document".into()));
     }
 }

@@ -83,9 +83,7 @@ impl Orders {
     /// Returns true if this is a public server and only the default address of a provider on the same machine is
     /// configured: callers can't have meant the server's own machine.
     fn is_out_of_reach(&self, provider: &'static Provider) -> bool {
-        let configured = self.runs.config.inference.provider(provider);
-        let base_url = configured.and_then(|config| config.base_url.as_deref());
-        provider.is_local() && !self.runs.config.local && base_url == provider.default_base_url
+        !self.runs.config.local && self.runs.config.inference.is_local_by_default(provider)
     }
 
     /// Returns the provider's address with the key that the run will use.

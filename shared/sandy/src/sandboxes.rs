@@ -126,7 +126,7 @@ impl Sandy {
                     None | Some(Value::Null | Value::String(_)) => {
                         Err(FailedCall::sent(SandyError::NoSandboxId))
                     }
-                    Some(_) => Err(FailedCall::sent(SandyError::Shape("sandboxId is not a text".to_owned()))),
+                    Some(_) => Err(FailedCall::sent(SandyError::Shape("sandboxId is not a string".to_owned()))),
                 }
             },
         )

@@ -105,7 +105,7 @@ impl Judge for HleJudge {
 }
 
 fn member_text<'a>(object: &'a Map<String, Value>, name: &str) -> Result<&'a str, NoVerdict> {
-    object.get(name).and_then(Value::as_str).ok_or_else(|| NoVerdict(format!("`{name}` is not a text")))
+    object.get(name).and_then(Value::as_str).ok_or_else(|| NoVerdict(format!("`{name}` is not a string")))
 }
 
 /// Reads a whole number as the official reader does, also in forms such as `85.0` and `"85"`, and clamps it to 0 to

@@ -165,7 +165,7 @@ fn the_request_is_the_only_message() {
     for (row, cause) in [
         (json!({}), "is missing"),
         (json!({"prompt": null}), "is missing"),
-        (json!({"prompt": 3}), "is not a text"),
+        (json!({"prompt": 3}), "is not a string"),
         (json!({"prompt": ""}), "is empty"),
     ] {
         assert_eq!(ask(row).unwrap_err().to_string(), format!("column `prompt`: {cause}"));

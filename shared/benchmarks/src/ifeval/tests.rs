@@ -112,7 +112,7 @@ fn an_item_that_cannot_be_checked_is_not_a_wrong_answer() {
     }
     for (row, cause) in [
         (json!({}), "is missing"),
-        (json!({"prompt": 3}), "is not a text"),
+        (json!({"prompt": 3}), "is not a string"),
         (json!({"prompt": ""}), "is empty"),
     ] {
         let problem = IF_EVAL.prompt(&item(row), &Material::default()).unwrap_err();
@@ -155,7 +155,7 @@ fn stored_responses_with_wrong_columns_fail_individually() {
         (json!({"instruction_id_list": 7, "kwargs": [{}]}), "column `instruction_id_list`: is not a list"),
         (
             json!({"instruction_id_list": [1], "kwargs": [{}]}),
-            "column `instruction_id_list`: has an entry that is not a text",
+            "column `instruction_id_list`: has an entry that is not a string",
         ),
         (json!({"instruction_id_list": ["punctuation:no_comma"]}), "column `kwargs`: is missing"),
         (

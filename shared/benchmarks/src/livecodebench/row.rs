@@ -75,7 +75,7 @@ pub(super) fn method(row: &Row) -> Result<Option<String>, RowError> {
     match metadata.as_object().ok_or_else(wrong)?.get("func_name") {
         Some(Value::Null) | None => Ok(None),
         Some(Value::String(name)) => Ok(Some(name.clone())),
-        Some(_) => Err(RowError::column(METADATA, "has a func_name that is not a text")),
+        Some(_) => Err(RowError::column(METADATA, "has a func_name that is not a string")),
     }
 }
 

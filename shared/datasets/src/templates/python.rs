@@ -266,7 +266,7 @@ impl<'a> Reader<'a> {
 
     fn text(&mut self) -> Result<String, String> {
         if !self.literal_starts() {
-            return Err("its value is not a text".to_owned());
+            return Err("its value is not a string".to_owned());
         }
         let (prefix, body) = self.literal()?;
         let is = |kind: char| prefix.contains([kind, kind.to_ascii_uppercase()]);
@@ -506,7 +506,7 @@ rest = TEXT == 'y'
     #[test]
     fn unsupported_syntax_is_named() {
         for (source, problem) in [
-            ("TEXT = 7", "its value is not a text"),
+            ("TEXT = 7", "its value is not a string"),
             ("TEXT = f'{x}'", "a formatted or a byte literal"),
             ("TEXT = b'x'", "a formatted or a byte literal"),
             ("TEXT = 'x'.format(1)", "`.format`"),
@@ -520,7 +520,7 @@ rest = TEXT == 'y'
             ("TEXT = '\\x4'", "fewer than 2 digits"),
             ("TEXT = '\\ud800'", "is not a character"),
             ("TEXT = '\\N{DASH}'", "\\N"),
-            ("TEXT = ", "its value is not a text"),
+            ("TEXT = ", "its value is not a string"),
         ] {
             let error = value(source).unwrap_err();
             assert!(error.contains(problem), "{source}: {error}");

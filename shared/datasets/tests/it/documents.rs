@@ -77,7 +77,7 @@ async fn documents_are_support_values() {
     assert_eq!(document_text(&Value::Null), Err("it is not among the dataset's documents".into()));
     assert_eq!(value(&bench, &prepared, "Legal/set_2/u\u{308}.txt").await, Some(json!("")));
     let latin = value(&bench, &prepared, "Legal/set_2/latin.txt").await.unwrap();
-    assert_eq!(document_text(&latin), Err("it is not a text: byte 3 of it is not UTF-8".into()));
+    assert_eq!(document_text(&latin), Err("it is not text: byte 3 of it is not UTF-8".into()));
     assert_eq!(bench.downloads(), Vec::<String>::new());
 
     // Another revision with the same archive has the same documents, without another download.

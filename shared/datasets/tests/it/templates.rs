@@ -133,7 +133,7 @@ async fn unavailable_texts_are_left_out() {
     for (note, problem) in found.notes.iter().zip([
         "src/gone.py was not found in authors/evals",
         "src/ask.py, constant TELL: it has no constant `TELL`",
-        "src/ask.py, constant NUMBER: its value is not a text",
+        "src/ask.py, constant NUMBER: its value is not a string",
     ]) {
         assert!(note.contains(problem), "{note}");
     }

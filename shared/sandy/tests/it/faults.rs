@@ -43,7 +43,7 @@ async fn a_creation_is_not_repeated_once_the_host_may_have_created_the_sandbox()
         (Fault::Hang(Duration::from_secs(600)), SandyError::Timeout { seconds: SHORT.as_secs() }),
         (status(200, r#"{"sandboxId":""}"#), SandyError::NoSandboxId),
         (status(200, r#"{"sandboxId":null}"#), SandyError::NoSandboxId),
-        (status(200, r#"{"sandboxId":7}"#), SandyError::Shape("sandboxId is not a text".to_owned())),
+        (status(200, r#"{"sandboxId":7}"#), SandyError::Shape("sandboxId is not a string".to_owned())),
         (status(200, r#"{"sandboxId":"../x"}"#), SandyError::Shape("sandboxId is not a valid id".to_owned())),
         (status(200, "[]"), SandyError::NoSandboxId),
         (status(302, ""), SandyError::Status(302)),

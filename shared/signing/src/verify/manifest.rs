@@ -59,7 +59,7 @@ impl Manifest {
         let mut refusals = Vec::new();
         for field in ["run_id", "generated_at"] {
             if self.text(field).is_none() {
-                let text = format!("Manifest field {field} is not a text");
+                let text = format!("Manifest field {field} is not a string");
                 refusals.push(Refusal::new(Reason::ManifestWrongTypes, text));
             }
         }

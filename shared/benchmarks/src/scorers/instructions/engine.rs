@@ -36,7 +36,7 @@ fn list<'r>(row: &'r Row, column: &str) -> Result<&'r Vec<Value>, RowError> {
 pub(crate) fn ids(row: &Row) -> Result<Vec<&str>, RowError> {
     let column = "instruction_id_list";
     let ids: Option<Vec<&str>> = list(row, column)?.iter().map(Value::as_str).collect();
-    let ids = ids.ok_or_else(|| RowError::column(column, "has an entry that is not a text"))?;
+    let ids = ids.ok_or_else(|| RowError::column(column, "has an entry that is not a string"))?;
     if ids.is_empty() { Err(RowError::column(column, "is empty")) } else { Ok(ids) }
 }
 
@@ -129,7 +129,7 @@ mod tests {
             ),
             (
                 json!({"instruction_id_list": [1], "kwargs": [{}]}),
-                "column `instruction_id_list`: has an entry that is not a text",
+                "column `instruction_id_list`: has an entry that is not a string",
             ),
             (json!({"instruction_id_list": ids}), "column `kwargs`: is missing"),
             (json!({"instruction_id_list": ids, "kwargs": {}}), "column `kwargs`: is not a list"),

@@ -15,7 +15,7 @@ pub(crate) fn prompt(row: &Row) -> Result<Prompt, RowError> {
         Some(Value::String(prompt)) if !prompt.is_empty() => Ok(Prompt::user(prompt.as_str())),
         Some(Value::String(_)) => Err(RowError::column("prompt", "is empty")),
         Some(Value::Null) | None => Err(RowError::column("prompt", "is missing")),
-        Some(_) => Err(RowError::column("prompt", "is not a text")),
+        Some(_) => Err(RowError::column("prompt", "is not a string")),
     }
 }
 
@@ -43,7 +43,7 @@ mod tests {
         for (row, cause) in [
             (json!({}), "is missing"),
             (json!({"prompt": null}), "is missing"),
-            (json!({"prompt": 3}), "is not a text"),
+            (json!({"prompt": 3}), "is not a string"),
             (json!({"prompt": ""}), "is empty"),
         ] {
             assert_eq!(ask(row).unwrap_err().to_string(), format!("column `prompt`: {cause}"));

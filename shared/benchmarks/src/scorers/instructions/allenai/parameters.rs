@@ -33,7 +33,7 @@ impl<'a> Parameters<'a> {
 
     /// Returns a text, which may be empty.
     pub(super) fn text(&self, name: &'static str) -> Result<&'a str, CheckError> {
-        self.value(name)?.as_str().ok_or_else(|| self.error(name, "is not a text"))
+        self.value(name)?.as_str().ok_or_else(|| self.error(name, "is not a string"))
     }
 
     /// Returns a nonempty text.

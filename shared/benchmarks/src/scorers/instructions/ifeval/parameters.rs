@@ -50,7 +50,7 @@ impl<'a> Parameters<'a> {
         match self.value(name)?.as_str() {
             Some("") => Err(self.error(name, "is empty")),
             Some(text) => Ok(text),
-            None => Err(self.error(name, "is not a text")),
+            None => Err(self.error(name, "is not a string")),
         }
     }
 
@@ -79,7 +79,7 @@ impl<'a> Parameters<'a> {
             return Err(self.error(name, "is empty"));
         }
         let words = list.iter().map(|word| {
-            let word = word.as_str().ok_or_else(|| self.error(name, "has an entry that is not a text"))?;
+            let word = word.as_str().ok_or_else(|| self.error(name, "has an entry that is not a string"))?;
             self.pattern(name, make(word))
         });
         words.collect()

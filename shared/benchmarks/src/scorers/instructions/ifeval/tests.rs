@@ -45,7 +45,7 @@ fn invalid_parameters_are_named() {
         ("keywords:existence", json!({}), "keywords", "is missing"),
         ("keywords:existence", json!({"keywords": []}), "keywords", "is empty"),
         ("keywords:existence", json!({"keywords": "a"}), "keywords", "is not a list"),
-        ("keywords:existence", json!({"keywords": [1]}), "keywords", "has an entry that is not a text"),
+        ("keywords:existence", json!({"keywords": [1]}), "keywords", "has an entry that is not a string"),
         (
             "keywords:forbidden_words",
             json!({"forbidden_words": ["("]}),
@@ -62,7 +62,7 @@ fn invalid_parameters_are_named() {
             "keywords:frequency",
             json!({"keyword": 7, "frequency": 1, "relation": "at least"}),
             "keyword",
-            "is not a text",
+            "is not a string",
         ),
         (
             "keywords:letter_frequency",
@@ -113,7 +113,7 @@ fn invalid_parameters_are_named() {
             "detectable_content:postscript",
             json!({"postscript_marker": []}),
             "postscript_marker",
-            "is not a text",
+            "is not a string",
         ),
     ] {
         assert_eq!(problem(id, kwargs), format!("instruction `{id}`: parameter `{name}` {what}"));
