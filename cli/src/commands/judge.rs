@@ -192,7 +192,7 @@ mod tests {
         for (given, benchmarks, part) in [
             (vec!["x"], vec!["mmlu_pro", "aime_2025"], "names no benchmark"),
             (vec!["x"], vec!["mmlu_pro"], "no protocol `x`"),
-            (vec!["nope=x"], vec!["mmlu_pro"], "no benchmark `nope`"),
+            (vec!["nope=x"], vec!["mmlu_pro"], "unknown benchmark `nope`"),
             (vec![default, default], vec!["mmlu_pro"], "given twice"),
         ] {
             let error = parse_protocols(&list(&given), &list(&benchmarks), false).unwrap_err().to_string();

@@ -103,7 +103,7 @@ mod tests {
         for (given, benchmarks, part) in [
             (vec!["x"], vec!["mmlu_pro"], "is not BENCHMARK.NAME=VALUE"),
             (vec!["x=1"], vec!["mmlu_pro", "aime_2025"], "names no benchmark"),
-            (vec!["nope.x=1"], vec!["mmlu_pro"], "no benchmark `nope`"),
+            (vec!["nope.x=1"], vec!["mmlu_pro"], "unknown benchmark `nope`"),
             (vec!["aime_2025.x=1"], vec!["mmlu_pro"], "not among the benchmarks"),
             (vec!["x=1"], vec!["mmlu_pro"], "mmlu_pro: unknown option `x`"),
             (vec!["livecodebench.release="], vec!["livecodebench"], "`livecodebench.release` has no value"),

@@ -81,7 +81,7 @@ mod tests {
         let default = mmlu.metadata().protocol_name;
         let (unknown, not_ordered) = (Code::InvalidRequest, Code::BenchmarkNotOrdered);
         for (given, run, code, parts) in [
-            (one("nope", "x"), "mmlu_pro", unknown, ["no benchmark `nope`", "mmlu_pro"]),
+            (one("nope", "x"), "mmlu_pro", unknown, ["unknown benchmark `nope`", "mmlu_pro"]),
             (one("mmlu_pro", "nope"), "mmlu_pro", unknown, ["no protocol `nope`", default]),
             (one("mmlu_pro", default), "aime_2025", not_ordered, ["isn't ordered", "aime_2025"]),
         ] {

@@ -79,7 +79,7 @@ mod tests {
                 json!({ "mmlu_pro": { "release": "v1" } }),
                 ["benchmark_options.mmlu_pro", "unknown option `release`"],
             ),
-            (json!({ "nope": { "a": "b" } }), ["benchmark_options.nope", "no benchmark `nope`"]),
+            (json!({ "nope": { "a": "b" } }), ["benchmark_options.nope", "unknown benchmark `nope`"]),
         ] {
             let error = read(sent).unwrap_err();
             assert_eq!(error.status(), 422);

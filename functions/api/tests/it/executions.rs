@@ -123,7 +123,7 @@ async fn options_are_checked_and_kept() {
     for (options, parts) in [
         (json!({ "mmlu_pro": { "release": "v1" } }), ["mmlu_pro", "unknown option `release`"]),
         (json!({ "aime_2025": {} }), ["aime_2025", "isn't ordered"]),
-        (json!({ "nope": {} }), ["nope", "no benchmark"]),
+        (json!({ "nope": {} }), ["nope", "unknown benchmark"]),
         (json!(7), ["benchmark_options", "dictionary"]),
     ] {
         for path in ["/api/runs", "/api/schedules"] {

@@ -159,7 +159,7 @@ async fn protocols_are_chosen_and_checked() {
     assert_eq!(view["protocols"], json!({}), "the default one is no choice");
     for (protocols, parts) in [
         (json!({ "hle": "nope" }), vec!["no protocol `nope`", other, default]),
-        (json!({ "nope": "x" }), vec!["no benchmark `nope`", "mmlu_pro"]),
+        (json!({ "nope": "x" }), vec!["unknown benchmark `nope`", "mmlu_pro"]),
         (json!({ "hle": 7 }), vec!["valid string"]),
         (json!(["hle"]), vec!["dictionary"]),
     ] {

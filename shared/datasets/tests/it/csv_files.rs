@@ -85,7 +85,7 @@ async fn a_local_file() {
             "question,category\nx,\"math\n",
             "Mine.CSV, row 1: a quote that opens a value in it is never closed",
         ),
-        ("question,category\n", "Mine.CSV: it holds no items"),
+        ("question,category\n", "Mine.CSV: it has no items"),
     ] {
         std::fs::write(&path, text).unwrap();
         let error = library.import_local(&Quiz::OPEN, &path, &NoProgress).await.unwrap_err();

@@ -155,7 +155,7 @@ async fn errors_are_located_and_leave_nothing() {
         ),
         ("b.jsonl", format!("{good}{{\"question\"\n"), "b.jsonl, row 2: it is not JSON: "),
         ("c.json", format!("[{}, 5]", good.trim()), "c.json, row 2: expected an object as row, found 5"),
-        ("d.jsonl", String::new(), "d.jsonl: it holds no items"),
+        ("d.jsonl", String::new(), "d.jsonl: it has no items"),
         (
             "e.jsonl",
             line("one", ",\"id\":\"x\"") + &line("two", ",\"id\":\"x\""),
@@ -163,7 +163,7 @@ async fn errors_are_located_and_leave_nothing() {
         ),
         ("f.parquet", "PAR1 and nothing else".to_owned(), "f.parquet: "),
         ("g.txt", "question,category\n1,2\n".to_owned(), "g.txt, row 1: it is not JSON: "),
-        ("h.jsonl", line("", ""), "h.jsonl: it holds no items"),
+        ("h.jsonl", line("", ""), "h.jsonl: it has no items"),
     ] {
         let path = bench.file(name, content);
         let error = library.import_local(&Quiz::OPEN, &path, &NoProgress).await.unwrap_err();
