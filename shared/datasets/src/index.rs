@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use crate::error::DatasetError;
 
-/// Part of the note of a dataset that uses the few-shot examples or documents of the demo rows.
-pub(crate) const DEMO_SUPPORT_NOTE: &str = ": demo data, because the file has none";
+/// Part of the note of a dataset that uses the few-shot examples or documents of the demo rows. Don't change the text:
+/// indexes of older versions are recognized by it.
+pub(crate) const DEMO_SUPPORT_NOTE: &str = ": demo, since the file brings none";
 
 /// Version of the index format; indexes of other versions are ignored.
 pub(crate) const FORMAT: u32 = 1;

@@ -48,7 +48,7 @@ async fn a_secret_that_cannot_be_read_is_named() {
     for (name, expected) in [
         ("missing", "ResourceNotFoundException"),
         ("operator", "not authorized to perform: secretsmanager:GetSecretValue"),
-        ("broken", "no JSON object"),
+        ("broken", "not a JSON object"),
     ] {
         let list = format!("owners,{name}");
         let error = vars(&[("BENCH_SECRETS", &list)]).with_secrets(&embedded.sdk_config()).await.unwrap_err();

@@ -153,7 +153,7 @@ fn a_bad_line_is_named() {
     assert!(problem("{\"response\":\"x\"}").contains("no `item_id`"));
     assert!(problem("{\"id\":1.5,\"response\":\"x\"}").contains("whole number"));
     assert!(problem("{\"id\":\"a\"}").contains("no `response`"));
-    assert!(problem("{\"id\":\"a\",\"response\":5}").contains("no text"));
+    assert!(problem("{\"id\":\"a\",\"response\":5}").contains("not a string"));
     assert!(problem("{\"id\":\"ok\",\"response\":\"again\"}").contains("line 1"));
     assert!(problem("{\"id\":\"a\",\"responses\":\"x\"}").contains("list of texts"));
     assert!(problem("{\"id\":\"a\",\"responses\":[\"x\",1]}").contains("list of texts"));
