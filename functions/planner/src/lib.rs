@@ -158,7 +158,7 @@ impl Planner {
         if benchmark.enqueued_generation >= generation {
             return Ok(());
         }
-        let what = Reopened::of(found.run.errors_only);
+        let what = Reopened::select(found.run.errors_only);
         let benchmark = match &benchmark.state {
             BenchmarkState::Succeeded { report, .. } if !what.reaches(report) => return Ok(()),
             BenchmarkState::Running { .. } => {

@@ -19,7 +19,8 @@ pub(crate) enum Reopened {
 }
 
 impl Reopened {
-    pub(crate) const fn of(errors_only: bool) -> Self {
+    /// Selects the samples of a run that asks again only errors, or everything without a grade.
+    pub(crate) const fn select(errors_only: bool) -> Self {
         if errors_only { Self::Errors } else { Self::Ungraded }
     }
 

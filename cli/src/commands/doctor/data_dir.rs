@@ -29,7 +29,7 @@ pub(super) async fn check(data_dir: &anyhow::Result<PathBuf>) -> Vec<Finding> {
         }
     };
     let (path, in_thread) = (data_dir.clone(), check.clone());
-    let look = tokio::task::spawn_blocking(move || (directory(&in_thread, &path), Disk::of(&path)));
+    let look = tokio::task::spawn_blocking(move || (directory(&in_thread, &path), Disk::for_folder(&path)));
     match with_timeout(LIMIT, look).await {
         Some(Ok((_, Some(disk)))) if disk.total_bytes == 0 => vec![no_disk(&check, data_dir, &disk)],
         Some(Ok((directory, disk))) => {
@@ -92,7 +92,7 @@ struct Disk {
 
 impl Disk {
     /// Looks at the disk of a folder, which may be missing.
-    fn of(folder: &Path) -> Option<Self> {
+    fn for_folder(folder: &Path) -> Option<Self> {
         let nearest = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
         let stats = statvfs(nearest).ok()?;
         Some(Self {
@@ -120,7 +120,7 @@ mod tests {
         ] {
             assert_eq!(space(&check, free).status, status, "{free}");
         }
-        assert!(Disk::of(Path::new("/no/such/folder")).unwrap().total_bytes > 0);
+        assert!(Disk::for_folder(Path::new("/no/such/folder")).unwrap().total_bytes > 0);
     }
 
     #[tokio::test]

@@ -59,7 +59,7 @@ impl Items {
         let opened = open(self.benchmark, &self.choice, self.file.as_deref(), &self.data).await;
         let opened = opened.map_err(|error| match error.is::<DatasetError>() {
             // The line is the reason why the dataset is needed.
-            true => lines.at(number, &sentence(&error)),
+            true => lines.error_at(number, &sentence(&error)),
             false => error,
         })?;
         let opened = self.opened.insert(opened);

@@ -61,7 +61,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// Builds an error about a line.
-    pub(super) fn at(&self, line: u64, problem: &impl Display) -> anyhow::Error {
+    pub(super) fn error_at(&self, line: u64, problem: &impl Display) -> anyhow::Error {
         Problem::failure(format!("{}, line {line}: {problem}", self.name)).into()
     }
 
@@ -93,12 +93,12 @@ impl<R: BufRead> Lines<R> {
         }
         match serde_json::from_slice::<Value>(text) {
             Ok(Value::Object(row)) => Ok(Some(Line { number, row })),
-            Ok(_) => Err(self.at(number, &"it is not a JSON object")),
+            Ok(_) => Err(self.error_at(number, &"it is not a JSON object")),
             Err(error) => {
                 // serde counts lines within the text, so only its column is useful.
                 let reason = error.to_string();
                 let reason = reason.split(" at line ").next().unwrap_or_default();
-                Err(self.at(number, &format!("it is not JSON (column {}): {reason}", error.column())))
+                Err(self.error_at(number, &format!("it is not JSON (column {}): {reason}", error.column())))
             }
         }
     }
@@ -114,7 +114,7 @@ impl<R: BufRead> Lines<R> {
         }
         self.read += 1;
         if read as u64 == LINE_BYTES_MAX && text.last() != Some(&b'\n') {
-            return Err(self.at(self.read, &format!("it is longer than {LINE_BYTES_MAX} bytes")));
+            return Err(self.error_at(self.read, &format!("it is longer than {LINE_BYTES_MAX} bytes")));
         }
         Ok(Some((self.read, text)))
     }

@@ -202,13 +202,13 @@ mod tests {
 
     use super::*;
 
-    fn of(manifest: &Value) -> Vec<BenchmarkFacts> {
+    fn facts_of(manifest: &Value) -> Vec<BenchmarkFacts> {
         benchmark_facts(manifest.as_object().unwrap())
     }
 
     #[test]
     fn scores_are_shown_with_dataset_protocol_and_judge() {
-        let all = of(&json!({ "demo": true, "benchmarks": [
+        let all = facts_of(&json!({ "demo": true, "benchmarks": [
             { "benchmark_name": "hle", "status": "completed", "score": 1.0, "coverage": 1.0, "demo": true,
               "dataset": { "id": "bench/hle", "revision": "abc", "source": "demo" },
               "protocol": "pinned", "protocol_name": "text-only", "prompt_source": "own",
@@ -241,9 +241,9 @@ mod tests {
     #[test]
     fn fields_that_a_manifest_lacks_are_left_out() {
         for manifest in [json!({}), json!({ "benchmarks": 7 }), json!({ "benchmarks": [null, {}, "x"] })] {
-            assert_eq!(of(&manifest), []);
+            assert_eq!(facts_of(&manifest), []);
         }
-        let old = of(&json!({ "benchmarks": [{ "benchmark_name": "a\u{1b}b", "score": 0.5 }] }));
+        let old = facts_of(&json!({ "benchmarks": [{ "benchmark_name": "a\u{1b}b", "score": 0.5 }] }));
         assert_eq!(
             describe(&old),
             ["  a b: score 50.0%, coverage –"].map(|line| { line.replace('–', &format::percent(None)) })
