@@ -21,11 +21,9 @@ run:
 build:
 	$(CARGO) build --release --locked --package bench-cli
 
-## Runs all tests, then the lints. Most tests wait for processes or timers, so twice as many run at once as there are
-## processors.
-TEST_THREADS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+## Runs all tests, then the lints.
 test:
-	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked --no-fail-fast
+	$(CARGO) test --workspace --locked --no-fail-fast
 	$(MAKE) --no-print-directory lint
 
 ## Checks formatting and lints, without changing anything.
