@@ -162,12 +162,13 @@ async fn score(
         }
         let mut asked = Vec::with_capacity(batch.len());
         for line in batch {
-            let item = items.item_for(&line.row).await.map_err(|error| lines.at(line.number, &error))?;
+            let item =
+                items.item_for(&line.row).await.map_err(|error| lines.error_at(line.number, &error))?;
             asked.push((line, item));
         }
         // The verdicts before a bad line are written, so that users see how far grading came.
         for (number, graded) in grade(benchmark, &asked) {
-            let graded: ScoreLine = graded.map_err(|error| lines.at(number, &error))?;
+            let graded: ScoreLine = graded.map_err(|error| lines.error_at(number, &error))?;
             counts.add(graded.outcome);
             sink.write(&graded)?;
         }

@@ -126,7 +126,9 @@ impl Sandy {
                     None | Some(Value::Null | Value::String(_)) => {
                         Err(FailedCall::sent(SandyError::NoSandboxId))
                     }
-                    Some(_) => Err(FailedCall::sent(SandyError::Shape("sandboxId is not a string".to_owned()))),
+                    Some(_) => {
+                        Err(FailedCall::sent(SandyError::Shape("sandboxId is not a string".to_owned())))
+                    }
                 }
             },
         )
