@@ -67,6 +67,8 @@ static METADATA_1_0: Metadata = metadata(
 const fn metadata(version: Version, protocol: &'static str) -> Metadata {
     Metadata {
         name: "aa_lcr",
+        aliases: &[],
+        is_misleading: false,
         display_name: "AA-LCR",
         description: "100 questions that are answered by reasoning over several documents, about 100,000 tokens of them at a time. A judge compares each answer with the official one.",
         protocol_name: version.as_str(),

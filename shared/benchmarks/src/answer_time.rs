@@ -31,6 +31,13 @@ impl AnswerTime {
         Duration::from_secs(self.max_seconds.map_or(own, |max| max.min(own)))
     }
 
+    /// Returns the time limit for one answer in a run that sets its own, in seconds, instead of the benchmark's. The
+    /// operator's limit stays.
+    pub fn for_run(self, benchmark: &dyn Benchmark, own_seconds: Option<u32>) -> Duration {
+        let Some(own) = own_seconds.map(u64::from) else { return self.for_benchmark(benchmark) };
+        Duration::from_secs(self.max_seconds.map_or(own, |max| max.min(own)))
+    }
+
     /// Returns the longest time limit of all benchmarks and protocols.
     pub fn longest(self) -> Duration {
         let benchmarks =
@@ -56,6 +63,15 @@ mod tests {
         assert_eq!(times(AnswerTime::default()), (3_600, 1_200, 3_600));
         assert_eq!(times(read(" 1500 ").unwrap()), (1_500, 1_200, 1_500));
         assert_eq!(times(read("840").unwrap()), (840, 840, 840));
+        let of_run = |time: AnswerTime, own| time.for_run(mmlu_pro, own).as_secs();
+        assert_eq!(of_run(AnswerTime::default(), None), 1_200);
+        assert_eq!(
+            of_run(AnswerTime::default(), Some(3_600)),
+            3_600,
+            "a run may raise the benchmark's limit"
+        );
+        assert_eq!(of_run(AnswerTime::default(), Some(5)), 5);
+        assert_eq!(of_run(read("840").unwrap(), Some(3_600)), 840);
         for none in ["", "0"] {
             assert_eq!(read(none), Ok(AnswerTime::default()), "{none}");
         }

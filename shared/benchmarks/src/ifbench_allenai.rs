@@ -16,8 +16,9 @@ pub static IF_BENCH_ALLENAI: InstructionSet =
 
 static METADATA: Metadata = Metadata {
     name: "ifbench_allenai",
+    is_misleading: true,
     display_name: "IFBench",
-    description: "Requests of users with one or two instructions of 58 types that models are seldom trained on, each checked by a program.",
+    description: "Requests of users with one or two instructions of 58 types that models are seldom trained on, each checked by a program. `ifbench` is IFEval.",
     protocol_name: "ifbench",
     protocol: "allenai/IFBench db69a6f0: the request as the only message, all instructions followed, loose",
     parser: "the checks of the ifbench package, with sentences and words of NLTK 3.9.1, syllapy 0.8.0 and emoji 2.16.0",

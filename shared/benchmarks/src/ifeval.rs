@@ -16,8 +16,10 @@ pub static IF_EVAL: InstructionSet =
 
 static METADATA: Metadata = Metadata {
     name: "ifbench",
+    aliases: &["ifeval"],
+    is_misleading: true,
     display_name: "IFEval",
-    description: "Requests with one to three instructions on form and wording, of 25 types, each checked by a program.",
+    description: "Requests with one to three instructions on form and wording, of 25 types, each checked by a program. Its name here is `ifbench`, as in the Chutes bench runner; `ifeval` is accepted, too. AllenAI's IFBench is `ifbench_allenai`.",
     protocol_name: "ifeval",
     protocol: "google-research instruction_following_eval: the request as the only message, all instructions followed, strict",
     parser: "the 25 checks of instruction_following_eval, with Punkt sentences and words of NLTK 3.9.1 and langdetect 1.0.9",

@@ -9,6 +9,12 @@ use sha2::{Digest, Sha256};
 pub struct Metadata {
     /// Name in commands and URL paths.
     pub name: &'static str,
+    /// Other names that are accepted in place of `name`.
+    #[serde(skip)]
+    pub aliases: &'static [&'static str],
+    /// True if `name` reads like the name of another benchmark, so that the display name is shown beside it.
+    #[serde(skip)]
+    pub is_misleading: bool,
     /// Display name.
     pub display_name: &'static str,
     /// Description in one or two sentences.
@@ -49,6 +55,8 @@ impl Metadata {
     /// protocol, parser, sources and item id.
     pub const DEFAULT: Self = Self {
         name: "",
+        aliases: &[],
+        is_misleading: false,
         display_name: "",
         description: "",
         protocol_name: "",
@@ -66,6 +74,15 @@ impl Metadata {
         item_id: "",
         group_noun: "groups",
     };
+
+    /// Returns the name for lists, with the display name if the name alone is misleading: `ifbench (IFEval)`.
+    pub fn listed_name(&self) -> String {
+        if self.is_misleading {
+            format!("{} ({})", self.name, self.display_name)
+        } else {
+            self.name.to_owned()
+        }
+    }
 
     /// Returns the default generation settings.
     pub fn default_generation(&self) -> Generation {

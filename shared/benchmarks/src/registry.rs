@@ -42,6 +42,18 @@ pub fn find(name: &str) -> Option<&'static dyn Benchmark> {
     all().iter().copied().find(|benchmark| benchmark.name() == name)
 }
 
+/// Returns the name of a benchmark for people, with its display name if the name alone is misleading: `ifbench (IFEval)`.
+/// A name that isn't known stays as it is.
+pub fn listed_name(name: &str) -> String {
+    find(name).map_or_else(|| name.to_owned(), |benchmark| benchmark.metadata().listed_name())
+}
+
+/// Returns the benchmark that a user means: the one with this name, or with this alias.
+pub fn find_named(name: &BenchmarkName) -> Option<&'static dyn Benchmark> {
+    let has_alias = |benchmark: &&dyn Benchmark| benchmark.metadata().aliases.contains(&name.as_str());
+    find(name.as_str()).or_else(|| all().iter().copied().find(has_alias))
+}
+
 /// Error for a protocol that a benchmark doesn't have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("benchmark `{benchmark}` has no protocol `{protocol}`; it has {}", known.join(", "))]

@@ -70,6 +70,11 @@ impl BlobError {
         matches!(self, Self::Store { problem, .. } if gone.iter().any(|code| problem.starts_with(code)))
     }
 
+    /// Returns true if the disk of an embedded store is full.
+    pub fn is_disk_full(&self) -> bool {
+        matches!(self, Self::Store { problem, .. } if problem.starts_with("InsufficientStorage"))
+    }
+
     pub(crate) fn stream(key: &str, error: ByteStreamError) -> Self {
         Self::Store { verb: "read", key: key.to_owned(), problem: error.to_string() }
     }

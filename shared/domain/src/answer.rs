@@ -1,4 +1,4 @@
-//! Prompts, generation settings and answers of models.
+//! Prompts and answers of models.
 
 use std::collections::HashSet;
 
@@ -76,6 +76,17 @@ impl Prompt {
         Self { messages: vec![ChatMessage::new(Role::User, content)] }
     }
 
+    /// Puts a text in front of the prompt as its system message. A system message of the prompt's own follows in the same
+    /// message, since chat templates of many models take only one.
+    pub fn prepend_system(&mut self, text: &str) {
+        match self.messages.first_mut() {
+            Some(first) if first.role == Role::System => {
+                first.content = format!("{text}\n\n{}", first.content);
+            }
+            _ => self.messages.insert(0, ChatMessage::new(Role::System, text)),
+        }
+    }
+
     /// Returns the whole prompt as one text, for lists and exports. If the user's message is the only one, it's
     /// returned alone; otherwise each message follows its role. Images are represented by their media type.
     pub fn as_text(&self) -> String {
@@ -117,26 +128,6 @@ impl Prompt {
 
 fn letters_and_digits(text: &str) -> Vec<char> {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-}
-
-/// Generation settings. `None` leaves a setting to the provider.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Generation {
-    /// Randomness, 0 to 2.
-    #[serde(default)]
-    pub temperature: Option<f64>,
-    /// Nucleus sampling, 0 to 1.
-    #[serde(default)]
-    pub top_p: Option<f64>,
-    /// Maximum length of the answer in tokens, reasoning included.
-    #[serde(default)]
-    pub max_tokens: Option<u32>,
-    /// Texts that end the answer.
-    #[serde(default)]
-    pub stop: Vec<String>,
-    /// Seed of the provider's sampler, if it supports one.
-    #[serde(default)]
-    pub seed: Option<i64>,
 }
 
 /// Reason why the model stopped.
@@ -269,6 +260,15 @@ mod tests {
         let image = |data_url: &str| Image { data_url: data_url.into() };
         with_images.messages[0].images = vec![image("data:image/png;base64,AAAA"), image("?")];
         assert_eq!(with_images.as_text(), "Which?\n[image: image/png]\n[image: unknown]");
+    }
+
+    #[test]
+    fn a_system_prompt_comes_before_the_prompts_own() {
+        let mut prompt = Prompt::user("Why?");
+        prompt.prepend_system("Be brief.");
+        assert_eq!(prompt.as_text(), "[system]\nBe brief.\n\n[user]\nWhy?");
+        prompt.prepend_system("Be kind.");
+        assert_eq!(prompt.as_text(), "[system]\nBe kind.\n\nBe brief.\n\n[user]\nWhy?");
     }
 
     #[test]

@@ -221,6 +221,8 @@ codes! {
     BudgetReached = "budget_reached";
     /// The provider refused the first samples of the run with the same error.
     AllRequestsRejected = "all_requests_rejected";
+    /// As many samples of the run ended as infrastructure-error or too-long as its order allows (`max_failures`).
+    TooManyFailures = "too_many_failures";
 
     // Samples: the provider of the model
 

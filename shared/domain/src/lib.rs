@@ -9,8 +9,11 @@ pub mod budget;
 pub mod causes;
 pub mod code;
 pub mod eta;
+pub mod generation;
 pub mod ids;
 pub mod job;
+pub mod labels;
+pub mod limits;
 pub mod outcome;
 pub mod report;
 pub mod run;
@@ -29,15 +32,18 @@ mod transition;
 pub mod unusual_status;
 pub mod usage;
 
-pub use answer::{Answer, ChatMessage, Finish, Generation, Image, Prompt, Role, TextRepairs};
+pub use answer::{Answer, ChatMessage, Finish, Image, Prompt, Role, TextRepairs};
 pub use body::{Execution, SampleBody, Step};
 pub use budget::{Budget, LimitReached, Prices, Spending};
 pub use causes::{CauseCounts, ErrorCause};
 pub use code::Code;
+pub use generation::{Generation, MaxTokensField, OmittedSetting, ReasoningEffort};
 pub use ids::{BenchmarkName, InvalidId, ModelId, RunId, ScheduleId};
 pub use job::{
     FileContent, HarvestedFile, Job, JobEnd, JobFile, JobReport, JobSpec, JobState, ResultFile, StoredFile,
 };
+pub use labels::RunLabels;
+pub use limits::RunLimits;
 pub use outcome::{Outcome, OutcomeCounts, Verdict};
 pub use run::{BenchmarkState, BenchmarkStatus, FailureReason, RunState, RunStatus};
 pub use sample::{Position, SampleRef};

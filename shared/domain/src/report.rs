@@ -136,6 +136,11 @@ impl BenchmarkReport {
         Self { error_causes, ..self }
     }
 
+    /// Returns true if every planned sample has ended.
+    pub fn is_complete(&self) -> bool {
+        self.outcomes.total() >= self.planned
+    }
+
     /// Returns the number of samples that ended with an infrastructure-error.
     pub fn infrastructure_errors(&self) -> u64 {
         self.outcomes.get(Outcome::InfrastructureError)
@@ -146,7 +151,7 @@ impl BenchmarkReport {
         if self.score.is_some() {
             return None;
         }
-        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        let percent = |share: f64| format!("{:.1}%", share * 100.0);
         let missing: Vec<String> = self
             .outcomes
             .iter()

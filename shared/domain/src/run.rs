@@ -9,7 +9,7 @@ pub use benchmark_state::{BenchmarkState, BenchmarkStatus};
 pub use choices::{
     AuthMode, DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner, RejudgedRun, name_with_host,
 };
-pub use plan::{DatasetUse, JudgeUse, Plan};
+pub use plan::{DatasetUse, JudgeUse, OwnTimeout, Plan};
 pub use state::{FailureReason, RunState, RunStatus};
 
 /// Default of the minimum coverage. Benchmarks with less have no score.

@@ -164,7 +164,7 @@ fn selection_size(n: usize, pct: u32, count: Option<u64>) -> usize {
 }
 
 /// Returns `pct` percent of `total`, rounded down, but at least one and at most the total; zero if the total is zero.
-pub(crate) fn percent_of(total: u64, pct: u32) -> u64 {
+pub fn percent_of(total: u64, pct: u32) -> u64 {
     let share = u128::from(total) * u128::from(pct.min(100)) / 100;
     // The value is at most the total, so it fits.
     (share as u64).max(total.min(1))

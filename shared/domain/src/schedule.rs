@@ -33,7 +33,7 @@ pub const NAME_CHARS_MAX: usize = 100;
 pub struct Schedule {
     /// Id of the schedule.
     pub id: ScheduleId,
-    /// Name for people. Checked by [`validate_name`].
+    /// Name for people, which its runs have, too. Checked by [`validate_name`].
     pub name: String,
     /// Owner of the schedule and of its runs, who may change them.
     pub owner: Owner,
@@ -61,9 +61,11 @@ impl Schedule {
     /// Creates the run for a planned time. The run's id depends only on schedule and time, so repeated calls create the
     /// same run.
     pub fn run_spec_at(&self, planned: Timestamp, software: &str, now: Timestamp) -> RunSpec {
+        let mut template = self.run.clone().with_fixed_seed(self.id);
+        template.labels.name = Some(self.name.clone());
         RunSpec {
             id: self.id.run_id_at(planned),
-            template: self.run.clone().with_fixed_seed(self.id),
+            template,
             rejudges: None,
             owner: self.owner.clone(),
             auth: self.auth,
@@ -136,6 +138,7 @@ mod tests {
         });
         assert_ne!(a.id, b.id);
         assert_eq!(a.schedule, Some(schedule.id));
+        assert_eq!(a.labels.name.as_deref(), Some("nightly"), "runs have the schedule's name");
         let items = |spec: &RunSpec| {
             spec.subset.select(1_000, &spec.id.to_string(), "mmlu_pro", crate::sampling::Order::Selected)
         };

@@ -10,7 +10,9 @@ use crate::budget::Prices;
 use crate::run::{
     AuthMode, COVERAGE_MIN_DEFAULT, DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner, RejudgedRun,
 };
-use crate::{BenchmarkName, Budget, Generation, Price, RunId, ScheduleId, Subset, Timestamp};
+use crate::{
+    BenchmarkName, Budget, Generation, Price, RunId, RunLabels, RunLimits, ScheduleId, Subset, Timestamp,
+};
 
 /// Settings of a run: everything that determines it, fixed at its creation.
 ///
@@ -90,6 +92,13 @@ pub struct RunTemplate {
     /// Budget of one run.
     #[serde(default)]
     pub budget: Budget,
+    /// Name, tags and notes, which can be changed at any time. They aren't settings, so a [`RunSpec`] is stored without
+    /// them: the run's record has them in an attribute of its own.
+    #[serde(default)]
+    pub labels: RunLabels,
+    /// Limits on requests, answers and failures of one run.
+    #[serde(default)]
+    pub limits: RunLimits,
 }
 
 impl RunSpec {
@@ -135,6 +144,8 @@ impl RunTemplate {
             coverage_min: COVERAGE_MIN_DEFAULT,
             price: None,
             budget: Budget::default(),
+            labels: RunLabels::default(),
+            limits: RunLimits::default(),
         }
     }
 
@@ -179,6 +190,8 @@ impl RunTemplate {
             coverage_min: _,
             price: _,
             budget: _,
+            labels: _,
+            limits: _,
         } = self;
         map.serialize_entry("model", model)?;
         map.serialize_entry("benchmarks", benchmarks)?;
@@ -201,12 +214,16 @@ impl RunTemplate {
         map.serialize_entry("config", &self.config)?;
         map.serialize_entry("coverage_min", &self.coverage_min)?;
         map.serialize_entry("price", &self.price)?;
-        map.serialize_entry("budget", &self.budget)
+        map.serialize_entry("budget", &self.budget)?;
+        if self.limits.is_set() {
+            map.serialize_entry("limits", &self.limits)?;
+        }
+        Ok(())
     }
 }
 
 /// Written by hand instead of derived: stored runs keep the order of their fields, and the template's fields aren't
-/// contiguous in it.
+/// contiguous in it. The labels are left out.
 impl Serialize for RunSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -228,6 +245,9 @@ impl Serialize for RunTemplate {
         let mut map = serializer.serialize_map(None)?;
         self.write_settings(&mut map)?;
         self.write_limits(&mut map)?;
+        if !self.labels.is_empty() {
+            map.serialize_entry("labels", &self.labels)?;
+        }
         map.end()
     }
 }
@@ -245,6 +265,19 @@ mod tests {
         let by_row =
             RunTemplate { items: vec!["12".into(), "3".into()], item_naming: ItemNaming::RowIndex, ..run };
         assert_eq!(by_row.item_names(), ["#12", "#3"]);
+    }
+
+    #[test]
+    fn labels_are_stored_with_schedules_only() {
+        let plain = testing::template("a/b", "mmlu_pro");
+        let labels = RunLabels { tags: vec!["x".into()], ..RunLabels::default() };
+        let labeled = RunTemplate { labels, ..plain.clone() };
+        let json = |template: &RunTemplate| serde_json::to_string(template).unwrap();
+        assert_eq!(serde_json::from_str::<RunTemplate>(&json(&labeled)).unwrap(), labeled);
+        assert!(!json(&plain).contains("labels"), "records without labels keep their bytes");
+        let run = RunId::random();
+        let json = |template: RunTemplate| serde_json::to_string(&testing::spec(run, template)).unwrap();
+        assert_eq!(json(labeled), json(plain));
     }
 
     #[test]

@@ -74,6 +74,9 @@ pub fn plan(items: u32, shards: u32) -> Plan {
         protocol_name: "none".to_owned(),
         options: BTreeMap::new(),
         generation: Generation::default(),
+        protocol_generation: None,
+        protocol_samples: None,
+        timeout: None,
         templates: BTreeMap::new(),
         judge: None,
     }

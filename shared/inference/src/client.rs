@@ -69,13 +69,15 @@ impl ChatClient {
         end: Instant,
     ) -> Result<Answer, Failure> {
         let call = Call { http: &self.http, endpoint, end };
+        let fields = endpoint.setting_fields();
         let mut dialect = self.dialects.get(endpoint, request.model);
         let mut steps_left = Dialect::STEPS_MAX;
         loop {
-            let Refusal { failure, next } = match call.send(PreparedRequest { request, dialect }).await {
-                Ok(answer) => return Ok(answer),
-                Err(refusal) => refusal,
-            };
+            let Refusal { failure, next } =
+                match call.send(PreparedRequest { request, fields, dialect }).await {
+                    Ok(answer) => return Ok(answer),
+                    Err(refusal) => refusal,
+                };
             match next {
                 Some(next) if steps_left > 0 => {
                     if self.dialects.remember(endpoint, request.model, next) {

@@ -143,7 +143,7 @@ impl ChatClient {
     /// Asks for one token.
     async fn probe(&self, endpoint: &Endpoint, model: &str) -> Result<KeyCheck, Failure> {
         let prompt = Prompt::user("ping");
-        let generation = Generation { temperature: Some(0.0), max_tokens: Some(1), ..Generation::default() };
+        let generation = Generation { max_tokens: Some(1), ..Generation::default() };
         let request = ChatRequest { model, prompt: &prompt, generation: &generation, reply_schema: None };
         match self.complete(endpoint, &request, None).await {
             Ok(_) => Ok(KeyCheck::Confirmed),

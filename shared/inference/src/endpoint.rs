@@ -5,6 +5,7 @@ use bench_domain::secret::MASK;
 
 use crate::address::parse_base;
 use crate::protocols::Target;
+use crate::settings::SettingFields;
 use crate::{Failure, Keys, Provider};
 
 /// A provider's address and key. The key is sent only to this address.
@@ -82,7 +83,13 @@ impl Endpoint {
         &self.keys
     }
 
-    pub(crate) const fn key(&self) -> Option<&Secret> {
+    /// Returns the fields of its API for generation settings.
+    pub(crate) fn setting_fields(&self) -> &'static SettingFields {
+        self.provider.setting_fields(self.target.base_url().host_str())
+    }
+
+    /// Returns the key.
+    pub const fn key(&self) -> Option<&Secret> {
         self.target.key()
     }
 
@@ -123,12 +130,13 @@ mod tests {
     use crate::failure::{FailureKind, Fatal, GaveUpBy};
     use crate::protocols::{Dialect, PreparedRequest};
     use crate::providers::{CHUTES, LMSTUDIO, OPENAI_COMPATIBLE, OPENROUTER};
+    use crate::settings::COMMON;
 
     fn answer_url(endpoint: &Endpoint) -> String {
         let (prompt, generation) = (Prompt::user("Hi"), Generation::default());
         let request =
             ChatRequest { model: "m", prompt: &prompt, generation: &generation, reply_schema: None };
-        let prepared = PreparedRequest { request: &request, dialect: Dialect::default() };
+        let prepared = PreparedRequest { request: &request, fields: &COMMON, dialect: Dialect::default() };
         endpoint.provider().protocol.answer_request(endpoint.target(), prepared).unwrap().url().to_string()
     }
 

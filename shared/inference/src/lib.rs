@@ -5,7 +5,8 @@
 //! never retries, except a request that was refused for a field that the server doesn't know.
 //!
 //! [`providers`] is the table of providers, with one file each; each names its wire protocol. Modules use only those
-//! after them: `client`, `catalog`, `confirm` → `transport` → `endpoint` → `providers` → `protocols` → `response`.
+//! after them: `client`, `catalog`, `confirm` → `transport` → `endpoint` → `providers` → `protocols` → `response`;
+//! `settings` uses none of them.
 
 mod address;
 pub mod catalog;
@@ -23,6 +24,7 @@ mod redact;
 mod request;
 mod response;
 mod retry_after;
+pub mod settings;
 mod source;
 pub mod tokens;
 mod transport;
@@ -38,7 +40,7 @@ pub use protocols::openai_chat::parse_usage;
 pub use providers::{PROVIDERS, Provider};
 pub use redact::{Keys, REDACTED};
 pub use request::ChatRequest;
-pub use response::ReportedUsage;
+pub use response::{ReportedUsage, error_message};
 pub use retry_after::retry_after;
 pub use source::ModelSource;
 pub use transport::{HttpOptions, http_client, is_loopback};

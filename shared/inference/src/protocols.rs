@@ -20,6 +20,7 @@ use crate::ChatRequest;
 use crate::failure::FailureKind;
 use crate::listed_model::{CatalogModel, ListPage};
 use crate::response::{AnswerDraft, ErrorBody, Stop, classify};
+use crate::settings::SettingFields;
 
 pub use dialect::Dialect;
 pub(crate) use target::{RequestError, Target};
@@ -80,6 +81,8 @@ pub(crate) trait Protocol: fmt::Debug + Sync {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PreparedRequest<'a> {
     pub(crate) request: &'a ChatRequest<'a>,
+    /// Fields of the endpoint's API for generation settings.
+    pub(crate) fields: &'static SettingFields,
     pub(crate) dialect: Dialect,
 }
 

@@ -20,6 +20,7 @@ use reqwest::Url;
 use crate::listed_model::{CatalogModel, ListPage};
 use crate::protocols::Protocol;
 use crate::protocols::openai_chat::OpenAiChat;
+use crate::settings::{COMMON, SettingFields, fields_of_host};
 
 pub use chutes::CHUTES;
 pub use lmstudio::LMSTUDIO;
@@ -49,6 +50,8 @@ pub struct Provider {
     pub default_base_url: Option<&'static str>,
     /// Wire protocol.
     pub(crate) protocol: &'static dyn Protocol,
+    /// Fields of its API for generation settings.
+    pub(crate) setting_fields: &'static SettingFields,
     /// Address that validates keys. Without one, keys are validated with the list of models or the model itself.
     pub(crate) account: Option<Account>,
     /// Public list of models, used to synchronize the catalog.
@@ -108,6 +111,7 @@ impl Provider {
         base_url_variable: "",
         default_base_url: None,
         protocol: &OpenAiChat,
+        setting_fields: &COMMON,
         account: None,
         public_list: None,
         lists_other_models: false,
@@ -118,6 +122,11 @@ impl Provider {
     /// Returns the provider with this name.
     pub fn from_name(name: &str) -> Option<&'static Self> {
         PROVIDERS.iter().copied().find(|provider| provider.name == name)
+    }
+
+    /// Returns the fields for generation settings of the API at a host: those of a known API, else the provider's own.
+    pub fn setting_fields(&self, host: Option<&str>) -> &'static SettingFields {
+        host.and_then(fields_of_host).unwrap_or(self.setting_fields)
     }
 
     /// Parses one entry of its list of models for a key. `None` if it has no usable name.

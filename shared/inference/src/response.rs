@@ -17,6 +17,7 @@ mod usage;
 pub(crate) use classify::{classify, status_in_body};
 pub(crate) use draft::{AnswerDraft, Part};
 pub(crate) use error_body::ErrorBody;
+pub use error_body::error_message;
 pub(crate) use images::with_images;
 pub(crate) use json_text::{TextForm, mark, read_json};
 pub(crate) use lines::FrameTooLarge;

@@ -28,8 +28,8 @@ pub use message::{MESSAGE_VERSION, Message, MessageError};
 /// Longest delay of a message in SQS, 15 minutes. A longer wait takes several messages.
 pub const DELAY_MAX: Duration = Duration::from_secs(900);
 
-/// Delay of the finisher for a run that was stopped and keeps its results. By then, no process still considers the run
-/// open, since the pipeline checks this every second.
+/// Delay of the finisher for a run that ended while samples were in progress. By then, no process still considers the
+/// run open, since the pipeline checks this every second.
 pub const FINISH_DELAY: Duration = Duration::from_secs(2);
 /// Maximum number of messages in a batch, SQS's own limit.
 pub const BATCH_MAX: usize = 10;
@@ -188,6 +188,29 @@ impl Queues {
             urls.insert(name, url);
         }
         Ok(Self { client, urls, retry_delay: settings.retry_delay })
+    }
+
+    /// Finds the queues that another process has created, without changing their settings.
+    ///
+    /// # Errors
+    /// Returns an error if a queue is missing or the service fails.
+    pub async fn find(
+        config: &aws_types::SdkConfig,
+        prefix: &str,
+        retry_delay: Duration,
+    ) -> Result<Self, QueueError> {
+        let client = Client::new(config);
+        let mut urls = BTreeMap::new();
+        for name in QueueName::ALL {
+            let found = client.get_queue_url().queue_name(format!("{prefix}{}", name.as_str())).send().await;
+            let found = found.map_err(|error| QueueError::Service {
+                verb: "find",
+                queue: name.as_str(),
+                problem: error_text(error),
+            })?;
+            urls.insert(name, found.queue_url().unwrap_or_default().to_owned());
+        }
+        Ok(Self { client, urls, retry_delay })
     }
 
     /// Returns a client of the same queues with another configuration.

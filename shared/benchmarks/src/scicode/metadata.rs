@@ -67,6 +67,8 @@ pub(super) fn for_benchmark(benchmark: SciCode) -> &'static Metadata {
 const fn metadata(with_background: bool, protocol: &'static str) -> Metadata {
     Metadata {
         name: "scicode",
+        aliases: &[],
+        is_misleading: false,
         display_name: "SciCode",
         description: "Problems of natural scientists, each solved in several steps of Python code. A step is right when its tests pass with the model's own code for all steps before it.",
         protocol_name: if with_background { "background" } else { "inspect" },

@@ -103,6 +103,9 @@ pub enum BenchmarkState {
             skip_serializing_if = "Option::is_none"
         )]
         code: Option<Code>,
+        /// Report of the samples that were finished. `None` if there was no plan, and in records of older versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        report: Option<Box<BenchmarkReport>>,
     },
     /// The items aren't available until the operator does something.
     NeedsSetup {
@@ -169,7 +172,7 @@ impl BenchmarkState {
         code: Code,
         error: impl Into<String>,
     ) -> Result<Self, IllegalTransition> {
-        if report.outcomes.total() >= report.planned {
+        if report.is_complete() {
             return self.close(now, report);
         }
         match self {
@@ -204,19 +207,26 @@ impl BenchmarkState {
         }
     }
 
-    /// Pending or running → skipped.
+    /// Pending or running → skipped, with a report of the samples so far if the benchmark was planned. Closed as usual
+    /// if no sample is missing.
     pub fn skip(
         &self,
         now: Timestamp,
+        report: Option<BenchmarkReport>,
         code: Code,
         error: impl Into<String>,
     ) -> Result<Self, IllegalTransition> {
         let started_at = self.started_at();
-        match self {
-            Self::Pending | Self::Running { .. } => {
-                Ok(Self::Skipped { started_at, completed_at: now, error: error.into(), code: Some(code) })
-            }
-            other => Err(other.illegal("be skipped")),
+        match (self, report) {
+            (Self::Running { .. }, Some(report)) if report.is_complete() => self.close(now, report),
+            (Self::Pending | Self::Running { .. }, report) => Ok(Self::Skipped {
+                started_at,
+                completed_at: now,
+                error: error.into(),
+                code: Some(code),
+                report: report.map(Box::new),
+            }),
+            (other, _) => Err(other.illegal("be skipped")),
         }
     }
 
@@ -269,7 +279,7 @@ impl BenchmarkState {
     pub fn report(&self) -> Option<&BenchmarkReport> {
         match self {
             Self::Succeeded { report, .. } => Some(report),
-            Self::Failed { report, .. } => report.as_deref(),
+            Self::Failed { report, .. } | Self::Skipped { report, .. } => report.as_deref(),
             _ => None,
         }
     }
@@ -296,31 +306,33 @@ impl BenchmarkState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::ReportBuilder;
+    use crate::sample::SampleSummary;
+    use crate::{Outcome, Position};
 
     const NOW: Timestamp = Timestamp::from_micros(1_000_000);
 
+    /// Returns the report of a benchmark of ten items of which `answered` were answered.
+    fn report(answered: u32) -> BenchmarkReport {
+        let mut builder = ReportBuilder::default();
+        for item in 0..answered {
+            builder.add(&SampleSummary {
+                position: Position { item, sample: 0 },
+                item_id: item.to_string(),
+                outcome: Outcome::Correct,
+                score: Some(1.0),
+                truncated: false,
+                latency_ms: None,
+                usage: None,
+                group: None,
+                judge_usage: None,
+            });
+        }
+        builder.finish(10, 1, 0.9, None)
+    }
+
     #[test]
     fn a_benchmark_that_is_stopped_keeps_what_it_has() {
-        use crate::report::ReportBuilder;
-        use crate::sample::SampleSummary;
-        use crate::{Outcome, Position};
-        let report = |answered: u32| {
-            let mut builder = ReportBuilder::default();
-            for item in 0..answered {
-                builder.add(&SampleSummary {
-                    position: Position { item, sample: 0 },
-                    item_id: item.to_string(),
-                    outcome: Outcome::Correct,
-                    score: Some(1.0),
-                    truncated: false,
-                    latency_ms: None,
-                    usage: None,
-                    group: None,
-                    judge_usage: None,
-                });
-            }
-            builder.finish(10, 1, 0.9, None)
-        };
         let running = BenchmarkState::Pending.start(NOW).unwrap();
         let stopped = running.stop(NOW, report(4), Code::BudgetReached, "stopped").unwrap();
         assert_eq!((stopped.status(), stopped.error()), (BenchmarkStatus::Failed, Some("stopped")));
@@ -339,7 +351,12 @@ mod tests {
     #[test]
     fn a_planned_benchmark_resumes_where_it_stopped() {
         let running = BenchmarkState::Pending.start(NOW).unwrap();
-        let skipped = running.skip(NOW, Code::RunEnded, "Run canceled").unwrap();
+        let skipped = running.skip(NOW, Some(report(3)), Code::RunEnded, "Run canceled").unwrap();
+        assert_eq!((skipped.status(), skipped.report().unwrap().graded), (BenchmarkStatus::Skipped, 3));
+        let complete = running.skip(NOW, Some(report(10)), Code::RunEnded, "Run canceled").unwrap();
+        assert_eq!((complete.status(), complete.error()), (BenchmarkStatus::Succeeded, None));
+        let unplanned = BenchmarkState::Pending.skip(NOW, None, Code::RunEnded, "Run canceled").unwrap();
+        assert_eq!((unplanned.status(), unplanned.report()), (BenchmarkStatus::Skipped, None));
         let later = Timestamp::from_micros(9_000_000);
         assert_eq!(skipped.requeue(true, later).unwrap(), running);
         assert_eq!(BenchmarkState::Pending.requeue(false, later).unwrap(), BenchmarkState::Pending);

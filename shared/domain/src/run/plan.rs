@@ -36,6 +36,15 @@ pub struct Plan {
     pub options: BTreeMap<String, String>,
     /// Generation settings after applying the run's own.
     pub generation: Generation,
+    /// The protocol's generation settings, if the run's own differ; `None` in plans of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol_generation: Option<Generation>,
+    /// The protocol's number of samples per item, if the run's own differs; `None` in plans of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol_samples: Option<u32>,
+    /// The run's own time limit for one answer, if it differs from the benchmark's; `None` in plans of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<OwnTimeout>,
     /// Digests of the official texts that are part of prompts, by name. Texts that weren't available are missing.
     #[serde(default)]
     pub templates: BTreeMap<String, String>,
@@ -48,6 +57,38 @@ impl Plan {
     /// Returns the number of planned samples: items × samples per item.
     pub const fn samples(&self) -> u64 {
         self.items.saturating_mul(self.samples_per_item as u64)
+    }
+
+    /// Describes the settings that differ from the benchmark's own and can change scores, such as
+    /// `temperature 0.6 (benchmark: 0)`.
+    pub fn changed_settings(&self) -> Vec<String> {
+        let protocol = self.protocol_generation.as_ref();
+        let mut changed = protocol.map(|protocol| self.generation.changes_from(protocol)).unwrap_or_default();
+        let samples = self.protocol_samples;
+        changed.extend(
+            samples.map(|protocol| format!("samples {} (benchmark: {protocol})", self.samples_per_item)),
+        );
+        changed.extend(self.timeout.map(|OwnTimeout { seconds, benchmark_seconds }| {
+            format!("timeout {seconds} s (benchmark: {benchmark_seconds} s)")
+        }));
+        changed
+    }
+}
+
+/// Time limit for one answer that a run sets instead of its benchmark's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnTimeout {
+    /// The run's limit, in seconds.
+    pub seconds: u32,
+    /// The benchmark's limit, in seconds.
+    pub benchmark_seconds: u64,
+}
+
+impl OwnTimeout {
+    /// Returns the limit that a run sets, if it differs from its benchmark's.
+    pub fn new(own_seconds: Option<u32>, benchmark_seconds: u64) -> Option<Self> {
+        let seconds = own_seconds.filter(|own| u64::from(*own) != benchmark_seconds)?;
+        Some(Self { seconds, benchmark_seconds })
     }
 }
 
@@ -102,4 +143,44 @@ pub struct JudgeUse {
     pub prompt_source: String,
     /// Generation settings of the judge after applying the run's own.
     pub generation: Generation,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn every_setting_that_differs_is_named() {
+        let own = testing::plan(3, 1);
+        assert_eq!(own.changed_settings(), Vec::<String>::new());
+        let changed = Plan {
+            samples_per_item: 4,
+            protocol_samples: Some(1),
+            timeout: OwnTimeout::new(Some(30), 1_200),
+            generation: Generation { temperature: Some(0.6), ..Generation::default() },
+            protocol_generation: Some(Generation::default()),
+            ..own
+        };
+        assert_eq!(
+            changed.changed_settings(),
+            [
+                "temperature 0.6 (benchmark: none)",
+                "samples 4 (benchmark: 1)",
+                "timeout 30 s (benchmark: 1200 s)",
+            ]
+        );
+        assert_eq!(OwnTimeout::new(Some(1_200), 1_200), None);
+        assert_eq!(OwnTimeout::new(None, 1_200), None);
+    }
+
+    #[test]
+    fn plans_without_changed_settings_keep_the_bytes_of_older_versions() {
+        let plan = serde_json::to_value(testing::plan(3, 1)).unwrap();
+        for field in ["protocol_generation", "protocol_samples", "timeout"] {
+            assert_eq!(plan.get(field), None::<&Value>, "{field}");
+        }
+    }
 }

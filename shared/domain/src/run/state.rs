@@ -62,6 +62,8 @@ pub enum FailureReason {
     Budget,
     /// The provider of the model or of the judge rejected the run's first requests, all with the same message.
     Refused,
+    /// As many samples ended as infrastructure-error as the order allows. Its results so far are kept.
+    Failures,
 }
 
 impl FailureReason {
@@ -70,6 +72,7 @@ impl FailureReason {
         match code {
             Code::BudgetReached => Some(Self::Budget),
             Code::AllRequestsRejected => Some(Self::Refused),
+            Code::TooManyFailures => Some(Self::Failures),
             _ => None,
         }
     }
@@ -79,6 +82,7 @@ impl FailureReason {
         match self {
             Self::Budget => Code::BudgetReached,
             Self::Refused => Code::AllRequestsRejected,
+            Self::Failures => Code::TooManyFailures,
         }
     }
 
@@ -87,6 +91,7 @@ impl FailureReason {
         match self {
             Self::Budget => "budget",
             Self::Refused => "refused",
+            Self::Failures => "failures",
         }
     }
 }
@@ -252,10 +257,10 @@ impl RunState {
         }
     }
 
-    /// Returns true if the run was stopped while answers were in flight, by its budget or by rejections. These answers
-    /// are still stored and counted, and each benchmark is closed with a report.
+    /// Returns true if the run was stopped while answers were in flight: by its budget, by refusals or by failures.
+    /// These answers are still stored and counted, and the run's benchmarks fail with reports.
     pub const fn is_stopped(&self) -> bool {
-        matches!(self, Self::Failed { reason: Some(FailureReason::Budget | FailureReason::Refused), .. })
+        matches!(self, Self::Failed { reason: Some(_), .. })
     }
 
     /// Returns the code of the error, if the run failed and the code is known.

@@ -52,6 +52,18 @@ pub struct PairedComparison {
     pub mcnemar_p: Option<f64>,
 }
 
+impl PairedComparison {
+    /// Limits the interval of the difference to what scores from 0 to 1 allow.
+    #[must_use]
+    pub const fn with_clamped_interval(mut self) -> Self {
+        if let Some(interval) = &mut self.interval {
+            interval.low = interval.low.clamp(-1.0, 1.0);
+            interval.high = interval.high.clamp(-1.0, 1.0);
+        }
+        self
+    }
+}
+
 /// Compares two runs by their graded samples, each given in any order.
 ///
 /// With dᵢ the difference of the mean scores of item i and G common items, the standard error is that of the mean of
@@ -185,6 +197,12 @@ mod tests {
             [1, 3, 1, 1]
         );
         assert_eq!(single.mcnemar_p, Some(0.625));
+        let clamped = single.with_clamped_interval();
+        assert_eq!(clamped.interval.map(|interval| interval.low), Some(-1.0));
+        assert_eq!(
+            (clamped.interval.unwrap().high, clamped.difference),
+            (single.interval.unwrap().high, single.difference)
+        );
         assert_eq!([several.items, several.only_in_a, several.only_in_b], [4, 1, 1]);
         // An item with half of its samples right isn't right: q3 of run B.
         assert_eq!(

@@ -34,7 +34,7 @@ impl Protocol for OpenAiChat {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
         insert_key(headers, target)?;
-        *request.body_mut() = Some(request_body::request_body(prepared.request, prepared.dialect)?.into());
+        *request.body_mut() = Some(request_body::request_body(prepared)?.into());
         Ok(request)
     }
 

@@ -1,6 +1,7 @@
 //! LM Studio, which serves models on the user's own machine.
 
 use super::Provider;
+use crate::settings::LMSTUDIO_FIELDS;
 
 /// LM Studio.
 pub static LMSTUDIO: Provider = Provider {
@@ -10,5 +11,6 @@ pub static LMSTUDIO: Provider = Provider {
     key_variable: "LMSTUDIO_API_KEY",
     base_url_variable: "LMSTUDIO_BASE_URL",
     default_base_url: Some("http://127.0.0.1:1234/v1"),
+    setting_fields: &LMSTUDIO_FIELDS,
     ..Provider::DEFAULT
 };

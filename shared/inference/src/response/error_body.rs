@@ -30,6 +30,11 @@ pub(crate) struct ErrorBody {
     pub(crate) is_moderation: bool,
 }
 
+/// Returns the messages in an error body, or `None` if it isn't JSON or has none.
+pub fn error_message(body: &str) -> Option<String> {
+    Some(ErrorBody::parse(body.as_bytes()).message).filter(|message| !message.is_empty())
+}
+
 impl ErrorBody {
     /// Parses a body. Returns the default if it isn't JSON.
     pub(crate) fn parse(body: &[u8]) -> Self {

@@ -43,6 +43,7 @@ async fn a_request_is_the_same_to_the_byte() {
         max_tokens: Some(64),
         stop: vec!["END".to_owned()],
         seed: Some(7),
+        ..Generation::default()
     };
     ask_with(&client(), &server.endpoint(), &generation, None).await.unwrap();
     client().list_gateway_models(&server.endpoint()).await.unwrap_err();

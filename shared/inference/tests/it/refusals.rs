@@ -151,26 +151,32 @@ async fn a_dialect_is_learned_once() {
                 response(400, "", r#"{"error":"unknown field `stream_options`"}"#)
             }
             () if body.get("max_tokens").is_some() => refuse("max_tokens", "unsupported_parameter"),
-            () if body.get("temperature").is_some() => refuse("temperature", "unsupported_value"),
             () => streamed("understood"),
         }
     })
     .await;
     let (client, endpoint) = (client(), server.endpoint());
     let generation = Generation { temperature: Some(0.5), max_tokens: Some(9), ..Generation::default() };
-    for asked in [4, 5, 6] {
+    for asked in [3, 4, 5] {
         let answer = ask_with(&client, &endpoint, &generation, None).await.unwrap();
         assert_eq!((answer.text.as_str(), server.count()), ("understood", asked));
     }
-    assert_eq!(server.requests.lock().unwrap()[5].json()["max_completion_tokens"], 9);
-    let expected = Dialect {
-        omits_stream_options: true,
-        has_max_completion_tokens: true,
-        omits_temperature: true,
-        ..Dialect::default()
-    };
+    let last = server.requests.lock().unwrap()[4].json();
+    assert_eq!((&last["max_completion_tokens"], &last["temperature"]), (&9.into(), &0.5.into()));
+    let expected =
+        Dialect { omits_stream_options: true, has_max_completion_tokens: true, ..Dialect::default() };
     assert_eq!(client.dialect(&endpoint, "a/b"), expected);
     assert_eq!(client.dialect(&endpoint, "a/c"), Dialect::default());
+}
+
+/// Without the setting, the answers would be measured at another temperature than the score states.
+#[tokio::test]
+async fn a_refused_temperature_is_never_left_out_on_its_own() {
+    let body = r#"{"error":{"message":"no","param":"temperature","code":"unsupported_value"}}"#;
+    let server = Server::always(response(400, "", body)).await;
+    let generation = Generation { temperature: Some(0.0), ..Generation::default() };
+    let failure = ask_with(&client(), &server.endpoint(), &generation, None).await.unwrap_err();
+    assert_eq!((failure.kind, server.count()), (FailureKind::Bad, 1));
 }
 
 #[tokio::test]

@@ -1,10 +1,11 @@
 //! The JSON body of a request.
 
-use bench_domain::{ChatMessage, Generation, Role};
+use bench_domain::{ChatMessage, Generation, MaxTokensField, ReasoningEffort, Role};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{ChatRequest, Dialect};
+use crate::protocols::PreparedRequest;
+use crate::settings::{EffortField, ThinkingField};
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -22,6 +23,16 @@ struct Body<'a> {
     stop: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_k: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<ReasoningEffort>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Reasoning>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Thinking>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_body: Option<GoogleBody>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<ResponseFormat<'a>>,
     stream: bool,
@@ -71,6 +82,38 @@ impl<'a> Message<'a> {
     }
 }
 
+/// OpenRouter's settings of reasoning; one of them is set.
+#[derive(Serialize)]
+struct Reasoning {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<ReasoningEffort>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+}
+
+/// Anthropic's extended thinking.
+#[derive(Serialize)]
+struct Thinking {
+    r#type: &'static str,
+    budget_tokens: u32,
+}
+
+/// Google's settings in requests of OpenAI's form.
+#[derive(Serialize)]
+struct GoogleBody {
+    google: GoogleSettings,
+}
+
+#[derive(Serialize)]
+struct GoogleSettings {
+    thinking_config: ThinkingConfig,
+}
+
+#[derive(Serialize)]
+struct ThinkingConfig {
+    thinking_budget: u32,
+}
+
 #[derive(Serialize)]
 struct StreamOptions {
     include_usage: bool,
@@ -97,20 +140,55 @@ impl<'a> ResponseFormat<'a> {
 }
 
 /// Builds the body of a streaming request in the server's dialect. Unset settings are left out.
-pub(super) fn request_body(
-    request: &ChatRequest<'_>,
-    dialect: Dialect,
-) -> Result<Vec<u8>, serde_json::Error> {
-    let Generation { temperature, top_p, max_tokens, stop, seed } = request.generation;
+///
+/// A setting for which the API has no field is left out, too; orders with such a setting are refused.
+pub(super) fn request_body(prepared: PreparedRequest<'_>) -> Result<Vec<u8>, serde_json::Error> {
+    let PreparedRequest { request, fields, dialect } = prepared;
+    // All fields are named, so that each new setting is sent or left out on purpose.
+    let Generation {
+        temperature,
+        top_p,
+        max_tokens,
+        stop,
+        seed,
+        top_k,
+        // It is part of the prompt by now.
+        system_prompt: _,
+        reasoning_effort,
+        thinking_budget,
+        extra_body,
+        // The settings to omit have no value by now.
+        omit: _,
+        max_tokens_field,
+    } = request.generation;
+    let usual_field = if dialect.has_max_completion_tokens {
+        MaxTokensField::MaxCompletionTokens
+    } else {
+        fields.max_tokens
+    };
+    let field = max_tokens_field.unwrap_or(usual_field);
+    let effort = |field| reasoning_effort.filter(|_| fields.effort.is_some_and(|(own, _)| own == field));
+    let thinking = |field| thinking_budget.filter(|_| fields.thinking.is_some_and(|(own, _)| own == field));
+    let (effort_object, thinking_object) =
+        (effort(EffortField::Reasoning), thinking(ThinkingField::Reasoning));
     let body = Body {
         model: request.model,
         messages: request.prompt.messages.iter().map(Message::from_message).collect(),
-        temperature: temperature.filter(|number| number.is_finite() && !dialect.omits_temperature),
-        top_p: top_p.filter(|number| number.is_finite() && !dialect.omits_top_p),
-        max_tokens: max_tokens.filter(|_| !dialect.has_max_completion_tokens),
-        max_completion_tokens: max_tokens.filter(|_| dialect.has_max_completion_tokens),
+        temperature: temperature.filter(|number| number.is_finite()),
+        top_p: top_p.filter(|number| number.is_finite()),
+        max_tokens: max_tokens.filter(|_| field == MaxTokensField::MaxTokens),
+        max_completion_tokens: max_tokens.filter(|_| field == MaxTokensField::MaxCompletionTokens),
         stop,
-        seed: seed.filter(|_| !dialect.omits_seed),
+        seed: *seed,
+        top_k: *top_k,
+        reasoning_effort: effort(EffortField::ReasoningEffort),
+        reasoning: (effort_object.is_some() || thinking_object.is_some())
+            .then_some(Reasoning { effort: effort_object, max_tokens: thinking_object }),
+        thinking: thinking(ThinkingField::Thinking)
+            .map(|budget_tokens| Thinking { r#type: "enabled", budget_tokens }),
+        extra_body: thinking(ThinkingField::ThinkingConfig).map(|thinking_budget| GoogleBody {
+            google: GoogleSettings { thinking_config: ThinkingConfig { thinking_budget } },
+        }),
         response_format: request
             .reply_schema
             .filter(|_| !dialect.omits_reply_schema)
@@ -124,92 +202,24 @@ pub(super) fn request_body(
     let image_bytes: usize = images.map(|image| image.data_url.len() + 64).sum();
     let mut json = Vec::with_capacity(text_bytes + text_bytes / 16 + image_bytes + 256);
     serde_json::to_writer(&mut json, &body)?;
+    if let Some(extra) = extra_body {
+        add_fields(&mut json, extra);
+    }
     Ok(json)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use bench_domain::{Image, Prompt};
-
-    fn body(generation: &Generation, dialect: Dialect) -> String {
-        let prompt = Prompt::user("Hi \"you\"");
-        let request = ChatRequest { model: "a/b", prompt: &prompt, generation, reply_schema: None };
-        String::from_utf8(request_body(&request, dialect).unwrap()).unwrap()
-    }
-
-    #[test]
-    fn only_what_is_set_is_sent() {
-        assert_eq!(
-            body(&Generation::default(), Dialect::default()),
-            r#"{"model":"a/b","messages":[{"role":"user","content":"Hi \"you\""}],"stream":true,"stream_options":{"include_usage":true}}"#
-        );
-        let all = Generation {
-            temperature: Some(0.0),
-            top_p: Some(0.9),
-            max_tokens: Some(10),
-            stop: vec!["END".into()],
-            seed: Some(-1),
-        };
-        assert!(body(&all, Dialect::default()).contains(
-            r#""temperature":0.0,"top_p":0.9,"max_tokens":10,"stop":["END"],"seed":-1,"stream":true"#
-        ));
-        let dialect = Dialect {
-            omits_stream_options: true,
-            has_max_completion_tokens: true,
-            omits_temperature: true,
-            omits_top_p: true,
-            omits_seed: true,
-            omits_reply_schema: false,
-        };
-        assert!(
-            body(&all, dialect).ends_with(r#"],"max_completion_tokens":10,"stop":["END"],"stream":true}"#)
-        );
-    }
-
-    #[test]
-    fn a_schema_is_sent_to_servers_that_know_one() {
-        let schema = serde_json::json!({"type": "object"});
-        let (prompt, generation) = (Prompt::user("Hi"), Generation::default());
-        let request = ChatRequest {
-            model: "a/b",
-            prompt: &prompt,
-            generation: &generation,
-            reply_schema: Some(&schema),
-        };
-        let body = |dialect| String::from_utf8(request_body(&request, dialect).unwrap()).unwrap();
-        assert!(body(Dialect::default()).contains(
-            r#""response_format":{"type":"json_schema","json_schema":{"name":"reply","strict":true,"schema":{"type":"object"}}},"stream":true"#
-        ));
-        let dialect = Dialect { omits_reply_schema: true, ..Dialect::default() };
-        assert!(!body(dialect).contains("response_format"));
-    }
-
-    #[test]
-    fn images_follow_the_text_of_their_message() {
-        let image = |data_url: &str| Image { data_url: data_url.to_owned() };
-        let mut question = ChatMessage::new(Role::User, "Which?");
-        question.images = vec![image("data:image/png;base64,AA=="), image("data:image/gif;base64,BB==")];
-        let mut wordless = ChatMessage::new(Role::User, "");
-        wordless.images = vec![image("data:image/png;base64,CC==")];
-        let prompt =
-            Prompt { messages: vec![ChatMessage::new(Role::System, "Be brief."), question, wordless] };
-        let generation = Generation::default();
-        let request =
-            ChatRequest { model: "a/b", prompt: &prompt, generation: &generation, reply_schema: None };
-        let body: Value =
-            serde_json::from_slice(&request_body(&request, Dialect::default()).unwrap()).unwrap();
-        let url = |url: &str| serde_json::json!({"type": "image_url", "image_url": {"url": url}});
-        assert_eq!(
-            body["messages"],
-            serde_json::json!([
-                {"role": "system", "content": "Be brief."},
-                {"role": "user", "content": [
-                    {"type": "text", "text": "Which?"},
-                    url("data:image/png;base64,AA=="), url("data:image/gif;base64,BB=="),
-                ]},
-                {"role": "user", "content": [url("data:image/png;base64,CC==")]},
-            ])
-        );
+/// Adds the fields of an object, as they are written, to the end of another one. The order has checked that none of them
+/// is in both.
+fn add_fields(body: &mut Vec<u8>, object: &str) {
+    let fields = object.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).map(str::trim);
+    if let Some(fields) = fields.filter(|fields| !fields.is_empty())
+        && body.pop() == Some(b'}')
+    {
+        body.push(b',');
+        body.extend_from_slice(fields.as_bytes());
+        body.push(b'}');
     }
 }
+
+#[cfg(test)]
+mod tests;

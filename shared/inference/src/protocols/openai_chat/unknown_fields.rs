@@ -9,7 +9,7 @@ pub(super) fn after_refusal(
     status: u16,
     error: &ErrorBody,
 ) -> Option<Dialect> {
-    let PreparedRequest { request, dialect } = prepared;
+    let PreparedRequest { request, fields: _, dialect } = prepared;
     let generation = request.generation;
     if !matches!(status, 400 | 422) {
         return None;
@@ -23,7 +23,14 @@ pub(super) fn after_refusal(
     if request.reply_schema.is_some() && !dialect.omits_reply_schema && names_reply_schema(error) {
         return Some(Dialect { omits_reply_schema: true, ..dialect });
     }
-    // A value out of range has other codes. It is the caller's mistake and must not be hidden.
+    let may_rename = generation.max_tokens.is_some() && generation.max_tokens_field.is_none();
+    (may_rename && !dialect.has_max_completion_tokens && wants_max_completion_tokens(error))
+        .then_some(Dialect { has_max_completion_tokens: true, ..dialect })
+}
+
+/// Returns true if a server refused `max_tokens` because it knows the field by its other name. A value out of range has
+/// other codes: it is the caller's mistake and must not be hidden.
+fn wants_max_completion_tokens(error: &ErrorBody) -> bool {
     let unsupported = [
         "unsupported_parameter",
         "unsupported_value",
@@ -32,27 +39,10 @@ pub(super) fn after_refusal(
         "extra_forbidden",
         "value_error.extra",
     ];
-    if !error.has_code(&unsupported) {
-        return None;
-    }
-    let next = if error.is_about("max_tokens") {
-        Dialect {
-            has_max_completion_tokens: dialect.has_max_completion_tokens || generation.max_tokens.is_some(),
-            ..dialect
-        }
-    } else if error.is_about("temperature") {
-        Dialect {
-            omits_temperature: dialect.omits_temperature || generation.temperature.is_some(),
-            ..dialect
-        }
-    } else if error.is_about("top_p") {
-        Dialect { omits_top_p: dialect.omits_top_p || generation.top_p.is_some(), ..dialect }
-    } else if error.is_about("seed") {
-        Dialect { omits_seed: dialect.omits_seed || generation.seed.is_some(), ..dialect }
-    } else {
-        dialect
-    };
-    (next != dialect).then_some(next)
+    // Gateways that pass on only the message of OpenAI's error: "Use 'max_completion_tokens' instead."
+    let says_so = error.message.contains("use 'max_completion_tokens'")
+        || error.message.contains("Use 'max_completion_tokens'");
+    says_so || (error.is_about("max_tokens") && error.has_code(&unsupported))
 }
 
 /// Returns true if a server refused the request's schema. Each server without structured output has its own message;
@@ -69,7 +59,8 @@ fn names_reply_schema(error: &ErrorBody) -> bool {
 mod tests {
     use super::*;
     use crate::ChatRequest;
-    use bench_domain::{Generation, Prompt};
+    use crate::settings::COMMON;
+    use bench_domain::{Generation, MaxTokensField, Prompt};
 
     fn after_status(
         status: u16,
@@ -82,7 +73,7 @@ mod tests {
         let reply_schema = schema.then_some(&shape);
         let request = ChatRequest { model: "a/b", prompt: &prompt, generation, reply_schema };
         after_refusal(
-            PreparedRequest { request: &request, dialect },
+            PreparedRequest { request: &request, fields: &COMMON, dialect },
             status,
             &ErrorBody::parse(body.as_bytes()),
         )
@@ -112,16 +103,19 @@ mod tests {
     fn each_refusal_is_avoided_once() {
         let usual = Dialect::default();
         let max = r#"{"error":{"message":"x","param":"max_tokens","code":"unsupported_parameter"}}"#;
-        let temperature = r#"{"error":{"message":"x","param":"temperature","code":"unsupported_value"}}"#;
-        let next = dialect_after(usual, max).unwrap();
-        assert!(next.has_max_completion_tokens);
-        let next = dialect_after(next, temperature).unwrap();
-        assert_eq!(
-            next,
-            Dialect { has_max_completion_tokens: true, omits_temperature: true, ..Dialect::default() }
-        );
-        assert_eq!(dialect_after(next, max), None);
-        assert_eq!(dialect_after(next, temperature), None);
+        let quoted =
+            r#"{"error":"Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."}"#;
+        for body in [max, quoted] {
+            let next = dialect_after(usual, body).unwrap();
+            assert_eq!(next, Dialect { has_max_completion_tokens: true, ..usual });
+            assert_eq!(dialect_after(next, body), None);
+        }
+        let chosen = Generation {
+            max_tokens: Some(10),
+            max_tokens_field: Some(MaxTokensField::MaxTokens),
+            ..Generation::default()
+        };
+        assert_eq!(after_status(400, usual, &chosen, false, max), None, "the order has chosen the field");
         for body in [
             r#"{"error":{"message":"unknown field stream_options"}}"#,
             r#"{"detail":[{"loc":["body","stream_options"],"msg":"no","type":"extra_forbidden"}]}"#,
@@ -134,6 +128,9 @@ mod tests {
 
     #[test]
     fn a_wrong_value_or_an_unsent_field_is_not_avoided() {
+        // A score must not be measured at another temperature than it states.
+        let temperature = r#"{"error":{"message":"x","param":"temperature","code":"unsupported_value"}}"#;
+        assert_eq!(dialect_after(Dialect::default(), temperature), None);
         let range = r#"{"error":{"message":"x","param":"temperature","code":"decimal_above_max_value"}}"#;
         assert_eq!(dialect_after(Dialect::default(), range), None);
         let unsent = r#"{"error":{"message":"x","param":"top_p","code":"unsupported_parameter"}}"#;
