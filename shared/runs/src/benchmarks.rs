@@ -15,8 +15,8 @@ pub(crate) fn select(names: Option<&[String]>) -> Result<(Vec<BenchmarkName>, Ve
     let all = || bench_benchmarks::all().iter().map(|benchmark| benchmark.name());
     let requested: Vec<&str> = if named.is_empty() { all().collect() } else { named };
     for text in requested {
-        let name = text.parse::<BenchmarkName>().ok();
-        match name.filter(|name| bench_benchmarks::find(name.as_str()).is_some()) {
+        let named = text.parse::<BenchmarkName>().ok().and_then(|name| bench_benchmarks::find_named(&name));
+        match named.and_then(|benchmark| benchmark.name().parse::<BenchmarkName>().ok()) {
             Some(name) if known.contains(&name) => {}
             Some(name) => known.push(name),
             None => ignored.push(text.chars().take(80).collect()),
@@ -90,6 +90,12 @@ mod tests {
         assert_eq!(ignored, ["nope", "a/b"]);
         assert_eq!(filter_known(Some(&list), &known), Some(names(&["mmlu_pro", "aime_2025"])));
         assert!(matches!(select(Some(&names(&["nope"]))), Err(RunError::NoBenchmarks)));
+        let (known, ignored) = select(Some(&names(&["IFEval", "ifbench", "ifbench_allenai"]))).unwrap();
+        assert_eq!(
+            known.iter().map(BenchmarkName::as_str).collect::<Vec<_>>(),
+            ["ifbench", "ifbench_allenai"]
+        );
+        assert!(ignored.is_empty());
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub enum UnknownChoice {
 }
 
 fn benchmark_names() -> String {
-    let names: Vec<&str> = bench_benchmarks::all().iter().map(|benchmark| benchmark.name()).collect();
+    let all = bench_benchmarks::all().iter();
+    let names: Vec<String> = all.map(|benchmark| benchmark.metadata().listed_name()).collect();
     names.join(", ")
 }

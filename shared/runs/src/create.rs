@@ -5,6 +5,7 @@ use bench_state::{Creation, Idempotency, RunWithBenchmarks};
 
 use crate::creator::FIRST_GENERATION;
 use crate::order::{idempotency_name, no_effect_warning};
+use crate::settings::unused_settings;
 use crate::{CallerKeys, FoundModel, Order, OrderWarning, Orderer, Orders, ResolvedOrder, RunError};
 
 /// Run of an order.
@@ -86,17 +87,12 @@ impl Orders {
     pub async fn create_run(&self, ready: NewOrder) -> Result<CreatedRun, RunError> {
         let NewOrder { mut order, orderer, found, idempotency } = ready;
         let mut warnings = std::mem::take(&mut order.warnings);
-        let (generation, wants_judge, is_asked) =
-            (order.generation.clone(), order.judge.is_some(), found.source.is_remote());
+        let (generation, limits) = (order.generation.clone(), order.limits);
+        let (wants_judge, is_asked) = (order.judge.is_some(), found.source.is_remote());
         let ResolvedOrder { template, ignored, judge_key } =
             self.template(order, &orderer, found, None).await?;
-        for (field, is_set) in [
-            ("temperature", generation.temperature.is_some()),
-            ("max_tokens", generation.max_tokens.is_some()),
-        ] {
-            if is_set && !is_asked {
-                warnings.push(no_effect_warning(field, "no model is asked"));
-            }
+        if !is_asked {
+            warnings.extend(unused_settings(&generation, limits));
         }
         if wants_judge && template.judge.is_none() {
             warnings.push(no_effect_warning("judge", "none of the benchmarks is judged by a model"));

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bench_domain::run::RunStatus;
 use bench_domain::{BenchmarkName, Code, RunId};
+use bench_inference::settings::SettingProblem;
 use bench_inference::{EndpointError, ModelNameError, Provider};
 use bench_state::StateError;
 
@@ -112,6 +113,22 @@ pub enum RunError {
         /// Problem with the option.
         problem: UnknownChoice,
     },
+    /// A generation setting can't be sent to the provider as ordered.
+    #[error("{}: {}", .0.setting, .0.problem)]
+    Setting(#[from] SettingProblem),
+    /// A generation setting doesn't fit those of a benchmark.
+    #[error("{}: for `{benchmark}`, {}", .problem.setting, .problem.problem)]
+    SettingOfBenchmark {
+        /// Name of the benchmark.
+        benchmark: BenchmarkName,
+        /// The problem.
+        problem: SettingProblem,
+    },
+    /// A generation setting contains a key.
+    #[error(
+        "{0}: it contains a key of the provider, and settings are part of the results; leave the key out"
+    )]
+    SettingHasKey(&'static str),
     /// The dataset isn't available, because its terms weren't accepted.
     #[error("{0}")]
     DatasetNotAvailable(String),
@@ -214,7 +231,11 @@ impl RunError {
             Self::Judge(error) => error.code(),
             Self::NoBenchmarks => Code::NoBenchmarks,
             Self::NotOrdered { .. } => Code::BenchmarkNotOrdered,
-            Self::Protocol(_) | Self::Options { .. } => Code::InvalidRequest,
+            Self::Protocol(_)
+            | Self::Options { .. }
+            | Self::Setting(_)
+            | Self::SettingOfBenchmark { .. }
+            | Self::SettingHasKey(_) => Code::InvalidRequest,
             Self::DatasetNotAvailable(_) => Code::DatasetUnavailable,
             Self::AccessDenied(refused) => refused.code(),
             Self::TooManySamples { .. } => Code::SamplesLimit,

@@ -12,6 +12,7 @@
 //! | `creator` | [`RunCreator`]: the write at the end of each of them |
 //! | `access` | checks of the access policy |
 //! | `limits` | limits of orders |
+//! | [`settings`] | generation settings of orders, checked against provider and benchmarks |
 //!
 //! Nothing here depends on HTTP: a rejected order is a [`RunError`] with a code, and the code that took the order
 //! translates it. Nothing waits for a model or a dataset, except for the check of the provider's model list, which
@@ -36,6 +37,7 @@ mod price;
 pub mod protocols;
 mod rejudge;
 pub mod scheduled;
+pub mod settings;
 mod template;
 
 pub use access::AccessDenied;

@@ -5,7 +5,9 @@ use std::fmt;
 
 use bench_benchmarks::Options;
 use bench_domain::run::{DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner};
-use bench_domain::{BenchmarkName, Budget, Generation, Price, RunId, RunTemplate, Secret, Subset};
+use bench_domain::{
+    BenchmarkName, Budget, Generation, Price, RunId, RunLabels, RunLimits, RunTemplate, Secret, Subset,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -33,12 +35,16 @@ pub struct Order {
     pub demo: bool,
     /// Budget of the run.
     pub budget: Budget,
+    /// Limits on requests, answers and failures.
+    pub limits: RunLimits,
     /// Short names of protocols by benchmark; other benchmarks use their defaults.
     pub protocols: BTreeMap<String, String>,
     /// Options by benchmark; other benchmarks use their defaults.
     pub options: GivenOptions,
     /// Judge for benchmarks that need one; `None` uses the default judge.
     pub judge: Option<JudgeOrder>,
+    /// Name, tags and notes of the run.
+    pub labels: RunLabels,
     /// Free-form JSON of the caller, as text.
     pub config: Option<String>,
     /// Caller's idempotency key: repeating the order with it creates no second run.
@@ -152,9 +158,11 @@ impl Order {
             generation,
             demo: _,
             budget,
+            limits,
             protocols: _,
             options: _,
             judge: _,
+            labels,
             config,
             idempotency_key: _,
             trusted: _,
@@ -188,6 +196,8 @@ impl Order {
             coverage_min,
             price,
             budget,
+            labels,
+            limits,
         }
     }
 
@@ -204,9 +214,11 @@ impl Order {
             generation,
             demo,
             budget,
+            limits,
             protocols,
             options,
             judge,
+            labels,
             config,
             idempotency_key: _,
             trusted,
@@ -238,6 +250,12 @@ impl Order {
         }
         if let (Value::Array(parts), false) = (&mut parts, options.is_empty()) {
             parts.push(json!({ "options": options }));
+        }
+        if let (Value::Array(parts), false) = (&mut parts, labels.is_empty()) {
+            parts.push(json!({ "labels": labels }));
+        }
+        if let (Value::Array(parts), true) = (&mut parts, limits.is_set()) {
+            parts.push(json!({ "limits": limits }));
         }
         hex::encode(Sha256::digest(parts.to_string().as_bytes()))
     }

@@ -8,12 +8,13 @@ use bench_domain::BenchmarkName;
 use crate::choice::{UnknownBenchmark, UnknownChoice};
 use crate::{Choice, RunError};
 
-/// Returns the benchmark with a name given by a caller.
+/// Returns the benchmark with a name or alias given by a caller, and its name.
 pub(crate) fn find_benchmark(
     name: &str,
 ) -> Result<(&'static dyn Benchmark, BenchmarkName), UnknownBenchmark> {
     let parsed = name.trim().parse::<BenchmarkName>().ok();
-    let found = parsed.and_then(|name| Some((bench_benchmarks::find(name.as_str())?, name)));
+    let found = parsed.and_then(|name| bench_benchmarks::find_named(&name));
+    let found = found.and_then(|benchmark| Some((benchmark, benchmark.name().parse().ok()?)));
     found.ok_or_else(|| UnknownBenchmark { name: name.chars().take(80).collect() })
 }
 
@@ -28,6 +29,12 @@ pub fn parse_choice(name: &str, protocol: &str) -> Result<(BenchmarkName, Option
     bench_benchmarks::with_protocol(benchmark, Some(&shown))?;
     let is_default = benchmark.metadata().protocol_name == protocol;
     Ok((name, (!is_default).then(|| protocol.to_owned())))
+}
+
+/// Replaces aliases of benchmarks by their names. Unknown names stay and are reported later.
+pub(crate) fn by_own_names<T>(given: BTreeMap<String, T>) -> BTreeMap<String, T> {
+    let own = |name: String| find_benchmark(&name).map_or(name, |(_, own)| own.to_string());
+    given.into_iter().map(|(name, value)| (own(name), value)).collect()
 }
 
 /// Returns the protocols of a run of these benchmarks that aren't the defaults.
@@ -73,6 +80,15 @@ mod tests {
                 assert_eq!(chosen.values().collect::<Vec<_>>(), [other]);
             }
         }
+    }
+
+    #[test]
+    fn an_alias_stands_for_the_benchmark() {
+        let protocol = bench_benchmarks::find("ifbench").unwrap().metadata().protocol_name;
+        let chosen = resolve_protocols(&one(" IFEval ", protocol), &names(&["ifbench"])).unwrap();
+        assert!(chosen.is_empty(), "it is the default of `ifbench`: {chosen:?}");
+        assert_eq!(by_own_names(one("ifeval", protocol)), one("ifbench", protocol));
+        assert_eq!(by_own_names(one("nope", "x")), one("nope", "x"));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bench_domain::run::{AuthMode, Owner, Plan};
-use bench_domain::{BenchmarkName, RunId, RunSpec, RunTemplate};
+use bench_domain::{BenchmarkName, RunId, RunLabels, RunSpec, RunTemplate};
 use bench_state::{BenchmarkRecord, Idempotency, RejudgingCreation, RunWithBenchmarks};
 
 use crate::creator::FIRST_GENERATION;
@@ -86,6 +86,8 @@ impl Orders {
                 protocols: select_benchmarks(&benchmarks, &original.protocols),
                 options: select_benchmarks(&benchmarks, &original.options),
                 benchmarks,
+                // The notes are about the other run.
+                labels: RunLabels { notes: None, ..original.labels.clone() },
                 ..original.template.clone()
             },
             rejudges: None,

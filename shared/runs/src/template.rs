@@ -26,11 +26,14 @@ impl Orders {
     /// Returns the problem with the order, or with something that isn't available at present.
     pub async fn template(
         &self,
-        order: Order,
+        mut order: Order,
         orderer: &Orderer,
         found: FoundModel,
         kept: Option<JudgeSpec>,
     ) -> Result<ResolvedOrder, RunError> {
+        order.protocols = protocols::by_own_names(order.protocols);
+        order.options = protocols::by_own_names(order.options);
+        self.check_settings(&order.generation, &found, orderer)?;
         self.check_available(&found, orderer).await?;
         let (mut benchmarks, ignored) = select(order.benchmarks.as_deref())?;
         if filter_known(order.benchmarks.as_deref(), &benchmarks).is_none() {
@@ -47,6 +50,8 @@ impl Orders {
         }
         orderer.standing.check_gated(&benchmarks)?;
         let protocols = protocols::resolve_protocols(&order.protocols, &benchmarks)?;
+        let with_protocol = benchmarks.iter().map(|name| (name.clone(), protocols.get(name).cloned()));
+        self.check_merged_settings(&order.generation, &found, with_protocol)?;
         let options = options::resolve_options(&order.options, &order.protocols, &benchmarks)?;
         let datasets = self.dataset_choices(&order, &benchmarks)?;
         let price = self.price_for(&order, &found, orderer).await?;

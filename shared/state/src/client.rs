@@ -36,6 +36,10 @@ pub struct State {
     pub(crate) table: String,
     pub(crate) epoch: u64,
     pub(crate) scope: Scope,
+    /// Origin of the runs that this process orders or resumes.
+    pub(crate) own_origin: Origin,
+    /// Concurrency of the runs that this process orders or resumes; `None` at servers.
+    pub(crate) own_concurrency: Option<u32>,
 }
 
 impl State {
@@ -54,21 +58,43 @@ impl State {
             table: table.into(),
             epoch,
             scope: Scope::All,
+            own_origin: Origin::Server,
+            own_concurrency: None,
         }
     }
 
-    /// Returns the same state for a process that works only on runs in `scope`.
+    /// Returns the same state for a process that works only on runs in `scope`. Runs that it orders or resumes are in
+    /// that scope.
     #[must_use]
     pub fn scoped(self, scope: Scope) -> Self {
-        Self { scope, ..self }
+        let own_origin = match scope {
+            Scope::All | Scope::Server => Origin::Server,
+            Scope::Foreground => Origin::Foreground { start: self.epoch },
+        };
+        Self { scope, own_origin, ..self }
+    }
+
+    /// Returns the same state for a process whose runs get this origin instead of the scope's.
+    #[must_use]
+    pub fn with_origin(self, own_origin: Origin) -> Self {
+        Self { own_origin, ..self }
     }
 
     /// Returns the origin of runs that this process orders or resumes.
-    pub(crate) const fn own_origin(&self) -> Origin {
-        match self.scope {
-            Scope::All | Scope::Server => Origin::Server,
-            Scope::Foreground => Origin::Foreground { start: self.epoch },
-        }
+    pub const fn own_origin(&self) -> Origin {
+        self.own_origin
+    }
+
+    /// Returns the same state for a command whose runs have at most this many samples in progress at once. It is stored with
+    /// the runs that it orders or resumes.
+    #[must_use]
+    pub fn with_concurrency(self, concurrency: u32) -> Self {
+        Self { own_concurrency: Some(concurrency), ..self }
+    }
+
+    /// Returns the concurrency of runs that this process orders or resumes; `None` at servers.
+    pub const fn own_concurrency(&self) -> Option<u32> {
+        self.own_concurrency
     }
 
     /// Returns the table's name.

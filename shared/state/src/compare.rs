@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bench_domain::run::{JudgeUse, Plan, name_with_host};
+use bench_domain::run::{JudgeUse, OwnTimeout, Plan, name_with_host};
 use bench_domain::statistics::{PairedComparison, PairedSample, compare_paired};
 use bench_domain::{BenchmarkName, Outcome, RunId};
 use futures_util::future::try_join;
@@ -88,6 +88,7 @@ impl State {
                 && a.options == b.options
                 && a.generation == b.generation
                 && a.samples_per_item == b.samples_per_item
+                && a.timeout == b.timeout
         });
         let same_judge = plans_match(a, b, |a, b| used_same_judge(a.judge.as_ref(), b.judge.as_ref()));
         let mut warnings = Vec::new();
@@ -112,10 +113,23 @@ impl State {
                     protocol(a),
                     protocol(b)
                 ));
-            } else if !same_protocol && a.options == b.options {
-                warnings.push(
-                    "The runs differ in prompt template, settings of answers or samples per item.".to_owned(),
-                );
+            } else {
+                let differ = a.prompt_digest != b.prompt_digest || a.samples_per_item != b.samples_per_item;
+                if differ && a.options == b.options {
+                    warnings.push("The runs differ in prompt template or samples per item.".to_owned());
+                }
+                let settings = a.generation.differences(&b.generation);
+                if !settings.is_empty() {
+                    let settings = settings.join(", ");
+                    warnings.push(format!("The runs used different generation settings: {settings}."));
+                }
+                if a.timeout != b.timeout {
+                    warnings.push(format!(
+                        "The runs had different time limits for an answer: {} and {}.",
+                        answer_time(a.timeout),
+                        answer_time(b.timeout)
+                    ));
+                }
             }
             if a.options != b.options {
                 warnings.push(format!(
@@ -200,6 +214,10 @@ fn used_same_judge(a: Option<&JudgeUse>, b: Option<&JudgeUse>) -> bool {
 
 fn protocol(plan: &Plan) -> &str {
     if plan.protocol_name.is_empty() { &plan.protocol } else { &plan.protocol_name }
+}
+
+fn answer_time(timeout: Option<OwnTimeout>) -> String {
+    timeout.map_or_else(|| "the benchmark's own".to_owned(), |timeout| format!("{} s", timeout.seconds))
 }
 
 fn options(plan: &Plan) -> String {

@@ -26,6 +26,8 @@ pub(crate) const FIRINGS: &str = "FIRINGS";
 pub(crate) const JUDGING: &str = "JUDGING#";
 /// Partition of the callers that the operator has listed.
 pub(crate) const ACCESS: &str = "ACCESS";
+/// Partition of the names and tags of runs.
+pub(crate) const LABELS: &str = "LABELS";
 /// Partition of the counts of open runs.
 pub(crate) const OPEN: &str = "OPEN";
 /// Partition of the hourly counts of wrong admin secrets.
@@ -39,6 +41,11 @@ pub(crate) fn key(pk: impl Into<String>, sk: impl Into<String>) -> Record {
 
 pub(crate) fn run_partition(run: RunId) -> String {
     format!("RUN#{run}")
+}
+
+/// Returns the key of the record by which a run is found by its name and tags.
+pub(crate) fn labels(created_at: Timestamp, run: RunId) -> Record {
+    key(LABELS, time_sort(created_at, run))
 }
 
 pub(crate) fn schedule_partition(schedule: ScheduleId) -> String {

@@ -6,15 +6,18 @@
 //! | record | `pk` | `sk` | read by |
 //! | --- | --- | --- | --- |
 //! | run | `RUN#id` | `RUN` | get by id |
+//! | name and tags of a run that has some | `LABELS` | `created_at#id` | query of the partition, for lists by name or tag |
 //! | benchmark of a run | `RUN#id` | `BENCH#position#name` | query of the partition, with the run |
 //! | judging of a run's answers by another judge | `RUN#id` | `JUDGING#version` | query of the partition |
 //! | samples rejected with the same message | `RUN#id` | `REFUSED#generation#stage#digest` | the write that adds to it; expires |
+//! | number of failures, if the run limits it | `RUN#id` | `FAILURES#since` | the write that adds to it; expires |
 //! | counters of a shard | `RUN#id#name#plan#shard` | `COUNT` | batch get by computed keys |
 //! | sample | `RUN#id#name#plan#shard` | `S#item.sample` | batch get by computed keys; query of the partition |
 //! | event | `RUN#id#EVENTS` | sequence number | query from a number on |
 //! | run over, not settled | `UNSETTLED` | run id | query of the partition by reconciliation |
 //! | claim on closing a run | `FINISHING#id` | generation | conditional writes; expires |
 //! | backpressure | `WAIT#credential#model` | `WAIT` | get; expires |
+//! | next slot for a request, if runs limit their requests | `WAIT#credential#model` | `SLOT` | get, then a conditional write; expires |
 //! | sandbox in the ledger | `SANDBOXES` | id at its host | query of the partition by the reaper; expires |
 //! | message that can't be parsed | `UNREADABLE` | time of sending, message id | query of the partition; expires |
 //! | idempotency key | `IDEM#owner#key` | `IDEM` | get; expires |
@@ -58,6 +61,7 @@ mod conflict;
 pub mod credentials;
 mod error;
 mod events;
+mod failures;
 mod finishing;
 mod idempotency;
 mod judgings;
@@ -68,6 +72,7 @@ mod origin;
 mod plans;
 mod refusals;
 mod reopen;
+mod request_slots;
 mod runs;
 mod samples;
 mod sandboxes;
@@ -91,9 +96,10 @@ pub use models::ModelRecord;
 pub use origin::Origin;
 pub use plans::{PlanClaim, PlannedSample};
 pub use refusals::Refusals;
+pub use request_slots::RequestSlot;
 pub use runs::{
-    BenchmarkRecord, Creation, Renewal, Resumption, RunFilter, RunPage, RunRecord, RunWithBenchmarks,
-    Transition,
+    BenchmarkRecord, Creation, ProviderWait, Renewal, Resumption, RunFilter, RunPage, RunRecord,
+    RunWithBenchmarks, Transition, WaitKind, WaitNoted,
 };
 pub use samples::{
     AnswerRecord, Claim, ClaimedRecord, Commit, Handover, ReplyWithoutVerdict, SampleRecord, SampleResult,
@@ -104,3 +110,4 @@ pub use schedules::{FiringRecord, FiringRef, ScheduleRecord, ScheduleWrite};
 pub use settle::UnsettledRun;
 pub use spending::Shards;
 pub use unreadable::{UNREADABLE_TEXT_BYTES_MAX, UnreadableRecord};
+pub use waits::{SharedWait, WaitKey};

@@ -10,6 +10,8 @@ use crate::attributes::{Reader, Record, number, text};
 pub(crate) const ORIGIN: &str = "origin";
 /// Name of the attribute that contains the start count of the process of a foreground run.
 pub(crate) const ORIGIN_START: &str = "origin_start";
+/// Name of the attribute that contains the concurrency of a foreground run.
+pub(crate) const CONCURRENCY: &str = "concurrency";
 const SERVER: &str = "server";
 const FOREGROUND: &str = "foreground";
 
@@ -20,12 +22,15 @@ pub enum Origin {
     Server,
     /// A command in the foreground.
     Foreground {
-        /// Start count of its process.
+        /// Start count of the process that works on the run: the owner of the data directory.
         start: u64,
     },
 }
 
 impl Origin {
+    /// Origin of a run whose command has ended. No process has this start count.
+    pub const INTERRUPTED: Self = Self::Foreground { start: 0 };
+
     /// Reads the origin of a run.
     ///
     /// Runs of older versions have none. Runs of schedules and of callers with keys were ordered at a server. Any other
@@ -35,7 +40,7 @@ impl Origin {
             Some(SERVER) => Self::Server,
             Some(_) => Self::Foreground { start: reader.number_or(ORIGIN_START, 0)? },
             None if spec.schedule.is_some() || matches!(spec.owner, Owner::Key(_)) => Self::Server,
-            None => Self::Foreground { start: 0 },
+            None => Self::INTERRUPTED,
         })
     }
 

@@ -4,11 +4,14 @@ mod benchmarks;
 mod change;
 mod create;
 mod delete;
+mod labels;
+mod provider_wait;
 mod read;
 mod record;
 
 pub use change::{Renewal, Transition};
 pub use create::Creation;
 pub(crate) use create::new_run_limit;
+pub use provider_wait::{ProviderWait, WaitKind, WaitNoted};
 pub use read::{RunFilter, RunPage};
 pub use record::{BenchmarkRecord, Resumption, RunRecord, RunWithBenchmarks};

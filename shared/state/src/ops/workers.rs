@@ -46,6 +46,8 @@ pub struct HeartbeatRecord {
     pub queued_runs: u64,
     /// Number of running runs, of all workers.
     pub running_runs: u64,
+    /// Start count of the worker's host; 0 in deployments and in records of older versions.
+    pub epoch: u64,
 }
 
 /// Load in one minute with active workers.
@@ -82,10 +84,12 @@ pub fn minute_loads(seen: &[HeartbeatRecord]) -> Vec<MinuteLoad> {
     minutes.into_values().map(|(_, _, load)| load).collect()
 }
 
-/// Returns the last heartbeat at `since` or later of each worker, sorted by worker.
-pub fn latest_heartbeats(seen: &[HeartbeatRecord], since: Timestamp) -> Vec<Heartbeat> {
+/// Returns the last heartbeat at `since` or later of each worker, sorted by worker. Workers of an earlier start than
+/// `epoch` have ended with their process.
+pub fn latest_heartbeats(seen: &[HeartbeatRecord], since: Timestamp, epoch: u64) -> Vec<Heartbeat> {
     let mut latest: HashMap<&str, &Heartbeat> = HashMap::new();
-    for heartbeat in seen.iter().map(|row| &row.heartbeat).filter(|heartbeat| heartbeat.at >= since) {
+    let of_this_start = seen.iter().filter(|row| row.epoch == epoch);
+    for heartbeat in of_this_start.map(|row| &row.heartbeat).filter(|heartbeat| heartbeat.at >= since) {
         let known = latest.entry(&heartbeat.worker_id).or_insert(heartbeat);
         if heartbeat.at > known.at {
             *known = heartbeat;
@@ -116,6 +120,7 @@ impl HeartbeatRecord {
             },
             queued_runs: reader.number_or("all_queued", 0)?,
             running_runs: reader.number_or("all_running", 0)?,
+            epoch: reader.number_or("epoch", 0)?,
         })
     }
 }
@@ -146,6 +151,7 @@ impl State {
         record.insert("at".into(), time(heartbeat.at));
         record.insert("all_queued".into(), number(counts.queued));
         record.insert("all_running".into(), number(counts.running));
+        record.insert("epoch".into(), number(self.epoch));
         record.insert("expires_at".into(), number(expires_at(heartbeat.at, FORGET_AFTER_S)));
         let put = self.client.put_item().table_name(&self.table).set_item(Some(record)).send().await;
         put.map(drop).map_err(|error| StateError::sdk("note the heartbeat", error))
@@ -193,6 +199,7 @@ mod tests {
             },
             queued_runs: all.0,
             running_runs: all.1,
+            epoch: 7,
         }
     }
 
@@ -218,12 +225,13 @@ mod tests {
     #[test]
     fn the_last_heartbeat_of_a_worker_counts_if_it_is_fresh() {
         let seen = [row("b", 130, 1, (0, 0)), row("a", 121, 2, (0, 0)), row("a", 179, 1, (0, 0))];
-        let since = |s: i64| latest_heartbeats(&seen, Timestamp::from_micros(s * 1_000_000));
+        let since = |s: i64| latest_heartbeats(&seen, Timestamp::from_micros(s * 1_000_000), 7);
         let names = |found: Vec<Heartbeat>| {
             found.into_iter().map(|h| (h.worker_id, h.running_runs)).collect::<Vec<_>>()
         };
         assert_eq!(names(since(0)), [("a".to_owned(), 1), ("b".to_owned(), 1)]);
         assert_eq!(names(since(131)), [("a".to_owned(), 1)]);
         assert_eq!(names(since(180)), []);
+        assert_eq!(latest_heartbeats(&seen, Timestamp::default(), 8), [], "their process has ended");
     }
 }

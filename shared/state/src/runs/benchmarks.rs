@@ -91,7 +91,7 @@ impl State {
         condition_held("note the benchmark's messages", update).map(drop)
     }
 
-    /// Closes the benchmarks that were still open when their run ended. Safe to repeat.
+    /// Closes the benchmarks that were still open when their run ended, without reports. Safe to repeat.
     pub async fn skip_open_benchmarks(
         &self,
         run: RunId,
@@ -105,7 +105,7 @@ impl State {
             }
             let mut raced = false;
             for benchmark in &found.benchmarks {
-                let Ok(next) = benchmark.state.skip(now, Code::RunEnded, why) else { continue };
+                let Ok(next) = benchmark.state.skip(now, None, Code::RunEnded, why) else { continue };
                 raced |= self.end_benchmark(&found.run, benchmark, &next).await? == Transition::Raced;
             }
             if !raced {

@@ -4,14 +4,15 @@ use aws_sdk_dynamodb::types::{TransactWriteItem, Update};
 use bench_domain::run::RunState;
 use bench_domain::{RunSpec, Timestamp};
 
+use super::provider_wait::{PROVIDER_WAIT, PROVIDER_WAIT_UNTIL};
 use super::record::{ERRORS_ONLY, Resumption, RunRecord, TAKEN_UP};
 use crate::access::{LimitScope, OrderLimits};
 use crate::attributes::{json, number, text};
 use crate::credentials::SealedKey;
 use crate::events::TRIES_MAX;
 use crate::keys::{self, status_partition};
-use crate::origin::{ORIGIN, ORIGIN_START};
-use crate::{NewEvent, State, StateError};
+use crate::origin::{CONCURRENCY, ORIGIN, ORIGIN_START};
+use crate::{NewEvent, Origin, State, StateError};
 
 /// Result of a change of state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +32,10 @@ pub struct Renewal<'a> {
     pub key: Option<&'a SealedKey>,
     /// New settings, with another budget.
     pub spec: Option<&'a RunSpec>,
-    /// True if this process resumes the run, so that it and later processes of its kind work on it.
-    pub resumes: bool,
+    /// New origin of a run that is resumed or interrupted; it decides which processes work on it.
+    pub origin: Option<Origin>,
+    /// New concurrency of a run that a command resumes; `None` keeps the stored one.
+    pub concurrency: Option<u32>,
     /// True if the new generation repeats only samples that ended with an infrastructure-error.
     pub errors_only: bool,
     /// Time of the requeue or resume, and the tokens spent until then.
@@ -75,15 +78,15 @@ impl State {
             let update = Update::builder()
                 .table_name(&self.table)
                 .set_key(Some(keys::run(id)))
-                // The claim on planning ends with the old state, so that a requeued run is planned immediately.
                 .update_expression(format!(
                     "SET #state = :state, index_status = :status, generation = :generation, \
-                      due_at = :due, revision = :next, resends = :zero, counted = :yes, counted_open = :open{}{}{}{}{}",
+                      due_at = :due, revision = :next, resends = :zero, counted = :yes, counted_open = :open{}{}{}{}{}{}",
                     if renewal.spec.is_some() { ", spec = :spec" } else { "" },
-                    if renewal.resumes { ", #origin = :origin, #start = :start" } else { "" },
+                    if renewal.origin.is_some() { ", #origin = :origin, #start = :start" } else { "" },
+                    if renewal.concurrency.is_some() { ", #concurrency = :concurrency" } else { "" },
                     if renewal.resumption.is_some() { ", #taken_up = :taken_up" } else { "" },
                     if is_new { ", #errors_only = :errors_only" } else { "" },
-                    if is_new { " REMOVE plan_lease_until" } else { "" }
+                    removal(is_new, renewal.resumption.is_some())
                 ))
                 .condition_expression("revision = :revision AND attribute_not_exists(deleted)")
                 .expression_attribute_names("#state", "state")
@@ -106,15 +109,19 @@ impl State {
                     .expression_attribute_values(":taken_up", json("run", &resumption)?),
                 None => update,
             };
-            let update = if renewal.resumes {
-                let origin = self.own_origin();
-                update
+            let update = match renewal.origin {
+                Some(origin) => update
                     .expression_attribute_names("#origin", ORIGIN)
                     .expression_attribute_names("#start", ORIGIN_START)
                     .expression_attribute_values(":origin", text(origin.name()))
-                    .expression_attribute_values(":start", number(origin.start()))
-            } else {
-                update
+                    .expression_attribute_values(":start", number(origin.start())),
+                None => update,
+            };
+            let update = match renewal.concurrency {
+                Some(concurrency) => update
+                    .expression_attribute_names("#concurrency", CONCURRENCY)
+                    .expression_attribute_values(":concurrency", number(concurrency)),
+                None => update,
             };
             let update = if is_new {
                 update
@@ -163,4 +170,13 @@ impl State {
         }
         Err(StateError::Service { verb: "change the run", problem: "other writers took every number".into() })
     }
+}
+
+/// Returns the part of the update that removes what ends with the old state: the claim on planning, so that a requeued run is
+/// planned immediately, and the wait for a provider, which a resumed run asks again.
+fn removal(is_new: bool, is_resumed: bool) -> String {
+    let planning = is_new.then_some("plan_lease_until");
+    let wait = is_resumed.then_some([PROVIDER_WAIT, PROVIDER_WAIT_UNTIL]);
+    let removed: Vec<&str> = planning.into_iter().chain(wait.into_iter().flatten()).collect();
+    if removed.is_empty() { String::new() } else { format!(" REMOVE {}", removed.join(", ")) }
 }

@@ -4,6 +4,7 @@ use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
 use bench_domain::run::{BenchmarkState, RunState};
 use bench_domain::{RunSpec, Timestamp};
 
+use super::record::LABELS;
 use crate::access::{LimitScope, OrderLimits};
 use crate::attributes::{Record, json, number, text};
 use crate::client::expires_at;
@@ -11,6 +12,7 @@ use crate::conflict::Canceled;
 use crate::credentials::SealedKey;
 use crate::idempotency::REMEMBER_S;
 use crate::keys::{self, RUNS, benchmark_sort, key, run_partition, status_partition, time_sort};
+use crate::origin::CONCURRENCY;
 use crate::{Idempotency, NewEvent, State, StateError};
 
 /// Result of writing a new run.
@@ -108,7 +110,10 @@ impl State {
         run.insert("generation".into(), number(1));
         run.insert("revision".into(), number(1));
         run.insert("counted".into(), number(1));
-        self.own_origin().write(&mut run);
+        self.own_origin.write(&mut run);
+        if let Some(concurrency) = self.own_concurrency {
+            run.insert(CONCURRENCY.into(), number(concurrency));
+        }
         run.insert("due_at".into(), number(due_at.as_micros()));
         run.insert("model_slug_lower".into(), text(spec.model.slug.to_lowercase()));
         run.insert("model_id".into(), text(spec.model.id.to_string()));
@@ -116,6 +121,9 @@ impl State {
         run.insert("index_status".into(), status_partition(state.status().as_str()));
         run.insert("index_sort".into(), text(time_sort(spec.created_at, spec.id)));
         run.insert("counted_open".into(), number(1));
+        if !spec.labels.is_empty() {
+            run.insert(LABELS.into(), json("run", &spec.labels)?);
+        }
         if let Some(limits) = limits {
             run.insert("samples_max".into(), number(limits.samples_per_order));
         }
@@ -133,6 +141,7 @@ impl State {
         }
         items.extend(sealed.into_iter().flat_map(|sealed| sealed.0));
         items.extend(self.run_count_update(spec.id, None, Some(state.status()))?);
+        items.extend(self.labels_put(spec, &spec.labels)?);
         Ok(items)
     }
 

@@ -31,6 +31,8 @@ impl State {
             .map_err(|error| StateError::damaged("run", error))?;
         let mut items = vec![TransactWriteItem::builder().update(update).build()];
         items.extend(self.run_count_update(id, run.counted_as(), None)?);
+        // Even if the run had no labels when it was read: changes of labels don't raise its revision.
+        items.push(self.labels_delete(&run.spec)?);
         match self.transact("delete the run", items).await? {
             Ok(()) => Ok(Transition::Done),
             Err(_) => {

@@ -1,6 +1,6 @@
 //! Reads and lists of runs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use aws_sdk_dynamodb::types::{AttributeValue, Select};
 use bench_domain::{RunId, RunStatus};
@@ -20,6 +20,10 @@ pub struct RunFilter {
     pub model_id: Option<String>,
     /// Only runs whose model's name contains this text, ignoring case.
     pub model_slug: Option<String>,
+    /// Only runs with all of these tags.
+    pub tags: Vec<String>,
+    /// Only runs whose own name contains this text, ignoring case.
+    pub name: Option<String>,
 }
 
 /// Page of a list of runs, newest first.
@@ -106,6 +110,14 @@ impl State {
         offset: u64,
         limit: u64,
     ) -> Result<RunPage, StateError> {
+        // The indexes don't have names and tags, and DynamoDB can't add attributes to an existing index.
+        let labeled: Option<HashSet<RunId>> = match (filter.tags.as_slice(), &filter.name) {
+            ([], None) => None,
+            (tags, name) => Some(self.labeled_runs(tags, name.as_deref()).await?),
+        };
+        if labeled.as_ref().is_some_and(HashSet::is_empty) {
+            return Ok(RunPage::default());
+        }
         let mut conditions = Vec::new();
         let mut values = HashMap::from([(":partition".to_owned(), value)]);
         if let Some(slug) = &filter.model_slug {
@@ -132,13 +144,22 @@ impl State {
         let mut page = RunPage::default();
         while let Some(record) = pages.next().await {
             let record = record.map_err(|error| StateError::sdk("list runs", error))?;
-            if page.total >= offset && (page.runs.len() as u64) < limit {
-                let sort = Reader::new(&record).text("index_sort")?;
-                let id = sort.rsplit('#').next().and_then(|id| id.parse().ok());
-                page.runs.push(id.ok_or_else(|| StateError::damaged(sort, "it names no run"))?);
+            let is_shown = page.total >= offset && (page.runs.len() as u64) < limit;
+            if is_shown || labeled.is_some() {
+                let run = run_of_sort(Reader::new(&record).text("index_sort")?)?;
+                if labeled.as_ref().is_some_and(|labeled| !labeled.contains(&run)) {
+                    continue;
+                }
+                page.runs.extend(is_shown.then_some(run));
             }
             page.total += 1;
         }
         Ok(page)
     }
+}
+
+/// Returns the run of a sort key by time.
+pub(super) fn run_of_sort(sort: &str) -> Result<RunId, StateError> {
+    let run = sort.rsplit('#').next().and_then(|run| run.parse().ok());
+    run.ok_or_else(|| StateError::damaged(sort, "it names no run"))
 }

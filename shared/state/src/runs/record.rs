@@ -4,19 +4,23 @@ use bench_domain::run::{BenchmarkState, Plan, RunState};
 use bench_domain::{BenchmarkName, RunSpec, RunStatus, Spending, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::provider_wait::{PROVIDER_WAIT, ProviderWait};
 use crate::attributes::{Reader, Record};
 use crate::keys::benchmark_sort;
+use crate::origin::CONCURRENCY;
 use crate::{Origin, StateError};
 
 /// Attribute of a run whose generation repeats only samples that ended with an infrastructure-error.
 pub(super) const ERRORS_ONLY: &str = "errors_only";
+/// Attribute of a run with its name, tags and notes.
+pub(super) const LABELS: &str = "labels";
 /// Attribute of a run that was requeued or resumed.
 pub(super) const TAKEN_UP: &str = "taken_up";
 
 /// Stored run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRecord {
-    /// Settings of the run.
+    /// Settings of the run, and its current labels.
     pub spec: RunSpec,
     /// State of the run.
     pub state: RunState,
@@ -30,6 +34,9 @@ pub struct RunRecord {
     pub deleted: bool,
     /// Process that ordered the run, or resumed it last.
     pub origin: Origin,
+    /// Number of samples that the command which ordered the run, or resumed it last, had in progress at once; `None` for
+    /// runs of servers and of older versions.
+    pub concurrency: Option<u32>,
     /// True if its generation repeats only samples that ended with an infrastructure-error, including those of
     /// benchmarks that succeeded.
     pub errors_only: bool,
@@ -42,6 +49,8 @@ pub struct RunRecord {
     /// Time of the last requeue or resume, with the tokens spent until then; `None` for a run that was never requeued or
     /// resumed.
     pub resumption: Option<Resumption>,
+    /// Wait for a provider. May be over: only an answer removes it.
+    pub provider_wait: Option<ProviderWait>,
     /// True if the run is in the counts by status. Runs of older versions aren't.
     pub(super) counted: bool,
     /// True if the run is in the counts of open runs.
@@ -65,6 +74,8 @@ pub struct BenchmarkRecord {
     pub shards_done: u32,
     /// Generation whose messages were all sent.
     pub enqueued_generation: u32,
+    /// Time of the last progress event.
+    pub progress_at: Option<Timestamp>,
     pub(super) revision: u64,
 }
 
@@ -131,9 +142,11 @@ impl RunWithBenchmarks {
 impl RunRecord {
     pub(crate) fn read(record: &Record) -> Result<Self, StateError> {
         let reader = Reader::new(record);
-        let spec: RunSpec = reader.json("spec")?;
+        let mut spec: RunSpec = reader.json("spec")?;
+        spec.labels = reader.maybe_json(LABELS)?.unwrap_or_default();
         Ok(Self {
             origin: Origin::read(&reader, &spec)?,
+            concurrency: reader.maybe_number(CONCURRENCY)?,
             errors_only: reader.number_or::<u8>(ERRORS_ONLY, 0)? == 1,
             spec,
             state: reader.json("state")?,
@@ -145,6 +158,7 @@ impl RunRecord {
             resends: reader.number_or("resends", 0)?,
             samples_max: reader.maybe_number("samples_max")?,
             resumption: reader.maybe_json(TAKEN_UP)?,
+            provider_wait: reader.maybe_json(PROVIDER_WAIT)?,
             counted: reader.number_or::<u8>("counted", 0)? == 1,
             counted_open: reader.number_or::<u8>("counted_open", 0)? == 1,
             revision: reader.number("revision")?,
@@ -174,6 +188,7 @@ impl BenchmarkRecord {
             plan: reader.maybe_json("plan")?,
             shards_done: reader.number_or("shards_done", 0)?,
             enqueued_generation: reader.number_or("enqueued_generation", 0)?,
+            progress_at: reader.maybe_time("progress_at")?,
             revision: reader.number("revision")?,
         })
     }

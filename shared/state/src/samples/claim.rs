@@ -8,7 +8,7 @@ use bench_domain::{SampleRef, Stage, Timestamp};
 use super::record::SampleRecord;
 use super::turn::STAGE;
 use crate::attributes::{Reader, number, text};
-use crate::client::claim_token;
+use crate::client::{claim_token, condition_held};
 use crate::{State, StateError, keys};
 
 /// Result of claiming a sample.
@@ -60,8 +60,8 @@ impl State {
             .table_name(&self.table)
             .set_key(Some(keys::sample(sample)))
             .update_expression(
-                "SET #state = :claimed, due_at = :until, epoch = :epoch, claim_token = :token, resends = :zero \
-                 ADD attempt :one, unended :one",
+                "SET #state = :claimed, due_at = :until, epoch = :epoch, claim_token = :token, resends = :zero, \
+                 claimed_at = :now ADD attempt :one, unended :one",
             )
             .condition_expression(format!(
                 "attribute_exists(pk) AND #state <> :done AND {in_stage} \
@@ -107,6 +107,32 @@ impl State {
             }
             SampleState::Claimed(_) => Claim::Busy,
         })
+    }
+
+    /// Makes a sample due that an attempt put off until `due_at`, if that attempt began before `resumed_at`: a run that is
+    /// resumed doesn't wait for what it waited for before. Returns false if the sample has to wait.
+    pub async fn end_put_off(
+        &self,
+        sample: &SampleRef,
+        due_at: Timestamp,
+        resumed_at: Timestamp,
+        now: Timestamp,
+    ) -> Result<bool, StateError> {
+        let ended = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(keys::sample(sample)))
+            .update_expression("SET due_at = :now")
+            .condition_expression("#state = :open AND due_at = :due AND claimed_at < :resumed")
+            .expression_attribute_names("#state", "state")
+            .expression_attribute_values(":open", text("open"))
+            .expression_attribute_values(":due", number(due_at.as_micros()))
+            .expression_attribute_values(":resumed", number(resumed_at.as_micros()))
+            .expression_attribute_values(":now", number(now.as_micros()))
+            .send()
+            .await;
+        condition_held("end a sample's wait", ended)
     }
 
     /// Releases a claimed sample until `due_at`: for a planned wait, after a failed attempt, or after interrupted work.
