@@ -5,16 +5,17 @@
 //! after a deleted run. It can be killed at any point and repeated safely.
 
 mod counted;
+mod deleted;
 mod stopped;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bench_benchmarks::{FinishedSample, GroupTally};
-use bench_blobs::{BlobError, Blobs, bodies_prefix, exports_prefix};
+use bench_blobs::{BlobError, Blobs};
 use bench_domain::report::{BenchmarkReport, ReportBuilder};
 use bench_domain::run::BenchmarkState;
-use bench_domain::{CauseCounts, Code, Outcome, RunId, RunState};
+use bench_domain::{CauseCounts, Code, Outcome, RunId};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, forward, handle_batch};
 use bench_queue::{Message, QueueError, QueueName, Queues};
 use bench_state::credentials::Credentials;
@@ -28,7 +29,7 @@ const PAGE: u64 = 200;
 const RACES_MAX: u32 = 20;
 /// Maximum number of causes of errors that a report lists.
 const CAUSES_LISTED_MAX: usize = 10;
-/// Interval between checks of a stopped run while answers are pending.
+/// Interval between checks of a stopped or deleted run while answers are pending.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 /// The finisher's function.
@@ -45,13 +46,17 @@ pub struct Finisher {
 
 /// Reason why a run could not be closed now. Its message is delivered again.
 #[derive(Debug, thiserror::Error)]
-enum FinishError {
+pub enum FinishError {
+    /// The state store failed.
     #[error(transparent)]
     State(#[from] StateError),
+    /// The blob store failed.
     #[error(transparent)]
     Blob(#[from] BlobError),
+    /// A queue failed.
     #[error(transparent)]
     Queue(#[from] QueueError),
+    /// Other writers kept changing the run.
     #[error("the run kept changing while it was closed")]
     Races,
 }
@@ -76,7 +81,7 @@ impl Finisher {
                 return Ok(());
             };
             if found.run.deleted {
-                return self.clear_up(run).await;
+                return self.clear_up(&found).await;
             }
             if found.run.generation != generation {
                 return Ok(());
@@ -244,30 +249,17 @@ impl Finisher {
     /// Cleans up after a run that is over: closes or skips its open benchmarks and removes its key.
     async fn settle(&self, found: &RunWithBenchmarks) -> Result<(), FinishError> {
         let run = &found.run;
-        let keeps_results = run.state.is_stopped() || run.errors_only;
-        if keeps_results && !self.close_stopped(found).await? {
-            // Answers are pending, so the finisher checks again later with a new message.
+        if !self.close_stopped(found).await? {
+            // Attempts are in progress, so the finisher checks again later with a new message.
             let (run, generation) = (run.spec.id, run.generation);
             return Ok(self.queues.send(&Message::Finish { run, generation }, LOOK_AGAIN).await?);
         }
-        let why = match &run.state {
-            RunState::Canceled { .. } => "Run canceled",
-            _ => "The run ended before this benchmark was complete",
-        };
-        self.state.skip_open_benchmarks(run.spec.id, why, bench_clock::now()).await?;
+        self.state.skip_open_benchmarks(run.spec.id, stopped::why_skipped(run), bench_clock::now()).await?;
         self.credentials.delete_up_to_generation(run.spec.id, run.generation).await?;
         if self.state.note_settled(run.spec.id, run.generation).await? {
             self.count_end(run.spec.id).await;
         }
         Ok(())
-    }
-
-    /// Deletes everything that belongs to a deleted run. Its record is deleted last.
-    async fn clear_up(&self, run: RunId) -> Result<(), FinishError> {
-        self.credentials.delete(run).await?;
-        self.blobs.delete_prefix(&bodies_prefix(run)).await?;
-        self.blobs.delete_prefix(&exports_prefix(run)).await?;
-        Ok(self.state.purge_run(run).await?)
     }
 }
 

@@ -4,7 +4,7 @@ use bench_benchmarks::{Benchmark, Templates};
 use bench_domain::run::JudgeUse;
 use bench_domain::{Code, RunSpec};
 
-use crate::{Obstacle, merged};
+use crate::Obstacle;
 
 /// Returns the judge settings of a benchmark in this run. `None` if the benchmark needs no judge.
 pub(crate) fn of_run(
@@ -31,6 +31,6 @@ pub(crate) fn of_run(
         version: spec.rejudges.map_or(1, |rejudges| rejudges.version),
         prompt_digest: template.digest,
         prompt_source: template.source.as_str().to_owned(),
-        generation: merged(&(facts.generation)(), &ordered.generation),
+        generation: ordered.generation.over(&(facts.generation)()),
     }))
 }

@@ -17,9 +17,9 @@ use std::panic::AssertUnwindSafe;
 
 use bench_benchmarks::{Benchmark, effective_options};
 use bench_datasets::{DatasetError, Library, NoProgress, Progress};
-use bench_domain::run::{BenchmarkState, Plan};
+use bench_domain::run::{BenchmarkState, OwnTimeout, Plan};
 use bench_domain::sample::shards_for;
-use bench_domain::{BenchmarkName, Code, Generation, Position, RunId, RunState, SampleRef, Stage};
+use bench_domain::{BenchmarkName, Code, Position, RunId, RunState, SampleRef, Stage};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, forward, handle_batch, panic_text};
 use bench_queue::{Message, QueueError, QueueName, Queues};
 use bench_state::{
@@ -266,6 +266,8 @@ impl Planner {
         if let Some(obstacle) = over_limit(found, &record.name, items, samples_per_item) {
             return Ok(Err(obstacle));
         }
+        let protocol_generation = (facts.generation)();
+        let generation = spec.generation.over(&protocol_generation);
         let plan = Plan {
             attempt,
             shards: shards_for(items),
@@ -278,7 +280,10 @@ impl Planner {
             protocol: facts.protocol.to_owned(),
             protocol_name: facts.protocol_name.to_owned(),
             options: effective_options(benchmark, selection.options),
-            generation: merged(&(facts.generation)(), &spec.generation),
+            generation: generation.clone(),
+            protocol_generation: Some(protocol_generation).filter(|protocol| *protocol != generation),
+            protocol_samples: Some(facts.samples_per_item).filter(|protocol| *protocol != samples_per_item),
+            timeout: OwnTimeout::new(spec.limits.timeout_seconds, facts.item_timeout_seconds),
             templates: wording.templates,
             judge,
         };
@@ -333,17 +338,6 @@ fn message(
     let (benchmark, plan, shards) = (benchmark.name.clone(), plan.attempt, plan.shards);
     let sample = SampleRef { run: run.spec.id, benchmark, plan, shards, position };
     Message::for_stage(stage, sample, run.generation)
-}
-
-/// Returns the protocol's settings, overridden by the run's own.
-fn merged(protocol: &Generation, own: &Generation) -> Generation {
-    Generation {
-        temperature: own.temperature.or(protocol.temperature),
-        top_p: own.top_p.or(protocol.top_p),
-        max_tokens: own.max_tokens.or(protocol.max_tokens),
-        stop: if own.stop.is_empty() { protocol.stop.clone() } else { own.stop.clone() },
-        seed: own.seed.or(protocol.seed),
-    }
 }
 
 #[cfg(test)]

@@ -190,7 +190,7 @@ fn regressions(comparison: &Comparison) -> String {
         let points = |share: f64| format!("{:+.1}", share * 100.0);
         let difference = benchmark.difference.map_or_else(String::new, points);
         let interval = benchmark.interval.map_or_else(String::new, |interval| {
-            format!(" (95 % interval {} to {})", points(interval.low), points(interval.high))
+            format!(" (95% interval {} to {})", points(interval.low), points(interval.high))
         });
         format!("{} by {difference} points{interval} on {} items", benchmark.benchmark, benchmark.items)
     });

@@ -48,7 +48,7 @@ impl Pipeline {
             tokio::time::sleep(COMMIT_POLL_INTERVAL).await;
             waited = true;
         }
-        let answer_time = self.config.answer_time.for_benchmark(claimed.benchmark.benchmark);
+        let answer_time = self.answer_limit(claimed, Role::Model);
         if waited && claimed.deadline.remaining(self.config.reserve) < answer_time {
             // The wait must not shorten the time that the model has for its answer.
             self.put_off(claimed, Duration::ZERO, claimed.record.history).await?;

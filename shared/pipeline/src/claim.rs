@@ -30,7 +30,14 @@ impl Pipeline {
             return Ok(None);
         };
         let now = bench_clock::now();
-        match self.state.claim(stage, sample, now, deadline.0).await? {
+        let mut claim = self.state.claim(stage, sample, now, deadline.0).await?;
+        if let Claim::NotDue(due_at) = claim
+            && let Some(resumed_at) = run.resumed_at()
+            && self.state.end_put_off(sample, due_at, resumed_at, now).await?
+        {
+            claim = self.state.claim(stage, sample, now, deadline.0).await?;
+        }
+        match claim {
             Claim::Claimed(claimed) => {
                 return Ok(Some(ClaimedSample::new(run, benchmark, sample.clone(), *claimed, deadline)));
             }

@@ -1,7 +1,7 @@
 //! Stores answers, ends and counts samples, and sends the finisher its message.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bench_blobs::BlobError;
 use bench_domain::{Code, Outcome, RunId, SampleBody, Spending, Timestamp, Usage, Verdict};
@@ -13,9 +13,15 @@ use bench_state::{BodyRef, Commit, EventKind, NewEvent, RunWithBenchmarks, Sampl
 use crate::Pipeline;
 use crate::context::ClaimedSample;
 use crate::error::PipelineError;
+use crate::failures::is_failure;
 
 /// Maximum number of tries to store an answer, which has already been paid for.
 const STORE_TRIES: u32 = 6;
+/// Maximum time for which an answer waits for room on a full disk, and the interval of the tries.
+const ROOM_WAIT_MAX: Duration = Duration::from_secs(60);
+const ROOM_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Time at the end of an attempt that is left for the commit.
+const COMMIT_TIME: Duration = Duration::from_secs(10);
 /// Minimum interval between two progress events of a benchmark.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
@@ -57,23 +63,33 @@ impl Pipeline {
         spent: Spending,
     ) -> Result<StoredBody, BlobError> {
         let attempt = claimed.attempt;
-        let mut wait = Duration::from_millis(200);
-        for _ in 1..STORE_TRIES {
-            match self.blobs.put_body(&claimed.sample, attempt, body).await {
+        let started = Instant::now();
+        let (mut tries, mut wait) = (1, Duration::from_millis(200));
+        loop {
+            let error = match self.blobs.put_body(&claimed.sample, attempt, body).await {
                 Ok(sha256) => return Ok(StoredBody { attempt, sha256 }),
-                Err(error) => {
-                    tracing::warn!(run.id = %claimed.sample.run, %error, "Storing an answer failed: {error}")
+                Err(error) => error,
+            };
+            let is_full = error.is_disk_full();
+            let gives_up = match is_full {
+                true => {
+                    started.elapsed() >= ROOM_WAIT_MAX || claimed.deadline.remaining(COMMIT_TIME).is_zero()
                 }
+                false => tries >= STORE_TRIES,
+            };
+            if gives_up {
+                self.count_spent(claimed, spent).await;
+                return Err(error);
             }
+            if is_full {
+                // The process reports the full disk once.
+                tokio::time::sleep(ROOM_POLL_INTERVAL).await;
+                continue;
+            }
+            tracing::warn!(run.id = %claimed.sample.run, %error, "Storing an answer failed: {error}");
             tokio::time::sleep(wait).await;
             wait *= 2;
-        }
-        match self.blobs.put_body(&claimed.sample, attempt, body).await {
-            Ok(sha256) => Ok(StoredBody { attempt, sha256 }),
-            Err(error) => {
-                self.count_spent(claimed, spent).await;
-                Err(error)
-            }
+            tries += 1;
         }
     }
 
@@ -120,6 +136,9 @@ impl Pipeline {
         // Optional: a sample stays over even if its progress event can't be written.
         if let Err(error) = self.add_progress_event(claimed).await {
             tracing::debug!(%error, "No progress event was written");
+        }
+        if is_failure(finished.verdict.outcome) {
+            self.stop_if_too_many_failures(claimed, &finished.verdict).await?;
         }
         // Last, because the next delivery of the message repeats only this step.
         if closed { self.finish_if_complete(sample.run).await } else { Ok(()) }

@@ -1,7 +1,5 @@
 //! Ends a run that must not ask any more questions.
 
-use std::time::Duration;
-
 use bench_domain::{Code, FailureReason, RunState};
 use bench_queue::{FINISH_DELAY, Message};
 use bench_state::{EventKind, NewEvent, Transition};
@@ -69,15 +67,13 @@ impl Pipeline {
                 match reason {
                     // The run's owner set this limit, so it isn't an error.
                     Some(FailureReason::Budget) => tracing::info!(run.id = %run, "Run {run} {why}"),
-                    Some(FailureReason::Refused) | None => {
-                        tracing::error!(run.id = %run, error = why, "Run {run} failed: {why}")
+                    Some(FailureReason::Refused | FailureReason::Failures) | None => {
+                        tracing::error!(run.id = %run, run.status = "failed", error = why, "Run {run} failed: {why}")
                     }
                 }
-                // The finisher closes the benchmarks and removes the caller's key. If answers are still
-                // pending, it comes late enough that every process has seen the run end.
-                let keeps_results = reason.is_some() || found.errors_only;
-                let wait = if keeps_results { FINISH_DELAY } else { Duration::ZERO };
-                return Ok(self.queues.send(&Message::Finish { run, generation }, wait).await?);
+                // The finisher closes the benchmarks and removes the caller's key. It comes late enough that every
+                // process has seen the run end.
+                return Ok(self.queues.send(&Message::Finish { run, generation }, FINISH_DELAY).await?);
             }
         }
         Err(PipelineError::Races)

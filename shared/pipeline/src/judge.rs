@@ -126,6 +126,7 @@ impl Pipeline {
         match self.ask(claimed, client, &question).await? {
             AskResult::Answer(reply) => return Ok(Some(*reply)),
             AskResult::RunOver => self.give_back(claimed).await?,
+            AskResult::PutOff => {}
             AskResult::Failed(failure) => {
                 self.count_failed(claimed, client.role, prompt, &failure).await;
                 let failure = claimed.benchmark.without_quotes(prompt, failure);

@@ -11,7 +11,7 @@
 //!    A stage without a verdict hands the sample over ([`hand_over`]) or puts it off ([`claim`]).
 //!
 //! [`model`] asks models and handles the failures of their providers, [`budget`] counts what a run has spent,
-//! [`end_run`] stops a run whose next request would fail as well. `ARCHITECTURE.md` lists the files in the
+//! [`failures`] how many samples failed, and [`end_run`] stops a run whose next request would fail as well. `ARCHITECTURE.md` lists the files in the
 //! order that a sample passes through them.
 
 mod activity;
@@ -23,6 +23,7 @@ mod config;
 mod context;
 mod end_run;
 mod error;
+mod failures;
 mod hand_over;
 mod job;
 mod judge;

@@ -1,19 +1,22 @@
 //! Asks a model at a provider for answers, or the judge for replies, for as long as the run needs them.
 
 mod failure;
+mod pace;
+mod provider_wait;
 mod refusals;
 mod wait;
 
 use std::time::Duration;
 
 use bench_domain::{Answer, Generation, Prompt};
-use bench_inference::{ChatRequest, Failure};
+use bench_inference::{ChatRequest, Failure, FailureKind};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use self::refusals::SendBlocked;
+use self::wait::Admission;
 use crate::Pipeline;
-use crate::context::{ClaimedSample, ModelClient};
+use crate::context::{ClaimedSample, ModelClient, Role};
 use crate::error::PipelineError;
 
 /// Interval at which a call in flight checks whether its run is still open.
@@ -39,9 +42,18 @@ pub(crate) enum AskResult {
     Failed(Failure),
     /// The run ended meanwhile.
     RunOver,
+    /// The sample was put off, since the run limits its requests per minute.
+    PutOff,
 }
 
 impl Pipeline {
+    /// Returns the time limit for one answer: the run's own instead of the benchmark's, and at most the operator's. Replies
+    /// of the judge have the benchmark's limit.
+    pub(crate) fn answer_limit(&self, claimed: &ClaimedSample, role: Role) -> Duration {
+        let own = claimed.run.spec.limits.timeout_seconds.filter(|_| role == Role::Model);
+        self.config.answer_time.for_run(claimed.benchmark.benchmark, own)
+    }
+
     /// Asks a model once, unless its provider asked for a wait that hasn't ended. Returns early if the run
     /// ends. Removes the run's keys from the answer or the failure.
     pub(crate) async fn ask(
@@ -50,15 +62,48 @@ impl Pipeline {
         client: &ModelClient,
         question: &Question<'_>,
     ) -> Result<AskResult, PipelineError> {
-        if let Some(failure) = self.active_wait(client, bench_clock::now()).await? {
-            return Ok(AskResult::Failed(failure));
-        }
+        let probed = match self.admit(claimed, client).await? {
+            Admission::Send(probed) => probed,
+            Admission::Wait(failure) => return Ok(AskResult::Failed(failure)),
+        };
         match self.send_blocked(claimed, client).await? {
             Some(SendBlocked::Wait(failure)) => return Ok(AskResult::Failed(failure)),
             Some(SendBlocked::RunOver) => return Ok(AskResult::RunOver),
             None => {}
         }
-        let limit = self.config.answer_time.for_benchmark(claimed.benchmark.benchmark);
+        if let Some(unasked) = self.wait_for_slot(claimed, client).await? {
+            return Ok(unasked);
+        }
+        if let Some(wait) = probed
+            && let Some(failure) = self.take_probe(claimed, client, &wait).await?
+        {
+            return Ok(AskResult::Failed(failure));
+        }
+        let asked = self.send(claimed, client, question).await;
+        let answers = match &asked {
+            AskResult::Answer(_) => true,
+            // Ends the probe when it sets the new end of the wait.
+            AskResult::Failed(Failure { kind: FailureKind::RateLimited, status: Some(_), .. }) => {
+                return Ok(asked);
+            }
+            AskResult::Failed(failure) => {
+                !matches!(failure.kind, FailureKind::RateLimited | FailureKind::Transient)
+            }
+            AskResult::RunOver | AskResult::PutOff => false,
+        };
+        let ended = self.note_end(claimed, client, answers).await;
+        ended.unwrap_or_else(|error| log_unknown_end(claimed, &error));
+        Ok(asked)
+    }
+
+    /// Sends the request, and returns early if the run ends.
+    async fn send(
+        &self,
+        claimed: &ClaimedSample,
+        client: &ModelClient,
+        question: &Question<'_>,
+    ) -> AskResult {
+        let limit = self.answer_limit(claimed, client.role);
         let time = claimed.deadline.remaining(self.config.reserve).min(limit);
         let Question { prompt, generation, reply_schema } = *question;
         let request = ChatRequest { model: &client.model.slug, prompt, generation, reply_schema };
@@ -66,11 +111,13 @@ impl Pipeline {
         tokio::pin!(call);
         let _asking = client.refusals.begin_request();
         let keys = &claimed.run.keys;
+        let sent_at = bench_clock::now();
         loop {
             tokio::select! {
-                done = &mut call => return Ok(match done {
+                done = &mut call => return match done {
                     Ok(mut answer) => {
                         client.refusals.note_answer();
+                        claimed.run.waits.note_answer(client.role, sent_at);
                         keys.redact_answer(&mut answer);
                         AskResult::Answer(Box::new(answer))
                     }
@@ -78,14 +125,19 @@ impl Pipeline {
                         failure.redact(keys);
                         AskResult::Failed(failure)
                     }
-                }),
+                },
                 () = tokio::time::sleep(POLL_INTERVAL) => {
                     // A failed check doesn't cancel the call, since the answer is being paid for.
                     if matches!(self.runs.wants_answers(claimed.sample.run).await, Ok(false)) {
-                        return Ok(AskResult::RunOver);
+                        return AskResult::RunOver;
                     }
                 }
             }
         }
     }
+}
+
+/// Logs that the end of a wait wasn't written: the answer that ended it must not be lost with it.
+fn log_unknown_end(claimed: &ClaimedSample, error: &PipelineError) {
+    tracing::debug!(run.id = %claimed.sample.run, %error, "The end of the provider's wait was not noted");
 }

@@ -96,6 +96,7 @@ impl Pipeline {
         let attempted = AssertUnwindSafe(Box::pin(self.attempt(&claimed))).catch_unwind().await;
         let attempted =
             attempted.unwrap_or_else(|panic| Err(PipelineError::Panic(panic_text(panic.as_ref()))));
+        self.end_provider_wait(&claimed).await;
         if attempted.is_err()
             && let Err(error) = self.release_after_error(&claimed).await
         {

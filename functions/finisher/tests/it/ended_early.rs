@@ -1,9 +1,7 @@
 //! Runs that end before all their samples have.
 
-use bench_blobs::{bodies_prefix, exports_prefix};
 use bench_domain::RunStatus;
 use bench_domain::run::BenchmarkState;
-use bytes::Bytes;
 
 use crate::world::{Run, World, correct};
 
@@ -46,26 +44,4 @@ async fn a_run_that_its_budget_stopped_keeps_its_results_once_no_answer_is_under
     assert!(state.error().unwrap().starts_with("The budget of the run was reached"), "{state:?}");
     assert_eq!(found.run.state.status(), RunStatus::Failed);
     assert!(!run.has_key(&world).await);
-}
-
-#[tokio::test]
-async fn nothing_is_left_of_a_deleted_run() {
-    let world = World::new().await;
-    let run = Run::planned(&world, 1).await;
-    run.answer(&world, 0, correct()).await;
-    assert!(world.finish(&run, 1).await);
-    let blobs = &world.finisher.blobs;
-    let keys = [format!("{}0/a", bodies_prefix(run.id)), format!("{}a.zip", exports_prefix(run.id))];
-    for key in &keys {
-        blobs.put(key, Bytes::from_static(b"x"), "text/plain").await.unwrap();
-    }
-    let found = run.found(&world).await;
-    world.state().mark_deleted(&found.run).await.unwrap();
-    assert!(world.finish(&run, 1).await);
-    assert_eq!(world.state().any_run_with_benchmarks(run.id).await.unwrap(), None);
-    assert_eq!(world.state().sample(&run.sample(0)).await.unwrap(), None);
-    for key in &keys {
-        assert!(blobs.get(key).await.unwrap().is_none(), "{key}");
-    }
-    assert!(world.finish(&run, 1).await, "a second message finds nothing to do");
 }

@@ -80,13 +80,18 @@ pub(crate) struct Run {
 impl Run {
     /// Creates a run with this number of items and one sample each, as the planner would.
     pub(crate) async fn planned(world: &World, items: u32) -> Self {
+        Self::planned_with_responses(world, items, None).await
+    }
+
+    /// Creates a run like [`Run::planned`], with the key of an object that holds stored responses.
+    pub(crate) async fn planned_with_responses(world: &World, items: u32, responses: Option<&str>) -> Self {
         let (state, now) = (world.state(), bench_clock::now());
         let (id, benchmark): (_, BenchmarkName) = (RunId::random(), "aime_2025".parse().unwrap());
         let fields = json!({
             "id": id, "benchmarks": [&benchmark], "selected_benchmarks": null,
             "model": {
                 "id": bench_domain::ModelId::from_name("openai-compatible", "m"), "provider": "openai-compatible",
-                "slug": "m",
+                "slug": "m", "replay_key": responses,
             },
             "subset": Subset::default(), "item_naming": "source-id", "owner": Owner::Local,
             "auth": AuthMode::ApiKey, "coverage_min": 0.9, "software": "test", "created_at": now,

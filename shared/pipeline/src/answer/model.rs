@@ -4,7 +4,7 @@ use bench_domain::{Outcome, SampleBody, Verdict};
 use bench_inference::{Failure, FailureKind, TooLong};
 
 use crate::Pipeline;
-use crate::context::{ClaimedSample, ModelClient};
+use crate::context::{ClaimedSample, ModelClient, Role};
 use crate::error::PipelineError;
 use crate::model::{AskResult, Question};
 
@@ -15,15 +15,19 @@ impl Pipeline {
         claimed: &ClaimedSample,
         client: &ModelClient,
     ) -> Result<Option<SampleBody>, PipelineError> {
-        let Some(next) = self.next_prompt(claimed).await? else { return Ok(None) };
+        let Some(mut next) = self.next_prompt(claimed).await? else { return Ok(None) };
         if !self.budget_allows(claimed).await? {
             return Ok(None);
         }
         let generation = &claimed.benchmark.plan.generation;
+        if let Some(text) = &generation.system_prompt {
+            next.prompt.prepend_system(text);
+        }
         let question = Question { prompt: &next.prompt, generation, reply_schema: None };
         match self.ask(claimed, client, &question).await? {
             AskResult::Answer(answer) => return Ok(Some(next.into_body(*answer))),
             AskResult::RunOver => self.give_back(claimed).await?,
+            AskResult::PutOff => {}
             AskResult::Failed(failure) => {
                 self.count_failed(claimed, client.role, &next.prompt, &failure).await;
                 let failure = claimed.benchmark.without_quotes(&next.prompt, failure);
@@ -43,7 +47,7 @@ impl Pipeline {
     ) -> Result<(), PipelineError> {
         let cause = &failure.cause;
         let why = match failure.kind {
-            FailureKind::TooLong(TooLong::Time) => format!("the answer took too long: {cause}"),
+            FailureKind::TooLong(TooLong::Time) => self.describe_timeout(claimed, cause),
             FailureKind::TooLong(TooLong::Context) => {
                 // Length of the prompt as the dataset counts it.
                 match claimed.benchmark.benchmark.input_tokens(claimed.item(&self.blobs).await?) {
@@ -61,5 +65,18 @@ impl Pipeline {
             _ => return self.handle_provider_failure(claimed, client, failure).await,
         };
         self.end(claimed, Verdict::ungraded(failure.code(), why)).await
+    }
+
+    /// Describes an answer that took too long, with the limit that it exceeded.
+    fn describe_timeout(&self, claimed: &ClaimedSample, cause: &str) -> String {
+        let limit = self.answer_limit(claimed, Role::Model).as_secs();
+        let own = claimed.run.spec.limits.timeout_seconds;
+        let benchmarks = claimed.benchmark.benchmark.metadata().item_timeout_seconds;
+        let origin = match own {
+            Some(own) if u64::from(own) == limit => "the run's own, `--timeout` (`timeout_seconds`)",
+            None if benchmarks == limit => "the benchmark's; `--timeout` (`timeout_seconds`) sets another",
+            _ => "the operator's, `WORKER_ITEM_TIMEOUT_SECONDS`",
+        };
+        format!("the answer took longer than {limit} s ({origin}): {cause}")
     }
 }

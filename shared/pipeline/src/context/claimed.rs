@@ -1,9 +1,9 @@
 //! A claimed sample with everything that its stages need.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bench_blobs::Blobs;
-use bench_domain::{SampleRef, Stage};
+use bench_domain::{SampleRef, Stage, Timestamp};
 use bench_items::Item;
 use bench_lambda::Deadline;
 use bench_queue::Message;
@@ -26,6 +26,8 @@ pub(crate) struct ClaimedSample {
     pub(crate) attempt: u32,
     /// End of the lease.
     pub(crate) deadline: Deadline,
+    /// Time at which this attempt took the probe of its provider's wait, if it did.
+    pub(crate) probed_at: OnceLock<Timestamp>,
     item: OnceCell<Item>,
 }
 
@@ -38,7 +40,16 @@ impl ClaimedSample {
         deadline: Deadline,
     ) -> Self {
         let ClaimedRecord { record, attempt } = claimed;
-        Self { run, benchmark, sample, record, attempt, deadline, item: OnceCell::new() }
+        Self {
+            run,
+            benchmark,
+            sample,
+            record,
+            attempt,
+            deadline,
+            probed_at: OnceLock::new(),
+            item: OnceCell::new(),
+        }
     }
 
     /// Loads the item in the form that this sample asks, once per attempt.

@@ -1,14 +1,15 @@
 //! The models that runs ask: the measured model and the judge, each with its endpoint and key.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use bench_domain::run::{AuthMode, ModelRef, Owner};
-use bench_domain::{Code, RunId, Secret, Spending, Stage, Usage};
+use bench_domain::run::{AuthMode, ModelRef};
+use bench_domain::{Code, RunId, Secret, Spending, Stage, Timestamp, Usage};
 use bench_inference::{Endpoint, Failure, InferenceConfig};
+use bench_state::{SharedWait, WaitKey};
 
+use super::pace::Paced;
 use super::refusals::Refusals;
 use super::runs::RunContext;
 
@@ -78,19 +79,26 @@ pub(crate) struct ModelClient {
 
 /// A provider's wait, as this process knows it.
 pub(crate) struct Wait {
-    /// Name of the key that pays. Never the key itself.
-    pub(crate) credential: String,
-    /// Model and base URL.
-    pub(crate) model: String,
-    /// Time of the last reading, in microseconds.
-    pub(crate) read_at: AtomicI64,
-    /// End of the wait, in microseconds.
-    pub(crate) until: AtomicI64,
+    /// Requests that share the wait.
+    pub(crate) key: WaitKey,
+    /// Locked while the wait is read or written, so that no request is decided by what was known before.
+    pub(crate) known: tokio::sync::Mutex<KnownWait>,
+    /// Samples that wait for their slot, if the run limits its requests per minute.
+    pub(crate) paced: Paced,
+}
+
+/// Wait with the time at which it was read.
+#[derive(Debug, Default)]
+pub(crate) struct KnownWait {
+    /// The wait; `None` if there is none.
+    pub(crate) wait: Option<SharedWait>,
+    /// Time of the last reading.
+    pub(crate) read_at: Timestamp,
 }
 
 impl Wait {
-    const fn new(credential: String, model: String) -> Self {
-        Self { credential, model, read_at: AtomicI64::new(0), until: AtomicI64::new(0) }
+    fn new(key: WaitKey) -> Self {
+        Self { key, known: tokio::sync::Mutex::default(), paced: Paced::default() }
     }
 }
 
@@ -168,8 +176,7 @@ impl ModelClients {
         };
         let endpoint =
             endpoint.map_err(|error| Unavailable::new(Code::ProviderNotConfigured, error.to_string()))?;
-        let address = model.base_url.as_deref().unwrap_or_default();
-        let wait = Wait::new(credential(run, role), format!("{}@{address}", model.qualified()));
+        let wait = Wait::new(wait_key(run, role, model));
         let refusals = self.refusals(run.spec.id, run.generation, role);
         Ok(Box::new(ModelClient { role, model: model.clone(), endpoint, refusals, wait }))
     }
@@ -192,21 +199,11 @@ impl ModelClients {
     }
 }
 
-/// Returns a name for the key that pays, so that its waits are shared. Never returns a key.
-fn credential(run: &RunContext, role: Role) -> String {
-    let owner = match &run.spec.owner {
-        Owner::Key(hash) => hash.as_str(),
-        Owner::Local => "local",
-    };
-    match (role, &run.spec.judge) {
-        (Role::Judge, Some(judge)) => match judge.auth {
-            AuthMode::System => "system".to_owned(),
-            // The owner is identified by the other key; this one is bound to it.
-            AuthMode::ApiKey => format!("judge:{owner}"),
-        },
-        (Role::Model | Role::Judge, _) => match run.spec.auth {
-            AuthMode::System => "system".to_owned(),
-            AuthMode::ApiKey => owner.to_owned(),
-        },
+/// Returns the key of the requests that share a wait with this run's.
+fn wait_key(run: &RunContext, role: Role, model: &ModelRef) -> WaitKey {
+    let spec = &run.spec;
+    match (role, &spec.judge) {
+        (Role::Judge, Some(judge)) => WaitKey::for_judge(model, judge.auth, &spec.owner),
+        (Role::Model | Role::Judge, _) => WaitKey::for_model(model, spec.auth, &spec.owner),
     }
 }

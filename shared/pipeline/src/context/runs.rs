@@ -15,6 +15,7 @@ use bench_state::{Resumption, State, StateError};
 use super::benchmark::{BenchmarkContext, SUPPORT_BYTES_MAX};
 use super::claimed::ClaimedSample;
 use super::ledger::{Ledger, Ledgers, Receipt};
+use super::provider_wait::ProviderWaits;
 use super::source::{AnswerSource, JudgeSource};
 use crate::error::PipelineError;
 
@@ -41,6 +42,10 @@ pub(crate) struct RunContext {
     pub(crate) keys: Keys,
     /// Ledger of its spending, if it has a budget.
     pub(crate) ledger: Option<Arc<Ledger>>,
+    /// Waits for its providers, as views and events show them.
+    pub(crate) waits: ProviderWaits,
+    /// Time at which it was ordered or last requeued or resumed, in microseconds.
+    opened_at: AtomicI64,
     /// Planned benchmarks.
     benchmarks: BTreeMap<BenchmarkName, Arc<BenchmarkContext>>,
     /// Time at which the run was last seen open, in microseconds. 0 once it was seen to be over.
@@ -62,6 +67,16 @@ impl RunContext {
             let samples = self.benchmarks.values().map(|benchmark| benchmark.plan.samples());
             samples.fold(0, u64::saturating_add)
         })
+    }
+
+    /// Returns the time at which the run was ordered or last requeued or resumed.
+    pub(crate) fn opened_at(&self) -> Timestamp {
+        Timestamp::from_micros(self.opened_at.load(Ordering::Relaxed))
+    }
+
+    /// Returns the time at which the run was last requeued or resumed, if it was.
+    pub(crate) fn resumed_at(&self) -> Option<Timestamp> {
+        Some(self.opened_at()).filter(|opened_at| *opened_at > self.spec.created_at)
     }
 
     /// Counts the tokens of an answer as soon as it is received, if the run has a budget.
@@ -150,7 +165,7 @@ impl RunCache {
     }
 
     /// Returns true if the answer to a question already asked is still needed. That includes a run that was
-    /// stopped by its budget or by refusals meanwhile, since the answer is being paid for.
+    /// stopped by its budget, by refusals or by failures meanwhile, since the answer is being paid for.
     pub(crate) async fn wants_answers(&self, run: RunId) -> Result<bool, PipelineError> {
         if let Some(known) = self.cached(run)
             && self.check_open(&known).await?
@@ -211,8 +226,13 @@ impl RunCache {
         // The time before the read: the run may end while the response is on its way.
         let now = bench_clock::now().as_micros();
         let found = self.state.run(run.spec.id).await?;
-        let open =
-            found.is_some_and(|found| found.generation == run.generation && found.state.status().is_open());
+        let found =
+            found.filter(|found| found.generation == run.generation && found.state.status().is_open());
+        let open = found.is_some();
+        if let Some(found) = found {
+            run.opened_at.store(opened_at(&found.spec, found.resumption).as_micros(), Ordering::Relaxed);
+            run.waits.update(found.provider_wait);
+        }
         run.seen_open.store(if open { now } else { 0 }, Ordering::Relaxed);
         if !open {
             self.forget(run.spec.id);
@@ -243,9 +263,16 @@ impl RunCache {
             judge: OnceLock::new(),
             keys,
             ledger: record.spec.budget.is_set().then(|| self.ledgers.get_or_create(run)),
+            waits: ProviderWaits::new(record.provider_wait),
+            opened_at: AtomicI64::new(opened_at(&record.spec, record.resumption).as_micros()),
             spec: record.spec,
             seen_open: AtomicI64::new(now),
             used: AtomicU64::new(0),
         }))
     }
+}
+
+/// Returns the time at which a run was ordered or last requeued or resumed.
+fn opened_at(spec: &RunSpec, resumption: Option<Resumption>) -> Timestamp {
+    resumption.map_or(spec.created_at, |resumption| resumption.at)
 }

@@ -6,13 +6,20 @@ use bench_domain::sample::{AttemptHistory, backoff};
 use bench_domain::{Code, Verdict};
 use bench_inference::{Failure, FailureKind};
 use bench_lambda::metrics;
+use bench_state::WaitKind;
 
 use crate::Pipeline;
 use crate::context::{ClaimedSample, ModelClient, Role};
 use crate::error::PipelineError;
+use crate::model::provider_wait::shown_wait;
+use crate::model::wait::PROBE_EVERY;
 
 /// Maximum length of a single wait. A longer wait would take several messages anyway.
 const WAIT_MAX: Duration = Duration::from_secs(3_600);
+
+/// Bounds of the time over which samples that wait until the same time are spread.
+const SPREAD_MIN: Duration = Duration::from_millis(500);
+const SPREAD_MAX: Duration = Duration::from_secs(15);
 
 impl Pipeline {
     /// Ends the run, puts the sample off, or ends the sample as infrastructure-error. The sample ends after too
@@ -56,9 +63,12 @@ impl Pipeline {
             let why = format!("{cause} (after {failures} attempts; {})", failure.gave_up_by);
             return self.end(claimed, Verdict::ungraded(client.role.code(failure), why)).await;
         }
-        let wait = failure.retry_after.unwrap_or_else(|| jittered(backoff(failures)));
+        let wait = failure.retry_after.unwrap_or_else(|| jittered(backoff(failures))).min(WAIT_MAX);
         metrics::count(metrics::SAMPLES_WAITED, 1.0);
-        self.put_off(claimed, wait.min(WAIT_MAX), AttemptHistory { failures, ..history }).await
+        if failure.kind == FailureKind::Transient {
+            self.note_failed_request(claimed, client, failure, wait).await;
+        }
+        self.put_off(claimed, wait, AttemptHistory { failures, ..history }).await
     }
 
     /// Ends a sample whose answer is larger than the size limit. The answer was paid for, so its tokens count
@@ -95,11 +105,21 @@ impl Pipeline {
     ) -> Result<(), PipelineError> {
         let asked = failure.retry_after.unwrap_or(self.clients.rate_limit_sleep()).min(WAIT_MAX);
         let patience = self.config.patience;
-        if failure.status.is_some() && !is_out_of_patience(&claimed.record.history, patience) {
-            self.share_wait(client, asked).await?;
+        let is_patient = !is_out_of_patience(&claimed.record.history, patience);
+        if let Some(status) = failure.status {
+            let kind = if status == 429 { WaitKind::RateLimited } else { WaitKind::Unavailable };
+            let now = bench_clock::now();
+            // Before the wait is shared: another sample that meets it doesn't know the provider's sentence.
+            let next = now.plus(asked.min(PROBE_EVERY));
+            let shown = is_patient.then(|| shown_wait(claimed, client, kind, next, Some(&failure.cause)));
+            self.share_wait(claimed, client, now.plus(asked), kind).await?;
+            self.write_wait(claimed, shown.flatten()).await;
+        } else if is_patient {
+            self.note_shared_wait(claimed, client).await;
         }
         let why = client.role.explain(&failure.cause);
-        self.wait_or_end(claimed, client.role.code(failure), &why, asked, patience).await
+        let wait = asked.min(PROBE_EVERY);
+        self.wait_or_end(claimed, client.role.code(failure), &why, wait, patience).await
     }
 
     /// Puts the sample off for about `wait`, at most an hour, because a service that it needs isn't
@@ -123,7 +143,8 @@ impl Pipeline {
         }
         // Adds jitter, so that waiting samples don't all ask again in the same second.
         let wait = wait.min(WAIT_MAX);
-        let wait = wait + jittered(wait.mul_f64(0.2).max(Duration::from_millis(500)));
+        let wait =
+            wait + wait.mul_f64(0.2).clamp(SPREAD_MIN, SPREAD_MAX).mul_f64(rand::random_range(0.0..=1.0));
         metrics::count(metrics::SAMPLES_WAITED, 1.0);
         let history = AttemptHistory { waits: history.waits + 1, waiting_since: Some(since), ..history };
         self.put_off(claimed, wait, history).await

@@ -143,10 +143,24 @@ fn hint(cause: &str, role: &str) -> String {
     let names = |words: &[&str]| words.iter().any(|word| cause.contains(word));
     let is_judge = role == "judge";
     let of = if is_judge { "judge-" } else { "" };
-    if names(&["temperature"]) {
-        format!("start a new run with a temperature that the {role} takes, such as `--{of}temperature 1`")
+    let quoted =
+        |name: &str| ["`", "'", "\""].iter().any(|mark| cause.contains(&format!("{mark}{name}{mark}")));
+    if names(&["temperature"]) && is_judge {
+        "start a new run with a temperature that the judge takes, such as `--judge-temperature 1`".to_owned()
+    } else if names(&["temperature"]) {
+        "start a new run with `--omit temperature`, which leaves the temperature to the provider, or with one that the \
+         model takes, such as `--temperature 1`"
+            .to_owned()
+    } else if names(&["max_completion_tokens"]) && !is_judge {
+        "start a new run with a `--max-tokens` that the model takes, or choose the name of the field with \
+         `--max-tokens-field`"
+            .to_owned()
     } else if names(&["max_tokens", "max_completion_tokens", "max tokens", "maximum tokens"]) {
         format!("start a new run with a `--{of}max-tokens` that the {role} takes")
+    } else if !is_judge && names(&["top_p"]) {
+        "start a new run with `--omit top_p`, or with a `--top-p` that the model takes".to_owned()
+    } else if !is_judge && quoted("stop") {
+        "start a new run with `--omit stop`, or with other texts for `--stop`".to_owned()
     } else if is_judge && names(&["seed"]) {
         "start a new run without `--judge-seed`".to_owned()
     } else if names_model(&cause) {
@@ -174,11 +188,30 @@ mod tests {
     #[test]
     fn hints_name_what_was_refused() {
         let hint_for = |text| hint(text, "model");
-        assert!(hint_for("temperature is not supported with this model").contains("`--temperature 1`"));
+        let temperature = hint_for("temperature is not supported with this model");
+        assert!(temperature.contains("`--omit temperature`") && temperature.contains("`--temperature 1`"));
+        assert!(hint_for("top_p: out of range").contains("`--omit top_p`"));
+        assert!(hint_for("Unsupported parameter: 'stop'").contains("`--omit stop`"));
+        assert!(hint_for("Use 'max_completion_tokens' instead").contains("`--max-tokens-field`"));
         assert!(hint_for("Unsupported value: max_tokens").contains("`--max-tokens`"));
         assert!(hint_for("model a/b does not exist").contains("`bench models`"));
         assert!(hint_for("no").contains("resume this one"));
         assert!(hint("temperature: no", "judge").contains("`--judge-temperature 1`"));
         assert!(hint("seed: no", "judge").contains("`--judge-seed`"));
+        // The command separates the advice from the error at the last semicolon.
+        for cause in [
+            "temperature",
+            "max_completion_tokens",
+            "max_tokens",
+            "top_p",
+            "'stop'",
+            "seed",
+            "unknown model",
+            "",
+        ] {
+            for role in ["model", "judge"] {
+                assert!(!hint(cause, role).contains(';'), "{cause}");
+            }
+        }
     }
 }

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use bench_domain::BenchmarkName;
+
 use super::{ExtraFields, RecordedResponses, ResponseText, StoredResponse};
 
 /// Maximum size of a line in bytes.
@@ -82,7 +84,7 @@ impl RecordedResponses {
                 (ResponseText::Several(texts), count)
             }
         };
-        let benchmark = line.benchmark.map(|name| self.intern(&name));
+        let benchmark = line.benchmark.map(|name| self.intern(own_name(&name)));
         let slot = self.by_item.entry(item_id).or_default();
         let same = |stored: &&StoredResponse| {
             stored.benchmark == benchmark && stored.sample == line.sample && stored.step() == step.as_deref()
@@ -190,4 +192,10 @@ fn item_key(json: &str) -> Option<Box<str>> {
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or_default().chars().take(200).collect()
+}
+
+/// Returns the name of the benchmark that a line means by its name or an alias. Unknown names stay.
+fn own_name(name: &str) -> &str {
+    let named = name.parse::<BenchmarkName>().ok().and_then(|name| bench_benchmarks::find_named(&name));
+    named.map_or(name, |benchmark| benchmark.name())
 }

@@ -13,4 +13,5 @@ mod misdirected;
 mod provider;
 mod run;
 mod sources;
+mod waits;
 mod world;
