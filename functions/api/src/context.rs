@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -51,10 +52,13 @@ pub struct Api {
     pub(crate) confirmations: Confirmations,
     pub(crate) stored: Mutex<Option<(Instant, Arc<StoredData>)>>,
     pub(crate) ops: Ops,
-    /// Called with each interrupted run that continues in this process or was canceled.
-    pub(crate) on_resume: Box<dyn Fn(RunId) + Send + Sync>,
+    /// Called with each interrupted run that continues or was canceled.
+    pub(crate) on_resume: ResumeCallback,
     summaries: Mutex<HashMap<SummaryKey, SummaryView>>,
 }
+
+/// Callback for an interrupted run whose messages are needed again.
+type ResumeCallback = Box<dyn Fn(RunId) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
 /// Key of a cached summary: run, generation and benchmark. Samples of a closed benchmark don't change within a generation.
 pub(crate) type SummaryKey = (RunId, u32, String);
@@ -109,16 +113,20 @@ impl Api {
             confirmations: Confirmations::default(),
             stored: Mutex::default(),
             ops,
-            on_resume: Box::new(|_| ()),
+            on_resume: Box::new(|_| Box::pin(async {})),
             summaries: Mutex::default(),
         }
     }
 
-    /// Sets the callback for interrupted runs whose messages are needed again, because the run continues in
-    /// this process or was canceled.
+    /// Sets the callback for interrupted runs whose messages are needed again, because the run continues or was
+    /// canceled.
     #[must_use]
-    pub fn on_resume(self, hear: impl Fn(RunId) + Send + Sync + 'static) -> Self {
-        Self { on_resume: Box::new(hear), ..self }
+    pub fn on_resume<F, Fut>(self, hear: F) -> Self
+    where
+        F: Fn(RunId) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        Self { on_resume: Box::new(move |run| Box::pin(hear(run))), ..self }
     }
 
     /// Clears the cached queue estimate after a run was added or removed; the next request recomputes it.

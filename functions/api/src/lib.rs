@@ -32,6 +32,7 @@ pub use ops::overview;
 pub use runs::compare::{BenchmarkComparison, ComparisonView, compare_runs};
 pub use runs::details::{DetailsView, ItemsPage, benchmark_details};
 pub use runs::estimate::run_view;
+pub use runs::interrupt::interrupt_run;
 pub use runs::judgings::{JudgingView, JudgingsView, judgings};
 pub use runs::lifecycle::{Requeue, cancel_run, delete_run, requeue_run, requeue_run_with};
 pub use runs::list::list_runs;

@@ -1,4 +1,4 @@
-//! `/api/runs`: order, read, cancel, delete and requeue runs.
+//! `/api/runs`: order, read, label, cancel, delete and requeue runs.
 
 pub(crate) mod admission;
 mod bounds;
@@ -9,14 +9,18 @@ pub(crate) mod create;
 pub(crate) mod details;
 pub(crate) mod estimate;
 pub(crate) mod events;
+mod generation;
+pub(crate) mod interrupt;
 pub(crate) mod judge;
 pub(crate) mod judgings;
+pub(crate) mod labels;
 pub(crate) mod lifecycle;
 pub(crate) mod list;
 pub(crate) mod order;
 pub(crate) mod page_item;
 pub(crate) mod rejudge;
 pub(crate) mod requests;
+mod sample_filter;
 mod stream_limit;
 mod view;
 
@@ -33,7 +37,7 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
     Router::new()
         .route("/api/runs", get(list::get_runs).post(create::post_run))
         .route("/api/runs/api", post(create::post_run_with_key))
-        .route("/api/runs/{run_id}", get(list::get_run).delete(lifecycle::delete))
+        .route("/api/runs/{run_id}", get(list::get_run).patch(labels::patch_run).delete(lifecycle::delete))
         .route("/api/runs/{run_id}/cancel", post(lifecycle::post_cancel))
         .route("/api/runs/{run_id}/rejudge", post(rejudge::post_rejudge))
         .route("/api/runs/{run_id}/judgings", get(judgings::get_judgings))
@@ -50,6 +54,7 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
     create::post_run_with_key,
     list::get_runs,
     list::get_run,
+    labels::patch_run,
     lifecycle::post_cancel,
     lifecycle::delete,
     lifecycle::post_requeue,

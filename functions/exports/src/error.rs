@@ -38,6 +38,9 @@ pub enum ExportError {
     /// The table couldn't be written.
     #[error("the table could not be written: {0}")]
     Table(#[from] csv::Error),
+    /// A line of JSON couldn't be written.
+    #[error("a line could not be written: {0}")]
+    Line(#[from] serde_json::Error),
     /// A task of the export ended without a result.
     #[error("a step of the export ended early: {0}")]
     Interrupted(#[from] tokio::task::JoinError),

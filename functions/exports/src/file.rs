@@ -1,10 +1,11 @@
-//! An export as a file: a table or a signed archive, in the order of the plan.
+//! An export as a file: a table, lines of JSON, or a signed archive, in the order of the plan.
 
 pub(crate) mod build;
 mod cells;
 mod facts;
 pub(crate) mod format;
 mod item;
+mod lines;
 mod manifest;
 mod ordered;
 mod results;

@@ -1,4 +1,5 @@
-//! Exports of runs that are over: a table (CSV) and a signed archive (ZIP), their verification, and the public keys.
+//! Exports of runs that are over: a table (CSV), lines of JSON, and a signed archive (ZIP), their verification, and the
+//! public keys.
 //!
 //! [`Exports::build`] makes an export once per version of a run and stores it; [`router`] serves it. Only
 //! this crate has the signing key.

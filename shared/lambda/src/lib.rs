@@ -18,7 +18,7 @@ mod runtime;
 #[cfg(feature = "deployed")]
 mod vars;
 
-pub use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+pub use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 pub use batch::{HandleResult, UnreadableMessage, forward, handle_batch, handle_dead_batch};
 #[cfg(feature = "http")]
 pub use http::{ResponseMode, run_http};

@@ -10,8 +10,10 @@ mod event;
 mod execution;
 mod item;
 mod judge;
+mod limits;
 mod run;
 mod summary;
+mod waiting;
 
 pub use benchmark::{AttachmentView, DatasetView, GenerationView, IntervalView, RunBenchmarkView, metrics};
 pub use budget::{BudgetView, SpentView};
@@ -19,8 +21,10 @@ pub use event::EventView;
 pub use execution::StepView;
 pub use item::{ItemView, item_error, item_view};
 pub use judge::{JudgeOrderView, JudgeView, RejudgesView};
+pub use limits::LimitsView;
 pub use run::{ProgressView, QueuePosition, RunView, by_benchmark_name};
 pub use summary::{ErrorCount, SummaryBuilder, SummaryView};
+pub use waiting::WaitingView;
 
 use bench_domain::{Cost, Outcome, Price, RunId, Usage};
 use bench_state::{BenchmarkRecord, ShardCount, State, StateError};

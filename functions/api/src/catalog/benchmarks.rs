@@ -60,7 +60,9 @@ pub(crate) async fn get_benchmark(
     Path(name): Path<String>,
     uri: Uri,
 ) -> Result<Json<BenchmarkView>, ApiError> {
-    let benchmark = bench_benchmarks::find(&name).ok_or_else(|| {
+    let own = name.parse::<BenchmarkName>().ok().filter(|parsed| parsed.as_str() == name);
+    let named = own.and_then(|name| bench_benchmarks::find_named(&name));
+    let benchmark = named.ok_or_else(|| {
         ApiError::new(Code::BenchmarkNotFound, "benchmark not found; `GET /api/benchmarks` lists them")
     })?;
     let mut fields = FieldReader::from_query(&uri);

@@ -115,7 +115,10 @@ pub async fn overview(api: &Api, now: Timestamp, minutes: u64) -> Result<Overvie
         tokio::join!(Box::pin(load), Box::pin(lists), Box::pin(small), Box::pin(queues));
     let ((workers, minutes), (queued, running, over), (counts, tokens, wrong_secrets, unreadable)) =
         (load?, lists?, small?);
-    let lines = |runs: Vec<RunRecord>| runs.iter().take(LIST_MAX).map(RunLine::new).collect();
+    let lines = |runs: Vec<RunRecord>| {
+        let line = |run| RunLine::new(run, !state.works_on(run));
+        runs.iter().take(LIST_MAX).map(line).collect()
+    };
     Ok(OverviewView {
         workers: workers.into_iter().map(WorkerView::from).collect(),
         timeseries: minutes.into_iter().map(MinuteView::from).collect(),
@@ -166,17 +169,19 @@ async fn queue_view(api: &Api, name: QueueName) -> QueueView {
 }
 
 impl RunLine {
-    fn new(run: &RunRecord) -> Self {
+    fn new(run: &RunRecord, is_abandoned: bool) -> Self {
         let (spec, state) = (&run.spec, &run.state);
         let names = || spec.benchmarks.iter().map(ToString::to_string).collect();
         Self {
             id: spec.id,
+            model: spec.model.qualified(),
             model_slug: spec.model.slug.clone(),
             provider: spec.model.provider.clone(),
             subset_pct: spec.subset.pct,
             subset_count: spec.subset.count,
             subset_seed: spec.subset.seed.clone(),
             status: state.status(),
+            interrupted: is_abandoned && state.status().is_open(),
             created_at: spec.created_at,
             started_at: state.started_at(),
             completed_at: state.completed_at(),

@@ -73,5 +73,5 @@ async fn hour_load(
             cached.pop_first();
         }
     }
-    Ok((latest_heartbeats(&seen, seen_since), loads))
+    Ok((latest_heartbeats(&seen, seen_since, api.state.epoch()), loads))
 }

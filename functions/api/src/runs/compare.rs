@@ -207,6 +207,9 @@ async fn compare_benchmarks(
     let judge = |record: &BenchmarkRecord| Some(JudgeView::from(record.plan.as_ref()?.judge.as_ref()?));
     let coverage = |record: &BenchmarkRecord| record.state.report().map(|report| report.coverage);
     let score = |record: &BenchmarkRecord| record.state.report().and_then(|report| report.score);
+    let is_share = bench_benchmarks::find_for_run(&run_a.run.spec, &a.name)
+        .is_some_and(|known| known.scores_are_shares());
+    let paired = if is_share { paired.with_clamped_interval() } else { paired };
     Ok(BenchmarkComparison {
         benchmark_name: a.name.to_string(),
         score_a: score(a),

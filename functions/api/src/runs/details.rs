@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use bench_blobs::{BlobError, body_key};
-use bench_domain::{Code, RunId, SampleRef};
+use bench_domain::{BenchmarkName, Code, RunId, SampleRef};
 use bench_state::{BenchmarkRecord, RunRecord, SampleRecord};
 use bench_web::error::ErrorBody;
 use bench_web::size::{CARRIED_BYTES_MAX, carried_bytes};
@@ -22,6 +22,7 @@ use crate::Api;
 use crate::catalog::benchmarks::known_items;
 use crate::runs::page_item::{ADDRESS_BYTES_MAX, BODY_URL_VALID, PageItem};
 use crate::runs::requests::run_id;
+use crate::runs::sample_filter::{PageRange, SampleFilter};
 
 /// Maximum number of concurrent reads of bodies.
 const BODIES_AT_ONCE: usize = 16;
@@ -35,6 +36,8 @@ const PAGE_BYTES_MAX: usize = 128 * 1024 * 1024;
 /// Maximum number of samples for which the summary of a closed benchmark is computed where a response has 29
 /// seconds. A larger one shows the sums of its counters.
 const CLOSED_SAMPLES_MAX: u64 = 300_000;
+/// Maximum number of samples that a function with little memory sorts.
+const SORTED_SAMPLES_MAX: u64 = 50_000;
 const CURSOR_CHARS_MAX: usize = 32;
 
 /// A benchmark of a run, with a page of its samples.
@@ -53,7 +56,7 @@ pub struct DetailsView {
 pub struct ItemsPage {
     /// Samples, including those that aren't over.
     pub items: Vec<PageItem>,
-    /// Number of planned samples.
+    /// Number of planned samples, or of those that match the filter.
     pub total: u64,
     /// Requested number of samples, or the number returned if the page ended early.
     pub limit: u64,
@@ -66,7 +69,10 @@ pub struct ItemsPage {
 /// Returns a benchmark of a run with a page of its samples.
 ///
 /// Texts of gated datasets (prompts, answers, gold answers) are shown only to the run's owner and the operator. A
-/// response has at most 4 MiB, so a page may end early: request pages with `next_cursor` until it is null. If a
+/// response has at most 4 MiB, so a page may end early: request pages with `next_cursor` until it is null. With
+/// `outcome`, `group`, `item` or `sample`, the page has the samples that match all of them, and `limit`, `offset`,
+/// `cursor` and `total` count these only; `benchmark` and `summary` are those of the whole benchmark. Samples are in the
+/// order of the run's plan, which is random, unless `order` is `dataset`. If a
 /// single sample is larger, its longest texts are cut; `cut` names them, and `body_url` is a temporary address of the
 /// whole prompt and answer.
 #[utoipa::path(
@@ -78,6 +84,11 @@ pub struct ItemsPage {
         ("limit" = Option<u64>, Query, description = "Number of samples, at most 500, default 100"),
         ("offset" = Option<u64>, Query, description = "Number of samples to skip, default 0"),
         ("cursor" = Option<String>, Query, description = "`next_cursor` of the previous page, instead of `offset`"),
+        ("outcome" = Option<String>, Query, description = "Only samples with these outcomes, separated by commas, such as `incorrect,unparsed`"),
+        ("group" = Option<String>, Query, description = "Only samples of items in this group, such as a category"),
+        ("item" = Option<String>, Query, description = "Only samples of the item with this id of the dataset, or this index of its row, as `#12`"),
+        ("sample" = Option<u64>, Query, description = "Only samples with this index among those of their item, from 0"),
+        ("order" = Option<String>, Query, description = "`plan` (default), or `dataset` for the order of the dataset's rows, in which a public server sorts at most 50,000 samples"),
     ),
     responses((status = 200, body = DetailsView), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)),
 )]
@@ -95,11 +106,13 @@ pub(crate) async fn get_details(
     if matches!(from, Some(Err(_))) {
         fields.note("value_error", "cursor", "Input should be the `next_cursor` of a page");
     }
+    let filter = SampleFilter::read(&mut fields);
     fields.finish()?;
     let offset = from.and_then(Result::ok).unwrap_or(offset);
+    let page = PageRange { offset, limit };
     let run = run_id(&run).map_err(|_| not_found())?;
     let caller = api.access.reader(&headers);
-    benchmark_details(&api, run, &name, offset, limit, &caller).await.map(Json)
+    filtered_details(&api, run, &name, page, &filter, &caller).await.map(Json)
 }
 
 fn not_found() -> ApiError {
@@ -118,19 +131,38 @@ pub async fn benchmark_details(
     limit: u64,
     caller: &Caller,
 ) -> Result<DetailsView, ApiError> {
+    let page = PageRange { offset, limit };
+    filtered_details(api, run, name, page, &SampleFilter::default(), caller).await
+}
+
+/// Returns one benchmark of a run with a page of the samples that match.
+async fn filtered_details(
+    api: &Api,
+    run: RunId,
+    name: &str,
+    page: PageRange,
+    filter: &SampleFilter,
+    caller: &Caller,
+) -> Result<DetailsView, ApiError> {
+    let PageRange { offset, limit } = page;
     let found = api.state.run_with_benchmarks(run).await?.ok_or_else(not_found)?;
+    let named = name.parse::<BenchmarkName>().ok().and_then(|name| bench_benchmarks::find_named(&name));
+    let name = named.map_or(name, |benchmark| benchmark.name());
     let record = found.benchmark(name).ok_or_else(not_found)?;
     let counts = benchmark_counts(&api.state, run, record).await?;
     let benchmark = RunBenchmarkView::new(&found.run, record, &counts, known_items);
     let dataset = record.plan.as_ref().map(|plan| &plan.dataset);
     let hidden = bench_benchmarks::is_private(&record.name, dataset) && !caller.owns(&found.run.spec.owner);
-    let total = benchmark.planned_samples;
-    let samples = api.state.samples_page(run, record, offset, limit).await?;
+    let planned = benchmark.planned_samples;
+    let (samples, total) = match filter.is_everything() {
+        true => (api.state.samples_page(run, record, offset, limit).await?, planned),
+        false => matching_samples(api, run, record, planned, page, filter).await?,
+    };
     let read = samples.len() as u64;
     let items = items(api, &found.run, record, samples, hidden).await?;
     let shown = items.len() as u64;
     let next = offset.saturating_add(shown);
-    let summary = match summary(api, &found.run, record, total).await? {
+    let summary = match summary(api, &found.run, record, planned).await? {
         Some(summary) => summary,
         None => SummaryView::from_counts(&counts, found.run.spec.price),
     };
@@ -143,6 +175,48 @@ pub async fn benchmark_details(
         next_cursor: (shown > 0 && next < total).then(|| next.to_string()),
     };
     Ok(DetailsView { benchmark, items, summary })
+}
+
+/// Returns the samples of the page among those that match, and the number of all that match.
+async fn matching_samples(
+    api: &Api,
+    run: RunId,
+    benchmark: &BenchmarkRecord,
+    planned: u64,
+    page: PageRange,
+    filter: &SampleFilter,
+) -> Result<(Vec<SampleRecord>, u64), ApiError> {
+    if !api.config.streaming && planned > CLOSED_SAMPLES_MAX {
+        return Err(ApiError::new(
+            Code::InvalidRequest,
+            format!(
+                "the benchmark has {planned} samples, and this server filters at most {CLOSED_SAMPLES_MAX}; export the \
+                 run instead"
+            ),
+        ));
+    }
+    let is_sorted = filter.is_sorted() && (api.config.streaming || planned <= SORTED_SAMPLES_MAX);
+    let (mut samples, mut total, mut read) = (Vec::new(), 0, 0);
+    while read < planned {
+        let records = api.state.samples_page(run, benchmark, read, SUMMARY_PAGE).await?;
+        for record in records.into_iter().filter(|record| filter.matches(record)) {
+            if is_sorted || (total >= page.offset && (samples.len() as u64) < page.limit) {
+                samples.push(record);
+            }
+            total += 1;
+        }
+        read += SUMMARY_PAGE;
+    }
+    if is_sorted {
+        // Ids of items are indices of rows.
+        samples.sort_by_cached_key(|sample| {
+            let row = sample.item_id.parse::<u64>().ok();
+            (row.is_none(), row, sample.item_id.clone(), sample.position)
+        });
+        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        samples = samples.into_iter().skip(count(page.offset)).take(count(page.limit)).collect();
+    }
+    Ok((samples, total))
 }
 
 async fn items(

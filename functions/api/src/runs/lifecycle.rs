@@ -7,7 +7,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use bench_domain::run::{AuthMode, Owner};
-use bench_domain::{Budget, Code, RunId, RunSpec, Secret};
+use bench_domain::{Budget, Code, RunId, RunSpec, RunState, Secret};
 use bench_queue::{FINISH_DELAY, Message};
 use bench_runs::CallerKeys;
 use bench_state::{EventKind, NewEvent, Renewal, Resumption, RunRecord, RunWithBenchmarks, Transition};
@@ -26,7 +26,7 @@ use crate::runs::budget::{read_budget, spec_with_budget, total_spending};
 use crate::runs::requests::{run_id, run_not_found};
 
 /// Maximum number of attempts at a write that conflicts with other writes.
-const WRITE_ATTEMPTS_MAX: u32 = 20;
+pub(super) const WRITE_ATTEMPTS_MAX: u32 = 20;
 
 /// Confirmation.
 #[derive(Debug, Serialize, ToSchema)]
@@ -94,15 +94,10 @@ pub async fn cancel_run(api: &Api, run: RunId) -> Result<(), ApiError> {
         }
         api.clear_queue_positions();
         // Cleans up an interrupted run at once.
-        (api.on_resume)(run);
-        // The run is canceled now. The finisher receives a message and repeats the following steps.
-        finish(api, &record).await;
-        // Benchmarks with results keep them: the finisher closes those with a report.
-        if !record.errors_only
-            && let Err(error) = api.state.skip_open_benchmarks(run, "Run canceled", now).await
-        {
-            tracing::warn!(run.id = %run, %error, "The finisher closes the benchmarks of run {run}: {error}");
-        }
+        (api.on_resume)(run).await;
+        // The run is canceled now. The finisher closes its benchmarks with reports, once every process has seen the end.
+        let delay = if record.state == RunState::Queued { Duration::ZERO } else { FINISH_DELAY };
+        send_finish(api, &record, delay).await;
         if let Err(error) = api.credentials.delete_up_to_generation(run, record.generation).await {
             tracing::warn!(run.id = %run, %error, "The finisher removes the key of run {run}: {error}");
         }
@@ -112,11 +107,10 @@ pub async fn cancel_run(api: &Api, run: RunId) -> Result<(), ApiError> {
     Err(concurrent_change())
 }
 
-/// Sends the remaining work to the finisher.
-async fn finish(api: &Api, record: &RunRecord) {
+/// Sends the remaining work to the finisher, which begins after `delay`.
+async fn send_finish(api: &Api, record: &RunRecord, delay: Duration) {
     let run = record.spec.id;
     let message = Message::Finish { run, generation: record.generation };
-    let delay = if record.errors_only { FINISH_DELAY } else { Duration::ZERO };
     if let Err(error) = api.queues.send(&message, delay).await {
         tracing::error!(run.id = %run, %error, "Run {run} waits for reconciliation: {error}");
     }
@@ -157,7 +151,7 @@ pub async fn delete_run(api: &Api, run: RunId) -> Result<(), ApiError> {
             return Err(ApiError::new(Code::RunNotOver, "the run is not over; cancel it first"));
         }
         if api.state.mark_deleted(&record).await? == Transition::Done {
-            finish(api, &record).await;
+            send_finish(api, &record, Duration::ZERO).await;
             if let Err(error) = api.credentials.delete(run).await {
                 tracing::warn!(run.id = %run, %error, "The finisher removes the key of run {run}: {error}");
             }
@@ -310,7 +304,7 @@ fn keys_for_requeue(spec: &RunSpec, given: &CallerKeys) -> Result<CallerKeys, Ap
 /// Returns true if a requeue of the errors has anything to do: an infrastructure-error or a benchmark that did not end.
 fn has_errors(found: &RunWithBenchmarks) -> bool {
     found.benchmarks.iter().any(|benchmark| match benchmark.state.report() {
-        Some(report) => report.infrastructure_errors() > 0 || report.outcomes.total() < report.planned,
+        Some(report) => report.infrastructure_errors() > 0 || !report.is_complete(),
         None => true,
     })
 }
@@ -324,13 +318,19 @@ async fn resume(api: &Api, found: &RunWithBenchmarks, budget: Budget) -> Result<
     let event = NewEvent::new(EventKind::RunResumed, "Run resumed");
     let now = bench_clock::now();
     let resumption = Some(Resumption::new(spent, now));
-    let renewal = Renewal { spec: spec.as_ref(), resumes: true, resumption, ..Renewal::default() };
+    let renewal = Renewal {
+        spec: spec.as_ref(),
+        origin: Some(api.state.own_origin()),
+        concurrency: api.state.own_concurrency(),
+        resumption,
+        ..Renewal::default()
+    };
     let changed = api.state.change_run_with(record, &record.state, generation, &event, now, renewal).await?;
     if changed != Transition::Done {
         return Ok(changed);
     }
     api.clear_queue_positions();
-    (api.on_resume)(run);
+    (api.on_resume)(run).await;
     // The samples have messages, but the messages of the run itself may have been lost with the process.
     let message = if record.planned_generation < generation {
         Some(Message::Plan { run, generation })
@@ -391,7 +391,8 @@ async fn requeue_run_keyed(
         let renewal = Renewal {
             key: sealed.as_ref(),
             spec: spec.as_ref(),
-            resumes: true,
+            origin: Some(api.state.own_origin()),
+            concurrency: api.state.own_concurrency(),
             errors_only: what.errors,
             resumption: Some(Resumption::new(spent, now)),
             limits: Some(&limits),

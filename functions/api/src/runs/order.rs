@@ -2,7 +2,7 @@
 
 use bench_domain::run::SAMPLES_PER_ITEM_MAX;
 use bench_domain::sampling::{MAX_COUNT_ITEMS, MAX_SEED_CHARS, SubsetError};
-use bench_domain::{Budget, Code, Generation, RunTemplate, Subset};
+use bench_domain::{Budget, Code, RunLabels, RunTemplate, Subset};
 use bench_inference::PROVIDERS;
 use bench_runs::order::no_effect_warning;
 use bench_runs::{Order, OrderWarning, TrustedSettings};
@@ -14,10 +14,12 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 
-use crate::runs::bounds::{MAX_TOKENS_MAX, MODEL_CHARS_MAX, TEMPERATURE_MAX};
+use crate::runs::bounds::MODEL_CHARS_MAX;
 use crate::runs::budget::read_budget;
 use crate::runs::choices::{OPTIONS_FIELD, read_options, read_protocols};
+use crate::runs::generation::{read_generation, read_limits, setting_fields};
 use crate::runs::judge::{JudgeBody, read_judge};
+use crate::runs::labels::{read_name, read_tags_and_notes};
 
 /// Maximum number of benchmarks in a request, known or not.
 const BENCHMARKS_MAX: usize = 200;
@@ -62,7 +64,8 @@ pub(crate) struct OrderBody {
     #[schema(max_length = 128)]
     subset_seed: Option<String>,
     /// Names of benchmarks. Unknown names are left out, as long as one is known. Null or an empty list means all
-    /// benchmarks that this server and caller can run; those that need a judge only if there is one.
+    /// benchmarks that this server and caller can run; those that need a judge only if there is one. `ifbench` is IFEval,
+    /// which can also be named `ifeval`; AllenAI's IFBench is `ifbench_allenai`.
     selected_benchmarks: Option<Vec<String>>,
     /// Any JSON object of at most 64 KiB. It is stored with the run and has no effect.
     #[schema(value_type = Option<Object>)]
@@ -74,6 +77,41 @@ pub(crate) struct OrderBody {
     temperature: Option<f64>,
     /// Maximum length of an answer in tokens. Defaults to the protocol's.
     max_tokens: Option<u32>,
+    /// Nucleus sampling of the answers, above 0 to 1. Defaults to the protocol's.
+    top_p: Option<f64>,
+    /// Number of the most probable tokens to sample from.
+    #[schema(minimum = 1, maximum = 1_000_000)]
+    top_k: Option<u32>,
+    /// Texts that end an answer, at most 16. Defaults to the protocol's.
+    stop: Option<Vec<String>>,
+    /// Seed of the provider's sampler. `subset_seed` is another one: it selects the items.
+    sampler_seed: Option<i64>,
+    /// System message in front of every prompt, at most 32 KiB.
+    system_prompt: Option<String>,
+    /// Effort of the model's reasoning: `none`, `minimal`, `low`, `medium`, `high` or `xhigh`.
+    reasoning_effort: Option<String>,
+    /// Maximum number of tokens of the model's reasoning, for providers with such a setting.
+    #[schema(minimum = 1)]
+    thinking_budget: Option<u32>,
+    /// Fields that are added to the body of every request, at most 16 KiB. It must not contain what has a field of its
+    /// own here. It is part of the public results.
+    #[schema(value_type = Option<Object>)]
+    extra_body: Option<()>,
+    /// Settings of the benchmark that requests leave out, for models that refuse them: `temperature`, `top_p`,
+    /// `max_tokens`, `stop`.
+    omit: Option<Vec<String>>,
+    /// Name of the request's field for `max_tokens`: `max_tokens` or `max_completion_tokens`. Defaults to the one that the
+    /// provider wants.
+    max_tokens_field: Option<String>,
+    /// Maximum number of requests per minute to the model.
+    #[schema(minimum = 1, maximum = 60_000)]
+    requests_per_minute: Option<u32>,
+    /// Time limit for one answer, in seconds, instead of the benchmark's own. The server's limit stays.
+    #[schema(minimum = 1, maximum = 3_600)]
+    timeout_seconds: Option<u32>,
+    /// Number of samples that end as infrastructure-error or too-long before the run stops.
+    #[schema(minimum = 1)]
+    max_failures: Option<u32>,
     /// Only these items, instead of a subset, at most 1,000: the dataset's own ids (`source_id` of an item, such as
     /// its `question_id`), or `#` and the index of the row, from 0 (`#12` for the item whose `item_id` is 12).
     items: Option<Vec<String>>,
@@ -96,6 +134,16 @@ pub(crate) struct OrderBody {
     benchmark_options: Option<()>,
     /// Judge, for benchmarks whose answers a model judges.
     judge: Option<JudgeBody>,
+    /// Name of the run, one line. It need not be unique, and `PATCH /api/runs/{run_id}` changes it, tags and notes at
+    /// any time. Whoever can read the run can read them.
+    #[schema(max_length = 100)]
+    name: Option<String>,
+    /// Tags of the run, to find it in lists. Each has 1 to 50 characters: ASCII letters, digits, and `-_.:/`.
+    #[schema(max_items = 16)]
+    tags: Option<Vec<String>>,
+    /// Notes about the run, one or more lines.
+    #[schema(max_length = 4000)]
+    notes: Option<String>,
 }
 
 /// Reads the body of a request.
@@ -103,6 +151,17 @@ pub(crate) struct OrderBody {
 /// # Errors
 /// 422 with every problem.
 pub(crate) fn read_order(mut fields: FieldReader) -> Result<Order, ApiError> {
+    let name = read_name(&mut fields);
+    let mut order = read_unnamed_order(fields)?;
+    order.labels.name = name;
+    Ok(order)
+}
+
+/// Reads the body of a request except for `name`, which is the schedule's in the order of a schedule.
+///
+/// # Errors
+/// 422 with every problem, including those that were noted before.
+pub(crate) fn read_unnamed_order(mut fields: FieldReader) -> Result<Order, ApiError> {
     let model = fields.text("model_id", MODEL_CHARS_MAX);
     let pct = fields.integer("subset_pct", 100, 1, 100);
     let count = fields.maybe_integer("subset_count", 1, MAX_COUNT_ITEMS);
@@ -114,8 +173,8 @@ pub(crate) fn read_order(mut fields: FieldReader) -> Result<Order, ApiError> {
     }
     let provider = fields.maybe_text("provider", MODEL_CHARS_MAX);
     let samples = fields.maybe_integer("samples", 1, SAMPLES_PER_ITEM_MAX.into());
-    let temperature = fields.maybe_number("temperature", 0.0, TEMPERATURE_MAX);
-    let max_tokens = fields.maybe_integer("max_tokens", 1, MAX_TOKENS_MAX);
+    let generation = read_generation(&mut fields);
+    let limits = read_limits(&mut fields);
     let items = fields.maybe_texts("items", ITEMS_MAX, ITEM_CHARS_MAX).unwrap_or_default();
     if items.iter().map(String::len).sum::<usize>() > ITEMS_BYTES_MAX {
         fields.note(
@@ -133,6 +192,7 @@ pub(crate) fn read_order(mut fields: FieldReader) -> Result<Order, ApiError> {
     let protocols = read_protocols(&mut fields);
     let options = read_options(&mut fields, &protocols);
     let judge = read_judge(&mut fields);
+    let labels = read_tags_and_notes(&mut fields);
     let mut warnings = unknown_fields(&fields);
     let chooses_part =
         ["subset_pct", "subset_count", "subset_seed"].into_iter().filter(|name| fields.has(name));
@@ -158,16 +218,14 @@ pub(crate) fn read_order(mut fields: FieldReader) -> Result<Order, ApiError> {
         benchmarks,
         items,
         samples: samples.and_then(narrow),
-        generation: Generation {
-            temperature,
-            max_tokens: max_tokens.and_then(narrow),
-            ..Generation::default()
-        },
+        generation,
         demo,
         budget,
+        limits,
         protocols,
         options,
         judge,
+        labels,
         config,
         idempotency_key: None,
         trusted: TrustedSettings::default(),
@@ -195,8 +253,9 @@ pub(crate) fn order_fields(run: &RunTemplate) -> Map<String, Value> {
         coverage_min: _,
         price: _,
         budget: Budget { usd, tokens },
+        labels: RunLabels { name, tags, notes },
+        limits,
     } = run;
-    let Generation { temperature, max_tokens, top_p: _, stop: _, seed: _ } = generation;
     let config: Option<Value> = config.as_deref().and_then(|text| serde_json::from_str(text).ok());
     let fields = json!({
         "model_id": model.qualified(),
@@ -206,28 +265,30 @@ pub(crate) fn order_fields(run: &RunTemplate) -> Map<String, Value> {
         "selected_benchmarks": selected_benchmarks,
         "config": config,
         "samples": samples,
-        "temperature": temperature,
-        "max_tokens": max_tokens,
         "items": run.item_names(),
         "demo": run.is_demo(),
+        "name": name,
+        "tags": tags,
+        "notes": notes,
         "budget_usd": usd,
         "budget_tokens": tokens,
         "protocols": protocols,
         OPTIONS_FIELD: options,
         "judge": judge.as_ref().map(|judge| {
-            let Generation { temperature, max_tokens, seed, top_p: _, stop: _ } = &judge.generation;
+            let settings = &judge.generation;
             json!({
                 "model_id": judge.model.qualified(),
-                "temperature": temperature,
-                "seed": seed,
-                "max_tokens": max_tokens,
+                "temperature": settings.temperature,
+                "seed": settings.seed,
+                "max_tokens": settings.max_tokens,
             })
         }),
     });
-    match fields {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
+    let mut all = setting_fields(generation, *limits);
+    if let Value::Object(fields) = fields {
+        all.extend(fields);
     }
+    all
 }
 
 /// Returns a warning for each field that was sent but isn't part of an order.
@@ -254,6 +315,17 @@ fn suggested_name(name: &str) -> Option<&'static str> {
         "budget" => Some("budget_usd"),
         "options" => Some("benchmark_options"),
         "protocol" => Some("protocols"),
+        "tag" | "labels" => Some("tags"),
+        "note" => Some("notes"),
+        "run_name" => Some("name"),
+        "max_completion_tokens" => Some("max_tokens"),
+        "stop_sequences" => Some("stop"),
+        "system" | "system_instruction" | "system_message" => Some("system_prompt"),
+        "effort" | "reasoning" => Some("reasoning_effort"),
+        "budget_tokens_thinking" | "reasoning_tokens" => Some("thinking_budget"),
+        "timeout" => Some("timeout_seconds"),
+        "rpm" | "requests_per_minute_max" => Some("requests_per_minute"),
+        "generation_seed" | "sampling_seed" => Some("sampler_seed"),
         _ => None,
     }
 }
@@ -313,6 +385,8 @@ mod tests {
             ("subset_seed", json!("a\u{1b}]0;title\u{7}")),
             ("subset_seed", json!("a\nstatus: succeeded")),
             ("items", json!(["1", "\u{9b}2J"])),
+            ("name", json!("a\u{1b}[2J")),
+            ("notes", json!("a\rstatus: succeeded")),
         ] {
             let error = read(json!({ "model_id": "a/b", name: value })).unwrap_err();
             assert_eq!(error.status(), 422);
@@ -382,6 +456,13 @@ mod tests {
             ("judge.model", json!(7)),
             ("judge.base_url", json!("http://127.0.0.1:9/v1")),
             ("judge_model", json!("oracle")),
+            ("name", json!(7)),
+            ("name", json!("a\nb")),
+            ("name", json!("x".repeat(101))),
+            ("tags", json!("a")),
+            ("tags", json!(["a b"])),
+            ("tags", json!((0..17).map(|n| n.to_string()).collect::<Vec<_>>())),
+            ("notes", json!("x".repeat(4_001))),
         ] {
             let mut body = json!({ "model_id": "a/b" });
             match field.split_once('.') {
@@ -405,6 +486,19 @@ mod tests {
         let limited = read(body).unwrap();
         assert_eq!(limited.budget, Budget { usd: Some(0.5), tokens: Some(1) });
         assert_ne!(limited.digest(), plain.digest());
+    }
+
+    #[test]
+    fn labels_are_read_and_make_another_order() {
+        let plain = read(json!({ "model_id": "a/b" })).unwrap();
+        let none = json!({ "model_id": "a/b", "name": " ", "tags": [], "notes": null });
+        assert_eq!(read(none).unwrap(), plain);
+        let body = json!({ "model_id": "a/b", "name": " n ", "tags": ["t", "t"], "notes": "1\n2\n" });
+        let labeled = read(body).unwrap();
+        let expected =
+            RunLabels { name: Some("n".into()), tags: vec!["t".into()], notes: Some("1\n2".into()) };
+        assert_eq!(labeled.labels, expected);
+        assert_ne!(labeled.digest(), plain.digest());
     }
 
     #[test]

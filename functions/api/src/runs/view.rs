@@ -14,8 +14,8 @@ pub(crate) async fn view_without_position(api: &Api, found: &RunWithBenchmarks) 
         try_join_all(found.benchmarks.iter().map(|benchmark| benchmark_counts(&api.state, run, benchmark)))
             .await?;
     let view = RunView::new(found, &counts, known_items, bench_clock::now());
-    let interrupted = view.status.is_open() && !api.state.works_on(&found.run);
-    // The end of an interrupted run can't be estimated.
-    let eta_seconds = view.eta_seconds.filter(|_| !interrupted);
-    Ok(RunView { interrupted, eta_seconds, ..view })
+    match view.status.is_open() && !api.state.works_on(&found.run) {
+        true => Ok(view.into_interrupted()),
+        false => Ok(view),
+    }
 }

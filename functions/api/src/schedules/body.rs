@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use crate::runs::choices::OPTIONS_FIELD;
 use crate::runs::judge::JUDGE_MODEL_ALIAS;
-use crate::runs::order::{OrderBody, order_fields, read_order};
+use crate::runs::order::{OrderBody, order_fields, read_unnamed_order};
 
 const ZONE_CHARS_MAX: usize = 100;
 const ZONE_DEFAULT: &str = "UTC";
@@ -33,7 +33,7 @@ const PROTOCOLS_FIELD: &str = "protocols";
 }))]
 #[allow(dead_code)] // describes what `ScheduleBody::read` reads
 pub(crate) struct ScheduleOrder {
-    /// Name of the schedule, unique among those of its owner.
+    /// Name of the schedule, unique among those of its owner. Its runs have the same name.
     #[schema(max_length = 100)]
     name: String,
     /// Planned times: minute, hour, day of month, month, day of week. `30 2 * * *` is every night at 2:30. Two runs
@@ -81,7 +81,7 @@ impl ScheduleBody {
         let webhook = read_webhook(&mut fields, local);
         let enabled = read_enabled(&mut fields);
         // Also reports the problems noted so far.
-        let order = read_order(fields)?;
+        let order = read_unnamed_order(fields)?;
         let (Some(name), Some(timing)) = (name, timing) else { return Err(unread()) };
         Ok(Self { settings: Settings { name, timing, webhook, enabled }, order })
     }
@@ -188,7 +188,7 @@ impl Change {
         };
         let enabled = if changes("enabled") { read_enabled(&mut fields) } else { schedule.enabled };
         let order = if self.touches_run() {
-            Some(read_order(fields)?)
+            Some(read_unnamed_order(fields)?)
         } else {
             fields.finish()?;
             None
@@ -200,6 +200,8 @@ impl Change {
     /// Returns the fields of this change over those of the order that makes the schedule's runs.
     fn merge(&self, schedule: &Schedule) -> FieldReader {
         let mut fields = order_fields(&schedule.run);
+        // In the order of a schedule, it's the schedule's own.
+        fields.remove("name");
         let judge = fields.get(JUDGE_FIELD).and_then(Value::as_object).cloned();
         if self.fields.contains_key("cron") || self.fields.contains_key("time_zone") {
             // The two are read together.

@@ -7,10 +7,14 @@ use bench_domain::schedule::{
     BenchmarkDifference, Comparison, Delivery, Firing, FiringState, Notice, Schedule,
 };
 use bench_domain::statistics::Interval;
-use bench_domain::{Code, ModelId, RunId, RunStatus, RunTemplate, ScheduleId, Subset, Timestamp};
+use bench_domain::{
+    Code, MaxTokensField, ModelId, OmittedSetting, ReasoningEffort, RunId, RunLabels, RunLimits, RunStatus,
+    RunTemplate, ScheduleId, Subset, Timestamp,
+};
 use bench_web::error::CodeSchema;
-use bench_web::views::{JudgeOrderView, by_benchmark_name};
+use bench_web::views::{GenerationView, JudgeOrderView, by_benchmark_name};
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 /// Number of planned times that a view shows.
@@ -22,7 +26,7 @@ pub struct ScheduleView {
     /// Id of the schedule.
     #[schema(value_type = String, format = "uuid")]
     pub id: ScheduleId,
-    /// Name of the schedule.
+    /// Name of the schedule, which its runs have, too.
     pub name: String,
     /// Planned times: minute, hour, day of month, month, day of week.
     pub cron: String,
@@ -61,6 +65,36 @@ pub struct ScheduleView {
     pub temperature: Option<f64>,
     /// Maximum length of an answer in tokens; null uses the protocol's.
     pub max_tokens: Option<u32>,
+    /// Nucleus sampling; null uses the protocol's.
+    pub top_p: Option<f64>,
+    /// Number of the most probable tokens to sample from; null leaves it to the provider.
+    pub top_k: Option<u32>,
+    /// Texts that end an answer; empty uses the protocol's.
+    pub stop: Vec<String>,
+    /// Seed of the provider's sampler; null for none.
+    pub sampler_seed: Option<i64>,
+    /// System message in front of every prompt; null for none.
+    pub system_prompt: Option<String>,
+    /// Effort of the model's reasoning; null leaves it to the provider.
+    #[schema(value_type = Option<String>)]
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// Maximum number of tokens of the model's reasoning; null leaves it to the provider.
+    pub thinking_budget: Option<u32>,
+    /// Fields that are added to the body of every request; null for none.
+    #[schema(value_type = Option<Object>)]
+    pub extra_body: Option<Value>,
+    /// Settings of the benchmark that requests leave out.
+    #[schema(value_type = Vec<String>)]
+    pub omit: Vec<OmittedSetting>,
+    /// Name of the request's field for `max_tokens`; null uses the one that the provider wants.
+    #[schema(value_type = Option<String>)]
+    pub max_tokens_field: Option<MaxTokensField>,
+    /// Maximum number of requests per minute to the model; null for none.
+    pub requests_per_minute: Option<u32>,
+    /// Time limit for one answer, in seconds; null uses the benchmark's.
+    pub timeout_seconds: Option<u32>,
+    /// Number of samples ended as infrastructure-error or too-long that stops a run; null for none.
+    pub max_failures: Option<u32>,
     /// True if its runs use demo data bundled with the program.
     pub demo: bool,
     /// Protocols that differ from the default, by benchmark.
@@ -69,6 +103,10 @@ pub struct ScheduleView {
     pub benchmark_options: BTreeMap<String, BTreeMap<String, String>>,
     /// Judge as ordered; null if no benchmark needs one.
     pub judge: Option<JudgeOrderView>,
+    /// Tags of its runs.
+    pub tags: Vec<String>,
+    /// Notes of its runs; null for none.
+    pub notes: Option<String>,
     /// Budget of each run in US dollars; null for none.
     pub budget_usd: Option<f64>,
     /// Budget of each run in tokens; null for none.
@@ -202,7 +240,11 @@ impl ScheduleView {
             coverage_min: _,
             price: _,
             budget,
+            // The runs have the schedule's name.
+            labels: RunLabels { name: _, tags, notes },
+            limits: RunLimits { requests_per_minute, timeout_seconds, max_failures },
         } = &schedule.run;
+        let settings = GenerationView::from(generation);
         let next_times =
             if schedule.enabled { schedule.timing.upcoming(now, NEXT_TIMES) } else { Vec::new() };
         Self {
@@ -223,12 +265,27 @@ impl ScheduleView {
             subset_seed: seed.clone(),
             items: schedule.run.item_names(),
             samples: *samples,
-            temperature: generation.temperature,
-            max_tokens: generation.max_tokens,
+            temperature: settings.temperature,
+            max_tokens: settings.max_tokens,
+            top_p: settings.top_p,
+            top_k: settings.top_k,
+            stop: settings.stop,
+            sampler_seed: settings.seed,
+            system_prompt: settings.system_prompt,
+            reasoning_effort: settings.reasoning_effort,
+            thinking_budget: settings.thinking_budget,
+            extra_body: settings.extra_body,
+            omit: settings.omit,
+            max_tokens_field: settings.max_tokens_field,
+            requests_per_minute: *requests_per_minute,
+            timeout_seconds: *timeout_seconds,
+            max_failures: *max_failures,
             demo: schedule.run.is_demo(),
             protocols: by_benchmark_name(protocols),
             benchmark_options: by_benchmark_name(options),
             judge: judge.as_ref().map(JudgeOrderView::from),
+            tags: tags.clone(),
+            notes: notes.clone(),
             budget_usd: budget.usd,
             budget_tokens: budget.tokens,
             own_key: schedule.auth == AuthMode::ApiKey,

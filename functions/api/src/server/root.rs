@@ -82,9 +82,10 @@ fn row(run: &RunView) -> String {
         .map(|benchmark| {
             let demo = if benchmark.demo { " <strong class=\"warn\">demo</strong>" } else { "" };
             format!(
-                "<a href=\"/api/runs/{}/benchmarks/{1}\">{1}</a>{demo}",
+                "<a href=\"/api/runs/{}/benchmarks/{}\">{}</a>{demo}",
                 run.id,
-                escape(&benchmark.benchmark_name)
+                escape(&benchmark.benchmark_name),
+                escape(&bench_benchmarks::listed_name(&benchmark.benchmark_name))
             )
         })
         .collect();

@@ -80,6 +80,8 @@ pub(crate) struct RunLine {
     /// Id of the run.
     #[schema(value_type = String, format = "uuid")]
     pub(crate) id: RunId,
+    /// Name of the model with its provider, as in orders.
+    pub(crate) model: String,
     /// Name of the model at its provider.
     pub(crate) model_slug: String,
     /// Provider of the model.
@@ -93,6 +95,8 @@ pub(crate) struct RunLine {
     /// Status of the run.
     #[schema(value_type = String)]
     pub(crate) status: RunStatus,
+    /// True if the run is open but its process has ended.
+    pub(crate) interrupted: bool,
     /// Time of the order.
     #[schema(value_type = String, format = DateTime)]
     pub(crate) created_at: Timestamp,

@@ -103,6 +103,10 @@ async fn queries_that_are_not_as_they_should_be() {
         ("/api/runs?model_id=zz".to_owned(), "enum"),
         (format!("/api/runs/{run}/benchmarks/mmlu_pro?limit=501"), "less_than_equal"),
         (format!("/api/runs/{run}/benchmarks/mmlu_pro?cursor=x"), "value_error"),
+        (format!("/api/runs/{run}/benchmarks/mmlu_pro?outcome=correct,nope"), "value_error"),
+        (format!("/api/runs/{run}/benchmarks/mmlu_pro?sample=-1"), "greater_than_equal"),
+        ("/api/runs?id_prefix=3f2".to_owned(), "enum"),
+        ("/api/runs?id_prefix=latest".to_owned(), "enum"),
         (format!("/api/runs/{run}/events?cursor=x"), "value_error"),
         (format!("/api/runs/{run}/events?limit=0"), "greater_than_equal"),
     ] {

@@ -9,11 +9,12 @@ async fn root_is_json_for_programs_and_a_page_for_browsers() {
     let root = server.get("/").await;
     assert_eq!(root.status, 200);
     assert_eq!(root.json(), json!({ "name": "Chutes Bench Runner", "version": "0.1.0", "docs": "/docs" }));
-    let run = server.run_of(&["mmlu_pro"]).await;
+    let run = server.run_of(&["mmlu_pro", "ifbench"]).await;
     let accept = [("accept", "text/html,application/xhtml+xml,*/*;q=0.8")];
     let page = server.ask("GET", "/", &accept, "").await;
     assert!(page.headers["content-type"].to_str().unwrap().starts_with("text/html"));
     assert!(page.text.contains(&run.to_string()) && page.text.contains("demo"), "{}", page.text);
+    assert!(page.text.contains("/benchmarks/ifbench\">ifbench (IFEval)</a>"), "{}", page.text);
     assert!(!page.text.contains("<script"));
 }
 

@@ -2,6 +2,8 @@
 
 use crate::server::Server;
 use bench_domain::Outcome::{Correct, Incorrect, InfrastructureError};
+use bench_domain::run::{OwnTimeout, Plan};
+use bench_domain::{Generation, Position};
 use serde_json::json;
 
 #[tokio::test]
@@ -36,6 +38,30 @@ async fn runs_are_compared_on_the_items_that_both_have_graded() {
     assert!(benchmark["warnings"][0].as_str().unwrap().contains("Demo"));
     let itself = server.get(&format!("/api/runs/{b}/compare/{b}")).await.json();
     assert_eq!(itself["benchmarks"][0]["difference"], 0.0);
+}
+
+#[tokio::test]
+async fn different_generation_settings_are_named() {
+    let server = Server::local().await;
+    let a = server.finished_run(&[Correct]).await;
+    let b = server.run_of(&["mmlu_pro"]).await;
+    let other = Generation { temperature: Some(0.6), max_tokens: Some(2_048), ..Generation::default() };
+    let change = |plan: &mut Plan| {
+        plan.generation = other;
+        plan.timeout = OwnTimeout::new(Some(30), 1_200);
+    };
+    server.plan_as(b, "mmlu_pro", 1, 1, change).await;
+    server.commit(b, "mmlu_pro", Position { item: 0, sample: 0 }, Correct).await;
+    server.close(b).await;
+    let comparison = server.get(&format!("/api/runs/{a}/compare/{b}")).await.json();
+    let benchmark = &comparison["benchmarks"][0];
+    assert_eq!(benchmark["same_protocol"], json!(false));
+    let warnings = benchmark["warnings"].to_string();
+    let expected = "The runs used different generation settings: temperature none and 0.6.";
+    assert!(warnings.contains(expected), "{warnings}");
+    let times = "The runs had different time limits for an answer: the benchmark's own and 30 s.";
+    assert!(warnings.contains(times), "{warnings}");
+    assert!(!warnings.contains("prompt template"), "{warnings}");
 }
 
 #[tokio::test]

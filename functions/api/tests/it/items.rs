@@ -190,6 +190,78 @@ async fn pages_by_offset_and_by_cursor_show_every_sample_once() {
 }
 
 #[tokio::test]
+async fn a_filter_fills_the_page_with_samples_that_match() {
+    use Outcome::{Correct, Incorrect, Unparsed};
+    let server = Server::local().await;
+    let outcomes = [Correct, Incorrect, Correct, Unparsed, Incorrect, Correct];
+    let run = server.finished_run(&outcomes).await;
+    let path = format!("/api/runs/{run}/benchmarks/mmlu_pro");
+    let page = async |query: &str| {
+        let details = server.get(&format!("{path}?{query}")).await.json();
+        let items = details["items"]["items"].as_array().unwrap();
+        let positions: Vec<u64> = items.iter().map(|item| item["position"].as_u64().unwrap()).collect();
+        // The benchmark and its sums are not filtered.
+        assert_eq!(details["summary"]["total_items"], 6);
+        (positions, details["items"]["total"].clone(), details["items"]["next_cursor"].clone())
+    };
+    assert_eq!(page("outcome=incorrect,unparsed").await, (vec![1, 3, 4], json!(3), json!(null)));
+    assert_eq!(page("outcome=incorrect,unparsed&limit=2").await, (vec![1, 3], json!(3), json!("2")));
+    assert_eq!(page("outcome=incorrect,unparsed&limit=2&cursor=2").await, (vec![4], json!(3), json!(null)));
+    assert_eq!(page("outcome=correct&offset=1").await, (vec![2, 5], json!(3), json!(null)));
+    assert_eq!(page("outcome=truncated").await, (vec![], json!(0), json!(null)));
+    assert_eq!(page("outcome=").await.1, json!(6), "an empty value counts as not given");
+    assert_eq!(page("sample=1").await.1, json!(0));
+    assert_eq!(page("group=no%20such%20group").await.1, json!(0));
+    let item = server.get(&format!("{path}?offset=3&limit=1")).await.json()["items"]["items"][0].clone();
+    let index = item["item_id"].as_str().unwrap();
+    let own = item["source_id"].as_str().unwrap_or(index);
+    for name in [format!("%23{index}"), own.to_owned()] {
+        assert_eq!(page(&format!("item={name}&sample=0")).await, (vec![3], json!(1), json!(null)), "{name}");
+    }
+    let group = item["group"].as_str().map(str::to_owned);
+    if let Some(group) = group {
+        assert!(page(&format!("group={group}&outcome=unparsed")).await.0.contains(&3));
+    }
+}
+
+#[tokio::test]
+async fn samples_are_sorted_by_their_rows_on_request() {
+    let server = Server::local().await;
+    let run = server.run_of(&["mmlu_pro"]).await;
+    server.plan(run, "mmlu_pro", 12, 1).await;
+    let page = async |query: &str| {
+        let path = format!("/api/runs/{run}/benchmarks/mmlu_pro?{query}");
+        let page = server.get(&path).await.json()["items"].clone();
+        let items = page["items"].as_array().unwrap().iter();
+        let ids: Vec<String> = items.map(|item| item["item_id"].as_str().unwrap().to_owned()).collect();
+        (ids.join(" "), page["total"].clone(), page["next_cursor"].clone())
+    };
+    assert_eq!(page("limit=3").await, ("q0 q1 q2".to_owned(), json!(12), json!("3")));
+    assert_eq!(page("limit=3&order=plan").await.0, "q0 q1 q2");
+    // These ids aren't numbers.
+    assert_eq!(page("limit=3&order=dataset").await, ("q0 q1 q10".to_owned(), json!(12), json!("3")));
+    assert_eq!(page("limit=3&order=dataset&cursor=3").await.0, "q11 q2 q3");
+    let refused = server.get(&format!("/api/runs/{run}/benchmarks/mmlu_pro?order=x")).await;
+    assert_eq!(refused.status, 422);
+}
+
+#[tokio::test]
+async fn runs_are_found_by_the_first_digits_of_their_ids() {
+    let server = Server::local().await;
+    let runs = [server.run_of(&["mmlu_pro"]).await, server.run_of(&["mmlu_pro"]).await];
+    let id = runs[0].to_string();
+    for prefix in [&id[..8], &id[..13], &id, &id.replace('-', "").to_uppercase()[..12]] {
+        let page = server.get(&format!("/api/runs?id_prefix={prefix}")).await.json();
+        assert_eq!((&page["total"], &page["runs"][0]["id"]), (&json!(1), &json!(id)), "{prefix}");
+    }
+    let digits = if id.starts_with('0') { "1111" } else { "0000" };
+    let none = server.get(&format!("/api/runs?id_prefix={digits}0000000000000000")).await.json();
+    assert_eq!((&none["total"], &none["runs"]), (&json!(0), &json!([])));
+    let beyond = server.get(&format!("/api/runs?id_prefix={}&offset=1", &id[..8])).await.json();
+    assert_eq!((&beyond["total"], &beyond["runs"]), (&json!(1), &json!([])));
+}
+
+#[tokio::test]
 async fn a_lost_answer_is_reported_in_place_of_the_answer() {
     let server = Server::local().await;
     let run = server.finished_run(&[Outcome::Correct, Outcome::Correct]).await;

@@ -1,8 +1,11 @@
 //! Cancel, delete and requeue.
 
 use crate::server::Server;
+use std::time::Duration;
+
 use bench_domain::{Outcome, Secret};
 use bench_queue::{Message, QueueName};
+use bench_state::{ProviderWait, WaitKind, WaitNoted};
 use serde_json::json;
 
 const KEY: (&str, &str) = ("authorization", "Bearer sk-caller");
@@ -20,18 +23,62 @@ async fn a_canceled_run_stays_canceled() {
     let view = server.get(&format!("/api/runs/{run}")).await.json();
     assert_eq!(view["status"], "canceled");
     assert!(view["completed_at"].is_string());
-    for benchmark in view["benchmarks"].as_array().unwrap() {
-        assert_eq!(
-            (&benchmark["status"], &benchmark["error_message"]),
-            (&json!("skipped"), &json!("Run canceled"))
-        );
-    }
     let again = server.post(&format!("/api/runs/{run}/cancel"), &[]).await;
     assert_eq!(again.status, 400);
-    assert_eq!(server.messages(QueueName::Finishes).await, [Message::Finish { run, generation: 1 }]);
+    // The finisher closes the benchmarks, once every process has seen that the run is over.
+    let finish = async {
+        loop {
+            match server.messages(QueueName::Finishes).await {
+                none if none.is_empty() => tokio::time::sleep(Duration::from_millis(50)).await,
+                some => break some,
+            }
+        }
+    };
+    let finish = tokio::time::timeout(Duration::from_secs(60), finish).await.unwrap();
+    assert_eq!(finish, [Message::Finish { run, generation: 1 }]);
     let over = server.finished_run(&[Outcome::Correct]).await;
     assert_eq!(server.post(&format!("/api/runs/{over}/cancel"), &[]).await.status, 400);
     assert_eq!(server.get(&format!("/api/runs/{over}")).await.json()["status"], "succeeded");
+}
+
+#[tokio::test]
+async fn a_run_that_waits_for_its_provider_says_so() {
+    let server = Server::local().await;
+    let run = server.run_of(&["mmlu_pro"]).await;
+    server.plan(run, "mmlu_pro", 3, 1).await;
+    let view = || async { server.get(&format!("/api/runs/{run}")).await.json() };
+    assert_eq!(view().await["waiting"], json!(null));
+    let now = bench_clock::now();
+    let until = now.plus(Duration::from_secs(3_600));
+    let wait = ProviderWait {
+        kind: WaitKind::RateLimited,
+        judge: false,
+        since: now,
+        until,
+        announced_until: until,
+        message: Some("HTTP 429: slow down".to_owned()),
+    };
+    let state = &server.api.state;
+    assert_eq!(state.note_provider_wait(run, &wait).await.unwrap(), WaitNoted::Noted(None));
+    assert_eq!(state.note_provider_wait(run, &wait).await.unwrap(), WaitNoted::Known, "once for all samples");
+    let shown = view().await;
+    assert_eq!(
+        shown["waiting"],
+        json!({
+            "kind": "rate_limited", "waits_for": "model", "since": now, "until": until, "waiting_samples": 3,
+            "message": "HTTP 429: slow down",
+        })
+    );
+    assert_eq!(shown["eta_seconds"], json!(null));
+    let longer = ProviderWait { until: until.plus(Duration::from_secs(60)), ..wait.clone() };
+    assert_eq!(state.note_provider_wait(run, &longer).await.unwrap(), WaitNoted::Noted(Some(wait.clone())));
+    assert!(!state.end_provider_wait(run, &wait).await.unwrap(), "it was extended meanwhile");
+    assert!(state.end_provider_wait(run, &longer).await.unwrap());
+    assert_eq!(view().await["waiting"], json!(null));
+    // A run that is over waits for nothing.
+    state.note_provider_wait(run, &wait).await.unwrap();
+    server.post(&format!("/api/runs/{run}/cancel"), &[]).await;
+    assert_eq!(view().await["waiting"], json!(null));
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ mod executions;
 mod gated;
 mod items;
 mod judges;
+mod labels;
 mod lifecycle;
 mod limits;
 mod messages;

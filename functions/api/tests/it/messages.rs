@@ -87,6 +87,13 @@ impl Recorder {
         self.record("POST", path, headers, shown, &reply);
     }
 
+    /// Sends a change that must be refused.
+    async fn patch(&mut self, server: &Server, path: &str, headers: &[(&str, &str)], change: &Value) {
+        let all: Vec<_> = headers.iter().copied().chain([JSON]).collect();
+        let reply = server.ask("PATCH", path, &all, change.to_string()).await;
+        self.record("PATCH", path, headers, &cut(&change.to_string()), &reply);
+    }
+
     fn record(&mut self, method: &str, path: &str, headers: &[(&str, &str)], shown: &str, reply: &Reply) {
         assert!(reply.status.as_u16() >= 400, "{method} {path} {shown}: {}", reply.text);
         let code = reply.code().unwrap();

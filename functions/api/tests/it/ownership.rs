@@ -48,8 +48,17 @@ async fn only_the_owner_and_the_operator_change_a_run() {
         for (headers, status) in [(&[][..], nobody), (&[B][..], 403), (&[("x-admin-secret", "x")][..], 401)] {
             assert_eq!(server.post(&cancel, headers).await.status, status, "{headers:?}");
             assert_eq!(server.ask("DELETE", &run, headers, "").await.status, status, "{headers:?}");
+            let headers = [headers, &[("content-type", "application/json")]].concat();
+            let labeled = server.ask("PATCH", &run, &headers, r#"{"name":"mine"}"#).await;
+            assert_eq!(labeled.status, status, "{headers:?}");
         }
-        assert_eq!(server.get(&run).await.json()["status"], "queued");
+        let view = server.get(&run).await.json();
+        assert_eq!((&view["status"], &view["name"]), (&json!("queued"), &json!(null)));
+        for caller in [A, ADMIN] {
+            let headers = [caller, ("content-type", "application/json")];
+            let labeled = server.ask("PATCH", &run, &headers, json!({ "name": caller.0 }).to_string()).await;
+            assert_eq!((labeled.status.as_u16(), &labeled.json()["name"]), (200, &json!(caller.0)));
+        }
         assert_eq!(server.post(&cancel, &[A]).await.status, 200);
         assert_eq!(server.post(&requeue, &[B]).await.status, 403);
         assert_eq!(server.post(&requeue, &[ADMIN, A]).await.status, 200);

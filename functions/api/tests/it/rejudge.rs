@@ -28,6 +28,9 @@ async fn judgings(server: &Server, run: RunId) -> Value {
 async fn the_answers_of_a_run_are_judged_again_as_a_run_of_its_own() {
     let server = Server::new(true, &[("OPENROUTER_API_KEY", "k")]).await;
     let first = server.judged_run(&[Correct, Incorrect, Correct]).await;
+    let labels = json!({ "name": "baseline", "tags": ["exp-7"], "notes": "about this judge" }).to_string();
+    let json = [("content-type", "application/json")];
+    assert_eq!(server.ask("PATCH", &format!("/api/runs/{first}"), &json, labels).await.status, 200);
     server.messages(QueueName::Plans).await;
     let judge = json!({ "judge": { "model_id": "openrouter/j", "temperature": 0.25, "seed": 9 } });
     let reply = server.order(&path(first), &[JUDGE_KEY], &judge).await;
@@ -37,6 +40,8 @@ async fn the_answers_of_a_run_are_judged_again_as_a_run_of_its_own() {
     assert_eq!(view["rejudges"], json!({ "run": first, "version": 2 }));
     assert_eq!(view["judge"]["model"], "openrouter/j");
     assert_eq!(view["selected_benchmarks"], json!(["hle"]), "the judged ones only");
+    assert_eq!((&view["name"], &view["tags"]), (&json!("baseline"), &json!(["exp-7"])));
+    assert_eq!(view["notes"], json!(null), "they are about the other run");
     assert_eq!(
         (&view["status"], &view["model"], &view["demo"]),
         (&json!("queued"), &json!("oracle"), &json!(true))

@@ -4,7 +4,10 @@ use crate::server::{Reply, Server};
 use bench_domain::run::{AuthMode, COVERAGE_MIN_DEFAULT, ItemNaming, JudgeSpec, Owner};
 use bench_domain::schedule::{BenchmarkDifference, Comparison, Firing, FiringState, NoticeKind, Schedule};
 use bench_domain::statistics::Interval;
-use bench_domain::{Budget, Generation, Price, RunId, RunStatus, RunTemplate, ScheduleId, Subset, Timestamp};
+use bench_domain::{
+    Budget, Generation, Price, RunId, RunLabels, RunLimits, RunStatus, RunTemplate, ScheduleId, Subset,
+    Timestamp,
+};
 use bench_state::{FiringRef, ScheduleWrite, Transition};
 use serde_json::{Value, json};
 
@@ -261,7 +264,7 @@ fn is_all_set(run: &RunTemplate) -> bool {
         items,
         item_naming,
         samples,
-        generation: Generation { temperature, max_tokens, top_p: _, stop: _, seed: _ },
+        generation,
         datasets,
         protocols,
         options,
@@ -270,9 +273,29 @@ fn is_all_set(run: &RunTemplate) -> bool {
         coverage_min,
         price,
         budget: Budget { usd, tokens },
+        labels: RunLabels { name: _, tags, notes },
+        limits: RunLimits { requests_per_minute, timeout_seconds, max_failures },
     } = run;
+    let Generation {
+        temperature,
+        // It is omitted.
+        top_p: _,
+        max_tokens,
+        stop,
+        seed: sampler_seed,
+        top_k,
+        system_prompt,
+        reasoning_effort,
+        // It excludes the effort.
+        thinking_budget: _,
+        extra_body,
+        omit,
+        max_tokens_field,
+    } = generation;
     let Some(JudgeSpec { model: _, auth: _, generation: judging, price: _ }) = judge else { return false };
-    let numbers = [*count, samples.map(u64::from), max_tokens.map(u64::from), *tokens];
+    let small = [samples, max_tokens, top_k, requests_per_minute, timeout_seconds, max_failures];
+    let small = small.map(|number| number.map(u64::from));
+    let numbers = [&[*count, *tokens][..], &small].concat();
     let judging = [judging.max_tokens.map(i64::from), judging.seed, judging.temperature.map(|_| 0)];
     !benchmarks.is_empty()
         && [selected_benchmarks.as_ref(), Some(items)]
@@ -280,10 +303,16 @@ fn is_all_set(run: &RunTemplate) -> bool {
             .all(|list| list.is_some_and(|list| !list.is_empty()))
         && *pct != 100
         && numbers.iter().all(Option::is_some)
-        && [seed, config].iter().all(|text| text.is_some())
+        && [seed, config, notes].iter().all(|text| text.is_some())
         && *item_naming == ItemNaming::SourceId
         && [temperature, usd].iter().all(|number| number.is_some())
+        && [system_prompt, extra_body].iter().all(|text| text.is_some())
+        && !(stop.is_empty() || omit.is_empty())
+        && sampler_seed.is_some()
+        && reasoning_effort.is_some()
+        && max_tokens_field.is_some()
         && !datasets.is_empty()
+        && !tags.is_empty()
         && !protocols.is_empty()
         && !options.is_empty()
         && judging.iter().all(Option::is_some)
@@ -297,7 +326,11 @@ async fn with_everything(server: &Server) -> (Value, RunTemplate) {
         "name": "all", "cron": "30 2 * * *", "time_zone": "Europe/Berlin", "model_id": "oracle", "demo": true,
         "selected_benchmarks": ["gpqa_diamond", "livecodebench", "hle"], "items": ["#1"], "subset_pct": 50,
         "subset_count": 5, "subset_seed": "s", "config": { "x": [1] }, "samples": 3, "temperature": 0.5,
-        "max_tokens": 4096, "budget_usd": 2.5, "budget_tokens": 1_000_000,
+        "max_tokens": 4096, "budget_usd": 2.5, "budget_tokens": 1_000_000, "tags": ["t"], "notes": "n",
+        "top_k": 20,
+        "stop": ["END"], "sampler_seed": -7, "system_prompt": "Be brief.", "reasoning_effort": "high",
+        "extra_body": { "min_p": 1.0 }, "omit": ["top_p"], "max_tokens_field": "max_completion_tokens",
+        "requests_per_minute": 60, "timeout_seconds": 30, "max_failures": 5,
         "protocols": { "gpqa_diamond": "authors" },
         "benchmark_options": { "livecodebench": { "start_date": "2024-08-01" } },
         "judge": { "model_id": "oracle", "temperature": 0.25, "seed": 7, "max_tokens": 512 },

@@ -288,6 +288,9 @@ impl Server {
             protocol_name: "one".into(),
             options: Default::default(),
             generation: Generation { max_tokens: Some(2_048), ..Generation::default() },
+            protocol_generation: None,
+            protocol_samples: None,
+            timeout: None,
             templates: Default::default(),
             judge: None,
         };

@@ -191,3 +191,38 @@ async fn the_bearer_route_reads_the_catalogue_again_once_for_a_model_that_it_doe
     }
     assert_eq!(lists(), 1, "not more than once a minute");
 }
+
+/// Settings are part of the public results.
+#[tokio::test]
+async fn settings_fit_the_provider_and_contain_no_key() {
+    let (_provider, address) = provider().await;
+    let server = server_of(&address).await;
+    server.post("/api/admin/sync-models", &[]).await;
+    let by_key = [("authorization", "Bearer callers-key-4711")];
+    let refused = |setting: Value| {
+        let mut body = order("id-a/one");
+        body.as_object_mut().unwrap().extend(setting.as_object().unwrap().clone());
+        let server = &server;
+        async move {
+            let reply = server.order("/api/runs/api", &by_key, &body).await;
+            assert_eq!(reply.status, 422, "{}", reply.text);
+            reply.detail()
+        }
+    };
+    let budget = refused(json!({ "thinking_budget": 2_048 })).await;
+    assert!(budget.starts_with("thinking_budget: Chutes has no field for it"), "{budget}");
+    let both = refused(json!({ "omit": ["top-p"], "top_p": 0.5 })).await;
+    assert!(both.starts_with("omit: `top_p` can't be both given and left out"), "{both}");
+    for setting in [
+        json!({ "extra_body": { "x": ["callers-key-4711"] } }),
+        json!({ "system_prompt": "Use callers-key-4711." }),
+    ] {
+        let key = refused(setting).await;
+        assert!(key.contains("it contains a key of the provider") && !key.contains("4711"), "{key}");
+    }
+    let mut body = order("id-a/one");
+    body["reasoning_effort"] = json!("high");
+    let made = server.order("/api/runs/api", &by_key, &body).await;
+    assert_eq!(made.status, 201, "{}", made.text);
+    assert_eq!(made.json()["generation"]["reasoning_effort"], "high");
+}

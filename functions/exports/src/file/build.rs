@@ -16,6 +16,7 @@ use futures_util::{StreamExt, stream};
 use crate::context::{Exports, ExportsConfig, Signing};
 use crate::file::facts::{BenchmarkFacts, RunFacts};
 use crate::file::item::ItemRow;
+use crate::file::lines::LinesWriter;
 use crate::file::manifest;
 use crate::file::results::ResultsWriter;
 use crate::file::samples::{PAGE_SAMPLES, Slot, body, page};
@@ -52,10 +53,10 @@ impl Exports {
         let completed_at = completed_at(&found)?;
         // Read once, since the keys may change while the file is built.
         let signing = match format {
-            ExportFormat::Csv => None,
+            ExportFormat::Csv | ExportFormat::Jsonl => None,
             ExportFormat::Zip => Some(DatedKey::new(self.signing_key()?, completed_at)),
         };
-        let key = self.object_key(&found, signing.as_ref());
+        let key = self.object_key(&found, format, signing.as_ref());
         let built = |length| BuiltExport {
             key: key.clone(),
             filename: format.filename(run, completed_at),
@@ -73,7 +74,7 @@ impl Exports {
         let generation = found.run.generation;
         let facts = RunFacts::gather(&self.state, found, completed_at).await?;
         let mut upload = self.blobs.upload(&key, format.content_type());
-        let written = match self.write(facts, signing, &mut upload).await {
+        let written = match self.write(facts, format, signing, &mut upload).await {
             Ok(()) => self.unchanged(run, generation).await,
             Err(error) => Err(error),
         };
@@ -94,13 +95,18 @@ impl Exports {
         Ok(built(length))
     }
 
-    /// Returns the object key of this version of the export. Tables don't depend on the signing key.
-    fn object_key(&self, found: &RunWithBenchmarks, signing: Option<&DatedKey>) -> String {
+    /// Returns the object key of this version of the export. Only archives depend on the signing key.
+    fn object_key(
+        &self,
+        found: &RunWithBenchmarks,
+        format: ExportFormat,
+        signing: Option<&DatedKey>,
+    ) -> String {
         let prefix = exports_prefix(found.run.spec.id);
         let software = software_id(&self.config);
         let generation = found.run.generation;
         match signing {
-            None => format!("{prefix}{generation}-{software}.csv"),
+            None => format!("{prefix}{generation}-{software}.{}", format.as_str()),
             Some(signing) => {
                 let fingerprint = signing.key.fingerprint();
                 let fingerprint = fingerprint.get(..FINGERPRINT_PREFIX_CHARS).unwrap_or(&fingerprint);
@@ -125,11 +131,12 @@ impl Exports {
     async fn write(
         &self,
         facts: RunFacts,
+        format: ExportFormat,
         signing: Option<DatedKey>,
         upload: &mut Upload,
     ) -> Result<(), ExportError> {
         let facts = Arc::new(facts);
-        let mut renderer = Renderer::begin(&facts, &self.config, signing)?;
+        let mut renderer = Renderer::begin(&facts, &self.config, format, signing)?;
         for (index, benchmark) in facts.benchmarks.iter().enumerate() {
             renderer =
                 step(upload, renderer, &facts, move |renderer, facts| match facts.benchmarks.get(index) {
@@ -247,6 +254,7 @@ async fn step(
 /// Renders facts and rows as bytes.
 enum Renderer {
     Table(Box<TableWriter>),
+    Lines(LinesWriter),
     Archive { results: Box<ResultsWriter<ArchiveWriter<Outbox>>>, outbox: Outbox, key: Box<SigningKey> },
 }
 
@@ -254,10 +262,14 @@ impl Renderer {
     fn begin(
         facts: &RunFacts,
         config: &ExportsConfig,
+        format: ExportFormat,
         signing: Option<DatedKey>,
     ) -> Result<Self, ExportError> {
         let Some(DatedKey { key, date, .. }) = signing else {
-            return Ok(Self::Table(Box::new(TableWriter::begin(&config.software_version)?)));
+            return Ok(match format {
+                ExportFormat::Jsonl => Self::Lines(LinesWriter::new(facts, &config.software_version)),
+                _ => Self::Table(Box::new(TableWriter::begin(&config.software_version, facts)?)),
+            });
         };
         let outbox = Outbox::default();
         let manifest = ManifestFields {
@@ -272,6 +284,7 @@ impl Renderer {
     fn begin_benchmark(&mut self, benchmark: &BenchmarkFacts, facts: &RunFacts) -> Result<(), ExportError> {
         match self {
             Self::Table(table) => table.begin_benchmark(benchmark, facts),
+            Self::Lines(lines) => lines.begin_benchmark(benchmark),
             Self::Archive { results, .. } => results.begin_benchmark(benchmark, facts)?,
         }
         Ok(())
@@ -280,6 +293,7 @@ impl Renderer {
     fn item(&mut self, row: &ItemRow) -> Result<(), ExportError> {
         match self {
             Self::Table(table) => table.item(row)?,
+            Self::Lines(lines) => lines.item(row)?,
             Self::Archive { results, .. } => results.item(row)?,
         }
         Ok(())
@@ -288,6 +302,7 @@ impl Renderer {
     fn end_benchmark(&mut self, benchmark: &BenchmarkFacts, facts: &RunFacts) -> Result<(), ExportError> {
         match self {
             Self::Table(table) => table.end_benchmark()?,
+            Self::Lines(_) => {}
             Self::Archive { results, .. } => results.end_benchmark(benchmark, facts)?,
         }
         Ok(())
@@ -296,6 +311,7 @@ impl Renderer {
     fn take(&mut self) -> Result<Vec<u8>, ExportError> {
         match self {
             Self::Table(table) => Ok(table.take()?),
+            Self::Lines(lines) => Ok(lines.take()),
             Self::Archive { outbox, .. } => Ok(outbox.take()),
         }
     }
@@ -304,6 +320,7 @@ impl Renderer {
     fn finish(self, facts: &RunFacts, config: &ExportsConfig) -> Result<Vec<u8>, ExportError> {
         match self {
             Self::Table(mut table) => Ok(table.take()?),
+            Self::Lines(mut lines) => Ok(lines.take()),
             Self::Archive { results, outbox, key } => {
                 results.finish(facts, config)?.finish(&key)?;
                 Ok(outbox.take())

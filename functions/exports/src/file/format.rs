@@ -7,18 +7,21 @@ use bench_domain::{RunId, Timestamp};
 pub enum ExportFormat {
     /// Table with one row per sample.
     Csv,
+    /// One JSON object per line and sample.
+    Jsonl,
     /// Signed archive.
     Zip,
 }
 
 impl ExportFormat {
     /// Accepted format names in requests, as a pattern for error messages.
-    pub const PATTERN: &str = "^(csv|zip)$";
+    pub const PATTERN: &str = "^(csv|jsonl|zip)$";
 
     /// Parses a format name; `None` for an unknown one.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "csv" => Some(Self::Csv),
+            "jsonl" => Some(Self::Jsonl),
             "zip" => Some(Self::Zip),
             _ => None,
         }
@@ -28,6 +31,7 @@ impl ExportFormat {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Csv => "csv",
+            Self::Jsonl => "jsonl",
             Self::Zip => "zip",
         }
     }
@@ -36,6 +40,7 @@ impl ExportFormat {
     pub const fn content_type(self) -> &'static str {
         match self {
             Self::Csv => "text/csv; charset=utf-8",
+            Self::Jsonl => "application/x-ndjson",
             Self::Zip => "application/zip",
         }
     }
@@ -44,6 +49,7 @@ impl ExportFormat {
     pub fn filename(self, run: RunId, completed_at: Timestamp) -> String {
         let stem = match self {
             Self::Csv => "benchmark_run",
+            Self::Jsonl => "benchmark_samples",
             Self::Zip => "benchmark_results",
         };
         format!("{stem}_{run}_{}.{}", completed_at.compact(), self.as_str())
@@ -69,7 +75,7 @@ mod tests {
         assert_eq!(name, "benchmark_results_3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90_20260102_030405.zip");
         let name = ExportFormat::Csv.filename(run, time);
         assert_eq!(name, "benchmark_run_3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90_20260102_030405.csv");
-        for format in [ExportFormat::Csv, ExportFormat::Zip] {
+        for format in [ExportFormat::Csv, ExportFormat::Jsonl, ExportFormat::Zip] {
             assert_eq!(ExportFormat::from_name(format.as_str()), Some(format));
         }
         assert_eq!(ExportFormat::from_name("pdf"), None);

@@ -6,7 +6,7 @@ use crate::context::ExportsConfig;
 use crate::file::facts::{BenchmarkFacts, REPORTED_MODELS_MAX, RunFacts};
 use crate::file::ordered::ordered;
 use crate::file::results::{
-    DEMO_NOTICE, dataset, generation, judge, object, options, protocol_name, software,
+    DEMO_NOTICE, changed_settings, dataset, generation, judge, object, options, protocol_name, software,
 };
 
 /// Maximum number of items that the manifest names. If there are more, it has only their number; the results
@@ -65,6 +65,9 @@ fn benchmark(benchmark: &BenchmarkFacts) -> Value {
     });
     if let Some(options) = options(benchmark) {
         fields["options"] = options;
+    }
+    if let Some(changed) = changed_settings(benchmark) {
+        fields["changed_settings"] = changed;
     }
     let causes = benchmark.error_causes();
     if !causes.is_empty() {

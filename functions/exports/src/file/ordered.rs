@@ -25,8 +25,11 @@ pub(crate) fn ordered(spec: &RunSpec) -> Map<String, Value> {
         coverage_min: _,
         price: _,
         budget: _,
+        // They may change after the export was signed, and a file must stay the same for one version of a run.
+        labels: _,
+        limits,
     } = &spec.template;
-    object(json!({
+    let mut fields = object(json!({
         "subset_pct": pct,
         "subset_count": count,
         "subset_seed": seed,
@@ -40,5 +43,10 @@ pub(crate) fn ordered(spec: &RunSpec) -> Map<String, Value> {
             "generation": generation(&judge.generation),
             "price": judge.price,
         })),
-    }))
+    }));
+    // Written only if set, so that archives of runs without limits keep their bytes.
+    if limits.is_set() {
+        fields.insert("limits".to_owned(), json!(limits));
+    }
+    fields
 }

@@ -127,6 +127,10 @@ fn benchmark_fields(benchmark: &BenchmarkFacts, run: &RunRecord) -> Map<String, 
     if let Some(options) = options(benchmark) {
         fields.insert("options".to_owned(), options);
     }
+    // Written only if present, so that results under the benchmark's own settings keep their bytes.
+    if let Some(changed) = changed_settings(benchmark) {
+        fields.insert("changed_settings".to_owned(), changed);
+    }
     // Written only if present, so that results without errors keep their bytes.
     if let Some(code) = state.error_code() {
         fields.insert("error_code".to_owned(), json!(code));
@@ -247,6 +251,12 @@ pub(crate) fn dataset(benchmark: &BenchmarkFacts) -> Value {
 /// Returns the benchmark options in effect; `None` if the benchmark has none.
 pub(crate) fn options(benchmark: &BenchmarkFacts) -> Option<Value> {
     benchmark.plan().filter(|plan| !plan.options.is_empty()).map(|plan| json!(plan.options))
+}
+
+/// Describes the settings that differ from the benchmark's own; `None` if none do.
+pub(crate) fn changed_settings(benchmark: &BenchmarkFacts) -> Option<Value> {
+    let changed = benchmark.plan()?.changed_settings();
+    (!changed.is_empty()).then(|| json!(changed))
 }
 
 /// Returns the short name of the protocol; `None` for plans of older versions.

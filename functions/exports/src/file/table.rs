@@ -1,6 +1,7 @@
 //! The table: one row per sample, by benchmark, in the order of the plan.
 
 use bench_domain::Timestamp;
+use bench_domain::run::Plan;
 use serde_json::Value;
 
 use crate::file::cells::{bool_cell, cut, integer_cell, maybe_text_cell, number_cell, text_cell};
@@ -95,6 +96,10 @@ const ESTIMATE_COLUMNS: [&str; 3] =
 /// Column of the code of `error`, for samples without a grade.
 const CODE_COLUMNS: [&str; 1] = ["error_code"];
 
+/// Column of the settings that differ from the benchmark's own. Only in tables of runs with such settings, so that
+/// other tables keep their bytes.
+const SETTINGS_COLUMN: &str = "changed_settings";
+
 /// Number of [`COLUMNS`] that belong to the sample.
 const COMPATIBLE_ITEM_COLUMNS: usize = 8;
 
@@ -111,11 +116,16 @@ pub(crate) struct TableWriter {
     origin: Vec<String>,
     /// Cells of the benchmark's estimated tokens, at the end.
     estimates: Vec<String>,
+    /// True if the table has [`SETTINGS_COLUMN`].
+    has_settings: bool,
+    /// Cell of [`SETTINGS_COLUMN`], if the table has it.
+    settings: Option<String>,
     has_items: bool,
 }
 
 impl TableWriter {
-    pub(crate) fn begin(software_version: &str) -> Result<Self, csv::Error> {
+    pub(crate) fn begin(software_version: &str, facts: &RunFacts) -> Result<Self, csv::Error> {
+        let has_settings = facts.benchmarks.iter().any(|benchmark| !changed_settings(benchmark).is_empty());
         let mut table = Self {
             writer: writer(),
             software_version: software_version.to_owned(),
@@ -124,12 +134,14 @@ impl TableWriter {
             last: Vec::new(),
             origin: Vec::new(),
             estimates: Vec::new(),
+            has_settings,
+            settings: None,
             has_items: false,
         };
         let ours = BENCHMARK_COLUMNS.iter().chain(&ITEM_COLUMNS).chain(&PROTOCOL_COLUMNS);
         let ours =
             ours.chain(&JUDGE_COLUMNS).chain(&ORIGIN_COLUMNS).chain(&SOURCE_COLUMNS).chain(&ESTIMATE_COLUMNS);
-        let ours = ours.chain(&CODE_COLUMNS);
+        let ours = ours.chain(&CODE_COLUMNS).chain(has_settings.then_some(&SETTINGS_COLUMN));
         table.writer.write_record(COLUMNS.iter().chain(ours))?;
         Ok(table)
     }
@@ -189,6 +201,7 @@ impl TableWriter {
         ];
         let estimates = benchmark.estimated_tokens();
         self.estimates = vec![integer_cell(estimates.answers), integer_cell(estimates.judge)];
+        self.settings = self.has_settings.then(|| text_cell(&changed_settings(benchmark).join("; ")));
     }
 
     pub(crate) fn item(&mut self, item: &ItemRow) -> Result<(), csv::Error> {
@@ -257,9 +270,15 @@ impl TableWriter {
         code: String,
     ) -> Result<(), csv::Error> {
         let ours = self.after.iter().chain(ours).chain(&self.last).chain(judged);
-        let ours = ours.chain(&self.origin).chain(last).chain(&self.estimates).chain([&code]);
+        let ours =
+            ours.chain(&self.origin).chain(last).chain(&self.estimates).chain([&code]).chain(&self.settings);
         self.writer.write_record(self.before.iter().chain(compatible).chain(ours))
     }
+}
+
+/// Describes the settings of a run that differ from the benchmark's own.
+fn changed_settings(benchmark: &BenchmarkFacts) -> Vec<String> {
+    benchmark.plan().map(Plan::changed_settings).unwrap_or_default()
 }
 
 fn writer() -> csv::Writer<Vec<u8>> {

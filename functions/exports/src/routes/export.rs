@@ -26,9 +26,12 @@ const FORMAT_CHARS_MAX: usize = 100;
 /// Seconds after which to retry a request for an export that is being built.
 const AGAIN_S: u64 = 2;
 
-/// Exports a run that is over, as a table or a signed archive.
+/// Exports a run that is over, as a table, as lines of JSON, or as a signed archive.
 ///
-/// A large file is a redirect to an address that is valid for a few minutes.
+/// `jsonl` has one JSON object per line and sample, in the order of the plan: the fields of samples of
+/// `/api/runs/{run_id}/benchmarks/{benchmark_name}` with whole texts, `attempts`, `finish_reason` and
+/// `reasoning_tokens`, and in each line `run_id`, `model`, `benchmark`, `protocol`, `dataset_id`, `dataset_revision`,
+/// `demo` and `software_version`. A large file is a redirect to an address that is valid for a few minutes.
 // The checks come in the order that clients of the compatible system know.
 #[utoipa::path(
     get,
@@ -37,10 +40,10 @@ const AGAIN_S: u64 = 2;
     security((), ("key" = []), ("admin" = [])),
     params(
         ("run_id" = String, Path, description = "Id of the run"),
-        ("format" = Option<String>, Query, description = "`csv` (default) or `zip`, the signed archive"),
+        ("format" = Option<String>, Query, description = "`csv` (default), `jsonl`, or `zip`, the signed archive"),
     ),
     responses(
-        (status = 200, description = "The file", content((String = "text/csv"), (String = "application/zip"))),
+        (status = 200, description = "The file", content((String = "text/csv"), (String = "application/x-ndjson"), (String = "application/zip"))),
         (status = 202, body = NotYetView, description = "The export is being built, or the run's benchmarks are still being closed; try again after `Retry-After` seconds"),
         (status = 307, description = "Address of a large file in `Location`, valid for a few minutes"),
         (status = 400, body = ErrorBody, description = "The run isn't over, or was canceled"),
@@ -145,11 +148,11 @@ async fn deliver(exports: &Exports, built: &BuiltExport, format: ExportFormat) -
 }
 
 /// Returns the size of a response as it is carried. Lambda puts it into a JSON text, which encodes an archive
-/// as base64 and escapes quotes and line ends of a table.
+/// as base64 and escapes quotes and line ends of a text.
 fn carried_bytes(length: u64, format: ExportFormat, streaming: bool) -> u64 {
     match (streaming, format) {
         (true, _) => length,
         (false, ExportFormat::Zip) => length.div_ceil(3).saturating_mul(4),
-        (false, ExportFormat::Csv) => length.saturating_mul(2),
+        (false, ExportFormat::Csv | ExportFormat::Jsonl) => length.saturating_mul(2),
     }
 }

@@ -224,6 +224,37 @@ async fn is_verified_by_the_signing_crate() {
     assert_eq!(benchmark["dataset"]["digest"], json!("ab".repeat(32)));
     assert_eq!(benchmark["prompt_digest"], json!("cd".repeat(32)));
     assert_eq!(benchmark["generation"]["max_tokens"], json!(2048));
+    // Archives of runs under the benchmark's own settings have the fields of older versions.
+    assert_eq!(benchmark.get("changed_settings"), None);
+    assert_eq!(benchmark["generation"].as_object().unwrap().len(), 5);
+    assert_eq!(manifest["sampling"].get("limits"), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn states_the_settings_that_differ_from_the_benchmarks_own() {
+    let stack = Stack::open().await;
+    let protocol = Generation { temperature: Some(0.5), max_tokens: Some(2048), ..Generation::default() };
+    let script = Script { protocol_generation: Some(protocol), ..script(2, |_| Some(Said::right("A"))) };
+    script.play(&stack).await;
+    let built = stack.exports().build(script.run, ExportFormat::Zip).await.unwrap();
+    let archive = stack.bytes(&built.key).await;
+    assert!(verify_bytes(&archive, &trusted(), &Limits::default(), jiff::Timestamp::now()).valid);
+    let manifest: Value = serde_json::from_str(&member(&archive, "manifest.json")).unwrap();
+    for benchmark in [&results(&archive)["benchmarks"][0], &manifest["benchmarks"][0]] {
+        assert_eq!(benchmark["changed_settings"], json!(["temperature 0 (benchmark: 0.5)"]));
+    }
+    let built = stack.exports().build(script.run, ExportFormat::Csv).await.unwrap();
+    let table = String::from_utf8(stack.bytes(&built.key).await).unwrap();
+    let (header, rows) = table.split_once("\r\n").unwrap();
+    assert!(header.ends_with(",error_code,changed_settings"), "{header}");
+    assert_eq!(rows.matches(",temperature 0 (benchmark: 0.5)\r\n").count(), 2, "{rows}");
+    let built = stack.exports().build(script.run, ExportFormat::Jsonl).await.unwrap();
+    let lines = String::from_utf8(stack.bytes(&built.key).await).unwrap();
+    for line in lines.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["changed_settings"], json!(["temperature 0 (benchmark: 0.5)"]));
+    }
+    assert_eq!(lines.lines().count(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

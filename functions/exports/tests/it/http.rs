@@ -99,13 +99,18 @@ async fn an_export_is_checked_in_order_and_answered_as_a_file() {
     for (query, kind, name) in [
         ("", "text/csv; charset=utf-8", "benchmark_run"),
         ("?format=csv", "text/csv; charset=utf-8", "benchmark_run"),
+        ("?format=jsonl", "application/x-ndjson", "benchmark_samples"),
         ("?format=zip", "application/zip", "benchmark_results"),
     ] {
         let answer = get(&app, &format!("{path}{query}"), &[]).await;
         assert_eq!(answer.status(), 200, "{query}");
         let headers = answer.headers().clone();
         assert_eq!(headers["content-type"], kind);
-        let ending = if kind == "application/zip" { "zip" } else { "csv" };
+        let ending = match kind {
+            "application/zip" => "zip",
+            "application/x-ndjson" => "jsonl",
+            _ => "csv",
+        };
         let name = format!("attachment; filename=\"{name}_{}_20260102_042626.{ending}\"", script.run);
         assert_eq!(headers["content-disposition"], name.as_str());
         let body = bytes(answer).await;

@@ -4,6 +4,7 @@
 
 mod archive;
 mod http;
+mod lines;
 mod rotation;
 mod support;
 mod table;

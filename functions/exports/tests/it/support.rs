@@ -182,6 +182,8 @@ pub(crate) struct Script<F> {
     pub(crate) judge: Option<JudgeUse>,
     /// The run whose answers were rejudged.
     pub(crate) rejudges: Option<RejudgedRun>,
+    /// The protocol's generation settings, if the run's differ.
+    pub(crate) protocol_generation: Option<Generation>,
     pub(crate) say: F,
 }
 
@@ -195,6 +197,7 @@ pub(crate) fn script<F: Fn(Position) -> Option<Said>>(items: u32, say: F) -> Scr
         owner: Owner::Local,
         judge: None,
         rejudges: None,
+        protocol_generation: None,
         say,
     }
 }
@@ -267,8 +270,11 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
         assert_eq!(changed, Transition::Done);
         let claim = state.claim_plan(self.run, 1, after(1), after(60)).await.unwrap();
         let PlanClaim::Claimed { attempt } = claim else { panic!("the plan was taken: {claim:?}") };
-        let plan =
-            Plan { judge: self.judge.clone(), ..plan_of(attempt, self.items, self.samples, self.source) };
+        let plan = Plan {
+            judge: self.judge.clone(),
+            protocol_generation: self.protocol_generation.clone(),
+            ..plan_of(attempt, self.items, self.samples, self.source)
+        };
         let items: Vec<PlannedSample> = (0..self.items)
             .map(|item| PlannedSample {
                 item_id: item_id(item),

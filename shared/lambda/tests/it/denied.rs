@@ -8,7 +8,7 @@ use bench_domain::RunId;
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_lambda::handle_batch;
 use bench_queue::{Message, QueueName, QueueSettings, Queues};
-use bench_state::State;
+use bench_state::{State, WaitKey, WaitKind};
 use bytes::Bytes;
 
 struct Role {
@@ -60,7 +60,9 @@ async fn dynamodb() {
     let role = role_without("Query").await;
     assert_names(role.state.run_with_benchmarks(run).await.unwrap_err(), "dynamodb:Query");
     let role = role_without("UpdateItem").await;
-    let wait = role.state.extend_wait("system", "m", bench_clock::now(), Duration::from_secs(1));
+    let (shared, now) =
+        (WaitKey { credential: "system".to_owned(), model: "m".to_owned() }, bench_clock::now());
+    let wait = role.state.extend_wait(&shared, now, WaitKind::RateLimited, now);
     assert_names(wait.await.unwrap_err(), "dynamodb:UpdateItem");
 }
 

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use bench_domain::report::BenchmarkReport;
 use bench_domain::run::{BenchmarkStatus, DatasetChoice, DatasetUse, Plan};
-use bench_domain::{BenchmarkName, Code, ErrorCause, Generation, Outcome, OutcomeCounts, RunSpec, Timestamp};
+use bench_domain::{
+    BenchmarkName, Code, ErrorCause, Generation, MaxTokensField, OmittedSetting, Outcome, OutcomeCounts,
+    ReasoningEffort, RunSpec, Timestamp,
+};
 use bench_state::{BenchmarkRecord, RunRecord, ShardCount};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -95,6 +98,9 @@ pub struct RunBenchmarkView {
     pub judge: Option<JudgeView>,
     /// Generation settings of the answers; null until planned.
     pub generation: Option<GenerationView>,
+    /// Settings that differ from the benchmark's own and can change scores, as phrases: `temperature 0.6 (benchmark: 0)`,
+    /// `samples 4 (benchmark: 1)`, `timeout 30 s (benchmark: 1200 s)`.
+    pub changed_settings: Vec<String>,
     /// Tokens of the prompts so far.
     pub input_tokens: u64,
     /// Tokens of the answers so far.
@@ -155,7 +161,7 @@ pub struct AttachmentView {
 }
 
 /// Generation settings. Null leaves a setting to the provider.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct GenerationView {
     /// Temperature, 0 to 2.
     pub temperature: Option<f64>,
@@ -167,12 +173,63 @@ pub struct GenerationView {
     pub stop: Vec<String>,
     /// Seed of the provider's sampler.
     pub seed: Option<i64>,
+    /// Number of the most probable tokens to sample from.
+    #[serde(default)]
+    pub top_k: Option<u32>,
+    /// System message in front of every prompt.
+    #[serde(default)]
+    pub system_prompt: Option<String>,
+    /// Effort of the model's reasoning.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// Maximum number of tokens of the model's reasoning.
+    #[serde(default)]
+    pub thinking_budget: Option<u32>,
+    /// Fields that are added to the body of every request.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub extra_body: Option<Value>,
+    /// Settings of the benchmark that requests leave out.
+    #[serde(default)]
+    #[schema(value_type = Vec<String>)]
+    pub omit: Vec<OmittedSetting>,
+    /// Name of the request's field for `max_tokens`, if ordered.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub max_tokens_field: Option<MaxTokensField>,
 }
 
 impl From<&Generation> for GenerationView {
     fn from(generation: &Generation) -> Self {
-        let Generation { temperature, top_p, max_tokens, stop, seed } = generation.clone();
-        Self { temperature, top_p, max_tokens, stop, seed }
+        let Generation {
+            temperature,
+            top_p,
+            max_tokens,
+            stop,
+            seed,
+            top_k,
+            system_prompt,
+            reasoning_effort,
+            thinking_budget,
+            extra_body,
+            omit,
+            max_tokens_field,
+        } = generation.clone();
+        Self {
+            temperature,
+            top_p,
+            max_tokens,
+            stop,
+            seed,
+            top_k,
+            system_prompt,
+            reasoning_effort,
+            thinking_budget,
+            extra_body: extra_body.and_then(|text| serde_json::from_str(&text).ok()),
+            omit,
+            max_tokens_field,
+        }
     }
 }
 
@@ -270,6 +327,7 @@ impl RunBenchmarkView {
             prompt_digest: plan.map(|plan| plan.prompt_digest.clone()),
             judge: plan.and_then(|plan| plan.judge.as_ref()).map(JudgeView::from),
             generation: plan.map(|plan| GenerationView::from(&plan.generation)),
+            changed_settings: plan.map(Plan::changed_settings).unwrap_or_default(),
             input_tokens: counts.input_tokens,
             output_tokens: counts.output_tokens,
             cost: plan.and_then(|_| CostView::new(spec.price, counts.input_tokens, counts.output_tokens)),

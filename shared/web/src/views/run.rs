@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bench_domain::eta::{EtaBenchmark, EtaRun};
 use bench_domain::run::RunStatus;
 use bench_domain::{
-    BenchmarkName, Code, FailureReason, ModelId, RunId, RunSpec, RunTemplate, Subset, Timestamp,
+    BenchmarkName, Code, FailureReason, ModelId, RunId, RunLabels, RunSpec, RunTemplate, Subset, Timestamp,
 };
 use bench_state::{RunWithBenchmarks, ShardCount};
 use serde::Serialize;
@@ -14,8 +14,10 @@ use utoipa::ToSchema;
 
 use crate::error::CodeSchema;
 
+use super::waiting::is_stalled;
 use super::{
-    BudgetView, CostView, GenerationView, JudgeOrderView, RejudgesView, RunBenchmarkView, SpentView, share,
+    BudgetView, CostView, GenerationView, JudgeOrderView, LimitsView, RejudgesView, RunBenchmarkView,
+    SpentView, WaitingView, share,
 };
 
 /// A run with its benchmarks.
@@ -61,6 +63,13 @@ pub struct RunView {
     /// Benchmarks of the run, in its order.
     pub benchmarks: Vec<RunBenchmarkView>,
 
+    /// Name that its owner gave the run; null for none.
+    pub name: Option<String>,
+    /// Tags that its owner gave the run.
+    pub tags: Vec<String>,
+    /// Notes of its owner, one or more lines; null for none.
+    pub notes: Option<String>,
+
     /// Name of the model with its provider, as in orders.
     pub model: String,
     /// Host of the provider's base URL, with the port unless it is the scheme's default; null for models that aren't
@@ -81,6 +90,8 @@ pub struct RunView {
     pub samples: Option<u32>,
     /// Generation settings of the order. Null uses the protocol's.
     pub generation: GenerationView,
+    /// Limits on requests, answers and failures; null if none is ordered.
+    pub limits: Option<LimitsView>,
     /// Protocols that differ from the default, by benchmark.
     pub protocols: BTreeMap<String, String>,
     /// Options that differ from the defaults, by benchmark.
@@ -93,13 +104,19 @@ pub struct RunView {
     pub generation_number: u32,
     /// True if the run is open but its process has ended. `POST /api/admin/runs/{run_id}/requeue` resumes it.
     pub interrupted: bool,
+    /// Number of samples that the command which ordered the run, or resumed it last, had in progress at once; null for runs
+    /// of servers.
+    pub concurrency: Option<u32>,
+    /// Wait for a provider that limits the rate of requests or isn't available; null if the run doesn't wait.
+    pub waiting: Option<WaitingView>,
     /// Progress of the run.
     pub progress: ProgressView,
     /// Position in the queue, from 1; null unless queued.
     pub queue_position: Option<u64>,
     /// Estimated seconds until the run starts; null unless queued.
     pub start_delay_seconds: Option<f64>,
-    /// Estimated seconds until the run is over; null if there is no estimate.
+    /// Estimated seconds until the run is over; null if there is no estimate, as while the run waits for its provider or
+    /// no sample has finished for a while.
     pub eta_seconds: Option<f64>,
     /// Tokens of the prompts so far.
     pub input_tokens: u64,
@@ -108,7 +125,7 @@ pub struct RunView {
     /// Cost of these tokens so far; null if the price isn't known.
     pub cost: Option<CostView>,
     /// Cause of a failure that programs can act on: `budget` if the run reached its budget, `refused` if the provider
-    /// refused the first requests with the same message. Answers until then are kept. Null otherwise.
+    /// refused the first requests with the same message, `failures` if as many samples failed as the order allows. Answers until then are kept. Null otherwise.
     #[schema(value_type = Option<String>)]
     pub failure_reason: Option<FailureReason>,
     /// Code of `error_message`; null if it was stored without a code.
@@ -175,6 +192,8 @@ impl RunView {
             coverage_min,
             price,
             budget,
+            labels: RunLabels { name, tags, notes },
+            limits,
         } = &spec.template;
         let none = ShardCount::default();
         let benchmarks: Vec<RunBenchmarkView> = found
@@ -206,6 +225,9 @@ impl RunView {
             started_at: state.started_at(),
             completed_at: state.completed_at(),
             created_at: spec.created_at,
+            name: name.clone(),
+            tags: tags.clone(),
+            notes: notes.clone(),
             model: model.qualified(),
             endpoint_host: model.endpoint_host.clone(),
             overall_score_label: found.overall_score_label(),
@@ -215,12 +237,15 @@ impl RunView {
             items: (!items.is_empty()).then(|| spec.item_names()),
             samples: *samples,
             generation: GenerationView::from(generation),
+            limits: limits.is_set().then(|| LimitsView::from(*limits)),
             protocols: by_benchmark_name(protocols),
             benchmark_options: by_benchmark_name(options),
             judge: judge.as_ref().map(JudgeOrderView::from),
             rejudges: spec.rejudges.map(RejudgesView::from),
             generation_number: run.generation,
             interrupted: false,
+            concurrency: run.concurrency,
+            waiting: None,
             progress: ProgressView { completed: 0, total: 0, percent: 0.0 },
             queue_position: None,
             start_delay_seconds: None,
@@ -240,8 +265,18 @@ impl RunView {
         let remaining = eta.remaining_seconds(now.as_micros());
         view.progress =
             ProgressView { completed: progress.completed, total: progress.total, percent: progress.percent };
-        view.eta_seconds = remaining.filter(|_| view.status == RunStatus::Running);
+        let wait = run.provider_wait.as_ref().filter(|_| view.status.is_open());
+        view.waiting = wait.and_then(|wait| WaitingView::new(wait, &view.benchmarks, now));
+        let moves =
+            view.status == RunStatus::Running && view.waiting.is_none() && !is_stalled_run(found, &view, now);
+        view.eta_seconds = remaining.filter(|_| moves);
         view
+    }
+
+    /// Changes the view to that of a run whose process has ended: nothing of it moves.
+    #[must_use]
+    pub fn into_interrupted(self) -> Self {
+        Self { interrupted: true, waiting: None, eta_seconds: None, ..self }
     }
 
     /// Adds the position of a queued run.
@@ -276,6 +311,18 @@ impl RunView {
                 })
                 .collect(),
         }
+    }
+}
+
+/// Returns true if none of the run's benchmarks has made progress for a while.
+fn is_stalled_run(found: &RunWithBenchmarks, view: &RunView, now: Timestamp) -> bool {
+    let progress_at = found.benchmarks.iter().filter_map(|record| record.progress_at).max();
+    let started_at = view.benchmarks.iter().filter_map(|benchmark| benchmark.started_at).min();
+    let completed = view.benchmarks.iter().map(|benchmark| benchmark.completed_samples).sum();
+    match (started_at, progress_at) {
+        (Some(started_at), Some(progress_at)) => is_stalled(started_at, progress_at, completed, now),
+        // No sample has finished yet, so there is no pace.
+        _ => false,
     }
 }
 

@@ -36,6 +36,25 @@ fn of_orders() -> Vec<(&'static str, Value)> {
         ("temperature", json!("hot")),
         ("temperature", json!(2.1)),
         ("max_tokens", json!(0)),
+        ("top_p", json!(0)),
+        ("top_p", json!(1.5)),
+        ("top_k", json!(0)),
+        ("stop", json!("END")),
+        ("stop", json!([""])),
+        ("stop", json!(vec!["x"; 17])),
+        ("sampler_seed", json!(1.5)),
+        ("system_prompt", json!(7)),
+        ("system_prompt", json!("é".repeat(17 * 1024))),
+        ("reasoning_effort", json!("much")),
+        ("thinking_budget", json!(0)),
+        ("extra_body", json!([])),
+        ("extra_body", json!({ "x": long(17 * 1024) })),
+        ("extra_body", json!({ "temperature": 1 })),
+        ("omit", json!(["seed"])),
+        ("max_tokens_field", json!("tokens")),
+        ("requests_per_minute", json!(60_001)),
+        ("timeout_seconds", json!(3_601)),
+        ("max_failures", json!(0)),
         ("items", json!({})),
         ("items", json!([long(256)])),
         ("items", json!(vec![long(255); 500])),
@@ -64,6 +83,28 @@ fn of_orders() -> Vec<(&'static str, Value)> {
         ("judge", json!({ "modell": "oracle" })),
         ("judge_model", json!("oracle")),
     ]
+    .into_iter()
+    .chain(of_labels())
+    .collect()
+}
+
+/// Returns labels of runs and values that are refused.
+fn of_labels() -> Vec<(&'static str, Value)> {
+    vec![
+        ("name", json!(7)),
+        ("name", json!(long(101))),
+        ("name", json!("a\nb")),
+        ("tags", json!("a")),
+        ("tags", json!(["two words"])),
+        ("tags", json!(numbers(17))),
+        ("tags", json!(numbers(101))),
+        ("notes", json!(long(4_001))),
+        ("notes", json!("\u{1b}[2J")),
+    ]
+}
+
+fn numbers(count: usize) -> Vec<String> {
+    (1..=count).map(|number| number.to_string()).collect()
 }
 
 /// Returns fields of schedules, besides those of orders, and values that are refused.
@@ -114,11 +155,19 @@ fn queries() -> Vec<String> {
         "/api/runs?status=LONG",
         "/api/runs?model_id=zz",
         "/api/runs?model_slug=LONG",
+        "/api/runs?tag=LONG",
+        "/api/runs?name=LONG",
         "/api/runs?limit=-1",
+        "/api/runs?id_prefix=3f2",
         "/api/runs?offset=99999999999999999999999",
         "/api/runs/RUN/benchmarks/mmlu_pro?limit=501",
         "/api/runs/RUN/benchmarks/mmlu_pro?offset=-1",
         "/api/runs/RUN/benchmarks/mmlu_pro?cursor=x",
+        "/api/runs/RUN/benchmarks/mmlu_pro?outcome=correct,nope",
+        "/api/runs/RUN/benchmarks/mmlu_pro?group=LONG",
+        "/api/runs/RUN/benchmarks/mmlu_pro?item=LONG",
+        "/api/runs/RUN/benchmarks/mmlu_pro?sample=-1",
+        "/api/runs/RUN/benchmarks/mmlu_pro?order=x",
         "/api/runs/RUN/events?cursor=x",
         "/api/runs/RUN/events?limit=0",
         "/api/runs/RUN/events?Last-Event-ID=LONG",
@@ -181,6 +230,7 @@ pub(super) async fn record(recorder: &mut Recorder) {
         let path = format!("/api/runs/{run}/rejudge");
         recorder.post(&server, &path, &caller, &change.to_string(), &change).await;
     }
+    changes(recorder, &server, &run, &caller).await;
     server.post(&format!("/api/runs/{run}/cancel"), &caller).await;
     for change in [json!({ "errors": "all" }), json!({ "budget_usd": 0 }), json!({ "budget_tokens": 0 })] {
         let path = format!("/api/admin/runs/{run}/requeue");
@@ -194,6 +244,25 @@ pub(super) async fn record(recorder: &mut Recorder) {
     }
 }
 
+/// Changes of a run's labels.
+async fn changes(recorder: &mut Recorder, server: &Server, run: &str, caller: &[(&str, &str)]) {
+    let path = format!("/api/runs/{run}");
+    for (field, value) in of_labels() {
+        recorder.patch(server, &path, caller, &json!({ field: value })).await;
+    }
+    let headers: Vec<_> = caller.iter().copied().chain([super::JSON]).collect();
+    let full = json!({ "tags": numbers(16) }).to_string();
+    assert_eq!(server.ask("PATCH", &path, &headers, full).await.status, 200);
+    for change in [
+        json!({ "add_tags": ["seventeenth"] }),
+        json!({ "remove_tags": ["ä"] }),
+        json!({ "tags": ["a"], "add_tags": ["b"] }),
+        json!({ "budget_usd": 5 }),
+    ] {
+        recorder.patch(server, &path, caller, &change).await;
+    }
+}
+
 /// Returns the documented fields and query parameters that no recorded request has wrong.
 pub(super) fn unrefused(recorder: &Recorder, document: &Value) -> Vec<String> {
     let mut missing = Vec::new();
@@ -203,6 +272,7 @@ pub(super) fn unrefused(recorder: &Recorder, document: &Value) -> Vec<String> {
         ("ScheduleOrder", "/api/schedules", ""),
         ("AccessOrder", "/api/admin/access", ""),
         ("RejudgeOrder", "/api/runs/RUN/rejudge", ""),
+        ("RunChange", "/api/runs/RUN", ""),
         ("RequeueBody", "/api/admin/runs/RUN/requeue", ""),
     ] {
         let schema_of = &document["components"]["schemas"][schema];

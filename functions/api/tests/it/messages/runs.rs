@@ -16,6 +16,7 @@ pub(super) async fn record(recorder: &mut Recorder) {
     recorder.name(UNKNOWN, "UNKNOWN");
     for (method, end) in [
         ("GET", ""),
+        ("PATCH", ""),
         ("DELETE", ""),
         ("GET", "/events"),
         ("GET", "/judgings"),

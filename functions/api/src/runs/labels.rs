@@ -1,0 +1,234 @@
+//! Labels of runs (name, tags and notes): read from orders, and changed later.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use bench_domain::labels::{InvalidLabel, RunLabels, parse_name, parse_notes, parse_tags};
+use bench_domain::{Code, RunId};
+use bench_state::Transition;
+use bench_web::body::read_object;
+use bench_web::error::ErrorBody;
+use bench_web::views::RunView;
+use bench_web::{ApiError, FieldError, FieldReader, Path};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use crate::Api;
+use crate::runs::estimate::run_view;
+use crate::runs::requests::{run_id, run_not_found};
+
+/// Maximum number of tags in a request, including repeated ones.
+const SENT_TAGS_MAX: usize = 100;
+/// Maximum number of attempts at a change while others change the labels.
+const WRITE_ATTEMPTS_MAX: u32 = 20;
+
+const NAME: &str = "name";
+const TAGS: &str = "tags";
+const ADD_TAGS: &str = "add_tags";
+const REMOVE_TAGS: &str = "remove_tags";
+const NOTES: &str = "notes";
+
+/// Reads the name of a run.
+pub(crate) fn read_name(fields: &mut FieldReader) -> Option<String> {
+    // Reads texts of any length, so that only the check reports one that is too long.
+    let name = fields.maybe_text(NAME, usize::MAX)?;
+    fields.checked(NAME, parse_name(&name)).flatten()
+}
+
+/// Reads tags and notes of a run.
+pub(crate) fn read_tags_and_notes(fields: &mut FieldReader) -> RunLabels {
+    RunLabels { name: None, tags: read_tags(fields, TAGS).unwrap_or_default(), notes: read_notes(fields) }
+}
+
+fn read_tags(fields: &mut FieldReader, name: &str) -> Option<Vec<String>> {
+    let tags = fields.maybe_texts(name, SENT_TAGS_MAX, usize::MAX)?;
+    fields.checked(name, parse_tags(&tags))
+}
+
+fn read_notes(fields: &mut FieldReader) -> Option<String> {
+    let notes = fields.maybe_text(NOTES, usize::MAX)?;
+    fields.checked(NOTES, parse_notes(&notes)).flatten()
+}
+
+/// Change of a run's name, tags and notes. A field that is left out stays as it is; null removes it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RunChange, example = json!({ "name": "baseline", "add_tags": ["exp-7"], "notes": null }))]
+#[allow(dead_code)] // describes what `Change::read` reads
+pub(crate) struct RunChangeBody {
+    /// New name: one line.
+    #[schema(max_length = 100)]
+    name: Option<String>,
+    /// New tags, instead of all earlier ones. Each has 1 to 50 characters: ASCII letters, digits, and `-_.:/`.
+    #[schema(max_items = 16)]
+    tags: Option<Vec<String>>,
+    /// Tags to add. Can't be sent together with `tags`.
+    #[schema(max_items = 16)]
+    add_tags: Option<Vec<String>>,
+    /// Tags to remove. Can't be sent together with `tags`.
+    #[schema(max_items = 16)]
+    remove_tags: Option<Vec<String>>,
+    /// New notes: one or more lines.
+    #[schema(max_length = 4000)]
+    notes: Option<String>,
+}
+
+/// Change of a run's labels. `None` leaves a label as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Change {
+    name: Option<Option<String>>,
+    tags: Option<Vec<String>>,
+    added: Vec<String>,
+    removed: Vec<String>,
+    notes: Option<Option<String>>,
+}
+
+impl Change {
+    /// Reads a change from the fields of a request.
+    ///
+    /// # Errors
+    /// 422 with every problem.
+    fn read(sent: Map<String, Value>) -> Result<Self, ApiError> {
+        let is_sent = |name: &str| sent.contains_key(name);
+        let [changes_name, changes_tags, changes_notes] = [NAME, TAGS, NOTES].map(is_sent);
+        let mut fields = FieldReader::from_body(sent);
+        // Everything else of a run is fixed when it is ordered.
+        fields.refuse_unknown(&[NAME, TAGS, ADD_TAGS, REMOVE_TAGS, NOTES]);
+        if changes_tags && [ADD_TAGS, REMOVE_TAGS].into_iter().any(|name| fields.has(name)) {
+            fields.note_invalid(TAGS, "send either `tags`, or `add_tags` and `remove_tags`");
+        }
+        let name = read_name(&mut fields);
+        let tags = read_tags(&mut fields, TAGS).unwrap_or_default();
+        let change = Self {
+            name: changes_name.then_some(name),
+            tags: changes_tags.then_some(tags),
+            added: read_tags(&mut fields, ADD_TAGS).unwrap_or_default(),
+            removed: read_tags(&mut fields, REMOVE_TAGS).unwrap_or_default(),
+            notes: changes_notes.then(|| read_notes(&mut fields)),
+        };
+        fields.finish()?;
+        Ok(change)
+    }
+
+    /// Returns the changed labels.
+    ///
+    /// # Errors
+    /// If they have too many tags.
+    fn apply(&self, old: &RunLabels) -> Result<RunLabels, InvalidLabel> {
+        let tags = match &self.tags {
+            Some(tags) => tags.clone(),
+            None if self.added.is_empty() && self.removed.is_empty() => old.tags.clone(),
+            None => old.changed_tags(&self.added, &self.removed)?,
+        };
+        Ok(RunLabels {
+            name: self.name.clone().unwrap_or_else(|| old.name.clone()),
+            tags,
+            notes: self.notes.clone().unwrap_or_else(|| old.notes.clone()),
+        })
+    }
+}
+
+/// Changes the name, tags and notes of a run, whatever its status.
+///
+/// All who can read the run can read them. They have no effect on the run: no event reports the change, and exports don't
+/// contain them.
+#[utoipa::path(
+    patch, path = "/api/runs/{run_id}", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    params(("run_id" = String, Path, description = "Id of the run")),
+    request_body(content = RunChangeBody, description = "The labels to change"),
+    responses(
+        (status = 200, body = RunView, description = "The changed run"),
+        (status = 401, body = ErrorBody, description = "No key, access token or admin secret was sent, or an invalid one"),
+        (status = 403, body = ErrorBody, description = "The run belongs to another caller"),
+        (status = 404, body = ErrorBody, description = "The run doesn't exist"),
+        (status = 409, body = ErrorBody, description = "Other requests kept changing it; try again"),
+        (status = 422, body = ErrorBody, description = "A field is invalid or unknown, or the run would have too many tags"),
+    ),
+)]
+pub(crate) async fn patch_run(
+    State(api): State<Arc<Api>>,
+    Path(run): Path<String>,
+    request: Request,
+) -> Result<Json<RunView>, ApiError> {
+    let (parts, body) = request.into_parts();
+    let run = run_id(&run)?;
+    let record = api.state.run(run).await?.ok_or_else(run_not_found)?;
+    api.access.caller(&parts.headers)?.must_own(&record.spec.owner)?;
+    let change = Change::read(read_object(&parts.headers, body).await?.into_fields())?;
+    change_labels(&api, run, &change).await?;
+    let found = api.state.run_with_benchmarks(run).await?.ok_or_else(run_not_found)?;
+    run_view(&api, &found).await.map(Json)
+}
+
+async fn change_labels(api: &Api, run: RunId, change: &Change) -> Result<(), ApiError> {
+    for _ in 0..WRITE_ATTEMPTS_MAX {
+        let record = api.state.run(run).await?.ok_or_else(run_not_found)?;
+        let labels = change.apply(&record.spec.labels).map_err(|problem| {
+            let place = vec!["body".into(), ADD_TAGS.into()];
+            ApiError::validation(vec![FieldError::value_error(place, problem, json!(change.added))])
+        })?;
+        if labels == record.spec.labels
+            || api.state.change_labels(&record, &labels).await? == Transition::Done
+        {
+            return Ok(());
+        }
+    }
+    Err(ApiError::new(Code::ConcurrentChange, "other requests kept changing the run; try again"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(body: Value) -> Result<Change, ApiError> {
+        Change::read(body.as_object().unwrap().clone())
+    }
+
+    fn old() -> RunLabels {
+        let tags = vec!["a".to_owned(), "b".to_owned()];
+        RunLabels { name: Some("old".into()), tags, notes: Some("old notes".into()) }
+    }
+
+    fn changed(body: Value) -> Value {
+        serde_json::to_value(read(body).unwrap().apply(&old()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_is_left_out_stays_and_null_removes() {
+        let all = json!({ "name": "old", "tags": ["a", "b"], "notes": "old notes" });
+        assert_eq!(changed(json!({})), all);
+        assert_eq!(changed(json!({ "add_tags": null, "remove_tags": [] })), all);
+        assert_eq!(changed(json!({ "name": null, "tags": null, "notes": null })), json!({}));
+        assert_eq!(changed(json!({ "name": " ", "tags": [], "notes": "" })), json!({}));
+        assert_eq!(
+            changed(json!({ "name": " new ", "tags": ["c", "c"], "notes": "1\r\n2" })),
+            json!({ "name": "new", "tags": ["c"], "notes": "1\n2" })
+        );
+        assert_eq!(
+            changed(json!({ "add_tags": ["c"], "remove_tags": ["a", "x"] }))["tags"],
+            json!(["b", "c"])
+        );
+    }
+
+    #[test]
+    fn problems_name_their_field() {
+        for (body, part) in [
+            (json!({ "name": "a\nb" }), "name: "),
+            (json!({ "name": "x".repeat(101) }), "name: "),
+            (json!({ "name": 7 }), "name: "),
+            (json!({ "tags": "a" }), "tags: "),
+            (json!({ "tags": ["a b"] }), "tags: "),
+            (json!({ "add_tags": (0..17).map(|n| n.to_string()).collect::<Vec<_>>() }), "add_tags: "),
+            (json!({ "remove_tags": ["ä"] }), "remove_tags: "),
+            (json!({ "tags": ["a"], "add_tags": ["b"] }), "either `tags`"),
+            (json!({ "notes": "\u{1b}[2J" }), "notes: "),
+            (json!({ "notes": "x".repeat(4_001) }), "notes: "),
+            (json!({ "budget_usd": 1 }), "known fields are name, tags, add_tags"),
+        ] {
+            let error = read(body.clone()).unwrap_err();
+            assert_eq!(error.status(), 422, "{body}");
+            assert!(error.message().contains(part), "{part}: {}", error.message());
+        }
+    }
+}
