@@ -6,5 +6,8 @@ pub const REGION: &str = "us-east-1";
 /// Account that owns all resources, as in queue URLs and ARNs.
 pub const ACCOUNT_ID: &str = "000000000000";
 
+/// Host of [`ENDPOINT`], which distinguishes calls of the SDK from other requests on a socket.
+pub const HOST: &str = "local.invalid";
+
 /// Endpoint of every service. It is never resolved or connected to.
 pub(crate) const ENDPOINT: &str = "http://local.invalid";

@@ -13,6 +13,7 @@ use aws_smithy_types::body::SdkBody;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 
+use crate::EmbeddedError;
 use crate::calls::{Call, CompletedCall, Permission, Recorder, Service};
 use crate::data_dir::DataDir;
 use crate::dynamodb::{self, DynamoDb, Units, WithheldRequests};
@@ -57,6 +58,11 @@ impl Services {
 
     pub(crate) fn fault_counts(&self) -> FaultCounts {
         self.injector.as_ref().map(Injector::counts).unwrap_or_default()
+    }
+
+    pub(crate) fn cannot_share(&self) -> Result<(), EmbeddedError> {
+        let dir = self.dir.lock().unwrap_or_else(PoisonError::into_inner);
+        dir.as_ref().map_or(Ok(()), DataDir::cannot_share)
     }
 
     /// Closes the services, then releases the directory. Later calls fail.

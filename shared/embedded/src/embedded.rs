@@ -1,6 +1,5 @@
 //! Opening and closing the services.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,77 +12,19 @@ use aws_smithy_types::retry::RetryConfig;
 use aws_types::SdkConfig;
 use aws_types::region::Region;
 
+use crate::EmbeddedError;
 use crate::account::{ENDPOINT, REGION};
-use crate::calls::Recorder;
 use crate::connector::{Connector, Services};
-use crate::data_dir::{Credentials, DataDir};
-use crate::dynamodb::DynamoDb;
-use crate::faults::{FaultCounts, Faults, Injector};
-use crate::private::{private_database, private_folder};
+use crate::data_dir::{Credentials, read_credentials};
+use crate::faults::FaultCounts;
+use crate::opening::{EmbeddedOptions, OpenedServices};
 use crate::s3;
-use crate::small_services::{PublishedMessage, SmallServices};
-use crate::sqs::Sqs;
-use crate::{Durability, EmbeddedError};
+use crate::small_services::PublishedMessage;
+use crate::socket::{Attached, AttachedConnector, SocketClient};
+use crate::sqs::GroupLimit;
 
 /// Maximum number of attempts of a call, as for the deployed functions.
 const ATTEMPTS_MAX: u32 = 6;
-
-/// Options for opening the services.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct EmbeddedOptions {
-    /// Data directory: readable by the user only, and created if it doesn't exist.
-    pub data_dir: PathBuf,
-    /// Events that an acknowledged write survives.
-    pub durability: Durability,
-    /// Faults to inject between the program and the services.
-    pub faults: Option<Faults>,
-    /// Observer of every call.
-    pub recorder: Option<Recorder>,
-    /// Secrets in Secrets Manager, by name.
-    pub secrets: BTreeMap<String, String>,
-}
-
-impl EmbeddedOptions {
-    /// Creates options with full durability, no faults and no observer.
-    pub fn new(data_dir: impl Into<PathBuf>) -> Self {
-        Self {
-            data_dir: data_dir.into(),
-            durability: Durability::Full,
-            faults: None,
-            recorder: None,
-            secrets: BTreeMap::new(),
-        }
-    }
-
-    /// Sets the durability of acknowledged writes.
-    #[must_use]
-    pub fn durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
-        self
-    }
-
-    /// Injects faults.
-    #[must_use]
-    pub fn faults(mut self, faults: Faults) -> Self {
-        self.faults = Some(faults);
-        self
-    }
-
-    /// Adds a secret to Secrets Manager.
-    #[must_use]
-    pub fn secret(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.secrets.insert(name.into(), value.into());
-        self
-    }
-
-    /// Observes calls.
-    #[must_use]
-    pub fn recorder(mut self, recorder: Recorder) -> Self {
-        self.recorder = Some(recorder);
-        self
-    }
-}
 
 /// The services of one data directory. Clones share them.
 ///
@@ -91,10 +32,19 @@ impl EmbeddedOptions {
 /// from [`Embedded::sdk_config`] are dropped.
 #[derive(Debug, Clone)]
 pub struct Embedded {
-    services: Arc<Services>,
+    place: Place,
     epoch: u64,
     credentials: Credentials,
     data_dir: PathBuf,
+}
+
+/// Place of the services.
+#[derive(Debug, Clone)]
+enum Place {
+    /// This process, which owns the data directory.
+    Here(Arc<Services>),
+    /// The process that owns the data directory.
+    Attached(Arc<Attached>),
 }
 
 impl Embedded {
@@ -103,19 +53,30 @@ impl Embedded {
     /// # Errors
     /// Returns [`EmbeddedError::InUse`] if another process uses the directory, and other errors for problems with it.
     pub fn open(options: EmbeddedOptions) -> Result<Self, EmbeddedError> {
-        let dir = DataDir::open(&options.data_dir)?;
-        let (epoch, credentials) = (dir.epoch(), dir.credentials().clone());
-        let database = |name| {
-            let path = dir.path().join(name);
-            private_database(&path).map(|()| path)
-        };
-        let dynamodb = DynamoDb::open(&database("dynamodb.sqlite")?, options.durability)?;
-        let sqs = Sqs::open(&database("sqs.sqlite")?, options.durability)?;
-        let s3 = open_s3(&dir.path().join("s3"), options.durability, &credentials)?;
-        let injector = options.faults.map(Injector::new);
-        let small_services = SmallServices::new(credentials.secret_access_key.as_bytes(), options.secrets);
-        let services = Services::new(dynamodb, sqs, s3, small_services, dir, injector, options.recorder);
-        Ok(Self { services: Arc::new(services), epoch, credentials, data_dir: options.data_dir })
+        let data_dir = options.data_dir.clone();
+        let OpenedServices { services, epoch, credentials } = Services::open(options)?;
+        Ok(Self { place: Place::Here(services), epoch, credentials, data_dir })
+    }
+
+    /// Uses the services of the process that owns the data directory, whose start count is `epoch`. When that process
+    /// ends, calls go to the next owner; if there is none, this process opens the services with these options.
+    ///
+    /// # Errors
+    /// Returns an error if the directory's keys can't be read.
+    pub fn attach(options: EmbeddedOptions, client: SocketClient, epoch: u64) -> Result<Self, EmbeddedError> {
+        let data_dir = options.data_dir.clone();
+        let credentials = read_credentials(&data_dir)?;
+        Ok(Self {
+            place: Place::Attached(Arc::new(Attached::new(options, client))),
+            epoch,
+            credentials,
+            data_dir,
+        })
+    }
+
+    /// Returns true if another process owned the data directory when it was opened.
+    pub fn is_attached(&self) -> bool {
+        matches!(self.place, Place::Attached(_))
     }
 
     /// Returns the configuration for SDK clients. S3 clients also need `force_path_style(true)`.
@@ -138,12 +99,20 @@ impl Embedded {
             None,
             "embedded",
         );
-        SdkConfig::builder()
+        let builder = SdkConfig::builder();
+        let builder = match &self.place {
+            Place::Here(services) => {
+                builder.http_client(Connector { services: Arc::clone(services), caller })
+            }
+            Place::Attached(attached) => {
+                builder.http_client(AttachedConnector { attached: Arc::clone(attached), caller })
+            }
+        };
+        builder
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new(REGION))
             .endpoint_url(ENDPOINT)
             .credentials_provider(SharedCredentialsProvider::new(keys))
-            .http_client(Connector { services: Arc::clone(&self.services), caller })
             .sleep_impl(TokioSleep::new())
             .time_source(SystemTimeSource::new())
             .retry_config(RetryConfig::standard().with_max_attempts(ATTEMPTS_MAX))
@@ -162,72 +131,100 @@ impl Embedded {
         &self.credentials
     }
 
+    /// Tells other processes that this one doesn't answer them, since it has no socket.
+    ///
+    /// # Errors
+    /// Returns an error if the lock's file can't be written.
+    pub fn cannot_share(&self) -> Result<(), EmbeddedError> {
+        self.services().map_or(Ok(()), |services| services.cannot_share())
+    }
+
     /// Returns the data directory.
     pub fn data_dir(&self) -> &Path {
         &self.data_dir
     }
 
-    pub(crate) fn services(&self) -> &Arc<Services> {
-        &self.services
+    /// Returns the services; `None` if another process owns them.
+    pub(crate) fn services(&self) -> Option<&Arc<Services>> {
+        match &self.place {
+            Place::Here(services) => Some(services),
+            Place::Attached(_) => None,
+        }
     }
 
-    /// Returns S3 as a service for a listener; `None` after [`Embedded::close`].
+    /// Returns S3 as a service for a listener; `None` after [`Embedded::close`], and if another process owns it.
     pub fn s3(&self) -> Option<s3::Endpoint> {
-        self.services.s3_endpoint()
+        self.services()?.s3_endpoint()
     }
 
     /// Stops the delivery of messages of these groups in all queues, until this process ends. The messages stay
-    /// unchanged: they aren't counted as received, and `ApproximateNumberOfMessages` doesn't include them.
+    /// unchanged: they aren't counted as received, and `ApproximateNumberOfMessages` doesn't include them. Has no effect
+    /// if another process owns the queues.
     ///
     /// # Errors
     /// Returns an error if the services are closed.
     pub async fn pause_groups(&self, groups: Vec<String>) -> Result<(), EmbeddedError> {
-        let paused = self.services.sqs.pause(groups).await;
+        let Some(services) = self.services() else { return Ok(()) };
+        let paused = services.sqs.pause(groups).await;
         paused.map_err(|_| EmbeddedError::Failed { service: "SQS", reason: "it is closed".to_owned() })
     }
 
-    /// Resumes the delivery of messages of a paused group. Has no effect on other groups, and after
-    /// [`Embedded::close`].
+    /// Resumes the delivery of messages of a paused group. Delayed messages are delivered at once, since what they waited
+    /// for may have happened while the group was paused. Has no effect on other groups, after [`Embedded::close`], and
+    /// if another process owns the queues.
     pub fn resume_group(&self, group: impl Into<String>) {
-        // After the thread has ended, no messages are delivered anyway.
-        let _ = self.services.sqs.resume(group.into());
+        if let Some(services) = self.services() {
+            // After the thread has ended, no messages are delivered anyway.
+            let _ = services.sqs.resume(group.into());
+        }
+    }
+
+    /// Stops or continues the delivery of all messages of all queues. The messages stay unchanged. Has no effect after
+    /// [`Embedded::close`], and if another process owns the queues.
+    pub fn halt_delivery(&self, halted: bool) {
+        if let Some(services) = self.services() {
+            // After the thread has ended, no messages are delivered anyway.
+            let _ = services.sqs.halt(halted);
+        }
+    }
+
+    /// Replaces all limits of message groups: in each queue, at most `in_flight_max` messages of the groups that share a
+    /// limit are in flight. Has no effect after [`Embedded::close`], and if another process owns the queues.
+    pub fn limit_groups(&self, limits: Vec<GroupLimit>) {
+        if let Some(services) = self.services() {
+            // After the thread has ended, no messages are delivered anyway.
+            let _ = services.sqs.set_limits(limits);
+        }
     }
 
     /// Returns the messages published to SNS topics since the start, oldest first, at most the last 1,000.
     pub fn published(&self) -> Vec<PublishedMessage> {
-        self.services.small_services.sns.published()
+        self.services().map(|services| services.small_services.sns.published()).unwrap_or_default()
     }
 
     /// Returns the number of faults injected so far.
     pub fn fault_counts(&self) -> FaultCounts {
-        self.services.fault_counts()
+        self.services().map(|services| services.fault_counts()).unwrap_or_default()
     }
 
-    /// Deletes DynamoDB items whose time to live has passed, which also happens every minute. Returns their number.
+    /// Deletes DynamoDB items whose time to live has passed, which also happens every minute. Returns their number; 0 if
+    /// another process owns the table.
     ///
     /// # Errors
     /// Returns an error if the services are closed or the database fails.
     pub async fn sweep_ttl(&self) -> Result<usize, EmbeddedError> {
-        self.services.dynamodb.sweep().await
+        match self.services() {
+            Some(services) => services.dynamodb.sweep().await,
+            None => Ok(0),
+        }
     }
 
     /// Finishes pending requests, closes the files and releases the directory, even if there are other clients; their
     /// later calls fail. Blocks until the service threads have ended.
     pub fn close(self) {
-        self.services.shut_down();
+        match &self.place {
+            Place::Here(services) => services.shut_down(),
+            Place::Attached(attached) => attached.close(),
+        }
     }
-}
-
-fn open_s3(
-    dir: &Path,
-    durability: Durability,
-    credentials: &Credentials,
-) -> Result<s3::Endpoint, EmbeddedError> {
-    private_folder(dir)?;
-    private_database(&dir.join("index.sqlite"))?;
-    let store = s3::Store::open(dir, durability == Durability::Full).map_err(|error| match error {
-        s3::StoreError::Full => EmbeddedError::DiskFull { path: dir.to_owned() },
-        error => EmbeddedError::Store { service: "S3", path: dir.to_owned(), reason: error.to_string() },
-    })?;
-    Ok(s3::Endpoint::new(store, &credentials.access_key_id, &credentials.secret_access_key))
 }

@@ -17,6 +17,20 @@ pub enum EmbeddedError {
         dir: PathBuf,
         /// The process that wrote the lock file last, if known.
         pid: Option<u32>,
+        /// True if that process answers others on its socket, or will soon.
+        shares: bool,
+    },
+    /// Another user has used the data directory.
+    #[error(
+        "{dir} is the data directory of user {owner}, and this is user {user}: run the command as that user, or give a folder of your own with --data-dir or BENCH_HOME."
+    )]
+    OtherUser {
+        /// The data directory.
+        dir: PathBuf,
+        /// Id of the user whose files are in it.
+        owner: u32,
+        /// Id of this process's user.
+        user: u32,
     },
     /// Other users can read the folder, and this program must not change its permissions.
     #[error(

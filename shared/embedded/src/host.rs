@@ -15,7 +15,7 @@ use std::time::Duration;
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use aws_sdk_sqs::Client;
 use bench_domain::Timestamp;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 /// Maximum number of messages of one receive, SQS's own limit.
@@ -39,6 +39,8 @@ pub struct Mapping {
     pub batch_size: usize,
     /// Maximum number of messages being handled at once.
     pub concurrency: usize,
+    /// True if [`Capacity`] changes that number while the host runs.
+    pub adjustable: bool,
     /// Time limit of an invocation.
     pub timeout: Duration,
 }
@@ -47,6 +49,33 @@ pub struct Mapping {
 pub struct Host {
     stop: watch::Sender<bool>,
     pollers: JoinSet<()>,
+    capacity: Capacity,
+}
+
+/// Messages that the adjustable mappings of a host may handle at once. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Capacity(Arc<[Arc<Semaphore>]>);
+
+impl Capacity {
+    /// Allows `messages` more at once, in each adjustable mapping.
+    pub fn add(&self, messages: usize) {
+        self.0.iter().for_each(|capacity| capacity.add_permits(messages));
+    }
+
+    /// Allows `messages` fewer at once, as soon as that many have been handled.
+    pub fn remove(&self, messages: usize) {
+        for capacity in self.0.iter() {
+            let missing = messages - capacity.forget_permits(messages);
+            let Some(missing) = u32::try_from(missing).ok().filter(|missing| *missing > 0) else { continue };
+            let capacity = Arc::clone(capacity);
+            tokio::spawn(async move {
+                // The semaphore is never closed.
+                if let Ok(permits) = capacity.acquire_many_owned(missing).await {
+                    permits.forget();
+                }
+            });
+        }
+    }
 }
 
 impl Host {
@@ -54,10 +83,20 @@ impl Host {
     pub fn start(client: &Client, mappings: Vec<Mapping>) -> Self {
         let (stop, stopped) = watch::channel(false);
         let mut pollers = JoinSet::new();
+        let mut adjustable = Vec::new();
         for mapping in mappings {
-            pollers.spawn(poll::run(client.clone(), mapping, stopped.clone()));
+            let capacity = Arc::new(Semaphore::new(mapping.concurrency.max(1)));
+            if mapping.adjustable {
+                adjustable.push(Arc::clone(&capacity));
+            }
+            pollers.spawn(poll::run(client.clone(), mapping, capacity, stopped.clone()));
         }
-        Self { stop, pollers }
+        Self { stop, pollers, capacity: Capacity(adjustable.into()) }
+    }
+
+    /// Returns the capacity of the adjustable mappings.
+    pub fn capacity(&self) -> Capacity {
+        self.capacity.clone()
     }
 
     /// Stops receiving and waits up to `grace` for running invocations. Returns true if all of them have ended.

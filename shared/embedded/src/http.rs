@@ -47,14 +47,21 @@ pub async fn serve(
     listener: TcpListener,
     connections: Connections,
 ) -> std::io::Result<()> {
-    let services = Arc::clone(embedded.services());
-    let router = Router::new().fallback(handle).layer(DefaultBodyLimit::disable()).with_state(services);
+    let Some(router) = router(embedded) else {
+        return Err(std::io::Error::other("another process owns the services"));
+    };
     let listener = listener.tap_io(move |stream| {
         connections.0.fetch_add(1, Ordering::Relaxed);
         // Without it a response may wait for the acknowledgment of the previous one, but everything still works.
         let _ = stream.set_nodelay(true);
     });
     axum::serve(listener, router).await
+}
+
+/// Returns a router that answers all requests as the services do; `None` if another process owns them.
+pub fn router(embedded: &Embedded) -> Option<Router> {
+    let services = Arc::clone(embedded.services()?);
+    Some(Router::new().fallback(handle).layer(DefaultBodyLimit::disable()).with_state(services))
 }
 
 async fn handle(State(services): State<Arc<Services>>, request: Request) -> Response {

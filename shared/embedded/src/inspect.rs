@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use crate::EmbeddedError;
-use crate::data_dir::{LOCK_FILE, read_pid};
+use crate::data_dir::{Holder, LOCK_FILE};
 use crate::private::must_restrict;
 
 /// State of a data directory that can be used.
@@ -19,6 +19,8 @@ pub enum DataDirState {
     InUse {
         /// The process that wrote the lock file last, if it could be read.
         pid: Option<u32>,
+        /// True if other processes can use the directory meanwhile.
+        shares: bool,
     },
 }
 
@@ -58,7 +60,10 @@ fn state_of_lock(path: &Path) -> Result<DataDirState, EmbeddedError> {
     };
     match lock.try_lock_shared() {
         Ok(()) => Ok(DataDirState::Free),
-        Err(TryLockError::WouldBlock) => Ok(DataDirState::InUse { pid: read_pid(&mut lock) }),
+        Err(TryLockError::WouldBlock) => {
+            let Holder { pid, shares } = Holder::read(&mut lock);
+            Ok(DataDirState::InUse { pid, shares })
+        }
         Err(TryLockError::Error(source)) => Err(EmbeddedError::file("lock", path, source)),
     }
 }
@@ -93,12 +98,12 @@ mod tests {
         let dir = place.path().join("a/b");
         assert_eq!(inspect_data_dir(&dir).unwrap(), DataDirState::Missing);
         assert!(!place.path().join("a").exists(), "nothing is created");
-        let open = DataDir::open(&dir).unwrap();
-        let in_use = DataDirState::InUse { pid: Some(std::process::id()) };
+        let open = DataDir::open(&dir, false).unwrap();
+        let in_use = DataDirState::InUse { pid: Some(std::process::id()), shares: false };
         assert_eq!(inspect_data_dir(&dir).unwrap(), in_use);
         drop(open);
         assert_eq!(inspect_data_dir(&dir).unwrap(), DataDirState::Free);
-        let again = DataDir::open(&dir).unwrap();
+        let again = DataDir::open(&dir, false).unwrap();
         assert_eq!(again.epoch(), 2, "looking is no start, and keeps no lock");
     }
 

@@ -6,8 +6,8 @@
 //! the required actions exist. The code above uses the ordinary AWS SDK and can't tell the difference.
 //!
 //! Invariants:
-//! - One process at a time: the data directory is locked. So messages and leases that were held when the last process
-//!   ended are known to be free when this one starts.
+//! - One owner at a time: the data directory is locked. So messages and leases that were held when the last owner ended
+//!   are known to be free when this one starts. Other processes use its services over a [`socket`].
 //! - A successful response is sent after its effect is committed (and, with [`Durability::Full`], on the disk).
 //! - Service threads never run on the async runtime and never block it.
 
@@ -20,24 +20,29 @@ mod dynamodb;
 mod embedded;
 mod error;
 pub mod faults;
+mod full_disk;
 pub mod host;
 pub mod http;
 mod inspect;
 mod json_digest;
+mod opening;
 mod private;
 pub mod s3;
 mod service_response;
 mod service_thread;
 mod small_services;
+pub mod socket;
 mod sqs;
 
-pub use account::{ACCOUNT_ID, REGION};
+pub use account::{ACCOUNT_ID, HOST, REGION};
 pub use calls::{Call, CompletedCall, Permission, Recorder, Service};
 pub use data_dir::Credentials;
 pub use durability::Durability;
-pub use embedded::{Embedded, EmbeddedOptions};
+pub use embedded::Embedded;
 pub use error::EmbeddedError;
 pub use faults::{FaultCounts, Faults};
 pub use inspect::{DataDirState, inspect_data_dir};
+pub use opening::EmbeddedOptions;
 pub use private::secure_data_dir;
 pub use small_services::{KMS_KEY_ID, PublishedMessage};
+pub use sqs::GroupLimit;

@@ -28,6 +28,7 @@ use crate::service_response::ServiceResponse;
 use crate::service_thread::{ServiceStopped, ServiceThread};
 use crate::{Durability, EmbeddedError};
 use command::Job;
+pub use ready::GroupLimit;
 use worker::Worker;
 
 /// Prefix of `X-Amz-Target`.
@@ -101,6 +102,16 @@ impl Sqs {
     /// Resumes delivering messages of a paused group.
     pub(crate) fn resume(&self, group: String) -> Result<(), ServiceStopped> {
         self.thread.send(Job::Resume { group })
+    }
+
+    /// Stops or continues the delivery of all messages.
+    pub(crate) fn halt(&self, halted: bool) -> Result<(), ServiceStopped> {
+        self.thread.send(Job::Halt(halted))
+    }
+
+    /// Replaces the limits of message groups.
+    pub(crate) fn set_limits(&self, limits: Vec<GroupLimit>) -> Result<(), ServiceStopped> {
+        self.thread.send(Job::Limit(limits))
     }
 
     pub(crate) fn stop(&self) {

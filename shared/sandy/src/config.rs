@@ -65,6 +65,11 @@ impl SandyConfig {
         Some(format!("{}:{port}", url.host_str().unwrap_or_default()))
     }
 
+    /// Returns address and key, if both are set.
+    pub fn address_and_key(&self) -> Option<(&str, &Secret)> {
+        self.ready().ok().map(|(url, key)| (url.as_str(), key))
+    }
+
     pub(crate) fn ready(&self) -> Result<(&Url, &Secret), SandyError> {
         let key = self.key.as_ref().ok_or(SandyError::NoKey)?;
         Ok((self.base_url.as_ref().ok_or(SandyError::NoAddress)?, key))

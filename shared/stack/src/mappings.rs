@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bench_domain::RunId;
+use bench_embedded::Embedded;
 use bench_embedded::host::{Handler, Mapping};
-use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent};
+use bench_lambda::{BatchItemFailure, Deadline, SqsBatchResponse, SqsEvent};
 use bench_queue::QueueName;
+use bench_state::State;
 
 use crate::Stack;
 
@@ -23,17 +26,24 @@ impl Stack {
         let (turns, finisher) = (Arc::clone(&functions.turns), Arc::clone(&functions.finisher));
         let mapping = |name, queue, handler, concurrency, timeout| {
             let queue_url = self.queues.url(queue)?.to_owned();
-            anyhow::Ok(Mapping { name, queue_url, handler, batch_size: 1, concurrency, timeout })
+            let adjustable = matches!(queue, QueueName::Items | QueueName::Turns);
+            anyhow::Ok(Mapping { name, queue_url, handler, batch_size: 1, concurrency, adjustable, timeout })
         };
-        let answers = self.answer_time + 2 * RESERVE;
+        let embedded = self.embedded.clone();
+        let answers = self.sample_time();
         let mut mappings = vec![
             mapping(
                 "planner",
                 QueueName::Plans,
-                handler(
-                    planner,
-                    |planner, event, deadline| async move { planner.handle(event, deadline).await },
-                ),
+                handler(planner, move |planner, event, deadline| {
+                    let embedded = embedded.clone();
+                    async move {
+                        let (event, refused) = set_aside(&planner.state, &embedded, event).await;
+                        let mut response = planner.handle(event, deadline).await;
+                        response.batch_item_failures.extend(refused);
+                        response
+                    }
+                }),
                 4,
                 LONG_INVOCATION,
             )?,
@@ -77,11 +87,49 @@ impl Stack {
                 handler,
                 batch_size: 10,
                 concurrency: 10,
+                adjustable: false,
                 timeout: SHORT_INVOCATION,
             });
         }
         Ok(mappings)
     }
+}
+
+/// Sets aside the messages of runs that this process doesn't work on: another command ordered them for a server. Their
+/// messages stay in the queues for the next owner of the data directory.
+async fn set_aside(
+    state: &State,
+    embedded: &Embedded,
+    mut event: SqsEvent,
+) -> (SqsEvent, Vec<BatchItemFailure>) {
+    let mut set_aside = Vec::new();
+    let mut kept = Vec::with_capacity(event.records.len());
+    for record in event.records.drain(..) {
+        let group = record.attributes.get("MessageGroupId").cloned().unwrap_or_default();
+        let found_run = group.parse::<RunId>().ok();
+        let run = match found_run {
+            Some(run) => state.run(run).await.ok().flatten(),
+            None => None,
+        };
+        if run.is_none_or(|run| state.works_on(&run) || !run.state.status().is_open())
+            || embedded.pause_groups(vec![group]).await.is_err()
+        {
+            kept.push(record);
+            continue;
+        }
+        // It may have been resumed meanwhile.
+        if let Some(run) = found_run
+            && let Ok(Some(record)) = state.run(run).await
+            && state.works_on(&record)
+        {
+            embedded.resume_group(run.to_string());
+        }
+        let mut failure = BatchItemFailure::default();
+        failure.item_identifier = record.message_id.unwrap_or_default();
+        set_aside.push(failure);
+    }
+    event.records = kept;
+    (event, set_aside)
 }
 
 /// Wraps a function in the form that the host calls.

@@ -12,6 +12,9 @@ use bench_queue::QueueSettings;
 use bench_state::Scope;
 use bench_state::credentials::KeyWrapper;
 
+/// Receiver of the note that the owner of a data directory is starting or ending: its process id, if known.
+pub type OnWait = Arc<dyn Fn(Option<u32>) + Send + Sync>;
+
 /// Default number of samples to work on at once.
 pub const CONCURRENCY_DEFAULT: usize = 16;
 /// Maximum number of samples to work on at once.
@@ -51,6 +54,16 @@ pub struct StackOptions {
     pub local: bool,
     /// Runs to work on. Other runs of the data directory stay as they are and cause no calls or costs.
     pub scope: Scope,
+    /// Command that the user started, which other processes name in messages, such as `bench serve`.
+    pub command: String,
+    /// If true, the stack listens on the data directory's socket, and uses the services of another process that owns the
+    /// directory. If false, opening a directory that is in use fails.
+    pub shares: bool,
+    /// Receives a note if another process owns the directory and is only starting or ending. Without it, such a wait ends
+    /// with an error after a few seconds.
+    pub on_wait: Option<OnWait>,
+    /// True if the process is going to start the stack, so that others may order runs from it.
+    pub works: bool,
     /// Delay before the first redelivery of a failed message; shorter in tests.
     pub retry_delay: Duration,
     /// If true, programs on this machine can reach the bucket on a free loopback port, where presigned addresses work.
@@ -78,6 +91,10 @@ impl StackOptions {
             progress: Arc::new(NoProgress),
             local: true,
             scope: Scope::Server,
+            command: "bench".to_owned(),
+            shares: false,
+            on_wait: None,
+            works: false,
             retry_delay: QueueSettings::default().retry_delay,
             s3_listener: false,
             sandbox_helper: None,

@@ -15,6 +15,7 @@ use super::operations::{Engine, Request, Response};
 use super::tokens::{TokenStatus, Tokens};
 use super::wal::WriteAheadLog;
 use crate::Durability;
+use crate::full_disk::database_name;
 use crate::service_thread::Message;
 
 /// Maximum number of jobs that share one wait for the disk.
@@ -46,7 +47,8 @@ pub(super) struct Worker {
 
 impl Worker {
     pub(super) fn open(path: &Path, durability: Durability) -> Result<Self, String> {
-        let name = path.to_str().ok_or("its path is not valid UTF-8")?;
+        let name = database_name(path);
+        let name = name.to_str().ok_or("its path is not valid UTF-8")?;
         let storage = Storage::new(name).map_err(|error| error.to_string())?;
         let connection = storage.conn();
         connection.set_prepared_statement_cache_capacity(STATEMENTS_CACHED_MAX);

@@ -25,8 +25,12 @@ const RECEIVE_RETRY_WAIT: Duration = Duration::from_secs(1);
 /// Delay before messages of a panicked or timed-out invocation are delivered again.
 const REDELIVERY_DELAY_S: i32 = 5;
 
-pub(super) async fn run(client: Client, mapping: Mapping, mut stopped: watch::Receiver<bool>) {
-    let capacity = Arc::new(Semaphore::new(mapping.concurrency.max(1)));
+pub(super) async fn run(
+    client: Client,
+    mapping: Mapping,
+    capacity: Arc<Semaphore>,
+    mut stopped: watch::Receiver<bool>,
+) {
     let deleter = Deleter::start(client.clone(), mapping.queue_url.clone());
     let mut invocations = JoinSet::new();
     let gather = RECEIVE_MAX.min(mapping.concurrency.max(1)).div_ceil(2);

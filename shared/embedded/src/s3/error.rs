@@ -105,7 +105,8 @@ impl StoreError {
         match self {
             // Log one message, not one for each of a thousand waiting uploads.
             Self::Full if FULL.allows(now_ms()) => {
-                tracing::error!(
+                // The processes that use the store say it to people.
+                tracing::info!(
                     "The disk that holds the objects is full: uploads fail until there is free space"
                 );
             }

@@ -16,6 +16,7 @@ use super::files::Files;
 use super::receive::Payload;
 use super::schema;
 use super::writer::{Tx, Writer};
+use crate::full_disk::database_name;
 
 /// A durable object store in one folder. Clones share it; dropping the last one closes it.
 #[derive(Debug, Clone)]
@@ -110,7 +111,7 @@ impl Store {
             TryLockError::Error(error) => error.into(),
         })?;
         let files = Arc::new(Files::open(dir, full)?);
-        let index = dir.join("index.sqlite");
+        let index = database_name(&dir.join("index.sqlite"));
         let conn = schema::connect_writer(&index, full)?;
         let removed = {
             let mut named = conn.prepare("SELECT 1 FROM segment WHERE file = ?1")?;

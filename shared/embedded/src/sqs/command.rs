@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::error::SqsError;
+use super::ready::GroupLimit;
 use super::receipt::Receipt;
 use super::store::Content;
 use crate::service_thread::Message;
@@ -81,6 +82,10 @@ pub(super) enum Job {
     Resume {
         group: String,
     },
+    /// Stop delivering messages, in any queue, or continue.
+    Halt(bool),
+    /// Replace the limits of message groups, in every queue.
+    Limit(Vec<GroupLimit>),
 }
 
 /// Messages on their way to a receiver. If no receiver takes them, they return to their queue, so

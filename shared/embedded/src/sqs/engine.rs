@@ -13,7 +13,7 @@ use super::attributes::Attributes;
 use super::command::{Command, Delivery, Job, OutgoingMessage, ReceivedMessage, Reply, SqsResult};
 use super::error::SqsError;
 use super::queue::{Message, Queue, State, Waiter};
-use super::ready::Group;
+use super::ready::{Group, GroupLimit};
 use super::receipt::Receipt;
 use super::store::{MessageRow, Store};
 use crate::service_thread;
@@ -54,6 +54,10 @@ pub(super) struct Engine {
     next_seq: i64,
     /// Paused message groups, until the process ends.
     paused: HashSet<Group>,
+    /// Limits of message groups, until the process ends.
+    limits: Vec<GroupLimit>,
+    /// True if no messages are delivered.
+    halted: bool,
     own_jobs: Sender<service_thread::Message<Job>>,
 }
 
@@ -74,6 +78,8 @@ impl Engine {
             ids: HashMap::new(),
             next_seq: 1,
             paused: HashSet::new(),
+            limits: Vec::new(),
+            halted: false,
             own_jobs,
         };
         engine.read_file(now_ms)?;
@@ -88,7 +94,7 @@ impl Engine {
         let (mut ids, mut queues) = (HashMap::new(), BTreeMap::new());
         for row in self.store.queues()? {
             ids.insert(row.name.clone(), row.id);
-            queues.insert(row.id, Queue::from_row(row, &self.paused));
+            queues.insert(row.id, Queue::from_row(row, &self.paused, &self.limits));
         }
         let mut last_seq = 0;
         self.store.for_each_message(|row| {
@@ -127,11 +133,25 @@ impl Engine {
         }
     }
 
-    /// Resumes delivering messages of a paused group.
+    /// Resumes delivering messages of a paused group, the delayed ones at once.
     pub(super) fn resume(&mut self, group: String) {
         let group: Group = Some(group.into());
         self.paused.remove(&group);
-        self.queues.values_mut().for_each(|queue| queue.ready.resume(&group));
+        for queue in self.queues.values_mut() {
+            queue.ready.resume(&group);
+            queue.end_delays(&group);
+        }
+    }
+
+    /// Stops or continues the delivery of all messages.
+    pub(super) fn halt(&mut self, halted: bool) {
+        self.halted = halted;
+    }
+
+    /// Replaces the limits of message groups.
+    pub(super) fn set_limits(&mut self, limits: Vec<GroupLimit>) {
+        self.queues.values_mut().for_each(|queue| queue.set_limits(&limits));
+        self.limits = limits;
     }
 
     /// Makes all changes since the last commit durable.
@@ -228,7 +248,7 @@ impl Engine {
             created_s: now_s,
             modified_s: now_s,
         };
-        self.queues.insert(id, Queue::from_row(row, &self.paused));
+        self.queues.insert(id, Queue::from_row(row, &self.paused, &self.limits));
         self.ids.insert(name.to_owned(), id);
         Ok(Reply::Done)
     }
@@ -393,6 +413,9 @@ impl Engine {
         );
         let Some(queue) = self.queues.get_mut(&id) else { return Ok(batch) };
         queue.release_due(now_ms);
+        if self.halted {
+            return Ok(batch);
+        }
         let retention_ms = queue.attributes.retention_seconds * 1000;
         let mut handed_out = Vec::new();
         let mut dead = Vec::new();
@@ -422,11 +445,14 @@ impl Engine {
                 sent_ms: message.sent_ms,
                 first_received_ms,
             });
-            handed_out.push(seq);
+            // Counted at once, since the state changes later.
+            queue.ready.start_flight(&message.group);
+            handed_out.push((seq, message.group.clone()));
         }
         // Only change the state now, so that a visibility timeout of 0 doesn't deliver a message twice in one response.
         let state = if visibility_seconds > 0 { State::InFlight } else { State::Ready };
-        for seq in handed_out {
+        for (seq, group) in handed_out {
+            queue.ready.end_flight(&group);
             queue.set_state(seq, state, now_ms + visibility_seconds * 1000);
         }
         let source_arn = queue.arn();

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::attributes::Attributes;
 use super::command::{Reply, SqsResult};
-use super::ready::{Group, ReadyMessages};
+use super::ready::{Group, GroupLimit, ReadyMessages};
 use super::receipt::Receipt;
 use super::store::{MessageRow, QueueRow};
 
@@ -84,10 +84,11 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Creates an empty queue that doesn't deliver messages of the paused groups.
-    pub(super) fn from_row(row: QueueRow, paused: &HashSet<Group>) -> Self {
+    /// Creates an empty queue that doesn't deliver messages of the paused groups, and not more than the limits allow.
+    pub(super) fn from_row(row: QueueRow, paused: &HashSet<Group>, limits: &[GroupLimit]) -> Self {
         let mut ready = ReadyMessages::default();
         paused.iter().for_each(|group| ready.pause(group.clone()));
+        ready.set_limits(limits, std::iter::empty());
         Self {
             id: row.id,
             name: row.name,
@@ -114,6 +115,9 @@ impl Queue {
             State::Delayed | State::InFlight => {
                 self.timers.insert((message.due_ms, seq));
                 *self.counter(message.state) += 1;
+                if message.state == State::InFlight {
+                    self.ready.start_flight(&message.group);
+                }
             }
         }
         self.messages.insert(seq, message);
@@ -127,6 +131,9 @@ impl Queue {
             State::Delayed | State::InFlight => {
                 self.timers.remove(&(message.due_ms, seq));
                 *self.counter(message.state) -= 1;
+                if message.state == State::InFlight {
+                    self.ready.end_flight(&message.group);
+                }
             }
         }
         Some(message)
@@ -141,6 +148,12 @@ impl Queue {
         }
     }
 
+    /// Replaces the limits of message groups.
+    pub(super) fn set_limits(&mut self, limits: &[GroupLimit]) {
+        let in_flight = self.messages.values().filter(|message| message.state == State::InFlight);
+        self.ready.set_limits(limits, in_flight.map(|message| &message.group));
+    }
+
     fn counter(&mut self, state: State) -> &mut usize {
         if state == State::Delayed { &mut self.delayed } else { &mut self.in_flight }
     }
@@ -150,6 +163,20 @@ impl Queue {
         while let Some((due_ms, seq)) = self.timers.first().copied()
             && due_ms <= now_ms
         {
+            self.set_state(seq, State::Ready, due_ms);
+        }
+    }
+
+    /// Makes all delayed messages of a group visible. The file keeps their delays, which matter only until they are received.
+    pub(super) fn end_delays(&mut self, group: &Group) {
+        let is_delayed = |message: &Message| message.state == State::Delayed && message.group == *group;
+        let delayed: Vec<(i64, i64)> = self
+            .messages
+            .iter()
+            .filter(|(_, message)| is_delayed(message))
+            .map(|(seq, message)| (*seq, message.due_ms))
+            .collect();
+        for (seq, due_ms) in delayed {
             self.set_state(seq, State::Ready, due_ms);
         }
     }

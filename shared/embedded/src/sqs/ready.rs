@@ -1,12 +1,21 @@
 //! The visible messages of a queue in delivery order: message groups take turns, and the oldest message of a group goes
 //! first. So a group of 12,000 messages delays a group of 10 by at most one message per turn. A paused group has no
-//! turns.
+//! turns. Groups that share a limit lose their turn while that many of their messages are in flight.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 /// A message group id. Messages without one form a group.
 pub(super) type Group = Option<Arc<str>>;
+
+/// Limit of messages in flight, which several groups may share.
+#[derive(Debug, Clone)]
+pub struct GroupLimit {
+    /// Names of the groups.
+    pub groups: Vec<String>,
+    /// Maximum number of their messages in flight, in each queue.
+    pub in_flight_max: usize,
+}
 
 /// Visible messages by group.
 ///
@@ -18,6 +27,10 @@ pub(super) struct ReadyMessages {
     turns: VecDeque<Group>,
     paused: HashSet<Group>,
     len: usize,
+    /// Index in `limits` of the limit that a group has.
+    limit_of: HashMap<Group, usize>,
+    /// Maximum number of messages in flight, and their number.
+    limits: Vec<(usize, usize)>,
 }
 
 impl ReadyMessages {
@@ -49,6 +62,38 @@ impl ReadyMessages {
         }
     }
 
+    /// Replaces all limits. `in_flight` is the group of each message in flight.
+    pub(super) fn set_limits<'a>(
+        &mut self,
+        limits: &[GroupLimit],
+        in_flight: impl Iterator<Item = &'a Group>,
+    ) {
+        self.limits = limits.iter().map(|limit| (limit.in_flight_max, 0)).collect();
+        let of_group = |index| move |group: &String| (Some(Arc::from(group.as_str())), index);
+        self.limit_of =
+            limits.iter().enumerate().flat_map(|(n, limit)| limit.groups.iter().map(of_group(n))).collect();
+        in_flight.for_each(|group| self.start_flight(group));
+    }
+
+    /// Counts a message as in flight.
+    pub(super) fn start_flight(&mut self, group: &Group) {
+        if let Some(limit) = self.limit_of.get(group).and_then(|index| self.limits.get_mut(*index)) {
+            limit.1 += 1;
+        }
+    }
+
+    /// Counts a message as not in flight any more.
+    pub(super) fn end_flight(&mut self, group: &Group) {
+        if let Some(limit) = self.limit_of.get(group).and_then(|index| self.limits.get_mut(*index)) {
+            limit.1 = limit.1.saturating_sub(1);
+        }
+    }
+
+    fn is_at_limit(&self, group: &Group) -> bool {
+        let limit = self.limit_of.get(group).and_then(|index| self.limits.get(*index));
+        limit.is_some_and(|(max, in_flight)| in_flight >= max)
+    }
+
     /// Stops delivering messages of a group.
     pub(super) fn pause(&mut self, group: Group) {
         if let Some(messages) = self.groups.get(&group)
@@ -70,9 +115,14 @@ impl ReadyMessages {
         }
     }
 
-    /// Removes and returns the next message.
+    /// Removes and returns the next message. The caller counts it as in flight.
     pub(super) fn pop(&mut self) -> Option<i64> {
-        while let Some(group) = self.turns.pop_front() {
+        for _ in 0..self.turns.len() {
+            let group = self.turns.pop_front()?;
+            if self.is_at_limit(&group) {
+                self.turns.push_back(group);
+                continue;
+            }
             let Some(messages) = self.groups.get_mut(&group) else { continue };
             let first = messages.pop_first();
             if messages.is_empty() {
@@ -97,6 +147,31 @@ mod tests {
 
     fn group(name: &str) -> Group {
         Some(Arc::from(name))
+    }
+
+    #[test]
+    fn groups_with_a_limit_lose_their_turn() {
+        let mut ready = ReadyMessages::default();
+        for (seq, name) in ["a", "a", "b", "b", "c", "c"].into_iter().enumerate() {
+            ready.insert(&group(name), seq as i64);
+        }
+        let limit = GroupLimit { groups: vec!["a".into(), "b".into()], in_flight_max: 2 };
+        ready.set_limits(&[limit], [group("a")].iter());
+        let mut popped = Vec::new();
+        while let Some(seq) = ready.pop() {
+            ready.start_flight(&group(["a", "b", "c"][seq as usize / 2]));
+            popped.push(seq);
+        }
+        assert_eq!(popped, [0, 4, 5], "one of `a` was in flight before");
+        assert_eq!(ready.len(), 3);
+        ready.end_flight(&group("c"));
+        assert_eq!(ready.pop(), None);
+        ready.end_flight(&group("a"));
+        let mut rest = vec![ready.pop().unwrap()];
+        ready.set_limits(&[], std::iter::empty());
+        rest.extend(std::iter::from_fn(|| ready.pop()));
+        rest.sort_unstable();
+        assert_eq!(rest, [1, 2, 3]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::attributes::Attributes;
 use crate::Durability;
+use crate::full_disk::database_name;
 
 const SCHEMA_VERSION: i64 = 1;
 const STATEMENTS_CACHED_MAX: usize = 32;
@@ -82,7 +83,7 @@ impl Store {
     }
 
     fn connect(path: &Path, durability: Durability) -> rusqlite::Result<Self> {
-        let connection = Connection::open(path)?;
+        let connection = Connection::open(database_name(path))?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_CACHED_MAX);
         connection.pragma_update(None, "journal_mode", "WAL")?;
         let synchronous = match durability {

@@ -435,3 +435,35 @@ fn a_paused_group_stays_untouched() {
     assert_eq!(bodies(&received), ["a1", "a2", "a3"]);
     assert!(received.iter().all(|message| message.receipt.receives == 1), "{received:?}");
 }
+
+/// What a message was delayed for may have happened while its group was paused.
+#[test]
+fn a_resumed_group_has_no_delays() {
+    let mut bench = TestQueues::new();
+    bench.create("q", &[]);
+    bench.send_to("q", "a1", Some("a"), Some(600));
+    bench.send_to("q", "b1", Some("b"), Some(600));
+    bench.engine.pause(vec!["a".to_owned()]);
+    bench.engine.resume("a".to_owned());
+    assert_eq!(bench.counts("q"), [1, 0, 1]);
+    assert_eq!(bodies(&bench.receive_from("q", 10, 3_600)), ["a1"]);
+    bench.advance(600_000);
+    assert_eq!(bodies(&bench.receive_from("q", 10, 0)), ["b1"]);
+}
+
+#[test]
+fn halted_queues_deliver_nothing_until_they_continue() {
+    let mut bench = TestQueues::new();
+    bench.create("q", &[]);
+    bench.send("now");
+    bench.send_to("q", "later", None, Some(5));
+    bench.engine.halt(true);
+    bench.advance(10_000);
+    assert!(bench.receive_from("q", 10, 0).is_empty());
+    assert_eq!(bench.counts("q"), [2, 0, 0]);
+    let mut waiting = bench.start(receive("q", 10, 30, 20));
+    bench.engine.halt(false);
+    bench.advance(0);
+    let Ok(Ok(Reply::Received(delivery))) = waiting.try_recv() else { panic!("nothing was handed out") };
+    assert_eq!(bodies(&delivery.take()), ["now", "later"]);
+}

@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use rusqlite::ErrorCode;
+
 use super::command::Job;
 use super::engine::{Engine, PendingReply, storage_failed};
 use super::store::Store;
@@ -89,7 +91,11 @@ impl Worker {
         let now_ms = self.clock.now_ms();
         let outcome = self.reload_if_needed(now_ms).and_then(|()| self.run_jobs(group, now_ms));
         if let Err(error) = outcome.and_then(|()| self.engine.commit()) {
-            tracing::error!(%error, "The queue's file could not be written: {error}");
+            match error.sqlite_error_code() {
+                // The processes that use the queues say it to people.
+                Some(ErrorCode::DiskFull) => tracing::info!("The disk that holds the queues is full"),
+                _ => tracing::error!(%error, "The queue's file could not be written: {error}"),
+            }
             for (_, reply) in &mut self.replies {
                 *reply = Err(storage_failed());
             }
@@ -102,6 +108,8 @@ impl Worker {
                         let _ = done.send(());
                     }
                     Job::Resume { group } => self.engine.resume(group),
+                    Job::Halt(halted) => self.engine.halt(halted),
+                    Job::Limit(limits) => self.engine.set_limits(limits),
                     Job::Return(_) => {}
                 }
             }
@@ -140,6 +148,8 @@ impl Worker {
                     let _ = done.send(());
                 }
                 Job::Resume { group } => self.engine.resume(group),
+                Job::Halt(halted) => self.engine.halt(halted),
+                Job::Limit(limits) => self.engine.set_limits(limits),
             }
         }
         if now_ms >= self.next_sweep_ms {

@@ -7,7 +7,7 @@ use bench_sandy::job::{self, JobErrorKind, JobName, JobStatus, NoFiles, UploadPr
 use bench_sandy::{NewSandbox, Sandy, SandyConfig};
 
 use crate::api::{KEY, TestServer};
-use crate::support::{TestForm, each_form};
+use crate::support::{TestForm, each_form, each_form_alone};
 
 /// Maximum number of polls before a test fails.
 const POLLS_MAX: u32 = 1_000;
@@ -64,13 +64,16 @@ async fn run(sandy: &Sandy, spec: &JobSpec) -> JobReport {
 async fn in_each_form(spec: JobSpec, check: impl Fn(&TestForm, JobReport)) {
     each_form(|form| {
         let (spec, check) = (&spec, &check);
-        async move {
-            let server = TestServer::start(&form, 1).await;
-            check(&form, run(&client(&server), spec).await);
-            server.host.shut_down().await;
-        }
+        async move { check(&form, run_in(&form, spec).await) }
     })
     .await;
+}
+
+async fn run_in(form: &TestForm, spec: &JobSpec) -> JobReport {
+    let server = TestServer::start(form, 1).await;
+    let report = run(&client(&server), spec).await;
+    server.host.shut_down().await;
+    report
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,10 +106,15 @@ async fn a_job_has_landlock_if_it_needs_it_or_a_cgroup_counts_memory() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_takes_all_processes_ends_at_its_time_limit() {
     let script = "bomb() { bomb | bomb & }; bomb; sleep 1000";
-    in_each_form(JobSpec { time_limit: Duration::from_secs(2), ..spec(script, &[]) }, |form, report| {
-        // If the kernel doesn't limit processes, the guard ends the sandbox and reports the limit.
-        let is_watched = form.lacks("processes are watched");
-        assert_eq!(report.end, if is_watched { JobEnd::OverLimit } else { JobEnd::TimedOut });
+    let spec = JobSpec { time_limit: Duration::from_secs(2), ..spec(script, &[]) };
+    each_form_alone(|form| {
+        let spec = &spec;
+        async move {
+            // If the kernel doesn't limit processes, the guard ends the sandbox and reports the limit.
+            let is_watched = form.lacks("processes are watched");
+            let end = run_in(&form, spec).await.end;
+            assert_eq!(end, if is_watched { JobEnd::OverLimit } else { JobEnd::TimedOut });
+        }
     })
     .await;
 }

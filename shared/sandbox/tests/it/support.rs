@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bench_sandbox::isolation::{Exec, Form, Isolation, IsolationOptions, Limits, Output, Sandbox, forms};
 use tempfile::TempDir;
+use tokio::sync::RwLock;
 
 /// Time limit of commands. They end long before; a test that reaches it has failed.
 pub(crate) const LONG: Duration = Duration::from_secs(240);
@@ -16,6 +17,10 @@ pub(crate) const HELPER_VARIABLE: &str = "BENCH_SANDBOX_TEST_HELPER";
 const PREVENTED: &str = "prevented ";
 /// Prefix that it prints for each attempt that succeeded.
 const SUCCEEDED: &str = "SUCCEEDED ";
+
+/// Held for writing by tests that start as many processes as they can. In a form without a user of its own, these count for
+/// the user of the tests, so that programs of other tests would get no process meanwhile.
+static PROCESSES: RwLock<()> = RwLock::const_new(());
 
 /// A form under test.
 #[derive(Clone)]
@@ -48,8 +53,27 @@ where
     each_form_with(|_| {}, test).await;
 }
 
-/// Does the same with changed options.
+/// Does the same while no other test runs, for a test that starts as many processes as it can.
+pub(crate) async fn each_form_alone<F, Fut>(test: F)
+where
+    F: Fn(TestForm) -> Fut,
+    Fut: Future<Output = ()>,
+{
+    let _alone = PROCESSES.write().await;
+    each_form_of(|_| {}, test).await;
+}
+
+/// Does the same with changed options, beside other tests.
 pub(crate) async fn each_form_with<F, Fut>(change: impl FnOnce(&mut IsolationOptions), test: F)
+where
+    F: Fn(TestForm) -> Fut,
+    Fut: Future<Output = ()>,
+{
+    let _beside_others = PROCESSES.read().await;
+    each_form_of(change, test).await;
+}
+
+async fn each_form_of<F, Fut>(change: impl FnOnce(&mut IsolationOptions), test: F)
 where
     F: Fn(TestForm) -> Fut,
     Fut: Future<Output = ()>,

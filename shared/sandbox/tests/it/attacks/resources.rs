@@ -4,13 +4,13 @@ use bench_domain::job::ALLOW_LANDLOCK;
 use bench_sandbox::isolation::{IsolationError, Limits};
 
 use crate::support::{
-    LONG, PRELUDE, each_form, exec, is_root, limits, marked_command, processes_with, run, stdout_of, text,
-    wait_until,
+    LONG, PRELUDE, each_form, each_form_alone, exec, is_root, limits, marked_command, processes_with, run,
+    stdout_of, text, wait_until,
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fork_bomb() {
-    each_form(|form| async move {
+    each_form_alone(|form| async move {
         let sandbox = form.sandbox().await;
         let neighbor = form.sandbox().await;
         // Starts well more processes than the limit, but not endlessly many.
@@ -42,7 +42,7 @@ async fn fork_bomb() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn endless_fork_bomb() {
-    each_form(|form| async move {
+    each_form_alone(|form| async move {
         let sandbox = form.sandbox().await;
         let (mut request, mark) =
             marked_command("bomb() { bomb | bomb & }; bomb; while :; do (setsid true &) ; done");

@@ -2,8 +2,11 @@
 # `halted` if the wrapper is stopped, which only a program of the job can have done.
 import time
 
-# Time to wait for the folder. If a job removed it, its wrapper creates another one at the next heartbeat.
-AGAIN_S = 0.8
+# Time to wait for the folder. If a job removed it, its wrapper creates another one at the next heartbeat, after half a
+# second, or later on a busy machine.
+AGAIN_S = 2.0
+# Time after which a wrapper that is found stopped is looked at once more.
+HALTED_AGAIN_S = 0.4
 
 
 def place_and_begin(job):
@@ -12,6 +15,10 @@ def place_and_begin(job):
         return place, None if place is None else os.lstat("lock", dir_fd=place).st_mtime
     except OSError:
         return place, None
+
+
+def elapsed_ms(began):
+    return max(0, int((time.time() - began) * 1000))
 
 
 def main(job, stale_s):
@@ -31,13 +38,12 @@ def main(job, stale_s):
         if not (noted and sees and is_alive(pid, start)):
             break
         time.sleep(0.01)
-    now = time.time()
     if is_alive(pid, start) and is_halted(process(pid)):
-        time.sleep(AGAIN_S / 2)
+        time.sleep(HALTED_AGAIN_S)
         if is_alive(pid, start) and is_halted(process(pid)):
             return say("halted")
     if is_alive(pid, start) and (sees or not noted):
-        return say("running", max(0, int((now - began) * 1000)))
+        return say("running", elapsed_ms(began))
     noted = words_in(place, "rc")
     if noted:
         return say("over", *noted)
@@ -48,8 +54,9 @@ def main(job, stale_s):
             last = max(last, beat.st_mtime)
     except OSError:
         pass
-    if 0 <= now - last <= int(stale_s):
-        return say("running", max(0, int((now - began) * 1000)))
+    # Read after the heartbeat, which would otherwise seem to come from the future.
+    if 0 <= time.time() - last <= int(stale_s):
+        return say("running", elapsed_ms(began))
     say("vanished")
 
 

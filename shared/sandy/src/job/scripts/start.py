@@ -5,7 +5,7 @@ import fcntl, select, struct, time
 KEPT_MAX = 1024 * 1024
 TAIL = 64 * 1024
 BEAT_S = 0.5
-MERCY_S = 2.0
+MERCY_S = 5.0
 KILL_S = 3.0
 DRAIN_S = 1.0
 WATCH_S = 1.0
@@ -28,19 +28,23 @@ def main(job, limit_ms):
         return say("already")
     fcntl.flock(place, fcntl.LOCK_UN)
     try:
+        recorded, recording = os.pipe()
         child = os.fork()
         if child == 0:
-            detached(place, int(limit_ms) / 1000)
+            detached(place, int(limit_ms) / 1000, recording)
+        os.close(recording)
         if os.waitpid(child, 0)[1] != 0:
             raise OSError(11, "no process is left")
     except OSError:
         # Nothing was started, so the caller may try again.
         os.rmdir("lock", dir_fd=place)
         raise
+    # The wrapper closes its end when `stop` can find the job.
+    os.read(recorded, 1)
     say("started")
 
 
-def detached(place, limit_s):
+def detached(place, limit_s, recording):
     code = 1
     try:
         signal.alarm(0)
@@ -49,7 +53,7 @@ def detached(place, limit_s):
             code = 0
         else:
             os.fchdir(place)
-            Wrapper(os.getcwd(), limit_s).run()
+            Wrapper(os.getcwd(), limit_s, recording).run()
     finally:
         os._exit(code)
 
@@ -87,8 +91,9 @@ class OutputTail:
 
 
 class Wrapper:
-    def __init__(self, path, limit_s):
+    def __init__(self, path, limit_s, recording):
         self.path = path
+        self.recording = recording
         self.began = time.monotonic()
         self.until = self.began + limit_s
         self.is_stopped = False
@@ -98,7 +103,8 @@ class Wrapper:
         null = os.open("/dev/null", os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(null, descriptor)
-        os.closerange(3, 1024)
+        os.closerange(3, recording)
+        os.closerange(recording + 1, 1024)
         # Reserve space for the record, which must be written even if the disk is full.
         self.note = self.prepared()
         self.fence = fence()
@@ -121,10 +127,15 @@ class Wrapper:
         signal.signal(signal.SIGUSR1, self.halt)
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
         become_subreaper()
-        self.main = self.spawn()
+        gate, opened = os.pipe()
+        self.main = self.spawn(gate, opened)
         own = process(os.getpid())
         self.put("pid", "%d %d %d\n" % (os.getpid(), own[3] if own else 0, self.main))
         self.beat()
+        # The script starts once its processes are recorded: it might end this process at once.
+        os.write(opened, b"1")
+        for descriptor in (gate, opened, self.recording):
+            os.close(descriptor)
         beat_at = time.monotonic() + BEAT_S
         watch_at = time.monotonic() + WATCH_S
         open_streams = list(self.streams)
@@ -177,7 +188,8 @@ class Wrapper:
             self.halts = dict.fromkeys(halted, 1)
         self.is_halted = self.is_halted or any(count >= HALTS_MAX for count in self.halts.values())
 
-    def spawn(self):
+    def spawn(self, gate, opened):
+        """Forks the job's first process, which starts the script when a byte comes through the gate."""
         main = os.fork()
         if main:
             for stream in self.streams:
@@ -185,6 +197,9 @@ class Wrapper:
             return main
         try:
             os.setsid()
+            os.close(opened)
+            if not os.read(gate, 1):
+                return None
             signal.set_wakeup_fd(-1)
             for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGUSR1, signal.SIGPIPE, signal.SIGXFSZ):
                 signal.signal(number, signal.SIG_DFL)
