@@ -1,7 +1,6 @@
 //! Command-line parsing, `.env`, and log setup.
 
 use std::ffi::OsString;
-use std::io::IsTerminal;
 
 use anyhow::Context;
 use clap::builder::Styles;
@@ -14,8 +13,9 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::commands::Command;
+use crate::config::{with_config, with_file_name};
 use crate::exit::Problem;
-use crate::logs::RepeatedWarningFilter;
+use crate::logs::{Notices, RepeatedWarningFilter};
 use crate::output;
 
 const STYLES: Styles = Styles::styled()
@@ -35,16 +35,31 @@ pub(crate) struct Cli {
     pub(crate) verbose: u8,
 }
 
+/// Describes the whole command line.
+pub(crate) fn command_line() -> clap::Command {
+    Cli::command()
+}
+
 impl Cli {
     /// Parses the command line.
     pub(crate) fn read(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let args: Vec<OsString> = args.into_iter().collect();
         let command = Self::command().mut_subcommands(without_empty_variables);
-        let matches = command
-            .clone()
-            .try_get_matches_from(&args)
-            .map_err(|error| with_variable_name(error, &command, &args))?;
+        let parse = |args: &[OsString]| {
+            let matches = command.clone().try_get_matches_from(args);
+            matches.map_err(|error| with_variable_name(error, &command, args))
+        };
+        let mut matches = parse(&args)?;
+        if let Some(all) = with_config(&args, &command, &matches)? {
+            matches = parse(&all).map_err(|error| with_file_name(error, &matches))?;
+        }
         let mut cli = Self::from_arg_matches(&matches)?;
+        if let (Command::Requeue(requeue), Some(matches)) =
+            (&mut cli.command, matches.subcommand_matches("requeue"))
+        {
+            requeue.work.is_concurrency_given =
+                matches.value_source("concurrency") == Some(ValueSource::CommandLine);
+        }
         if let (Command::Run(run), Some(matches)) = (&mut cli.command, matches.subcommand_matches("run")) {
             let ids = matches.ids().map(clap::Id::as_str);
             let given = ids.filter(|id| {
@@ -53,6 +68,7 @@ impl Cli {
                     && matches.value_source(id) == Some(ValueSource::CommandLine)
             });
             run.given = given.map(str::to_owned).collect();
+            run.work.is_concurrency_given = run.given.iter().any(|id| id == "concurrency");
             if let Some(id) = run.given.iter().find(|id| is_empty(matches, id)) {
                 // An unset shell variable must not order a run of everything.
                 let text = format!(
@@ -69,7 +85,9 @@ impl Cli {
 /// Returns true if the command line gives an option an empty value.
 fn is_empty(matches: &ArgMatches, id: &str) -> bool {
     let mut values = matches.try_get_raw(id).ok().flatten().into_iter().flatten();
-    values.any(|value| value.to_string_lossy().trim().is_empty())
+    // A line break is a text that ends an answer.
+    let is_blank = |text: &str| if id == "stop" { text.is_empty() } else { text.trim().is_empty() };
+    values.any(|value| is_blank(&value.to_string_lossy()))
 }
 
 /// Adds the variable's name to an error about a value that came from a variable.
@@ -144,8 +162,9 @@ pub(crate) fn load_env_file() -> anyhow::Result<()> {
     }
 }
 
-/// Sends logs to standard error.
-pub(crate) fn start_logs(verbose: u8) {
+/// Sends logs to standard error: as lines of a log if the user asks for it or the command serves others, otherwise as
+/// warnings of the command.
+pub(crate) fn start_logs(verbose: u8, serves: bool) {
     let default = match verbose {
         // `bench_datasets`: the commands print notes about datasets themselves. `aws_smithy_runtime`: the SDK warns
         // about connections, which the services in this process don't use.
@@ -155,13 +174,18 @@ pub(crate) fn start_logs(verbose: u8) {
     };
     let directives = std::env::var("RUST_LOG").ok().filter(|directives| !directives.trim().is_empty());
     // Users who ask for logs get all of them.
-    let filter_repeated = (verbose == 0 && directives.is_none()).then(RepeatedWarningFilter::default);
+    let quiet = verbose == 0 && directives.is_none();
     let filter = EnvFilter::builder().parse(directives.as_deref().unwrap_or(default));
     let filter = filter.unwrap_or_else(|error| {
         output::warn(&format!("RUST_LOG is ignored: {error}"));
         EnvFilter::new(default)
     });
-    let colors = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    if quiet && !serves {
+        tracing_subscriber::registry().with(filter).with(Notices::default()).init();
+        return;
+    }
+    let filter_repeated = quiet.then(RepeatedWarningFilter::default);
+    let colors = output::has_colors() && std::env::var_os("NO_COLOR").is_none();
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(crate::bars::log_writer)

@@ -1,14 +1,35 @@
 //! Progress bars of this process, and printing while they are shown.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 
-use indicatif::MultiProgress;
+use indicatif::{MultiProgress, ProgressDrawTarget};
+
+use crate::characters::ascii;
+use crate::layout::has_unicode;
+
+mod screen;
+
+/// Maximum number of redraws per second.
+const REDRAWS_PER_SECOND: u8 = 20;
+
+/// Returns true if standard error is a terminal where progress bars can be drawn: it moves its cursor and shows the
+/// characters of a bar.
+pub(crate) fn can_draw() -> bool {
+    io::stderr().is_terminal() && has_unicode()
+}
 
 /// Returns all progress bars of this process. Other output must go around them.
 pub(crate) fn bars() -> &'static MultiProgress {
     static BARS: OnceLock<MultiProgress> = OnceLock::new();
-    BARS.get_or_init(MultiProgress::new)
+    BARS.get_or_init(|| {
+        MultiProgress::with_draw_target(match can_draw() {
+            true => {
+                ProgressDrawTarget::term_like_with_hz(Box::new(screen::Screen::stderr()), REDRAWS_PER_SECOND)
+            }
+            false => ProgressDrawTarget::hidden(),
+        })
+    })
 }
 
 /// Hides the bars while `print` runs.
@@ -25,7 +46,12 @@ struct LogWriter;
 
 impl Write for LogWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        suspended(|| io::stderr().lock().write_all(bytes)).map(|()| bytes.len())
+        let shown = match std::str::from_utf8(bytes) {
+            Ok(text) if !has_unicode() => ascii(text),
+            _ => "".into(),
+        };
+        let shown = if shown.is_empty() { bytes } else { shown.as_bytes() };
+        suspended(|| io::stderr().lock().write_all(shown)).map(|()| bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use axum::body::Bytes;
 use bench_domain::{Code, Secret};
+use bench_stack::is_disk_full;
 use bench_web::auth::{ADMIN_HEADER, JUDGE_HEADER};
 use bytes_stream::ByteStream;
 use clap::Args;
@@ -20,7 +21,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 
-use crate::exit::{Problem, sentence};
+use crate::exit::{Problem, disk_full, sentence};
+use crate::logs;
 use crate::output;
 use crate::refusal::Refusal;
 
@@ -132,10 +134,10 @@ mod bytes_stream {
 }
 
 impl Client {
-    /// Creates a client for a stack in this process.
-    pub(crate) fn in_process(router: axum::Router) -> Self {
+    /// Creates a client for a stack in this process, with this data directory.
+    pub(crate) fn in_process(router: axum::Router, data_dir: PathBuf) -> Self {
         Self {
-            transport: Transport::InProcess(in_process::InProcess::new(router)),
+            transport: Transport::InProcess(in_process::InProcess::new(router, data_dir)),
             key: None,
             admin: None,
             judge_key: None,
@@ -238,6 +240,19 @@ impl Client {
         Ok(to)
     }
 
+    /// Writes a path's file to standard output, piece by piece. Stops quietly if its reader is gone.
+    pub(crate) async fn print_file(&self, path: &str) -> anyhow::Result<()> {
+        use futures_util::StreamExt;
+        let mut answer = self.get_when_built(path).await?;
+        while let Some(piece) = answer.body.next().await {
+            output::write_bytes(&piece?)?;
+            if output::is_closed() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Sends a GET request for a file that the server may still have to build, and repeats it until the file is ready.
     async fn get_when_built(&self, path: &str) -> anyhow::Result<Response> {
         let since = Instant::now();
@@ -287,6 +302,12 @@ impl Client {
         let (status, retry_after) = (answer.status, retry_after(&answer.headers));
         let text = collect(answer.body).await.unwrap_or_default();
         let (code, detail) = (code(&text), detail(status, &text));
+        if let Transport::InProcess(here) = &self.transport
+            && status.is_server_error()
+            && (logs::saw_disk_full() || is_disk_full(here.data_dir(), false))
+        {
+            return Err(disk_full(here.data_dir()).into());
+        }
         Err(Refusal::new(status, code, detail).after(retry_after).into())
     }
 }

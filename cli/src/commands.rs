@@ -4,12 +4,14 @@ mod access;
 mod benchmarks;
 mod cancel;
 mod compare;
+mod completions;
 mod datasets;
 mod doctor;
 mod export;
 mod interrupted;
 pub(crate) mod judge;
 mod keys;
+pub(crate) mod labels;
 mod models;
 mod ops;
 pub(crate) mod options;
@@ -55,12 +57,12 @@ pub(crate) enum Command {
     /// Write the results of a run to a file
     #[command(after_help = export::EXAMPLES)]
     Export(export::ExportArgs),
-    /// Compare two runs on the items that both have graded
+    /// Compare runs with a baseline, on the items that both have graded
     #[command(after_help = compare::EXAMPLES)]
     Compare(compare::CompareArgs),
-    /// List runs, or show one run in detail
+    /// List runs, show one in detail, name and tag them, or delete them
     #[command(after_help = runs::EXAMPLES)]
-    Runs(runs::RunsArgs),
+    Runs(Box<runs::command::RunsCommandArgs>),
     /// Run benchmarks at planned times, such as every night
     #[command(after_help = schedules::EXAMPLES)]
     Schedules(schedules::SchedulesArgs),
@@ -97,10 +99,20 @@ pub(crate) enum Command {
     /// Show the state of a server: workers, queues, runs and tokens
     #[command(after_help = ops::EXAMPLES)]
     Ops(ops::OpsArgs),
+    /// Print a script that completes commands and options in a shell
+    #[command(after_help = completions::EXAMPLES)]
+    Completions(completions::CompletionsArgs),
 }
 
-/// Runs a command.
-pub(crate) async fn run(command: Command) -> anyhow::Result<ExitStatus> {
+impl Command {
+    /// Returns true if the command serves requests until it is stopped.
+    pub(crate) const fn serves(&self) -> bool {
+        matches!(self, Self::Serve(_) | Self::Sandy(_))
+    }
+}
+
+/// Runs a command. `command_line` describes all of them.
+pub(crate) async fn run(command: Command, command_line: fn() -> clap::Command) -> anyhow::Result<ExitStatus> {
     match command {
         Command::Run(args) => run::run(*args).await,
         Command::Serve(args) => serve::run(args).await,
@@ -108,7 +120,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<ExitStatus> {
         Command::Verify(args) => verify::run(args).await,
         Command::Export(args) => export::run(args).await,
         Command::Compare(args) => compare::run(args).await,
-        Command::Runs(args) => runs::run(args).await,
+        Command::Runs(args) => runs::command::run(*args).await,
         Command::Schedules(args) => schedules::run(args).await,
         Command::Cancel(args) => cancel::run(args).await,
         Command::Requeue(args) => requeue::run(args).await,
@@ -121,6 +133,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<ExitStatus> {
         Command::Doctor(args) => doctor::run(args).await,
         Command::Sandy(args) => sandy::run(*args).await,
         Command::Ops(args) => ops::run(args).await,
+        Command::Completions(args) => completions::run(&args, command_line()),
     }
 }
 
@@ -162,7 +175,8 @@ impl Api {
     async fn open_with(options: StackOptions, server: &ServerArgs) -> anyhow::Result<Self> {
         let key = server.named_key()?;
         let stack = Stack::open(options).await?;
-        let client = Client::in_process(stack.router()).with_key(key).with_judge_key(judge::judge_key());
+        let client = Client::in_process(stack.router(), stack.embedded.data_dir().to_owned());
+        let client = client.with_key(key).with_judge_key(judge::judge_key());
         Ok(Self { client, stack: Some(stack) })
     }
 
@@ -171,11 +185,6 @@ impl Api {
             stack.stop(Duration::ZERO).await;
         }
     }
-}
-
-/// Parses a run's id from the command line.
-fn parse_run(text: &str) -> Result<RunId, String> {
-    text.parse::<RunId>().map_err(|_| "it must be a UUID, as listed by `bench runs`".to_owned())
 }
 
 /// Reports a run that doesn't exist.
@@ -206,6 +215,16 @@ fn check_folder_of(option: &str, file: &Path) -> anyhow::Result<()> {
     }
 }
 
+/// Rejects a file that exists already, unless the user wants to replace it.
+fn check_not_there(option: &str, file: &Path, force: bool) -> anyhow::Result<()> {
+    if force || !file.is_file() {
+        return Ok(());
+    }
+    Err(Problem::usage(format!("{option}: the file `{}` exists already", file.display()))
+        .hint("give another name, or --force to replace it")
+        .into())
+}
+
 /// Warns about parts of an order or schedule that the server ignored: unknown benchmarks and fields without effect.
 fn warn_of_ignored(saved: &Value) {
     let texts = |name: &str| {
@@ -222,8 +241,9 @@ fn warn_of_ignored(saved: &Value) {
 /// Looks up a benchmark by name.
 fn find_benchmark(name: &str) -> anyhow::Result<&'static dyn bench_benchmarks::Benchmark> {
     let known = name.parse::<bench_domain::BenchmarkName>().ok();
-    known.and_then(|name| bench_benchmarks::find(name.as_str())).ok_or_else(|| {
-        let names: Vec<&str> = bench_benchmarks::all().iter().map(|benchmark| benchmark.name()).collect();
+    known.and_then(|name| bench_benchmarks::find_named(&name)).ok_or_else(|| {
+        let all = bench_benchmarks::all().iter();
+        let names: Vec<String> = all.map(|benchmark| benchmark.metadata().listed_name()).collect();
         let shown: String = name.chars().take(64).collect();
         Problem::usage(format!("unknown benchmark `{shown}`"))
             .hint(format!("known benchmarks are {}; `bench benchmarks` describes them", names.join(", ")))

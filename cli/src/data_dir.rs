@@ -3,6 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use bench_datasets::Progress;
@@ -13,7 +14,8 @@ use clap::{Args, ValueEnum};
 
 use crate::exit::Problem;
 use crate::judge_name::{MODEL_VARIABLE, check_variable};
-use bench_stack::{Stack, StackOptions, key_ring_from_vars, keys_dir};
+use crate::output;
+use bench_stack::{HoldEvent, Owner, Stack, StackOptions, key_ring_from_vars, keys_dir};
 
 /// The data directory to use.
 #[derive(Debug, Clone, Args)]
@@ -49,10 +51,34 @@ impl DataArgs {
         given.map_or_else(|| default_data_dir(|name| env::var_os(name).map(PathBuf::from)), Ok)
     }
 
-    /// Returns options for a stack that works on runs ordered or resumed by this process. Leaves out a variable that
+    /// Returns true if the command line names the directory, and not only the variable.
+    pub(crate) fn is_named(&self) -> bool {
+        let variable = env::var_os("BENCH_HOME").map(PathBuf::from);
+        self.data_dir.as_ref().is_some_and(|path| !path.as_os_str().is_empty()) && self.data_dir != variable
+    }
+
+    /// Reports that the directory doesn't exist, to a command that doesn't create it.
+    pub(crate) fn missing(&self) -> anyhow::Result<Problem> {
+        Ok(Problem::failure(format!("the data directory `{}` does not exist", self.path()?.display()))
+            .hint("check --data-dir; `bench run --model oracle --demo` creates the folder"))
+    }
+
+    /// Returns options for a stack that works on runs ordered or resumed by this process, or uses the services of the
+    /// process that owns the directory. Leaves out a variable that
     /// can't name a judge: commands that need a judge check it themselves, and others must not fail because of it.
     pub(crate) fn options(&self) -> anyhow::Result<StackOptions> {
-        let mut options = StackOptions { scope: Scope::Foreground, ..StackOptions::new(self.path()?) };
+        let mut options = StackOptions {
+            scope: Scope::Foreground,
+            command: command_line(env::args()),
+            shares: true,
+            on_wait: Some(Arc::new(|pid| {
+                let by = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
+                output::note(&format!(
+                    "Waiting for {by}, which is starting or ending in the data directory…"
+                ));
+            })),
+            ..StackOptions::new(self.path()?)
+        };
         if check_variable(options.vars.get(MODEL_VARIABLE).map(String::as_str)).is_err() {
             options.vars.remove(MODEL_VARIABLE);
         }
@@ -68,6 +94,34 @@ impl DataArgs {
     pub(crate) async fn open_with_progress(&self, progress: Arc<dyn Progress>) -> anyhow::Result<Stack> {
         Stack::open(StackOptions { progress, ..self.options()? }).await
     }
+}
+
+/// Opens a stack, and waits while a process owns the data directory that `accepts` refuses, because it won't do the work.
+pub(crate) async fn open_when_free(
+    options: impl Fn() -> anyhow::Result<StackOptions>,
+    accepts: impl Fn(&Owner) -> bool,
+) -> anyhow::Result<Stack> {
+    let mut is_noted = false;
+    loop {
+        let stack = Stack::open(options()?).await?;
+        let Some(owner) = stack.owner().filter(|owner| !accepts(owner)) else { return Ok(stack) };
+        if !is_noted {
+            let Owner { pid, command, .. } = owner;
+            output::note(&format!("Waiting for process {pid} (`{command}`), which uses the data directory…"));
+            is_noted = true;
+        }
+        if let Some(mut hold) = stack.hold(&[], 0).await {
+            while hold.event().await != HoldEvent::Ended {}
+        }
+        stack.stop(Duration::ZERO).await;
+    }
+}
+
+/// Returns the program's name and command, without options, which may contain secrets.
+fn command_line(mut args: impl Iterator<Item = String>) -> String {
+    args.nth(1)
+        .filter(|word| !word.starts_with('-'))
+        .map_or_else(|| "bench".to_owned(), |word| format!("bench {word}"))
 }
 
 fn default_data_dir(var: impl Fn(&str) -> Option<PathBuf>) -> anyhow::Result<PathBuf> {

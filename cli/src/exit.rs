@@ -1,19 +1,21 @@
 //! Exit statuses of commands, and error reports.
 
 use std::fmt;
+use std::io::ErrorKind;
+use std::path::Path;
 use std::process::ExitCode;
 
 use bench_domain::Code;
 use bench_embedded::EmbeddedError;
-use bench_stack::SettingError;
 use bench_stack::sandboxes::SandboxesError;
 use bench_stack::sandboxes::python::PythonEnvironmentError;
+use bench_stack::{AttachError, SettingError};
 
 use crate::output;
 use crate::refusal::Refusal;
 
 /// Advice if another process uses the data directory.
-pub(crate) const IN_USE_HINT: &str = "wait until it ends, give another --data-dir, or give the address of a running `bench serve` with --server";
+pub(crate) const IN_USE_HINT: &str = "wait until it ends, or give another --data-dir";
 
 /// Exit status of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,11 +60,22 @@ impl Problem {
         Self { message: message.into(), hint: None, status: ExitStatus::Failure }
     }
 
+    /// Reports that the user interrupted the command.
+    pub(crate) fn interrupted(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, status: ExitStatus::Interrupted }
+    }
+
     /// Adds advice.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Returns the advice.
+    #[cfg(test)]
+    pub(crate) fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
     }
 
     /// Adds advice, if there is any.
@@ -83,14 +96,33 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
+/// Reports that there is no room in a data directory.
+pub(crate) fn disk_full(data_dir: &Path) -> Problem {
+    Problem::failure(format!("the disk of `{}` is full", data_dir.display()))
+        .hint("free some space, or use another disk with --data-dir; stored runs can be read meanwhile")
+}
+
+/// Returns true if a text of the services in this process says that the disk is full: of the store of objects, of the
+/// database, or of the operating system.
+pub(crate) fn says_disk_full(text: &str) -> bool {
+    ["InsufficientStorage", "database or disk is full", "No space left on device"]
+        .iter()
+        .any(|part| text.contains(part))
+}
+
 /// Prints an error on standard error, and returns the exit status for it.
 pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
     let problem = error.chain().find_map(|cause| cause.downcast_ref::<Problem>());
     let refused = error.chain().find_map(|cause| cause.downcast_ref::<Refusal>());
     let in_use = error.chain().any(|cause| {
-        cause
-            .downcast_ref::<EmbeddedError>()
-            .is_some_and(|error| matches!(error, EmbeddedError::InUse { .. }))
+        matches!(cause.downcast_ref(), Some(EmbeddedError::InUse { .. }))
+            || matches!(cause.downcast_ref(), Some(AttachError::OtherVersion { .. }))
+    });
+    let is_silent =
+        error.chain().any(|cause| matches!(cause.downcast_ref(), Some(AttachError::Silent { .. })));
+    let is_denied = error.chain().any(|cause| {
+        matches!(cause.downcast_ref(), Some(EmbeddedError::File { source, .. })
+            if source.kind() == ErrorKind::PermissionDenied)
     });
     let hint = match problem {
         Some(problem) => problem.hint.as_deref(),
@@ -101,7 +133,15 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
         None if refused.and_then(Refusal::code) == Some(Code::RunNotFound) => {
             Some("`bench runs` lists the runs")
         }
+        None if refused.and_then(Refusal::code) == Some(Code::RunNotOver) => Some(
+            "`bench runs RUN` shows its state, `bench runs RUN --items` its answers so far, and `bench run --resume RUN` \
+             continues it if it was interrupted",
+        ),
         None if in_use => Some(IN_USE_HINT),
+        None if is_denied => {
+            Some("it may belong to another user: give a folder of your own with --data-dir or BENCH_HOME")
+        }
+        None if is_silent => Some("continue it with `fg` in its terminal if it was stopped there, or end it"),
         None => None,
     };
     output::error(&sentence(error));
@@ -174,7 +214,7 @@ pub(crate) fn sentence(error: &anyhow::Error) -> String {
 }
 
 /// First words of sentences that libraries and servers write. Other words may be names, and keep their case.
-const FIRST_WORDS: [&str; 29] = [
+const FIRST_WORDS: [&str; 31] = [
     "Access",
     "Demo",
     "None",
@@ -196,9 +236,11 @@ const FIRST_WORDS: [&str; 29] = [
     "Only",
     "Provider",
     "Run",
+    "Sample",
     "Schedule",
     "Sign",
     "Stored",
+    "Storing",
     "The",
     "There",
     "This",
@@ -223,8 +265,6 @@ fn lowercase_start(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use anyhow::Context;
     use bench_stack::sandboxes::python::PythonEnvironment;
     use http::StatusCode;

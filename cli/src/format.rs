@@ -21,6 +21,16 @@ pub(crate) fn percent_within(score: f64, interval: Option<(f64, f64)>, is_share:
     format!("{score_text} ({:.1}{to}{:.1})", bound(low), bound(high))
 }
 
+/// Formats a difference of two shares in percentage points, with its 95% interval: `+3.1 pp (-0.4 to +6.6)`.
+pub(crate) fn points(difference: f64, interval: Option<(f64, f64)>) -> String {
+    // Adding zero turns a negative zero into a positive one.
+    let points = |share: f64| format!("{:+.1}", (share * 1_000.0).round() / 10.0 + 0.0);
+    match interval {
+        Some((low, high)) => format!("{} pp ({} to {})", points(difference), points(low), points(high)),
+        None => format!("{} pp", points(difference)),
+    }
+}
+
 /// Formats milliseconds as `850 ms`, `12.3 s` or `4 m 10 s`.
 pub(crate) fn milliseconds(ms: f64) -> String {
     match ms {
@@ -109,6 +119,8 @@ mod tests {
         assert_eq!(percent_within(0.25, Some((-0.0353, 0.5353)), false), "25.0% (-3.5–53.5)");
         assert_eq!(percent_within(-0.5, Some((-0.7, -0.25)), false), "-50.0% (-70.0 to -25.0)");
         assert_eq!(percent_within(0.0, None, false), "0.0% (–)");
+        assert_eq!(points(0.031, Some((-0.004, 0.066))), "+3.1 pp (-0.4 to +6.6)");
+        assert_eq!(points(-0.0004, None), "+0.0 pp");
         assert_eq!([0, 7, 999, 12_032, 1_234_567].map(count), ["0", "7", "999", "12,032", "1,234,567"]);
         assert_eq!([0, 999, 1_500, 2_000_000].map(bytes), ["0 B", "999 B", "1.5 kB", "2.0 MB"]);
         assert_eq!([0.4, 61.0, 3_700.0, 90_000.0].map(seconds), ["0 s", "1 m 1 s", "1 h 1 m", "1 d 1 h"]);

@@ -3,12 +3,17 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `args` | command-line parsing, `.env`, log setup |
+//! | `config` | options of a run from a TOML file |
 //! | `logs`, `causes` | merging of equal causes of many samples, in logs and in the reasons why a run failed |
 //! | `commands` | commands, one file each |
 //! | `judge_name` | name of a judge model |
 //! | `client` | client of the HTTP API, either of a server or of the stack in this process |
 //! | `views` | API responses, limited to the fields that are shown |
-//! | `show`, `progress`, `output` | tables, progress and everything else that is printed |
+//! | `run_ref` | runs as named on the command line |
+//! | `layout`, `characters` | width and character set of the output |
+//! | `table`, `page` | tables and pages that fit the width of the output |
+//! | `show`, `progress`, `output` | what is shown of runs, progress, and everything else that is printed |
+//! | `question` | questions to the person at the terminal |
 //!
 //! Invariant: every command reads and changes runs through the HTTP API, over the network with `--server` and inside
 //! the process without it, so both show the same. The only exception is ordering a run on this machine: files and
@@ -17,17 +22,26 @@
 mod args;
 mod bars;
 mod causes;
+mod characters;
 mod client;
 mod commands;
+mod config;
 mod data_dir;
 mod exit;
 mod format;
 mod judge_name;
+mod layout;
 mod logs;
 mod output;
+mod page;
 mod progress;
+mod question;
 mod refusal;
+mod run_ref;
+#[cfg(test)]
+mod screen_tests;
 mod show;
+mod table;
 mod views;
 
 use std::process::ExitCode;
@@ -49,17 +63,18 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let status = if error.use_stderr() { ExitStatus::Usage } else { ExitStatus::Success };
-            // Printing fails only if the pipe is closed and has no reader.
-            let _ = error.print();
+            output::print_usage(&error);
             return status.into();
         }
     };
-    args::start_logs(cli.verbose);
+    args::start_logs(cli.verbose, cli.command.serves());
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return exit::report(&anyhow::Error::new(error).context("could not start")).into(),
     };
-    let status = runtime.block_on(commands::run(cli.command)).unwrap_or_else(|error| exit::report(&error));
+    let status = runtime
+        .block_on(commands::run(cli.command, args::command_line))
+        .unwrap_or_else(|error| exit::report(&error));
     // Threads that wait for input or the network must not keep the process alive.
     runtime.shutdown_background();
     status.into()

@@ -2,6 +2,7 @@
 
 mod datasets;
 mod file;
+mod pace;
 mod runs;
 
 pub(crate) use datasets::DatasetProgress;

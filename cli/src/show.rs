@@ -1,73 +1,24 @@
 //! Tables and lines about runs.
 
+mod tables;
+
 use bench_benchmarks::NO_TEXT_DIGEST;
+pub(crate) use bench_benchmarks::listed_name as benchmark_name;
 use bench_domain::RunStatus;
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
-use console::style;
 
-use crate::views::{Benchmark, Dataset, Judge, JudgedBenchmark, Judgings, Run};
-use crate::{format, output};
+use crate::format;
+use crate::views::{Benchmark, Dataset, Judge, Run};
 
-/// Creates an empty table with a header, as wide as the terminal.
-pub(crate) fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
-    if let Some(width) = output::width() {
-        table.set_width(width);
-    }
-    table.set_header(header.iter().map(|name| Cell::new(*name)));
-    table
+/// Returns the id of the benchmark that a user names: by its id, by another name of it, or as lists show it. A name that
+/// isn't known stays as it is.
+pub(crate) fn benchmark_id(named: &str) -> String {
+    let short = named.split(" (").next().unwrap_or(named);
+    let known = short.parse::<bench_domain::BenchmarkName>().ok();
+    let known = known.and_then(|name| bench_benchmarks::find_named(&name));
+    known.map_or_else(|| named.to_owned(), |benchmark| benchmark.name().to_owned())
 }
 
-/// Creates a cell with a number.
-pub(crate) fn number(text: impl ToString) -> Cell {
-    Cell::new(text.to_string()).set_alignment(CellAlignment::Right)
-}
-
-/// Builds a table of results, with a row for each benchmark.
-pub(crate) fn results(runs: &[Run]) -> Table {
-    let all = || runs.iter().flat_map(|run| &run.benchmarks);
-    let with_tokens = all().any(|it| [it.input_tokens, it.output_tokens, it.estimated_tokens] != [0; 3]);
-    let with_cost = all().any(|benchmark| benchmark.cost.is_some());
-    let with_latency = all().any(|benchmark| benchmark.latency().is_some_and(|latency| latency.p95 > 0.0));
-    let mut header = vec!["model", "benchmark", "score (95% interval)", "coverage", "n", "outcomes"];
-    header.extend(with_tokens.then_some("tokens in / out"));
-    header.extend(with_cost.then_some("cost"));
-    header.extend(with_latency.then_some("latency p50 / p95"));
-    header.push("dataset");
-    let mut table = table(&header);
-    for run in runs {
-        for benchmark in &run.benchmarks {
-            let mut row = vec![
-                Cell::new(run.model()),
-                Cell::new(name(benchmark)),
-                Cell::new(score(benchmark)),
-                number(format::percent(benchmark.coverage)),
-                number(samples(benchmark)),
-                Cell::new(outcomes(benchmark)),
-            ];
-            if with_tokens {
-                row.push(number(tokens(benchmark)));
-            }
-            if with_cost {
-                let at_least = if benchmark.estimated_tokens > 0 { "≥ " } else { "" };
-                let cost =
-                    benchmark.cost.map(|cost| format!("{at_least}{}", format::dollars(cost.total_usd)));
-                row.push(number(cost.unwrap_or_else(|| "-".to_owned())));
-            }
-            if with_latency {
-                let latency = benchmark.latency();
-                let latency = latency
-                    .map(|l| format!("{} / {}", format::milliseconds(l.p50), format::milliseconds(l.p95)));
-                row.push(number(latency.unwrap_or_else(|| "-".to_owned())));
-            }
-            row.push(Cell::new(dataset(benchmark.dataset.as_ref())));
-            table.add_row(row);
-        }
-    }
-    table
-}
+pub(crate) use tables::{judgings, results, runs};
 
 /// Formats the tokens of a benchmark's answers: those that the provider counted, and an estimate of the rest.
 fn tokens(benchmark: &Benchmark) -> String {
@@ -99,8 +50,8 @@ pub(crate) fn made_by(runs: &[Run]) -> Vec<String> {
         }
         for benchmark in &run.benchmarks {
             let title = match runs.len() {
-                1 => benchmark.benchmark_name.clone(),
-                _ => format!("{}, {}", run.model(), benchmark.benchmark_name),
+                1 => benchmark.listed_name(),
+                _ => format!("{}, {}", run.model(), benchmark.listed_name()),
             };
             lines.extend(facts(benchmark).map(|facts| format!("{title}: {facts}")));
             lines.extend(sampled(benchmark).map(|sampled| format!("{title}: {sampled}")));
@@ -120,6 +71,7 @@ pub(crate) fn facts(benchmark: &Benchmark) -> Option<String> {
         parts.push(format!("score: {metric}"));
     }
     parts.push(format!("protocol {name}"));
+    parts.extend(benchmark.changed_settings.iter().cloned());
     let prompt = benchmark.prompt_source.as_deref().zip(benchmark.prompt_digest.as_deref());
     parts.extend(prompt.map(|(source, digest)| format!("prompt: {}", prompt_label(source, Some(digest)))));
     parts.extend(benchmark.judge.as_ref().map(judge));
@@ -159,8 +111,7 @@ const ORACLE: &str = "oracle";
 pub(crate) fn judged_without_model(run: &Run) -> Option<String> {
     let of_oracle =
         |benchmark: &&Benchmark| benchmark.judge.as_ref().is_some_and(|judge| judge.model == ORACLE);
-    let judged: Vec<&str> =
-        run.benchmarks.iter().filter(of_oracle).map(|b| b.benchmark_name.as_str()).collect();
+    let judged: Vec<String> = run.benchmarks.iter().filter(of_oracle).map(Benchmark::listed_name).collect();
     (run.model() != ORACLE && !judged.is_empty()).then(|| {
         format!(
             "the judge `oracle` is not a model: it compares the texts of answers by {} with the gold answers ({})",
@@ -211,76 +162,17 @@ pub(crate) fn sampled(benchmark: &Benchmark) -> Option<String> {
     Some(text)
 }
 
-/// Builds a table of a run's judgings, with a row for each benchmark of each judging.
-pub(crate) fn judgings(judgings: &Judgings) -> Table {
-    let mut table =
-        table(&["version", "run", "judge", "status", "benchmark", "score", "coverage", "judged by"]);
-    for judging in &judgings.judgings {
-        let status = judging.status.map_or_else(|| "deleted".to_owned(), |status| status.to_string());
-        let model = judging.judge.as_ref().map_or("-", |judge| judge.model.as_str());
-        let row = |benchmark: Option<&JudgedBenchmark>| {
-            vec![
-                number(judging.version),
-                Cell::new(&judging.run_id),
-                Cell::new(model),
-                Cell::new(&status),
-                Cell::new(benchmark.map_or("-", |benchmark| benchmark.benchmark_name.as_str())),
-                number(format::percent(benchmark.and_then(|benchmark| benchmark.score))),
-                number(format::percent(benchmark.and_then(|benchmark| benchmark.coverage))),
-                Cell::new(
-                    benchmark.and_then(|benchmark| benchmark.judge.as_ref()).map(judge).unwrap_or_default(),
-                ),
-            ]
-        };
-        match judging.benchmarks.as_slice() {
-            [] => {
-                table.add_row(row(None));
-            }
-            benchmarks => benchmarks.iter().for_each(|benchmark| {
-                table.add_row(row(Some(benchmark)));
-            }),
-        }
-    }
-    if let Some(column) = table.column_mut(1) {
-        column.set_constraint(comfy_table::ColumnConstraint::ContentWidth);
-    }
-    table
-}
-
-/// Builds a table of runs.
-pub(crate) fn runs(runs: &[Run]) -> Table {
-    let mut table = table(&["run", "created (UTC)", "model", "benchmarks", "status", "score", "coverage"]);
-    for run in runs {
-        let benchmarks: Vec<String> = run.benchmarks.iter().map(name).collect();
-        table.add_row(vec![
-            Cell::new(&run.id),
-            Cell::new(format::minute(run.created_at)),
-            Cell::new(run.model()),
-            Cell::new(benchmarks.join(", ")),
-            Cell::new(status(run)),
-            number(run.overall()),
-            number(format::percent(run.coverage)),
-        ]);
-    }
-    // Ids must stay on one line, so that users can copy them.
-    if let Some(column) = table.column_mut(0) {
-        column.set_constraint(comfy_table::ColumnConstraint::ContentWidth);
-    }
-    table
-}
-
 /// Returns a warning to show before results that contain demo data.
 pub(crate) fn demo_banner(runs: &[Run]) -> Option<String> {
     let demo = runs.iter().flat_map(|run| &run.benchmarks).filter(|benchmark| benchmark.demo);
-    let mut names: Vec<&str> = demo.map(|benchmark| benchmark.benchmark_name.as_str()).collect();
+    let mut names: Vec<String> = demo.map(Benchmark::listed_name).collect();
     names.sort_unstable();
     names.dedup();
     (!names.is_empty()).then(|| {
-        let text = format!(
-            " DEMO DATA in {}: the items are bundled with this program. The scores say nothing about the real benchmark. ",
+        format!(
+            "DEMO DATA in {}: the items are bundled with this program. The scores say nothing about the real benchmark.",
             names.join(", ")
-        );
-        style(text).black().on_yellow().bold().to_string()
+        )
     })
 }
 
@@ -293,17 +185,26 @@ pub(crate) fn status(run: &Run) -> String {
             format!("interrupted {done}/{planned}")
         }
         (RunStatus::Queued, Some(position)) => format!("queued (position {position})"),
-        (RunStatus::Running, _) => format!("running {done}/{planned}"),
+        (RunStatus::Running, _) => match &run.waiting {
+            Some(waiting) => format!("running {done}/{planned}, {}", waiting.reason()),
+            None => format!("running {done}/{planned}"),
+        },
         (status, _) => status.to_string(),
     }
 }
 
-fn name(benchmark: &Benchmark) -> String {
-    let demo = if benchmark.demo { " (DEMO)" } else { "" };
-    format!("{}{demo}", benchmark.benchmark_name)
+/// Names benchmarks for people, in one line.
+pub(crate) fn benchmark_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    names.into_iter().map(benchmark_name).collect::<Vec<_>>().join(", ")
 }
 
-fn score(benchmark: &Benchmark) -> String {
+fn name(benchmark: &Benchmark) -> String {
+    let demo = if benchmark.demo { " (DEMO)" } else { "" };
+    format!("{}{demo}", benchmark.listed_name())
+}
+
+/// Formats the score of a benchmark with its interval, or why it has none.
+pub(crate) fn score(benchmark: &Benchmark) -> String {
     let interval = benchmark.interval.map(|interval| (interval.low, interval.high));
     match (benchmark.score, benchmark.score_of_graded) {
         (Some(score), _) => {
@@ -312,6 +213,24 @@ fn score(benchmark: &Benchmark) -> String {
         }
         (None, Some(graded)) => format!("none (graded only: {})", format::percent(Some(graded))),
         (None, None) => benchmark.status.replace('_', " "),
+    }
+}
+
+/// Formats the score of a benchmark, or its state in its run if it has none.
+fn score_or_state(run: &Run, benchmark: &Benchmark) -> String {
+    if benchmark.score.or(benchmark.score_of_graded).is_some() {
+        return score(benchmark);
+    }
+    let state = match benchmark.status.as_str() {
+        "pending" | "running" if run.interrupted => "interrupted",
+        "skipped" if run.status == RunStatus::Canceled => "canceled",
+        _ => return score(benchmark),
+    };
+    match benchmark.planned_samples {
+        0 => state.to_owned(),
+        planned => {
+            format!("{state} {}/{}", format::count(benchmark.completed_samples), format::count(planned))
+        }
     }
 }
 
@@ -342,11 +261,11 @@ pub(crate) fn dataset(dataset: Option<&Dataset>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::views::Interval;
 
-    fn run(demo: bool) -> Run {
+    pub(crate) fn run(demo: bool) -> Run {
         serde_json::from_value(serde_json::json!({
             "id": "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90", "status": "succeeded", "model_slug": "m", "model": "chutes/m",
             "provider": "chutes", "created_at": "2026-01-02T03:04:05Z", "overall_score": 0.5, "coverage": 1.0,
@@ -362,20 +281,11 @@ mod tests {
     }
 
     #[test]
-    fn a_score_is_shown_with_its_interval_outcomes_and_dataset() {
-        let text = results(&[run(false)]).to_string();
-        for part in [
-            "50.0% (25.0–75.0)",
-            "100.0%",
-            "1,200",
-            "600 correct, 590 incorrect, 10 truncated",
-            "$2.50",
-            "850 ms / 12.0 s",
-            "TIGER-Lab/MMLU-Pro @ 0123456789ab",
-        ] {
-            assert!(text.contains(part), "{part}\n{text}");
+    fn benchmarks_are_found_by_every_name() {
+        for named in ["ifbench", "ifeval", "IFEval", "ifbench (IFEval)", "IF_Bench"] {
+            assert_eq!(benchmark_id(named), "ifbench", "{named}");
         }
-        assert!(!text.contains("DEMO"));
+        assert_eq!(benchmark_id("own one"), "own one");
     }
 
     #[test]
@@ -436,6 +346,22 @@ mod tests {
     }
 
     #[test]
+    fn a_benchmark_has_the_state_of_its_run() {
+        let mut run = run(false);
+        run.benchmarks[0].score = None;
+        (run.benchmarks[0].completed_samples, run.benchmarks[0].planned_samples) = (300, 1_200);
+        let mut shown = |status: &str, of_run: RunStatus, interrupted: bool| {
+            (run.status, run.interrupted) = (of_run, interrupted);
+            run.benchmarks[0].status = status.to_owned();
+            score_or_state(&run, &run.benchmarks[0])
+        };
+        assert_eq!(shown("running", RunStatus::Running, false), "running");
+        assert_eq!(shown("running", RunStatus::Running, true), "interrupted 300/1,200");
+        assert_eq!(shown("skipped", RunStatus::Canceled, false), "canceled 300/1,200");
+        assert_eq!(shown("skipped", RunStatus::Failed, false), "skipped");
+    }
+
+    #[test]
     fn a_score_that_is_not_a_share_is_labeled() {
         let mut run = run(false);
         let benchmark = &mut run.benchmarks[0];
@@ -485,9 +411,7 @@ mod tests {
     #[test]
     fn demo_data_is_marked() {
         let demo = [run(true)];
-        assert!(results(&demo).to_string().contains("mmlu_pro (DEMO)"));
         assert!(demo_banner(&demo).unwrap().contains("DEMO DATA in mmlu_pro"));
         assert!(demo_banner(&[run(false)]).is_none());
-        assert!(runs(&demo).to_string().contains("mmlu_pro (DEMO)"));
     }
 }

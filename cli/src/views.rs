@@ -2,14 +2,18 @@
 //! defaults.
 
 mod judging;
+mod waiting;
 
 use std::collections::BTreeMap;
 
-use bench_domain::{Code, ErrorCause, Outcome, RunStatus, Timestamp, code};
+use bench_domain::{Code, ErrorCause, Outcome, Price, RunLimits, RunStatus, Timestamp, code};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::causes::readable;
+
 pub(crate) use judging::{Judge, JudgedBenchmark, Judgings, OrderedJudge, Rejudges};
+pub(crate) use waiting::Waiting;
 
 /// Run as returned by `/api/runs/{id}`.
 #[derive(Debug, Clone, Deserialize)]
@@ -18,6 +22,12 @@ pub(crate) struct Run {
     pub(crate) status: RunStatus,
     model_slug: String,
     provider: String,
+    #[serde(default)]
+    pub(crate) name: Option<String>,
+    #[serde(default)]
+    pub(crate) tags: Vec<String>,
+    #[serde(default)]
+    pub(crate) notes: Option<String>,
     #[serde(default)]
     model: Option<String>,
     #[serde(default)]
@@ -56,6 +66,14 @@ pub(crate) struct Run {
     pub(crate) budget: Option<Limits>,
     #[serde(default)]
     pub(crate) spent: Option<Spent>,
+    /// Items that the order names, instead of a subset.
+    #[serde(default)]
+    pub(crate) items: Option<Vec<String>>,
+    /// Samples per item, if ordered.
+    #[serde(default)]
+    pub(crate) samples: Option<u32>,
+    #[serde(default)]
+    pub(crate) limits: Option<RunLimits>,
     #[serde(default)]
     pub(crate) judge: Option<OrderedJudge>,
     #[serde(default)]
@@ -63,6 +81,12 @@ pub(crate) struct Run {
     /// True if the run is open, but no process works on it until it is resumed.
     #[serde(default)]
     pub(crate) interrupted: bool,
+    /// Number of samples in progress at once when a command worked on the run last.
+    #[serde(default)]
+    pub(crate) concurrency: Option<u32>,
+    /// Wait for a provider that limits the rate of requests or isn't available.
+    #[serde(default)]
+    pub(crate) waiting: Option<Waiting>,
     pub(crate) benchmarks: Vec<Benchmark>,
 }
 
@@ -110,6 +134,9 @@ pub(crate) struct Benchmark {
     /// Causes of its infrastructure-errors.
     #[serde(default)]
     pub(crate) error_causes: Vec<ErrorCause>,
+    /// Items of the dataset; 0 if their number isn't known yet.
+    #[serde(default)]
+    pub(crate) total_items: u64,
     #[serde(default)]
     pub(crate) sampled_items: u64,
     #[serde(default)]
@@ -141,6 +168,9 @@ pub(crate) struct Benchmark {
     pub(crate) judge: Option<Judge>,
     #[serde(default)]
     pub(crate) generation: Option<Map<String, Value>>,
+    /// Settings that differ from the benchmark's own, as phrases.
+    #[serde(default)]
+    pub(crate) changed_settings: Vec<String>,
     #[serde(default)]
     pub(crate) input_tokens: u64,
     #[serde(default)]
@@ -174,6 +204,19 @@ pub(crate) struct Interval {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Cost {
     pub(crate) total_usd: f64,
+    #[serde(default)]
+    input_usd: f64,
+    #[serde(default)]
+    output_usd: f64,
+}
+
+impl Cost {
+    /// Returns the price at which these tokens have this cost; `None` if it doesn't follow from them.
+    #[allow(clippy::cast_precision_loss)] // counts of tokens are far below 2^53
+    pub(crate) fn price(&self, input_tokens: u64, output_tokens: u64) -> Option<Price> {
+        let per_million = |usd: f64, tokens: u64| (tokens > 0).then(|| usd * 1_000_000.0 / tokens as f64);
+        Price::new(per_million(self.input_usd, input_tokens)?, per_million(self.output_usd, output_tokens)?)
+    }
 }
 
 /// Source of the items.
@@ -200,6 +243,9 @@ pub(crate) struct RunsPage {
 pub(crate) struct RunSummary<'a> {
     id: &'a str,
     status: RunStatus,
+    name: Option<&'a str>,
+    tags: &'a [String],
+    notes: Option<&'a str>,
     model: String,
     endpoint_host: Option<&'a str>,
     /// Names only. `results` has the scores.
@@ -219,6 +265,7 @@ pub(crate) struct RunSummary<'a> {
     spent: Option<Spent>,
     rejudges: Option<&'a Rejudges>,
     interrupted: bool,
+    waiting: Option<&'a Waiting>,
     results: Vec<BenchmarkSummary<'a>>,
 }
 
@@ -259,6 +306,8 @@ struct BenchmarkSummary<'a> {
     prompt_digest: Option<&'a str>,
     judge: Option<&'a Judge>,
     generation: Option<&'a Map<String, Value>>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    changed_settings: &'a [String],
     metrics: Option<&'a Map<String, Value>>,
     error: Option<&'a str>,
 }
@@ -301,6 +350,42 @@ impl Run {
         }
     }
 
+    /// Returns name, tags and notes that the run has, each with what it is.
+    pub(crate) fn labels(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let tags = (!self.tags.is_empty()).then(|| self.tags.join(", "));
+        let labels = [("name", self.name.clone()), ("tags", tags), ("notes", self.notes.clone())];
+        labels.into_iter().filter_map(|(name, value)| Some((name, value?)))
+    }
+
+    /// Returns the reason why the run failed, for people, and the advice in it. A run that a provider refused has
+    /// advice, which follows the reason after a semicolon.
+    pub(crate) fn error_and_advice(&self) -> Option<(String, Option<String>)> {
+        let error = self.error_message.as_deref()?;
+        let parts = error.rsplit_once("; ").filter(|_| self.is_refused());
+        Some(match parts {
+            Some((error, advice)) => (readable(error).into_owned(), Some(advice.to_owned())),
+            None => (readable(error).into_owned(), None),
+        })
+    }
+
+    /// Returns the benchmark's error for people, unless the run's error already says it or is its reason: without
+    /// answers, a benchmark has no score.
+    pub(crate) fn own_error(&self, benchmark: &Benchmark) -> Option<String> {
+        let error = benchmark.error_message.as_deref()?;
+        let is_said = self.error_message.as_ref().is_some_and(|of_run| of_run.contains(error));
+        (!is_said && !self.is_refused()).then(|| readable(error).into_owned())
+    }
+
+    /// Returns true if the run was stopped because its provider refused its requests.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.failure_reason.as_deref() == Some("refused")
+    }
+
+    /// Returns the provider's name.
+    pub(crate) fn provider(&self) -> &str {
+        &self.provider
+    }
+
     /// Returns the model's name at its provider, for narrow columns.
     pub(crate) fn model_slug(&self) -> &str {
         &self.model_slug
@@ -308,10 +393,7 @@ impl Run {
 
     /// Returns the number of samples that ended with an infrastructure-error.
     pub(crate) fn infrastructure_errors(&self) -> u64 {
-        let errors = |benchmark: &Benchmark| {
-            benchmark.outcomes.as_ref()?.get(Outcome::InfrastructureError.as_str()).copied()
-        };
-        self.benchmarks.iter().filter_map(errors).sum()
+        self.benchmarks.iter().map(Benchmark::infrastructure_errors).sum()
     }
 
     /// Returns true if the run won't change any more. A run that was stopped by its budget or by refusals still
@@ -335,6 +417,9 @@ impl Run {
         RunSummary {
             id: &self.id,
             status: self.status,
+            name: self.name.as_deref(),
+            tags: &self.tags,
+            notes: self.notes.as_deref(),
             model: self.model(),
             endpoint_host: self.endpoint_host.as_deref(),
             benchmarks: self.benchmarks.iter().map(|benchmark| benchmark.benchmark_name.as_str()).collect(),
@@ -352,12 +437,22 @@ impl Run {
             spent: self.spent,
             rejudges: self.rejudges.as_ref(),
             interrupted: self.interrupted,
+            waiting: self.waiting.as_ref(),
             results: self.benchmarks.iter().map(Benchmark::summary).collect(),
         }
     }
 }
 
 impl Benchmark {
+    /// Returns the number of samples that ended with an infrastructure-error.
+    pub(crate) fn infrastructure_errors(&self) -> u64 {
+        let outcomes = self.outcomes.as_ref();
+        outcomes
+            .and_then(|outcomes| outcomes.get(Outcome::InfrastructureError.as_str()))
+            .copied()
+            .unwrap_or(0)
+    }
+
     fn summary(&self) -> BenchmarkSummary<'_> {
         BenchmarkSummary {
             benchmark: &self.benchmark_name,
@@ -393,6 +488,7 @@ impl Benchmark {
             prompt_digest: self.prompt_digest.as_deref(),
             judge: self.judge.as_ref(),
             generation: self.generation.as_ref(),
+            changed_settings: &self.changed_settings,
             metrics: self.metrics.as_ref(),
             error: self.error_message.as_deref(),
         }
@@ -403,6 +499,16 @@ impl Benchmark {
         let known = bench_benchmarks::find(&self.benchmark_name)?;
         let known = bench_benchmarks::with_protocol(known, self.protocol_name.as_deref()).ok()?;
         Some(known.with_options(&self.options).ok()?.unwrap_or(known))
+    }
+
+    /// Returns the maximum length of an answer in tokens, if the benchmark is planned and has one.
+    pub(crate) fn max_tokens(&self) -> Option<u32> {
+        u32::try_from(self.generation.as_ref()?.get("max_tokens")?.as_u64()?).ok()
+    }
+
+    /// Returns the name for people: `ifbench (IFEval)` if the name alone reads like another benchmark's.
+    pub(crate) fn listed_name(&self) -> String {
+        bench_benchmarks::listed_name(&self.benchmark_name)
     }
 
     /// Returns the latencies, if the benchmark is over.
@@ -464,13 +570,18 @@ pub(crate) struct SamplingMetrics {
 }
 
 /// A sample of `/api/runs/{id}/benchmarks/{name}`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(crate) struct Item {
+    /// Name of the benchmark, which the command adds.
+    #[serde(default)]
+    pub(crate) benchmark: String,
     pub(crate) item_id: String,
     #[serde(default)]
     pub(crate) source_id: Option<String>,
     #[serde(default)]
     pub(crate) sample: u32,
+    #[serde(default)]
+    pub(crate) group: Option<String>,
     #[serde(default)]
     pub(crate) outcome: Option<String>,
     pub(crate) score: Option<f64>,
@@ -519,6 +630,28 @@ mod tests {
         assert_eq!(summary["benchmarks"], json!(["mmlu_pro"]));
         assert_eq!(summary["score"], 0.5);
         assert_eq!(summary["coverage"], Value::Null);
+    }
+
+    #[test]
+    fn an_error_is_told_once_with_its_advice_apart() {
+        let run = |reason: Option<&str>, error: &str, of_benchmark: &str| -> Run {
+            serde_json::from_value(json!({
+                "id": "r", "status": "failed", "model_slug": "m", "provider": "chutes",
+                "created_at": "2026-01-02T03:04:05Z", "failure_reason": reason, "error_message": error,
+                "benchmarks": [{ "benchmark_name": "hle", "status": "failed", "error_message": of_benchmark }],
+            }))
+            .unwrap()
+        };
+        let body = r#"HTTP 400 from X: {"error":{"message":"no; never"}}"#;
+        let refused = run(Some("refused"), &format!("refused: {body}; use `--omit temperature`"), body);
+        assert_eq!(
+            refused.error_and_advice(),
+            Some(("refused: HTTP 400 from X: no; never".into(), Some("use `--omit temperature`".into())))
+        );
+        assert_eq!(refused.own_error(&refused.benchmarks[0]), None);
+        let other = run(None, "no key; no run", body);
+        assert_eq!(other.error_and_advice(), Some(("no key; no run".into(), None)));
+        assert_eq!(other.own_error(&other.benchmarks[0]).as_deref(), Some("HTTP 400 from X: no; never"));
     }
 
     #[test]

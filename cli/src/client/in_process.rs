@@ -1,5 +1,7 @@
 //! API of the stack in this process: calls its router directly, without a socket.
 
+use std::path::{Path, PathBuf};
+
 use axum::Router;
 use axum::body::Body;
 use futures_util::TryStreamExt;
@@ -11,11 +13,17 @@ use super::{Payload, Response, transport_error};
 #[derive(Debug, Clone)]
 pub(super) struct InProcess {
     router: Router,
+    data_dir: PathBuf,
 }
 
 impl InProcess {
-    pub(super) fn new(router: Router) -> Self {
-        Self { router }
+    pub(super) fn new(router: Router, data_dir: PathBuf) -> Self {
+        Self { router, data_dir }
+    }
+
+    /// Returns the data directory of the stack.
+    pub(super) fn data_dir(&self) -> &Path {
+        &self.data_dir
     }
 
     pub(super) async fn send(

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::{Api, ApiArgs};
 use crate::client::encode;
 use crate::exit::{ExitStatus, Problem};
-use crate::{output, show};
+use crate::output;
+use crate::table::{Column, Table};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -170,7 +171,18 @@ async fn list(api: &Api, json: bool) -> anyhow::Result<()> {
         output::note("There are no entries; `bench access create --help` shows how to issue an access token");
         return Ok(());
     }
-    let mut table = show::table(&["name", "id", "kind", "permissions", "created", "expires"]);
+    output::print_table(&table(entries))
+}
+
+fn table(entries: Vec<Entry>) -> Table {
+    let mut table = Table::new([
+        Column::words("name"),
+        Column::text("id"),
+        Column::words("kind"),
+        Column::words("permissions"),
+        Column::text("created").drop_as(1),
+        Column::text("expires"),
+    ]);
     for entry in entries {
         let permissions: Vec<&str> = [(entry.oracle, "oracle"), (entry.gated, "gated")]
             .into_iter()
@@ -182,9 +194,9 @@ async fn list(api: &Api, json: bool) -> anyhow::Result<()> {
             (Some(at), false) => at.clone(),
         };
         let permissions = if permissions.is_empty() { "-".to_owned() } else { permissions.join(", ") };
-        table.add_row([entry.name, entry.id, entry.kind, permissions, entry.created_at, expires]);
+        table.row([entry.name, entry.id, entry.kind, permissions, entry.created_at, expires]);
     }
-    output::print(&table.to_string())
+    table
 }
 
 async fn revoke(api: &Api, args: &RevokeArgs) -> anyhow::Result<()> {
@@ -231,5 +243,26 @@ mod tests {
         for bad in ["", "30", "d", "-1d", "1 d", "59s", "18446744073709551615y", "3ö"] {
             assert!(parse_seconds(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn screen_of_access() {
+        let entry = |name: &str, kind: &str, oracle: bool, expires: Option<&str>| Entry {
+            id: "a1b2c3d4e5f6".into(),
+            name: name.into(),
+            kind: kind.into(),
+            oracle,
+            gated: oracle,
+            created_at: "2026-01-02T03:04:05Z".into(),
+            expires_at: expires.map(str::to_owned),
+            expired: false,
+        };
+        let entries = || {
+            vec![
+                entry("ci", "token", false, Some("2026-04-02T03:04:05Z")),
+                entry("the laboratory of ann and bob", "key", true, None),
+            ]
+        };
+        crate::screen_tests::check("access", |layout| table(entries()).render(layout));
     }
 }

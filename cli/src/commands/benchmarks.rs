@@ -9,13 +9,13 @@ use bench_benchmarks::{AnswerTime, Benchmark};
 use bench_datasets::LibraryConfig;
 use bench_domain::run::DatasetChoice;
 use clap::Args;
-use comfy_table::Cell;
 use serde_json::Value;
 
 use crate::client::{ServerArgs, encode};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem, sentence};
-use crate::show::{number, table};
+use crate::show::benchmark_name;
+use crate::table::{Column, Table};
 use crate::{format, output};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -70,33 +70,50 @@ async fn list(args: &BenchmarksArgs) -> anyhow::Result<()> {
     if args.json {
         return output::json(&all);
     }
-    let mut shown =
-        table(&["name", "benchmark", "items", "samples", "judge", "default", "dataset", "protocols"]);
-    for benchmark in &all {
-        let protocols: Vec<&str> =
-            benchmark.protocols.iter().map(|protocol| protocol.name.as_str()).collect();
-        let yes = |yes: bool| Cell::new(if yes { "yes" } else { "no" });
-        shown.add_row(vec![
-            Cell::new(&benchmark.name),
-            Cell::new(&benchmark.display_name),
-            number(match benchmark.total_items {
-                0 => "?".to_owned(),
-                items => format::count(items),
-            }),
-            number(benchmark.samples_per_item),
-            yes(benchmark.judged),
-            yes(benchmark.default_selected),
-            Cell::new(format!(
-                "{}{}",
-                benchmark.dataset.id,
-                if benchmark.dataset.gated { " (gated)" } else { "" }
-            )),
-            Cell::new(protocols.join(", ")),
-        ]);
-    }
-    output::print(&shown.to_string())?;
+    output::print_table(&table(&all))?;
     output::note("`bench benchmarks NAME` shows a benchmark in detail. The first protocol is the default.");
     Ok(())
+}
+
+/// Builds the list. Where it has no room for the display names, those without which a name is misleading are beside it.
+fn table(all: &[BenchmarkView]) -> Table {
+    list_table(all, true).or_narrow(list_table(all, false))
+}
+
+fn list_table(all: &[BenchmarkView], has_display_names: bool) -> Table {
+    let mut columns = vec![Column::text("name")];
+    columns.extend(has_display_names.then(|| Column::words("benchmark")));
+    columns.extend([
+        Column::number("items"),
+        Column::number("samples").drop_as(4),
+        Column::text("judge").drop_as(3),
+        Column::text("default").drop_as(1),
+        Column::path("dataset").drop_as(5),
+        Column::words("protocols"),
+    ]);
+    let mut table = Table::new(columns);
+    for benchmark in all {
+        let protocols: Vec<&str> =
+            benchmark.protocols.iter().map(|protocol| protocol.name.as_str()).collect();
+        let yes = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
+        let mut row = match has_display_names {
+            true => vec![benchmark.name.clone(), benchmark.display_name.clone()],
+            false => vec![benchmark_name(&benchmark.name)],
+        };
+        row.extend([
+            match benchmark.total_items {
+                0 => "?".to_owned(),
+                items => format::count(items),
+            },
+            benchmark.samples_per_item.to_string(),
+            yes(benchmark.judged),
+            yes(benchmark.default_selected),
+            format!("{}{}", benchmark.dataset.id, if benchmark.dataset.gated { " (gated)" } else { "" }),
+            protocols.join(", "),
+        ]);
+        table.row(row);
+    }
+    table
 }
 
 async fn one(args: &BenchmarksArgs, name: &str) -> anyhow::Result<()> {
@@ -116,7 +133,7 @@ async fn one(args: &BenchmarksArgs, name: &str) -> anyhow::Result<()> {
     let Some(wanted) = &args.protocol else {
         return match (args.json, view.protocols.first()) {
             (true, _) => output::json(&view),
-            (false, Some(protocol)) => output::print(&show::detail(&view, protocol)),
+            (false, Some(protocol)) => output::print_page(&show::detail(&view, protocol)),
             (false, None) => Err(other_version(&"the benchmark has no protocol").into()),
         };
     };
@@ -127,7 +144,7 @@ async fn one(args: &BenchmarksArgs, name: &str) -> anyhow::Result<()> {
             .hint(format!("its protocols are {}", known.join(", ")))
             .into());
     };
-    if args.json { output::json(protocol) } else { output::print(&show::detail(&view, protocol)) }
+    if args.json { output::json(protocol) } else { output::print_page(&show::detail(&view, protocol)) }
 }
 
 fn describe(benchmark: &'static dyn Benchmark, stored: &StoredData) -> anyhow::Result<BenchmarkView> {
@@ -159,4 +176,29 @@ async fn stored(data: &DataArgs) -> anyhow::Result<StoredData> {
 fn other_version(error: &dyn std::fmt::Display) -> Problem {
     Problem::failure(format!("the server describes benchmarks in the form of another version: {error}"))
         .hint("--json prints what it sent")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn screen_of_benchmarks() {
+        let view = |name: &str| {
+            let benchmark = bench_benchmarks::find(name).unwrap();
+            bench_api::describe(benchmark, &StoredData::default(), AnswerTime::default(), None)
+        };
+        let all =
+            ["mmlu_pro", "gpqa_diamond", "hle", "livecodebench", "ifbench", "ifbench_allenai"].map(view);
+        crate::screen_tests::check("benchmarks", |layout| table(&all).render(layout));
+    }
+
+    #[test]
+    fn screen_of_a_benchmark() {
+        let benchmark = bench_benchmarks::find("aime_2025").unwrap();
+        let view = bench_api::describe(benchmark, &StoredData::default(), AnswerTime::default(), None);
+        crate::screen_tests::check("benchmark", |layout| {
+            show::detail(&view, &view.protocols[0]).render(layout)
+        });
+    }
 }

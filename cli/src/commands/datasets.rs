@@ -8,14 +8,13 @@ use bench_benchmarks::Benchmark;
 use bench_datasets::{CachedDataset, OfficialTexts, PreparedDataset, TemplateLookup};
 use bench_domain::run::DatasetChoice;
 use clap::{Args, Subcommand};
-use comfy_table::Cell;
 use serde_json::{Value, json};
 
 use crate::commands::options::{configured, parse_options};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
 use crate::progress::DatasetProgress;
-use crate::show::number;
+use crate::table::{Column, Table};
 use crate::{format, output, show};
 use bench_stack::Stack;
 
@@ -142,11 +141,12 @@ async fn work(
             // A run without a network also needs the official texts for its prompts.
             let texts = stack.library.templates(benchmark, TemplateLookup::StoreThenOrigin, progress).await?;
             progress.clear();
-            return pulled(&name, &prepared, &texts, json);
+            return pulled(benchmark.name(), &prepared, &texts, json);
         }
         DatasetsCommand::Rm { name, revision } => {
             let benchmark = super::find_benchmark(&name)?;
-            let removed = stack.library.remove(benchmark.name(), revision.as_deref()).await?;
+            let name = benchmark.name();
+            let removed = stack.library.remove(name, revision.as_deref()).await?;
             if removed == 0 {
                 return Err(Problem::failure(format!("no dataset of `{name}` with that revision is stored"))
                     .hint("`bench datasets` lists the stored datasets")
@@ -216,23 +216,63 @@ fn list(datasets: &[CachedDataset], json: bool) -> anyhow::Result<()> {
         );
         return Ok(());
     }
-    let mut table = show::table(&["benchmark", "dataset", "source", "revision", "items", "size", "digest"]);
+    output::print_table(&table(datasets))
+}
+
+fn table(datasets: &[CachedDataset]) -> Table {
+    let mut table = Table::new([
+        Column::words("benchmark"),
+        Column::path("dataset"),
+        Column::text("source").drop_as(2),
+        Column::text("revision").drop_as(1),
+        Column::number("items"),
+        Column::words("size").aligned_right(),
+        Column::text("digest").drop_as(3),
+    ]);
     for dataset in datasets {
-        table.add_row(vec![
-            Cell::new(match dataset.variant.as_str() {
-                "" => dataset.benchmark.clone(),
-                variant => format!("{} ({variant})", dataset.benchmark),
-            }),
-            Cell::new(&dataset.id),
-            Cell::new(&dataset.source),
-            Cell::new(format::short(&dataset.revision)),
-            number(format::count(dataset.items)),
-            number(match dataset.attachments.values().sum::<u64>() {
+        table.row([
+            match dataset.variant.as_str() {
+                "" => show::benchmark_name(&dataset.benchmark),
+                variant => format!("{} ({variant})", show::benchmark_name(&dataset.benchmark)),
+            },
+            dataset.id.clone(),
+            dataset.source.clone(),
+            format::short(&dataset.revision),
+            format::count(dataset.items),
+            match dataset.attachments.values().sum::<u64>() {
                 0 => format::bytes(dataset.bytes),
                 files => format!("{} (files {})", format::bytes(dataset.bytes), format::bytes(files)),
-            }),
-            Cell::new(format::short(&dataset.digest)),
+            },
+            format::short(&dataset.digest),
         ]);
     }
-    output::print(&table.to_string())
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn screen_of_datasets() {
+        let dataset =
+            |benchmark: &str, id: &str, variant: &str, source: &str, items: u64, files: u64| CachedDataset {
+                benchmark: benchmark.into(),
+                id: id.into(),
+                variant: variant.into(),
+                source: source.into(),
+                revision: "0123456789abcdef0123456789abcdef01234567".into(),
+                digest: "fedcba9876543210fedcba9876543210".into(),
+                items,
+                bytes: 4_200_000,
+                attachments: (files > 0).then(|| ("test_data.h5".to_owned(), files)).into_iter().collect(),
+                note: None,
+            };
+        let all = [
+            dataset("mmlu_pro", "TIGER-Lab/MMLU-Pro", "", "hub", 12_032, 0),
+            dataset("livecodebench", "livecodebench/code_generation_lite", "release=v6", "hub", 1_055, 0),
+            dataset("scicode", "problems.jsonl", "", "local", 80, 1_050_000_000),
+        ];
+        crate::screen_tests::check("datasets", |layout| table(&all).render(layout));
+    }
 }

@@ -84,7 +84,7 @@ impl Settings {
 
 pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<ExitStatus> {
     let settings = Settings::from_process(args.offline);
-    if output::is_terminal() {
+    if output::has_colors() {
         output::note("Checking this machine; this takes a few seconds, at most 90");
     }
     let data_dir = args.data.path();

@@ -1,33 +1,37 @@
 //! `bench export`.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use bench_domain::RunId;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use crate::client::ServerArgs;
 use crate::data_dir::DataArgs;
-use crate::exit::ExitStatus;
+use crate::exit::{ExitStatus, Problem};
 use crate::output;
+use crate::run_ref::RunRef;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   bench export RUN                     a signed archive in the current folder
   bench export RUN --format csv --out results.csv
+  bench export latest --format jsonl --out - | jq 'select(.is_correct == false)'
   bench export RUN --server https://bench.example --out results/";
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Run to export; `bench runs` lists them
-    #[arg(value_parser = super::parse_run)]
-    run: RunId,
+    /// Run to export: its id, the first digits of its id, or `latest`; `bench runs` lists them
+    run: RunRef,
     /// Format of the file
     #[arg(long, value_enum, default_value_t = Format::Zip)]
     format: Format,
-    /// File to write, or an existing folder for it [default: the current folder]
-    #[arg(long, value_name = "FILE|DIR")]
+    /// File to write, an existing folder for it, or `-` for standard output [default: the current folder]
+    #[arg(long, value_name = "FILE|DIR|-")]
     out: Option<PathBuf>,
+    /// Replace the file that --out names, if it exists
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     server: ServerArgs,
     #[command(flatten)]
@@ -43,22 +47,59 @@ enum Format {
     Zip,
     /// Table with one row per sample
     Csv,
+    /// One JSON object per line and sample, with its whole texts
+    Jsonl,
+}
+
+impl Format {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Zip => "zip",
+            Self::Csv => "csv",
+            Self::Jsonl => "jsonl",
+        }
+    }
 }
 
 pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitStatus> {
+    let to_stdout = args.out.as_deref() == Some(Path::new("-"));
     let out = args.out.unwrap_or_else(|| PathBuf::from("."));
-    check_out(&out)?;
-    let format = match args.format {
-        Format::Zip => "zip",
-        Format::Csv => "csv",
-    };
+    if to_stdout {
+        check_stdout(args.format, args.json)?;
+    } else {
+        check_out(&out)?;
+        super::check_not_there("--out", &out, args.force)?;
+    }
     let api = super::Api::open(&args.server, &args.data).await?;
-    let written = api.client.download(&format!("/api/runs/{}/export?format={format}", args.run), &out).await;
+    let written = async {
+        let run = args.run.resolve(&api.client).await?;
+        let path = format!("/api/runs/{run}/export?format={}", args.format.as_str());
+        match to_stdout {
+            true => api.client.print_file(&path).await.map(|()| None),
+            false => api.client.download(&path, &out).await.map(Some),
+        }
+    };
+    let written = written.await;
     api.close().await;
-    let written = written?;
-    let shown = written.strip_prefix(".").unwrap_or(&written);
-    print_path(shown, args.json)?;
+    if let Some(written) = written? {
+        print_path(written.strip_prefix(".").unwrap_or(&written), args.json)?;
+    }
     Ok(ExitStatus::Success)
+}
+
+/// Rejects what can't be combined with the file on standard output.
+fn check_stdout(format: Format, json: bool) -> anyhow::Result<()> {
+    if json {
+        return Err(Problem::usage("--json can't be given with --out -: standard output has the file alone")
+            .hint("leave --json out")
+            .into());
+    }
+    if format.as_str() == "zip" && std::io::stdout().is_terminal() {
+        return Err(Problem::usage("an archive is not text, so it is not written to a terminal")
+            .hint("`bench export RUN --out - > results.zip`, or give --format csv or jsonl")
+            .into());
+    }
+    Ok(())
 }
 
 /// Rejects a missing folder. Otherwise a misspelled folder would become a file of that name, or a new folder.

@@ -10,8 +10,8 @@ use bench_stack::Stack;
 
 /// Maximum number of runs to read.
 const RUNS_MAX: u64 = 1_000;
-/// Maximum number of runs to list.
-const LISTED_MAX: usize = 5;
+/// Maximum number of runs to list. More are only counted.
+const LISTED_MAX: usize = 3;
 
 /// Lists the interrupted runs of a stack's data directory except `but`, each with the command that resumes it. `server`
 /// is the address of the server that uses the stack.
@@ -51,18 +51,20 @@ fn lines(runs: &[Run], server: Option<&str>) -> Vec<String> {
         return Vec::new();
     }
     let count = format::plural(interrupted.len() as u64, "interrupted run");
+    if interrupted.len() > LISTED_MAX {
+        return vec![format!(
+            "{count}: `bench runs` lists all runs, `bench run --resume RUN` continues one, `bench cancel RUN` ends it"
+        )];
+    }
     let mut lines = vec![format!("{count}; each continues with its command:")];
     let server = server.map(|server| format!(" --server {server}")).unwrap_or_default();
-    for run in interrupted.iter().take(LISTED_MAX) {
+    for run in &interrupted {
         lines.push(format!(
             "  bench run --resume {}{server}   {}, {}",
             run.id,
             run.model(),
             show::status(run)
         ));
-    }
-    if interrupted.len() > LISTED_MAX {
-        lines.push(format!("  and {} more; `bench runs` lists all runs", interrupted.len() - LISTED_MAX));
     }
     lines
 }
@@ -98,10 +100,10 @@ mod tests {
     }
 
     #[test]
-    fn many_interrupted_runs_are_few_lines() {
+    fn many_interrupted_runs_are_one_line() {
         let many: Vec<Run> = (0..40).map(|_| run(true)).collect();
         let printed = lines(&many, None);
-        assert_eq!(printed.len(), LISTED_MAX + 2);
-        assert!(printed[LISTED_MAX + 1].contains("35 more"), "{printed:?}");
+        assert_eq!(printed.len(), 1, "{printed:?}");
+        assert!(printed[0].starts_with("40 interrupted runs: `bench runs`"), "{printed:?}");
     }
 }

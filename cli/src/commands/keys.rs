@@ -9,13 +9,13 @@ use bench_signing::{
     rotate_secret,
 };
 use clap::{Args, Subcommand};
-use comfy_table::Cell;
 use serde_json::json;
 
 use crate::client::ServerArgs;
 use crate::data_dir::{DataArgs, key_ring};
 use crate::exit::{ExitStatus, Problem};
-use crate::{format, output, show};
+use crate::table::{Column, Table};
+use crate::{format, output};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -131,7 +131,7 @@ pub(crate) async fn run(args: KeysArgs) -> anyhow::Result<ExitStatus> {
         if args.json {
             output::json(&document)?
         } else {
-            output::print(&own(&document).to_string())?
+            output::print_table(&own(&document))?
         }
         return Ok(ExitStatus::Success);
     }
@@ -185,26 +185,31 @@ pub(crate) async fn run(args: KeysArgs) -> anyhow::Result<ExitStatus> {
         output::json(&shown)?;
         return Ok(ExitStatus::Success);
     }
-    output::print(&own(&ring.document()).to_string())?;
+    output::print_table(&own(&ring.document()))?;
     if !ring.pinned().is_empty() {
-        let mut table = show::table(&["pinned as", "public key", "fingerprint", "since"]);
+        let mut table = Table::new([
+            Column::words("pinned as"),
+            Column::text("public key"),
+            Column::text("fingerprint"),
+            Column::text("since").drop_as(1),
+        ]);
         for pin in ring.pinned() {
-            table.add_row([
+            table.row([
                 pin.label.clone(),
                 pin.public_key.to_base64(),
                 format::short(&pin.public_key.fingerprint()),
                 second(pin.pinned_at),
             ]);
         }
-        output::print(&table.to_string())?;
+        output::print_table(&table)?;
     }
     if !ring.distrusted().is_empty() {
-        let mut table = show::table(&["distrusted", "fingerprint", "since"]);
+        let mut table = Table::new(["distrusted", "fingerprint", "since"].map(Column::text));
         for key in ring.distrusted() {
             let (public_key, since) = (key.public_key, key.distrusted_at);
-            table.add_row([public_key.to_base64(), format::short(&public_key.fingerprint()), second(since)]);
+            table.row([public_key.to_base64(), format::short(&public_key.fingerprint()), second(since)]);
         }
-        output::print(&table.to_string())?;
+        output::print_table(&table)?;
     }
     Ok(ExitStatus::Success)
 }
@@ -276,25 +281,27 @@ fn rotate_stored(distrust: Distrust<'_>) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Success)
 }
 
-fn own(document: &KeysDocument) -> comfy_table::Table {
-    let mut table = show::table(&["status", "public key", "fingerprint", "from", "until"]);
+fn own(document: &KeysDocument) -> Table {
+    let mut table = Table::new([
+        Column::text("status"),
+        Column::text("public key"),
+        Column::text("fingerprint"),
+        Column::text("from").drop_as(2),
+        Column::text("until").drop_as(1),
+    ]);
     for entry in &document.keys {
-        table.add_row(vec![
-            Cell::new(match entry.status {
-                KeyStatus::Current => "current",
-                KeyStatus::Retired => "retired",
-            }),
-            Cell::new(entry.public_key.to_base64()),
-            Cell::new(&entry.key_id),
-            Cell::new(entry.valid_from.as_deref().unwrap_or("-")),
-            Cell::new(entry.valid_until.as_deref().unwrap_or("-")),
+        let status = match entry.status {
+            KeyStatus::Current => "current",
+            KeyStatus::Retired => "retired",
+        };
+        let time = |time: &Option<String>| time.clone().unwrap_or_else(|| "-".to_owned());
+        table.row([
+            status.to_owned(),
+            entry.public_key.to_base64(),
+            format::short(&entry.key_id),
+            time(&entry.valid_from),
+            time(&entry.valid_until),
         ]);
-    }
-    for column in [1, 2] {
-        // Keys must stay on one line, so that users can copy them.
-        if let Some(column) = table.column_mut(column) {
-            column.set_constraint(comfy_table::ColumnConstraint::ContentWidth);
-        }
     }
     table
 }
@@ -315,4 +322,23 @@ pub(crate) fn read_public_key(given: &str) -> anyhow::Result<PublicKey> {
     let text = std::fs::read(path).with_context(|| format!("could not read `{given}`"))?;
     let key = std::str::from_utf8(&text).ok().and_then(|text| PublicKey::parse(text).ok());
     key.ok_or_else(|| no_key().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn screen_of_keys() {
+        let key = |status: &str, until: Option<&str>| {
+            serde_json::json!({
+                "key_id": "56475aa75463474c0285df5dbf2bcab73da651358839e9b77481b2eab107708c", "algorithm": "ed25519",
+                "public_key": "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=", "status": status,
+                "valid_from": "2026-01-02T03:04:05Z", "valid_until": until,
+            })
+        };
+        let keys = [key("current", None), key("retired", Some("2026-02-02T03:04:05Z"))];
+        let document: KeysDocument = serde_json::from_value(serde_json::json!({ "keys": keys })).unwrap();
+        crate::screen_tests::check("keys", |layout| own(&document).render(layout));
+    }
 }

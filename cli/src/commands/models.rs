@@ -2,15 +2,14 @@
 
 use bench_domain::budget::dollars;
 use clap::Args;
-use comfy_table::Cell;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::client::{ServerArgs, encode};
 use crate::data_dir::DataArgs;
 use crate::exit::ExitStatus;
-use crate::show::number;
-use crate::{format, output, show};
+use crate::table::{Column, Table};
+use crate::{format, output};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -82,6 +81,25 @@ fn price(model: &Model) -> String {
     }
 }
 
+fn table(models: &[Model]) -> Table {
+    let mut table = Table::new([
+        Column::path("model"),
+        Column::number("instances").drop_as(1),
+        Column::number("USD per million tokens in, out"),
+        Column::preview("about").drop_as(2),
+    ]);
+    for model in models {
+        let name = match model.provider.as_str() {
+            provider if provider == model.slug => provider.to_owned(),
+            provider => format!("{provider}/{}", model.slug),
+        };
+        let about = model.tagline.as_ref().filter(|about| !about.is_empty()).unwrap_or(&model.name);
+        let about = about.split_whitespace().collect::<Vec<_>>().join(" ");
+        table.row([name, model.instance_count.to_string(), price(model), about]);
+    }
+    table
+}
+
 async fn show_models(api: &super::Api, args: &ModelsArgs) -> anyhow::Result<()> {
     if args.sync {
         let answer: Value = api.client.post("/api/admin/sync-models", None).await?;
@@ -99,21 +117,7 @@ async fn show_models(api: &super::Api, args: &ModelsArgs) -> anyhow::Result<()> 
     if args.json {
         return output::json(&answer.models);
     }
-    let mut table = show::table(&["model", "instances", "USD per million tokens in, out", "about"]);
-    for model in &answer.models {
-        let name = match model.provider.as_str() {
-            provider if provider == model.slug => provider.to_owned(),
-            provider => format!("{provider}/{}", model.slug),
-        };
-        let about = model.tagline.clone().filter(|about| !about.is_empty());
-        table.add_row(vec![
-            Cell::new(name),
-            number(model.instance_count),
-            number(price(model)),
-            Cell::new(about.unwrap_or_else(|| model.name.clone())),
-        ]);
-    }
-    output::print(&table.to_string())?;
+    output::print_table(&table(&answer.models))?;
     let shown = answer.models.len() as u64;
     if answer.total > shown {
         output::note(&format!(
@@ -123,4 +127,22 @@ async fn show_models(api: &super::Api, args: &ModelsArgs) -> anyhow::Result<()> 
         ));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn screen_of_models() {
+        let models: Vec<Model> = serde_json::from_value(serde_json::json!([
+            { "id": "1", "slug": "deepseek-ai/DeepSeek-V3-0324", "name": "DeepSeek V3", "provider": "chutes",
+                "tagline": "A mixture-of-experts model with 671 billion parameters, 37 billion of which are active",
+                "instance_count": 12, "input_per_million_usd": 0.24, "output_per_million_usd": 0.84 },
+            { "id": "2", "slug": "oracle", "name": "The dataset's own answers", "provider": "oracle" },
+            { "id": "3", "slug": "Qwen/Qwen3-235B-A22B-Instruct-2507", "name": "Qwen3 235B", "provider": "chutes" },
+        ]))
+        .unwrap();
+        crate::screen_tests::check("models", |layout| table(&models).render(layout));
+    }
 }

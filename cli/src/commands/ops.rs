@@ -2,14 +2,15 @@
 
 use bench_domain::Timestamp;
 use clap::Args;
-use comfy_table::{Cell, Table};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::client::ServerArgs;
 use crate::data_dir::DataArgs;
 use crate::exit::ExitStatus;
-use crate::show::number;
+use crate::page::Page;
+use crate::run_ref::ShortIds;
+use crate::table::{Column, Table};
 use crate::{format, output, show};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -83,9 +84,13 @@ struct Counts {
 #[derive(Debug, Deserialize)]
 struct Line {
     id: String,
+    /// Absent in responses of older servers.
+    model: Option<String>,
     model_slug: String,
     provider: String,
     status: String,
+    #[serde(default)]
+    interrupted: bool,
     created_at: Timestamp,
     started_at: Option<Timestamp>,
     completed_at: Option<Timestamp>,
@@ -137,23 +142,8 @@ pub(crate) async fn run(args: OpsArgs) -> anyhow::Result<ExitStatus> {
 }
 
 fn print(overview: &Overview, minutes: u64) -> anyhow::Result<()> {
-    output::print(&counts(overview))?;
-    if let Some(load) = load(&overview.timeseries, minutes) {
-        output::print(&load)?;
-    }
-    if !overview.queues.is_empty() {
-        output::print(&queues(&overview.queues).to_string())?;
-    }
-    if !overview.workers.is_empty() {
-        output::print(&workers(&overview.workers).to_string())?;
-    }
-    let open = overview.running_runs.iter().chain(&overview.queued_runs);
-    let all: Vec<&Line> = open.chain(overview.completed_runs.iter().take(10)).collect();
-    if !all.is_empty() {
-        output::print(&runs(&all).to_string())?;
-    }
+    output::print_page(&page(overview, minutes))?;
     if !overview.unreadable_messages.is_empty() {
-        output::print(&unreadable(&overview.unreadable_messages).to_string())?;
         output::warn("unreadable messages were dropped: docs/operations.md, \"Unreadable messages\"");
     }
     if overview.wrong_admin_secrets_24h > 0 {
@@ -170,13 +160,40 @@ fn print(overview: &Overview, minutes: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn page(overview: &Overview, minutes: u64) -> Page {
+    let mut page = Page::new(0, 0);
+    page.text("", counts(overview));
+    if let Some(load) = load(&overview.timeseries, minutes) {
+        page.text("", load);
+    }
+    let open = overview.running_runs.iter().chain(&overview.queued_runs);
+    let all: Vec<&Line> = open.chain(overview.completed_runs.iter().take(10)).collect();
+    for (is_empty, table) in [
+        (overview.queues.is_empty(), queues(&overview.queues)),
+        (overview.workers.is_empty(), workers(&overview.workers)),
+        (all.is_empty(), runs(&all)),
+        (overview.unreadable_messages.is_empty(), unreadable(&overview.unreadable_messages)),
+    ] {
+        if !is_empty {
+            page.blank();
+            page.table(table);
+        }
+    }
+    page
+}
+
 fn counts(overview: &Overview) -> String {
     let counts = &overview.queue_counts;
     let tokens = |window: &Window| {
         format!("{} in, {} out", format::count(window.input_tokens), format::count(window.output_tokens))
     };
+    let open = overview.running_runs.iter().chain(&overview.queued_runs);
+    let interrupted = match open.filter(|run| run.interrupted).count() {
+        0 => String::new(),
+        interrupted => format!(" ({} of these interrupted)", format::count(interrupted as u64)),
+    };
     format!(
-        "Runs: {} queued, {} running, {} succeeded, {} failed, {} canceled\nTokens: {} in 24 h; {} in 7 d",
+        "Runs: {} queued, {} running{interrupted}, {} succeeded, {} failed, {} canceled\nTokens: {} in 24 h; {} in 7 d",
         format::count(counts.queued),
         format::count(counts.running),
         format::count(counts.succeeded),
@@ -190,7 +207,7 @@ fn counts(overview: &Overview) -> String {
 fn load(series: &[Minute], minutes: u64) -> Option<String> {
     let most = |part: fn(&Minute) -> u64| series.iter().map(part).max();
     Some(format!(
-        "Last {minutes} minutes: active in {}; at most {}, {} running, {} queued",
+        "Last {minutes} minutes: active in {}; at the busiest {}, {} running and {} queued",
         series.len(),
         format::plural(most(|minute| minute.worker_count)?, "worker"),
         format::count(most(|minute| minute.running_runs)?),
@@ -199,11 +216,17 @@ fn load(series: &[Minute], minutes: u64) -> Option<String> {
 }
 
 fn queues(queues: &[Queue]) -> Table {
-    let mut table = show::table(&["queue", "waiting", "in flight", "for later", "dead"]);
+    let mut table = Table::new([
+        Column::text("queue"),
+        Column::number("waiting"),
+        Column::number("in flight"),
+        Column::number("for later"),
+        Column::number("dead"),
+    ]);
     for queue in queues {
-        let cell = |count: Option<u64>| number(count.map_or_else(|| "-".to_owned(), format::count));
-        table.add_row(vec![
-            Cell::new(&queue.name),
+        let cell = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), format::count);
+        table.row([
+            queue.name.clone(),
             cell(queue.visible),
             cell(queue.in_flight),
             cell(queue.delayed),
@@ -214,46 +237,61 @@ fn queues(queues: &[Queue]) -> Table {
 }
 
 fn workers(workers: &[Worker]) -> Table {
-    let mut table = show::table(&["worker", "host", "runs", "samples at once", "last seen (UTC)"]);
+    let mut table = Table::new([
+        Column::path("worker"),
+        Column::text("host").drop_as(1),
+        Column::number("runs"),
+        Column::number("samples at once").drop_as(2),
+        Column::text("last seen (UTC)"),
+    ]);
     for worker in workers {
-        table.add_row(vec![
-            Cell::new(&worker.worker_id),
-            Cell::new(worker.hostname.as_deref().unwrap_or("-")),
-            number(format!("{} of {}", worker.running_runs, worker.max_concurrent_runs)),
-            number(worker.item_concurrency),
-            Cell::new(worker.last_seen.whole_seconds()),
+        table.row([
+            worker.worker_id.clone(),
+            worker.hostname.clone().unwrap_or_else(|| "-".to_owned()),
+            format!("{} of {}", worker.running_runs, worker.max_concurrent_runs),
+            worker.item_concurrency.to_string(),
+            worker.last_seen.whole_seconds().to_string(),
         ]);
     }
     table
 }
 
 fn runs(runs: &[&Line]) -> Table {
-    let mut table = show::table(&["run", "status", "since (UTC)", "model", "benchmarks"]);
+    let short = ShortIds::new(runs.iter().map(|run| run.id.as_str()));
+    let mut table = Table::new([
+        Column::text("run"),
+        Column::text("status"),
+        Column::text("since (UTC)").drop_as(1),
+        Column::path("model"),
+        Column::words("benchmarks"),
+    ]);
     for run in runs {
         let since = run.completed_at.or(run.started_at).unwrap_or(run.created_at);
-        table.add_row(vec![
-            Cell::new(&run.id),
-            Cell::new(&run.status),
-            Cell::new(format::minute(since)),
-            Cell::new(format!("{}/{}", run.provider, run.model_slug)),
-            Cell::new(run.benchmarks.as_deref().unwrap_or_default().join(", ")),
+        table.row([
+            short.get(&run.id),
+            if run.interrupted { "interrupted".to_owned() } else { run.status.clone() },
+            format::minute(since),
+            run.model.clone().unwrap_or_else(|| format!("{}/{}", run.provider, run.model_slug)),
+            show::benchmark_names(run.benchmarks.iter().flatten().map(String::as_str)),
         ]);
-    }
-    // Ids must stay on one line, so that users can copy them.
-    if let Some(column) = table.column_mut(0) {
-        column.set_constraint(comfy_table::ColumnConstraint::ContentWidth);
     }
     table
 }
 
 fn unreadable(messages: &[Unreadable]) -> Table {
-    let mut table = show::table(&["unreadable message", "sent (UTC)", "run", "problem"]);
+    let short = ShortIds::new(messages.iter().filter_map(|message| message.run_id.as_deref()));
+    let mut table = Table::new([
+        Column::text("unreadable message"),
+        Column::text("sent (UTC)").drop_as(1),
+        Column::text("run"),
+        Column::words("problem"),
+    ]);
     for message in messages {
-        table.add_row(vec![
-            Cell::new(&message.queue),
-            Cell::new(format::minute(message.sent_at)),
-            Cell::new(message.run_id.as_deref().unwrap_or("-")),
-            Cell::new(&message.problem),
+        table.row([
+            message.queue.clone(),
+            format::minute(message.sent_at),
+            message.run_id.as_deref().map_or_else(|| "-".to_owned(), |run| short.get(run)),
+            message.problem.clone(),
         ]);
     }
     table
@@ -278,7 +316,11 @@ mod tests {
         .unwrap();
         let text = counts(&overview);
         assert!(text.contains("12,032 succeeded") && text.contains("1,000 in, 2 out in 24 h"), "{text}");
-        assert!(load(&overview.timeseries, 60).unwrap().contains("at most 2 workers, 1 running"));
+        assert!(
+            load(&overview.timeseries, 60)
+                .unwrap()
+                .contains("at the busiest 2 workers, 1 running and 0 queued")
+        );
         assert_eq!(load(&[], 60), None);
         assert!(workers(&overview.workers).to_string().contains("2026-01-02T03:04:05Z"));
     }
@@ -293,6 +335,34 @@ mod tests {
             dead: Some(7),
         };
         let table = queues(&[hidden]).to_string();
-        assert!(table.contains(" - ") && table.contains(" 7 "), "{table}");
+        assert!(table.contains(" - ") && table.ends_with(" 7"), "{table}");
+    }
+
+    #[test]
+    fn screen_of_ops() {
+        let run = |id: &str, status: &str| {
+            serde_json::json!({
+                "id": id, "model": "chutes/deepseek-ai/DeepSeek-V3-0324",
+                "model_slug": "deepseek-ai/DeepSeek-V3-0324", "provider": "chutes", "status": status,
+                "created_at": "2026-01-02T03:04:05Z", "started_at": null, "completed_at": null,
+                "benchmarks": ["mmlu_pro", "gpqa_diamond"],
+            })
+        };
+        let window = serde_json::json!({ "input_tokens": 1_234_567, "output_tokens": 89_000 });
+        let overview: Overview = serde_json::from_value(serde_json::json!({
+            "workers": [{ "worker_id": "host.example/12345", "hostname": "host.example", "running_runs": 1,
+                "max_concurrent_runs": 3, "item_concurrency": 64, "last_seen": "2026-01-02T03:04:05Z" }],
+            "timeseries": [{ "worker_count": 2, "running_runs": 1, "queued_runs": 0 }],
+            "queue_counts": { "queued": 1, "running": 1, "succeeded": 12_032, "failed": 0, "canceled": 0 },
+            "queued_runs": [run("8d7e6f50-7d4a-4f60-9b1e-0a5c6d7e8f90", "queued")],
+            "running_runs": [run("3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90", "running")], "completed_runs": [],
+            "token_stats": { "last_24h": window, "last_7d": window },
+            "queues": [{ "name": "items", "visible": 120, "in_flight": 64, "delayed": 0, "dead": 0 },
+                { "name": "turns", "visible": null, "in_flight": null, "delayed": null, "dead": 1 }],
+            "unreadable_messages": [{ "queue": "items", "sent_at": "2026-01-02T03:04:05Z",
+                "problem": "the message is not JSON: expected value at line 1 column 1", "run_id": null }],
+        }))
+        .unwrap();
+        crate::screen_tests::check("ops", |layout| page(&overview, 60).render(layout));
     }
 }

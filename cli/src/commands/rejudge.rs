@@ -3,21 +3,25 @@
 use bench_domain::statistics::PairedComparison;
 use bench_domain::{Code, RunId};
 use bench_runs::{Orders, RejudgeOrder, RunError, Standing};
+use bench_stack::OwnEndpoint;
 use bench_state::Scope;
 use clap::Args;
-use comfy_table::Cell;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::judge::{JudgeArgs, judge_key};
 use super::run::budget::BudgetArgs;
 use super::run::checks::check_named_judge;
-use super::run::{Session, WorkArgs, results};
+use super::run::place::endpoint_to_send;
+use super::run::preview::{Rejudge, confirm_rejudge};
+use super::run::session::Session;
+use super::run::{WorkArgs, results};
 use crate::client::{Client, ServerArgs};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem, plain};
 use crate::refusal::Refusal;
-use crate::show::number;
+use crate::run_ref::RunRef;
+use crate::table::{Column, Table};
 use crate::views::{Judgings, Run};
 use crate::{format, output, show};
 
@@ -38,8 +42,7 @@ for the judge alone.";
 #[derive(Debug, Args)]
 pub(crate) struct RejudgeArgs {
     /// Run whose answers are graded again
-    #[arg(value_parser = super::parse_run)]
-    run: RunId,
+    run: RunRef,
     #[command(flatten)]
     judge: JudgeArgs,
     /// Base URL of the API of the judge's provider [default: the provider's own]
@@ -78,29 +81,66 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
     body.extend(judge.body().map(|judge| ("judge".to_owned(), judge)));
     if !remote && !args.data.path()?.exists() {
         // A command that only reads creates no data directory.
-        return Err(super::no_such_run(args.run).into());
+        return Err(args.run.missing().into());
     }
     if !args.detach {
         results::check_folder(&args.work.out)?;
     }
     // A detached run is left in the queue for `bench serve`.
     let scope = if args.detach { Scope::Server } else { Scope::Foreground };
-    let session = Session::open_in(scope, &args.work, &args.server, &args.data).await?;
-    let ordered = match (session.orders(), base_url) {
-        // Only the command line may set the judge's address. Requests can't.
-        (Some(orders), Some(base_url)) => {
-            let order = RejudgeOrder {
-                judge: judge.order().unwrap_or_default(),
-                budget: args.budget.budget(),
-                base_url: Some(base_url),
-                api_key: key,
-                judge_key,
-                idempotency_key: None,
-                warnings: Vec::new(),
-            };
-            order_in_process(orders, args.run, order).await
+    let mut session = Session::open_in(scope, &args.work, &args.server, &args.data).await?;
+    let run = match args.run.resolve(&session.client).await {
+        Ok(run) => run,
+        Err(error) => {
+            session.close(std::time::Duration::ZERO).await;
+            return Err(error);
         }
-        _ => order(&session.client, args.run, body).await,
+    };
+    let ordered = async {
+        let named = judge.named.as_ref();
+        let rejudge = Rejudge {
+            client: &session.client,
+            is_local: !remote,
+            run,
+            judge: named,
+            base_url: base_url.as_deref(),
+            budget_usd: args.budget.budget_usd,
+            concurrency: (!remote && !args.detach).then_some(args.work.concurrency),
+        };
+        confirm_rejudge(&rejudge, &args.work.confirm).await?;
+        let source = named.and_then(|judge| judge.source);
+        let own = session.stack().and_then(|stack| endpoint_to_send(stack, source, base_url.as_deref()));
+        // Only the command line may set the judge's address. Requests can't.
+        let has_address = base_url.is_some() || own.is_some();
+        let (base_url, judge_key) = match own {
+            Some(OwnEndpoint { base_url: own, key }) => (base_url.or(own), judge_key.or(key)),
+            None => (base_url, judge_key),
+        };
+        match session.orders().filter(|_| has_address) {
+            Some(orders) => {
+                let order = RejudgeOrder {
+                    judge: judge.order().unwrap_or_default(),
+                    budget: args.budget.budget(),
+                    base_url,
+                    api_key: key,
+                    judge_key,
+                    idempotency_key: None,
+                    warnings: Vec::new(),
+                };
+                order_in_process(orders, run, order).await
+            }
+            None => order(&session.client, run, body).await,
+        }
+    };
+    let ordered = match ordered.await {
+        Ok(made) if !args.detach => {
+            if let Some(stack) = session.stack() {
+                let hold = stack.hold(&[made], 0).await;
+                session.keep_until_watched(hold.into_iter().collect());
+            }
+            session.check_endpoints(made).await.map(|()| made)
+        }
+        ordered => ordered,
     };
     match ordered {
         Ok(made) if args.detach => {
@@ -112,14 +152,14 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
             Ok(ExitStatus::Success)
         }
         Ok(made) => {
-            let (first, json) = (args.run, args.json);
+            let (first, json) = (run, args.json);
             let show = async |client: &Client| {
                 if json { Ok(()) } else { print_comparison(client, first, made).await }
             };
-            session.finish_runs_then(&[made], true, &args.work, json, show).await
+            session.finish_runs(&[made], true, &args.work, json, show).await
         }
         Err(error) => {
-            session.close(std::time::Duration::ZERO).await;
+            session.give_up().await;
             Err(error)
         }
     }
@@ -184,28 +224,28 @@ async fn print_comparison(client: &Client, old: RunId, new: RunId) -> anyhow::Re
         found.map_or_else(|| run.to_string(), |judging| format!("version {}", judging.version))
     };
     let (old_name, new_name) = (name(old), name(new));
-    let mut table = show::table(&[
-        "benchmark",
-        &old_name,
-        &new_name,
-        "new − old (95% interval)",
-        "items",
-        "now right",
-        "now wrong",
-        "p",
+    let mut table = Table::new([
+        Column::words("benchmark"),
+        Column::number(old_name),
+        Column::number(new_name),
+        Column::number("new − old (95% interval)"),
+        Column::number("items").drop_as(1),
+        Column::number("now right").drop_as(2),
+        Column::number("now wrong").drop_as(2),
+        Column::number("p"),
     ]);
     for Benchmark { benchmark_name, score_a, score_b, paired } in &compared.benchmarks {
-        table.add_row(vec![
-            Cell::new(benchmark_name),
-            number(format::percent(*score_a)),
-            number(format::percent(*score_b)),
-            number(super::compare::difference(paired)),
-            number(format::count(paired.items)),
-            number(format::count(paired.only_b_right)),
-            number(format::count(paired.only_a_right)),
-            number(paired.mcnemar_p.map_or_else(|| "-".to_owned(), super::compare::p_value)),
+        table.row([
+            show::benchmark_name(benchmark_name),
+            format::percent(*score_a),
+            format::percent(*score_b),
+            super::compare::difference(paired),
+            format::count(paired.items),
+            format::count(paired.only_b_right),
+            format::count(paired.only_a_right),
+            paired.mcnemar_p.map_or_else(|| "-".to_owned(), super::compare::p_value),
         ]);
     }
-    output::print(&table.to_string())?;
+    output::print_table(&table)?;
     output::print("Compared on the items that both runs have graded. p: exact McNemar test.")
 }

@@ -5,11 +5,14 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::run::budget::BudgetArgs;
+use super::run::preview::{self, Repeat};
 use super::run::{self, WorkArgs};
-use crate::client::ServerArgs;
+use crate::client::{Client, ServerArgs};
 use crate::data_dir::DataArgs;
 use crate::exit::ExitStatus;
 use crate::output;
+use crate::run_ref::RunRef;
+use crate::views::Run;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -28,8 +31,7 @@ Keys are not stored: give --api-key-env again if the run was ordered with it.";
 #[derive(Debug, Args)]
 pub(crate) struct RequeueArgs {
     /// Run to repeat; `bench runs` lists them
-    #[arg(value_parser = super::parse_run)]
-    run: RunId,
+    run: RunRef,
     /// Repeat only samples that ended as infrastructure-errors; allowed for runs that succeeded, too
     #[arg(long)]
     errors: bool,
@@ -39,7 +41,7 @@ pub(crate) struct RequeueArgs {
     #[command(flatten)]
     budget: BudgetArgs,
     #[command(flatten)]
-    work: WorkArgs,
+    pub(crate) work: WorkArgs,
     #[command(flatten)]
     server: ServerArgs,
     #[command(flatten)]
@@ -52,7 +54,7 @@ pub(crate) struct RequeueArgs {
 pub(crate) async fn run(args: RequeueArgs) -> anyhow::Result<ExitStatus> {
     if !args.detach {
         return run::resume(
-            args.run,
+            &args.run,
             args.budget,
             args.errors,
             &args.work,
@@ -63,13 +65,32 @@ pub(crate) async fn run(args: RequeueArgs) -> anyhow::Result<ExitStatus> {
         .await;
     }
     let api = super::Api::open_for_server(&args.server, &args.data).await?;
-    let body = run::requeue_body(args.budget, args.errors);
-    let answer = api.client.post::<Value>(&run::requeue_path(args.run), body.as_ref()).await;
+    let queued = queue(&api.client, &args).await;
     api.close().await;
-    answer?;
+    let run = queued?;
     match args.json {
-        true => output::json(&json!({ "id": args.run, "status": "queued" }))?,
-        false => output::print(&format!("Queued run {}", args.run))?,
+        true => output::json(&json!({ "id": run, "status": "queued" }))?,
+        false => output::print(&format!("Queued run {run}"))?,
     }
     Ok(ExitStatus::Success)
+}
+
+/// Queues the run, and returns its id.
+async fn queue(client: &Client, args: &RequeueArgs) -> anyhow::Result<RunId> {
+    let run = args.run.resolve(client).await?;
+    let found: Run = client.get(&format!("/api/runs/{run}")).await?;
+    if found.interrupted || !found.status.is_open() {
+        // `bench serve` will work on it, with its own concurrency.
+        let repeat = Repeat {
+            client,
+            run: &found,
+            errors: args.errors,
+            budget_usd: args.budget.budget_usd,
+            concurrency: None,
+        };
+        preview::confirm_repeat(&repeat, &args.work.confirm).await?;
+    }
+    let body = run::requeue_body(args.budget, args.errors);
+    client.post::<Value>(&run::requeue_path(run), body.as_ref()).await?;
+    Ok(run)
 }

@@ -7,36 +7,35 @@ pub(crate) mod failure;
 pub(crate) mod interrupt;
 mod models;
 mod order;
-mod place;
+pub(crate) mod place;
+pub(crate) mod preview;
+mod repeat;
 mod responses;
 pub(crate) mod results;
+pub(crate) mod session;
 mod watch;
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
 
 use bench_domain::{RunId, RunStatus};
 use bench_inference::{ModelName, PROVIDERS};
-use bench_runs::Orders;
-use bench_state::Scope;
 use clap::Args;
 use serde_json::Value;
 
 use self::budget::BudgetArgs;
-use self::interrupt::Interrupt;
-use self::order::{OrderArgs, Plan, Resolved};
+use self::order::{OrderArgs, Resolved};
 pub(crate) use self::place::preselected;
-use self::watch::WatchResult;
-use super::interrupted;
-use super::judge::judge_key;
-use crate::client::{Client, ServerArgs};
+use self::preview::{ConfirmArgs, Repeat};
+use self::repeat::repeat;
+use self::session::Session;
+use super::Api;
+use crate::client::ServerArgs;
 use crate::data_dir::{DataArgs, DurabilityArg};
 use crate::exit::{ExitStatus, Problem};
-use crate::progress::DatasetProgress;
+use crate::run_ref::{RunRef, ShortIds};
 use crate::views::Run;
 use crate::{format, output};
-use bench_stack::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, Stack, StackOptions};
+use bench_stack::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,6 +60,14 @@ Examples:
   bench run --model openrouter/MODEL --benchmark scicode \\
       --dataset scicode=problems.jsonl
       items from a file; code that needs Python packages (`bench sandy setup`)
+  bench run --model openrouter/MODEL --temperature 0.6 --top-p 0.95 \\
+      --reasoning-effort high --requests-per-minute 60
+      other generation settings than the benchmark's own: the score says so
+  bench run --model openai-compatible/o4-mini --omit temperature \\
+      --base-url https://api.openai.com/v1
+      a model that refuses a setting of the benchmark
+  bench run --config run.toml --limit 20
+      options from a TOML file; those of the command line win
   bench run --model openrouter/MODEL --budget-usd 2.50
       stops when the answers have cost $2.50, and keeps what was answered
   bench run --benchmark scicode --subset-count 3 --seed demo --dry-run
@@ -104,22 +111,19 @@ Exit codes: 0 if every run succeeded, 1 if one failed, 2 for wrong usage, 130
     )
 }
 
-/// Time for calls in progress to end after Ctrl-C.
-const INTERRUPT_GRACE: Duration = Duration::from_secs(10);
-/// Time for the stack to close after all work is done.
-const CLOSE_GRACE: Duration = Duration::from_secs(5);
-/// Minimum wait for calls in progress at which users see a message.
-const SILENT_SETTLE_MAX: Duration = Duration::from_secs(1);
-
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) order: OrderArgs,
     #[command(flatten)]
     pub(crate) budget: BudgetArgs,
+    /// Read options from this TOML file: its keys are the names of options, such as `top-p` or `top_p`, and lists repeat an
+    /// option. The command line wins over the file, the file over variables. Paths in it start in the current folder
+    #[arg(long, value_name = "FILE", conflicts_with = "resume", help_heading = None)]
+    pub(crate) config: Option<PathBuf>,
     /// Continue this run instead of starting a new one
-    #[arg(long, value_name = "RUN", value_parser = super::parse_run, help_heading = None)]
-    pub(crate) resume: Option<RunId>,
+    #[arg(long, value_name = "RUN", help_heading = None)]
+    pub(crate) resume: Option<RunRef>,
     /// Print the prompts without asking a model or starting a run. Where an item has several steps, later prompts contain
     /// the dataset's own answers to the earlier steps, if it has them
     #[arg(long, conflicts_with = "resume", help_heading = None)]
@@ -139,10 +143,11 @@ pub(crate) struct RunArgs {
 }
 
 /// Settings of the work, and the folder for its results.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Execution and results")]
 pub(crate) struct WorkArgs {
-    /// Maximum number of samples in progress at the same time
+    /// Maximum number of samples in progress at the same time; a run that continues keeps its own unless the command line
+    /// gives another
     #[arg(long, short, env = "BENCH_CONCURRENCY", value_name = "N", default_value_t = CONCURRENCY_DEFAULT as u64,
         value_parser = clap::value_parser!(u64).range(1..=CONCURRENCY_MAX as u64))]
     pub(crate) concurrency: u64,
@@ -152,10 +157,15 @@ pub(crate) struct WorkArgs {
     /// Folder for the signed archive and the CSV table; created if it is missing
     #[arg(long, short, env = "BENCH_OUT", value_name = "DIR", default_value = "bench-results")]
     pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) confirm: ConfirmArgs,
+    /// True if the command line itself, not a variable, gives the concurrency.
+    #[arg(skip)]
+    pub(crate) is_concurrency_given: bool,
 }
 
 pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitStatus> {
-    if let Some(run) = args.resume {
+    if let Some(run) = &args.resume {
         order::refuse_changes(run, &args.given)?;
         return resume(run, args.budget, false, &args.work, &args.server, &args.data, args.json).await;
     }
@@ -167,16 +177,24 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitStatus> {
     if args.server.server().is_none() {
         checks::check_packages(&plan, &args.data.options()?).await?;
     }
-    let session = Session::open(&args.work, &args.server, &args.data).await?;
-    let ordered = match &session.stack {
-        Some(stack) => plan.order_in_process(stack, key, judge_key, session.datasets.as_ref()).await,
-        None => plan.order_at_server(&session.client, key.is_some()).await,
+    let mut session = Session::open(&args.work, &args.server, &args.data).await?;
+    let ordered = async {
+        let (client, stack, datasets) = (&session.client, session.stack(), session.datasets());
+        preview::confirm_order(&plan, client, stack, datasets, &args.work, key.is_some()).await?;
+        match stack {
+            Some(stack) => plan.order_in_process(stack, key, judge_key, datasets).await,
+            None => plan.order_at_server(client, key.is_some()).await.map(|runs| (runs, Vec::new())),
+        }
     };
-    session.datasets.clear();
+    let ordered = ordered.await;
+    session.datasets().clear();
     match ordered {
-        Ok(runs) => session.finish_runs(&runs, Some(&plan), &args.work, args.json).await,
+        Ok((runs, holds)) => {
+            session.keep_until_watched(holds);
+            session.finish_runs(&runs, plan.demo, &args.work, args.json, async |_| Ok(())).await
+        }
         Err(error) => {
-            session.close(Duration::ZERO).await;
+            session.give_up().await;
             Err(error)
         }
     }
@@ -199,7 +217,7 @@ pub(crate) fn requeue_body(budget: BudgetArgs, errors: bool) -> Option<Value> {
 /// Resumes a run: an open one from where it stopped, a failed or canceled one with its missing samples, and a
 /// successful one with its infrastructure-errors. If `errors` is true, repeats only infrastructure-errors.
 pub(crate) async fn resume(
-    run: RunId,
+    run: &RunRef,
     budget: BudgetArgs,
     errors: bool,
     work: &WorkArgs,
@@ -210,18 +228,66 @@ pub(crate) async fn resume(
     // Checks the key before opening anything.
     server.named_key()?;
     results::check_folder(&work.out)?;
+    let work = &with_stored_concurrency(run, work, server, data).await?;
     let session = Session::open(work, server, data).await?;
-    match prepare_resume(&session.client, run, budget, errors).await {
-        Ok(()) => session.finish_runs(&[run], None, work, json).await,
+    match prepare_resume(&session, run, budget, errors, work).await {
+        Ok(run) => session.finish_runs(&[run], true, work, json, async |_| Ok(())).await,
         Err(error) => {
-            session.close(Duration::ZERO).await;
+            session.give_up().await;
             Err(error)
         }
     }
 }
 
-async fn prepare_resume(client: &Client, run: RunId, budget: BudgetArgs, errors: bool) -> anyhow::Result<()> {
+/// Returns the settings to continue a run with: its own concurrency, unless the command line gives another one.
+async fn with_stored_concurrency(
+    run: &RunRef,
+    work: &WorkArgs,
+    server: &ServerArgs,
+    data: &DataArgs,
+) -> anyhow::Result<WorkArgs> {
+    let mut work = work.clone();
+    if work.is_concurrency_given || server.server().is_some() || !data.path()?.exists() {
+        return Ok(work);
+    }
+    // It must be known when the stack is opened for the work.
+    let api = Api::open(server, data).await?;
+    let found = async {
+        let run = run.resolve(&api.client).await?;
+        api.client.get::<Run>(&format!("/api/runs/{run}")).await
+    };
+    let found = found.await;
+    api.close().await;
+    let found = found?;
+    let stored = found.concurrency.map(|stored| u64::from(stored).clamp(1, CONCURRENCY_MAX as u64));
+    if let Some(stored) = stored.filter(|stored| *stored != work.concurrency) {
+        let id = ShortIds::new([found.id.as_str()]).get(&found.id);
+        output::note(&format!("Run {id} continues with `--concurrency {stored}`, as before"));
+        work.concurrency = stored;
+    }
+    Ok(work)
+}
+
+/// Puts a run back to work where needed, and returns its id.
+async fn prepare_resume(
+    session: &Session,
+    run: &RunRef,
+    budget: BudgetArgs,
+    errors: bool,
+    work: &WorkArgs,
+) -> anyhow::Result<RunId> {
+    let client = &session.client;
+    let run = run.resolve(client).await?;
+    session.check_endpoints(run).await?;
     let found: Run = client.get(&format!("/api/runs/{run}")).await?;
+    if found.interrupted || !found.status.is_open() {
+        if let Some(stack) = session.stack() {
+            preview::note_stored(stack, run).await;
+        }
+        let concurrency = session.stack().map(|_| work.concurrency);
+        let repeat = Repeat { client, run: &found, errors, budget_usd: budget.budget_usd, concurrency };
+        preview::confirm_repeat(&repeat, &work.confirm).await?;
+    }
     match found.status {
         RunStatus::Queued | RunStatus::Running if budget.budget().is_set() => {
             let message = format!("run {run} is {}: its budget can't be changed", found.status);
@@ -229,7 +295,7 @@ async fn prepare_resume(client: &Client, run: RunId, budget: BudgetArgs, errors:
         }
         RunStatus::Queued | RunStatus::Running => {
             if found.interrupted {
-                client.post::<Value>(&requeue_path(run), None).await?;
+                repeat(client, run, &found, None).await?;
             }
             output::note(&format!("Continuing run {run}"));
         }
@@ -237,159 +303,16 @@ async fn prepare_resume(client: &Client, run: RunId, budget: BudgetArgs, errors:
             output::note(&format!("Run {run} is complete; there is nothing to repeat"));
         }
         RunStatus::Succeeded => {
-            client.post::<Value>(&requeue_path(run), requeue_body(budget, true).as_ref()).await?;
+            repeat(client, run, &found, requeue_body(budget, true).as_ref()).await?;
             let errors = format::plural(found.infrastructure_errors(), "infrastructure-error");
             output::note(&format!("Repeating {errors} of run {run}, which had succeeded"));
         }
         RunStatus::Failed | RunStatus::Canceled => {
-            client.post::<Value>(&requeue_path(run), requeue_body(budget, errors).as_ref()).await?;
+            repeat(client, run, &found, requeue_body(budget, errors).as_ref()).await?;
             let what = if errors { "the infrastructure-errors" } else { "the missing samples" };
             let had = if found.status == RunStatus::Failed { "failed" } else { "been canceled" };
             output::note(&format!("Repeating {what} of run {run}, which had {had}"));
         }
     }
-    Ok(())
-}
-
-/// Place where the work on runs is done: the stack in this process, or a server.
-pub(crate) struct Session {
-    pub(crate) client: Client,
-    stack: Option<Stack>,
-    datasets: Arc<DatasetProgress>,
-}
-
-impl Session {
-    pub(crate) async fn open(work: &WorkArgs, server: &ServerArgs, data: &DataArgs) -> anyhow::Result<Self> {
-        Self::open_in(Scope::Foreground, work, server, data).await
-    }
-
-    /// Opens a session for a process that also works on runs of other processes, or that leaves its runs to them.
-    pub(crate) async fn open_in(
-        scope: Scope,
-        work: &WorkArgs,
-        server: &ServerArgs,
-        data: &DataArgs,
-    ) -> anyhow::Result<Self> {
-        let datasets = Arc::new(DatasetProgress::default());
-        if let Some(client) = server.client()? {
-            return Ok(Self { client: client.with_judge_key(judge_key()), stack: None, datasets });
-        }
-        let key = server.named_key()?;
-        let options = StackOptions {
-            durability: work.durability.into(),
-            concurrency: usize::try_from(work.concurrency).unwrap_or(CONCURRENCY_MAX),
-            progress: Arc::clone(&datasets) as _,
-            scope,
-            ..data.options()?
-        };
-        let stack = Stack::open(options).await?;
-        let client = Client::in_process(stack.router()).with_key(key).with_judge_key(judge_key());
-        Ok(Self { client, stack: Some(stack), datasets })
-    }
-
-    /// Returns the order service of this process, or `None` if a server makes the runs.
-    pub(crate) fn orders(&self) -> Option<&Orders> {
-        self.stack.as_ref().map(|stack| stack.orders.as_ref())
-    }
-
-    pub(crate) async fn close(self, grace: Duration) {
-        if let Some(stack) = self.stack {
-            stack.stop(grace).await;
-        }
-    }
-
-    /// Works until the runs are over, and shows their results.
-    async fn finish_runs(
-        self,
-        runs: &[RunId],
-        plan: Option<&Plan>,
-        work: &WorkArgs,
-        json: bool,
-    ) -> anyhow::Result<ExitStatus> {
-        let demo_wanted = plan.is_none_or(|plan| plan.demo);
-        self.finish_runs_then(runs, demo_wanted, work, json, async |_| Ok(())).await
-    }
-
-    /// Does the same as [`Session::finish_runs`], then calls `then` while the API is still available.
-    pub(crate) async fn finish_runs_then(
-        mut self,
-        runs: &[RunId],
-        demo_wanted: bool,
-        work: &WorkArgs,
-        json: bool,
-        then: impl AsyncFnOnce(&Client) -> anyhow::Result<()>,
-    ) -> anyhow::Result<ExitStatus> {
-        let interrupt = Interrupt::listen();
-        let mut worked = self.watch_and_show(runs, demo_wanted, work, json, &interrupt).await;
-        if matches!(worked, Ok(ExitStatus::Success | ExitStatus::Failure))
-            && let Err(error) = then(&self.client).await
-        {
-            worked = Err(error);
-        }
-        let interrupted = matches!(worked, Ok(ExitStatus::Interrupted));
-        let here = self.stack.is_some();
-        if interrupted && here {
-            let seconds = INTERRUPT_GRACE.as_secs();
-            output::note(&format!(
-                "Stopping. Answers in progress have {seconds} s to arrive; finished samples are kept. Press Ctrl-C again to stop now."
-            ));
-        }
-        let address = self.client.address().map(str::to_owned);
-        self.close(if interrupted { INTERRUPT_GRACE } else { CLOSE_GRACE }).await;
-        if interrupted {
-            for run in runs {
-                match &address {
-                    None => output::note(&format!("Continue with: bench run --resume {run}")),
-                    Some(address) => output::note(&format!(
-                        "The run continues at the server. Watch it with: bench run --resume {run} --server {address}"
-                    )),
-                }
-            }
-        }
-        worked
-    }
-
-    async fn watch_and_show(
-        &mut self,
-        runs: &[RunId],
-        demo_wanted: bool,
-        work: &WorkArgs,
-        json: bool,
-        interrupt: &Interrupt,
-    ) -> anyhow::Result<ExitStatus> {
-        if let Some(stack) = &mut self.stack {
-            stack.start().await?;
-            interrupted::list(stack, runs, None).await;
-        }
-        let data_dir = self.stack.as_ref().map(|stack| stack.embedded.data_dir().to_owned());
-        let watch =
-            watch::watch(&self.client, runs, &self.datasets, demo_wanted, interrupt, data_dir.as_deref());
-        let watched = watch.await?;
-        let WatchResult::Over(mut over) = watched else { return Ok(ExitStatus::Interrupted) };
-        if let Some(stack) = &mut self.stack
-            && over.iter().any(|run| run.status != RunStatus::Succeeded)
-        {
-            // Calls in progress cost money, so their answers go into the results. Arriving later, they would make the
-            // results differ from the archive.
-            tokio::select! {
-                () = settle(stack) => {}
-                () = interrupt.wait() => {}
-            }
-            // The results must not change any more after they are shown.
-            stack.abort().await;
-            over = watch::fetch_runs(&self.client, runs).await?;
-        }
-        results::show(&self.client, self.stack.as_ref(), &over, &work.out, json).await
-    }
-}
-
-/// Waits a limited time for samples in progress to end, with a message if it takes long.
-async fn settle(stack: &mut Stack) {
-    if !stack.drain(SILENT_SETTLE_MAX).await {
-        let seconds = INTERRUPT_GRACE.as_secs();
-        output::note(&format!(
-            "Waiting up to {seconds} s for answers in progress. Press Ctrl-C to see the results now."
-        ));
-        stack.drain(INTERRUPT_GRACE).await;
-    }
+    Ok(run)
 }

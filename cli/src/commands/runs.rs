@@ -1,20 +1,27 @@
 //! `bench runs`.
 
-use bench_domain::{Code, RunId, RunStatus};
-use clap::Args;
-use comfy_table::Cell;
-use serde::Deserialize;
-use serde_json::Value;
+pub(crate) mod command;
+mod delete;
+mod detail;
+mod edit;
+mod events;
+mod items;
+mod metrics;
+mod sample;
 
-use super::Api;
+use bench_domain::{Outcome, RunId, RunStatus};
+use clap::Args;
+
+use self::items::Filter;
 use super::interrupted;
+use super::labels::parse_tag;
 use super::run::failure;
+use super::{Api, ApiArgs};
 use crate::client::{ServerArgs, encode};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
-use crate::refusal::Refusal;
-use crate::show::number;
-use crate::views::{Event, Item, Judgings, Run, RunsPage};
+use crate::run_ref::RunRef;
+use crate::views::{Run, RunsPage};
 use crate::{format, output, show};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -22,63 +29,123 @@ Examples:
   bench runs                           newest runs first, and how to continue
                                        interrupted ones
   bench runs --status failed --model deepseek --json
-  bench runs RUN                       one run with its scores and judgings
-  bench runs RUN --items               each sample: outcome, score, answer
-  bench runs RUN --events              the events of the run, in order
-  bench runs --server http://127.0.0.1:3000";
+  bench runs --tag exp-7 --tag law     runs with both tags
+  bench runs latest                    one run with its scores, its metrics by
+                                       group, and its judgings
+  bench runs 3f2b8c1e --items          each sample: outcome, score, answer
+  bench runs 3f2b8c1e --items --outcome incorrect,unparsed --group math
+  bench runs 3f2b8c1e --item 70        one sample to read: prompt, reasoning,
+                                       answer, verdict
+  bench runs 3f2b8c1e --events         the events of the run, in order
+  bench runs edit RUN --name baseline --tag exp-7
+  bench runs delete RUN
+  bench runs --server http://127.0.0.1:3000
 
-/// Number of samples per page, the API's maximum.
-const ITEMS_PAGE: usize = 500;
-/// Number of events per page.
-const EVENTS_PAGE: usize = 1_000;
+A run is named by its id, by the first digits of its id, at least 4, or as
+`latest`. Tables leave out columns where a terminal is too narrow, and say
+which; piped output has all of them, and is as wide as its content needs.";
+
 /// Number of runs per page.
 const RUNS_PAGE: u64 = 200;
-/// Maximum number of characters of a text in a table.
-const CELL_CHARS_MAX: usize = 60;
+/// Default maximum number of runs to list.
+const RUNS_LISTED: u64 = 50;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsArgs {
-    /// Run to show in detail
-    #[arg(value_parser = super::parse_run)]
-    run: Option<RunId>,
+    /// Run to show in detail: its id, the first digits of its id, or `latest`
+    run: Option<RunRef>,
     /// Show the samples of the run
     #[arg(long, requires = "run")]
     items: bool,
+    /// Show only samples with these outcomes, such as incorrect,unparsed
+    #[arg(long, value_name = "OUTCOME", value_delimiter = ',', value_parser = parse_outcome, requires = "items")]
+    outcome: Vec<Outcome>,
+    /// Show only samples of items in this group, such as a category
+    #[arg(long, value_name = "GROUP", requires = "items")]
+    group: Option<String>,
+    /// Show the whole prompt, answer and verdict of this item, given by the dataset's own id, such as its question_id, or
+    /// by the index of its row, from 0, as '#12'
+    #[arg(long, value_name = "ID", requires = "run", conflicts_with = "items")]
+    item: Option<String>,
+    /// Sample of the item to show, from 0 [default: 0]
+    #[arg(long, value_name = "K", requires = "item")]
+    sample: Option<u32>,
     /// Show only the samples of this benchmark
     #[arg(long, value_name = "NAME", requires = "run")]
     benchmark: Option<String>,
     /// Show the events of the run
-    #[arg(long, requires = "run", conflicts_with = "items")]
+    #[arg(long, requires = "run", conflicts_with_all = ["items", "item"])]
     events: bool,
-    /// List only runs with this status: queued, running, succeeded, failed or canceled
+    /// List only runs with this status: queued, running, interrupted, succeeded, failed or canceled. Interrupted runs are
+    /// also queued or running
     #[arg(long, value_name = "STATUS", value_parser = parse_status, conflicts_with = "run")]
-    status: Option<RunStatus>,
+    status: Option<String>,
     /// List only runs whose model name contains this text
     #[arg(long, value_name = "TEXT", conflicts_with = "run")]
     model: Option<String>,
-    /// Maximum number of runs to list
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    limit: u64,
+    /// List only runs with this tag; repeat for runs that have several
+    #[arg(long, value_name = "TAG", value_delimiter = ',', value_parser = parse_tag, conflicts_with = "run")]
+    tag: Vec<String>,
+    /// List only runs whose own name contains this text
+    #[arg(long, value_name = "TEXT", conflicts_with = "run")]
+    name: Option<String>,
+    /// Maximum number of runs, or of samples, to list [default: 50 runs, all samples]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    limit: Option<u64>,
     #[command(flatten)]
     server: ServerArgs,
     #[command(flatten)]
     data: DataArgs,
-    /// Print JSON: an array of runs, newest first; with RUN, an object; with --items or --events, an array
+    /// Print JSON: an array of runs, newest first; with RUN or --item, an object; with --items or --events, an array
     #[arg(long, help_heading = None)]
     json: bool,
 }
 
-fn parse_status(text: &str) -> Result<RunStatus, String> {
-    let known = || RunStatus::ALL.map(RunStatus::as_str).join(", ");
-    RunStatus::from_name(&text.to_lowercase()).ok_or_else(|| format!("it must be one of {}", known()))
+impl RunsArgs {
+    /// Returns true if only some runs are listed.
+    const fn is_filtered(&self) -> bool {
+        self.status.is_some() || self.model.is_some() || !self.tag.is_empty() || self.name.is_some()
+    }
+}
+
+/// Status of open runs whose process has ended, in lists.
+const INTERRUPTED: &str = "interrupted";
+
+/// Returns the names of statuses in lists.
+pub(super) fn statuses() -> impl Iterator<Item = &'static str> {
+    RunStatus::ALL.into_iter().map(RunStatus::as_str).chain([INTERRUPTED])
+}
+
+fn parse_status(text: &str) -> Result<String, String> {
+    let status = text.trim().to_lowercase();
+    match RunStatus::from_name(&status).is_some() || status == INTERRUPTED {
+        true => Ok(status),
+        false => {
+            let known = RunStatus::ALL.map(RunStatus::as_str).join(", ");
+            Err(format!("it must be one of {known}, {INTERRUPTED}"))
+        }
+    }
+}
+
+fn parse_outcome(text: &str) -> Result<Outcome, String> {
+    let known = || Outcome::ALL.map(Outcome::as_str).join(", ");
+    Outcome::from_name(&text.trim().to_lowercase()).ok_or_else(|| format!("it must be one of {}", known()))
 }
 
 pub(crate) async fn run(args: RunsArgs) -> anyhow::Result<ExitStatus> {
     if args.server.server().is_none() && !args.data.path()?.exists() {
         // A command that only reads creates no data directory.
-        return match args.run {
-            Some(run) => Err(super::no_such_run(run).into()),
-            None => list(&[], 0, args.json).map(|()| ExitStatus::Success),
+        return match &args.run {
+            _ if args.data.is_named() => Err(args.data.missing()?.into()),
+            Some(run) => Err(run.missing().into()),
+            None if args.json => list(&[], 0, true).map(|()| ExitStatus::Success),
+            None => {
+                output::note(&format!(
+                    "There are no runs: the data directory `{}` does not exist; `bench run --model oracle --demo` creates it",
+                    args.data.path()?.display()
+                ));
+                Ok(ExitStatus::Success)
+            }
         };
     }
     let api = Api::open(&args.server, &args.data).await?;
@@ -87,57 +154,93 @@ pub(crate) async fn run(args: RunsArgs) -> anyhow::Result<ExitStatus> {
     shown.map(|()| ExitStatus::Success)
 }
 
+/// Returns false if the runs would be in a data directory that doesn't exist. Commands that change runs don't create it.
+fn exists_here(args: &ApiArgs) -> anyhow::Result<bool> {
+    Ok(args.server.server().is_some() || args.data.path()?.exists())
+}
+
 async fn show_runs(api: &Api, args: &RunsArgs) -> anyhow::Result<()> {
-    let Some(run) = args.run else {
+    let Some(run) = &args.run else {
         let (runs, total) = newest(api, args).await?;
+        if runs.is_empty() && args.is_filtered() && !args.json {
+            output::note("No run matches; `bench runs` lists all runs");
+            return Ok(());
+        }
         list(&runs, total, args.json)?;
         interrupted::print(&runs, api.client.address());
         return Ok(());
     };
+    let run = run.resolve(&api.client).await?;
     if args.events {
-        return events(api, run, args.json).await;
+        return events::show(api, run, args.json).await;
     }
     let found: Run = api.client.get(&format!("/api/runs/{run}")).await?;
-    if let Some(name) = &args.benchmark
-        && !found.benchmarks.iter().any(|benchmark| benchmark.benchmark_name == *name)
-    {
-        return Err(Problem::usage(format!("run {run} has no benchmark `{name}`"))
-            .hint(format!("`bench runs {run}` shows its benchmarks"))
-            .into());
+    let benchmarks = benchmarks(&found, args.benchmark.as_deref())?;
+    if let Some(item) = &args.item {
+        return sample::show(api, &found, &benchmarks, item, args.sample, args.json).await;
     }
-    match (args.items, args.json) {
-        (true, json) => items(api, &found, args.benchmark.as_deref(), json).await,
-        (false, true) => output::json(&found.summary()),
-        (false, false) => {
-            let mut causes = Vec::new();
-            for benchmark in &found.benchmarks {
-                let name = &benchmark.benchmark_name;
-                let lines = failure::error_causes(&api.client, &found, benchmark).await;
-                causes.extend(lines.into_iter().map(|line| format!("{name}: {line}")));
-            }
-            detail(&found, versions(api, run).await?.as_ref(), &causes)
+    if args.items {
+        let filter = Filter { outcomes: args.outcome.clone(), group: args.group.clone() };
+        return items::show(api, &found, &benchmarks, &filter, args.limit, args.json).await;
+    }
+    if args.json {
+        return output::json(&found.summary());
+    }
+    show_detail(api, run, &found).await
+}
+
+async fn show_detail(api: &Api, run: RunId, found: &Run) -> anyhow::Result<()> {
+    let mut causes = Vec::new();
+    for benchmark in &found.benchmarks {
+        let name = benchmark.listed_name();
+        let lines = failure::error_causes(&api.client, found, benchmark).await;
+        causes.extend(lines.into_iter().map(|line| format!("{name}: {line}")));
+    }
+    let judgings = detail::judgings(&api.client, run).await?;
+    output::print_page(&detail::page(found, judgings.as_ref(), &causes))
+}
+
+/// Returns the names of the run's benchmarks, or only the one that the command line names.
+fn benchmarks(run: &Run, only: Option<&str>) -> anyhow::Result<Vec<String>> {
+    let only_name = only.map(show::benchmark_id);
+    let names = run.benchmarks.iter().map(|benchmark| benchmark.benchmark_name.clone());
+    let named: Vec<String> =
+        names.filter(|name| only_name.as_ref().is_none_or(|only| only == name)).collect();
+    match only {
+        Some(only) if named.is_empty() => {
+            Err(Problem::usage(format!("run {} has no benchmark `{only}`", run.id))
+                .hint(format!("`bench runs {}` shows its benchmarks", run.id))
+                .into())
         }
+        _ => Ok(named),
     }
 }
 
 async fn newest(api: &Api, args: &RunsArgs) -> anyhow::Result<(Vec<Run>, u64)> {
     let mut filter = String::new();
-    if let Some(status) = args.status {
+    if let Some(status) = &args.status {
         filter.push_str(&format!("&status={status}"));
     }
     if let Some(model) = &args.model {
         filter.push_str(&format!("&model_slug={}", encode(model)));
     }
+    if !args.tag.is_empty() {
+        filter.push_str(&format!("&tag={}", encode(&args.tag.join(","))));
+    }
+    if let Some(name) = &args.name {
+        filter.push_str(&format!("&name={}", encode(name)));
+    }
+    let wanted = args.limit.unwrap_or(RUNS_LISTED);
     let mut runs = Vec::new();
     loop {
         let offset = runs.len() as u64;
-        let limit = (args.limit - offset).min(RUNS_PAGE);
+        let limit = (wanted - offset).min(RUNS_PAGE);
         let page: RunsPage =
             api.client.get(&format!("/api/runs?limit={limit}&offset={offset}{filter}")).await?;
         let is_last = page.runs.is_empty();
         runs.extend(page.runs);
         let have = runs.len() as u64;
-        if is_last || have >= page.total || have >= args.limit {
+        if is_last || have >= page.total || have >= wanted {
             return Ok((runs, page.total));
         }
     }
@@ -151,190 +254,10 @@ fn list(runs: &[Run], total: u64, json: bool) -> anyhow::Result<()> {
         output::note("There are no runs; `bench run --model oracle --demo` starts one");
         return Ok(());
     }
-    output::print(&show::runs(runs).to_string())?;
+    output::print_page(&show::runs(runs))?;
     let shown = runs.len() as u64;
     if total > shown {
         output::note(&format!("{} of {}; see --limit", format::count(shown), format::plural(total, "run")));
     }
     Ok(())
-}
-
-/// Returns the run's judgings if there is more than one. Older servers have no judgings, and deleting the original run
-/// deletes the list.
-async fn versions(api: &Api, run: RunId) -> anyhow::Result<Option<Judgings>> {
-    match api.client.get::<Judgings>(&format!("/api/runs/{run}/judgings")).await {
-        Ok(found) => Ok((found.judgings.len() > 1).then_some(found)),
-        Err(error) => match error.downcast_ref::<Refusal>().and_then(Refusal::code) {
-            Some(Code::RouteNotFound | Code::RunNotFound | Code::RunDeleted) => Ok(None),
-            _ => Err(error),
-        },
-    }
-}
-
-fn detail(run: &Run, versions: Option<&Judgings>, causes: &[String]) -> anyhow::Result<()> {
-    let mut lines = Vec::new();
-    let mut field = |name: &str, value: Option<String>| {
-        lines.extend(value.map(|value| format!("{:<12}{value}", format!("{name}:"))));
-    };
-    field("run", Some(run.id.clone()));
-    field("model", Some(run.located_model()));
-    field("status", Some(show::status(run)));
-    field("error", run.error_message.clone());
-    let rejudges = run.rejudges.as_ref();
-    field("judges", rejudges.map(|of| format!("answers of run {}, version {}", of.run, of.version)));
-    field("score", run.overall_score.map(|_| run.overall()));
-    field("coverage", run.coverage.map(|coverage| format::percent(Some(coverage))));
-    let seed = run.subset_seed.as_ref().map_or_else(String::new, |seed| format!(", seed {seed}"));
-    field(
-        "items",
-        match (run.subset_count, run.subset_pct) {
-            (Some(count), _) => Some(format!("{}{seed}", format::count(count))),
-            (None, 1..=99) => Some(format!("{}%{seed}", run.subset_pct)),
-            _ => None,
-        },
-    );
-    field("cost", run.cost.map(|cost| format::dollars(cost.total_usd)));
-    field("created", Some(run.created_at.to_string()));
-    field("started", run.started_at.map(|time| time.to_string()));
-    field("completed", run.completed_at.map(|time| time.to_string()));
-    for benchmark in &run.benchmarks {
-        let name = &benchmark.benchmark_name;
-        field("protocol", benchmark.protocol.as_ref().map(|protocol| format!("{name}: {protocol}")));
-        let options = Some(crate::commands::options::format_options(&benchmark.options));
-        let options = options.filter(|listed| !listed.is_empty());
-        field("options", options.map(|options| format!("{name}: {options}")));
-        field("made by", show::facts(benchmark).map(|facts| format!("{name}: {facts}")));
-        field("samples", show::sampled(benchmark).map(|sampled| format!("{name}: {sampled}")));
-        field("error", benchmark.error_message.as_ref().map(|error| format!("{name}: {error}")));
-        let note = benchmark.dataset.as_ref().and_then(|dataset| dataset.note.as_ref());
-        field("note", note.map(|note| format!("{name}: {note}")));
-    }
-    causes.iter().for_each(|cause| field("errors", Some(cause.clone())));
-    let resume = format!("`bench run --resume {}`", run.id);
-    if run.interrupted {
-        field("resume", Some(format!("{resume} continues the run")));
-    } else if run.status == RunStatus::Succeeded && run.infrastructure_errors() > 0 {
-        field("resume", Some(format!("{resume} repeats the infrastructure-errors")));
-    }
-    if let Some(banner) = show::demo_banner(std::slice::from_ref(run)) {
-        lines.push(banner);
-    }
-    output::print(&lines.join("\n"))?;
-    output::print(&show::results(std::slice::from_ref(run)).to_string())?;
-    match versions {
-        Some(versions) => output::print(&show::judgings(versions).to_string()),
-        None => Ok(()),
-    }
-}
-
-/// A page of `/api/runs/{id}/benchmarks/{name}`.
-#[derive(Debug, Deserialize)]
-struct Details {
-    items: ItemsPage,
-}
-
-#[derive(Debug, Deserialize)]
-struct ItemsPage {
-    items: Vec<Value>,
-    total: u64,
-}
-
-async fn items(api: &Api, run: &Run, only: Option<&str>, json: bool) -> anyhow::Result<()> {
-    let mut all = Vec::new();
-    let mut table = show::table(&[
-        "benchmark",
-        "item",
-        "source id",
-        "sample",
-        "outcome",
-        "score",
-        "extracted",
-        "expected",
-        "latency",
-        "reason",
-    ]);
-    let names = run.benchmarks.iter().map(|benchmark| benchmark.benchmark_name.as_str());
-    for name in names.filter(|name| only.is_none_or(|only| only == *name)) {
-        let mut offset = 0;
-        loop {
-            let path = format!("/api/runs/{}/benchmarks/{name}?limit={ITEMS_PAGE}&offset={offset}", run.id);
-            let page: Details = api.client.get(&path).await?;
-            // A server may end a page early to limit its size.
-            offset += page.items.items.len();
-            let is_last = page.items.items.is_empty() || offset as u64 >= page.items.total;
-            for mut item in page.items.items {
-                if json {
-                    if let Value::Object(fields) = &mut item {
-                        fields.insert("benchmark".to_owned(), name.into());
-                    }
-                    all.push(item);
-                } else {
-                    table.add_row(row(name, serde_json::from_value(item)?));
-                }
-            }
-            if is_last {
-                break;
-            }
-        }
-    }
-    if json { output::json(&all) } else { output::print(&table.to_string()) }
-}
-
-fn row(benchmark: &str, item: Item) -> Vec<Cell> {
-    let cut = |text: Option<String>| {
-        let text = text.unwrap_or_default();
-        let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        match line.char_indices().nth(CELL_CHARS_MAX) {
-            Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-            None => line,
-        }
-    };
-    vec![
-        Cell::new(benchmark),
-        Cell::new(item.item_id),
-        Cell::new(item.source_id.unwrap_or_else(|| "-".to_owned())),
-        number(item.sample),
-        Cell::new(item.outcome.unwrap_or_else(|| "open".to_owned())),
-        number(item.score.map_or_else(|| "-".to_owned(), |score| format!("{score:.2}"))),
-        Cell::new(cut(item.extracted)),
-        Cell::new(cut(item.expected)),
-        number(item.latency_ms.map_or_else(|| "-".to_owned(), |ms| format::milliseconds(ms as f64))),
-        Cell::new(cut(item.reason.filter(|reason| !reason.is_empty()).or(item.error))),
-    ]
-}
-
-/// A page of `/api/runs/{id}/events`.
-#[derive(Debug, Deserialize)]
-struct Events {
-    events: Vec<Value>,
-    cursor: String,
-}
-
-async fn events(api: &Api, run: RunId, json: bool) -> anyhow::Result<()> {
-    let mut all = Vec::new();
-    let mut cursor = "0".to_owned();
-    loop {
-        let path = format!("/api/runs/{run}/events?limit={EVENTS_PAGE}&cursor={}", encode(&cursor));
-        let page: Events = api.client.get(&path).await?;
-        if page.events.is_empty() {
-            break;
-        }
-        all.extend(page.events);
-        cursor = page.cursor;
-    }
-    if json {
-        return output::json(&all);
-    }
-    let mut table = show::table(&["n", "time (UTC)", "event", "benchmark", "message"]);
-    for event in all {
-        let event: Event = serde_json::from_value(event)?;
-        table.add_row(vec![
-            number(event.sequence),
-            Cell::new(event.created_at.whole_seconds().to_string()),
-            Cell::new(event.event_type),
-            Cell::new(event.benchmark_name.unwrap_or_default()),
-            Cell::new(event.message),
-        ]);
-    }
-    output::print(&table.to_string())
 }

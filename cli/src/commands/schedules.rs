@@ -3,6 +3,7 @@
 mod args;
 mod examples;
 mod show;
+mod unset;
 
 use bench_domain::statistics::Interval;
 use bench_domain::{Code, Timestamp};
@@ -135,6 +136,10 @@ struct Schedule {
     benchmark_options: crate::commands::options::OptionsByBenchmark,
     #[serde(default)]
     judge: Option<crate::views::OrderedJudge>,
+    #[serde(default)]
+    tags: Vec<String>,
+    #[serde(default)]
+    notes: Option<String>,
     budget_usd: Option<f64>,
     budget_tokens: Option<u64>,
     own_key: bool,
@@ -231,7 +236,7 @@ fn print_all(all: &[Value], json: bool) -> anyhow::Result<()> {
     }
     let schedules: Vec<Schedule> =
         all.iter().map(|value| serde_json::from_value(value.clone())).collect::<Result<_, _>>()?;
-    output::print(&show::list(&schedules).to_string())
+    output::print_table(&show::list(&schedules))
 }
 
 async fn all(api: &Api) -> anyhow::Result<Vec<Value>> {
@@ -294,7 +299,7 @@ fn print_one(value: &Value, json: bool) -> anyhow::Result<()> {
     if json {
         output::json(value)
     } else {
-        output::print(&show::detail(&serde_json::from_value(value.clone())?))
+        output::print_page(&show::detail(&serde_json::from_value(value.clone())?))
     }
 }
 
@@ -361,7 +366,7 @@ async fn history(api: &Api, args: &HistoryArgs) -> anyhow::Result<()> {
         output::note("The schedule has no past planned times");
         return Ok(());
     }
-    output::print(&show::history(&firings).to_string())
+    output::print_table(&show::history(&firings))
 }
 
 async fn run_now(api: &Api, one: &OneArgs) -> anyhow::Result<()> {

@@ -22,6 +22,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use self::items::Items;
 use self::lines::{Lines, grade};
 use self::source::ResponseSource;
+use crate::bars::{bars, can_draw};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
 use crate::{format, output};
@@ -71,6 +72,9 @@ pub(crate) struct ScoreArgs {
     /// File for the verdicts [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Replace the file that --out names, if it exists
+    #[arg(long)]
+    force: bool,
     /// Find items in this file instead of the benchmark's dataset
     #[arg(long, value_name = "FILE")]
     dataset: Option<PathBuf>,
@@ -95,6 +99,7 @@ pub(crate) async fn run(args: ScoreArgs) -> anyhow::Result<ExitStatus> {
     if let Some(out) = args.out.as_deref().filter(|out| *out != Path::new("-")) {
         // Grading takes minutes, so a misspelled folder is reported first.
         super::check_folder_of("--out", out)?;
+        super::check_not_there("--out", out, args.force)?;
         if out.is_dir() {
             return Err(Problem::usage(format!("--out: `{}` is a folder", out.display()))
                 .hint("give a file in that folder")
@@ -114,6 +119,11 @@ pub(crate) async fn run(args: ScoreArgs) -> anyhow::Result<ExitStatus> {
     let counts = score(benchmark, source.lines()?, &mut items, &mut sink).await;
     items.close().await;
     let counts = counts?;
+    if output::is_closed() {
+        // A summary of the rows so far would look like one of all.
+        output::note("Stopped, since the reader of standard output has ended; not all rows were graded");
+        return Ok(ExitStatus::Success);
+    }
     if counts.total() == 0 {
         return Err(Problem::failure(format!("`{file}` has no rows to grade")).into());
     }
@@ -156,7 +166,7 @@ async fn score(
     let mut counts = OutcomeCounts::default();
     loop {
         let batch = lines.batch(BATCH_LINES)?;
-        if batch.is_empty() {
+        if batch.is_empty() || output::is_closed() {
             bar.finish_and_clear();
             return Ok(counts);
         }
@@ -177,10 +187,10 @@ async fn score(
 }
 
 fn bar() -> ProgressBar {
-    if !output::is_terminal() {
+    if !can_draw() {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new_spinner();
+    let bar = bars().add(ProgressBar::new_spinner());
     bar.set_style(
         ProgressStyle::with_template("{spinner:.cyan} {human_pos} responses graded, {per_sec}")
             .unwrap_or_else(|_| ProgressStyle::default_spinner()),
@@ -205,7 +215,7 @@ fn print_summary(benchmark: &dyn Benchmark, counts: &OutcomeCounts, started: Ins
     let rate = counts.total() as f64 / (elapsed.as_secs_f64().max(1e-6) * cores as f64);
     output::note(&format!(
         "{} ({}): {}, graded {} of {}, coverage {}, {} correct, accuracy {}{}{} ({}, {} per second and core)",
-        benchmark.name(),
+        benchmark.metadata().listed_name(),
         benchmark.metadata().protocol_name,
         format::plural(counts.total(), "response"),
         format::count(graded),

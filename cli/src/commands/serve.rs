@@ -15,12 +15,12 @@ use tokio::net::{TcpListener, lookup_host};
 
 use crate::commands::interrupted;
 use crate::commands::run::interrupt::Interrupt;
-use crate::data_dir::{DataArgs, DurabilityArg};
+use crate::data_dir::{DataArgs, DurabilityArg, open_when_free};
 use crate::exit::{ExitStatus, Problem};
 use crate::judge_name::{MODEL_VARIABLE, check_variable};
 use crate::output;
 use crate::progress::DatasetProgress;
-use bench_stack::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, Stack, StackOptions};
+use bench_stack::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, StackOptions};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -90,24 +90,41 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
     let addresses = addresses("--host", &args.host, args.port).await?;
     // Clients of a loopback address are on this machine.
     let local = addresses.iter().all(|address| address.ip().is_loopback());
-    let listener = bind("--host", &addresses, args.port).await?;
-    let address = listener.local_addr().context("could not read the server's own address")?;
-    let options = StackOptions {
-        durability: args.durability.into(),
-        concurrency: usize::try_from(args.concurrency).unwrap_or(CONCURRENCY_MAX),
-        progress: Arc::new(DatasetProgress::default()),
-        local,
-        scope: Scope::Server,
-        // The listener uses loopback, so clients on other machines couldn't reach it.
-        s3_listener: local,
-        ..args.data.options()?
+    // Reports a port in use before anything is made. While the server waits for the data directory, callers get no
+    // connection instead of no answer.
+    drop(bind("--host", &addresses, args.port).await?);
+    let concurrency = usize::try_from(args.concurrency).unwrap_or(CONCURRENCY_MAX);
+    let options = || {
+        anyhow::Ok(StackOptions {
+            durability: args.durability.into(),
+            concurrency,
+            progress: Arc::new(DatasetProgress::default()),
+            local,
+            scope: Scope::Server,
+            works: true,
+            // The listener uses loopback, so clients on other machines couldn't reach it.
+            s3_listener: local,
+            ..args.data.options()?
+        })
     };
-    let data_dir = options.data_dir.clone();
+    let StackOptions { data_dir, vars, .. } = options()?;
     // Each call in progress has a connection to a provider, and may have one to a sandbox.
-    let limits = args.connections.limits(2 * options.concurrency);
-    let providers = providers(|name| options.vars.get(name).cloned(), local)?;
+    let limits = args.connections.limits(2 * concurrency);
+    let providers = providers(|name| vars.get(name).cloned(), local)?;
     let interrupt = Interrupt::listen();
-    let mut stack = Stack::open(options).await?;
+    // A server must own the data directory, since it also works on runs that no command watches.
+    let mut stack = tokio::select! {
+        stack = open_when_free(options, |_| false) => stack?,
+        () = interrupt.wait() => return Ok(ExitStatus::Interrupted),
+    };
+    let listener = match bind("--host", &addresses, args.port).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            stack.stop(Duration::ZERO).await;
+            return Err(error);
+        }
+    };
+    let address = listener.local_addr().context("could not read the server's own address")?;
     let router = stack.router();
     stack.start().await?;
     stack.serve_schedules();

@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 use bench_datasets::{Progress, Step};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::bars::bars;
+use crate::bars::{bars, can_draw};
 use crate::{format, output};
 
 /// Interval of lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
+/// Minimum number of columns for a bar and the speed of a download.
+const WIDE_COLUMNS: u16 = 120;
 
 /// Shows progress while datasets are prepared.
 #[derive(Debug, Default)]
@@ -58,7 +60,10 @@ impl BarState {
         if self.kind != Some(kind) {
             self.kind = Some(kind);
             bar.set_style(match kind {
-                BarKind::Message => style("{spinner:.cyan} {msg}"),
+                BarKind::Message => style("{spinner:.cyan} {wide_msg}"),
+                BarKind::Bytes if output::error_width().is_some_and(|columns| columns < WIDE_COLUMNS) => {
+                    style("{spinner:.cyan} {decimal_bytes}/{decimal_total_bytes} {wide_msg}")
+                }
                 BarKind::Bytes => style(
                     "{spinner:.cyan} {msg} {bar:24.cyan/dim} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} eta {eta}",
                 ),
@@ -88,7 +93,7 @@ impl Progress for DatasetProgress {
             return;
         }
         let mut state = self.lock();
-        if !output::is_terminal() {
+        if !can_draw() {
             match step {
                 Step::Resolving { dataset } => state.line_if_due(|| format!("Asking the hub for {dataset}")),
                 Step::Downloading { file, done_bytes, total_bytes } => state.line_if_due(|| {

@@ -2,7 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::bars::bars;
+use crate::bars::{bars, can_draw};
 use crate::output;
 
 /// Shows how much of a file was sent: a bar on a terminal, otherwise one line.
@@ -14,7 +14,7 @@ pub(crate) struct FileProgress {
 impl FileProgress {
     /// Starts the progress of a file before its first byte is sent.
     pub(crate) fn new(name: String, bytes: u64) -> Self {
-        if !output::is_terminal() {
+        if !can_draw() {
             output::note(&format!("Uploading {name}: {} MB", bytes.div_ceil(1_000_000)));
             return Self { bar: None };
         }

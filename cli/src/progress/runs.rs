@@ -1,129 +1,307 @@
-//! Progress of runs, with a bar for each benchmark of each run.
+//! Progress of runs, with a bar for each benchmark of each run, and a line for each run that waits for its provider.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use bench_domain::Timestamp;
+use console::measure_text_width;
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-use crate::bars::bars;
-use crate::views::{Benchmark, Run};
-use crate::{format, output};
+use super::pace::Pace;
+use crate::bars::{bars, can_draw};
+use crate::layout::has_unicode;
+use crate::table::wrap::cut;
+use crate::views::{Benchmark, Run, Waiting};
+use crate::{causes, format, output};
 
-/// Interval of lines without a terminal.
-const LINES_EVERY: Duration = Duration::from_secs(5);
+/// Minimum interval of lines without bars.
+const LINES_EVERY_MIN: Duration = Duration::from_secs(5);
+/// Maximum interval of lines without bars.
+const LINES_EVERY_MAX: Duration = Duration::from_secs(300);
+/// Interval of lines without bars, as a share of the time since the first one.
+const LINES_EVERY_SHARE: u32 = 12;
+/// Interval of lines about a wait that goes on, without bars.
+const WAIT_LINES_EVERY: Duration = Duration::from_secs(600);
+/// Minimum change of a wait's end that is reported immediately where there are no progress bars.
+const WAIT_CHANGE_MIN: Duration = Duration::from_secs(60);
 /// Maximum number of columns for the name in front of a bar.
 const NAME_CHARS_MAX: usize = 32;
+/// Minimum numbers of columns for a short bar and for a long one.
+const BAR_COLUMNS: [u16; 2] = [60, 100];
 
 /// Shows the progress of runs.
 #[derive(Debug)]
 pub(crate) struct RunProgress {
-    bars: HashMap<String, ProgressBar>,
-    /// Last line of each benchmark: samples done, and the time at which that number was first seen.
-    lines: HashMap<String, BenchmarkLine>,
+    shown: HashMap<String, ShownBenchmark>,
+    /// Waits of the runs, by id.
+    waits: HashMap<String, ShownWait>,
+    started_at: Instant,
     printed_at: Option<Instant>,
     terminal: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct BenchmarkLine {
-    first_seen_at: Instant,
-    completed_at_first: u64,
+/// A benchmark whose progress is shown.
+#[derive(Debug)]
+struct ShownBenchmark {
+    /// `None` without bars.
+    bar: Option<ProgressBar>,
+    /// Columns of the terminal that the bar was made for.
+    columns: u16,
+    pace: Pace,
     last_printed: Option<u64>,
+}
+
+/// A wait that is shown.
+#[derive(Debug)]
+struct ShownWait {
+    /// `None` without bars.
+    bar: Option<ProgressBar>,
+    until: Timestamp,
+    printed_at: Instant,
 }
 
 impl RunProgress {
     /// Starts without showing anything.
     pub(crate) fn new() -> Self {
         Self {
-            bars: HashMap::new(),
-            lines: HashMap::new(),
+            shown: HashMap::new(),
+            waits: HashMap::new(),
+            started_at: Instant::now(),
             printed_at: None,
-            terminal: output::is_terminal(),
+            terminal: can_draw(),
         }
     }
 
     /// Shows the current state of the runs.
     pub(crate) fn update(&mut self, runs: &[Run]) {
         let several = runs.len() > 1;
+        let now = Instant::now();
         for run in runs {
             for benchmark in run.benchmarks.iter().filter(|benchmark| benchmark.planned_samples > 0) {
-                let key = format!("{}/{}", run.id, benchmark.benchmark_name);
-                let shown = self.bars.contains_key(&key) || self.lines.contains_key(&key);
-                if !shown && may_be_from_before_resume(run, benchmark) {
-                    continue;
+                let key = key(run, benchmark);
+                if !self.shown.contains_key(&key) {
+                    if may_be_from_before_resume(run, benchmark) {
+                        continue;
+                    }
+                    let bar = self.terminal.then(|| benchmark_bar(benchmark));
+                    let first = ShownBenchmark { bar, columns: 0, pace: Pace::default(), last_printed: None };
+                    self.shown.insert(key.clone(), first);
                 }
-                if self.terminal {
-                    self.draw(key, run, benchmark, several);
-                } else {
-                    self.lines.entry(key).or_insert_with(|| BenchmarkLine {
-                        first_seen_at: Instant::now(),
-                        completed_at_first: benchmark.completed_samples,
-                        last_printed: None,
-                    });
+                if let Some(shown) = self.shown.get_mut(&key) {
+                    shown.pace.note(now, benchmark.completed_samples);
+                    shown.draw(run, benchmark, several, now);
                 }
             }
+            self.show_wait(run, several, bench_clock::now());
         }
-        let due = self.printed_at.is_none_or(|at| at.elapsed() >= LINES_EVERY);
+        let due = self.printed_at.is_none_or(|at| at.elapsed() >= line_interval(self.started_at.elapsed()));
         if !self.terminal && due && self.print(runs, several) {
             self.printed_at = Some(Instant::now());
         }
     }
 
     /// Leaves the bars in place and ends the progress.
-    pub(crate) fn finish(self, runs: &[Run]) {
+    pub(crate) fn finish(&mut self, runs: &[Run]) {
+        for (_, wait) in self.waits.drain() {
+            wait.remove();
+        }
         if !self.terminal {
-            let mut this = self;
-            this.print(runs, runs.len() > 1);
+            self.print(runs, runs.len() > 1);
             return;
         }
-        for bar in self.bars.into_values() {
+        for bar in self.shown.drain().filter_map(|(_, shown)| shown.bar) {
             if bar.length() == Some(bar.position()) { bar.finish() } else { bar.abandon() }
         }
     }
 
-    fn draw(&mut self, key: String, run: &Run, benchmark: &Benchmark, several: bool) {
-        let bar = self.bars.entry(key).or_insert_with(|| {
-            let bar = ProgressBar::new(benchmark.planned_samples).with_position(benchmark.completed_samples);
-            let bar = bars().add(bar.with_prefix(name(run, benchmark, several)));
-            let template =
-                "{prefix} {bar:24.cyan/dim} {pos}/{len} {percent:>3}%  {per_sec}  eta {eta}  {msg}";
-            bar.set_style(
-                ProgressStyle::with_template(template)
-                    .unwrap_or_else(|_| ProgressStyle::default_bar())
-                    .with_key(
-                        "per_sec",
-                        |state: &indicatif::ProgressState, text: &mut dyn std::fmt::Write| {
-                            // Writing to a string can't fail.
-                            let _ = write!(text, "{:.1}/s", state.per_sec());
-                        },
-                    ),
-            );
-            // Samples done before must not count towards this process's speed.
-            bar.reset_eta();
-            bar
-        });
-        bar.set_length(benchmark.planned_samples);
-        bar.set_position(benchmark.completed_samples);
-        bar.set_message(correct(benchmark));
+    /// Shows that a run waits, in a line below its bars or, without bars, now and then.
+    fn show_wait(&mut self, run: &Run, several: bool, now: Timestamp) {
+        let Some(waiting) = run.waiting.as_ref().filter(|_| !run.is_over()) else {
+            if let Some(ended) = self.waits.remove(&run.id) {
+                ended.remove();
+                if !self.terminal && !run.is_over() {
+                    output::note(&format!("{}the provider answers again", run_label(run, several)));
+                }
+            }
+            return;
+        };
+        let text = format!("{}{}", run_label(run, several), waiting.describe(now));
+        if let Some(shown) = self.waits.get_mut(&run.id) {
+            match &shown.bar {
+                Some(bar) => bar.set_message(text),
+                None if shown.is_due(waiting) => {
+                    shown.until = waiting.until;
+                    shown.printed_at = Instant::now();
+                    output::note(&text);
+                }
+                None => {}
+            }
+            return;
+        }
+        if let Some(message) = &waiting.message {
+            // Once, above the bars: it is too long for a line that is drawn again and again.
+            let message = causes::readable(message);
+            output::note(&format!("{}{} ({message})", run_label(run, several), waiting.reason()));
+        }
+        let bar = self.terminal.then(|| wait_bar(&text));
+        if bar.is_none() {
+            output::note(&text);
+        }
+        self.waits
+            .insert(run.id.clone(), ShownWait { bar, until: waiting.until, printed_at: Instant::now() });
     }
 
     /// Prints a line for each benchmark that progressed, and returns true if there was one.
     fn print(&mut self, runs: &[Run], several: bool) -> bool {
-        let mut any = false;
+        let (mut any, now) = (false, Instant::now());
         for run in runs {
             for benchmark in &run.benchmarks {
-                let key = format!("{}/{}", run.id, benchmark.benchmark_name);
-                let Some(line_state) = self.lines.get_mut(&key) else { continue };
-                if line_state.last_printed == Some(benchmark.completed_samples) {
+                let Some(shown) = self.shown.get_mut(&key(run, benchmark)) else { continue };
+                if shown.last_printed == Some(benchmark.completed_samples) {
                     continue;
                 }
-                line_state.last_printed = Some(benchmark.completed_samples);
+                shown.last_printed = Some(benchmark.completed_samples);
                 any = true;
-                output::note(&line(&name(run, benchmark, several), benchmark, *line_state));
+                output::note(&shown.line(&name(run, benchmark, several), run, benchmark, now));
             }
         }
         any
     }
+}
+
+impl ShownBenchmark {
+    fn draw(&mut self, run: &Run, benchmark: &Benchmark, several: bool, now: Instant) {
+        let Some(bar) = &self.bar else { return };
+        let columns = output::error_width().unwrap_or(80);
+        if columns != self.columns {
+            // The first time, and whenever the terminal has another width.
+            self.columns = columns;
+            bar.set_style(style(bar_template(columns)));
+            bar.set_prefix(cut_name(&name(run, benchmark, several), benchmark.planned_samples, columns));
+        }
+        bar.set_length(benchmark.planned_samples);
+        bar.set_position(benchmark.completed_samples);
+        let used =
+            measure_text_width(&bar.prefix()) + columns_beside_name(benchmark.planned_samples, columns);
+        bar.set_message(fit(self.state(run, benchmark, now), usize::from(columns).saturating_sub(used)));
+    }
+
+    /// Formats the pace, the time that is left, the share of correct answers, and the number of samples without a score.
+    /// Each part has a rank: on narrow terminals, those with the highest one are left out first.
+    fn state(&self, run: &Run, benchmark: &Benchmark, now: Instant) -> Vec<(u8, String)> {
+        let left = benchmark.planned_samples.saturating_sub(benchmark.completed_samples);
+        let mut parts = Vec::new();
+        if left > 0 {
+            let waits = run.waiting.is_some();
+            let per_second = self.pace.per_second(now).filter(|_| !waits);
+            parts.extend(per_second.map(|per_second| (3, pace(per_second))));
+            let eta = self.pace.seconds_left(now, left).filter(|_| !waits);
+            parts.push((0, format!("eta {}", eta.map_or_else(|| "–".to_owned(), format::seconds))));
+        }
+        parts.extend(correct(benchmark).map(|correct| (1, correct)));
+        parts.extend(without_score(benchmark).map(|ungraded| (2, ungraded)));
+        parts
+    }
+
+    fn line(&self, name: &str, run: &Run, benchmark: &Benchmark, now: Instant) -> String {
+        let (done, planned) = (benchmark.completed_samples, benchmark.planned_samples);
+        let state = fit(self.state(run, benchmark, now), usize::MAX);
+        format!("{name} {done}/{planned} {}  {state}", format::percent(share(done, planned)))
+            .trim_end()
+            .to_owned()
+    }
+}
+
+impl ShownWait {
+    /// Returns true if the wait should be reported again: it became longer, or has gone on for long.
+    fn is_due(&self, waiting: &Waiting) -> bool {
+        waiting.until.since(self.until) >= WAIT_CHANGE_MIN || self.printed_at.elapsed() >= WAIT_LINES_EVERY
+    }
+
+    fn remove(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+            bars().remove(bar);
+        }
+    }
+}
+
+fn key(run: &Run, benchmark: &Benchmark) -> String {
+    format!("{}/{}", run.id, benchmark.benchmark_name)
+}
+
+/// Creates a bar, which is drawn when it fits the terminal.
+fn benchmark_bar(benchmark: &Benchmark) -> ProgressBar {
+    bars().add(ProgressBar::new(benchmark.planned_samples).with_position(benchmark.completed_samples))
+}
+
+/// Cuts a name that would leave no room for the bar and the counts behind it.
+fn cut_name(name: &str, planned: u64, columns: u16) -> String {
+    let ellipsis = if has_unicode() { "…" } else { "..." };
+    cut(name, usize::from(columns).saturating_sub(columns_beside_name(planned, columns)), ellipsis)
+}
+
+/// Returns the number of columns that a bar, the counts and the gaps take, at most.
+fn columns_beside_name(planned: u64, columns: u16) -> usize {
+    // The last column stays free.
+    let counts = planned.to_string().len() * 2 + " /  ".len() + 1;
+    counts
+        + match columns {
+            columns if columns < BAR_COLUMNS[0] => 0,
+            columns if columns < BAR_COLUMNS[1] => 12 + "  100.0%".len(),
+            _ => 24 + "  100.0%".len(),
+        }
+}
+
+/// Joins the parts of a line that have room in these columns. Leaves out those with the highest rank first.
+fn fit(mut parts: Vec<(u8, String)>, room: usize) -> String {
+    const GAP: &str = "  ";
+    let width = |parts: &[(u8, String)]| {
+        parts.iter().map(|(_, part)| measure_text_width(part) + GAP.len()).sum::<usize>()
+    };
+    while width(&parts) > room.saturating_add(GAP.len()) {
+        let highest = parts.iter().map(|(rank, _)| *rank).max();
+        parts.retain(|(rank, _)| Some(*rank) != highest);
+    }
+    parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(GAP)
+}
+
+fn bar_template(columns: u16) -> &'static str {
+    match columns {
+        columns if columns < BAR_COLUMNS[0] => "{prefix} {pos}/{len}  {wide_msg}",
+        columns if columns < BAR_COLUMNS[1] => {
+            "{prefix} {bar:12.cyan/dim} {pos}/{len} {share:>6}  {wide_msg}"
+        }
+        _ => "{prefix} {bar:24.cyan/dim} {pos}/{len} {share:>6}  {wide_msg}",
+    }
+}
+
+/// Creates a line below the bars.
+fn wait_bar(text: &str) -> ProgressBar {
+    let bar = bars().add(ProgressBar::new_spinner().with_message(text.to_owned()));
+    bar.set_style(style("  {wide_msg}"));
+    bar.tick();
+    bar
+}
+
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    style.with_key("share", |state: &ProgressState, out: &mut dyn fmt::Write| {
+        // Writing to a line in memory can't fail.
+        let _ = out.write_str(&format::percent(share(state.pos(), state.len().unwrap_or(0))));
+    })
+}
+
+/// Returns the share of the samples that are done.
+fn share(done: u64, planned: u64) -> Option<f64> {
+    #[allow(clippy::cast_precision_loss)] // counts are far below 2^53
+    (planned > 0).then(|| done as f64 / planned as f64)
+}
+
+/// Returns the interval of lines without bars: the longer the work takes, the longer it is.
+fn line_interval(elapsed: Duration) -> Duration {
+    (elapsed / LINES_EVERY_SHARE).clamp(LINES_EVERY_MIN, LINES_EVERY_MAX)
 }
 
 /// Returns true if the counts may be from before the run was resumed: all samples are done but the run isn't over.
@@ -132,88 +310,48 @@ fn may_be_from_before_resume(run: &Run, benchmark: &Benchmark) -> bool {
     benchmark.completed_samples >= benchmark.planned_samples && !run.is_over()
 }
 
-fn line(name: &str, benchmark: &Benchmark, line_state: BenchmarkLine) -> String {
-    let (done, planned) = (benchmark.completed_samples, benchmark.planned_samples);
-    let seconds = line_state.first_seen_at.elapsed().as_secs_f64();
-    #[allow(clippy::cast_precision_loss)] // counts are far below 2^53
-    let (share, rate, left) = (
-        done as f64 / planned.max(1) as f64,
-        done.saturating_sub(line_state.completed_at_first) as f64 / seconds.max(0.001),
-        planned.saturating_sub(done) as f64,
-    );
-    let mut text = format!("{name} {done}/{planned} {}", format::percent(Some(share)));
-    if left > 0.0 && rate > 0.0 {
-        text.push_str(&format!("  {rate:.1}/s  eta {}", format::seconds(left / rate)));
+/// Formats a pace: `2.5/s`, or `3.0/min` for slow benchmarks.
+fn pace(per_second: f64) -> String {
+    match per_second {
+        fast if fast >= 0.5 => format!("{fast:.1}/s"),
+        slow => format!("{:.1}/min", slow * 60.0),
     }
-    format!("{text}  {}", correct(benchmark)).trim_end().to_owned()
+}
+
+/// Names a run in front of a message, if several are shown.
+fn run_label(run: &Run, several: bool) -> String {
+    if several { format!("{}: ", cut_model(run)) } else { String::new() }
+}
+
+/// Returns the end of the model's name.
+fn cut_model(run: &Run) -> String {
+    let model = run.model_slug();
+    model.chars().skip(model.chars().count().saturating_sub(NAME_CHARS_MAX)).collect()
 }
 
 fn name(run: &Run, benchmark: &Benchmark, several: bool) -> String {
     let demo = if benchmark.demo { " (DEMO)" } else { "" };
-    let name = &benchmark.benchmark_name;
+    let name = benchmark.listed_name();
     if !several {
         return format!("{name}{demo}");
     }
-    let model = run.model_slug();
-    let cut: String = model.chars().skip(model.chars().count().saturating_sub(NAME_CHARS_MAX)).collect();
-    format!("{cut} {name}{demo}")
+    format!("{} {name}{demo}", cut_model(run))
 }
 
-/// Formats the share of correct answers so far.
-fn correct(benchmark: &Benchmark) -> String {
+/// Formats the share of correct answers so far; `None` before the first one.
+fn correct(benchmark: &Benchmark) -> Option<String> {
     if benchmark.graded_samples == 0 {
-        return String::new();
+        return None;
     }
-    #[allow(clippy::cast_precision_loss)] // counts are far below 2^53
-    let share = benchmark.correct_samples as f64 / benchmark.graded_samples as f64;
-    format!("correct {}", format::percent(Some(share)))
+    let share = share(benchmark.correct_samples, benchmark.graded_samples);
+    Some(format!("correct {}", format::percent(share)))
+}
+
+/// Formats the number of samples that ended without a score, such as those whose requests were refused.
+fn without_score(benchmark: &Benchmark) -> Option<String> {
+    let ungraded = benchmark.completed_samples.saturating_sub(benchmark.graded_samples);
+    (ungraded > 0).then(|| format!("{} without a score", format::count(ungraded)))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_from_before_are_not_shown() {
-        let run = |status: &str, completed: u64| -> Run {
-            serde_json::from_value(serde_json::json!({
-                "id": "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90", "status": status, "model_slug": "m",
-                "provider": "chutes", "created_at": "2026-01-02T03:04:05Z",
-                "benchmarks": [{ "benchmark_name": "hle", "status": "running", "planned_samples": 22,
-                    "completed_samples": completed }],
-            }))
-            .unwrap()
-        };
-        let mut progress = RunProgress { terminal: false, ..RunProgress::new() };
-        progress.update(&[run("queued", 22)]);
-        assert!(progress.lines.is_empty() && progress.printed_at.is_none());
-        progress.update(&[run("running", 2)]);
-        let line_state = *progress.lines.values().next().unwrap();
-        assert_eq!(
-            (line_state.completed_at_first, line_state.last_printed),
-            (2, Some(2)),
-            "the speed counts from there"
-        );
-        // A benchmark that was shown before is still shown after its last sample.
-        assert!(progress.print(&[run("running", 22)], false));
-        // A run that was over from the start is shown.
-        let mut progress = RunProgress { terminal: false, ..RunProgress::new() };
-        progress.update(&[run("succeeded", 22)]);
-        assert_eq!(progress.lines.len(), 1);
-    }
-
-    #[test]
-    fn a_line_says_how_far_and_how_good() {
-        let benchmark = Benchmark {
-            benchmark_name: "mmlu_pro".into(),
-            planned_samples: 4,
-            completed_samples: 4,
-            graded_samples: 4,
-            correct_samples: 3,
-            ..Benchmark::default()
-        };
-        let line_state =
-            BenchmarkLine { first_seen_at: Instant::now(), completed_at_first: 0, last_printed: None };
-        assert_eq!(line("mmlu_pro", &benchmark, line_state), "mmlu_pro 4/4 100.0%  correct 75.0%");
-    }
-}
+mod tests;

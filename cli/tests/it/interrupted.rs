@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 const FOREVER: Duration = Duration::from_secs(3_600);
 
 /// MMLU-Pro rows with a marker that identifies items for the model server.
-fn items(prefix: &str, count: usize) -> String {
+pub(crate) fn items(prefix: &str, count: usize) -> String {
     let row = |id: String, cot: &str| {
         let row = json!({
             "question": format!("[item {id}] Which is the second letter?"), "options": ["A", "B", "C"],
@@ -131,6 +131,19 @@ fn a_new_run_leaves_an_interrupted_one_alone_until_it_is_resumed() {
     assert!(listed.stderr.contains(&format!("bench run --resume {a}")), "{}", listed.stderr);
     let shown = test.dir.json(&["runs", &a, "--json"]);
     assert_eq!((&shown["status"], &shown["interrupted"]), (&json!("running"), &json!(true)));
+    let shown = test.dir.bench(&["runs", &a]).stdout;
+    assert_eq!(shown.matches("interrupted 0/3").count(), 2, "the run and its benchmark: {shown}");
+    let ids = |status: &str| {
+        let runs = test.dir.json(&["runs", "--status", status, "--json"]);
+        runs.as_array().unwrap().iter().map(|run| run["id"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids("interrupted"), [json!(a)]);
+    assert_eq!(ids("running"), [json!(a)]);
+    let operated = test.dir.bench(&["ops"]).stdout;
+    assert!(operated.contains("1 running (1 of these interrupted)"), "{operated}");
+    let deleted = test.dir.bench(&["runs", "delete", &a, "--yes"]);
+    deleted.assert_refused(1, "is interrupted: only runs that are over can be deleted");
+    assert!(deleted.stderr.contains(&format!("`bench cancel {a}` stops it")), "{}", deleted.stderr);
 
     // Resumed and killed again: each attempt counts.
     test.killed_while_asking(&resume(&a));

@@ -107,8 +107,9 @@ fn the_datasets_own_id_is_shown_beside_the_items() {
         (0..3).map(|row| (json!(row.to_string()), json!((70 + row).to_string()))).collect();
     assert_eq!(ids(&items), expected);
     let shown = dir.bench(&["runs", id, "--items"]).stdout;
-    let cells =
-        |line: &str| line.split(['│', '┆', '|']).map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let cells = |line: &str| -> Vec<String> {
+        line.split("  ").map(|cell| cell.trim().to_owned()).filter(|cell| !cell.is_empty()).collect()
+    };
     let header = shown.lines().map(cells).find(|cells| cells.iter().any(|cell| cell == "source id")).unwrap();
     let (item, own) =
         ["item", "source id"].map(|name| header.iter().position(|cell| cell == name).unwrap()).into();

@@ -195,6 +195,7 @@ transcripts! {
     rejudge: Setup::with_run();
     benchmarks: Setup::new();
     models: Setup::new();
+    completions: Setup::new();
     datasets: Setup::new();
     keys: Setup::new();
     access: Setup::new();

@@ -119,8 +119,9 @@ fn a_mean_of_several_benchmarks_is_labeled() {
     let run = made(&dir.bench(&args));
     assert_eq!(run["score_label"], "mean of 2 benchmark scores");
     let id = run["id"].as_str().unwrap();
-    for shown in [dir.bench(&["runs"]), dir.bench(&["runs", id])] {
-        assert!(shown.stdout.contains("(mean of 2 benchmark scores)"), "{}", shown.stdout);
+    for (args, label) in [(&["runs"][..], "(mean of 2)"), (&["runs", id], "(mean of 2 benchmark scores)")] {
+        let shown = dir.bench(args);
+        assert!(shown.stdout.contains(label), "{}", shown.stdout);
     }
     let zip = run["files"]["zip"].as_str().unwrap();
     let shown = dir.bench(&["verify", zip]);

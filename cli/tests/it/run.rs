@@ -60,11 +60,11 @@ fn oracle_on_items_from_a_file_end_to_end() {
     let comparison = dir.json(&["compare", id, id, "--json"]);
     assert_eq!(comparison["benchmarks"][0]["both_right"], 20);
     let shown = dir.bench(&["compare", id, id]);
-    assert!(shown.code == 0 && shown.stdout.contains("+0.0 (+0.0 to +0.0)"), "{}", shown.stdout);
+    assert!(shown.code == 0 && shown.stdout.contains("+0.0 pp (+0.0 to +0.0)"), "{}", shown.stdout);
     let export = dir.bench(&["export", id, "--format", "csv", "--out", "table.csv"]);
     assert_eq!((export.code, export.stdout.as_str()), (0, "table.csv\n"), "{}", export.stderr);
     assert!(std::fs::read_to_string(dir.path("table.csv")).unwrap().lines().count() > 20);
-    dir.bench(&["cancel", id]).assert_refused(1, "cannot be canceled");
+    dir.bench(&["cancel", id]).assert_refused(1, "is over already: it succeeded");
     dir.bench(&["requeue", id, "--detach"]).assert_refused(1, "cannot be requeued");
     let models = dir.json(&["models", "--json"]);
     assert!(models.as_array().unwrap().iter().any(|model| model["slug"] == "oracle"), "{models}");
@@ -195,7 +195,7 @@ fn a_run_that_fails_is_exit_code_1_and_is_requeued() {
 }
 
 #[test]
-fn a_run_continues_after_a_kill_and_a_locked_directory_is_reported() {
+fn a_run_continues_after_a_kill() {
     let dir = TestDir::new();
     // Slow enough to be killed before its end: one sample at a time, with every write synced to disk.
     dir.write("items.jsonl", mmlu_pro_rows(300));
@@ -218,11 +218,6 @@ fn a_run_continues_after_a_kill_and_a_locked_directory_is_reported() {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let first = lines.by_ref().map_while(Result::ok).find(|line| line.starts_with("Run ")).unwrap();
     let id = first.split([' ', ':']).nth(1).unwrap().to_owned();
-    let locked = dir.bench(&["runs"]);
-    if child.try_wait().unwrap().is_none() {
-        locked.assert_refused(1, &format!("pid {}", child.id()));
-        assert!(locked.stderr.contains("hint: ") && locked.stderr.contains("--server"), "{}", locked.stderr);
-    }
     child.kill().unwrap();
     child.wait().unwrap();
     let output = dir.bench(&["run", "--resume", &id, "--json", "--durability", "normal"]);
@@ -272,6 +267,7 @@ fn ctrl_c_keeps_finished_samples_and_prints_how_to_continue() {
     assert_eq!(output.code, 130, "{seen}{rest}");
     let resume =
         rest.lines().find_map(|line| line.strip_prefix("Continue with: bench run --resume ")).unwrap();
+    let resume = resume.split(' ').next().unwrap();
     let run = dir.json(&["runs", resume, "--json"]);
     assert_eq!(run["status"], "running");
     let before = run["results"][0]["done"].as_u64().unwrap();

@@ -68,6 +68,17 @@ fn test_lifecycle(dir: &TestDir, at: &[&str]) {
         (&json!("0 4 * * MON-FRI"), &Value::Null, &Value::Null)
     );
     assert_eq!(edited["subset_seed"], made["subset_seed"]);
+    let set = json(&["edit", "nightly", "--temperature", "0.5", "--timeout", "60", "--tag", "t"]);
+    assert_eq!((&set["temperature"], &set["timeout_seconds"]), (&json!(0.5), &json!(60)));
+    let unset = json(&["edit", "nightly", "--unset", "temperature,timeout", "--unset", "subset-count"]);
+    for field in ["temperature", "timeout_seconds", "subset_count"] {
+        assert_eq!(unset[field], Value::Null, "{field}");
+    }
+    assert_eq!((&unset["tags"], &unset["demo"]), (&json!(["t"]), &json!(true)), "the rest stays");
+    bench(&["edit", "nightly", "--unset", "cron"])
+        .assert_refused(2, "it must be one of samples, temperature,");
+    bench(&["edit", "nightly", "--temperature", "1", "--unset", "temperature"])
+        .assert_refused(2, "--unset: `temperature` is both given and removed");
     assert!(bench(&["disable", "nightly"]).stdout.contains("Disabled nightly"));
     bench(&["run", "nightly"]).assert_refused(1, "the schedule is off");
     assert!(bench(&["enable", "nightly"]).stdout.contains("Enabled nightly; next: "));

@@ -1,8 +1,10 @@
 //! `bench score`, against the official verdicts.
 
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, TestDir, vector_path};
+use crate::support::{CommandOutput, TestDir, mmlu_pro_rows, vector_path};
 
 fn lines(path: &std::path::Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
@@ -253,11 +255,14 @@ fn a_row_that_cannot_be_graded_ends_alone_and_lowers_the_coverage() {
             assert_eq!((output.stdout.lines().count(), &last["score"]), (10, &Value::Null));
 
             dir.write("in.jsonl", good(0) + &bad);
-            let output = dir.bench(&["score", benchmark, "--responses", "in.jsonl", "--out", "out.jsonl"]);
+            let output =
+                dir.bench(&["score", benchmark, "--responses", "in.jsonl", "--out", "out.jsonl", "--force"]);
             assert_eq!(output.code, 1);
             assert!(output.stderr.contains("graded 1 of 2, coverage 50.0%"), "{}", output.stderr);
             assert!(output.stderr.contains("below 90.0%, the accuracy is not a score"), "{}", output.stderr);
             assert_eq!(lines(&dir.path("out.jsonl")).len(), 2);
+            dir.bench(&["score", benchmark, "--responses", "in.jsonl", "--out", "out.jsonl"])
+                .assert_refused(2, "--out: the file `out.jsonl` exists already");
             let mut command = dir.command(&["score", benchmark, "--responses", "in.jsonl"]);
             let output = CommandOutput::new(&command.env("BENCH_COVERAGE_MIN", "0.5").output().unwrap());
             assert_eq!(output.code, 0, "{}", output.stderr);
@@ -305,4 +310,23 @@ fn a_sample_that_no_run_can_have_is_refused() {
         let output = dir.bench(&["score", "gpqa_diamond", "--demo", "--responses", "in.jsonl"]);
         output.assert_refused(1, "line 1: column `sample`: is not the index of a sample, from 0 to 999");
     }
+}
+
+#[test]
+fn grading_stops_when_its_reader_has_ended() {
+    const ROWS: usize = 3_000;
+    let dir = TestDir::new();
+    dir.write("rows.jsonl", mmlu_pro_rows(ROWS));
+    let reply = |n: usize| json!({ "id": n, "item_id": format!("#{n}"), "response": "The answer is (C)." });
+    let replies: String = (0..ROWS).map(|n| format!("{}\n", reply(n))).collect();
+    dir.write("replies.jsonl", replies);
+    let args = ["score", "mmlu_pro", "--responses", "replies.jsonl", "--dataset", "rows.jsonl"];
+    let whole = dir.bench(&args);
+    assert_eq!((whole.code, whole.stdout.lines().count()), (0, ROWS), "{}", whole.stderr);
+    let mut child = dir.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let cut = CommandOutput::new(&child.wait_with_output().unwrap());
+    assert_eq!(cut.code, 0, "{}", cut.stderr);
+    assert!(cut.stderr.contains("Stopped, since the reader of standard output has ended"), "{}", cut.stderr);
+    assert!(!cut.stderr.contains("accuracy"), "{}", cut.stderr);
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Temporary folder with an environment of its own: no variables of the tests, no network, `home` as home directory and
-/// `data` as data directory. Commands run in it.
+/// `data` as data directory, and a locale with UTF-8. Commands run in it.
 pub(crate) struct TestDir {
     dir: TempDir,
 }
@@ -47,6 +47,7 @@ impl TestDir {
             .env("HOME", self.path("home"))
             .env("BENCH_HOME", self.path("data"))
             .env("HF_HUB_OFFLINE", "1")
+            .env("LC_ALL", "C.UTF-8")
             .stdin(Stdio::null());
         command
     }

@@ -92,7 +92,7 @@ fn failures_are_exit_code_1() {
         (&["runs", missing], "run not found"),
         (&["export", missing], "run not found"),
         (&["compare", missing, missing], "run not found"),
-        (&["cancel", missing], "cannot be canceled"),
+        (&["cancel", missing], "run not found"),
         (&["datasets", "pull", "aime_2025"], "aime_2025: the hub at"),
         (&["datasets", "rm", "aime_2025", "--revision", "0123"], "no dataset of `aime_2025`"),
         (

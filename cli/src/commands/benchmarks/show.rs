@@ -3,39 +3,30 @@
 use bench_api::{BenchmarkView, DatasetFacts, JudgeView, PromptView, ProtocolView};
 use bench_benchmarks::NO_TEXT_DIGEST;
 use bench_web::views::GenerationView;
-use console::style;
 
+use crate::format;
+use crate::page::Page;
 use crate::show::NO_PROMPT_TEXT;
-use crate::{format, output};
 
-/// Columns for the names of fields.
+/// Number of columns for the names of fields.
 const NAME_WIDTH: usize = 14;
-/// Minimum text width for line breaking.
-const TEXT_WIDTH_MIN: usize = 40;
-
-/// Lines of text, each with a name in front.
-#[derive(Default)]
-struct Page {
-    lines: Vec<String>,
-    width: Option<usize>,
-}
 
 /// Describes a benchmark under one of its protocols.
-pub(super) fn detail(benchmark: &BenchmarkView, protocol: &ProtocolView) -> String {
-    let mut page = Page { lines: Vec::new(), width: output::width().map(usize::from) };
-    page.lines.push(format!("{} ({})", style(&benchmark.display_name).bold(), benchmark.name));
-    page.text("", benchmark.description.as_deref().unwrap_or_default());
+pub(super) fn detail(benchmark: &BenchmarkView, protocol: &ProtocolView) -> Page {
+    let mut page = Page::new(2, NAME_WIDTH);
+    page.heading(format!("{} ({})", benchmark.display_name, benchmark.name));
+    page.paragraph(benchmark.description.as_deref().unwrap_or_default());
     if let Some(notes) = &benchmark.setup_notes {
         page.field("before a run", notes);
     }
 
-    page.head("Dataset");
+    head(&mut page, "Dataset");
     dataset(&mut page, &protocol.dataset, benchmark);
 
     let default = if protocol.is_default { ", the default" } else { "" };
-    page.head(&format!("Protocol {}{default}", protocol.name));
+    head(&mut page, &format!("Protocol {}{default}", protocol.name));
     page.field("follows", &protocol.protocol);
-    page.field("prompt", &prompt(&protocol.prompt));
+    page.field("prompt", prompt(&protocol.prompt));
     for text in &protocol.official_texts {
         let pinned = match &text.sha256 {
             Some(sha256) => format!("sha256 {sha256}"),
@@ -44,67 +35,69 @@ pub(super) fn detail(benchmark: &BenchmarkView, protocol: &ProtocolView) -> Stri
         let stored = if text.stored { "stored here" } else { "not stored here" };
         page.field(
             "official text",
-            &format!("{}: {} of {}; {pinned}; {stored}", text.name, text.part, text.url),
+            format!("{}: {} of {}; {pinned}; {stored}", text.name, text.part, text.url),
         );
     }
     page.field("parser", &protocol.parser);
     if protocol.stepwise {
         page.field("questions", "several per item, one after the other");
     }
-    page.field("samples", &format!("{} per item", protocol.samples_per_item));
-    page.field("settings", &settings(&protocol.generation));
+    page.field("samples", format!("{} per item", protocol.samples_per_item));
+    page.field("settings", settings(&protocol.generation));
     #[expect(clippy::cast_precision_loss, reason = "seconds of a time limit")]
-    page.field(
-        "time limit",
-        &format!("{} per answer", format::seconds(protocol.item_timeout_seconds as f64)),
-    );
-    page.field("metrics", &protocol.metrics.join(", "));
+    page.field("time limit", format!("{} per answer", format::seconds(protocol.item_timeout_seconds as f64)));
+    page.field("metrics", protocol.metrics.join(", "));
 
     if let Some(judge) = &protocol.judge {
         judging(&mut page, judge);
     }
     if let Some(sandbox) = &protocol.sandbox {
-        page.head("Sandbox");
+        head(&mut page, "Sandbox");
         page.field("grader", &sandbox.grader);
         page.field("verdict", &sandbox.verdict);
         page.field("needs", &sandbox.needs);
-        page.field("sandboxes", &format!("at most {} per sample", sandbox.rounds_max));
+        page.field("sandboxes", format!("at most {} per sample", sandbox.rounds_max));
     }
     if !protocol.options.is_empty() {
-        page.head("Options");
+        head(&mut page, "Options");
         for option in &protocol.options {
             let default = match &option.default {
                 Some(default) => format!("default {default}"),
                 None => "not set by default".to_owned(),
             };
-            page.field(&option.name, &format!("{}; {default}", option.description));
+            page.field(&option.name, format!("{}; {default}", option.description));
         }
         let name = &benchmark.name;
-        page.text("", &format!("`bench run --option {name}.NAME=VALUE` sets one."));
+        page.text("", format!("`bench run --option {name}.NAME=VALUE` sets one."));
     }
     if !protocol.deviations.is_empty() {
-        page.head("Deviations from the official program");
+        head(&mut page, "Deviations from the official program");
         for deviation in &protocol.deviations {
             page.text("- ", deviation);
         }
     }
     let others: Vec<_> = benchmark.protocols.iter().filter(|other| other.name != protocol.name).collect();
     if !others.is_empty() {
-        page.head("Other protocols");
+        head(&mut page, "Other protocols");
         for other in others {
             let default = if other.is_default { " (the default)" } else { "" };
-            page.field(&other.name, &format!("{}{default}", other.protocol));
+            page.field(&other.name, format!("{}{default}", other.protocol));
         }
         let name = &benchmark.name;
-        page.text("", &format!("`bench benchmarks {name} --protocol NAME` shows one of them."));
+        page.text("", format!("`bench benchmarks {name} --protocol NAME` shows one of them."));
     }
     if !protocol.sources.is_empty() {
-        page.head("Sources");
+        head(&mut page, "Sources");
         for source in &protocol.sources {
             page.field(&source.title, &source.url);
         }
     }
-    page.lines.join("\n")
+    page
+}
+
+fn head(page: &mut Page, text: &str) {
+    page.blank();
+    page.heading(text);
 }
 
 fn dataset(page: &mut Page, dataset: &DatasetFacts, benchmark: &BenchmarkView) {
@@ -124,7 +117,7 @@ fn dataset(page: &mut Page, dataset: &DatasetFacts, benchmark: &BenchmarkView) {
     } else {
         format::count(dataset.items)
     };
-    page.field("items", &format!("{items}; {} of demo data", format::count(benchmark.demo_items)));
+    page.field("items", format!("{items}; {} of demo data", format::count(benchmark.demo_items)));
     page.field("item id", &dataset.item_id);
     if let Some(support) = &dataset.support {
         page.field("prompts need", support);
@@ -138,7 +131,7 @@ fn dataset(page: &mut Page, dataset: &DatasetFacts, benchmark: &BenchmarkView) {
     page.field("license", &dataset.licence);
     match (&dataset.terms_url, dataset.gated) {
         (Some(url), _) => {
-            page.field("access", &format!("gated: accept the terms at {url}, then set HF_TOKEN"))
+            page.field("access", format!("gated: accept the terms at {url}, then set HF_TOKEN"))
         }
         (None, true) => page.field("access", "gated: accept the terms at the hub, then set HF_TOKEN"),
         (None, false) => page.field("access", "open"),
@@ -146,17 +139,17 @@ fn dataset(page: &mut Page, dataset: &DatasetFacts, benchmark: &BenchmarkView) {
     for stored in &dataset.stored {
         let (items, bytes) = (format::plural(stored.items, "item"), format::bytes(stored.bytes));
         let revision = format::short(&stored.revision);
-        page.field("stored here", &format!("{} {revision}: {items}, {bytes}", stored.source));
+        page.field("stored here", format!("{} {revision}: {items}, {bytes}", stored.source));
     }
 }
 
 fn judging(page: &mut Page, judge: &JudgeView) {
-    page.head("Judge");
+    head(page, "Judge");
     page.field("official", &judge.official_model);
     page.field("verdict", &judge.verdict);
-    page.field("prompt", &prompt(&judge.prompt));
-    page.field("settings", &settings(&judge.generation));
-    page.field("replies", &format!("at most {} per verdict", judge.replies_max));
+    page.field("prompt", prompt(&judge.prompt));
+    page.field("settings", settings(&judge.generation));
+    page.field("replies", format!("at most {} per verdict", judge.replies_max));
 }
 
 fn prompt(prompt: &PromptView) -> String {
@@ -177,7 +170,8 @@ fn prompt(prompt: &PromptView) -> String {
 }
 
 fn settings(generation: &GenerationView) -> String {
-    let GenerationView { temperature, top_p, max_tokens, stop, seed } = generation;
+    // No benchmark sets any of the others.
+    let GenerationView { temperature, top_p, max_tokens, stop, seed, .. } = generation;
     let mut set = Vec::new();
     let mut add =
         |name: &str, value: Option<String>| set.extend(value.map(|value| format!("{name} {value}")));
@@ -196,40 +190,6 @@ fn settings(generation: &GenerationView) -> String {
     set.join(", ")
 }
 
-impl Page {
-    fn head(&mut self, text: &str) {
-        self.lines.extend([String::new(), style(text).bold().to_string()]);
-    }
-
-    fn field(&mut self, name: &str, text: &str) {
-        // A name that fills its column still needs a gap before the text.
-        let name = format!("{name:<NAME_WIDTH$}");
-        let gap = if name.ends_with(' ') { "" } else { " " };
-        self.text(&format!("  {name}{gap}"), text);
-    }
-
-    /// Appends a text after its start, wrapped between words if the terminal is too narrow.
-    fn text(&mut self, start: &str, text: &str) {
-        let indent = start.chars().count();
-        let room = self.width.map(|width| width.saturating_sub(indent).max(TEXT_WIDTH_MIN));
-        let mut line = String::new();
-        let mut start = start.to_owned();
-        for word in text.split(' ') {
-            let longer = line.chars().count() + 1 + word.chars().count();
-            if !line.is_empty() && room.is_some_and(|room| longer > room) {
-                self.lines.push(format!("{start}{line}"));
-                start = " ".repeat(indent);
-                line.clear();
-            }
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-        self.lines.push(format!("{start}{line}").trim_end().to_owned());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use bench_api::StoredData;
@@ -237,6 +197,7 @@ mod tests {
     use bench_benchmarks::AnswerTime;
 
     use super::*;
+    use crate::layout::Layout;
 
     #[test]
     fn every_benchmark_says_what_a_score_depends_on() {
@@ -244,7 +205,7 @@ mod tests {
             let view = bench_api::describe(*benchmark, &StoredData::default(), AnswerTime::default(), None);
             assert!(view.protocols[0].is_default);
             for protocol in &view.protocols {
-                let text = detail(&view, protocol);
+                let text = detail(&view, protocol).render(Layout::FILE);
                 let dataset = &protocol.dataset;
                 for part in
                     [&protocol.name, &protocol.protocol, &protocol.parser, &dataset.id, &dataset.licence]
@@ -269,7 +230,9 @@ mod tests {
         let hle = bench_benchmarks::find("hle").unwrap();
         let mut view = bench_api::describe(hle, &StoredData::default(), AnswerTime::default(), None);
         view.protocols[0].dataset.pinned_revision = None;
-        assert!(detail(&view, &view.protocols[0]).contains("main; nothing is stored here"));
+        assert!(
+            detail(&view, &view.protocols[0]).render(Layout::FILE).contains("main; nothing is stored here")
+        );
         view.protocols[0].dataset.stored.push(bench_api::StoredDataset {
             source: "demo".into(),
             revision: "abc".into(),
@@ -277,23 +240,9 @@ mod tests {
             items: 2,
             bytes: 10,
         });
-        let text = detail(&view, &view.protocols[0]);
+        let text = detail(&view, &view.protocols[0]).render(Layout::FILE);
         assert!(text.contains("main; nothing from the hub is stored here"), "{text}");
         assert!(text.contains("demo abc: 2 items"), "{text}");
-    }
-
-    #[test]
-    fn long_texts_are_broken_between_words() {
-        let mut page = Page { lines: Vec::new(), width: Some(60) };
-        page.field("name", &"word ".repeat(20));
-        page.field("url", &"x".repeat(100));
-        assert_eq!(page.lines.len(), 4);
-        assert!(page.lines[..3].iter().all(|line| line.chars().count() <= 60));
-        assert!(page.lines[1].starts_with("                word"));
-        assert_eq!(page.lines[3].len(), 116);
-        let mut wide = Page::default();
-        wide.field("name", &"word ".repeat(20));
-        assert_eq!(wide.lines.len(), 1);
     }
 
     #[test]
@@ -314,8 +263,7 @@ mod tests {
         );
         assert!(view("d", Some("d")).starts_with("official texts, loaded when a run is planned"));
         assert_eq!(view("d", Some("o")), "official, digest d; own wording would be digest o");
-        let none =
-            GenerationView { temperature: None, top_p: None, max_tokens: None, stop: vec![], seed: None };
+        let none = GenerationView::default();
         assert_eq!(settings(&none), "the provider's defaults");
         let some = GenerationView { temperature: Some(0.0), stop: vec!["\n".into()], ..none };
         assert_eq!(settings(&some), "temperature 0, stop \"\\n\", else the provider's defaults");

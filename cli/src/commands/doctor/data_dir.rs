@@ -48,8 +48,11 @@ fn directory(check: &Check, data_dir: &Path) -> Finding {
     match inspect_data_dir(data_dir) {
         Ok(DataDirState::Free) => check.ok(shown.to_string()),
         Ok(DataDirState::Missing) => check.ok(format!("{shown} (the first run creates it)")),
-        Ok(DataDirState::InUse { pid }) => {
+        Ok(DataDirState::InUse { pid, shares }) => {
             let by = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
+            if shares {
+                return check.ok(format!("{shown} (in use by {by}, which other commands share)"));
+            }
             check.warning(format!("{shown} is in use by {by}"), IN_USE_HINT)
         }
         Err(error) => {

@@ -1,11 +1,11 @@
 //! Output of findings, for people and for programs.
 
-use comfy_table::Cell;
 use console::style;
 use serde::Serialize;
 
 use super::finding::{Finding, Status};
-use crate::{VERSION, format, output, show};
+use crate::table::{Column, Table};
+use crate::{VERSION, format, output};
 
 /// Order of fixes and counts.
 const BY_URGENCY: [Status; 5] =
@@ -26,21 +26,7 @@ impl<'a> Report<'a> {
 
 pub(super) fn print(findings: &[Finding]) -> anyhow::Result<()> {
     output::print(&format!("bench {VERSION}"))?;
-    let mut table = show::table(&["check", "status", "found"]);
-    for finding in findings {
-        table.add_row(vec![
-            Cell::new(&finding.title),
-            Cell::new(finding.status.label()),
-            Cell::new(&finding.fact),
-        ]);
-    }
-    // Only facts are wrapped.
-    for index in [0, 1] {
-        if let Some(column) = table.column_mut(index) {
-            column.set_constraint(comfy_table::ColumnConstraint::ContentWidth);
-        }
-    }
-    output::print(&table.to_string())?;
+    output::print_table(&table(findings))?;
     for status in BY_URGENCY {
         for finding in findings.iter().filter(|finding| finding.status == status) {
             if let Some(fix) = &finding.fix {
@@ -49,6 +35,14 @@ pub(super) fn print(findings: &[Finding]) -> anyhow::Result<()> {
         }
     }
     output::print(&summary(findings))
+}
+
+fn table(findings: &[Finding]) -> Table {
+    let mut table = Table::new([Column::text("check"), Column::text("status"), Column::words("found")]);
+    for finding in findings {
+        table.row([finding.title.to_string(), finding.status.label().to_owned(), finding.fact.to_string()]);
+    }
+    table
 }
 
 fn mark(status: Status) -> String {
@@ -96,5 +90,16 @@ mod tests {
         ]);
         assert_eq!(json["checks"], expected);
         assert!(json["version"].as_str().unwrap().starts_with(env!("CARGO_PKG_VERSION")));
+    }
+
+    #[test]
+    fn screen_of_doctor() {
+        let (clock, hub) = (Check::new("clock", "clock"), Check::new("hub-token", "hub token"));
+        let fix = "set HF_TOKEN to a token of an account that has accepted the terms of the gated datasets";
+        let findings = [
+            clock.ok("0.2 s behind the hub's, which archives and signatures tolerate"),
+            hub.not_set_up("HF_TOKEN is not set", fix),
+        ];
+        crate::screen_tests::check("doctor", |layout| table(&findings).render(layout));
     }
 }

@@ -70,6 +70,9 @@ async fn print_prompts(
     let cache = SupportCache::new(SUPPORT_BYTES_MAX);
     let (mut failed, mut problems) = (false, 0);
     for ordered in &all {
+        if output::is_closed() {
+            break;
+        }
         let selection = Selection {
             benchmark: ordered.benchmark,
             dataset: &ordered.choice,
@@ -84,8 +87,13 @@ async fn print_prompts(
         match outlined? {
             Ok(outline) => {
                 let samples = plan.settings.samples.unwrap_or(ordered.benchmark.metadata().samples_per_item);
-                let printer =
-                    PromptPrinter { benchmark: ordered.benchmark, outline: &outline, samples, json };
+                let printer = PromptPrinter {
+                    benchmark: ordered.benchmark,
+                    outline: &outline,
+                    samples,
+                    system_prompt: plan.settings.system_prompt.as_deref(),
+                    json,
+                };
                 warn_of_note(&printer, plan.demo);
                 problems += printer.print_items(stack, &cache).await?;
             }
@@ -118,6 +126,8 @@ struct PromptPrinter<'a> {
     outline: &'a Outline,
     /// Number of samples per item.
     samples: u32,
+    /// System message in front of every prompt.
+    system_prompt: Option<&'a str>,
     json: bool,
 }
 
@@ -211,6 +221,10 @@ impl PromptPrinter<'_> {
         };
         let mut problems = 0;
         for planned in &self.outline.items {
+            // Reading the other items would be for nothing.
+            if output::is_closed() {
+                break;
+            }
             let data_key = &wording.dataset.data_key;
             let item = load_item(&stack.blobs, data_key, planned.offset, planned.length).await?;
             if (0..self.samples).any(|sample| self.has_own_prompt(&item, sample)) {
@@ -236,7 +250,7 @@ impl PromptPrinter<'_> {
         let demo = if dataset.is_demo() { ", DEMO DATA" } else { "" };
         format!(
             "=== {}: {} of {}, {} each{demo}\n    {}\n    {} at revision {}\n    prompt: {}, digest {}\n",
-            self.benchmark.name(),
+            self.benchmark.metadata().listed_name(),
             format::count(items.len() as u64),
             format::plural(*of, "item"),
             format::plural(self.samples.into(), "sample"),
@@ -273,7 +287,12 @@ impl PromptPrinter<'_> {
         };
         let material = loader.load(self.benchmark, item).await?;
         match preview_questions(self.benchmark, item, &material) {
-            Ok(questions) => {
+            Ok(mut questions) => {
+                for prompt in questions.iter_mut().filter_map(|question| question.prompt.as_mut()) {
+                    if let Some(text) = self.system_prompt {
+                        prompt.prepend_system(text);
+                    }
+                }
                 for QuestionPreview { step, prompt, is_later } in &questions {
                     let earlier = match prompt {
                         Some(_) => EarlierAnswers::Dataset,
@@ -297,9 +316,11 @@ impl PromptPrinter<'_> {
 
     fn print_line(&self, line: &PromptLine<'_>) -> anyhow::Result<()> {
         if self.json {
-            return output::print(&serde_json::to_string(line).context("could not write a prompt as JSON")?);
+            return output::print_data(
+                &serde_json::to_string(line).context("could not write a prompt as JSON")?,
+            );
         }
-        output::print(&as_text(line))
+        output::print_verbatim(&as_text(line))
     }
 }
 

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::budget;
 use crate::causes;
 use crate::client::Client;
+use crate::commands::cancel::next_steps;
 use crate::views::{Benchmark, Run};
 use crate::{format, output};
 
@@ -56,21 +57,22 @@ pub(super) async fn explain(client: &Client, run: &Run) {
         RunStatus::Canceled => "was canceled",
         _ => "failed",
     };
-    let why = run.error_message.as_ref().map_or_else(String::new, |error| format!(": {error}"));
+    let (error, advice) = run.error_and_advice().unwrap_or_default();
+    let why = if error.is_empty() { String::new() } else { format!(": {error}") };
     output::error(&format!("run {} ({}) {what}{why}", run.id, run.model()));
     let mut all = Vec::new();
     for benchmark in &run.benchmarks {
-        // The sentence about the run often contains this error already.
-        if let Some(error) = benchmark.error_message.as_ref().filter(|error| !why.contains(*error)) {
-            output::note(&format!("  {}: {error}", benchmark.benchmark_name));
+        let name = benchmark.listed_name();
+        if let Some(error) = run.own_error(benchmark) {
+            output::note(&format!("  {name}: {error}"));
         }
         let reasons = reasons(client, run, benchmark).await;
-        for line in lines(&reasons) {
-            output::note(&format!("  {}: {line}", benchmark.benchmark_name));
+        for line in lines(&reasons, &error) {
+            output::note(&format!("  {name}: {line}"));
         }
         all.push(reasons);
     }
-    for hint in hints(run, &all) {
+    for hint in advice.into_iter().chain(hints(run, &all)) {
         output::hint(&hint);
     }
 }
@@ -80,7 +82,7 @@ pub(crate) async fn print_errors(client: &Client, run: &Run) {
     let mut has_any = false;
     for benchmark in run.benchmarks.iter().filter(|it| outcome(it, Outcome::InfrastructureError) > 0) {
         has_any = true;
-        let name = &benchmark.benchmark_name;
+        let name = benchmark.listed_name();
         let errors = outcome(benchmark, Outcome::InfrastructureError);
         output::note(&format!(
             "  {name}: {}, without a score",
@@ -93,6 +95,31 @@ pub(crate) async fn print_errors(client: &Client, run: &Run) {
     if has_any {
         output::hint(&format!("`bench run --resume {}` repeats them", run.id));
     }
+    let mut timeouts = 0;
+    for benchmark in run.benchmarks.iter().filter(|it| outcome(it, Outcome::TooLong) > 0) {
+        timeouts += count_timeouts(&reasons(client, run, benchmark).await);
+    }
+    timeout_hint(run, timeouts).iter().for_each(|hint| output::hint(hint));
+}
+
+/// Returns the number of samples whose answer took too long.
+fn count_timeouts(reasons: &[Reason]) -> u64 {
+    let timeouts = reasons.iter().filter(|reason| reason.code == Some(Code::AnswerTimeout));
+    timeouts.map(|reason| reason.count).sum()
+}
+
+/// Names the limit that answers exceeded; `None` if none did. Another limit needs another run, since it is part of the order.
+fn timeout_hint(run: &Run, timeouts: u64) -> Option<String> {
+    if timeouts == 0 {
+        return None;
+    }
+    let answers = format::plural(timeouts, "answer");
+    Some(match run.limits.and_then(|limits| limits.timeout_seconds) {
+        Some(own) => format!("{answers} took longer than `--timeout {own}`; a new run can have a larger one"),
+        None => format!(
+            "{answers} took longer than the benchmark's time limit; `--timeout SECONDS` sets another one for a new run"
+        ),
+    })
 }
 
 /// Formats the causes of a benchmark's infrastructure-errors, one line each, most frequent first. Reads them from the
@@ -101,13 +128,14 @@ pub(crate) async fn error_causes(client: &Client, run: &Run, benchmark: &Benchma
     if outcome(benchmark, Outcome::InfrastructureError) == 0 {
         return Vec::new();
     }
+    let (error, _) = run.error_and_advice().unwrap_or_default();
     if benchmark.error_causes.is_empty() {
-        return lines(&reasons(client, run, benchmark).await);
+        return lines(&reasons(client, run, benchmark).await, &error);
     }
     let causes = benchmark.error_causes.iter();
     let reason =
         |cause: &ErrorCause| Reason { message: cause.message.clone(), code: cause.code, count: cause.count };
-    lines(&causes.map(reason).collect::<Vec<_>>())
+    lines(&causes.map(reason).collect::<Vec<_>>(), &error)
 }
 
 /// Returns the errors that a benchmark's samples ended with, most frequent first. Returns nothing if they can't be
@@ -121,10 +149,17 @@ async fn reasons(client: &Client, run: &Run, benchmark: &Benchmark) -> Vec<Reaso
     found.map(|details| details.summary.error_breakdown).unwrap_or_default()
 }
 
-/// Formats the most frequent reasons, one line each. Merges reasons that differ only by item or sample.
-fn lines(reasons: &[Reason]) -> Vec<String> {
+/// Formats the most frequent reasons, one line each. Merges reasons that differ only by item or sample. Leaves out a
+/// reason that is in `said`, the error of the run.
+fn lines(reasons: &[Reason], said: &str) -> Vec<String> {
     let mut counts = CauseCounts::default();
-    reasons.iter().for_each(|Reason { message, code, count }| counts.add(*code, message, *count));
+    for Reason { message, code, count } in reasons {
+        let message = causes::readable(message);
+        // A long cause was cut when it was stored.
+        if !said.contains(message.trim_end_matches([' ', '…'])) {
+            counts.add(*code, &message, *count);
+        }
+    }
     let causes = counts.finish(REASONS_MAX);
     causes.iter().map(|cause| causes::times(cause.count, &causes::one_line(&cause.message))).collect()
 }
@@ -151,11 +186,14 @@ fn may_change(benchmark: &Benchmark, reasons: &[Reason]) -> bool {
 /// Returns advice on how to continue. `reasons` has the reasons of each benchmark.
 fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
     let id = &run.id;
-    if run.failure_reason.as_deref() == Some("refused") {
+    if run.is_refused() {
         // The error itself says what helps. Without a change, the provider would refuse the run again.
         return vec![format!(
             "`bench run --resume {id}` continues the run, as it was ordered, once the provider accepts its requests"
         )];
+    }
+    if run.status == RunStatus::Canceled {
+        return vec![next_steps(id)];
     }
     let mut hints = Vec::new();
     for benchmark in run.benchmarks.iter().filter(|it| outcome(it, Outcome::Unsupported) > 0) {
@@ -168,9 +206,9 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
             ));
         }
     }
+    hints.extend(timeout_hint(run, reasons.iter().map(|reasons| count_timeouts(reasons)).sum()));
     let mut pairs = run.benchmarks.iter().zip(reasons);
-    if run.status != RunStatus::Canceled && !pairs.any(|(benchmark, reasons)| may_change(benchmark, reasons))
-    {
+    if !pairs.any(|(benchmark, reasons)| may_change(benchmark, reasons)) {
         let own = run.benchmarks.iter().find(|benchmark| {
             let is_local = benchmark.dataset.as_ref().is_none_or(|dataset| dataset.source == "local");
             is_local && benchmark.error_code == Some(Code::DatasetRowsMissing)
@@ -247,9 +285,9 @@ mod tests {
     fn the_most_frequent_reasons_have_a_line_each() {
         let all =
             [reason("a\u{1b}[2J\n b", 1_200), reason("b", 3), reason("c", 2), reason("d", 2), reason("e", 1)];
-        assert_eq!(lines(&all), ["1,200 × a[2J b", "3 × b", "2 × c", "3 × other causes"]);
-        assert_eq!(lines(&[reason(&"x".repeat(5_000), 1)])[0].chars().count(), 4 + 300 + 1);
-        assert!(lines(&[]).is_empty());
+        assert_eq!(lines(&all, ""), ["1,200 × a[2J b", "3 × b", "2 × c", "3 × other causes"]);
+        assert_eq!(lines(&[reason(&"x".repeat(5_000), 1)], "")[0].chars().count(), 4 + 300 + 1);
+        assert!(lines(&[], "").is_empty());
     }
 
     #[test]
@@ -260,8 +298,8 @@ mod tests {
             })
             .collect();
         all.insert(0, reason("HTTP 500", 7));
-        assert_eq!(lines(&all), ["26 × no stored response for item …, sample …", "7 × HTTP 500"]);
-        assert_eq!(lines(&all[1..2]), ["1 × no stored response for item `q0`, sample 0"]);
+        assert_eq!(lines(&all, ""), ["26 × no stored response for item …, sample …", "7 × HTTP 500"]);
+        assert_eq!(lines(&all[1..2], ""), ["1 × no stored response for item `q0`, sample 0"]);
     }
 
     #[test]
@@ -322,6 +360,29 @@ mod tests {
     }
 
     #[test]
+    fn answers_that_took_too_long_are_explained_by_their_limit() {
+        let slow = [coded(Code::AnswerTimeout, "slow", 3), coded(Code::ContextTooLong, "long", 2)];
+        assert_eq!(count_timeouts(&slow), 3);
+        let outcomes = json!({ "outcomes": { "too-long": 5, "correct": 1 } });
+        let own = run(json!({ "limits": { "timeout_seconds": 30 } }), outcomes.clone());
+        let shown = hints(&own, &[slow.to_vec()]).join(" ");
+        assert!(shown.contains("3 answers took longer than `--timeout 30`"), "{shown}");
+        let shown = hints(&run(json!({}), outcomes.clone()), &[slow.to_vec()]).join(" ");
+        assert!(shown.contains("the benchmark's time limit; `--timeout SECONDS`"), "{shown}");
+        assert_eq!(timeout_hint(&own, 0), None);
+    }
+
+    #[test]
+    fn a_reason_that_the_error_of_the_run_names_is_not_repeated() {
+        let body = r#"HTTP 400 from X: {"error":{"message":"temperature is not supported"}}"#;
+        let reasons = [reason(body, 5), reason("HTTP 500", 1)];
+        let said =
+            "the provider refused the first 5 samples alike: HTTP 400 from X: temperature is not supported";
+        assert_eq!(lines(&reasons, said), ["1 × HTTP 500"]);
+        assert_eq!(lines(&reasons, "")[0], "5 × HTTP 400 from X: temperature is not supported");
+    }
+
+    #[test]
     fn resuming_a_refused_run_requires_a_change_at_its_provider() {
         let refused =
             run(json!({ "failure_reason": "refused" }), json!({ "outcomes": { "infrastructure-error": 4 } }));
@@ -337,7 +398,11 @@ mod tests {
             "run `bench sandy setup`: the sandbox's Python has no h5py, numpy",
             4,
         );
-        assert_eq!(lines(std::slice::from_ref(&lacking)), [format!("4 × {}", lacking.message)], "all of it");
+        assert_eq!(
+            lines(std::slice::from_ref(&lacking), ""),
+            [format!("4 × {}", lacking.message)],
+            "all of it"
+        );
         let shown = hints(&broken, &[vec![lacking]]).join("\n");
         let (setup, resume) =
             (shown.find("bench sandy setup").unwrap(), shown.find("bench run --resume").unwrap());

@@ -8,7 +8,7 @@ use anyhow::Context;
 use bench_api::default_benchmarks;
 use bench_benchmarks::{Benchmark, Judge as Judging, Options, SandboxMetadata};
 use bench_domain::run::DatasetChoice;
-use bench_domain::{BenchmarkName, Price, RunId, Secret, Subset};
+use bench_domain::{BenchmarkName, OmittedSetting, Price, RunLabels, Secret, Subset};
 use clap::Args;
 use clap::builder::BoolishValueParser;
 
@@ -17,10 +17,12 @@ use super::budget::{BudgetArgs, parse_price};
 use super::checks::{check_judge, check_providers};
 use super::models::{Model, models};
 use crate::commands::judge::{Judge, JudgeArgs, judge_key, parse_protocols};
+use crate::commands::labels::LabelArgs;
 use crate::commands::options::{OptionsByBenchmark, configured, configured_with_options, parse_options};
 use crate::commands::order_settings::{OrderSettings, parse_temperature, with_variable};
 use crate::commands::{check_exists, find_benchmark};
 use crate::exit::Problem;
+use crate::run_ref::RunRef;
 
 /// Help of an option whose default differs from that in schedules.
 const TEMPERATURE_HELP: &str =
@@ -51,8 +53,8 @@ pub(crate) struct OrderArgs {
     /// Percentage of each benchmark's items to run, 1 to 100 [default: 100]
     #[arg(long, env = "BENCH_SUBSET_PCT", value_name = "P", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(super) subset_pct: Option<u32>,
-    /// Number of items to run of each benchmark [default: all]
-    #[arg(long, env = "BENCH_SUBSET_COUNT", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=2_147_483_647))]
+    /// Number of items to run of each benchmark, which --seed selects [default: all]
+    #[arg(long, visible_alias = "limit", env = "BENCH_SUBSET_COUNT", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=2_147_483_647))]
     pub(super) subset_count: Option<u64>,
     /// Seed of the subset: the same seed selects the same items [default: another one for each run]
     #[arg(long, env = "BENCH_SEED", value_name = "TEXT")]
@@ -76,6 +78,8 @@ pub(crate) struct OrderArgs {
     /// Price of the model in US dollars per million tokens of prompts and of answers [default: as listed by its provider]
     #[arg(long, value_name = "IN,OUT", value_parser = parse_price, help_heading = "Budget")]
     pub(super) price: Option<Price>,
+    #[command(flatten)]
+    pub(super) labels: LabelArgs,
 }
 
 /// Order from the command line, checked without opening anything.
@@ -99,6 +103,7 @@ pub(super) struct Plan {
     pub(super) options: OptionsByBenchmark,
     pub(super) judge: Judge,
     pub(super) judge_base_url: Option<String>,
+    pub(super) labels: RunLabels,
 }
 
 /// Checked command line.
@@ -111,11 +116,12 @@ pub(super) struct Resolved {
 }
 
 /// Rejects arguments that would change an existing run's order.
-pub(super) fn refuse_changes(run: RunId, given: &[String]) -> anyhow::Result<()> {
+pub(super) fn refuse_changes(run: &RunRef, given: &[String]) -> anyhow::Result<()> {
     let order = OrderArgs::augment_args(clap::Command::new("order"));
-    let is_order = |id: &&String| order.get_arguments().any(|arg| arg.get_id() == id.as_str());
-    let Some(id) = given.iter().find(is_order) else { return Ok(()) };
-    let flag = id.replace('_', "-");
+    let flag = |id: &String| {
+        order.get_arguments().find(|arg| arg.get_id() == id.as_str()).and_then(|arg| arg.get_long())
+    };
+    let Some((id, flag)) = given.iter().find_map(|id| Some((id, flag(id)?))) else { return Ok(()) };
     let problem = Problem::usage(format!(
         "--resume continues the run as it was ordered: --{flag} can't be given with it"
     ));
@@ -125,6 +131,12 @@ pub(super) fn refuse_changes(run: RunId, given: &[String]) -> anyhow::Result<()>
                 "`bench rejudge {run} --judge-model PROVIDER/MODEL --judge-base-url URL` grades with another judge, or with \
                  the same one at another address"
             ))
+            .into());
+    }
+    let labels = LabelArgs::augment_args(clap::Command::new("labels"));
+    if labels.get_arguments().any(|arg| arg.get_id() == id.as_str()) {
+        return Err(problem
+            .hint(format!("`bench runs edit {run} --{flag} TEXT` changes name, tags and notes"))
             .into());
     }
     Err(problem.into())
@@ -180,16 +192,14 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
             .filter(|item| !item.is_empty())
             .collect(),
         subset: subset(args)?,
-        settings: OrderSettings {
-            temperature: temperature(args.order.settings.temperature)?,
-            ..args.order.settings.clone()
-        },
+        settings: settings(args)?,
         base_url: args.order.base_url.clone().filter(|url| !url.trim().is_empty()),
         models: models(&args.order.model, args.dry_run, remote)?,
         datasets,
         demo: args.order.demo,
         budget: args.budget,
         price: args.order.price,
+        labels: args.order.labels.labels()?,
     };
     if !plan.items.is_empty() && (plan.subset.count.is_some() || plan.subset.pct != 100) {
         return Err(
@@ -265,6 +275,19 @@ fn subset(args: &RunArgs) -> anyhow::Result<Subset> {
     };
     let subset = Subset::new(pct.unwrap_or(100), count, args.order.seed.as_deref());
     subset.map_err(|error| Problem::usage(error.to_string()).into())
+}
+
+/// Determines the generation settings. `--omit temperature` overrides a temperature from a variable.
+fn settings(args: &RunArgs) -> anyhow::Result<OrderSettings> {
+    let mut settings = args.order.settings.clone();
+    let is_given = args.given.iter().any(|id| id == "temperature");
+    if settings.omit.contains(&OmittedSetting::Temperature) && !is_given {
+        settings.temperature = None;
+    } else {
+        settings.temperature = temperature(settings.temperature)?;
+    }
+    settings.check()?;
+    Ok(settings)
 }
 
 fn temperature(given: Option<f64>) -> anyhow::Result<Option<f64>> {

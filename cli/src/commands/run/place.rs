@@ -10,18 +10,18 @@ use bench_domain::{BenchmarkName, Code, RunId, Secret};
 use bench_inference::ModelSource;
 use bench_items::{ItemNames, NameProblems};
 use bench_runs::{Order, Orderer, TrustedSettings};
-use bench_stack::Stack;
+use bench_stack::{Hold, OwnEndpoint, Stack};
 use serde_json::{Map, Value, json};
 
 use super::models::{Model, Responses};
 use super::order::Plan;
 use super::responses;
 use crate::client::Client;
-use crate::commands::warn_of_ignored;
+use crate::commands::{labels, warn_of_ignored};
 use crate::exit::{Problem, is_wrong_usage, plain};
-use crate::output;
 use crate::progress::DatasetProgress;
 use crate::views::Run;
+use crate::{output, show};
 
 /// Number of digits of a file's digest to show.
 const DIGEST_CHARS: usize = 12;
@@ -75,19 +75,40 @@ impl Plan {
         Ok(datasets)
     }
 
-    /// Orders the runs in this process, after importing files.
+    /// Prepares the datasets of the benchmarks with this process's variables, before another process plans the runs. It
+    /// reports a dataset that can't be prepared, so failures are left to it.
+    async fn prepare_datasets(
+        &self,
+        stack: &Stack,
+        imported: &BTreeMap<BenchmarkName, DatasetChoice>,
+        progress: &DatasetProgress,
+    ) {
+        for name in &self.benchmarks {
+            let Ok(benchmark) = self.configured(name) else { continue };
+            let choice = self.dataset_choice(name, imported);
+            if let Err(error) = stack.library.prepare(benchmark, &choice, progress).await {
+                tracing::debug!(%error, benchmark = name, "A dataset can't be prepared");
+            }
+        }
+    }
+
+    /// Orders the runs in this process, after importing files. The holds keep the runs open until they are watched.
     pub(super) async fn order_in_process(
         &self,
         stack: &Stack,
         key: Option<Secret>,
         judge_key: Option<Secret>,
         progress: &DatasetProgress,
-    ) -> anyhow::Result<Vec<RunId>> {
+    ) -> anyhow::Result<(Vec<RunId>, Vec<Hold>)> {
         let datasets = self.import_files(stack, progress).await?;
+        if stack.owner().is_some() {
+            self.prepare_datasets(stack, &datasets, progress).await;
+        }
         responses::check(self, stack, &datasets, progress).await?;
         let local = Orderer { judge_key, ..Orderer::local() };
         let orderer = Orderer { owner: Owner::Local, api_key: key, ..local.clone() };
         let mut runs = Vec::with_capacity(self.models.len());
+        let mut holds = Vec::with_capacity(self.models.len());
         for model in &self.models {
             let replay_key = match &model.replay {
                 None => None,
@@ -98,6 +119,9 @@ impl Plan {
                 }
             };
             let is_remote = model.is_remote();
+            let own = endpoint_to_send(stack, model.source, self.base_url.as_deref());
+            let judge_source = self.judge.named.as_ref().and_then(|judge| judge.source);
+            let own_judge = endpoint_to_send(stack, judge_source, self.judge_base_url.as_deref());
             let mut order = Order {
                 model: model.name.clone(),
                 subset: self.subset.clone(),
@@ -108,9 +132,17 @@ impl Plan {
                 protocols: self.protocols.clone(),
                 options: self.options.clone(),
                 judge: self.judge.order(),
+                labels: self.labels.clone(),
                 trusted: TrustedSettings {
-                    base_url: self.base_url.clone().filter(|_| is_remote),
-                    judge_base_url: self.judge_base_url.clone(),
+                    base_url: self
+                        .base_url
+                        .clone()
+                        .filter(|_| is_remote)
+                        .or(own.as_ref().and_then(|own| own.base_url.clone())),
+                    judge_base_url: self
+                        .judge_base_url
+                        .clone()
+                        .or(own_judge.as_ref().and_then(|own| own.base_url.clone())),
                     replay_key,
                     datasets: datasets.clone(),
                     coverage_min: None,
@@ -120,7 +152,12 @@ impl Plan {
             };
             self.settings.set_in(&mut order);
             // The key is for a provider. Other answer sources take none.
-            let orderer = if is_remote { orderer.clone() } else { local.clone() };
+            let orderer = if is_remote { &orderer } else { &local };
+            let orderer = Orderer {
+                api_key: orderer.api_key.clone().or(own.and_then(|own| own.key)),
+                judge_key: orderer.judge_key.clone().or(own_judge.and_then(|own| own.key)),
+                ..orderer.clone()
+            };
             let created = stack.orders.create(order, orderer).await;
             let created = created.map_err(|error| {
                 let message = format!("{}: {}", model.name, plain(&error.to_string()));
@@ -132,10 +169,16 @@ impl Plan {
                 }
             })?;
             let run = created.run.run.spec.id;
-            output::note(&format!("Run {run}: {} on {}", model.name, self.benchmarks.join(", ")));
+            // Another process starts to work on the run when this one watches it, and not if an order fails.
+            holds.extend(stack.hold(&[run], 0).await);
+            output::note(&format!(
+                "Run {run}: {} on {}",
+                model.name,
+                show::benchmark_names(self.benchmarks.iter().map(String::as_str))
+            ));
             runs.push(run);
         }
-        Ok(runs)
+        Ok((runs, holds))
     }
 
     /// Orders the runs at a server. If `own_key` is true, the server uses the caller's key at the provider.
@@ -154,8 +197,12 @@ impl Plan {
             let run: RunId =
                 created.id.parse().context("unexpected answer of the server: it names no run")?;
             let at = client.address().unwrap_or_default();
-            let named = created.benchmarks.iter().map(|benchmark| benchmark.benchmark_name.as_str());
-            let named = named.collect::<Vec<_>>().join(", ");
+            let named = created
+                .benchmarks
+                .iter()
+                .map(crate::views::Benchmark::listed_name)
+                .collect::<Vec<_>>()
+                .join(", ");
             output::note(&format!("Run {run} at {at}: {} on {named}", created.model()));
             runs.push(run);
         }
@@ -184,8 +231,21 @@ impl Plan {
         optional("budget_usd", json!(self.budget.budget_usd));
         optional("budget_tokens", json!(self.budget.budget_tokens));
         body.extend(self.settings.fields());
+        body.extend(labels::order_fields(&self.labels));
         Value::Object(body)
     }
+}
+
+/// Returns the address and key of a source that the process that works on the run doesn't have in its variables. The key
+/// in a variable isn't for an address that the user `gave`.
+pub(crate) fn endpoint_to_send(
+    stack: &Stack,
+    source: Option<ModelSource>,
+    gave: Option<&str>,
+) -> Option<OwnEndpoint> {
+    let provider = source.filter(|_| gave.is_none()).and_then(ModelSource::provider)?;
+    // A missing setting was reported before, unless it is given for this run alone.
+    stack.own_endpoint(provider).unwrap_or_default()
 }
 
 /// Describes the files that were imported beside the items, each with the start of its digest.
@@ -211,11 +271,11 @@ pub(crate) async fn preselected(client: &Client) -> anyhow::Result<Vec<String>> 
 mod tests {
     use std::collections::BTreeSet;
 
-    use bench_domain::Subset;
+    use bench_domain::{RunLabels, Subset};
 
     use super::*;
     use crate::commands::judge::JudgeArgs;
-    use crate::commands::order_settings::OrderSettings;
+    use crate::commands::order_settings::everything;
     use crate::commands::run::budget::BudgetArgs;
 
     #[test]
@@ -226,7 +286,7 @@ mod tests {
             benchmarks: Vec::new(),
             items: vec!["#1".into()],
             subset: Subset { pct: 50, count: Some(5), seed: Some("s".into()) },
-            settings: OrderSettings { samples: Some(3), temperature: Some(0.5), max_tokens: Some(4096) },
+            settings: everything(),
             base_url: None,
             datasets: Vec::new(),
             demo: true,
@@ -236,6 +296,7 @@ mod tests {
             options: BTreeMap::from([("a".into(), BTreeMap::new())]),
             judge: judge.judge(true).unwrap(),
             judge_base_url: None,
+            labels: RunLabels { name: Some("n".into()), tags: vec!["t".into()], notes: Some("n".into()) },
         };
         let model = Model {
             name: "chutes/a/b".into(),

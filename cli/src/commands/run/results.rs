@@ -13,6 +13,7 @@ use super::failure;
 use crate::client::Client;
 use crate::data_dir::key_ring;
 use crate::exit::{ExitStatus, Problem};
+use crate::page::Page;
 use crate::views::Run;
 use crate::{output, show};
 use bench_stack::Stack;
@@ -33,13 +34,7 @@ pub(super) async fn show(
     json: bool,
 ) -> anyhow::Result<ExitStatus> {
     if !json {
-        if let Some(banner) = show::demo_banner(runs) {
-            output::print(&banner)?;
-        }
-        output::print(&show::results(runs).to_string())?;
-        for line in show::made_by(runs) {
-            output::print(&line)?;
-        }
+        output::print_page(&page(runs))?;
     }
     let mut status = ExitStatus::Success;
     let mut values = Vec::with_capacity(runs.len());
@@ -74,6 +69,19 @@ pub(super) async fn show(
     Ok(status)
 }
 
+/// Describes the results of runs, and how they were made.
+fn page(runs: &[Run]) -> Page {
+    let mut page = Page::new(0, 0);
+    if let Some(banner) = show::demo_banner(runs) {
+        page.banner(banner);
+    }
+    page.table(show::results(runs));
+    for line in show::made_by(runs) {
+        page.text("", line);
+    }
+    page
+}
+
 /// Prints the number of answers that still need a verdict in a run that ended early. If the run is resumed, only the
 /// judge or a sandbox works on them.
 async fn print_unjudged(client: &Client, run: &Run) -> anyhow::Result<()> {
@@ -87,6 +95,7 @@ async fn print_unjudged(client: &Client, run: &Run) -> anyhow::Result<()> {
         let details: Value = client.get(&format!("/api/runs/{}/benchmarks/{name}?limit=0", run.id)).await?;
         let unjudged = details.pointer("/summary/unjudged").and_then(Value::as_u64).unwrap_or(0);
         if unjudged > 0 {
+            let name = benchmark.listed_name();
             output::note(&format!("  {name}: {unjudged} answered, but not {missing}; the answers are kept"));
         }
     }

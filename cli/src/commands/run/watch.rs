@@ -22,9 +22,8 @@ const FAILURES_MAX: u32 = 30;
 /// Maximum time to wait for the benchmarks of ended runs to close. After that, they are shown as they are.
 const SETTLE_MAX: Duration = Duration::from_secs(60);
 
-/// Minimum free disk space, in bytes. With less, the disk counts as full: rolling back a write in progress takes some
-/// space.
-const DISK_FREE_BYTES_MIN: u64 = 1024 * 1024;
+/// Maximum time to wait for room on a full disk. Answers in progress wait as long.
+const ROOM_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Result of the wait.
 pub(super) enum WatchResult {
@@ -32,6 +31,22 @@ pub(super) enum WatchResult {
     Over(Vec<Run>),
     /// The user pressed Ctrl-C.
     Interrupted,
+    /// No process works on one of the runs.
+    Abandoned,
+}
+
+/// What users have seen of the runs. It stays when another process takes the work over, so that nothing is shown twice.
+#[derive(Debug)]
+pub(super) struct Shown {
+    progress: RunProgress,
+    warned: HashSet<String>,
+}
+
+impl Shown {
+    /// Starts without showing anything.
+    pub(super) fn new() -> Self {
+        Self { progress: RunProgress::new(), warned: HashSet::new() }
+    }
 }
 
 /// Waits until every run is over and its benchmarks are closed.
@@ -42,17 +57,16 @@ pub(super) async fn watch(
     demo_wanted: bool,
     interrupt: &Interrupt,
     data_dir: Option<&Path>,
+    shown: &mut Shown,
 ) -> anyhow::Result<WatchResult> {
     let mut backoff = PollBackoff::new();
-    let mut progress = RunProgress::new();
-    let mut warned = HashSet::new();
+    let Shown { progress, warned } = shown;
     let mut failures = 0;
     let mut over_since: Option<Instant> = None;
     let mut seen: Vec<Run> = Vec::new();
+    let mut disk = data_dir.map(DiskWatch::new);
     let watched = loop {
-        if let Some(dir) = data_dir {
-            check_disk(dir, runs)?;
-        }
+        let disk_is_full = disk.as_mut().map_or(Ok(false), |disk| disk.check(runs))?;
         let mut retry_after = None;
         let fetched = tokio::select! {
             fetched = fetch_runs(client, runs) => fetched,
@@ -69,9 +83,13 @@ pub(super) async fn watch(
                 {
                     datasets.clear();
                 }
-                warn_of_notes(&seen, demo_wanted, &mut warned);
-                warn_of_missing_judge(&seen, &mut warned);
+                warn_of_notes(&seen, demo_wanted, warned);
+                warn_of_missing_judge(&seen, warned);
                 progress.update(&seen);
+                // The process that worked on it has interrupted it, or has ended.
+                if data_dir.is_some() && seen.iter().any(|run| run.status.is_open() && run.interrupted) {
+                    break WatchResult::Abandoned;
+                }
                 // An archive made before the benchmarks are closed would show them as running.
                 let since =
                     seen.iter().all(Run::is_over).then(|| *over_since.get_or_insert_with(Instant::now));
@@ -80,6 +98,7 @@ pub(super) async fn watch(
                     break WatchResult::Over(seen.clone());
                 }
             }
+            Err(error) if disk_is_full => tracing::debug!(%error, "The runs can't be read"),
             Err(error) if client.address().is_none() => return Err(error),
             Err(error) => {
                 failures += 1;
@@ -100,20 +119,54 @@ pub(super) async fn watch(
         }
     };
     datasets.clear();
-    progress.finish(&seen);
+    if !matches!(watched, WatchResult::Abandoned) {
+        progress.finish(&seen);
+    }
     Ok(watched)
 }
 
-/// Fails if the disk is full: the worker could store no answers, and would ask for them again forever.
-fn check_disk(dir: &Path, runs: &[RunId]) -> anyhow::Result<()> {
-    let Ok(disk) = rustix::fs::statvfs(dir) else { return Ok(()) };
-    if disk.f_bavail.saturating_mul(disk.f_frsize) >= DISK_FREE_BYTES_MIN {
-        return Ok(());
+/// Watches the disk of the data directory. While it is full, the process that works on the runs asks for nothing more.
+struct DiskWatch<'a> {
+    dir: &'a Path,
+    full_since: Option<Instant>,
+}
+
+impl<'a> DiskWatch<'a> {
+    const fn new(dir: &'a Path) -> Self {
+        Self { dir, full_since: None }
     }
-    let problem =
-        Problem::failure(format!("the disk of `{}` is full; finished samples are kept", dir.display()));
-    let resume: Vec<String> = runs.iter().map(|run| format!("bench run --resume {run}")).collect();
-    Err(problem.hint(format!("free some space, then continue with: {}", resume.join("; "))).into())
+
+    /// Returns true if the disk is full, and says when it becomes full or has room again.
+    ///
+    /// # Errors
+    /// Fails if the disk has been full for too long.
+    fn check(&mut self, runs: &[RunId]) -> anyhow::Result<bool> {
+        let dir = self.dir.display();
+        let is_full = bench_stack::is_disk_full(self.dir, self.full_since.is_some());
+        match self.full_since {
+            None if is_full => {
+                output::warn(&format!(
+                    "the disk of `{dir}` is full: nothing more is asked for; the run goes on if there is room within {} s",
+                    ROOM_WAIT_MAX.as_secs()
+                ));
+                self.full_since = Some(Instant::now());
+            }
+            Some(_) if !is_full => {
+                output::note("There is room on the disk again; the run goes on");
+                self.full_since = None;
+            }
+            Some(since) if since.elapsed() > ROOM_WAIT_MAX => {
+                let problem =
+                    Problem::failure(format!("the disk of `{dir}` is full; finished samples are kept"));
+                let resume: Vec<String> =
+                    runs.iter().map(|run| format!("bench run --resume {run}")).collect();
+                let hint = format!("free some space, then continue with: {}", resume.join("; "));
+                return Err(problem.hint(hint).into());
+            }
+            None | Some(_) => {}
+        }
+        Ok(is_full)
+    }
 }
 
 /// Reads the current state of runs.
@@ -129,7 +182,7 @@ pub(super) async fn fetch_runs(client: &Client, runs: &[RunId]) -> anyhow::Resul
 fn warn_of_notes(runs: &[Run], demo_wanted: bool, warned: &mut HashSet<String>) {
     for benchmark in runs.iter().flat_map(|run| &run.benchmarks) {
         let Some(dataset) = &benchmark.dataset else { continue };
-        let name = &benchmark.benchmark_name;
+        let name = benchmark.listed_name();
         let unasked = benchmark.demo && !demo_wanted;
         let text = match &dataset.note {
             Some(note) => format!("{name}: {note}"),
@@ -158,12 +211,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_is_an_error_with_the_command_that_continues() {
+    fn a_disk_that_stays_full_is_an_error_with_the_command_that_continues() {
         let run = RunId::random();
         // A file system without free space.
-        let error = check_disk(Path::new("/proc"), &[run]).unwrap_err();
+        let mut disk = DiskWatch::new(Path::new("/proc"));
+        assert!(disk.check(&[run]).unwrap() && disk.full_since.is_some(), "it waits for room");
+        assert!(disk.check(&[run]).unwrap());
+        disk.full_since = Instant::now().checked_sub(ROOM_WAIT_MAX * 2);
+        let error = disk.check(&[run]).unwrap_err();
         let problem = error.downcast_ref::<Problem>().unwrap();
         assert!(problem.to_string().contains("`/proc` is full"), "{problem}");
-        assert!(check_disk(&std::env::temp_dir(), &[run]).is_ok());
+        let temp = std::env::temp_dir();
+        let mut disk = DiskWatch { dir: &temp, full_since: Some(Instant::now()) };
+        assert!(!disk.check(&[run]).unwrap() && disk.full_since.is_none(), "it goes on");
     }
 }

@@ -4,8 +4,10 @@ use bench_inference::{ModelName, ModelSource};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::unset::{self, Setting, parse_setting};
 use crate::client::Client;
 use crate::commands::judge::{JudgeArgs, parse_protocols};
+use crate::commands::labels::{parse_notes, parse_tag};
 use crate::commands::options::parse_options;
 use crate::commands::order_settings::OrderSettings;
 use crate::commands::run::budget::BudgetArgs;
@@ -16,7 +18,7 @@ use crate::exit::Problem;
 /// Makes a schedule.
 #[derive(Debug, Args)]
 pub(super) struct AddArgs {
-    /// Name of the schedule
+    /// Name of the schedule and of its runs
     #[arg(long, value_name = "TEXT")]
     name: String,
     /// Planned times: minute, hour, day of month, month, day of week, such as '30 2 * * *'
@@ -39,7 +41,7 @@ pub(super) struct AddArgs {
 pub(super) struct EditArgs {
     /// Name or id of the schedule, or at least 4 of the id's first characters
     schedule: String,
-    /// New name of the schedule
+    /// New name of the schedule and of its later runs
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
     /// Planned times: minute, hour, day of month, month, day of week, such as '30 2 * * *'
@@ -55,6 +57,12 @@ pub(super) struct EditArgs {
     /// Remove the budget
     #[arg(long, conflicts_with_all = ["budget_usd", "budget_tokens"])]
     no_budget: bool,
+    /// Remove all tags
+    #[arg(long, conflicts_with = "tag")]
+    no_tags: bool,
+    /// Option whose setting goes back to its default, such as temperature or subset-count; repeat for several
+    #[arg(long, value_name = "OPTION", value_delimiter = ',', value_parser = parse_setting)]
+    unset: Vec<Setting>,
     #[command(flatten)]
     order: ScheduleOrderArgs,
     #[command(flatten)]
@@ -81,8 +89,8 @@ struct ScheduleOrderArgs {
     #[arg(long, value_name = "P", conflicts_with = "subset_count",
         value_parser = clap::value_parser!(u32).range(1..=100))]
     subset_pct: Option<u32>,
-    /// Number of items to run of each benchmark
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=2_147_483_647))]
+    /// Number of items to run of each benchmark, which --seed selects
+    #[arg(long, visible_alias = "limit", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=2_147_483_647))]
     subset_count: Option<u64>,
     /// Seed of the subset: the same seed selects the same items [default: the schedule's id]
     #[arg(long, value_name = "TEXT")]
@@ -104,6 +112,12 @@ struct ScheduleOrderArgs {
     demo: bool,
     #[command(flatten)]
     budget: BudgetArgs,
+    /// Tag of the runs, for lists; repeat for several. An edit replaces all earlier tags
+    #[arg(long, help_heading = "Labels", value_name = "TAG", value_delimiter = ',', value_parser = parse_tag)]
+    tag: Vec<String>,
+    /// Notes about the runs; in an edit, an empty text removes them
+    #[arg(long, help_heading = "Labels", value_name = "TEXT", value_parser = parse_notes)]
+    note: Option<String>,
 }
 
 impl ScheduleOrderArgs {
@@ -119,10 +133,8 @@ impl ScheduleOrderArgs {
             given("model_id", Some(json!(model)));
         }
         given("time_zone", self.time_zone.as_ref().map(|zone| json!(zone)));
-        if !remote {
-            self.benchmark.iter().try_for_each(|name| find_benchmark(name).map(drop))?;
-        }
-        given("selected_benchmarks", (!self.benchmark.is_empty()).then(|| json!(self.benchmark)));
+        let benchmarks = self.benchmarks(remote)?;
+        given("selected_benchmarks", (!benchmarks.is_empty()).then(|| json!(benchmarks)));
         given("items", (!self.item.is_empty()).then(|| json!(self.item)));
         given("subset_pct", self.subset_pct.map(|pct| json!(pct)));
         // A share replaces a number.
@@ -130,15 +142,28 @@ impl ScheduleOrderArgs {
         given("subset_count", self.subset_count.map(|count| json!(count)));
         given("subset_seed", self.seed.as_ref().map(|seed| json!(seed)));
         given("demo", self.demo.then_some(json!(true)));
-        let protocols = parse_protocols(&self.protocol, &self.benchmark, true)?;
+        let protocols = parse_protocols(&self.protocol, &benchmarks, true)?;
         given("protocols", (!protocols.is_empty()).then(|| json!(protocols)));
-        let options = parse_options(&self.option, &self.benchmark, &protocols, true)?;
+        let options = parse_options(&self.option, &benchmarks, &protocols, true)?;
         given("benchmark_options", (!options.is_empty()).then(|| json!(options)));
         given("judge", self.judge.judge(true)?.body());
+        given("tags", (!self.tag.is_empty()).then(|| json!(self.tag)));
+        given("notes", self.note.as_ref().map(|note| json!(note)));
         given("budget_usd", self.budget.budget_usd.map(|usd| json!(usd)));
         given("budget_tokens", self.budget.budget_tokens.map(|tokens| json!(tokens)));
+        self.settings.check()?;
         fields.extend(self.settings.fields());
         Ok(fields)
+    }
+
+    /// Returns the names of the benchmarks. A server may have further ones.
+    fn benchmarks(&self, remote: bool) -> anyhow::Result<Vec<String>> {
+        let own_name = |name: &String| match find_benchmark(name) {
+            Ok(benchmark) => Ok(benchmark.name().to_owned()),
+            Err(_) if remote => Ok(name.clone()),
+            Err(error) => Err(error),
+        };
+        self.benchmark.iter().map(own_name).collect()
     }
 }
 
@@ -203,6 +228,10 @@ impl EditArgs {
         if self.no_budget {
             fields.extend(["budget_usd", "budget_tokens"].map(|name| (name.to_owned(), Value::Null)));
         }
+        if self.no_tags {
+            fields.insert("tags".to_owned(), Value::Null);
+        }
+        unset::remove(&self.unset, &mut fields)?;
         if fields.is_empty() {
             return Err(Problem::usage("no change was given")
                 .hint("`bench schedules edit --help` lists what can be changed")
@@ -223,6 +252,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::commands::order_settings::everything;
 
     #[test]
     fn every_field_of_an_order_can_be_given() {
@@ -236,18 +266,24 @@ mod tests {
             subset_pct: Some(50),
             subset_count: Some(5),
             seed: text("s"),
-            settings: OrderSettings { samples: Some(3), temperature: Some(0.5), max_tokens: Some(4096) },
+            // The command line refuses settings that exclude each other.
+            settings: OrderSettings { reasoning_effort: None, omit: Vec::new(), ..everything() },
             protocol: vec![protocol.into()],
             option: vec!["a=b".into()],
             judge: JudgeArgs { judge_model: text("oracle"), ..JudgeArgs::default() },
             demo: true,
             budget: BudgetArgs { budget_usd: Some(1.0), budget_tokens: Some(1) },
+            tag: vec!["t".into()],
+            note: text("n"),
         };
         let given: BTreeSet<String> = all.fields(true).unwrap().into_iter().map(|(name, _)| name).collect();
         let order = &bench_api::document()["components"]["schemas"]["Order"]["properties"];
         let mut documented: BTreeSet<String> = order.as_object().unwrap().keys().cloned().collect();
         assert!(documented.remove("config"), "it is for programs");
-        assert!(documented.insert("time_zone".into()), "it is a schedule's");
+        assert!(documented.remove("name") && documented.insert("time_zone".into()), "they are a schedule's");
+        for other in ["reasoning_effort", "omit"] {
+            assert!(documented.remove(other), "it excludes another setting");
+        }
         assert_eq!(given, documented);
     }
 

@@ -9,6 +9,8 @@ Example:
 pub(super) const EDIT: &str = "\
 Examples:
   bench schedules edit nightly --cron '0 4 * * MON-FRI' --no-budget
+  bench schedules edit nightly --unset temperature,max-tokens
+      the benchmark's own settings again
   bench schedules edit nightly --benchmark mmlu_pro --subset-count 1000
       the next run has other items, so it is not compared with the one before";
 pub(super) const ENABLE: &str = "\

@@ -1,40 +1,54 @@
 //! Tables of schedules and their history.
 
 use bench_domain::Timestamp;
-use comfy_table::{Cell, Table};
-use console::style;
 
 use super::{Difference, Firing, Schedule};
+use crate::causes;
 use crate::format;
-use crate::show::{number, table};
+use crate::page::Page;
+use crate::run_ref::ShortIds;
+use crate::show::{benchmark_name, benchmark_names};
+use crate::table::{Column, Table};
 
 /// Builds a table of schedules.
 pub(super) fn list(schedules: &[Schedule]) -> Table {
-    let mut table = table(&["name", "when", "model", "benchmarks", "next (UTC)", "last", "id"]);
+    let short = ShortIds::new(schedules.iter().map(|schedule| schedule.id.as_str()));
+    let mut table = Table::new([
+        Column::words("name"),
+        Column::words("when"),
+        Column::path("model"),
+        Column::words("benchmarks"),
+        Column::words("next (UTC)"),
+        Column::words("last"),
+        Column::text("id").drop_as(1),
+    ]);
     for schedule in schedules {
         let next = match schedule.next_times.first() {
             Some(next) => format::minute(*next),
             None if schedule.enabled => "never".to_owned(),
             None => "disabled".to_owned(),
         };
-        table.add_row(vec![
-            Cell::new(&schedule.name),
-            Cell::new(when(schedule)),
-            Cell::new(&schedule.model),
-            Cell::new(benchmarks(schedule)),
-            Cell::new(next),
-            Cell::new(schedule.last.as_ref().map_or_else(|| "-".to_owned(), outcome)),
-            Cell::new(schedule.id.get(..8).unwrap_or(&schedule.id)),
+        table.row([
+            schedule.name.clone(),
+            when(schedule),
+            schedule.model.clone(),
+            benchmarks(schedule),
+            next,
+            schedule.last.as_ref().map_or_else(|| "-".to_owned(), outcome),
+            short.get(&schedule.id),
         ]);
     }
     table
 }
 
 /// Describes a schedule, one line per field.
-pub(super) fn detail(schedule: &Schedule) -> String {
-    let mut lines = vec![style(&schedule.name).bold().to_string()];
+pub(super) fn detail(schedule: &Schedule) -> Page {
+    let mut page = Page::new(2, 13);
+    page.heading(&schedule.name);
     let mut field = |name: &str, value: Option<String>| {
-        lines.extend(value.map(|value| format!("  {:<13}{value}", format!("{name}:"))));
+        if let Some(value) = value {
+            page.field(&format!("{name}:"), value);
+        }
     };
     field("id", Some(schedule.id.clone()));
     field("when", Some(when(schedule)));
@@ -68,6 +82,8 @@ pub(super) fn detail(schedule: &Schedule) -> String {
     for (name, options) in &schedule.benchmark_options {
         field("options", Some(format!("{name}: {}", crate::commands::options::format_options(options))));
     }
+    field("tags", (!schedule.tags.is_empty()).then(|| schedule.tags.join(", ")));
+    field("notes", schedule.notes.as_ref().map(|notes| notes.replace('\n', "\n               ")));
     field("judge", schedule.judge.as_ref().map(|judge| judge.model.clone()));
     let budget: Vec<String> = [
         schedule.budget_usd.map(format::dollars),
@@ -96,25 +112,27 @@ pub(super) fn detail(schedule: &Schedule) -> String {
             .as_ref()
             .map(|last| format!("{} UTC: {}", format::minute(last.planned_at), outcome(last))),
     );
-    lines.join("\n")
+    page
 }
 
 /// Builds a table of planned times and their results.
 pub(super) fn history(firings: &[Firing]) -> Table {
-    let mut table =
-        table(&["planned (UTC)", "result", "score", "difference to the run before (95% interval)", "run"]);
+    let short = ShortIds::new(firings.iter().filter_map(|firing| firing.run_id.as_deref()));
+    let mut table = Table::new([
+        Column::text("planned (UTC)"),
+        Column::words("result"),
+        Column::number("score"),
+        Column::words("difference to the run before (95% interval)"),
+        Column::text("run"),
+    ]);
     for firing in firings {
-        table.add_row(vec![
-            Cell::new(format::minute(firing.planned_at)),
-            Cell::new(state(firing)),
-            number(format::percent(firing.score)),
-            Cell::new(differences(firing)),
-            Cell::new(firing.run_id.as_deref().unwrap_or("-")),
+        table.row([
+            format::minute(firing.planned_at),
+            state(firing),
+            format::percent(firing.score),
+            differences(firing),
+            firing.run_id.as_deref().map_or_else(|| "-".to_owned(), |run| short.get(run)),
         ]);
-    }
-    // Ids must stay on one line, so that users can copy them.
-    if let Some(column) = table.column_mut(4) {
-        column.set_constraint(comfy_table::ColumnConstraint::ContentWidth);
     }
     table
 }
@@ -125,7 +143,7 @@ fn when(schedule: &Schedule) -> String {
 
 fn benchmarks(schedule: &Schedule) -> String {
     let demo = if schedule.demo { " (DEMO)" } else { "" };
-    format!("{}{demo}", schedule.benchmarks.join(", "))
+    format!("{}{demo}", benchmark_names(schedule.benchmarks.iter().map(String::as_str)))
 }
 
 /// Formats a time in a zone, with UTC beside it.
@@ -162,7 +180,7 @@ fn state(firing: &Firing) -> String {
         text.push_str(", late");
     }
     if let Some(error) = &firing.error {
-        text.push_str(&format!(": {error}"));
+        text.push_str(&format!(": {}", causes::readable(error)));
     }
     if let Some(code) = firing.error_code {
         text.push_str(&format!(" ({code})"));
@@ -176,18 +194,13 @@ fn differences(firing: &Firing) -> String {
     lines.join("\n")
 }
 
-/// Formats a difference in percentage points, with its sign.
 fn difference(found: &Difference) -> String {
-    let points = |share: f64| format!("{:+.1}", share * 100.0 + 0.0);
     let regressed = if found.regressed { " REGRESSED" } else { "" };
-    let numbers = match (found.difference, found.interval) {
-        (Some(difference), Some(interval)) => {
-            format!("{} ({} to {})", points(difference), points(interval.low), points(interval.high))
-        }
-        (Some(difference), None) => points(difference),
-        (None, _) => "no items in common".to_owned(),
-    };
-    format!("{} {numbers}{regressed}", found.benchmark_name)
+    let interval = found.interval.map(|interval| (interval.low, interval.high));
+    let numbers = found
+        .difference
+        .map_or_else(|| "no items in common".to_owned(), |difference| format::points(difference, interval));
+    format!("{} {numbers}{regressed}", benchmark_name(&found.benchmark_name))
 }
 
 #[cfg(test)]
@@ -209,7 +222,8 @@ mod tests {
     #[test]
     fn a_regression_is_marked() {
         let text = history(&[firing()]).to_string();
-        for part in ["2026-03-01 01:30", "succeeded", "50.0%", "-12.0 (-20.0 to -4.0) REGRESSED", "3f2b8c1e"]
+        for part in
+            ["2026-03-01 01:30", "succeeded", "50.0%", "-12.0 pp (-20.0 to -4.0) REGRESSED", "3f2b8c1e"]
         {
             assert!(text.contains(part), "{part}\n{text}");
         }
@@ -237,5 +251,26 @@ mod tests {
         let time: Timestamp = "2026-07-01T00:30:00Z".parse().unwrap();
         assert_eq!(local(time, "Europe/Berlin"), "Wed 2026-07-01 02:30 Europe/Berlin (2026-07-01 00:30 UTC)");
         assert_eq!(local(time, "UTC"), "2026-07-01 00:30 UTC");
+    }
+
+    fn schedule(name: &str, model: &str) -> Schedule {
+        serde_json::from_value(json!({
+            "id": "9a8b7c6d-7d4a-4f60-9b1e-0a5c6d7e8f90", "name": name, "cron": "30 2 * * *", "time_zone": "Europe/Berlin",
+            "enabled": true, "next_times": ["2026-03-02T01:30:00Z"], "model": model,
+            "benchmarks": ["mmlu_pro", "gpqa_diamond"], "subset_pct": 10, "subset_count": null, "subset_seed": "s",
+            "items": [], "demo": false, "budget_usd": 5.0, "budget_tokens": null, "own_key": true, "has_webhook": false,
+            "webhook_url": null, "created_at": "2026-01-02T03:04:05Z", "updated_at": "2026-01-02T03:04:05Z", "last": null,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn screen_of_schedules() {
+        let mut other = schedule("nightly", "openai-compatible/qwen3");
+        other.last = Some(firing());
+        let all = [schedule("weekly comparison", "chutes/deepseek-ai/DeepSeek-V3-0324"), other];
+        crate::screen_tests::check("schedules", |layout| list(&all).render(layout));
+        crate::screen_tests::check("schedule", |layout| detail(&all[1]).render(layout));
+        crate::screen_tests::check("history", |layout| history(&[firing(), firing()]).render(layout));
     }
 }

@@ -4,7 +4,7 @@ use console::style;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::show::prompt_label;
+use crate::show::{benchmark_name, benchmark_names, prompt_label};
 use crate::{causes, format};
 
 /// Benchmark as described by the signed manifest. Fields that older manifests lack are null.
@@ -140,18 +140,18 @@ fn text(fields: &Map<String, Value>, name: &str) -> Option<String> {
 /// Describes the benchmarks in lines that follow those about the archive.
 pub(super) fn describe(all: &[BenchmarkFacts]) -> Vec<String> {
     let mut lines = Vec::new();
-    let demo: Vec<&str> = all.iter().filter(|one| one.demo).map(|one| one.benchmark.as_str()).collect();
+    let demo = benchmark_names(all.iter().filter(|one| one.demo).map(|one| one.benchmark.as_str()));
     if !demo.is_empty() {
         let text = format!(
             " DEMO DATA in {}: the items are bundled with the program. The scores say nothing about the real benchmark. ",
-            demo.join(", ")
+            demo
         );
-        lines.push(format!("  {}", style(text).black().on_yellow().bold()));
+        lines.push(format!("  {}", style(text).yellow().reverse().bold()));
     }
     for one in all {
         lines.push(format!(
             "  {}{}: score {}, coverage {}{}",
-            style(&one.benchmark).bold(),
+            style(benchmark_name(&one.benchmark)).bold(),
             if one.demo { " (DEMO)" } else { "" },
             format::percent(one.score),
             format::percent(one.coverage),
@@ -171,7 +171,10 @@ pub(super) fn describe(all: &[BenchmarkFacts]) -> Vec<String> {
         field("prompt", prompt.map(|source| prompt_label(source, one.prompt_digest.as_deref())));
         field("judge", one.judge.as_ref().map(judged_by));
         for cause in &one.error_causes {
-            field("errors", Some(causes::times(cause.count, &causes::one_line(&cause.message))));
+            field(
+                "errors",
+                Some(causes::times(cause.count, &causes::one_line(&causes::readable(&cause.message)))),
+            );
         }
     }
     lines

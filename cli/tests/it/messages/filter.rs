@@ -21,14 +21,26 @@ impl<'a> Filter<'a> {
     pub(super) fn apply(&self, text: &str) -> String {
         let text = text.replace(&self.dir, "DIR/").replace(self.dir.trim_end_matches('/'), "DIR");
         let text = text.replace(env!("CARGO_PKG_VERSION"), "VERSION");
-        text.lines().map(|line| self.line(line) + "\n").collect()
+        // Rows of a table follow the rule below its header, and have the same gaps between columns.
+        let mut rule = String::new();
+        let filter = |line: &str| {
+            if line.starts_with('─') {
+                line.clone_into(&mut rule);
+            } else if line.is_empty()
+                || rule.chars().zip(line.chars()).any(|(rule, cell)| rule == ' ' && cell != ' ')
+            {
+                rule.clear();
+            }
+            self.line(line, !rule.is_empty()) + "\n"
+        };
+        text.lines().map(filter).collect()
     }
 
-    fn line(&self, line: &str) -> String {
+    fn line(&self, line: &str, is_row: bool) -> String {
         // Cells of tables keep their width.
-        let is_row = line.starts_with('│');
         // Short forms of ids and fingerprints can't be told from other digests without their context.
-        let is_key = line.contains("signed by:") || is_row && line.contains('=');
+        let is_key =
+            line.contains("signed by:") || line.starts_with("fingerprint ") || is_row && line.contains('=');
         let (mut filtered, mut rest, mut after_date) = (String::new(), line, false);
         while !rest.is_empty() {
             let length = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
@@ -36,6 +48,7 @@ impl<'a> Filter<'a> {
             let bare = word.trim_end_matches(['.', ':']);
             let name = match bare {
                 bare if bare.is_empty() || self.is_known(bare) => None,
+                bare if self.run.is_some_and(|run| run.get(..8) == Some(bare)) => Some("RUN".to_owned()),
                 bare if is_key && is_form(bare, "xxxxxxxxxxxx") => Some("DIGEST".to_owned()),
                 bare if is_row && is_form(bare, "xxxxxxxx") => Some("ID".to_owned()),
                 bare if after_date && is_form(bare, "00:00") => Some("TIME".to_owned()),
@@ -55,7 +68,7 @@ impl<'a> Filter<'a> {
             filtered.push_str(between);
             rest = tail;
         }
-        without_speed(&filtered)
+        without_speed(if is_row { filtered.trim_end() } else { &filtered })
     }
 
     /// Returns true if a word is the same on all machines: the command line or an example contains it.
@@ -112,12 +125,12 @@ fn without_speed(line: &str) -> String {
     }
 }
 
-/// Drops lines about the progress of a run (`mmlu_pro (DEMO) 2/5 40.0% …`), which depend on time.
+/// Drops lines about the progress of a run (`ifbench (IFEval) (DEMO) 2/5 40.0% …`), which depend on time.
 pub(super) fn without_progress(stderr: &str) -> String {
     let is_count = |word: &str| {
         word.split_once('/')
             .is_some_and(|(done, all)| done.parse::<u64>().is_ok() && all.parse::<u64>().is_ok())
     };
-    let is_progress = |line: &&str| line.split(' ').skip(1).take(2).any(is_count);
+    let is_progress = |line: &&str| line.split(' ').skip(1).take(3).any(is_count);
     stderr.lines().filter(|line| !is_progress(line)).map(|line| format!("{line}\n")).collect()
 }

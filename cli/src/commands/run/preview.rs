@@ -1,0 +1,164 @@
+//! Estimate of what a run will take, before anything is paid, and the question whether to go on.
+
+mod confirm;
+mod cost;
+mod estimate;
+mod history;
+mod pace;
+mod price;
+mod prompts;
+mod rejudge;
+mod repeat;
+mod typical;
+mod waits;
+
+use bench_benchmarks::Benchmark;
+use bench_domain::Price;
+use bench_inference::ModelSource;
+use bench_stack::Stack;
+
+pub(crate) use self::confirm::ConfirmArgs;
+use self::confirm::{PriceOption, confirm};
+use self::cost::{TotalCost, UnknownPart};
+use self::estimate::{BenchmarkEstimate, Estimate, Inputs, JudgeEstimate};
+use self::history::History;
+use self::pace::Pace;
+use self::price::PriceList;
+use self::prompts::Questions;
+pub(crate) use self::rejudge::{Rejudge, confirm_rejudge};
+pub(crate) use self::repeat::{Repeat, confirm_repeat};
+pub(super) use self::waits::note_stored;
+use super::WorkArgs;
+use super::models::Model;
+use super::order::Plan;
+use crate::client::Client;
+use crate::output;
+use crate::progress::DatasetProgress;
+
+/// Shows what the ordered runs will take, and asks whether to go on if that costs more than the user's limit. Orders
+/// nothing. `has_key` is true if the order has a key of its own.
+///
+/// # Errors
+/// Fails if the user refuses, or can't be asked.
+pub(super) async fn confirm_order(
+    plan: &Plan,
+    client: &Client,
+    stack: Option<&Stack>,
+    datasets: &DatasetProgress,
+    work: &WorkArgs,
+    has_key: bool,
+) -> anyhow::Result<()> {
+    if let Some(stack) = stack {
+        waits::note_ordered(plan, stack, has_key).await;
+    }
+    let prices = PriceList::new(client, stack.is_some());
+    let judge = judge(plan, &prices).await;
+    let mut asked = Vec::new();
+    for model in &plan.models {
+        let price = prices.of_model(plan, model).await;
+        // Stored answers and the dataset's own take no time and no tokens, but a judge may cost something.
+        if price == KnownPrice::NoModel && judge.as_ref().is_none_or(|judge| judge.price.is_free()) {
+            output::note(&format!("{} costs nothing: no model is asked", model.name));
+        } else {
+            asked.push((model, price));
+        }
+    }
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let questions = prompts::questions(plan, client, stack, datasets).await;
+    datasets.clear();
+    let names: Vec<&str> = questions.iter().map(|(name, _)| name.as_str()).collect();
+    let history = History::load(client, &names).await;
+    let concurrency = stack.map(|_| work.concurrency);
+    let pace = Pace::new(client, concurrency, plan.settings.limits()).await;
+    let context = Context { plan, history: &history, judge: judge.as_ref(), pace };
+    let mut estimates = Vec::with_capacity(asked.len());
+    for (model, price) in asked {
+        let benchmarks =
+            questions.iter().map(|(name, questions)| context.estimate(model, name, questions)).collect();
+        let title = match price {
+            KnownPrice::Local => format!("{} on this machine", model.name),
+            _ => model.name.clone(),
+        };
+        let budget_usd = plan.budget.budget_usd;
+        estimates.push(Estimate { title, price, budget_usd, is_rest: false, benchmarks });
+    }
+    Estimate::lines(&estimates).iter().for_each(|line| output::note(line));
+    let option = if stack.is_some() { PriceOption::Available } else { PriceOption::Unavailable };
+    confirm(&work.confirm, Estimate::total_cost(&estimates), option).await
+}
+
+/// Facts that the estimates of all models and benchmarks share.
+struct Context<'a> {
+    plan: &'a Plan,
+    history: &'a History,
+    judge: Option<&'a JudgeEstimate>,
+    pace: Pace,
+}
+
+impl Context<'_> {
+    fn estimate(&self, model: &Model, name: &str, questions: &Questions) -> BenchmarkEstimate {
+        let settings = &self.plan.settings;
+        let known = self.plan.configured(name).ok();
+        let needs_judge = known.is_some_and(|known| known.judge().is_some());
+        let samples_per_item = settings.samples.or(known.map(|known| known.metadata().samples_per_item));
+        let samples = questions.items.zip(samples_per_item);
+        BenchmarkEstimate::new(&Inputs {
+            name,
+            items: questions.items,
+            samples: samples.map(|(items, samples)| items.saturating_mul(samples.into())),
+            prompt: questions.per_item,
+            max_tokens: settings.max_tokens.or(known.and_then(max_tokens)),
+            measured: self.history.of(&model.name, name),
+            judge: self.judge.filter(|_| needs_judge),
+            pace: self.pace,
+        })
+    }
+}
+
+fn max_tokens(benchmark: &'static dyn Benchmark) -> Option<u32> {
+    benchmark.metadata().default_generation().max_tokens
+}
+
+/// Returns the judge of the ordered runs, if a model judges and it is known here.
+async fn judge(plan: &Plan, prices: &PriceList<'_>) -> Option<JudgeEstimate> {
+    plan.judged()?;
+    let named = plan.judge.named.as_ref()?;
+    if named.source == Some(ModelSource::Oracle) {
+        return None;
+    }
+    let price = prices.of(named.source, &named.slug, plan.judge_base_url.as_deref(), None).await;
+    Some(JudgeEstimate { name: named.name.clone(), price })
+}
+
+/// Price of a model, as far as it is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum KnownPrice {
+    /// The model costs nothing: it runs on this machine.
+    Local,
+    /// No model is asked.
+    NoModel,
+    Listed(Price),
+    /// The model runs in the user's own network, which has no price list.
+    OwnServer,
+    Unknown,
+}
+
+impl KnownPrice {
+    const fn is_free(self) -> bool {
+        matches!(self, Self::Local | Self::NoModel)
+    }
+
+    /// Returns the cost of these tokens of prompts and answers; `None` for tokens that can't be estimated.
+    fn cost(self, tokens: Option<(f64, f64)>) -> TotalCost {
+        match (self, tokens) {
+            (Self::Local | Self::NoModel, _) => TotalCost::default(),
+            (Self::Listed(price), Some((input, output))) => TotalCost::known(
+                (input * price.input_per_million_usd + output * price.output_per_million_usd) / 1_000_000.0,
+            ),
+            (Self::OwnServer, _) => TotalCost::unknown(UnknownPart::OwnServer),
+            (Self::Listed(_), None) | (Self::Unknown, _) => TotalCost::unknown(UnknownPart::Provider),
+        }
+    }
+}
