@@ -46,6 +46,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         runs::followed_to_success,
         runs::repeated_order_makes_one_run,
         runs::canceled_requeued_and_deleted,
+        runs::named_tagged_and_found,
         runs::compared,
         runs::code_is_run_in_sandboxes,
         keys::callers_key_is_used_and_never_stored_in_clear,

@@ -38,6 +38,8 @@ fn cancel_during_a_run_stays_canceled() {
         let found = world.stored_run(run).await;
         assert_eq!(found.benchmarks[0].state.status(), BenchmarkStatus::Skipped);
         assert_eq!(found.benchmarks[0].state.error(), Some("Run canceled"));
+        let report = found.benchmarks[0].state.report().unwrap();
+        assert_eq!((report.graded, report.planned, report.score), (ANSWERED, ITEMS as u64, None));
 
         // Late messages of the run change nothing.
         let late = World::sample_ref(&found, "mmlu_pro", Position { item: ITEMS as u32 - 1, sample: 0 });

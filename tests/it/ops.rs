@@ -35,7 +35,9 @@ fn tokens_and_workers_are_seen() {
             let hour = Timestamp::from_micros(at.div_euclid(3_600_000_000) * 3_600_000_000);
             seen.extend(state.heartbeats_from(hour).await.unwrap());
         }
-        let workers = latest_heartbeats(&seen, Timestamp::from_micros(0));
+        let since = Timestamp::from_micros(0);
+        assert_eq!(latest_heartbeats(&seen, since, state.epoch()), [], "the worker's process has ended");
+        let workers = latest_heartbeats(&seen, since, state.epoch() - 1);
         assert_eq!(workers.len(), 1, "{seen:?}");
         assert!(workers[0].running_runs == 1 && workers[0].hostname.is_some(), "{workers:?}");
         let minutes = seen.len();

@@ -99,6 +99,9 @@ async fn other_plan(world: &World, run: RunId, attempt: u32) -> (Plan, Vec<Plann
         protocol_name: metadata.protocol_name.to_owned(),
         options: Default::default(),
         generation: (metadata.generation)(),
+        protocol_generation: None,
+        protocol_samples: None,
+        timeout: None,
         templates: Default::default(),
         judge: None,
     };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bench_domain::{BenchmarkStatus, Outcome, RunStatus};
 use bench_queue::RECEIVES_MAX;
-use bench_state::SampleRecord;
+use bench_state::{EventKind, SampleRecord};
 use bench_tests::model_server::{ModelRequest, Reply};
 
 use crate::support::{Expected, Order, Settings, World, check, data, runtime};
@@ -68,6 +68,40 @@ fn a_rate_limit_applies_to_all_samples_with_the_same_key() {
         let waited = samples["mmlu_pro"].iter().filter(|sample| sample.history.waits > 0).count();
         assert!(waited > 10, "{waited} of 30 samples waited");
         assert!(world.model.total() <= 30 + 2);
+    });
+}
+
+/// A wait is in the run's record while it lasts, with one event for its start and one for its end.
+#[test]
+fn a_long_rate_limit_is_visible_until_it_ends() {
+    runtime().block_on(async {
+        let settings = Settings { concurrency: 2, ..Settings::default() };
+        let world = World::start(settings, |request| match request.total_before {
+            0 | 1 => Reply::Status(429, "slow down".into(), vec![("retry-after", "11".into())]),
+            _ => right_reply(request),
+        })
+        .await;
+        let run = Order::mmlu_pro(20).place(&world).await;
+        world
+            .wait_until("the wait is visible", || async {
+                world.stored_run(run).await.run.provider_wait.is_some()
+            })
+            .await;
+        let wait = world.stored_run(run).await.run.provider_wait.unwrap();
+        assert!(wait.message.as_ref().unwrap().contains("slow down"), "{wait:?}");
+        assert!(wait.until.since(wait.since) >= Duration::from_secs(10), "{wait:?}");
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
+        check(&world, run, Expected::SUCCEEDED).await;
+        assert_eq!(world.stored_run(run).await.run.provider_wait, None);
+        let events = world.stack.state.events(run, 0, 1_000).await.unwrap();
+        let of = |kind| events.iter().filter(move |event| event.event_type == kind).collect::<Vec<_>>();
+        let (started, ended) = (of(EventKind::ProviderWaitStarted), of(EventKind::ProviderWaitEnded));
+        assert_eq!((started.len(), ended.len()), (1, 1));
+        assert!(started[0].message.contains("next request at"), "{}", started[0].message);
+        assert_eq!(started[0].data.as_ref().unwrap()["kind"], "rate_limited");
+        let (_, waited) = ended[0].message.split_once("answers again after ").unwrap();
+        let seconds: u64 = waited.trim_end_matches('s').parse().unwrap();
+        assert!(seconds >= 10, "{}", ended[0].message);
     });
 }
 

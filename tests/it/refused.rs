@@ -63,7 +63,7 @@ fn a_setting_that_the_model_does_not_take_stops_the_run_at_once() {
         let state = &found.run.state;
         assert_eq!(state.failure_reason(), Some(FailureReason::Refused));
         let error = state.error().unwrap();
-        for part in ["HTTP 400", SENTENCE, "refused the first", "`--temperature 1`"] {
+        for part in ["HTTP 400", SENTENCE, "refused the first", "`--omit temperature`", "`--temperature 1`"] {
             assert!(error.contains(part), "{error}");
         }
         // Refused samples give the reason, and don't count as incorrect.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bench_domain::RunStatus;
-use bench_state::{EventKind, NewEvent, Renewal, Scope};
+use bench_state::{EventKind, NewEvent, Origin, Renewal};
 use bench_tests::model_server::Reply;
 
 use crate::support::world::Shutdown;
@@ -74,11 +74,10 @@ fn an_interrupted_run_is_left_alone_until_it_is_resumed_or_canceled() {
             let run = Order::mmlu_pro(5).place(&world).await;
             let found = world.stored_run(run).await;
             let event = NewEvent::new(EventKind::RunResumed, "Run resumed");
-            let renewal = Renewal { resumes: true, ..Renewal::default() };
-            let foreground = world.stack.state.clone().scoped(Scope::Foreground);
+            let renewal = Renewal { origin: Some(Origin::INTERRUPTED), ..Renewal::default() };
             let (record, now) = (&found.run, bench_clock::now());
-            let changed = foreground.change_run_with(record, &record.state, 1, &event, now, renewal).await;
-            changed.unwrap();
+            let state = &world.stack.state;
+            state.change_run_with(record, &record.state, 1, &event, now, renewal).await.unwrap();
             interrupted.push(run);
         }
         // Interrupted runs don't count in the queue position of others.

@@ -98,7 +98,8 @@ async fn complete_night(world: &World, schedule: &Schedule, planned: Timestamp) 
 fn a_planned_time_is_run_once_however_many_look() {
     runtime().block_on(async {
         let world = World::start(Settings::default(), right_reply).await;
-        let schedule = nightly_schedule(&world, 6, |_| ()).await;
+        let tags = vec!["every-night".to_owned()];
+        let schedule = nightly_schedule(&world, 6, |new| new.run.labels.tags = tags.clone()).await;
         let (one, other) = (ManualDriver::new(&world, 0).scheduler, ManualDriver::new(&world, 0).scheduler);
         assert_eq!(run_tick(&world, time("2031-05-01T01:59:59Z")).await, Ticked::default());
         for number in 1..=3 {
@@ -119,6 +120,8 @@ fn a_planned_time_is_run_once_however_many_look() {
                 (spec.schedule, spec.template.subset.seed),
                 (Some(schedule.id), Some(schedule.id.to_string()))
             );
+            let labels = spec.template.labels;
+            assert_eq!((labels.name.as_deref(), &labels.tags), (Some("nightly"), &tags));
             let ticks =
                 futures_util::future::join(one.tick(now.plus(HOUR)), other.tick(now.plus(HOUR))).await;
             assert_eq!(ticks.0.unwrap().ended + ticks.1.unwrap().ended, 1);

@@ -16,6 +16,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// Name of the judge model. Its questions count under `judge ` and the item.
@@ -55,6 +56,8 @@ pub enum Reply {
     Status(u16, String, Vec<(&'static str, String)>),
     /// A streamed answer with this text, sent after this time.
     Later(Duration, String),
+    /// A streamed answer with this text, sent as soon as the value is true.
+    Once(watch::Receiver<bool>, String),
     /// A stream that is interrupted in the middle.
     HalfStream(String),
     /// A stream that contains all of this text, but ends before the model reports that it is done.
@@ -308,6 +311,11 @@ async fn answer(
         }
         Reply::Later(time, text) => {
             tokio::time::sleep(time).await;
+            stream.write_all(&streamed_answer(&text, Some("stop"), true, &request.body)).await?;
+        }
+        Reply::Once(mut is_time, text) => {
+            // The test that waits for the answer keeps the sender.
+            let _ = is_time.wait_for(|is_time| *is_time).await;
             stream.write_all(&streamed_answer(&text, Some("stop"), true, &request.body)).await?;
         }
         Reply::Uncounted(text) => {

@@ -151,6 +151,37 @@ pub(super) async fn canceled_requeued_and_deleted(target: &Target) {
     target.get(&run).await.detail(404);
 }
 
+pub(super) async fn named_tagged_and_found(target: &Target) {
+    let mut body = demo_order("oracle", "mmlu_pro");
+    (body["subset_count"], body["name"], body["tags"]) = (json!(2), json!("first"), json!(["e2e", "old"]));
+    let run = target.order(Caller::Admin, body).await;
+    let id = run.rsplit('/').next().unwrap().to_owned();
+    let patch =
+        |caller, change: Value| target.send(target.request(Method::PATCH, &run, caller).json(&change));
+    let found = |tags: &str| {
+        let path = format!("/api/runs?tag={tags}&limit=200");
+        let id = id.clone();
+        async move {
+            let page = target.get(&path).await.expect(200);
+            list(&page, "runs").iter().any(|run| run["id"] == id.as_str())
+        }
+    };
+    assert!(found("e2e,old").await);
+    target.wait_for_end(&run, "succeeded").await;
+    patch(Caller::Key("sk-e2e-labels-0c11"), json!({ "name": "theirs" })).await.detail(403);
+    patch(Caller::Admin, json!({ "tags": ["two words"] })).await.detail(422);
+    let change = json!({ "name": "second", "remove_tags": ["old"], "add_tags": ["new"], "notes": "read" });
+    let changed = patch(Caller::Admin, change).await.expect(200);
+    let labels = |run: &Value| json!([run["name"], run["tags"], run["notes"]]);
+    assert_eq!(labels(&changed), json!(["second", ["e2e", "new"], "read"]));
+    assert_eq!(labels(&target.run(&run).await), labels(&changed));
+    assert!(found("e2e,new").await && !found("e2e,old").await);
+    let removed =
+        patch(Caller::Admin, json!({ "name": null, "tags": null, "notes": null })).await.expect(200);
+    assert_eq!(labels(&removed), json!([null, [], null]));
+    assert!(!found("new").await);
+}
+
 pub(super) async fn compared(target: &Target) {
     let order = |model| {
         let mut body = demo_order(model, "mmlu_pro");

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use bench_datasets::NoProgress;
 use bench_domain::run::{AuthMode, DatasetChoice, JudgeSpec, ModelRef, Owner, RejudgedRun};
-use bench_domain::{BenchmarkName, Budget, Generation, Price, RunId, RunSpec, RunTemplate, Secret, testing};
+use bench_domain::{
+    BenchmarkName, Budget, Generation, Price, RunId, RunLimits, RunSpec, RunTemplate, Secret, testing,
+};
 use bench_queue::Message;
 use bench_state::credentials::SealedKey;
 use bench_state::{EventKind, NewEvent};
@@ -30,6 +32,7 @@ pub(crate) struct Order {
     rejudges: Option<RejudgedRun>,
     key: Option<String>,
     budget: Budget,
+    limits: RunLimits,
     price: Option<Price>,
 }
 
@@ -108,6 +111,11 @@ impl Order {
         Self { budget: Budget { tokens: Some(tokens), ..self.budget }, ..self }
     }
 
+    /// Limits requests, answers and failures.
+    pub(crate) fn with_limits(self, limits: RunLimits) -> Self {
+        Self { limits, ..self }
+    }
+
     /// Sets the budget to this number of dollars at this price.
     pub(crate) fn with_budget_usd(self, usd: f64, price: Price) -> Self {
         Self { budget: Budget { usd: Some(usd), ..self.budget }, price: Some(price), ..self }
@@ -181,6 +189,7 @@ impl Order {
             judge: self.judge.clone(),
             price: self.price,
             budget: self.budget,
+            limits: self.limits,
             ..testing::template("openai-compatible/m", "mmlu_pro")
         }
     }
