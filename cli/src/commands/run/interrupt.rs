@@ -13,10 +13,10 @@ impl Interrupt {
     /// Starts to listen. The second signal ends the process immediately, which is safe for all acknowledged writes.
     pub(crate) fn listen() -> Self {
         let (stop, stopped) = watch::channel(false);
+        // Before the task runs, so that no signal ends the process once this function has returned.
+        let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
         tokio::spawn(async move {
-            let (Ok(mut interrupt), Ok(mut terminate)) =
-                (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-            else {
+            let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
                 // Signals keep their default effect. The pending future keeps the sender alive, so that receivers see
                 // no change.
                 tracing::warn!("Signals cannot be heard; Ctrl-C ends the process at once");
