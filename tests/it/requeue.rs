@@ -75,6 +75,7 @@ fn a_canceled_run_resumes_where_it_stopped() {
         world.wait_until("calls in flight", || async { world.model.in_flight() == 8 }).await;
         world.cancel(run).await;
         world.wait_until("aborted calls", || async { world.model.disconnects() == 8 }).await;
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Canceled);
         check(&world, run, Expected::CANCELED).await;
         world.requeue(run, None).await;
         assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use crate::support::{CommandOutput, TestDir};
 
 /// Names in the sources that aren't settings of this program.
-const NOT_SETTINGS: [&str; 22] = [
-    // Variables of the Lambda runtime, cargo and build scripts, Python, container engines, and the base directories.
+const NOT_SETTINGS: [&str; 23] = [
+    // Variables of the Lambda runtime, cargo and build scripts, Python, container engines, terminals, and the base
+    // directories.
     "AWS_LAMBDA_FUNCTION_NAME",
     "AWS_LAMBDA_LOG_STREAM_NAME",
     "BENCH_VERSION",
@@ -20,6 +21,7 @@ const NOT_SETTINGS: [&str; 22] = [
     "VIRTUAL_ENV",
     "XDG_DATA_HOME",
     "XDG_RUNTIME_DIR",
+    "XTERM_VERSION",
     // Environment variables of programs in sandboxes.
     "SANDY_ALLOW_LANDLOCK",
     "SANDY_FILES",
