@@ -48,6 +48,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         runs::canceled_requeued_and_deleted,
         runs::named_tagged_and_found,
         runs::compared,
+        runs::judged_again,
         runs::code_is_run_in_sandboxes,
         keys::callers_key_is_used_and_never_stored_in_clear,
         keys::key_that_is_refused_fails_the_run,

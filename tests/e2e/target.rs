@@ -29,6 +29,8 @@ use serde_json::Value;
 
 /// A model that answers `A` to everything.
 pub(crate) const ANSWERS_A: &str = "openai-compatible/answers-a";
+/// A judge that accepts everything.
+pub(crate) const ACCEPTS: &str = "openai-compatible/accepts";
 /// A model that never answers.
 pub(crate) const HANGS: &str = "openai-compatible/hangs";
 /// A model that answers slowly.
@@ -198,6 +200,7 @@ impl ModelEndpoint {
 /// Answers as the requested model.
 fn rule(request: &ModelRequest) -> Reply {
     match request.body["model"].as_str() {
+        Some("accepts") => Reply::Text("A".to_owned()),
         Some("hangs") => Reply::Hang(Duration::from_secs(3_600)),
         Some("refuses") => {
             let key = request.key.clone().unwrap_or_default();

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::call::{Caller, demo_order, list, number};
-use crate::target::{HANGS, Target};
+use crate::target::{ACCEPTS, HANGS, Target};
 
 /// Programs of the demo data run in a separate sandbox each.
 pub(super) async fn code_is_run_in_sandboxes(target: &Target) {
@@ -203,4 +203,18 @@ pub(super) async fn compared(target: &Target) {
     let gone = || async { target.is_gone(other_id).await.then_some(()) };
     target.wait_until("everything of the run to be gone", gone).await;
     target.get(&format!("{right}/compare/{other_id}")).await.detail(404);
+}
+
+pub(super) async fn judged_again(target: &Target) {
+    let mut body = demo_order("oracle", "aa_omniscience");
+    body["subset_count"] = json!(3);
+    let first = target.order(Caller::Admin, body).await;
+    target.wait_for_end(&first, "succeeded").await;
+    let order = json!({ "judge": { "model_id": ACCEPTS } });
+    let again = target.post(&format!("{first}/rejudge"), Caller::Admin, &order).await.expect(201);
+    let second = format!("/api/runs/{}", again["id"].as_str().unwrap());
+    let done = target.wait_for_end(&second, "succeeded").await;
+    assert_eq!((&done["overall_score"], &done["coverage"]), (&json!(1.0), &json!(1.0)), "{done:#}");
+    let judgings = target.get(&format!("{first}/judgings")).await.expect(200);
+    assert_eq!(list(&judgings, "judgings").len(), 2, "{judgings:#}");
 }
