@@ -1,0 +1,286 @@
+/**
+ * `<bench-table>`: a table of any number of rows, of which only those in sight are in the document.
+ *
+ * Keyboard: arrow keys or `j`/`k` select, Page Up, Page Down, Home and End jump, Enter opens. The selection is kept by key
+ * when rows change, and elements are reused, so that updates move nothing that stays.
+ */
+
+import { h, replace, setText, uniqueId } from '../core/dom.js'
+
+/**
+ * @template T
+ * @typedef {object} Column
+ * @property {string} key name in `sort`
+ * @property {string} label
+ * @property {string} width for `grid-template-columns`, such as `8rem` or `minmax(10rem, 2fr)`
+ * @property {boolean} [number] aligned to the right
+ * @property {boolean} [sortable]
+ * @property {string} [title] explanation of the column
+ * @property {(row: T) => import('../core/dom.js').Child} cell
+ */
+
+/**
+ * @template T
+ * @typedef {object} TableOptions
+ * @property {string} label name for screen readers
+ * @property {Column<T>[]} columns
+ * @property {(row: T) => string} key
+ * @property {(row: T) => string} [href] address that a row opens; the first cell becomes a link
+ * @property {(row: T) => void} [open] opens a row without an address
+ * @property {(key: string, descending: boolean) => void} [sort] asks for another order
+ * @property {(first: number, last: number) => void} [need] asks for rows that aren't loaded
+ * @property {string} [nothing] text if there are no rows
+ */
+
+/** Rows before and after the visible ones that are kept, so that scrolling shows no gaps. */
+const MARGIN = 10
+
+/** @template T */
+export class BenchTable extends HTMLElement {
+  /** @type {TableOptions<T> | null} */
+  #options = null
+  /** @type {(T | undefined)[]} */
+  #rows = []
+  #count = 0
+  #selected = -1
+  #selectedKey = ''
+  #rowHeight = 32
+  #frame = 0
+  /** Lines in the document by index. @type {Map<number, {line: HTMLElement, row: T | undefined}>} */
+  #lines = new Map()
+  #id = uniqueId('table')
+  #head = h('div', { class: 'head', role: 'row', 'aria-rowindex': '1' })
+  #body = h('div', { class: 'body', role: 'rowgroup' })
+  #nothing = h('p', { class: 'nothing' })
+  #viewport = h('div', { class: 'viewport', role: 'grid', tabindex: '0', 'aria-readonly': 'true' },
+    h('div', { role: 'rowgroup', class: 'headgroup' }), this.#body)
+  /** @type {ResizeObserver | null} */
+  #observer = null
+
+  connectedCallback() {
+    if (!this.#viewport.isConnected) {
+      this.append(this.#viewport, this.#nothing)
+      this.#viewport.firstElementChild?.replaceWith(this.#head)
+      this.#viewport.addEventListener('scroll', () => this.#schedule(), { passive: true })
+      this.#viewport.addEventListener('keydown', (event) => this.#key(event))
+      this.#viewport.addEventListener('focus', () => { if (this.#selected < 0 && this.#count > 0) this.select(0) })
+      this.#body.addEventListener('click', (event) => this.#click(event))
+    }
+    this.#observer = new ResizeObserver(() => this.#schedule())
+    this.#observer.observe(this.#viewport)
+    this.#schedule()
+  }
+
+  disconnectedCallback() {
+    this.#observer?.disconnect()
+    cancelAnimationFrame(this.#frame)
+    this.#frame = 0
+  }
+
+  /** @param {TableOptions<T>} options */
+  set options(options) {
+    this.#options = options
+    this.#viewport.setAttribute('aria-label', options.label)
+    this.#viewport.setAttribute('aria-colcount', String(options.columns.length))
+    this.style.setProperty('--columns', options.columns.map(({ width }) => width).join(' '))
+    setText(this.#nothing, options.nothing ?? 'No rows.')
+    this.setSort('', false)
+    this.#clear()
+  }
+
+  /**
+   * Shows in which order the rows are.
+   *
+   * @param {string} key
+   * @param {boolean} descending
+   */
+  setSort(key, descending) {
+    const { columns, sort } = /** @type {TableOptions<T>} */ (this.#options)
+    replace(this.#head, columns.map((column) => {
+      const isSorted = column.key === key
+      return h('div', {
+        role: 'columnheader', class: column.number ? 'number' : null, title: column.title,
+        'aria-sort': isSorted ? (descending ? 'descending' : 'ascending') : null,
+      }, column.sortable && sort
+        ? h('button', { type: 'button', on: { click: () => sort(column.key, isSorted ? !descending : Boolean(column.number)) } },
+          column.label, isSorted && h('span', { 'aria-hidden': 'true' }, descending ? ' ↓' : ' ↑'))
+        : column.label)
+    }))
+  }
+
+  /**
+   * Shows these rows. A row that isn't loaded is undefined.
+   *
+   * @param {(T | undefined)[]} rows
+   * @param {number} [count] number of rows, if more exist than are given
+   */
+  setRows(rows, count = rows.length) {
+    this.#rows = rows
+    this.#count = count
+    this.#viewport.setAttribute('aria-rowcount', String(count + 1))
+    this.#body.style.setProperty('height', `${count * this.#rowHeight}px`)
+    this.#nothing.hidden = count > 0
+    this.#viewport.hidden = count === 0
+    if (this.#selectedKey) {
+      const key = this.#options?.key
+      this.#selected = rows.findIndex((row) => row !== undefined && key?.(row) === this.#selectedKey)
+    }
+    this.#schedule()
+  }
+
+  /** Row that is selected; null for none. @returns {T | null} */
+  get selected() { return this.#rows[this.#selected] ?? null }
+
+  /**
+   * Selects a row and scrolls to it.
+   *
+   * @param {number} index
+   */
+  select(index) {
+    if (this.#count === 0) return
+    this.#selected = Math.max(0, Math.min(this.#count - 1, index))
+    const row = this.#rows[this.#selected]
+    this.#selectedKey = row === undefined ? '' : this.#options?.key(row) ?? ''
+    const top = this.#selected * this.#rowHeight
+    const view = this.#viewport
+    const space = view.clientHeight - this.#head.offsetHeight
+    if (top < view.scrollTop) view.scrollTop = top
+    else if (top + this.#rowHeight > view.scrollTop + space) view.scrollTop = top + this.#rowHeight - space
+    this.#draw()
+  }
+
+  /**
+   * Selects a row by its key, as when the reader comes back from it.
+   *
+   * @param {string} key
+   */
+  selectKey(key) {
+    const index = this.#rows.findIndex((row) => row !== undefined && this.#options?.key(row) === key)
+    if (index >= 0) this.select(index)
+  }
+
+  #clear() {
+    this.#lines.clear()
+    replace(this.#body)
+    this.#schedule()
+  }
+
+  #schedule() {
+    if (!this.#frame && this.isConnected) this.#frame = requestAnimationFrame(() => { this.#frame = 0; this.#draw() })
+  }
+
+  #draw() {
+    if (!this.#options || this.#viewport.hidden) return
+    const { scrollTop, clientHeight } = this.#viewport
+    const first = Math.max(0, Math.floor(scrollTop / this.#rowHeight) - MARGIN)
+    const last = Math.min(this.#count, Math.ceil((scrollTop + clientHeight) / this.#rowHeight) + MARGIN)
+    /** @type {HTMLElement[]} */
+    const free = []
+    for (const [index, { line }] of this.#lines) {
+      if (index < first || index >= last) { free.push(line); this.#lines.delete(index) }
+    }
+    let isMissing = false
+    for (let index = first; index < last; index += 1) {
+      const row = this.#rows[index]
+      isMissing ||= row === undefined
+      let entry = this.#lines.get(index)
+      if (!entry) {
+        const line = free.pop() ?? this.#newLine()
+        entry = { line, row: undefined }
+        this.#lines.set(index, entry)
+        this.#place(line, index)
+        this.#fill(line, row)
+        entry.row = row
+      } else if (entry.row !== row) {
+        this.#fill(entry.line, row)
+        entry.row = row
+      }
+      const isSelected = index === this.#selected
+      if (entry.line.getAttribute('aria-selected') !== String(isSelected)) entry.line.setAttribute('aria-selected', String(isSelected))
+    }
+    for (const line of free) line.remove()
+    const selected = this.#lines.get(this.#selected)
+    if (selected) this.#viewport.setAttribute('aria-activedescendant', selected.line.id)
+    else this.#viewport.removeAttribute('aria-activedescendant')
+    if (isMissing) this.#options.need?.(first, last)
+  }
+
+  #newLine() {
+    const columns = this.#options?.columns ?? []
+    const line = h('div', { class: 'line', role: 'row' },
+      columns.map((column) => h('div', { role: 'gridcell', class: column.number ? 'number' : null })))
+    this.#body.append(line)
+    return line
+  }
+
+  /**
+   * @param {HTMLElement} line
+   * @param {number} index
+   */
+  #place(line, index) {
+    line.dataset.index = String(index)
+    line.id = `${this.#id}-${index}`
+    line.setAttribute('aria-rowindex', String(index + 2))
+    line.style.setProperty('transform', `translateY(${index * this.#rowHeight}px)`)
+  }
+
+  /**
+   * @param {HTMLElement} line
+   * @param {T | undefined} row
+   */
+  #fill(line, row) {
+    const { columns, href } = /** @type {TableOptions<T>} */ (this.#options)
+    columns.forEach((column, i) => {
+      const content = row === undefined ? (i === 0 ? '…' : '') : column.cell(row)
+      const cell = /** @type {Element} */ (line.children[i])
+      if (row !== undefined && i === 0 && href) replace(cell, h('a', { href: href(row), tabindex: '-1' }, content))
+      else if (typeof content === 'string') setText(cell, content)
+      else replace(cell, content)
+    })
+  }
+
+  /** @param {MouseEvent} event */
+  #click(event) {
+    const target = /** @type {Element} */ (event.target)
+    const line = /** @type {HTMLElement | null} */ (target.closest('.line'))
+    if (!line || target.closest('a, button, input, label') || getSelection()?.toString()) return
+    this.#selected = Number(line.dataset.index)
+    this.#open(line)
+  }
+
+  /** @param {HTMLElement | undefined} line */
+  #open(line) {
+    const row = this.selected
+    if (row === null) return
+    if (this.#options?.href) line?.querySelector('a')?.click()
+    else this.#options?.open?.(row)
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target !== this.#viewport) return
+    const page = Math.max(1, Math.floor(this.#viewport.clientHeight / this.#rowHeight) - 2)
+    const at = this.#selected
+    const to = {
+      ArrowDown: at + 1, j: at + 1, ArrowUp: at - 1, k: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: this.#count - 1,
+    }[event.key]
+    if (to !== undefined) this.select(to)
+    else if (event.key === 'Enter') this.#open(this.#lines.get(at)?.line)
+    else return
+    event.preventDefault()
+  }
+}
+customElements.define('bench-table', BenchTable)
+
+/**
+ * Makes a windowed table.
+ *
+ * @template T
+ * @param {TableOptions<T>} options
+ * @returns {BenchTable<T>}
+ */
+export function windowedTable(options) {
+  const table = /** @type {BenchTable<T>} */ (document.createElement('bench-table'))
+  table.options = options
+  return table
+}

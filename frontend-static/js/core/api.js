@@ -1,0 +1,233 @@
+/** Requests to the HTTP API of the server that served the page. */
+
+import { hintOf } from './codes.js'
+import { connection } from './connection.js'
+
+/** An error that the server answered with. */
+export class ApiError extends Error {
+  /**
+   * @param {number} status HTTP status
+   * @param {string | null} code stable code, see docs/codes.md
+   * @param {string} message sentence for people
+   * @param {{field: string, message: string}[]} fields problems of single fields
+   */
+  constructor(status, code, message, fields) {
+    super(message)
+    this.name = 'ApiError'
+    this.status = status
+    this.code = code
+    this.fields = fields
+    /** Sentence that says what to do; empty if there is nothing to add. */
+    this.hint = hintOf(code)
+  }
+}
+
+/** The server could not be reached. */
+export class OfflineError extends Error {
+  constructor() {
+    super('The server can\'t be reached.')
+    this.name = 'OfflineError'
+    this.hint = 'The page keeps trying, and continues by itself.'
+  }
+}
+
+/**
+ * @typedef {object} RequestOptions
+ * @property {Record<string, string | number | boolean | null | undefined>} [query] null, undefined and '' are left out
+ * @property {AbortSignal} [signal]
+ * @property {Record<string, string | null | undefined>} [headers] further headers; null leaves one out
+ * @property {boolean} [withoutKey] doesn't send the reader's key
+ */
+
+const KEY = 'bench-key'
+const SECRET = 'bench-admin-secret'
+
+class Api extends EventTarget {
+  #key = localStorage.getItem(KEY) ?? ''
+  #secret = localStorage.getItem(SECRET) ?? ''
+  #remembered = Boolean(this.#key || this.#secret)
+
+  /** Key or access token of the reader, sent as a bearer token. Empty for none. */
+  get key() { return this.#key }
+  set key(value) {
+    this.#key = value.trim()
+    this.#store()
+  }
+
+  /** Admin secret of the operator. Empty for none. */
+  get adminSecret() { return this.#secret }
+  set adminSecret(value) {
+    this.#secret = value.trim()
+    this.#store()
+  }
+
+  /** True if this browser keeps the key after the page is closed. */
+  get isRemembered() { return this.#remembered }
+
+  /**
+   * Stores the key in this browser, or removes it from there. Without a call it stays in memory only.
+   *
+   * @param {boolean} remember
+   */
+  rememberKey(remember) {
+    this.#remembered = remember
+    this.#store()
+  }
+
+  #store() {
+    for (const [name, value] of [[KEY, this.#key], [SECRET, this.#secret]]) {
+      if (this.#remembered && value) localStorage.setItem(name, value)
+      else localStorage.removeItem(name)
+    }
+    this.dispatchEvent(new Event('key'))
+  }
+
+  /**
+   * @param {string} path
+   * @param {RequestOptions} [options]
+   * @returns {Promise<any>}
+   */
+  get(path, options) { return this.#json('GET', path, undefined, options) }
+
+  /**
+   * @param {string} path
+   * @param {any} [body] sent as JSON, a FormData or a Blob as it is; undefined sends none
+   * @param {RequestOptions} [options]
+   * @returns {Promise<any>}
+   */
+  post(path, body, options) { return this.#json('POST', path, body, options) }
+
+  /**
+   * @param {string} path
+   * @param {any} body
+   * @param {RequestOptions} [options]
+   * @returns {Promise<any>}
+   */
+  patch(path, body, options) { return this.#json('PATCH', path, body, options) }
+
+  /**
+   * @param {string} path
+   * @param {RequestOptions} [options]
+   * @returns {Promise<any>}
+   */
+  delete(path, options) { return this.#json('DELETE', path, undefined, options) }
+
+  /**
+   * Fetches a file.
+   *
+   * @param {string} path
+   * @param {RequestOptions} [options]
+   * @returns {Promise<Blob>}
+   */
+  async blob(path, options) { return (await this.#send('GET', path, undefined, options)).blob() }
+
+  /**
+   * @param {string} method
+   * @param {string} path
+   * @param {any} body
+   * @param {RequestOptions} [options]
+   */
+  async #json(method, path, body, options) {
+    const response = await this.#send(method, path, body, options)
+    if (response.status === 204) return null
+    try {
+      return await response.json()
+    } catch (error) {
+      if (options?.signal?.aborted) throw error
+      throw new ApiError(response.status, null, 'The server\'s answer isn\'t JSON.', [])
+    }
+  }
+
+  /**
+   * @param {string} method
+   * @param {string} path
+   * @param {any} body
+   * @param {RequestOptions} [options]
+   */
+  async #send(method, path, body, options = {}) {
+    const headers = new Headers({ accept: 'application/json' })
+    if (!options.withoutKey) {
+      if (this.#key) headers.set('authorization', `Bearer ${this.#key}`)
+      if (this.#secret) headers.set('x-admin-secret', this.#secret)
+    }
+    const isRaw = body instanceof FormData || body instanceof Blob
+    if (body !== undefined && !isRaw) headers.set('content-type', 'application/json')
+    for (const [name, value] of Object.entries(options.headers ?? {})) { if (value) headers.set(name, value) }
+    let response
+    try {
+      response = await fetch(address(path, options.query), {
+        method, headers, signal: options.signal, credentials: 'same-origin',
+        body: body === undefined || isRaw ? body : JSON.stringify(body),
+      })
+    } catch (error) {
+      if (options.signal?.aborted) throw error
+      connection.lost()
+      throw new OfflineError()
+    }
+    connection.restored()
+    if (!response.ok) throw await errorOf(response)
+    return response
+  }
+}
+
+/** The API, with the reader's key. Sends the event `key` when the key changes. */
+export const api = new Api()
+
+/**
+ * Adds a query to a path.
+ *
+ * @param {string} path
+ * @param {RequestOptions['query']} [query]
+ */
+export function address(path, query) {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value !== null && value !== undefined && value !== '') search.set(name, String(value))
+  }
+  const text = search.toString()
+  return text ? `${path}?${text}` : path
+}
+
+/**
+ * Writes the `curl` command of a request. Keys appear as variables, never as values.
+ *
+ * @param {string} method
+ * @param {string} path
+ * @param {any} [body]
+ * @param {{key?: boolean, headers?: string[]}} [options] `key` adds the header with a bearer token; default: if one is set
+ */
+export function curl(method, path, body, options = {}) {
+  const lines = [`curl -fsS${method === 'GET' ? '' : ` -X ${method}`} '${location.origin}${path.replaceAll('\'', '%27')}'`]
+  if (options.key ?? Boolean(api.key)) lines.push('-H "authorization: Bearer $BENCH_API_KEY"')
+  for (const header of options.headers ?? []) lines.push(`-H "${header}"`)
+  if (body !== undefined && body !== null) {
+    lines.push('-H \'content-type: application/json\'', `-d '${JSON.stringify(body).replaceAll('\'', '\'\\\'\'')}'`)
+  }
+  return lines.join(' \\\n  ')
+}
+
+/**
+ * @param {Response} response
+ * @returns {Promise<ApiError>}
+ */
+async function errorOf(response) {
+  /** @type {any} */
+  let body = null
+  try { body = await response.json() } catch { /* a proxy's error without JSON */ }
+  const detail = body?.detail
+  if (Array.isArray(detail)) {
+    const fields = detail.map((entry) => ({
+      field: (entry.loc ?? []).filter((/** @type {any} */ part) => part !== 'body' && part !== 'query').join('.'),
+      message: String(entry.msg ?? ''),
+    }))
+    const message = fields.map(({ field, message }) => (field ? `${field}: ${message}` : message)).join('; ')
+    return new ApiError(response.status, body?.code ?? null, message || `HTTP ${response.status}`, fields)
+  }
+  const message = typeof detail === 'string' && detail ? sentence(detail) : `The server answered with HTTP ${response.status}.`
+  return new ApiError(response.status, body?.code ?? null, message, [])
+}
+
+/** @param {string} text */
+function sentence(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

@@ -1,0 +1,177 @@
+/** Where a run's data come from: the server, or a verified archive in memory. The run and item views know only this. */
+
+import { api } from './api.js'
+import { path } from './router.js'
+
+/**
+ * @typedef {object} IndexRow One sample in an index.
+ * @property {number} position index of the item in the plan
+ * @property {number} sample index among the item's samples
+ * @property {string} item_id index of the dataset's row
+ * @property {string | null} source_id the dataset's own id
+ * @property {string | null} group
+ * @property {string | null} outcome null if the sample never ended
+ * @property {number | null} score
+ * @property {string | null} extracted beginning of the extracted answer
+ * @property {number | null} latency_ms
+ * @property {number | null} input_tokens
+ * @property {number | null} output_tokens
+ * @property {number | null} attempts
+ */
+
+/**
+ * @typedef {object} ItemIndex All samples of a benchmark, without texts.
+ * @property {boolean} hidden true if answers are left out, because the dataset is gated
+ * @property {IndexRow[]} rows in the order of the plan
+ */
+
+/**
+ * @typedef {object} ItemsQuery
+ * @property {string} benchmark
+ * @property {string} [outcome] names separated by commas
+ * @property {string} [group]
+ * @property {string} [item] the dataset's own id, or `#` and the index of the row
+ * @property {number} [sample]
+ * @property {number} [offset]
+ * @property {string} [cursor] `next_cursor` of the page before
+ * @property {number} [limit]
+ */
+
+/**
+ * @typedef {object} RunSource
+ * @property {string} id id of the run
+ * @property {boolean} live true if the data can change and the server can act on the run
+ * @property {() => string} runPath path of the run view
+ * @property {(benchmark: string, item: string, sample?: number) => string} itemPath path of an item view
+ * @property {(signal?: AbortSignal) => Promise<any>} run a RunView; of an archive, with the fields that it has
+ * @property {(benchmark: string, signal?: AbortSignal) => Promise<ItemIndex | null>} index null if there is none
+ * @property {(query: ItemsQuery, signal?: AbortSignal) => Promise<any>} items a DetailsView: benchmark, page of samples, summary
+ * @property {(benchmark: string, item: string, sample: number, signal?: AbortSignal) => Promise<any>} item one sample with its texts; null if there is none
+ * @property {((cursor: string, signal?: AbortSignal) => Promise<any>) | null} events a page of events; null if there are none
+ */
+
+/** A run on the server. @implements {RunSource} */
+export class ApiSource {
+  live = true
+
+  /** @param {string} id */
+  constructor(id) {
+    this.id = id
+    this.base = `/api${path('runs', id)}`
+    /** @type {any} */
+    this.latest = null
+    /** @type {Map<string, Promise<ItemIndex>>} */
+    this.indexes = new Map()
+  }
+
+  runPath() { return path('runs', this.id) }
+
+  /**
+   * @param {string} benchmark
+   * @param {string} item
+   * @param {number} [sample]
+   */
+  itemPath(benchmark, item, sample = 0) {
+    return path('runs', this.id, 'items', benchmark, item) + (sample ? `?sample=${sample}` : '')
+  }
+
+  /** @param {AbortSignal} [signal] */
+  async run(signal) {
+    this.latest = await api.get(this.base, { signal })
+    return this.latest
+  }
+
+  /**
+   * Loads the whole index of a benchmark once. Asks only if the run view says that there is one, since a request that
+   * fails would be an error in the browser's console.
+   *
+   * @param {string} benchmark
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<ItemIndex | null>}
+   */
+  async index(benchmark, signal) {
+    const run = this.latest ?? await this.run(signal)
+    const entry = run.benchmarks.find((/** @type {any} */ b) => b.benchmark_name === benchmark)
+    if (!entry?.index) return null
+    const key = `${benchmark} ${run.generation_number}`
+    let wait = this.indexes.get(key)
+    if (!wait) {
+      wait = this.#load(benchmark, entry.index.parts)
+      this.indexes.set(key, wait)
+      wait.catch(() => this.indexes.delete(key))
+    }
+    return wait
+  }
+
+  /**
+   * @param {string} benchmark
+   * @param {number} parts
+   * @returns {Promise<ItemIndex>}
+   */
+  async #load(benchmark, parts) {
+    /** @type {IndexRow[]} */
+    const rows = []
+    let hidden = false
+    for (let part = 0; part < parts; part += 1) {
+      const page = await api.get(`${this.base}/items/index`, { query: { benchmark, part } })
+      hidden ||= page.hidden
+      rows.push(...rowsOf(page))
+    }
+    return { hidden, rows }
+  }
+
+  /**
+   * @param {ItemsQuery} query
+   * @param {AbortSignal} [signal]
+   */
+  items({ benchmark, ...query }, signal) {
+    return api.get(`${this.base}/benchmarks/${encodeURIComponent(benchmark)}`, { query, signal })
+  }
+
+  /**
+   * @param {string} benchmark
+   * @param {string} item index of the dataset's row, or the dataset's own id
+   * @param {number} sample
+   * @param {AbortSignal} [signal]
+   */
+  async item(benchmark, item, sample, signal) {
+    const names = /^\d+$/.test(item) ? [`#${item}`, item] : [item]
+    for (const name of names) {
+      const page = await this.items({ benchmark, item: name, sample, limit: 1 }, signal)
+      if (page.items.items.length > 0) return page.items.items[0]
+    }
+    return null
+  }
+
+  /**
+   * @param {string} cursor '' for the beginning
+   * @param {AbortSignal} [signal]
+   */
+  events(cursor, signal) {
+    return api.get(`${this.base}/events`, { query: { cursor: cursor || '0', limit: 1000 }, signal })
+  }
+}
+
+/**
+ * Turns the rows of one part of an index into objects.
+ *
+ * @param {{columns: string[], rows: any[][], groups: string[], outcomes: string[]}} page
+ * @returns {IndexRow[]}
+ */
+export function rowsOf({ columns, rows, groups, outcomes }) {
+  const at = Object.fromEntries(columns.map((name, i) => [name, i]))
+  return rows.map((row) => ({
+    position: row[at.position],
+    sample: row[at.sample],
+    item_id: String(row[at.item_id]),
+    source_id: row[at.source_id],
+    group: row[at.group] === null ? null : groups[row[at.group]],
+    outcome: row[at.outcome] === null ? null : outcomes[row[at.outcome]],
+    score: row[at.score],
+    extracted: row[at.extracted],
+    latency_ms: row[at.latency_ms],
+    input_tokens: row[at.input_tokens],
+    output_tokens: row[at.output_tokens],
+    attempts: row[at.attempts],
+  }))
+}

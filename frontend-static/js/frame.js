@@ -1,0 +1,99 @@
+/** Header, navigation, connection state, theme and key: what every view has around it. */
+
+import { api } from './core/api.js'
+import { connection } from './core/connection.js'
+import { h, replace, setText } from './core/dom.js'
+import { timeOfDay } from './core/format.js'
+import { openKeyDialog } from './components/key-dialog.js'
+
+/** Links of the navigation: path, text, and names of the views below. @type {[string, string, string[]][]} */
+const LINKS = [
+  ['/runs', 'Runs', ['runs', 'run', 'item']],
+  ['/new', 'New run', ['new-run']],
+  ['/compare', 'Compare', ['compare']],
+  ['/leaderboard', 'Leaderboard', ['leaderboard']],
+  ['/benchmarks', 'Benchmarks', ['benchmarks', 'benchmark']],
+  ['/schedules', 'Schedules', ['schedules', 'schedule']],
+  ['/ops', 'Ops', ['ops']],
+  ['/verify', 'Verify', ['verify', 'archive-run', 'archive-item']],
+  ['/docs', 'API', ['docs']],
+]
+
+const THEMES = /** @type {const} */ (['auto', 'light', 'dark'])
+const THEME_WORDS = { auto: 'Theme: automatic', light: 'Theme: light', dark: 'Theme: dark' }
+const THEME_SYMBOLS = { auto: '◐', light: '☀', dark: '☾' }
+
+/**
+ * Builds the frame.
+ *
+ * @returns {HTMLElement} the element for views
+ */
+export function startFrame() {
+  const main = h('main', { id: 'main', tabindex: '-1' })
+  const links = LINKS.map(([path, text, names]) => {
+    const a = h('a', { href: path }, text)
+    return { a, names }
+  })
+  addEventListener('viewchange', (event) => {
+    const name = /** @type {CustomEvent} */ (event).detail
+    for (const { a, names } of links) {
+      if (!names.includes(name)) { a.removeAttribute('aria-current'); continue }
+      a.setAttribute('aria-current', names[0] === name ? 'page' : 'true')
+      a.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+    }
+  })
+  document.body.prepend(
+    h('a', { class: 'skip', href: '#main', on: { click: (/** @type {Event} */ e) => { e.preventDefault(); main.focus() } } }, 'Skip to content'),
+    h('header', { class: 'frame' },
+      h('a', { class: 'brand', href: '/' }, 'Bench Runner'),
+      h('nav', { 'aria-label': 'Views' }, links.map(({ a }) => a)),
+      h('div', { class: 'tools' }, keyButton(), themeButton())),
+    connectionBar(), main)
+  return main
+}
+
+function keyButton() {
+  const state = h('span', null)
+  const show = () => setText(state, api.adminSecret ? 'Operator' : api.key ? 'Key set' : 'Key')
+  api.addEventListener('key', show)
+  show()
+  return h('button', { type: 'button', class: 'plain', title: 'Key or access token for actions on runs', on: { click: openKeyDialog } }, state)
+}
+
+function themeButton() {
+  const root = document.documentElement
+  let theme = /** @type {typeof THEMES[number]} */ (localStorage.getItem('bench-theme') ?? 'auto')
+  if (!THEMES.includes(theme)) theme = 'auto'
+  const button = h('button', { type: 'button', class: 'plain icon' })
+  const show = () => {
+    if (theme === 'auto') delete root.dataset.theme
+    else root.dataset.theme = theme
+    button.setAttribute('aria-label', THEME_WORDS[theme])
+    button.title = THEME_WORDS[theme]
+    setText(button, THEME_SYMBOLS[theme])
+  }
+  button.addEventListener('click', () => {
+    theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]
+    if (theme === 'auto') localStorage.removeItem('bench-theme')
+    else localStorage.setItem('bench-theme', theme)
+    show()
+  })
+  show()
+  return button
+}
+
+/** Makes the line that appears while the server can't be reached. */
+function connectionBar() {
+  const bar = h('div', { class: 'connection', role: 'status' })
+  const show = () => {
+    if (connection.state === 'online') { bar.hidden = true; replace(bar); return }
+    bar.hidden = false
+    const since = timeOfDay(connection.since)
+    setText(bar, connection.state === 'offline'
+      ? `You are offline since ${since}. What you see may be out of date; the page continues by itself.`
+      : `No connection to the server since ${since}. The page keeps trying.`)
+  }
+  connection.addEventListener('change', show)
+  show()
+  return bar
+}
