@@ -1,0 +1,86 @@
+/** Commands that do what the form does: `bench run` and `curl`. Keys appear as variables, never as values. */
+
+import { curl } from '../../core/api.js'
+import { format, PLAIN } from './fields.js'
+import { relevant, valueAt } from './order.js'
+
+/**
+ * Quotes a word for POSIX shells.
+ * @param {string} word
+ */
+export function quote(word) {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}
+
+/**
+ * Joins an option with its value. A value that begins with a hyphen needs `=`.
+ * @param {string} flag
+ * @param {string} value
+ */
+export function option(flag, value) {
+  return value.startsWith('-') ? `${flag}=${quote(value)}` : `${flag} ${quote(value)}`
+}
+
+/**
+ * Returns the options of `bench run` and `bench schedules add` for an order.
+ * @param {import('./order.js').Order} order
+ * @returns {string[]}
+ */
+export function optionsOf(order) {
+  const kept = relevant(order)
+  const parts = []
+  if (kept.model_id) parts.push(option('--model', kept.model_id))
+  for (const name of kept.selected_benchmarks ?? []) parts.push(option('--benchmark', name))
+  for (const [name, protocol] of Object.entries(kept.protocols ?? {})) parts.push(option('--protocol', `${name}=${protocol}`))
+  for (const [name, options] of Object.entries(kept.benchmark_options ?? {})) {
+    for (const [key, value] of Object.entries(options)) parts.push(option('--option', `${name}.${key}=${value}`))
+  }
+  for (const spec of PLAIN) {
+    const value = valueAt(kept, spec.name)
+    if (value === undefined) continue
+    if (spec.kind === 'switch') parts.push(spec.flag)
+    else if (Array.isArray(value)) parts.push(...value.map((entry) => option(spec.flag, entry)))
+    else if (spec.name === 'system_prompt' && value.startsWith('@')) parts.push(promptFile(value))
+    else parts.push(option(spec.flag, format(spec, value)))
+  }
+  if (kept.judge?.model_id) parts.push(option('--judge-model', kept.judge.model_id))
+  return parts
+}
+
+/**
+ * Returns the option for a prompt that begins with `@`, which the command would take for the name of a file.
+ * @param {string} prompt
+ */
+function promptFile(prompt) {
+  return `--system-prompt @<(printf %s ${quote(prompt)})`
+}
+
+/**
+ * Returns the command that orders the same run at the server of this page. It reads keys from `BENCH_API_KEY` and
+ * `BENCH_JUDGE_API_KEY`.
+ *
+ * @param {import('./order.js').Order} order
+ */
+export function benchCommand(order) {
+  return lines(['bench run', ...optionsOf(order), option('--server', location.origin)])
+}
+
+/**
+ * Returns the request that orders the same run.
+ *
+ * @param {import('./order.js').Order} order
+ * @param {{path: string, hasKey: boolean, hasJudgeKey: boolean}} context
+ */
+export function curlCommand(order, { path, hasKey, hasJudgeKey }) {
+  const headers = hasJudgeKey ? ['x-judge-authorization: Bearer $BENCH_JUDGE_API_KEY'] : []
+  return curl('POST', path, relevant(order), { key: hasKey, headers })
+}
+
+/**
+ * Puts the parts of a command on lines of their own.
+ *
+ * @param {string[]} parts
+ */
+export function lines(parts) {
+  return parts.join(' \\\n  ')
+}

@@ -1,0 +1,68 @@
+/** Estimates in words. What isn't known is said, never shown as zero. */
+
+import { h } from '../../core/dom.js'
+import { duration, integer, tokens, usd } from '../../core/format.js'
+
+/**
+ * Describes an estimated cost: a sum, at least a sum, or why there is none.
+ *
+ * @param {any} estimate of an order or of a benchmark
+ */
+export function costText(estimate) {
+  if (estimate.cost_usd === 0) return 'free'
+  if (estimate.cost_usd != null) return `about ${usd(estimate.cost_usd)}`
+  if (estimate.known_cost_usd > 0) return `at least ${usd(estimate.known_cost_usd)}`
+  return 'unknown cost'
+}
+
+/** @param {any} estimate */
+export function timeText(estimate) {
+  return estimate.duration_seconds == null ? 'unknown time' : `about ${duration(Math.max(1, roundSeconds(estimate.duration_seconds)))}`
+}
+
+/**
+ * Rounds an estimate of time, whose seconds mean nothing beyond a few minutes.
+ *
+ * @param {number} seconds
+ */
+export function roundSeconds(seconds) {
+  const step = seconds < 60 ? 1 : seconds < 600 ? 10 : seconds < 36_000 ? 60 : 3600
+  return Math.round(seconds / step) * step
+}
+
+/**
+ * Leaves out what a column of estimates needn't repeat.
+ *
+ * @param {string} text
+ */
+function plain(text) {
+  return text.replace('about ', '')
+}
+
+/** @param {any} estimate */
+export function tokensText(estimate) {
+  if (estimate.input_tokens == null || estimate.output_tokens == null) return 'unknown tokens'
+  const sum = estimate.input_tokens + estimate.output_tokens + (estimate.judge_input_tokens ?? 0) + (estimate.judge_output_tokens ?? 0)
+  return `${tokens(sum)} tokens`
+}
+
+/**
+ * Describes a benchmark of an order: items of its total, then time, tokens and cost.
+ *
+ * @param {any} estimate undefined while there is none
+ * @param {number} total items of the dataset; 0 if unknown
+ * @returns {any[]}
+ */
+export function estimateText(estimate, total) {
+  const size = total > 0 ? `${integer(total)} items` : 'number of items unknown'
+  if (!estimate) return [h('span', { class: 'estimate-items' }, size)]
+  const items = estimate.items == null ? size : estimate.items === total || total === 0 ? `${integer(estimate.items)} items` : `${integer(estimate.items)} of ${integer(total)} items`
+  const isAsked = estimate.basis?.lengths !== 'none'
+  return [
+    h('span', { class: 'estimate-items' }, items),
+    estimate.samples != null && estimate.samples !== estimate.items && h('span', null, `${integer(estimate.samples)} samples`),
+    h('span', null, plain(timeText(estimate))),
+    isAsked && h('span', null, tokensText(estimate)),
+    h('span', { title: estimate.cost_note ?? null }, plain(costText(estimate))),
+  ]
+}

@@ -1,0 +1,108 @@
+/** The estimate of an order, asked for while the reader edits it: one request at a time, after a pause in typing. */
+
+import { api } from '../../core/api.js'
+import { relevant } from './order.js'
+
+/** Milliseconds without a change before the server is asked. */
+const PAUSE = 300
+
+/**
+ * @typedef {object} Estimated
+ * @property {any} [estimate] answer of the API; absent if nothing is chosen or it failed
+ * @property {Error} [error]
+ * @property {boolean} isCurrent false while a newer one is being made
+ */
+
+/**
+ * Keeps the estimate of an order up to date. Estimates of benchmarks that aren't selected follow in a second request,
+ * so that readers can choose by time and cost.
+ *
+ * @param {import('./state.js').OrderState} state
+ * @param {any[]} benchmarks
+ * @param {(estimated: Estimated) => void} show
+ * @param {AbortSignal} signal
+ */
+export function keepEstimate(state, benchmarks, show, signal) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer
+  let isBusy = false
+  let isStale = false
+  /** @type {Estimated} */
+  let last = { isCurrent: true }
+  let settings = ''
+
+  const present = (/** @type {Estimated} */ value) => { last = value; show(value) }
+  const refresh = async () => {
+    if (isBusy) { isStale = true; return }
+    isBusy = true
+    isStale = false
+    try {
+      await turn()
+    } finally {
+      isBusy = false
+      if (isStale && !signal.aborted) void refresh()
+    }
+  }
+  const turn = async () => {
+    const order = orderToEstimate(state.order)
+    const now = settingsOf(order)
+    const known = now === settings ? new Map(state.estimates) : new Map()
+    settings = now
+    const selected = order.selected_benchmarks ?? []
+    try {
+      if (!order.model_id || selected.length === 0) present({ isCurrent: true })
+      else {
+        const estimate = await ask(order)
+        if (signal.aborted || isStale) return
+        keep(known, estimate)
+        present({ estimate, isCurrent: true })
+      }
+    } catch (error) {
+      if (signal.aborted) return
+      if (!isStale) present({ error: /** @type {Error} */ (error), isCurrent: true })
+    }
+    state.setEstimates(known)
+    if (!order.model_id || isStale) return
+    const others = benchmarks.filter(({ name, is_enabled }) => is_enabled !== false && !known.has(name) && !selected.includes(name))
+    const hasJudge = order.judge?.model_id || order.model_id === 'oracle' || [...known.values()].some(({ judge }) => judge)
+    const names = others.filter(({ judged }) => hasJudge || !judged).map(({ name }) => name)
+    if (names.length === 0 || last.error) return
+    try {
+      keep(known, await ask({ ...order, budget_usd: undefined, selected_benchmarks: names }))
+      if (!signal.aborted && !isStale) state.setEstimates(new Map(known))
+    } catch {
+      // These estimates help to choose. An order of one of these benchmarks tells what is wrong with it.
+    }
+  }
+  const ask = (/** @type {any} */ order) => api.post('/api/runs/estimate', order, { signal })
+  state.addEventListener('change', () => {
+    clearTimeout(timer)
+    if (last.isCurrent) present({ ...last, isCurrent: false })
+    timer = setTimeout(refresh, PAUSE)
+  })
+  signal.addEventListener('abort', () => clearTimeout(timer))
+  void refresh()
+}
+
+/**
+ * @param {Map<string, any>} known
+ * @param {any} estimate
+ */
+function keep(known, estimate) {
+  for (const each of estimate.benchmarks ?? []) known.set(each.benchmark_name, each)
+}
+
+/** @param {import('./order.js').Order} order */
+function orderToEstimate(order) {
+  const { name: _name, tags: _tags, notes: _notes, ...rest } = relevant(order)
+  return rest
+}
+
+/**
+ * Returns what the estimate of a benchmark depends on, as a text to compare.
+ *
+ * @param {import('./order.js').Order} order
+ */
+function settingsOf(order) {
+  return JSON.stringify({ ...order, selected_benchmarks: null, budget_usd: null, budget_tokens: null })
+}

@@ -1,0 +1,45 @@
+/** Offer for an empty system: a run that takes seconds and needs no key, and the form for a run of one's own. */
+
+import { api } from '../../core/api.js'
+import { h, replace } from '../../core/dom.js'
+import { router } from '../../core/router.js'
+import { problem } from '../../core/states.js'
+import { useStyles } from '../../core/style.js'
+import { mountOrderForm } from '../new-run.js'
+
+/** Order of the first run: two benchmarks of different kinds, with answers from the dataset itself. */
+const ORDER = { model_id: 'oracle', selected_benchmarks: ['mmlu_pro', 'ifbench'], demo: true, name: 'First run' }
+
+/**
+ * Shows the offer.
+ *
+ * @param {HTMLElement} root
+ * @param {{signal: AbortSignal}} context
+ */
+export async function showFirstVisit(root, { signal }) {
+  await useStyles('views/new-run.css')
+  const errors = h('div', null)
+  const button = h('button', { type: 'button', class: 'button primary' }, 'Run the demo')
+  button.addEventListener('click', async () => {
+    button.disabled = true
+    button.textContent = 'Starting…'
+    try {
+      const run = await api.post('/api/runs', ORDER, { signal })
+      router.go(`/runs/${run.id}`)
+    } catch (error) {
+      if (!signal.aborted) replace(errors, problem(/** @type {Error} */ (error)))
+      button.disabled = false
+      button.textContent = 'Run the demo'
+    }
+  })
+  const form = h('div', { class: 'view' })
+  replace(root,
+    h('div', { class: 'view-head' }, h('h1', null, 'Run benchmarks'),
+      h('p', { class: 'sub' }, 'Measure language models on published benchmarks, by their authors’ protocols, with signed results that others can check.')),
+    h('section', { class: 'first-visit', 'aria-labelledby': 'first-visit' },
+      h('h2', { id: 'first-visit' }, 'No runs yet. See one in a few seconds'),
+      h('p', null, 'The demo answers about 60 bundled questions with their own solutions: no account, no key, no cost. You will see progress, scores with intervals, single items, and a signed archive to verify. Its scores say nothing about a model.'),
+      errors, h('p', { class: 'actions' }, button)),
+    form)
+  await mountOrderForm(form, { signal, heading: 'Configure benchmark run', level: 'h2', keepsAddress: false })
+}

@@ -1,0 +1,50 @@
+/** Keys for one run. They stay in memory, unless the reader asks this browser to keep them. */
+
+import { api } from '../../core/api.js'
+import { h } from '../../core/dom.js'
+import { framed } from './control.js'
+
+/**
+ * Makes the field of the key that pays for the answers.
+ *
+ * @param {import('./state.js').OrderState} state
+ * @param {{what?: string}} [options] `what` names what is paid
+ */
+export function keyField(state, { what = 'this run' } = {}) {
+  const remember = h('label', { class: 'check' },
+    h('input', {
+      type: 'checkbox', '.checked': api.isRemembered && api.key !== '',
+      on: { change: (/** @type {any} */ event) => { state.remember = event.target.checked } },
+    }),
+    ' Keep it in this browser after the page is closed')
+  const key = secretField('key', `Key for ${what}`,
+    `Key of the model’s provider, or an access token of this server. The server stores it encrypted, uses it for ${what} only, and deletes it afterwards. Here it stays in memory.`,
+    api.key ? 'the key from the header' : '',
+    (value) => { state.key = value; state.changed('key') })
+  key.append(remember)
+  return key
+}
+
+/**
+ * Makes the field of the judge's key.
+ *
+ * @param {import('./state.js').OrderState} state
+ */
+export function judgeKeyField(state) {
+  return secretField('judge_key', 'Key for the judge', 'Only if the judge’s provider isn’t the model’s, and the server has no key of its own for it.', '',
+    (value) => { state.judgeKey = value; state.changed('judge_key') })
+}
+
+/**
+ * @param {string} path
+ * @param {string} label
+ * @param {string} hint
+ * @param {string} placeholder
+ * @param {(value: string) => void} changed
+ */
+function secretField(path, label, hint, placeholder, changed) {
+  return framed({ path, label, hint, wide: true }, ({ id, describedBy }) => h('input', {
+    id, type: 'password', class: 'form-control', name: path, autocomplete: 'off', spellcheck: 'false', placeholder, 'aria-describedby': describedBy,
+    'data-1p-ignore': true, on: { input: (/** @type {any} */ event) => changed(event.target.value.trim()) },
+  }))
+}

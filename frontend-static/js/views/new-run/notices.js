@@ -1,0 +1,35 @@
+/** What the server says about new runs: maintenance, and runs that wait for others. */
+
+import { api } from '../../core/api.js'
+import { h, replace } from '../../core/dom.js'
+import { plural } from '../../core/format.js'
+import { poll } from '../../core/poll.js'
+
+/** Milliseconds between two looks at the server's status. */
+const INTERVAL = 30_000
+
+/**
+ * Makes the place of the notices and keeps it up to date.
+ *
+ * @param {AbortSignal} signal
+ * @param {(isOpen: boolean) => void} opened called with false while the server takes no new runs
+ */
+export function serverNotices(signal, opened) {
+  const element = h('div', { class: 'notices', 'aria-live': 'polite' })
+  const load = async () => {
+    const [status, overview] = await Promise.all([
+      api.get('/api/status', { signal }), api.get('/api/ops/overview', { query: { minutes: 30 }, signal }),
+    ])
+    const { running = 0, queued = 0 } = overview.queue_counts ?? {}
+    return { maintenance: status.maintenance_mode ? status.message : '', running, queued, capacity: overview.worker_config?.worker_max_concurrent ?? 0 }
+  }
+  poll(load, ({ maintenance, running, queued, capacity }) => {
+    const isFull = capacity > 0 && running + queued >= capacity
+    replace(element,
+      maintenance && h('p', { class: 'note warn' }, h('strong', null, 'Maintenance. '), maintenance),
+      isFull && h('p', { class: 'note' }, `${plural(running, 'run')} in progress and ${queued} waiting. This server works on ${capacity} at a time, so a new run may wait.`))
+    element.hidden = element.childElementCount === 0
+    opened(!maintenance)
+  }, { signal, interval: INTERVAL, max: 4 * INTERVAL, onError: () => {} })
+  return element
+}

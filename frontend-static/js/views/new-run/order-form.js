@@ -1,0 +1,112 @@
+/** The form of an order, for a new run and for a schedule. */
+
+import { h } from '../../core/dom.js'
+import { benchmarkPicker } from './benchmark-picker.js'
+import { controlOf, field, optional, setProblem } from './control.js'
+import { BUDGET, GENERATION, LABELS, LIMITS } from './fields.js'
+import { itemsFields } from './items-fields.js'
+import { judgeFields } from './judge-fields.js'
+import { keyField } from './key-fields.js'
+import { modelPicker } from './model-picker.js'
+import { valueAt } from './order.js'
+import { fieldAt, problemsOf } from './problems.js'
+
+/**
+ * Makes the sections of the form.
+ *
+ * @param {object} options
+ * @param {import('./state.js').OrderState} options.state
+ * @param {any[]} options.benchmarks
+ * @param {AbortSignal} options.signal
+ * @param {string} [options.payer] what the key pays for
+ * @param {boolean} [options.hasName] false leaves the name out of the labels
+ * @returns {HTMLElement[]}
+ */
+export function orderSections({ state, benchmarks, signal, payer, hasName = true }) {
+  const plain = (/** @type {import('./fields.js').FieldSpec} */ spec) =>
+    field(spec, valueAt(state.order, spec.name), (value) => state.set(spec.name, value))
+  const labels = hasName ? LABELS : LABELS.filter(({ name }) => name !== 'name')
+  return [
+    h('div', { class: 'form-section form-model' }, modelPicker({
+      path: 'model_id', label: 'Model', value: state.order.model_id ?? '', placeholder: 'Search by name or provider', signal,
+      hint: 'A model that isn’t listed can be typed as PROVIDER/NAME.',
+      changed: (value) => state.set('model_id', value),
+    })),
+    h('section', { class: 'form-part', 'aria-label': 'Benchmarks' }, benchmarkPicker(benchmarks, state)),
+    itemsFields(state),
+    judgeFields(benchmarks, state, signal),
+    counted('Generation settings', 'the benchmark’s own', GENERATION, state, plain),
+    counted('Budget and limits', 'none', [...BUDGET, ...LIMITS], state, plain),
+    counted(hasName ? 'Name, tags and notes' : 'Tags and notes', 'for people and lists', labels, state, plain),
+    optional('Key', state.key ? 'set' : 'only if you pay yourself, or this server asks for one', false, keyField(state, { what: payer })),
+  ]
+}
+
+/**
+ * Makes an optional section whose summary names the fields that are set.
+ *
+ * @param {string} title
+ * @param {string} nothing summary if none is
+ * @param {import('./fields.js').FieldSpec[]} specs
+ * @param {import('./state.js').OrderState} state
+ * @param {(spec: import('./fields.js').FieldSpec) => HTMLElement} draw
+ */
+function counted(title, nothing, specs, state, draw) {
+  const text = () => specs.filter(({ name }) => valueAt(state.order, name) !== undefined).map(({ label }) => label).join(', ')
+  const section = optional(title, text() || nothing, text() !== '', specs.map(draw))
+  const summary = /** @type {Element} */ (section.querySelector('.form-summary'))
+  state.addEventListener('change', () => { summary.textContent = text() || nothing })
+  return section
+}
+
+/**
+ * Shows an error at the fields that it names, moves the focus to the first of them, and returns what has no field.
+ *
+ * @param {Element} form
+ * @param {Error} error
+ * @returns {string[]} sentences without a field
+ */
+export function showProblems(form, error) {
+  clearProblems(form)
+  const rest = []
+  let first = null
+  for (const { path, text } of problemsOf(error)) {
+    const element = path ? fieldAt(form, path) : null
+    if (!element) { rest.push(path ? `${path}: ${text}` : text); continue }
+    for (let around = element.closest('details'); around; around = around.parentElement?.closest('details') ?? null) around.open = true
+    setProblem(element, text)
+    first ??= element
+  }
+  if (first) {
+    const control = controlOf(first)
+    control?.focus({ preventScroll: true })
+    const isCalm = matchMedia('(prefers-reduced-motion: reduce)').matches
+    first.scrollIntoView({ block: 'center', behavior: isCalm ? 'instant' : 'smooth' })
+  }
+  return rest
+}
+
+/**
+ * Removes all problems but those of texts that can't be parsed.
+ *
+ * @param {Element} form
+ */
+export function clearProblems(form) {
+  for (const element of form.querySelectorAll('[data-path]')) {
+    const control = /** @type {HTMLInputElement | null} */ (element.querySelector(':invalid'))
+    setProblem(element, control?.validationMessage ?? null)
+  }
+}
+
+/**
+ * Moves the focus to the first text that can't be parsed.
+ *
+ * @param {Element} form
+ * @returns {boolean} false if there is none
+ */
+export function focusInvalid(form) {
+  const control = /** @type {HTMLElement | null} */ (form.querySelector('.form-control:invalid'))
+  for (let around = control?.closest('details'); around; around = around.parentElement?.closest('details')) around.open = true
+  control?.focus()
+  return control !== null
+}

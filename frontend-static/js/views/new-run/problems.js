@@ -1,0 +1,58 @@
+/** Errors of the API at the fields that they name. */
+
+/** Fields that errors without a place concern, by code. */
+const FIELDS = {
+  model_not_found: 'model_id', invalid_model: 'model_id', unsupported_provider: 'model_id', provider_not_configured: 'model_id',
+  no_benchmarks: 'selected_benchmarks', benchmark_not_found: 'selected_benchmarks', benchmark_not_ordered: 'selected_benchmarks',
+  gated_benchmark: 'selected_benchmarks', dataset_gated: 'selected_benchmarks', dataset_unavailable: 'selected_benchmarks',
+  sandbox_not_configured: 'selected_benchmarks', protocol_not_found: 'protocols',
+  judge_missing: 'judge.model_id', judge_not_usable: 'judge.model_id', judge_key_required: 'judge_key',
+  missing_credentials: 'key', invalid_credentials: 'key', invalid_access_token: 'key', invalid_key: 'key', key_required: 'key',
+  key_not_confirmable: 'key', order_not_allowed: 'key', not_owner: 'key', invalid_admin_secret: 'key',
+  price_unknown: 'budget_usd', budget_too_small: 'budget_tokens', samples_limit: 'subset', item_not_found: 'items',
+  no_items: 'subset', schedule_name_taken: 'name',
+}
+
+/**
+ * A problem, with the path of its field or null if it concerns the whole order.
+ * @typedef {{path: string | null, text: string}} Problem
+ */
+
+/**
+ * Returns the problems that an error of the API states.
+ * @param {any} error an `ApiError` or an `OfflineError`
+ * @returns {Problem[]}
+ */
+export function problemsOf(error) {
+  const fields = /** @type {{field: string, message: string}[]} */ (error.fields ?? [])
+  if (fields.length > 0) return fields.map(({ field, message }) => ({ path: field || null, text: sentence(message) }))
+  const text = sentence([error.message, error.hint].filter(Boolean).join(' '))
+  const isOfJudge = error.code === 'model_not_found' && /judge/i.test(error.message)
+  const path = isOfJudge ? 'judge.model_id' : /** @type {Record<string, string>} */ (FIELDS)[error.code]
+  return [{ path: path ?? null, text }]
+}
+
+/**
+ * Returns the field of a form for a path: the field itself, else the closest one around it.
+ * @param {Element} form
+ * @param {string} path such as `judge.temperature` or `stop.0`
+ * @returns {Element | null}
+ */
+export function fieldAt(form, path) {
+  for (let parts = path.split('.'); parts.length > 0; parts = parts.slice(0, -1)) {
+    const found = form.querySelector(`[data-path="${CSS.escape(parts.join('.'))}"]`)
+    if (found) return found
+  }
+  const inside = form.querySelector(`[data-path^="${CSS.escape(path)}."]`)
+  return inside ?? form.querySelector(`[data-paths~="${CSS.escape(path)}"]`)
+}
+
+/**
+ * Makes a message a sentence with a capital letter and a period, and drops the type that some begin with.
+ * @param {string} text
+ */
+export function sentence(text) {
+  const plain = text.replace(/^Value error, /, '').trim()
+  const start = /^[a-z]/.test(plain) ? plain[0].toUpperCase() + plain.slice(1) : plain
+  return start === '' || /[.!?]$/.test(start) ? start : `${start}.`
+}

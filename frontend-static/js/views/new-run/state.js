@@ -1,0 +1,55 @@
+/** The order while it is edited. Parts of the form change it and listen to it. */
+
+import { setAt } from './order.js'
+
+export class OrderState extends EventTarget {
+  /** Key that pays for this run; it stays in this object. Empty for none. */
+  key = ''
+  /** True if this browser keeps the key after the page is closed. */
+  remember = false
+  /** Key for the judge. Empty for none. */
+  judgeKey = ''
+  /** Estimates by benchmark, for the present settings. @type {Map<string, any>} */
+  estimates = new Map()
+
+  /** @param {import('./order.js').Order} order */
+  constructor(order) {
+    super()
+    this.order = order
+  }
+
+  /**
+   * Sets a field and sends the event `change`.
+   *
+   * @param {string} path
+   * @param {any} value undefined removes the field
+   */
+  set(path, value) {
+    setAt(this.order, path, value)
+    this.changed(path)
+  }
+
+  /** @param {string} path */
+  changed(path) {
+    this.dispatchEvent(new CustomEvent('change', { detail: { path } }))
+  }
+
+  /** @param {Map<string, any>} estimates */
+  setEstimates(estimates) {
+    this.estimates = estimates
+    this.dispatchEvent(new Event('estimates'))
+  }
+
+  /** Path of the API for this order: with a provider's key for this run, the one where that key pays. */
+  get path() {
+    return this.key && !this.key.startsWith('bra_') ? '/api/runs/api' : '/api/runs'
+  }
+
+  /** Headers with the keys of this run. */
+  get headers() {
+    return {
+      authorization: this.key ? `Bearer ${this.key}` : null,
+      'x-judge-authorization': this.judgeKey ? `Bearer ${this.judgeKey}` : null,
+    }
+  }
+}
