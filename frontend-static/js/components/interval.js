@@ -19,8 +19,8 @@ export class BenchInterval extends HTMLElement {
         class: 'track', 'aria-hidden': 'true',
         style: { '--at': at(value), '--low': at(range?.low ?? value), '--high': at(range?.high ?? value) },
       }, range && h('span', { class: 'range' }), h('span', { class: 'dot' })),
-      text && h('span', { class: 'text' },
-        range && h('span', { class: 'visually-hidden' }, '95% interval '), interval(range)))
+      text && range && h('span', { class: 'text' },
+        h('span', { class: 'visually-hidden' }, '95% interval '), interval(range)))
   }
 }
 customElements.define('bench-interval', BenchInterval)

@@ -1,0 +1,178 @@
+/** What views say about a run in several places, always in the same words. */
+
+import { h } from './dom.js'
+import { integer, none, number, percent, plural } from './format.js'
+import { outcomeOf } from './outcomes.js'
+
+/** @typedef {any} Run a RunView of the API */
+/** @typedef {any} RunBenchmark a RunBenchmarkView of the API */
+
+/** @param {{status: string}} run */
+export function isOpen(run) {
+  return run.status === 'queued' || run.status === 'running'
+}
+
+/**
+ * Returns what the caller may do with a run. Servers that don't say so get it from the status.
+ *
+ * @param {Run} run
+ */
+export function canOf(run) {
+  if (run.can) return run.can
+  const over = !isOpen(run)
+  const unfinished = run.status === 'failed' || run.status === 'canceled'
+  return {
+    cancel: !over, resume: run.interrupted, requeue: unfinished, requeue_errors: over && countOf(run, 'infrastructure-error') > 0,
+    rejudge: over && run.benchmarks.some((/** @type {RunBenchmark} */ b) => b.judge), delete: over, edit: true, export: over,
+    needs_key: false, needs_judge_key: false,
+  }
+}
+
+/**
+ * Number of samples with an outcome, in all benchmarks.
+ *
+ * @param {Run} run
+ * @param {string} outcome
+ */
+export function countOf(run, outcome) {
+  return run.benchmarks.reduce((/** @type {number} */ sum, /** @type {RunBenchmark} */ b) => sum + (b.outcomes?.[outcome] ?? 0), 0)
+}
+
+/**
+ * Returns a run's score as it may be shown: the overall score, with the interval if it is that of one benchmark.
+ *
+ * @param {Run} run
+ * @returns {{score: number | null, interval: any, label: string, scale: [number, number]}}
+ */
+export function scoreOf(run) {
+  const [only] = run.benchmarks
+  const isOne = run.benchmarks.length === 1
+  return {
+    score: run.overall_score, interval: isOne ? only.interval : null, label: run.overall_score_label ?? '',
+    scale: scaleOf(isOne ? only.benchmark_name : ''),
+  }
+}
+
+/**
+ * Lowest and highest possible score of a benchmark.
+ *
+ * @param {string} benchmark
+ * @returns {[number, number]}
+ */
+export function scaleOf(benchmark) {
+  return benchmark === 'aa_omniscience' ? [-1, 1] : [0, 1]
+}
+
+/**
+ * Lists what a reader has to know before using a benchmark's score: short text and explanation.
+ *
+ * @param {RunBenchmark} b
+ * @returns {{text: string, title: string}[]}
+ */
+export function cautionsOf(b) {
+  const list = []
+  if (b.demo) list.push({ text: 'DEMO', title: 'Items bundled with the program. The score says nothing about the real benchmark.' })
+  if (b.prompt_source === 'own') list.push({ text: 'prompt: own', title: 'The authors\' prompt text was not available; our own wording was used. Scores aren\'t comparable with published ones.' })
+  if (b.dataset?.source === 'local') list.push({ text: 'local dataset', title: `Items come from a file, not from the benchmark\'s published dataset: ${b.dataset.id}.` })
+  if (b.coverage !== null && b.coverage !== undefined && b.coverage < 1 && !isBenchmarkOpen(b)) {
+    list.push({ text: `coverage ${floorPercent(b.coverage)}`, title: `${integer(b.graded_samples)} of ${integer(b.planned_samples)} samples were graded; the others are in no score.` })
+  }
+  for (const name of Object.keys(b.outcomes ?? {})) {
+    const n = b.outcomes[name]
+    if (n > 0 && !outcomeOf(name).graded) list.push({ text: countText(name, n), title: outcomeOf(name).meaning })
+  }
+  for (const setting of b.changed_settings ?? []) list.push({ text: setting, title: 'Differs from the benchmark\'s own settings, so the score may too.' })
+  if (b.dataset?.note) list.push({ text: 'demo data not ordered', title: b.dataset.note })
+  return list
+}
+
+/**
+ * Lists the cautions of a whole run, each once.
+ *
+ * @param {Run} run
+ * @returns {{text: string, title: string}[]}
+ */
+export function runCautionsOf(run) {
+  /** @type {Map<string, {text: string, title: string}>} */
+  const all = new Map()
+  if (run.demo) all.set('DEMO', { text: 'DEMO', title: 'Items bundled with the program. The score says nothing about the real benchmark.' })
+  if (run.rejudges) all.set('judging', { text: `judging ${run.rejudges.version}`, title: 'The answers of an earlier run were judged again.' })
+  for (const b of run.benchmarks) {
+    for (const caution of cautionsOf(b)) {
+      const isCount = caution.text.startsWith('coverage') || /^[\d.,]+ /.test(caution.text)
+      if (!isCount) all.set(caution.text, caution)
+    }
+  }
+  if (!isOpen(run) && run.coverage !== null && run.coverage < 1) {
+    all.set('coverage', { text: `coverage ${floorPercent(run.coverage)}`, title: 'Graded / planned samples of all benchmarks.' })
+  }
+  const errors = countOf(run, 'infrastructure-error')
+  if (errors > 0) all.set('errors', { text: countText('infrastructure-error', errors), title: outcomeOf('infrastructure-error').meaning })
+  return [...all.values()]
+}
+
+/**
+ * Makes the list of cautions.
+ *
+ * @param {{text: string, title: string}[]} cautions
+ * @param {number} [max] further ones are counted only
+ */
+export function cautionList(cautions, max = Infinity) {
+  if (cautions.length === 0) return null
+  const shown = cautions.slice(0, max)
+  const rest = cautions.slice(max)
+  return h('ul', { class: 'cautions', 'aria-label': 'What to know about this score' },
+    shown.map(({ text, title }) => h('li', { class: 'caution', title }, text)),
+    rest.length > 0 && h('li', { class: 'caution', title: rest.map(({ text }) => text).join('; ') }, `+${rest.length}`))
+}
+
+/** @param {RunBenchmark} b */
+export function isBenchmarkOpen(b) {
+  return b.status === 'pending' || b.status === 'running'
+}
+
+/**
+ * Describes which items were ordered: `10% of the items, seed demo`.
+ *
+ * @param {Run} run
+ */
+export function subsetText(run) {
+  const seed = run.subset_seed ? `, seed ${run.subset_seed}` : ''
+  if (run.items) return plural(run.items.length, 'named item')
+  if (run.subset_count) return `${plural(run.subset_count, 'item')} of each benchmark${seed}`
+  return run.subset_pct === 100 ? 'all items' : `${number(run.subset_pct)}% of the items${seed}`
+}
+
+/**
+ * Seconds that a run has taken so far; null before it starts.
+ *
+ * @param {Run} run
+ */
+export function elapsedSeconds(run) {
+  if (!run.started_at) return null
+  const end = run.completed_at ? new Date(run.completed_at).getTime() : Date.now()
+  return Math.max(0, (end - new Date(run.started_at).getTime()) / 1000)
+}
+
+/** @param {number} share */
+function floorPercent(share) {
+  return percent(Math.min(share, 0.999))
+}
+
+/**
+ * @param {string} outcome
+ * @param {number} n
+ */
+function countText(outcome, n) {
+  const { label } = outcomeOf(outcome)
+  return outcome === 'infrastructure-error' ? plural(n, 'infrastructure error') : `${integer(n)} ${label.toLowerCase()}`
+}
+
+/**
+ * Formats a score of a sample with two digits.
+ *
+ * @param {number | null | undefined} score
+ */
+export function sampleScore(score) {
+  return score === null || score === undefined ? none : score.toFixed(2).replace('-', '−')
+}
