@@ -9,6 +9,7 @@ const LONG = ['system_prompt', 'notes', 'extra_body', 'stop', 'items']
 
 /**
  * Returns the query of an order.
+ *
  * @param {import('./order.js').Order} order
  */
 export function queryOf(order) {
@@ -40,6 +41,7 @@ function build(order, left) {
 
 /**
  * Reads an order from a query. Values that can't be parsed are left out.
+ *
  * @param {URLSearchParams} query
  * @returns {import('./order.js').Order}
  */

@@ -6,6 +6,7 @@ import { relevant, valueAt } from './order.js'
 
 /**
  * Quotes a word for POSIX shells.
+ *
  * @param {string} word
  */
 export function quote(word) {
@@ -14,6 +15,7 @@ export function quote(word) {
 
 /**
  * Joins an option with its value. A value that begins with a hyphen needs `=`.
+ *
  * @param {string} flag
  * @param {string} value
  */
@@ -23,6 +25,7 @@ export function option(flag, value) {
 
 /**
  * Returns the options of `bench run` and `bench schedules add` for an order.
+ *
  * @param {import('./order.js').Order} order
  * @returns {string[]}
  */
@@ -49,6 +52,7 @@ export function optionsOf(order) {
 
 /**
  * Returns the option for a prompt that begins with `@`, which the command would take for the name of a file.
+ *
  * @param {string} prompt
  */
 function promptFile(prompt) {

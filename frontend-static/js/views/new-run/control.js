@@ -7,6 +7,7 @@ let ids = 0
 
 /**
  * Frames a control with its label, hint and problem. Errors are found by `path`.
+ *
  * @param {{path: string, label: string, hint?: any, isGroup?: boolean, wide?: boolean}} spec
  * @param {(ids: {id: string, describedBy: string}) => any} draw makes the control
  */
@@ -25,6 +26,7 @@ export function framed(spec, draw) {
 
 /**
  * Draws a plain field.
+ *
  * @param {import('./fields.js').FieldSpec} spec
  * @param {any} value
  * @param {(value: any) => void} changed gets undefined for an empty control, and for text that can't be parsed, which makes the control invalid
@@ -107,6 +109,7 @@ function choicesField(spec, value, changed) {
 
 /**
  * Shows a problem at a field, or removes it.
+ *
  * @param {Element} element a field
  * @param {string | null} text
  */
@@ -123,6 +126,7 @@ export function setProblem(element, text) {
 
 /**
  * Returns the control of a field that takes the focus.
+ *
  * @param {Element} element
  * @returns {HTMLElement | null}
  */
@@ -132,6 +136,7 @@ export function controlOf(element) {
 
 /**
  * Draws a group of optional fields, which is closed while none of them is set.
+ *
  * @param {string} title
  * @param {string} summary one phrase about what is inside
  * @param {boolean} isOpen
@@ -145,7 +150,8 @@ export function optional(title, summary, isOpen, ...children) {
 
 /**
  * Draws a group of fields.
- * @param {string} title
+ *
+ * @param {any} title
  * @param {...any} children
  */
 export function group(title, ...children) {

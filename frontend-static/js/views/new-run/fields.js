@@ -77,6 +77,7 @@ export const PLAIN = [SHARE, COUNT, ITEMS, SEED, SAMPLES, DEMO, ...GENERATION, .
 
 /**
  * Parses the text of a control. An empty text is undefined: the field is left out of the order.
+ *
  * @param {FieldSpec} spec
  * @param {string} text
  * @returns {{value?: any, problem?: string}}
@@ -105,6 +106,7 @@ export function parse(spec, text) {
 
 /**
  * Returns the text of a value, which {@link parse} reads.
+ *
  * @param {FieldSpec} spec
  * @param {any} value
  */

@@ -14,6 +14,7 @@ export const SHARES = [1, 5, 10, 25, 50, 100]
 
 /**
  * Returns the value at a path, or undefined.
+ *
  * @param {Order} order
  * @param {string} path
  */
@@ -23,6 +24,7 @@ export function valueAt(order, path) {
 
 /**
  * Sets the value at a path. An undefined value removes the field, and objects that become empty with it.
+ *
  * @param {Order} order
  * @param {string} path
  * @param {any} value
@@ -42,6 +44,7 @@ export function setAt(order, path, value) {
 
 /**
  * Returns a copy without settings of benchmarks that aren't selected, which the API would refuse or ignore.
+ *
  * @param {Order} order
  * @returns {Order}
  */
@@ -59,6 +62,7 @@ export function relevant(order) {
 /**
  * Returns the order that repeats a run. Items of a subset without a seed can't be selected again, since its seed was the
  * run's id; that id is then the seed.
+ *
  * @param {any} run a run of the API
  * @returns {Order}
  */

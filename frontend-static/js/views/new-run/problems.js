@@ -15,11 +15,13 @@ const FIELDS = {
 
 /**
  * A problem, with the path of its field or null if it concerns the whole order.
+ *
  * @typedef {{path: string | null, text: string}} Problem
  */
 
 /**
  * Returns the problems that an error of the API states.
+ *
  * @param {any} error an `ApiError` or an `OfflineError`
  * @returns {Problem[]}
  */
@@ -34,6 +36,7 @@ export function problemsOf(error) {
 
 /**
  * Returns the field of a form for a path: the field itself, else the closest one around it.
+ *
  * @param {Element} form
  * @param {string} path such as `judge.temperature` or `stop.0`
  * @returns {Element | null}
@@ -49,6 +52,7 @@ export function fieldAt(form, path) {
 
 /**
  * Makes a message a sentence with a capital letter and a period, and drops the type that some begin with.
+ *
  * @param {string} text
  */
 export function sentence(text) {

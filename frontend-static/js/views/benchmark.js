@@ -1,0 +1,44 @@
+/** One benchmark: its dataset, and for each protocol how it asks, grades and deviates from the authors' program. */
+
+import { api } from '../core/api.js'
+import { h, replace } from '../core/dom.js'
+import { integer } from '../core/format.js'
+import { query } from '../core/router.js'
+import { useStyles } from '../core/style.js'
+import { copyBox } from '../components/copy.js'
+import { tabs } from '../components/tabs.js'
+import { datasetSection } from './benchmark/dataset.js'
+import { protocolPanel } from './benchmark/protocol.js'
+import { marks } from './benchmarks.js'
+import { rich } from './new-run/text.js'
+
+/** @param {import('../core/view.js').Context} context */
+export async function mount({ root, params, signal, title }) {
+  const [benchmark] = await Promise.all([
+    api.get(`/api/benchmarks/${encodeURIComponent(params.benchmark)}`, { signal }), useStyles('views/benchmarks.css'),
+  ])
+  const { name, display_name, description, protocols, setup_notes } = benchmark
+  title(display_name)
+  const encoded = encodeURIComponent(name)
+  const panels = protocols.map((/** @type {any} */ protocol) => ({
+    name: protocol.name, label: protocol.is_default ? `${protocol.name} (default)` : protocol.name, panel: protocolPanel(protocol),
+  }))
+  const chooser = tabs('Protocols', panels, query.get('protocol'))
+  chooser.addEventListener('select', (event) => query.set('protocol', /** @type {CustomEvent} */ (event).detail))
+  replace(root,
+    h('div', { class: 'view-head' },
+      h('h1', null, display_name, ' ', h('code', { class: 'dim' }, name)),
+      h('div', { class: 'actions' },
+        h('a', { class: 'button primary', href: `/new?benchmarks=${encoded}` }, 'New run'),
+        h('a', { class: 'button', href: `/runs?benchmark=${encoded}` }, 'Runs'),
+        h('a', { class: 'button', href: `/leaderboard?benchmark=${encoded}` }, 'Leaderboard')),
+      h('p', { class: 'sub' }, benchmark.category)),
+    h('p', { class: 'benchmark-lead' }, rich(description ?? '')),
+    h('p', { class: 'benchmark-marks' }, marks(benchmark)),
+    setup_notes && h('p', { class: 'note' }, h('strong', null, 'Before the first run: '), rich(setup_notes)),
+    datasetSection(benchmark.dataset, integer(benchmark.demo_items)),
+    h('section', { 'aria-labelledby': 'protocols' },
+      h('div', { class: 'section-head' }, h('h2', { id: 'protocols' }, protocols.length > 1 ? 'Protocols' : 'Protocol')), chooser),
+    h('section', { 'aria-labelledby': 'command' },
+      h('div', { class: 'section-head' }, h('h2', { id: 'command' }, 'The same as a command')), copyBox(`bench benchmarks ${name}`)))
+}
