@@ -23,7 +23,7 @@ export async function mount({ root, params, signal, title }) {
   const panels = protocols.map((/** @type {any} */ protocol) => ({
     name: protocol.name, label: protocol.is_default ? `${protocol.name} (default)` : protocol.name, panel: protocolPanel(protocol),
   }))
-  const chooser = tabs('Protocols', panels, query.get('protocol'))
+  const chooser = panels.length === 1 ? panels[0].panel : tabs('Protocols', panels, query.get('protocol'))
   chooser.addEventListener('select', (event) => query.set('protocol', /** @type {CustomEvent} */ (event).detail))
   replace(root,
     h('div', { class: 'view-head' },

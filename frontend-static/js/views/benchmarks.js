@@ -70,12 +70,21 @@ function row(benchmark) {
     h('td', null, h('a', { class: 'button small', href: `/new?benchmarks=${encodeURIComponent(name)}`, 'aria-label': `New run of ${display_name}` }, 'New run')))
 }
 
+/**
+ * True if official texts exist and the next run loads them.
+ *
+ * @param {any} protocol
+ */
+export function isPending(protocol) {
+  return (protocol?.official_texts ?? []).some((/** @type {any} */ text) => !text.stored)
+}
+
 /** @param {any} benchmark */
 export function marks(benchmark) {
   const found = []
   if (benchmark.dataset?.gated) found.push('gated dataset')
   if (benchmark.judged) found.push('needs a judge')
   if (benchmark.protocols?.[0]?.sandbox) found.push('runs code')
-  if (benchmark.prompt_source === 'own') found.push('prompt: own')
+  if (benchmark.prompt_source === 'own') found.push(isPending(benchmark.protocols?.[0]) ? 'official prompt not loaded yet' : 'prompt: own')
   return found.map((text) => h('span', { class: text === 'prompt: own' ? 'caution' : 'tag' }, text))
 }

@@ -3,6 +3,7 @@
 import { h } from '../../core/dom.js'
 import { duration, integer } from '../../core/format.js'
 import { rich } from '../new-run/text.js'
+import { isPending } from '../benchmarks.js'
 import { bullets, digest, facts, outside } from './facts.js'
 
 /** Words of generation settings. */
@@ -17,7 +18,7 @@ export function protocolPanel(protocol) {
   return h('div', { class: 'protocol' },
     facts([
       ['Protocol', protocol.protocol],
-      ['Prompt', promptText(protocol.prompt)],
+      ['Prompt', promptText(protocol.prompt, isPending(protocol))],
       official_texts.length > 0 && ['Official texts', bullets(official_texts.map(officialText))],
       ['Settings', settings(protocol.generation) || 'the provider’s own'],
       ['Samples', `${integer(protocol.samples_per_item)} per item`],
@@ -29,7 +30,7 @@ export function protocolPanel(protocol) {
     judge && part('Judge', facts([
       ['Authors use', judge.official_model],
       ['Verdict', judge.verdict],
-      ['Prompt', promptText(judge.prompt)],
+      ['Prompt', promptText(judge.prompt, isPending(protocol))],
       ['Settings', settings(judge.generation) || 'the provider’s own'],
       ['Requests', `at most ${integer(judge.replies_max)} for a verdict`],
     ])),
@@ -54,12 +55,15 @@ function part(title, content) {
   return h('section', { class: 'protocol-part' }, h('h3', null, title), content)
 }
 
-/** @param {any} prompt */
-function promptText(prompt) {
+/**
+ * @param {any} prompt
+ * @param {boolean} isLoadedLater true if official texts exist and aren't stored yet
+ */
+function promptText(prompt, isLoadedLater) {
   if (!prompt) return null
-  const isOwn = prompt.source === 'own'
-  return [isOwn ? h('span', { class: 'caution' }, 'prompt: own') : 'official text', ' ', digest(prompt.digest),
-    isOwn && prompt.own_digest ? ' Our own wording with the same contract, until the official texts are stored.' : '']
+  if (prompt.source !== 'own') return ['official text ', digest(prompt.digest)]
+  if (isLoadedLater) return ['official text, loaded by the first run. If that fails, our own wording with the same contract ', digest(prompt.digest)]
+  return [h('span', { class: 'caution' }, 'prompt: own'), ' our wording ', digest(prompt.digest)]
 }
 
 /** @param {any} text */
