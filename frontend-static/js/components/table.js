@@ -12,7 +12,7 @@ import { h, replace, setText, uniqueId } from '../core/dom.js'
  * @typedef {object} Column
  * @property {string} key name in `sort`
  * @property {string} label
- * @property {string} width for `grid-template-columns`, such as `8rem` or `minmax(10rem, 2fr)`
+ * @property {string} width for `grid-template-columns`, in rem: `8rem` or `minmax(10rem, 2fr)`
  * @property {boolean} [number] aligned to the right
  * @property {boolean} [sortable]
  * @property {string} [title] explanation of the column
@@ -83,6 +83,8 @@ export class BenchTable extends HTMLElement {
     this.#viewport.setAttribute('aria-label', options.label)
     this.#viewport.setAttribute('aria-colcount', String(options.columns.length))
     this.style.setProperty('--columns', options.columns.map(({ width }) => width).join(' '))
+    const least = options.columns.reduce((sum, { width }) => sum + Number(/([\d.]+)rem/.exec(width)?.[1] ?? 5), 0)
+    this.style.setProperty('--table-min', `${least}rem`)
     setText(this.#nothing, options.nothing ?? 'No rows.')
     this.setSort('', false)
     this.#clear()

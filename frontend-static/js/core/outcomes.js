@@ -28,6 +28,12 @@ export const OUTCOMES = {
 /** Outcome of a sample that isn't over. @type {Outcome} */
 export const OPEN = { label: 'Not ended', symbol: '·', color: '--open', graded: false, meaning: 'The sample hasn\'t ended.' }
 
+/** Sums of outcomes while a benchmark runs and its server counts only these. @type {Record<string, Outcome>} */
+const SUMS = {
+  'not-correct': { label: 'Other grades', symbol: '✗', color: '--incorrect', graded: true, meaning: 'Graded, and not correct. The single outcomes are counted when the benchmark is over.' },
+  ungraded: { label: 'Not graded', symbol: '!', color: '--error', graded: false, meaning: 'Ended without a grade. They lower the coverage, not the score.' },
+}
+
 /** Names of all outcomes, in the order of charts and filters. */
 export const OUTCOME_NAMES = Object.keys(OUTCOMES)
 
@@ -39,7 +45,7 @@ export const OUTCOME_NAMES = Object.keys(OUTCOMES)
  */
 export function outcomeOf(name) {
   if (!name) return OPEN
-  return OUTCOMES[name] ?? { label: name, symbol: '?', color: '--ungraded', graded: false, meaning: '' }
+  return OUTCOMES[name] ?? SUMS[name] ?? { label: name, symbol: '?', color: '--ungraded', graded: false, meaning: '' }
 }
 
 /**

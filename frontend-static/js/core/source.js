@@ -152,6 +152,19 @@ export class ApiSource {
   }
 }
 
+/** @type {ApiSource | null} */
+let recent = null
+
+/**
+ * Returns the source of a run. Going from item to item keeps it, with the run and the indexes that it has loaded.
+ *
+ * @param {string} id
+ */
+export function apiSource(id) {
+  if (recent?.id !== id) recent = new ApiSource(id)
+  return recent
+}
+
 /**
  * Turns the rows of one part of an index into objects.
  *

@@ -41,7 +41,11 @@ export function showViews(main) {
       } else {
         const view = await match.load()
         if (signal.aborted) return
-        replace(main, root)
+        // The earlier view stays until the new one has something to show, so that nothing flashes.
+        new MutationObserver((_, observer) => {
+          observer.disconnect()
+          if (!signal.aborted && !root.isConnected) replace(main, root)
+        }).observe(root, { childList: true })
         await view.mount({ root, params: match.params, query, signal, title: setTitle, announce })
       }
       if (signal.aborted) return

@@ -148,7 +148,7 @@ function scoreCell(run, bar) {
     return bar
   }
   const { score, interval, label, scale } = scoreOf(run)
-  if (score === null) return [none, run.error_message && h('span', { class: 'sub bad clip', title: run.error_message }, run.error_message)]
+  if (score === null) return [none, cautionList(runCautionsOf(run), 3), run.error_message && h('span', { class: 'sub bad clip', title: run.error_message }, run.error_message)]
   return [intervalFigure(score, interval, { scale }), h('span', { class: 'dim sub' }, label), cautionList(runCautionsOf(run), 3)]
 }
 

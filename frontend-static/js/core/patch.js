@@ -1,0 +1,31 @@
+/** Parts of a view that are drawn again only when what they show has changed. */
+
+import { replace } from './dom.js'
+
+/**
+ * Makes a part of a view. `show` draws into the element if the key of the value differs from the last one. If the focus
+ * was on an element with `data-key` inside, the new element with the same key gets it.
+ *
+ * @template T
+ * @param {HTMLElement} element
+ * @param {(value: T) => any} key anything that JSON can write: what the part depends on
+ * @param {(value: T) => import('./dom.js').Child} make
+ */
+export function part(element, key, make) {
+  let last = ''
+  return {
+    element,
+    /** @param {T} value */
+    show(value) {
+      const text = JSON.stringify(key(value)) ?? ''
+      if (text === last) return
+      last = text
+      const active = element.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement).closest('[data-key]') : null
+      const focused = active?.getAttribute('data-key')
+      replace(element, make(value))
+      if (focused) {
+        /** @type {HTMLElement | null} */ (element.querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus({ preventScroll: true })
+      }
+    },
+  }
+}

@@ -1,0 +1,101 @@
+/** An item of a run: what was asked, what the model answered, how it was graded. */
+
+import { h, replace } from '../core/dom.js'
+import { integer, plural } from '../core/format.js'
+import { outcomeMark, outcomeOf } from '../core/outcomes.js'
+import { cautionList, cautionsOf } from '../core/run-facts.js'
+import { apiSource } from '../core/source.js'
+import { empty } from '../core/states.js'
+import { useStyles } from '../core/style.js'
+import { router } from '../core/router.js'
+import { factsOf } from './item/facts.js'
+import { neighborsOf } from './item/neighbors.js'
+import { textsOf } from './item/texts.js'
+import { NAMES, filterFrom, filterQuery } from './run/item-list.js'
+
+/**
+ * Shows an item of a run of the server, or of the context's source.
+ *
+ * @param {import('../core/view.js').Context} context
+ */
+export async function mount(context) {
+  const { root, params, query, signal, title, announce } = context
+  const { benchmark, item: id } = params
+  const source = context.source ?? apiSource(params.run)
+  const sample = Number(query.get('sample') ?? 0)
+  const latest = /** @type {any} */ (source).latest
+  const [run, item] = await Promise.all([
+    latest ?? source.run(signal), source.item(benchmark, id, sample, signal), useStyles('views/item.css'),
+  ])
+  if (signal.aborted) return
+  const b = run.benchmarks.find((/** @type {any} */ entry) => entry.benchmark_name === benchmark)
+  const filter = filterFrom(query)
+  const back = `${source.runPath()}?${new URLSearchParams({ benchmark, ...Object.fromEntries(NAMES.filter((name) => filter[name]).map((name) => [name, filter[name]])) })}`
+  const crumbs = h('nav', { class: 'crumbs', 'aria-label': 'Place' },
+    source.live ? h('a', { href: '/runs' }, 'Runs') : h('a', { href: '/verify' }, 'Verify'), ' › ', h('a', { href: source.runPath() }, run.name ?? run.model), ' › ', h('a', { href: back }, benchmark))
+  if (!item || !b) {
+    title('Item not found')
+    replace(root, crumbs, h('h1', null, 'Item not found'), empty('', `The run has no sample ${sample + 1} of item ${id} in ${benchmark}.`, h('a', { class: 'button', href: back }, 'All items')))
+    return
+  }
+  const name = item.source_id ?? `#${item.item_id}`
+  title(`Item ${name} – ${benchmark}`)
+  const { meaning } = outcomeOf(item.outcome)
+  const place = h('div', { class: 'actions step' })
+  replace(root,
+    h('div', { class: 'item-head' }, crumbs,
+      h('div', { class: 'view-head' }, h('h1', null, `Item ${name}`, ' ', outcomeMark(item.outcome)), place),
+      h('p', { class: 'reason' }, item.reason ?? meaning, item.error && item.error !== item.reason && h('span', { class: 'bad' }, ` ${item.error}`),
+        item.error_code && h('span', { class: 'dim' }, ' Code ', h('code', null, item.error_code), '.')),
+      samplesNav(source, b, item, filterQuery(filter)), cautionList(cautionsOf(b).filter(({ text }) => !/^[\d.,]+ |^coverage/.test(text)))),
+    factsOf(item), ...textsOf(item))
+  announce(`Item ${name}: ${outcomeOf(item.outcome).label}.`)
+
+  const go = keys(signal)
+  const neighbors = await neighborsOf({ source, b, item, filter, signal })
+  if (signal.aborted) return
+  const step = (/** @type {string} */ text, /** @type {string} */ key, /** @type {string | null} */ href, /** @type {string} */ rel) =>
+    h('a', { class: 'button', rel, href, 'aria-disabled': href ? null : 'true', 'aria-keyshortcuts': key }, text, ' ', h('kbd', null, key))
+  replace(place, neighbors.total > 0 && h('span', { class: 'dim' }, `${integer(neighbors.at + 1)} of ${plural(neighbors.total, 'sample')}`),
+    step('Previous', 'k', neighbors.previous, 'prev'), step('Next', 'j', neighbors.next, 'next'))
+  go.set('k', neighbors.previous)
+  go.set('j', neighbors.next)
+  go.set('u', back)
+}
+
+/**
+ * Follows single keys to addresses, unless the reader is typing.
+ *
+ * @param {AbortSignal} signal
+ */
+function keys(signal) {
+  /** @type {Map<string, string | null>} */
+  const map = new Map()
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
+    const target = /** @type {HTMLElement} */ (event.target)
+    if (target.closest('input, textarea, select, dialog, bench-menu, [contenteditable]')) return
+    const path = map.get(event.key)
+    if (!path) return
+    event.preventDefault()
+    router.go(path)
+  }, { signal })
+  return map
+}
+
+/**
+ * Makes links to the other samples of an item.
+ *
+ * @param {import('../core/source.js').RunSource} source
+ * @param {any} b
+ * @param {any} item
+ * @param {string} filter
+ */
+function samplesNav(source, b, item, filter) {
+  const count = b.samples_per_item ?? 1
+  if (count < 2) return null
+  return h('nav', { class: 'samples', 'aria-label': 'Samples of this item' }, 'Sample ', Array.from({ length: count }, (_, i) => {
+    const path = source.itemPath(b.benchmark_name, String(item.item_id), i)
+    return h('a', { href: filter ? `${path}${path.includes('?') ? '&' : '?'}${filter}` : path, 'aria-current': i === item.sample ? 'page' : null }, String(i + 1))
+  }))
+}

@@ -1,0 +1,97 @@
+/** A run: score and what to know about it, progress, benchmarks, items, log, actions. */
+
+import { h, replace } from '../core/dom.js'
+import { poll } from '../core/poll.js'
+import { isOpen } from '../core/run-facts.js'
+import { statusOf } from '../core/outcomes.js'
+import { apiSource } from '../core/source.js'
+import { useStyles } from '../core/style.js'
+import { benchmarkPanel } from './run/benchmark-panel.js'
+import { benchmarksTable } from './run/benchmarks-table.js'
+import { eventLog } from './run/events.js'
+import { headOf } from './run/head.js'
+import { judgings } from './run/judgings.js'
+import { noticesOf } from './run/notices.js'
+import { scorePart } from './run/score.js'
+import { printReport } from './run/report.js'
+
+/**
+ * Shows a run of the server, or of the context's source.
+ *
+ * @param {import('../core/view.js').Context} context
+ */
+export async function mount(context) {
+  const { root, params, query, signal, title, announce } = context
+  const source = context.source ?? apiSource(params.run)
+  const [run] = await Promise.all([source.run(signal), useStyles('views/run.css')])
+  if (signal.aborted) return
+  title(`${run.name ?? run.model} – run`)
+
+  let changed = () => {}
+  const parts = [headOf({ source, signal, changed: () => changed() }), noticesOf({ source }), scorePart()]
+  const select = (/** @type {string} */ name) => {
+    query.set({ benchmark: name, outcome: null, group: null, q: null, sort: null })
+    chosen = name
+    table.select(name)
+    panel.show(run0, name)
+    announce(`Benchmark ${name}.`)
+  }
+  let run0 = run
+  const names = run.benchmarks.map((/** @type {any} */ b) => b.benchmark_name)
+  let chosen = names.includes(query.get('benchmark')) ? /** @type {string} */ (query.get('benchmark')) : names[0]
+  const table = benchmarksTable({ select })
+  const panel = benchmarkPanel({ source, query, signal, announce })
+  const log = source.events ? eventLog({ source, signal }) : null
+  const judged = source.live ? judgings({ signal }) : null
+  const report = h('div', { class: 'print-only' })
+
+  let status = ''
+  let ticks = 0
+  const show = (/** @type {any} */ value) => {
+    run0 = value
+    for (const part of parts) part.show(value)
+    table.show(value)
+    if (chosen) { table.select(chosen); panel.show(value, chosen) }
+    replace(report, printReport(value))
+    judged?.show(value)
+    log?.setOpen(isOpen(value))
+    const now = statusOf(value)
+    if (status && now !== status) announce(`The run is now ${now}.`)
+    status = now
+    // Counts of outcomes and events take turns, so that watching a run stays cheap.
+    if (isOpen(value)) {
+      ticks += 1
+      if (ticks % 2 === 0) panel.refresh()
+      else if (ticks > 1) log?.refresh()
+    } else { panel.refresh(); log?.refresh() }
+  }
+  replace(root, ...parts.map(({ element }) => element), table.element, panel.element, log?.element, judged?.element, report)
+  show(run)
+  const name = (/** @type {any} */ value) => value.name ?? value.model
+  if (!source.live) return
+  /** @type {ReturnType<typeof poll> | null} */
+  let polling = null
+  const watch = () => {
+    polling = poll((signal) => source.run(signal), (value) => { show(value); title(`${isOpen(value) ? `${Math.floor(value.progress.percent)}% · ` : ''}${name(value)} – run`) }, {
+      signal, interval: delayOf, max: 60_000, isOver: (value) => !isOpen(value),
+    })
+  }
+  changed = () => (polling ? polling.now() : watch())
+  if (isOpen(run)) setTimeout(() => { if (!signal.aborted && !polling) watch() }, Math.min(1000, delayOf(run)))
+}
+
+/** Longest time between two looks at a run whose progress is known, in milliseconds. */
+const LONGEST = 20_000
+
+/**
+ * Milliseconds until the next look at a run: half of its remaining time, so that short runs look live and long ones cost
+ * few requests.
+ *
+ * @param {any} run
+ */
+function delayOf(run) {
+  const age = (Date.now() - new Date(run.created_at).getTime()) / 1000
+  if (age < 4) return 1000
+  if (run.eta_seconds === null || run.eta_seconds === undefined) return age < 15 ? 2000 : 12_000
+  return Math.min(LONGEST, Math.max(1000, run.eta_seconds * 500))
+}

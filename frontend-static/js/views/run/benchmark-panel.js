@@ -1,0 +1,107 @@
+/** The chosen benchmark of a run: items, figures, groups, errors, settings. */
+
+import { h, replace } from '../../core/dom.js'
+import { part } from '../../core/patch.js'
+import { isBenchmarkOpen } from '../../core/run-facts.js'
+import { outcomesFigure } from '../../components/outcomes.js'
+import { tabs } from '../../components/tabs.js'
+import { errorsOf } from './errors.js'
+import { figuresOf } from './figures.js'
+import { groupsOf } from './groups.js'
+import { itemsPanel } from './items.js'
+import { saveProtocol } from './protocol.js'
+import { settingsOf } from './settings.js'
+
+/**
+ * @param {{source: import('../../core/source.js').RunSource, query: typeof import('../../core/router.js').query, signal: AbortSignal, announce: (text: string) => void}} options
+ */
+export function benchmarkPanel({ source, query, signal, announce }) {
+  const element = h('section', { class: 'benchmark-panel no-print', 'aria-labelledby': 'chosen' })
+  /** @type {ReturnType<typeof panelOf> | null} */
+  let panel = null
+  return {
+    element,
+    /**
+     * @param {any} run
+     * @param {string} name
+     */
+    show(run, name) {
+      const b = run.benchmarks.find((/** @type {any} */ entry) => entry.benchmark_name === name)
+      if (!b) return
+      if (panel?.name !== name) {
+        panel?.stop()
+        panel = panelOf({ source, query, signal, announce, run, b })
+        replace(element, panel.element)
+      }
+      panel.show(run, b)
+    },
+    /** Loads the sums of the samples again, and tells the items how many have ended. */
+    refresh() { void panel?.refresh() },
+  }
+}
+
+/**
+ * @param {any} options
+ */
+function panelOf({ source, query, signal: parent, announce, run, b: first }) {
+  const controller = new AbortController()
+  parent.addEventListener('abort', () => controller.abort(), { signal: controller.signal })
+  const { signal } = controller
+  const name = first.benchmark_name
+  let b = first
+  /** @type {any} */
+  let summary = null
+  let summaryKey = ''
+  const filterLink = (/** @type {string} */ outcome) => `${location.pathname}?benchmark=${encodeURIComponent(name)}&outcome=${outcome}`
+  const outcomes = part(h('div', { class: 'chosen-outcomes' }), () => [summary?.outcomes, b.outcomes, b.completed_samples], () => {
+    const counts = b.outcomes ?? summary?.outcomes
+    return counts && isBenchmarkOpen(b) && b.completed_samples > 0
+      ? outcomesFigure(counts, { open: Math.max(0, b.planned_samples - b.completed_samples), link: filterLink }) : null
+  })
+  const items = itemsPanel({ source, query, signal, announce, name })
+  const figures = part(h('div', null), () => [summary, b.metrics, b.score, b.completed_samples, b.cost], () => figuresOf(b, summary))
+  const groups = part(h('div', null), () => [b.metrics?.groups, b.metrics?.categories], () => groupsOf(b))
+  const errors = part(h('div', null), () => [summary?.error_breakdown, b.error_causes, b.error_message], () => errorsOf(b, summary))
+  const settings = part(h('div', null), () => [b.generation, b.options, b.dataset, b.protocol, b.judge, b.prompt_digest, run.limits, run.budget], () => settingsOf(b, run))
+  const bar = tabs(`Views of ${name}`, [
+    { name: 'items', label: 'Items', panel: items.element }, { name: 'figures', label: 'Figures', panel: figures.element },
+    { name: 'groups', label: 'Groups', panel: groups.element }, { name: 'errors', label: 'Errors', panel: errors.element },
+    { name: 'settings', label: 'Settings', panel: settings.element },
+  ], query.get('tab'))
+  bar.addEventListener('select', (event) => {
+    const tab = /** @type {CustomEvent} */ (event).detail
+    query.set('tab', tab === 'items' ? null : tab)
+  })
+  const protocol = h('button', { type: 'button', class: 'button small' }, 'Export protocol (Markdown)')
+  protocol.addEventListener('click', () => void saveProtocol({ source, run, b, button: protocol, signal }))
+  const element = h('div', null,
+    h('div', { class: 'section-head' }, h('h2', { id: 'chosen' }, name), h('div', { class: 'actions' }, protocol)),
+    outcomes.element, bar)
+  return {
+    name, element,
+    stop: () => controller.abort(),
+    /**
+     * @param {any} newRun
+     * @param {any} newB
+     */
+    show(newRun, newB) {
+      run = newRun
+      b = newB
+      for (const p of [outcomes, figures, groups, errors, settings]) p.show(null)
+      items.show(run, b)
+    },
+    async refresh() {
+      const key = `${b.completed_samples} ${b.status} ${run.generation_number}`
+      if (key === summaryKey) return
+      summaryKey = key
+      try {
+        const details = await source.items({ benchmark: name, limit: 1 }, signal)
+        summary = details.summary
+        for (const p of [outcomes, figures, errors]) p.show(null)
+      } catch (error) {
+        summaryKey = ''
+        if (!signal.aborted) console.warn(error)
+      }
+    },
+  }
+}

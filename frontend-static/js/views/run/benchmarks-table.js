@@ -1,0 +1,101 @@
+/** Benchmarks of a run: status, progress or score with interval, outcomes. One of them is chosen. */
+
+import { h } from '../../core/dom.js'
+import { integer, none, tokens, usd } from '../../core/format.js'
+import { statusBadge } from '../../core/outcomes.js'
+import { part } from '../../core/patch.js'
+import { cautionList, cautionsOf, isBenchmarkOpen, scaleOf } from '../../core/run-facts.js'
+import { intervalFigure } from '../../components/interval.js'
+import { outcomesFigure } from '../../components/outcomes.js'
+import { progressBar } from '../../components/progress.js'
+
+/** @param {{select: (name: string) => void}} options */
+export function benchmarksTable({ select }) {
+  const body = h('tbody', null)
+  const element = h('section', { 'aria-labelledby': 'benchmarks' },
+    h('h2', { id: 'benchmarks', class: 'section-title' }, 'Benchmarks'),
+    h('div', { class: 'scroll-x' }, h('table', { class: 'figures run-benchmarks' },
+      h('thead', null, h('tr', null, ['Benchmark', 'Status', 'Score with 95% interval', 'Outcomes'].map((text) => h('th', { scope: 'col' }, text)),
+        ['Samples', 'Tokens', 'Cost'].map((text) => h('th', { scope: 'col', class: 'number' }, text)))),
+      body)))
+  /** @type {Map<string, {row: HTMLElement, show: (b: any) => void}>} */
+  const rows = new Map()
+  return {
+    element,
+    /** @param {any} run */
+    show(run) {
+      for (const b of run.benchmarks) {
+        let entry = rows.get(b.benchmark_name)
+        if (!entry) {
+          entry = newRow(b.benchmark_name, select)
+          rows.set(b.benchmark_name, entry)
+          body.append(entry.row)
+        }
+        entry.show(b)
+      }
+    },
+    /** @param {string} name */
+    select(name) {
+      for (const [key, { row }] of rows) {
+        row.classList.toggle('chosen', key === name)
+        row.querySelector('button')?.setAttribute('aria-pressed', String(key === name))
+      }
+    },
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {(name: string) => void} select
+ */
+function newRow(name, select) {
+  const bar = progressBar()
+  const cell = (/** @type {string} */ label, /** @type {(b: any) => any} */ key, /** @type {(b: any) => import('../../core/dom.js').Child} */ make, className = '') =>
+    part(h('td', { class: className, 'data-label': label }), key, make)
+  const parts = [
+    cell('Status', (b) => b.status, (b) => statusBadge(b.status)),
+    cell('Score', (b) => [b.status, b.score, b.interval, b.coverage, b.completed_samples, b.planned_samples, b.score_of_graded, cautionsOf(b)], (b) => scoreCell(b, bar), 'score'),
+    cell('Outcomes', (b) => [b.outcomes, b.completed_samples, b.correct_samples, b.graded_samples], outcomesCell, 'outcomes'),
+    cell('Samples', (b) => [b.completed_samples, b.planned_samples], (b) => samplesText(b), 'number'),
+    cell('Tokens', (b) => [b.input_tokens, b.output_tokens], (b) => tokens(b.input_tokens + b.output_tokens || null), 'number'),
+    cell('Cost', (b) => b.cost, (b) => usd(b.cost?.total_usd), 'number'),
+  ]
+  const row = h('tr', null,
+    h('th', { scope: 'row' }, h('button', { type: 'button', class: 'link', on: { click: () => select(name) } }, name)),
+    parts.map(({ element }) => element))
+  return { row, show: (/** @type {any} */ b) => parts.forEach((p) => p.show(b)) }
+}
+
+/**
+ * @param {any} b
+ * @param {import('../../components/progress.js').BenchProgress} bar
+ */
+function scoreCell(b, bar) {
+  if (isBenchmarkOpen(b)) {
+    bar.show(b.completed_samples, b.planned_samples || b.total_items, { label: `Progress of ${b.benchmark_name}`, unit: 'samples' })
+    return [bar, cautionList(cautionsOf(b))]
+  }
+  const isLow = b.score === null && b.score_of_graded !== null && b.score_of_graded !== undefined
+  return [
+    b.score !== null ? intervalFigure(b.score, b.interval, { scale: scaleOf(b.benchmark_name) }) : none,
+    isLow && h('span', { class: 'dim sub' }, `no score: below ${Math.round((b.coverage_min ?? .9) * 100)}% coverage`),
+    cautionList(cautionsOf(b)),
+  ]
+}
+
+/** @param {any} b */
+function outcomesCell(b) {
+  const open = Math.max(0, (b.planned_samples ?? 0) - (b.completed_samples ?? 0))
+  if (b.outcomes) return outcomesFigure(b.outcomes, { open })
+  if (!b.completed_samples) return none
+  // While a benchmark runs, its counters tell these three apart; the chosen benchmark below has all outcomes.
+  return outcomesFigure({
+    correct: b.correct_samples, 'not-correct': b.graded_samples - b.correct_samples, ungraded: b.completed_samples - b.graded_samples,
+  }, { open })
+}
+
+/** @param {any} b */
+function samplesText(b) {
+  if (!b.planned_samples) return none
+  return b.completed_samples === b.planned_samples ? integer(b.planned_samples) : `${integer(b.completed_samples)} of ${integer(b.planned_samples)}`
+}

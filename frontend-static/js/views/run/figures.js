@@ -1,0 +1,83 @@
+/** All figures of a benchmark: sums of its samples, and every metric. */
+
+import { h } from '../../core/dom.js'
+import { duration, integer, none, number, percent, tokens, usd } from '../../core/format.js'
+import { isBenchmarkOpen, scaleOf } from '../../core/run-facts.js'
+import { intervalFigure } from '../../components/interval.js'
+
+/** Metrics that other parts of the view show. */
+const SHOWN_ELSEWHERE = new Set(['groups', 'categories', 'outcomes', 'score', 'coverage', 'coverage_min', 'correct', 'graded', 'planned', 'usage', 'cost', 'subset_seed', 'subset_count'])
+
+/**
+ * @param {any} b a RunBenchmarkView
+ * @param {any} summary sums over the samples that are over; null until loaded
+ */
+export function figuresOf(b, summary) {
+  return [
+    h('dl', { class: 'tiles' }, tiles(b, summary).map(([term, value, small]) =>
+      h('div', null, h('dt', null, term), h('dd', null, value, small && [' ', h('small', null, small)])))),
+    b.metrics ? metricsTable(b.metrics) : h('p', { class: 'dim' }, 'Metrics are computed when the benchmark is over.'),
+  ]
+}
+
+/**
+ * @param {any} b
+ * @param {any} s
+ * @returns {[string, import('../../core/dom.js').Child, string?][]}
+ */
+function tiles(b, s) {
+  const share = b.total_items ? `sampled ${integer(b.sampled_items)} of ${integer(b.total_items)} (${percent(b.sampled_items / b.total_items, 2)})` : ''
+  const ungraded = b.completed_samples - b.graded_samples
+  const score = isBenchmarkOpen(b) ? b.score_of_graded : b.score
+  /** @type {[string, import('../../core/dom.js').Child, string?][]} */
+  const list = [
+    [isBenchmarkOpen(b) ? 'Score so far' : 'Score', percent(score)],
+    ['95% interval', b.interval ? intervalFigure(score, b.interval, { scale: scaleOf(b.benchmark_name) }) : none, b.interval?.method],
+    ['Items', `${integer(b.completed_items)} / ${integer(b.sampled_items)}`, share],
+    ['Correct', integer(b.correct_samples)],
+    ['Incorrect', integer(s?.incorrect ?? Math.max(0, b.graded_samples - b.correct_samples)), 'graded, not correct'],
+    ['Errors', integer(s?.errors ?? ungraded)],
+    ['Coverage', percent(b.coverage), `needed ${percent(b.coverage_min)}`],
+    ['Correct of all', percent(b.accuracy_all), 'errors count as wrong'],
+    ['Average time', s?.avg_latency_ms !== null && s?.avg_latency_ms !== undefined ? duration(s.avg_latency_ms / 1000) : none],
+    ['Input tokens', integer(b.input_tokens)], ['Output tokens', integer(b.output_tokens)], ['Total tokens', integer(b.input_tokens + b.output_tokens)],
+    ['Cost', dollars(b.cost?.total_usd), b.cost ? `${dollars(b.cost.input_usd)} in, ${dollars(b.cost.output_usd)} out` : 'price unknown'],
+  ]
+  if (s?.pricing_input_per_million_usd !== null && s?.pricing_input_per_million_usd !== undefined) {
+    list.push(['Price per million', `${usd(s.pricing_input_per_million_usd)} / ${usd(s.pricing_output_per_million_usd)}`, 'in / out'])
+  }
+  if (b.judge) list.push(['Judge\'s tokens', `${tokens(b.judge_input_tokens)} / ${tokens(b.judge_output_tokens)}`, 'in / out'], ['Judge\'s cost', dollars(b.judge_cost?.total_usd)])
+  if (s?.without_usage) list.push(['Without token counts', integer(s.without_usage), 'answers; in no sum of tokens or costs'])
+  if (s?.unjudged) list.push(['Not yet judged', integer(s.unjudged)])
+  return list
+}
+
+/** @param {number | null | undefined} value */
+function dollars(value) {
+  return value === null || value === undefined ? none : `$${value.toFixed(4)}`
+}
+
+/** @param {Record<string, any>} metrics */
+function metricsTable(metrics) {
+  const entries = flat(metrics)
+  return h('details', { class: 'metrics', open: entries.length <= 40 }, h('summary', null, h('h3', null, 'All metrics'), h('span', { class: 'dim' }, ` ${entries.length}`)),
+    h('div', { class: 'metric-columns' }, h('table', { class: 'figures' },
+      h('thead', { class: 'visually-hidden' }, h('tr', null, h('th', { scope: 'col' }, 'Metric'), h('th', { scope: 'col' }, 'Value'))),
+      h('tbody', null, entries.map(([key, value]) => h('tr', null, h('th', { scope: 'row' }, key), h('td', { class: 'number' }, value)))))))
+}
+
+/**
+ * Lists single figures of nested metrics, with their path.
+ *
+ * @param {Record<string, any>} metrics
+ * @param {string} prefix
+ * @returns {[string, string][]}
+ */
+function flat(metrics, prefix = '') {
+  return Object.entries(metrics).flatMap(([key, value]) => {
+    if (prefix === '' && SHOWN_ELSEWHERE.has(key)) return []
+    const name = prefix + key.replaceAll('_', ' ')
+    if (value !== null && typeof value === 'object' && !Array.isArray(value)) return flat(value, `${name} · `)
+    return [/** @type {[string, string]} */ ([name, typeof value === 'number' ? number(value) : value === null ? none : String(value)])]
+  })
+}

@@ -1,0 +1,43 @@
+/** Score of a benchmark by group of its items. */
+
+import { h } from '../../core/dom.js'
+import { integer, percent } from '../../core/format.js'
+import { isBenchmarkOpen, scaleOf } from '../../core/run-facts.js'
+import { intervalFigure } from '../../components/interval.js'
+
+/** Quantile of the normal distribution for 95% intervals. */
+const Z = 1.959964
+
+/** @param {any} b a RunBenchmarkView */
+export function groupsOf(b) {
+  const groups = Object.entries(b.metrics?.groups ?? {})
+  if (groups.length === 0) {
+    return h('p', { class: 'dim' }, isBenchmarkOpen(b) ? 'Scores by group are computed when the benchmark is over.' : 'The items of this benchmark have no groups.')
+  }
+  const isBinary = b.interval?.method === 'wilson'
+  return [
+    h('div', { class: 'scroll-x' }, h('table', { class: 'figures groups' },
+      h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Group'), h('th', { scope: 'col' }, isBinary ? 'Score with 95% interval' : 'Score'),
+        ['Correct', 'Graded', 'Ended'].map((text) => h('th', { scope: 'col', class: 'number' }, text)))),
+      h('tbody', null, groups.map(([name, g]) => h('tr', null,
+        h('th', { scope: 'row' }, h('a', { href: `${location.pathname}?benchmark=${encodeURIComponent(b.benchmark_name)}&group=${encodeURIComponent(name)}` }, name)),
+        h('td', null, g.score === null ? percent(null) : intervalFigure(g.score, isBinary ? wilson(g.correct, g.graded) : null, { scale: scaleOf(b.benchmark_name) })),
+        h('td', { class: 'number' }, integer(g.correct)), h('td', { class: 'number' }, integer(g.graded)), h('td', { class: 'number' }, integer(g.ended))))))),
+    isBinary && h('p', { class: 'hint' }, 'Intervals of groups are Wilson\'s, computed from the counts of this table.'),
+  ]
+}
+
+/**
+ * Wilson's 95% interval of a share.
+ *
+ * @param {number} correct
+ * @param {number} n
+ * @returns {{low: number, high: number} | null} null without samples
+ */
+export function wilson(correct, n) {
+  if (n === 0) return null
+  const p = correct / n
+  const center = (p + Z * Z / (2 * n)) / (1 + Z * Z / n)
+  const half = Z / (1 + Z * Z / n) * Math.sqrt(p * (1 - p) / n + Z * Z / (4 * n * n))
+  return { low: Math.max(0, center - half), high: Math.min(1, center + half) }
+}

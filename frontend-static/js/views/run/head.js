@@ -1,0 +1,70 @@
+/** Title, status and actions of a run. */
+
+import { h } from '../../core/dom.js'
+import { dateTime, shortId } from '../../core/format.js'
+import { statusBadge, statusOf } from '../../core/outcomes.js'
+import { part } from '../../core/patch.js'
+import { canOf, isOpen, subsetText } from '../../core/run-facts.js'
+import { copyBox } from '../../components/copy.js'
+import { menu } from '../../components/menu.js'
+import { openDialog } from '../../components/dialog.js'
+import { curl } from '../../core/api.js'
+import { actionsOf } from './actions.js'
+import { exportItems } from './export.js'
+
+/** Actions with a button of their own; the others are in a menu. */
+const BUTTONS = new Set(['resume', 'requeue', 'requeue-errors', 'cancel'])
+
+/**
+ * @param {{source: import('../../core/source.js').RunSource, signal: AbortSignal, changed: () => void}} options
+ */
+export function headOf({ source, signal, changed }) {
+  return part(h('div', { class: 'view-head run-head' }),
+    (run) => [statusOf(run), run.name, run.tags, run.notes, run.can, canOf(run), run.model, run.queue_position],
+    (run) => [
+      h('div', { class: 'titles' },
+        h('nav', { 'aria-label': 'Place', class: 'crumbs' }, source.live ? h('a', { href: '/runs' }, 'Runs') : h('a', { href: '/verify' }, 'Verify'), ' › '),
+        h('h1', null, run.model, ' ', statusBadge(statusOf(run))),
+        run.name && h('p', { class: 'run-name' }, run.name),
+        h('p', { class: 'dim' }, `${source.live ? 'Run' : 'Archive of run'} ${shortId(run.id)}, ordered ${dateTime(run.created_at)}, ${subsetText(run)}`,
+          run.endpoint_host && `, answered by ${run.endpoint_host}`),
+        (run.tags ?? []).length > 0 && h('p', { class: 'tags' }, run.tags.map((/** @type {string} */ tag) => h('a', { class: 'tag', href: `/runs?tag=${encodeURIComponent(tag)}` }, tag))),
+        run.notes && h('p', { class: 'notes' }, run.notes)),
+      source.live ? actions(run, signal, changed) : h('div', { class: 'actions no-print' }, printButton()),
+    ])
+}
+
+/**
+ * @param {any} run
+ * @param {AbortSignal} signal
+ * @param {() => void} changed
+ */
+function actions(run, signal, changed) {
+  const all = actionsOf(run, changed)
+  const rest = all.filter(({ name }) => !BUTTONS.has(name))
+  const exports = menu('Export', canOf(run).export && !isOpen(run)
+    ? [...exportItems(run, signal), null, { label: 'Print or save as PDF', run: () => print() }]
+    : [{ label: 'Print or save as PDF', run: () => print() }])
+  return h('div', { class: 'actions no-print' },
+    all.filter(({ name }) => BUTTONS.has(name)).map((action) =>
+      h('button', { type: 'button', class: 'button', dataset: { key: action.name }, on: { click: action.run } }, action.label)),
+    h('a', { class: 'button', href: `/compare?runs=${run.id}`, dataset: { key: 'compare' } }, 'Compare'),
+    exports,
+    menu('More', [...rest, ...(rest.length > 0 ? [null] : []), { label: 'Commands for this run', run: () => openCommands(run) }]))
+}
+
+function printButton() {
+  return h('button', { type: 'button', class: 'button', on: { click: () => print() } }, 'Print')
+}
+
+/** @param {any} run */
+function openCommands(run) {
+  openDialog({
+    title: 'Commands for this run', wide: true,
+    content: [
+      h('h3', null, 'In a terminal'), copyBox(`bench runs ${run.id} --server ${location.origin}`), copyBox(`bench export ${run.id} --server ${location.origin} --out results.zip\nbench verify results.zip`),
+      h('h3', null, 'The same over HTTP'), copyBox(curl('GET', `/api/runs/${run.id}`)), copyBox(`${curl('GET', `/api/runs/${run.id}/export?format=zip`)} -L -o results.zip`),
+      h('h3', null, 'Id'), copyBox(run.id),
+    ],
+  })
+}

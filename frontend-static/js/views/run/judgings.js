@@ -1,0 +1,34 @@
+/** Judgings of a run's answers: who graded them, and which score came out. */
+
+import { api } from '../../core/api.js'
+import { h, replace } from '../../core/dom.js'
+import { dateTime, none, percent } from '../../core/format.js'
+import { statusBadge } from '../../core/outcomes.js'
+import { path } from '../../core/router.js'
+
+/** @param {{signal: AbortSignal}} options */
+export function judgings({ signal }) {
+  const element = h('section', { hidden: true, 'aria-labelledby': 'judgings' })
+  let key = ''
+  return {
+    element,
+    /** Loads the list once per state of a run with a judge. @param {any} run */
+    async show(run) {
+      const now = `${run.id} ${run.status}`
+      if (now === key || !run.benchmarks.some((/** @type {any} */ b) => b.judge)) return
+      key = now
+      try {
+        const body = await api.get(`/api/runs/${run.id}/judgings`, { signal })
+        element.hidden = body.judgings.length < 2
+        replace(element, h('h2', { id: 'judgings' }, 'Judgings of these answers'), h('div', { class: 'scroll-x' }, h('table', { class: 'figures' },
+          h('thead', null, h('tr', null, ['Number', 'Judge', 'Status', 'Scores', 'Ordered'].map((text) => h('th', { scope: 'col' }, text)))),
+          h('tbody', null, body.judgings.map((/** @type {any} */ j) => h('tr', { 'aria-current': j.run_id === run.id ? 'true' : null },
+            h('td', null, j.deleted ? `${j.version} (deleted)` : h('a', { href: path('runs', j.run_id) }, String(j.version))),
+            h('td', null, j.judge?.model ?? j.judge?.model_id ?? j.benchmarks[0]?.judge?.model ?? none),
+            h('td', null, j.status ? statusBadge(j.status) : none),
+            h('td', null, j.benchmarks.map((/** @type {any} */ b) => `${b.benchmark_name} ${percent(b.score)}`).join(', ')),
+            h('td', { class: 'nowrap' }, dateTime(j.created_at))))))))
+      } catch (error) { if (!signal.aborted) console.warn(error) }
+    },
+  }
+}

@@ -1,0 +1,89 @@
+/** Markdown protocol of a benchmark: every sample with all its texts, as one file. */
+
+import { announce, toast } from '../../core/announce.js'
+import { setText } from '../../core/dom.js'
+import { dateTime, integer, none, number, timeZone } from '../../core/format.js'
+import { save } from './export.js'
+
+/** Samples of a page. Pages can end earlier, as a response has at most 4 MiB. */
+const PAGE = 200
+
+/**
+ * Loads all samples and saves the file. The button shows how far it is.
+ *
+ * @param {{source: import('../../core/source.js').RunSource, run: any, b: any, button: HTMLButtonElement, signal: AbortSignal}} options
+ */
+export async function saveProtocol({ source, run, b, button, signal }) {
+  const label = button.textContent ?? ''
+  button.disabled = true
+  announce('Making the protocol.')
+  try {
+    /** @type {BlobPart[]} */
+    const parts = [head(run, b)]
+    let done = 0
+    let cursor
+    let offset = 0
+    for (;;) {
+      const { items } = await source.items({ benchmark: b.benchmark_name, limit: PAGE, ...(cursor ? { cursor } : { offset }) }, signal)
+      parts.push(new Blob(items.items.map(sampleText)))
+      done += items.items.length
+      offset = done
+      setText(button, `${integer(done)} of ${integer(items.total)} samples`)
+      cursor = items.next_cursor
+      if (!cursor || items.items.length === 0) break
+    }
+    save(new Blob(parts, { type: 'text/markdown' }), `benchmark_protocol_${run.id}_${b.benchmark_name}.md`)
+    announce('The protocol was saved.')
+  } catch (error) {
+    if (!signal.aborted) toast(`The protocol failed: ${/** @type {Error} */ (error).message}`, { kind: 'bad' })
+  } finally {
+    button.disabled = false
+    setText(button, label)
+  }
+}
+
+/**
+ * @param {any} run
+ * @param {any} b
+ */
+function head(run, b) {
+  const rows = [
+    ['Run', run.id], ['Model', run.model], ['Provider', run.provider], ['Benchmark', b.benchmark_name], ['Protocol', b.protocol ?? none],
+    ['Dataset', b.dataset ? `${b.dataset.id} at ${b.dataset.revision}` : none], ['Demo data', b.demo ? 'yes' : 'no'], ['Prompt', b.prompt_source ?? none],
+    ['Changed settings', (b.changed_settings ?? []).join('; ') || 'none'],
+    ['Subset', run.subset_count ? `${run.subset_count} items` : `${run.subset_pct} %`], ['Seed', run.subset_seed ?? none], ['Items', `${b.sampled_items} of ${b.total_items}`],
+    ['Status', b.status], ['Score', number(b.score)], ['95% interval', b.interval ? `${number(b.interval.low)} to ${number(b.interval.high)} (${b.interval.method})` : none],
+    ['Coverage', number(b.coverage)], ['Made', `${dateTime(new Date())} (${timeZone})`],
+  ]
+  return `# Benchmark protocol: ${b.benchmark_name}\n\n${rows.map(([name, value]) => `- ${name}: ${value}`).join('\n')}\n`
+}
+
+/** @param {any} item */
+function sampleText(item) {
+  const facts = [
+    `hash ${item.item_hash ?? none}`, `outcome ${item.outcome ?? 'not ended'}`, `correct ${item.is_correct === null ? none : item.is_correct ? 'yes' : 'no'}`,
+    `score ${number(item.score)}`, `time ${item.latency_ms === null ? none : `${item.latency_ms} ms`}`, `tokens ${integer(item.input_tokens)} in, ${integer(item.output_tokens)} out`,
+  ]
+  const title = `\n## Item ${item.source_id ?? `#${item.item_id}`}${item.sample ? `, sample ${item.sample + 1}` : ''}\n\n${facts.join(' · ')}\n`
+  const steps = (item.steps ?? []).flatMap((/** @type {any} */ step) => [fenced(`Step ${step.name}: prompt`, step.prompt), fenced(`Step ${step.name}: reasoning`, step.reasoning), fenced(`Step ${step.name}: response`, step.response)])
+  return [
+    title, item.error ? `\nError: ${item.error}\n` : '', item.reason ? `\nReason: ${item.reason}\n` : '',
+    fenced('Prompt', item.prompt), fenced('Reasoning', item.reasoning), fenced('Response', item.response), fenced('Extracted', item.extracted), fenced('Expected', item.expected),
+    fenced('System prompt', item.item_metadata?.system_prompt), ...steps, fenced('Executed code', item.test_code), fenced('Judge prompt', item.judge_prompt),
+    fenced('Judge output', item.judge_output), fenced('Grader', item.detail), fenced('Metadata', item.item_metadata),
+  ].join('')
+}
+
+/**
+ * Writes a text in a fence that is longer than any in it.
+ *
+ * @param {string} title
+ * @param {any} value
+ */
+function fenced(title, value) {
+  if (value === null || value === undefined || value === '') return ''
+  const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2)
+  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length))
+  const fence = '`'.repeat(longest + 1)
+  return `\n**${title}**\n\n${fence}\n${text}\n${fence}\n`
+}

@@ -1,0 +1,99 @@
+/** The score of a run with its interval, what to know about it, and the figures of the whole run. */
+
+import { h } from '../../core/dom.js'
+import { duration, integer, none, number, percent, plural, tokens, usd } from '../../core/format.js'
+import { part } from '../../core/patch.js'
+import { cautionList, elapsedSeconds, isOpen, runCautionsOf, scoreOf } from '../../core/run-facts.js'
+import { intervalFigure } from '../../components/interval.js'
+import { progressBar } from '../../components/progress.js'
+
+/** Makes the part at the top of the run view. */
+export function scorePart() {
+  const bar = progressBar()
+  const score = part(h('div', { class: 'score' }),
+    (run) => [run.overall_score, isOpen(run), runCautionsOf(run), scoreOf(run), isOpen(run) && soFar(run)], scoreOfRun)
+  const progress = part(h('div', { class: 'run-progress' }), (run) => [isOpen(run), run.progress, run.eta_seconds, run.queue_position], (run) => {
+    if (!isOpen(run)) return null
+    bar.show(run.progress.completed, run.progress.total, { label: 'Progress of the run', note: leftText(run) })
+    return bar
+  })
+  const figures = part(h('dl', { class: 'tiles' }), (run) => tilesOf(run), (run) => tilesOf(run).map(([term, value, small]) =>
+    h('div', null, h('dt', null, term), h('dd', null, value, small && [' ', h('small', null, small)]))))
+  const element = h('section', { class: 'run-score', 'aria-label': 'Score' }, score.element, progress.element, figures.element)
+  return {
+    element,
+    /** @param {any} run */
+    show(run) {
+      score.show(run)
+      progress.show(run)
+      figures.show(run)
+    },
+  }
+}
+
+/** @param {any} run */
+function scoreOfRun(run) {
+  const cautions = cautionList(runCautionsOf(run))
+  if (isOpen(run)) {
+    const { graded, score } = soFar(run)
+    return [
+      h('p', { class: 'big dim' }, score === null ? none : percent(score)),
+      h('div', { class: 'beside' }, h('p', null, graded > 0 ? `Provisional: of ${plural(graded, 'graded sample')} so far` : 'No sample is graded yet'), cautions),
+    ]
+  }
+  const { score, interval, label, scale } = scoreOf(run)
+  if (score === null) return [h('p', { class: 'big dim' }, none), h('div', { class: 'beside' }, h('p', null, run.status === 'canceled' ? 'The run was canceled; finished benchmarks have their own scores.' : 'No overall score: not every benchmark has one.'), cautions)]
+  const figure = intervalFigure(score, interval, { scale })
+  figure.style.setProperty('--interval-width', '12rem')
+  return [
+    h('p', { class: 'big' }, percent(score)),
+    h('div', { class: 'beside' }, interval && h('p', { class: 'figure' }, figure, h('span', { class: 'dim' }, ' 95% interval')),
+      h('p', null, label[0]?.toUpperCase() + label.slice(1), run.benchmarks.length > 1 && h('span', { class: 'dim' }, '; it is the score of none of them')), cautions),
+  ]
+}
+
+/**
+ * Share of correct samples so far.
+ *
+ * @param {any} run
+ */
+function soFar(run) {
+  let graded = 0
+  let points = 0
+  for (const b of run.benchmarks) {
+    graded += b.graded_samples ?? 0
+    points += (b.score_of_graded ?? (b.graded_samples ? b.correct_samples / b.graded_samples : 0)) * (b.graded_samples ?? 0)
+  }
+  return { graded, score: graded > 0 ? points / graded : null }
+}
+
+/** @param {any} run */
+function leftText(run) {
+  if (run.status === 'queued') return 'queued'
+  if (run.eta_seconds !== null && run.eta_seconds !== undefined) return `about ${duration(run.eta_seconds)} left`
+  return run.waiting ? 'no estimate while it waits' : 'no estimate yet'
+}
+
+/**
+ * @param {any} run
+ * @returns {[string, string, string?][]}
+ */
+function tilesOf(run) {
+  const sum = (/** @type {string} */ name) => run.benchmarks.reduce((/** @type {number} */ s, /** @type {any} */ b) => s + (b[name] ?? 0), 0)
+  const seconds = elapsedSeconds(run)
+  const done = sum('completed_samples')
+  /** @type {[string, string, string?][]} */
+  const tiles = [
+    ['Items', integer(run.progress?.completed), run.progress && run.progress.completed !== run.progress.total ? `of ${integer(run.progress.total)}` : ''],
+    ['Samples', integer(done), sum('planned_samples') !== done ? `of ${integer(sum('planned_samples'))}` : ''],
+    ['Correct', integer(sum('correct_samples')), `of ${integer(sum('graded_samples'))} graded`],
+    ['Coverage', run.coverage === null || run.coverage === undefined ? none : percent(run.coverage), isOpen(run) ? 'so far' : ''],
+    ['Time', duration(seconds)],
+  ]
+  if (seconds && seconds >= 1 && done > 0) tiles.push(['Rate', number(Math.round(done / seconds * 600) / 10), 'samples/min'])
+  tiles.push(['Tokens', tokens(run.spent?.tokens ?? (run.input_tokens ?? 0) + (run.output_tokens ?? 0)), `${tokens(run.input_tokens)} in, ${tokens(run.output_tokens)} out`])
+  const cost = run.spent?.usd ?? run.cost?.total_usd ?? null
+  tiles.push(['Cost', usd(cost), cost === null ? 'price unknown' : run.spent?.estimated_tokens ? 'estimated' : ''])
+  if (run.budget) tiles.push(['Budget', run.budget.usd !== null ? usd(run.budget.usd) : tokens(run.budget.tokens), run.budget.usd === null ? 'tokens' : ''])
+  return tiles
+}
