@@ -1,0 +1,2 @@
+import { pageTest } from '../support/page-test.js'
+pageTest('probe', async ({ bench, open }) => {})

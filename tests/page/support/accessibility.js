@@ -1,0 +1,48 @@
+/** Checks of a view by axe-core, and of its width. */
+
+import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import { createRequire } from 'node:module'
+
+const AXE = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/**
+ * Returns what axe-core finds serious or critical.
+ *
+ * @param {import('playwright-core').Page} page
+ * @returns {Promise<string[]>}
+ */
+export async function seriousFindings(page) {
+  await page.evaluate(AXE)
+  const violations = await page.evaluate(async () => {
+    // @ts-ignore: defined by the script above
+    const { violations } = await axe.run(document, { resultTypes: ['violations'] })
+    return violations.map((/** @type {any} */ { id, impact, help, nodes }) => ({ id, impact, help, nodes: nodes.map((/** @type {any} */ node) => `${node.html.slice(0, 160)} (${node.any[0]?.message ?? node.all[0]?.message ?? node.none[0]?.message ?? ''})`) }))
+  })
+  return violations
+    .filter((/** @type {any} */ { impact }) => impact === 'serious' || impact === 'critical')
+    .map((/** @type {any} */ { id, impact, help, nodes }) => `${impact} ${id}: ${help}\n    ${nodes.slice(0, 5).join('\n    ')}`)
+}
+
+/**
+ * Asserts that the page itself doesn't scroll sideways, and names the elements that would make it.
+ *
+ * @param {import('playwright-core').Page} page
+ * @param {string} view
+ */
+export async function assertFits(page, view) {
+  const { width, scroll, wide } = await page.evaluate(() => {
+    const width = document.documentElement.clientWidth
+    const isClipped = (/** @type {Element} */ element) => {
+      for (let e = element.parentElement; e; e = e.parentElement) {
+        if (e !== document.documentElement && e !== document.body && getComputedStyle(e).overflowX !== 'visible') return true
+      }
+      return false
+    }
+    const wide = [...document.querySelectorAll('body *')]
+      .filter((e) => e.getBoundingClientRect().right > width + 1 && !isClipped(e))
+      .map((e) => `${e.tagName.toLowerCase()}.${e.getAttribute('class') ?? ''} → ${Math.round(e.getBoundingClientRect().right)} px`)
+    return { width, scroll: document.documentElement.scrollWidth, wide: wide.slice(0, 8) }
+  })
+  assert.ok(scroll <= width, `${view} is ${scroll} px wide in a window of ${width} px: ${wide.join(', ')}`)
+}

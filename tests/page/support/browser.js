@@ -1,0 +1,93 @@
+/** Chromium, and pages that report everything that must not happen in them. */
+
+import fs from 'node:fs'
+import { chromium } from 'playwright-core'
+
+/** Places of Debian's Chromium and of common other builds. */
+const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome']
+
+/** Size of a laptop's and of a phone's window in CSS pixels. */
+export const DESKTOP = { width: 1440, height: 900 }
+export const PHONE = { width: 390, height: 844 }
+
+/** Finds Chromium. `CHROMIUM` names another one. */
+export function findChromium() {
+  const found = process.env.CHROMIUM || PLACES.find((place) => fs.existsSync(place))
+  if (!found) throw new Error('Chromium is missing: apt-get install chromium, or set CHROMIUM to its path')
+  return found
+}
+
+/** Starts a headless Chromium that uses no proxy and asks no other host for anything. */
+export function launchBrowser() {
+  return chromium.launch({
+    executablePath: findChromium(),
+    chromiumSandbox: process.getuid?.() !== 0,
+    args: ['--no-proxy-server', '--disable-background-networking', '--disable-component-update', '--disable-dev-shm-usage'],
+  })
+}
+
+/**
+ * @typedef {object} PageOptions
+ * @property {{width: number, height: number}} [viewport] by default that of a laptop
+ * @property {'light' | 'dark'} [colorScheme]
+ * @property {boolean} [reducedMotion]
+ * @property {string} [permissions]
+ */
+
+/** What happened in a page that must not happen. */
+export class Guard {
+  /** @type {string[]} */
+  problems = []
+  /** Requests of the page to the API: `GET /api/runs`. @type {string[]} */
+  requests = []
+  /** @type {RegExp[]} */
+  #allowed = []
+
+  /**
+   * Lets messages of this form pass, such as the browser's own note about a request that a test makes fail.
+   *
+   * @param {RegExp} form
+   */
+  allow(form) { this.#allowed.push(form) }
+
+  /** @param {string} problem */
+  add(problem) {
+    if (!this.#allowed.some((form) => form.test(problem))) this.problems.push(problem)
+  }
+}
+
+/**
+ * Opens an empty page whose console errors, uncaught errors, violations of the Content-Security-Policy, failed files and
+ * requests to other origins are recorded.
+ *
+ * @param {import('playwright-core').Browser} browser
+ * @param {string} origin the only one that may be asked
+ * @param {PageOptions} [options]
+ */
+export async function openPage(browser, origin, { viewport = DESKTOP, colorScheme = 'light', reducedMotion = true } = {}) {
+  const context = await browser.newContext({
+    baseURL: origin, viewport, colorScheme, reducedMotion: reducedMotion ? 'reduce' : 'no-preference',
+    locale: 'en-US', timezoneId: 'Europe/Berlin', acceptDownloads: true, hasTouch: viewport.width < 600, isMobile: viewport.width < 600,
+  })
+  context.setDefaultTimeout(15_000)
+  const guard = new Guard()
+  await context.exposeBinding('reportViolation', (_, text) => guard.add(`CSP: ${text}`))
+  await context.addInitScript(() => {
+    addEventListener('securitypolicyviolation', (event) => {
+      // @ts-ignore: exposed above
+      reportViolation(`${event.violatedDirective} blocked ${event.blockedURI} at ${event.sourceFile}:${event.lineNumber}`)
+    })
+  })
+  context.on('request', (request) => {
+    const address = new URL(request.url())
+    if (['data:', 'blob:'].includes(address.protocol)) return
+    if (address.origin !== origin) guard.add(`request to another origin: ${request.url()}`)
+    else if (/^\/(api|\.well-known)\//.test(address.pathname)) guard.requests.push(`${request.method()} ${address.pathname}`)
+  })
+  const page = await context.newPage()
+  page.on('console', (message) => {
+    if (message.type() === 'error') guard.add(`console: ${message.text()} (${message.location().url})`)
+  })
+  page.on('pageerror', (error) => guard.add(`uncaught: ${error.stack ?? error}`))
+  return { page, context, guard }
+}

@@ -1,0 +1,100 @@
+/**
+ * Writes TypeScript declarations of the API's schemas to target/page/api.d.ts, from the description that `bench serve` sends.
+ *
+ * Every schema becomes a type in the global namespace `Api`, so that JSDoc names it without an import: `Api.RunView`. A field
+ * that isn't required is optional; descriptions become comments.
+ */
+
+import fs from 'node:fs'
+import path from 'node:path'
+import { Bench, makeFolder, ROOT } from './support/bench.js'
+
+const bench = await new Bench(makeFolder()).start()
+const { components, info } = await bench.api('GET', '/openapi.json')
+await bench.stop()
+fs.rmSync(bench.folder, { recursive: true })
+
+const target = path.join(ROOT, 'target/page/api.d.ts')
+const declarations = Object.entries(components.schemas)
+  .map(([name, schema]) => `${comment(schema.description, '  ')}  type ${identifier(name)} = ${typeOf(schema, '  ')}\n`)
+fs.mkdirSync(path.dirname(target), { recursive: true })
+fs.writeFileSync(target, `// Generated from the OpenAPI document of ${info.title} ${info.version} by tests/page/types.js.\n\ndeclare namespace Api {\n${declarations.join('\n')}}\n`)
+
+/**
+ * Returns the type of a schema.
+ *
+ * @param {any} schema
+ * @param {string} indent of the line on which the type begins
+ * @returns {string}
+ */
+function typeOf(schema, indent) {
+  if (schema === true || schema === undefined) return 'any'
+  if (schema.$ref) return identifier(schema.$ref.split('/').at(-1))
+  const choices = schema.oneOf ?? schema.anyOf
+  if (choices) return union(choices.map((/** @type {any} */ choice) => typeOf(choice, indent)))
+  if (schema.allOf) return schema.allOf.map((/** @type {any} */ part) => group(typeOf(part, indent))).join(' & ')
+  if (schema.enum) return union(schema.enum.map((/** @type {any} */ value) => JSON.stringify(value)))
+  if (Array.isArray(schema.type)) return union(schema.type.map((/** @type {string} */ type) => typeOf({ ...schema, type }, indent)))
+  switch (schema.type) {
+    case 'string': return 'string'
+    case 'integer': case 'number': return 'number'
+    case 'boolean': return 'boolean'
+    case 'null': return 'null'
+    case 'array': return schema.prefixItems ? tuple(schema, indent) : `${group(typeOf(schema.items, indent))}[]`
+    case 'object': return objectType(schema, indent)
+    default: return 'any'
+  }
+}
+
+/**
+ * @param {any} schema
+ * @param {string} indent
+ */
+function objectType({ properties = {}, required = [], additionalProperties }, indent) {
+  const inner = `${indent}  `
+  const fields = Object.entries(properties).map(([name, schema]) =>
+    `${comment(descriptionOf(schema), inner)}${inner}${JSON.stringify(name)}${required.includes(name) ? '' : '?'}: ${typeOf(schema, inner)}\n`)
+  if (additionalProperties) {
+    const value = typeOf(additionalProperties, indent)
+    if (fields.length === 0) return `Record<string, ${value}>`
+    fields.push(`${inner}[name: string]: ${value === 'any' ? value : 'unknown'}\n`)
+  }
+  return fields.length === 0 ? 'Record<string, any>' : `{\n${fields.join('')}${indent}}`
+}
+
+/**
+ * @param {any} schema
+ * @param {string} indent
+ */
+function tuple(schema, indent) {
+  return `[${schema.prefixItems.map((/** @type {any} */ item) => typeOf(item, indent)).join(', ')}]`
+}
+
+/** @param {any} schema */
+function descriptionOf(schema) {
+  return schema.description ?? schema.oneOf?.find((/** @type {any} */ choice) => choice.description)?.description
+}
+
+/** @param {string[]} types */
+function union(types) {
+  const distinct = [...new Set(types)]
+  return distinct.includes('any') ? 'any' : distinct.join(' | ')
+}
+
+/** @param {string} type */
+function group(type) {
+  return /[|&]/.test(type) && !type.startsWith('{') ? `(${type})` : type
+}
+
+/** @param {string} name */
+function identifier(name) {
+  return name.replace(/\W/g, '_')
+}
+
+/**
+ * @param {string | undefined} text
+ * @param {string} indent
+ */
+function comment(text, indent) {
+  return text ? `${indent}/** ${text.replaceAll('*/', '*\\/').replace(/\n+/g, `\n${indent} * `)} */\n` : ''
+}
