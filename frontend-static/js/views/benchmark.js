@@ -24,7 +24,7 @@ export async function mount({ root, params, signal, title }) {
     name: protocol.name, label: protocol.is_default ? `${protocol.name} (default)` : protocol.name, panel: protocolPanel(protocol),
   }))
   const chooser = panels.length === 1 ? panels[0].panel : tabs('Protocols', panels, query.get('protocol'))
-  chooser.addEventListener('select', (event) => query.set('protocol', /** @type {CustomEvent} */ (event).detail))
+  chooser.addEventListener('select', (/** @type {Event} */ event) => query.set('protocol', /** @type {CustomEvent} */ (event).detail))
   replace(root,
     h('div', { class: 'view-head' },
       h('h1', null, display_name, ' ', h('code', { class: 'dim' }, name)),

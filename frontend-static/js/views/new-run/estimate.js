@@ -3,6 +3,8 @@
 import { api } from '../../core/api.js'
 import { relevant } from './order.js'
 
+/** Fields that change no estimate: labels, and the times of schedules. */
+const WITHOUT_EFFECT = ['name', 'tags', 'notes', 'cron', 'time_zone', 'webhook_url', 'enabled']
 /** Milliseconds without a change before the server is asked. */
 const PAUSE = 300
 
@@ -94,7 +96,8 @@ function keep(known, estimate) {
 
 /** @param {import('./order.js').Order} order */
 function orderToEstimate(order) {
-  const { name: _name, tags: _tags, notes: _notes, ...rest } = relevant(order)
+  const rest = { ...relevant(order) }
+  for (const name of WITHOUT_EFFECT) delete rest[name]
   return rest
 }
 

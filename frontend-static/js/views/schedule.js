@@ -1,0 +1,142 @@
+/** One schedule: its next times, its settings, and its history with regressions. */
+
+import { api, curl } from '../core/api.js'
+import { toast } from '../core/announce.js'
+import { h, replace } from '../core/dom.js'
+import { ago, dateTime, timeZone } from '../core/format.js'
+import { poll } from '../core/poll.js'
+import { query, router } from '../core/router.js'
+import { useStyles } from '../core/style.js'
+import { copyBox } from '../components/copy.js'
+import { openDialog } from '../components/dialog.js'
+import { facts } from './benchmark/facts.js'
+import { showScheduleForm } from './schedule/form.js'
+import { historySection } from './schedule/history.js'
+import { settingsOf } from './schedule/settings.js'
+import { quote } from './new-run/commands.js'
+import { cronInWords } from './schedules/times.js'
+
+/** Firings of a page of the history. */
+const FIRINGS = 50
+
+/** @param {import('../core/view.js').Context} context */
+export async function mount({ root, params, signal, title, announce }) {
+  await useStyles('views/schedules.css', 'views/benchmarks.css')
+  if (params.schedule === 'new') {
+    title('New schedule')
+    await showScheduleForm(root, null, signal)
+    return
+  }
+  const base = `/api/schedules/${encodeURIComponent(params.schedule)}`
+  const load = async () => {
+    const [schedule, page] = await Promise.all([api.get(base, { signal }), api.get(`${base}/firings`, { query: { limit: FIRINGS }, signal })])
+    return { schedule, page }
+  }
+  const first = await load()
+  if (query.get('edit')) {
+    title(`Edit ${first.schedule.name}`)
+    await showScheduleForm(root, first.schedule, signal)
+    return
+  }
+  const head = h('div', { class: 'view-head' })
+  const about = h('div', null)
+  const history = historySection(base, signal)
+  replace(root, head, about, history.element)
+  const show = (/** @type {any} */ { schedule, page }) => {
+    title(schedule.name)
+    const focused = controls(head).indexOf(/** @type {HTMLElement} */ (document.activeElement))
+    replace(head, headOf(schedule, base, () => updates.now(), announce))
+    controls(head)[focused]?.focus()
+    replace(about, aboutOf(schedule))
+    history.show(page)
+  }
+  /** @type {{now: () => void}} */
+  let updates = { now: () => {} }
+  show(first)
+  updates = poll(load, show, { signal, interval: 10_000, max: 60_000 })
+}
+
+/**
+ * @param {Element} element
+ * @returns {HTMLElement[]}
+ */
+function controls(element) {
+  return [...element.querySelectorAll('button, a')].map((each) => /** @type {HTMLElement} */ (each))
+}
+
+/**
+ * @param {any} schedule
+ * @param {string} base
+ * @param {() => void} update
+ * @param {(text: string) => void} announce
+ */
+function headOf(schedule, base, update, announce) {
+  const { name, enabled, is_owner } = schedule
+  const act = (/** @type {() => Promise<any>} */ run, /** @type {string} */ done) => async (/** @type {any} */ event) => {
+    const button = event.currentTarget
+    button.disabled = true
+    try {
+      await run()
+      toast(done)
+      announce(done)
+    } catch (error) {
+      toast(`${/** @type {any} */ (error).message} ${/** @type {any} */ (error).hint ?? ''}`, { kind: 'bad', seconds: 12 })
+    } finally {
+      button.disabled = false
+      update()
+    }
+  }
+  const button = (/** @type {string} */ label, /** @type {any} */ click) => h('button', { type: 'button', class: 'button', on: { click } }, label)
+  return [
+    h('h1', null, name, ' ', !enabled && h('span', { class: 'badge warn' }, 'Paused')),
+    is_owner && h('div', { class: 'actions' },
+      button('Run now', act(() => api.post(`${base}/run-now`), 'The run starts within a minute.')),
+      enabled ? button('Pause', act(() => api.patch(base, { enabled: false }), `${name} is paused.`))
+        : button('Resume', act(() => api.patch(base, { enabled: true }), `${name} is on again.`)),
+      h('a', { class: 'button', href: `${location.pathname}?edit=1` }, 'Edit'),
+      button('Remove', () => remove(schedule, base))),
+    !is_owner && h('p', { class: 'sub' }, 'Only its owner can change it: enter the key that it was made with, with the button “Key” in the header.'),
+  ]
+}
+
+/**
+ * @param {any} schedule
+ * @param {string} base
+ */
+function remove(schedule, base) {
+  openDialog({
+    title: `Remove ${schedule.name}?`,
+    content: h('p', null, 'The schedule is deleted with its history and its stored key. Its runs stay.'),
+    action: 'Remove',
+    danger: true,
+    run: async () => {
+      await api.delete(base)
+      toast(`${schedule.name} is removed.`)
+      router.go('/schedules')
+    },
+  })
+}
+
+/** @param {any} schedule */
+function aboutOf(schedule) {
+  const words = cronInWords(schedule.cron)
+  const [next, ...later] = schedule.next_times
+  const name = quote(schedule.name)
+  return [
+    facts([
+      ['Planned times', [words && `${words}, `, h('code', null, schedule.cron), ` in ${schedule.time_zone}`]],
+      ['Next', next ? [h('strong', null, dateTime(next)), ` (${timeZone}), ${ago(next)}`, later.length > 0 && h('span', { class: 'dim' }, `; then ${later.map(dateTime).join(', ')}`)] : 'none while it is paused'],
+      ['Model', schedule.model],
+      ['Benchmarks', schedule.benchmarks.map((/** @type {string} */ each, /** @type {number} */ i) => [i > 0 && ', ', h('a', { href: `/benchmarks/${encodeURIComponent(each)}` }, each)])],
+      schedule.demo && ['Data', h('span', { class: 'caution' }, 'DEMO')],
+      ...settingsOf(schedule),
+      ['Paid with', schedule.own_key ? 'the owner’s key, stored encrypted' : 'the operator’s key'],
+      ['Webhook', schedule.has_webhook ? schedule.webhook_url ?? 'set; only its owner sees the address' : null],
+      ['Runs', h('a', { href: `/runs?search=${encodeURIComponent(schedule.name)}` }, 'all runs of this name')],
+    ]),
+    h('details', { class: 'schedule-commands' }, h('summary', null, 'The same as commands'),
+      copyBox([`bench schedules show ${name}`, `bench schedules history ${name}`, `bench schedules ${schedule.enabled ? 'disable' : 'enable'} ${name}`, `bench schedules run ${name}`]
+        .map((command) => `${command} --server ${location.origin}`).join('\n')),
+      copyBox(curl('POST', `/api/schedules/${schedule.id}/run-now`))),
+  ]
+}
