@@ -1,0 +1,41 @@
+/** Running, queued and recently completed runs. */
+
+import { h } from '../../core/dom.js'
+import { ago, dateTime, duration, integer } from '../../core/format.js'
+import { statusBadge } from '../../core/outcomes.js'
+
+/** @param {any} overview */
+export function runLists({ running_runs = [], queued_runs = [], completed_runs = [], queue_counts = {} }) {
+  return h('section', { class: 'ops-runs', 'aria-label': 'Runs' },
+    h('div', { class: 'ops-open' },
+      list('Running', running_runs, queue_counts.running, 'No run is in progress.', (run) => ['started', run.started_at]),
+      list('Queued', queued_runs, queue_counts.queued, 'No run waits.', (run) => ['ordered', run.created_at])),
+    list('Recently completed', completed_runs, null, 'No run is over yet.', (run) => ['ended', run.completed_at]))
+}
+
+/**
+ * @param {string} title
+ * @param {any[]} runs
+ * @param {number | null} total
+ * @param {string} nothing
+ * @param {(run: any) => [string, string | null]} time
+ */
+function list(title, runs, total, nothing, time) {
+  return h('div', null, h('h2', null, title, ' ', h('span', { class: 'dim' }, (total ?? 0) > runs.length ? `${runs.length} of ${integer(total)}` : integer(total ?? runs.length))),
+    runs.length === 0 ? h('p', { class: 'dim' }, total ? 'Runs are listed for the operator of this server only.' : nothing)
+      : h('ul', { class: 'ops-list' }, runs.map((run) => line(run, ...time(run)))))
+}
+
+/**
+ * @param {any} run
+ * @param {string} verb
+ * @param {string | null} at
+ */
+function line(run, verb, at) {
+  const seconds = run.started_at && run.completed_at ? (new Date(run.completed_at).getTime() - new Date(run.started_at).getTime()) / 1000 : null
+  const subset = run.subset_count !== null ? `${integer(run.subset_count)} items` : run.subset_pct === 100 ? 'all items' : `${run.subset_pct}%`
+  return h('li', null,
+    h('div', null, h('a', { href: `/runs/${run.id}` }, run.model), ' ', statusBadge(run.interrupted ? 'interrupted' : run.status)),
+    h('div', { class: 'dim' }, [(run.benchmarks ?? []).join(', '), subset].filter(Boolean).join(' · ')),
+    h('div', { class: 'dim' }, h('time', { datetime: at, title: dateTime(at) }, `${verb} ${ago(at)}`), seconds !== null && ` · took ${duration(seconds)}`))
+}
