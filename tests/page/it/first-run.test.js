@@ -1,2 +1,48 @@
+/** From the first visit to an archive that is verified and browsed. */
+
+import assert from 'node:assert/strict'
 import { pageTest } from '../support/page-test.js'
-pageTest('probe', async ({ bench, open }) => {})
+
+pageTest('a reader runs the demo, reads the score, opens an item and verifies the archive', async ({ open }) => {
+  const { page, context } = await open('/')
+  await page.getByRole('button', { name: 'Run the demo' }).click()
+  await page.waitForURL(/\/runs\/[0-9a-f-]{36}$/)
+  await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor({ timeout: 30_000 })
+
+  const score = page.getByRole('region', { name: 'Score' })
+  assert.match(await score.innerText(), /100\.0%/)
+  assert.match(await score.innerText(), /95% interval/)
+  assert.match(await score.innerText(), /DEMO/, 'demo data is stated at the score')
+
+  const samples = page.getByRole('grid', { name: /Samples of mmlu_pro/ })
+  await samples.getByRole('link').first().click()
+  await page.waitForURL(/\/items\/mmlu_pro\//)
+  await page.getByRole('heading', { level: 1, name: /^Item .*Correct/ }).waitFor()
+  assert.match(await page.getByRole('main').innerText(), /Answer|Response/)
+  await page.goBack()
+
+  await page.getByRole('button', { name: 'Export' }).click()
+  const [download] = await Promise.all([
+    page.waitForEvent('download'), page.getByRole('menuitem', { name: /Signed archive/ }).click(),
+  ])
+  const file = await download.path()
+  assert.match(download.suggestedFilename(), /\.zip$/)
+
+  await page.getByRole('link', { name: 'Verify' }).click()
+  await page.waitForURL(/\/verify$/)
+  await page.locator('input[type=file][accept*=zip]').setInputFiles({ name: 'results.zip', mimeType: 'application/zip', buffer: await bytesOf(file) })
+  await page.getByText(/signature (is )?valid|valid archive|this archive is valid/i).first().waitFor()
+  assert.match(await page.getByRole('main').innerText(), /signed by|key/i, 'the key that signed is named')
+
+  // What was verified is browsed without the server.
+  await context.setOffline(true)
+  await page.getByRole('link', { name: /browse/i }).first().click()
+  await page.waitForURL(/\/verify\/run/)
+  assert.match(await page.getByRole('region', { name: 'Score' }).innerText(), /100\.0%/)
+})
+
+/** @param {string} file */
+async function bytesOf(file) {
+  const fs = await import('node:fs')
+  return fs.readFileSync(file)
+}

@@ -52,8 +52,9 @@ export class World {
    *
    * @param {string} address path with query
    * @param {import('./browser.js').PageOptions} [options]
+   * @returns {Promise<{page: import('playwright-core').Page, context: import('playwright-core').BrowserContext, guard: import('./browser.js').Guard}>}
    */
-  async open(address, options) {
+  open = async (address, options) => {
     browser ??= launchBrowser()
     const window = await openPage(await browser, this.bench.origin, options)
     this.#windows.push(window)

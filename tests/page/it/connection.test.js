@@ -1,0 +1,55 @@
+/** The page survives a lost connection and a server that restarts. */
+
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pageTest } from '../support/page-test.js'
+
+/** The browser's own notes about requests that find no server. */
+const LOST = /net::ERR_(INTERNET_DISCONNECTED|CONNECTION_REFUSED|CONNECTION_RESET|EMPTY_RESPONSE|SOCKET_NOT_CONNECTED|CONNECTION_CLOSED)/
+
+pageTest('a lost connection is shown, and the page continues by itself', async ({ bench, model, open }) => {
+  const release = model.hold()
+  const run = await bench.order({ model_id: 'openai-compatible/held' })
+  const { page, context, guard } = await open(`/runs/${run.id}`)
+  guard.allow(LOST)
+  await context.setOffline(true)
+  const bar = page.getByRole('status').getByText(/offline|no connection/i)
+  await bar.first().waitFor()
+  await page.getByRole('region', { name: 'Score' }).waitFor()
+  release()
+  await bench.ended(run.id)
+  await context.setOffline(false)
+  await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor({ timeout: 15_000 })
+  await bar.first().waitFor({ state: 'detached' }).catch(async () => assert.equal(await bar.first().isVisible(), false))
+})
+
+pageTest('a view that is opened while offline can be tried again', async ({ bench, open }) => {
+  const run = await bench.order()
+  await bench.ended(run.id)
+  const { page, context, guard } = await open('/runs')
+  guard.allow(LOST)
+  guard.allow(/Failed to fetch dynamically imported module/)
+  await page.getByRole('link', { name: 'oracle', exact: true }).first().waitFor()
+  await context.setOffline(true)
+  await page.getByRole('link', { name: 'oracle', exact: true }).first().click()
+  await page.getByRole('alert').getByText(/connection|reach/i).first().waitFor()
+  await context.setOffline(false)
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor()
+})
+
+pageTest('a server that is killed and started again continues the run under an open page', async ({ bench, model, open }) => {
+  const release = model.hold()
+  const run = await bench.order({ model_id: 'openai-compatible/held' })
+  const { page, guard } = await open(`/runs/${run.id}`)
+  guard.allow(LOST)
+  await page.evaluate(() => { document.documentElement.dataset.unloaded = 'no' })
+  await bench.stop('SIGKILL')
+  await page.getByRole('status').getByText(/no connection/i).first().waitFor({ timeout: 40_000 })
+  await sleep(1000)
+  release()
+  await bench.start()
+  await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor({ timeout: 60_000 })
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.unloaded), 'no', 'the page was not loaded again')
+  assert.equal(await page.getByRole('status').getByText(/no connection/i).first().isVisible(), false)
+}, { timeout: 150_000 })

@@ -1,0 +1,95 @@
+/** Texts of models and datasets can't do anything, however large they are. */
+
+import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import path from 'node:path'
+import { pageTest } from '../support/page-test.js'
+import { writeLines } from '../support/dataset.js'
+
+/** Markup that would act if it were inserted as HTML or followed as a link. */
+const PIECES = [
+  '<script>fetch("https://example.com/steal")</script>', '<img src=x onerror="alert(1)">', '<iframe src="https://example.com"></iframe>',
+  '<style>body{display:none}</style>', '<svg onload=alert(1)><a xlink:href="javascript:alert(1)">x</a></svg>', '<form action="https://example.com"><button>Go</button></form>',
+  '[link](javascript:alert(1))', '[link](https://example.com/x)', '![picture](https://example.com/p.png)', '<https://example.com>', 'https://example.com/plain',
+  '</main></body></html>', '<!--', '-->', '&lt;b&gt;', '$\\href{javascript:alert(1)}{x}$', '$$\\frac{', '```html\n<script>alert(1)</script>\n', '`<b>`', '\u202Eright to left', '\u0000\uFFFF', '\uD800',
+  '**'.repeat(40), '_*'.repeat(40), '['.repeat(60), '('.repeat(60), '{'.repeat(60), '$'.repeat(41), '> '.repeat(60), '- '.repeat(60), '|'.repeat(60), '#'.repeat(40), '\\left('.repeat(30),
+]
+
+/** Makes text of a length from these pieces. @param {number} length */
+function hostile(length) {
+  const block = PIECES.join('\n')
+  return block.repeat(Math.ceil(length / block.length)).slice(0, length)
+}
+
+/** Texts of 1 MiB that are slow for a careless parser. */
+const LARGE = {
+  mixed: hostile(1 << 20), brackets: '['.repeat(1 << 20), stars: '**a '.repeat(1 << 18), math: '$\\frac{1}{'.repeat(1 << 17).slice(0, 1 << 20),
+  'one line': 'a'.repeat(1 << 20), fences: '```\n'.repeat(1 << 18), lists: '- a\n'.repeat(1 << 18), quotes: '>'.repeat(1 << 20),
+}
+
+pageTest('an item with 1 MiB of hostile markup opens quickly and stays text', async ({ bench, model, open }) => {
+  const names = Object.keys(LARGE)
+  const texts = Object.values(LARGE)
+  const items = names.map((name, i) => ({
+    question_id: i + 1, question: `Case ${i}: ${PIECES.join(' ')}`, options: [PIECES[0], PIECES[1], 'c', 'd'], answer: 'A', answer_index: 0, cot_content: '',
+    category: '<img src=x onerror=alert(1)>', src: 'own',
+  }))
+  const dataset = writeLines(path.join(bench.folder, 'hostile.jsonl'), items)
+  model.answer = ({ text }) => ({ text: `${texts[Number(/Case (\d+):(?![^]*Case \d+:)/.exec(text)?.[1] ?? 0)]}\nThe answer is (A).`, reasoning: PIECES.join('\n') })
+  await bench.run('run', '--model', 'openai-compatible/<img src=x>', '--base-url', bench.environment.OPENAI_COMPATIBLE_BASE_URL, '--benchmark', 'mmlu_pro',
+    '--dataset', `mmlu_pro=${dataset}`, '--yes', '--name', '<script>alert(1)</script>', '--out', path.join(bench.folder, 'out'))
+  const { runs: [run] } = await bench.api('GET', '/api/runs')
+  const { page, guard } = await open('/runs')
+  page.on('dialog', (dialog) => { guard.add(`dialog: ${dialog.message()}`); void dialog.dismiss() })
+  await page.getByText('<script>alert(1)</script>').first().waitFor()
+  for (const [index, name] of names.entries()) {
+    await page.goto(`/runs/${run.id}/items/mmlu_pro/${index}`, { waitUntil: 'commit' })
+    const started = Date.now()
+    await page.getByRole('heading', { level: 1, name: /^Item/ }).waitFor()
+    await page.locator('main .view[data-ready]').waitFor({ state: 'attached' })
+    await page.evaluate(() => new Promise((resolve) => { requestAnimationFrame(() => setTimeout(resolve)) }))
+    const took = Date.now() - started
+    assert.ok(took < 5000, `${name}: ${took} ms until the item is shown`)
+    await assertInert(page, name)
+  }
+  // The whole text of the first one is there when the reader asks for it.
+  await page.goto(`/runs/${run.id}/items/mmlu_pro/0`)
+  const all = page.getByRole('button', { name: /show all|show the whole/i }).first()
+  await all.waitFor()
+  await all.click()
+  await page.evaluate(() => new Promise((resolve) => { requestAnimationFrame(() => setTimeout(resolve)) }))
+  assert.ok((await page.getByRole('main').evaluate((main) => main.textContent?.length ?? 0)) > 900_000, 'the whole answer is in the document')
+  await assertInert(page, 'whole text')
+}, { timeout: 120_000 })
+
+/**
+ * Asserts that texts made no element that acts.
+ *
+ * @param {import('playwright-core').Page} page
+ * @param {string} name
+ */
+async function assertInert(page, name) {
+  const found = await page.evaluate(() => {
+    const main = /** @type {Element} */ (document.querySelector('main'))
+    const acting = [...main.querySelectorAll('script, img, iframe, object, embed, style, link, base, meta, video, audio')].map((element) => element.outerHTML.slice(0, 100))
+    const links = [...main.querySelectorAll('a[href]')].filter((a) => /** @type {HTMLAnchorElement} */ (a).origin !== location.origin).map((a) => a.outerHTML.slice(0, 100))
+    const handlers = [...main.querySelectorAll('*')].flatMap((e) => [...e.attributes].filter(({ name }) => name.startsWith('on')).map(({ name }) => name))
+    return [...acting, ...links, ...handlers]
+  })
+  assert.deepEqual(found, [], name)
+}
+
+pageTest('a served page has no inline script and no inline style', async ({ bench }) => {
+  const response = await fetch(`${bench.origin}/`, { headers: { accept: 'text/html' } })
+  const policy = response.headers.get('content-security-policy') ?? ''
+  assert.match(policy, /default-src 'none'/)
+  assert.match(policy, /script-src 'self'(;|$)/)
+  assert.match(policy, /style-src 'self'(;|$)/)
+  assert.match(policy, /frame-ancestors 'none'/)
+  const html = await response.text()
+  assert.doesNotMatch(html, /<script(?![^>]*src=)|<style|\sstyle=|\son\w+=/i)
+  const folder = path.join(import.meta.dirname ?? '.', '../../../frontend-static/js')
+  for (const file of fs.readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.js'))) {
+    assert.doesNotMatch(fs.readFileSync(path.join(folder, file), 'utf8'), /\.innerHTML|\.outerHTML\s*=|insertAdjacentHTML|document\.write|new Function|\beval\(/, file)
+  }
+})

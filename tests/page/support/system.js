@@ -1,0 +1,113 @@
+/** A system with the data of a few weeks' work, for checks of every view and for pictures. */
+
+import path from 'node:path'
+import { writeLines } from './dataset.js'
+import { datasetRows, knowing, questions } from './questions.js'
+
+/** Models with their prices in dollars per million tokens. */
+const MODELS = {
+  'atlas-70b': { accuracy: 0.84, price: '0.60,2.40' },
+  'atlas-8b': { accuracy: 0.63, weak: 'physics', price: '0.08,0.20' },
+  'lumen-mini': { accuracy: 0.71, weak: 'chemistry', failures: 0.04, price: '0.15,0.60' },
+}
+
+/** Environment that the server of this system needs. */
+export const ENVIRONMENT = { WORKER_ITEM_ATTEMPTS: '1', ADMIN_SECRET: '' }
+
+/**
+ * Fills a running server.
+ *
+ * @param {import('./bench.js').Bench} bench
+ * @param {import('./model-server.js').ModelServer} model
+ * @param {number} [items] items of each run
+ * @returns {Promise<{oracle: any, large: any, small: any, errors: any, failed: any, canceled: any, open: any, schedule: any, release: () => void}>}
+ */
+export async function fillSystem(bench, model, items = 45) {
+  const rows = questions(items)
+  const dataset = writeLines(path.join(bench.folder, 'items.jsonl'), datasetRows(rows))
+  const answer = knowing(rows, MODELS)
+  model.answer = answer
+  const oracle = await bench.ended((await bench.order({ selected_benchmarks: ['mmlu_pro', 'aime_2025', 'hle'], subset_count: 8, name: 'Check of the installation' })).id)
+  const ordered = []
+  for (const [name, { price }] of Object.entries(MODELS)) ordered.push(await own(bench, name, dataset, price, rows))
+  const [large, small, errors] = ordered
+  const schedule = await scheduled(bench)
+  // A server that refuses everything, a run that is canceled, and one that stays open.
+  model.answer = () => ({ status: 500 })
+  const failed = await bench.ended((await bench.order({ model_id: 'openai-compatible/atlas-8b', subset_count: 4, name: 'While the server was down' })).id)
+  let release = model.hold(answer)
+  const canceled = await bench.order({ model_id: 'openai-compatible/atlas-70b', name: 'Wrong settings' })
+  await bench.api('POST', `/api/runs/${canceled.id}/cancel`)
+  release()
+  await bench.ended(canceled.id)
+  const hold = model.hold(answer)
+  let count = 0
+  const held = model.answer
+  model.answer = (question) => (++count > 9 ? held(question) : answer(question))
+  const open = await bench.order({ model_id: 'openai-compatible/lumen-mini', subset_count: 28, name: 'Nightly', tags: ['nightly'] })
+  return { oracle, large, small, errors, failed, canceled, open, schedule, release: hold }
+}
+
+/**
+ * Runs a model on the own dataset.
+ *
+ * @param {import('./bench.js').Bench} bench
+ * @param {string} model
+ * @param {string} dataset
+ * @param {string} price
+ * @param {any[]} rows
+ */
+async function own(bench, model, dataset, price, rows) {
+  const [run] = JSON.parse(await bench.run('run', '--model', `openai-compatible/${model}`, '--base-url', bench.environment.OPENAI_COMPATIBLE_BASE_URL,
+    '--benchmark', 'mmlu_pro', '--dataset', `mmlu_pro=${dataset}`, '--price', price, '--yes', '--json', '--name', `${rows.length} own items`,
+    '--tag', 'comparison', '--out', path.join(bench.folder, 'out')))
+  return bench.api('GET', `/api/runs/${run.id}`)
+}
+
+/**
+ * Makes a schedule with two runs.
+ *
+ * @param {import('./bench.js').Bench} bench
+ */
+async function scheduled(bench) {
+  const schedule = await bench.api('POST', '/api/schedules', {
+    name: 'nightly', cron: '30 2 * * *', time_zone: 'Europe/Berlin', model_id: 'openai-compatible/atlas-8b', selected_benchmarks: ['mmlu_pro'],
+    demo: true, subset_count: 20,
+  })
+  for (let i = 0; i < 2; i += 1) {
+    const { run_id: id, id: other } = await bench.api('POST', `/api/schedules/${schedule.id}/run-now`, {})
+    await bench.ended(id ?? other)
+  }
+  return schedule
+}
+
+/**
+ * Lists the addresses of all views with their names.
+ *
+ * @param {Awaited<ReturnType<typeof fillSystem>>} system
+ * @returns {[string, string][]}
+ */
+export function viewsOf({ oracle, large, small, errors, failed, open, schedule }) {
+  return [
+    ['runs', '/runs'],
+    ['new-run', '/new'],
+    ['run', `/runs/${errors.id}`],
+    ['run-demo', `/runs/${oracle.id}`],
+    ['run-failed', `/runs/${failed.id}`],
+    ['run-open', `/runs/${open.id}`],
+    ['item', `/runs/${large.id}/items/mmlu_pro/4`],
+    ['compare-choice', '/compare'],
+    ['compare', `/compare?runs=${large.id},${small.id}`],
+    ['compare-three', `/compare?runs=${large.id},${small.id},${errors.id}`],
+    ['compare-different', `/compare?runs=${large.id},${oracle.id}`],
+    ['benchmarks', '/benchmarks'],
+    ['benchmark', '/benchmarks/mmlu_pro'],
+    ['leaderboard', '/leaderboard?benchmark=mmlu_pro'],
+    ['schedules', '/schedules'],
+    ['schedule', `/schedules/${schedule.id}`],
+    ['ops', '/ops'],
+    ['docs', '/docs'],
+    ['verify', '/verify'],
+    ['not-found', '/runs/00000000-0000-4000-8000-000000000000'],
+  ]
+}
