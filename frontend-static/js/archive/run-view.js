@@ -15,7 +15,7 @@ export function runView({ run, benchmarks }) {
   const costs = benchmarks.map(({ cost_usd: cost }) => cost).filter((cost) => typeof cost === 'number')
   return {
     ...run,
-    model: provider && provider !== slug ? `${provider}/${slug}` : slug,
+    model: qualified(provider, slug),
     benchmarks: views,
     name: null, tags: [], notes: null,
     items: run.selected_items ?? null,
@@ -32,6 +32,12 @@ export function runView({ run, benchmarks }) {
       export: false, needs_key: false, needs_judge_key: false,
     },
   }
+}
+
+/** Returns the name of a model with its provider. @param {string | null} provider @param {string} slug */
+function qualified(provider, slug) {
+  if (provider === null || provider === 'oracle') return slug
+  return provider === 'replay' ? `replay:${slug}` : `${provider}/${slug}`
 }
 
 /**

@@ -28,6 +28,7 @@ import { readLayout, readMember } from './zip.js'
  * @property {Manifest | null} manifest signed facts; proven only if `isSigned`
  * @property {Results | null} results proven only if the state is `valid`
  * @property {string | null} resultsSha256
+ * @property {string[]} members names of the members; empty if the structure is refused
  */
 
 const SCHEMA_VERSION = '1.0'
@@ -66,7 +67,7 @@ async function verifyAgainst(archive, trusted, now) {
   /** @type {Verification} */
   const verification = {
     state: 'invalid', isSigned: false, isIntact: false, errors: [], signer: null, ownKey: null, claimed: null,
-    manifest: null, results: null, resultsSha256: null,
+    manifest: null, results: null, resultsSha256: null, members: [],
   }
   try {
     await check(archive, trusted, now, verification)
@@ -82,6 +83,7 @@ async function verifyAgainst(archive, trusted, now) {
 /** @param {Blob} archive @param {Key[]} trusted @param {number} now @param {Verification} verification */
 async function check(archive, trusted, now, verification) {
   const layout = await readLayout(archive)
+  verification.members = [...layout.keys()]
   const read = async (/** @type {string} */ name) => {
     const entry = layout.get(name)
     return entry ? readMember(archive, entry) : null
