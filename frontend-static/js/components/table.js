@@ -130,6 +130,9 @@ export class BenchTable extends HTMLElement {
     this.#schedule()
   }
 
+  /** Index of the first row in sight. */
+  get firstVisible() { return Math.floor(this.#viewport.scrollTop / this.#rowHeight) }
+
   /** Row that is selected; null for none. @returns {T | null} */
   get selected() { return this.#rows[this.#selected] ?? null }
 

@@ -2,7 +2,7 @@
 
 import { h, replace } from '../core/dom.js'
 import { poll } from '../core/poll.js'
-import { isOpen } from '../core/run-facts.js'
+import { isBenchmarkOpen, isOpen } from '../core/run-facts.js'
 import { statusOf } from '../core/outcomes.js'
 import { apiSource } from '../core/source.js'
 import { useStyles } from '../core/style.js'
@@ -34,6 +34,7 @@ export async function mount(context) {
     chosen = name
     table.select(name)
     panel.show(run0, name)
+    panel.refresh()
     announce(`Benchmark ${name}.`)
   }
   let run0 = run
@@ -73,11 +74,24 @@ export async function mount(context) {
   let polling = null
   const watch = () => {
     polling = poll((signal) => source.run(signal), (value) => { show(value); title(`${isOpen(value) ? `${Math.floor(value.progress.percent)}% · ` : ''}${name(value)} – run`) }, {
-      signal, interval: delayOf, max: 60_000, isOver: (value) => !isOpen(value),
+      signal, interval: delayOf, max: 60_000, isOver: isSettled,
     })
   }
   changed = () => (polling ? polling.now() : watch())
-  if (isOpen(run)) setTimeout(() => { if (!signal.aborted && !polling) watch() }, Math.min(1000, delayOf(run)))
+  if (!isSettled(run)) setTimeout(() => { if (!signal.aborted && !polling) watch() }, Math.min(1000, delayOf(run)))
+}
+
+/** Time after the end of a run in which its benchmarks are closed, in milliseconds. */
+const CLOSING = 60_000
+
+/**
+ * True if a run is over and its benchmarks are closed: those of a canceled run are closed a moment later.
+ *
+ * @param {any} run
+ */
+function isSettled(run) {
+  const age = run.completed_at ? Date.now() - new Date(run.completed_at).getTime() : 0
+  return !isOpen(run) && (age > CLOSING || !run.benchmarks.some(isBenchmarkOpen))
 }
 
 /** Longest time between two looks at a run whose progress is known, in milliseconds. */
@@ -90,6 +104,7 @@ const LONGEST = 20_000
  * @param {any} run
  */
 function delayOf(run) {
+  if (!isOpen(run)) return 1500
   const age = (Date.now() - new Date(run.created_at).getTime()) / 1000
   if (age < 4) return 1000
   if (run.eta_seconds === null || run.eta_seconds === undefined) return age < 15 ? 2000 : 12_000

@@ -23,7 +23,7 @@ export function textsOf(item) {
   return [
     (item.cut ?? []).length > 0 ? cutNote(item) : null,
     ...(steps.length > 0 ? steps.map(stepSection) : [
-      section('Prompt', item.prompt, renderPlain),
+      section('Prompt', item.prompt, renderPlain, { bounded: true }),
       section('Reasoning', item.reasoning, renderAnswer),
       item.response === null && item.prompt === null ? h('p', { class: 'dim' }, never) : section('Response', item.response ?? '', renderAnswer, { always: true }),
     ]),
@@ -47,13 +47,35 @@ function identitySection(item) {
  * @param {string} title
  * @param {string | null | undefined} text
  * @param {(text: string) => Element} render
- * @param {{always?: boolean, level?: string}} [options] `always` shows an empty text as such
+ * @param {{always?: boolean, level?: string, bounded?: boolean}} [options] `always` shows an empty text as such; `bounded` shows
+ *   the end of a long text, which is what the model answers, and the rest by scrolling or at a click
  */
-function section(title, text, render, { always = false, level = 'h2' } = {}) {
+function section(title, text, render, { always = false, level = 'h2', bounded = false } = {}) {
   if (text === null || text === undefined || (text === '' && !always)) return null
+  const box = text === '' ? h('p', { class: 'dim' }, 'Empty.') : h('div', { class: 'box' }, render(text))
+  const more = h('button', { type: 'button', class: 'button small', hidden: true, on: { click: () => { box.classList.remove('bounded'); more.hidden = true } } }, 'Show all')
+  if (bounded) bound(box, more)
   return h('section', { class: 'text' },
-    h('div', { class: 'section-head' }, h(level, null, title), h('span', { class: 'actions' }, h('span', { class: 'dim' }, `${integer(text.length)} characters`), text !== '' && copyButton(title, text))),
-    text === '' ? h('p', { class: 'dim' }, 'Empty.') : h('div', { class: 'box' }, render(text)))
+    h('div', { class: 'section-head' }, h(level, null, title),
+      h('span', { class: 'actions' }, h('span', { class: 'dim' }, `${integer(text.length)} characters`), more, text !== '' && copyButton(title, text))),
+    box)
+}
+
+/**
+ * Limits the height of a box once it is laid out, and scrolls to its end.
+ *
+ * @param {HTMLElement} box
+ * @param {HTMLElement} more
+ */
+function bound(box, more) {
+  box.classList.add('bounded')
+  box.tabIndex = 0
+  box.setAttribute('role', 'group')
+  box.setAttribute('aria-label', 'Prompt')
+  requestAnimationFrame(() => {
+    box.scrollTop = box.scrollHeight
+    more.hidden = box.scrollHeight <= box.clientHeight
+  })
 }
 
 /**

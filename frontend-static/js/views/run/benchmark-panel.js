@@ -95,7 +95,7 @@ function panelOf({ source, query, signal: parent, announce, run, b: first }) {
       if (key === summaryKey) return
       summaryKey = key
       try {
-        const details = await source.items({ benchmark: name, limit: 1 }, signal)
+        const details = (isBenchmarkOpen(b) ? await items.reload() : null) ?? await source.items({ benchmark: name, limit: 1 }, signal)
         summary = details.summary
         for (const p of [outcomes, figures, errors]) p.show(null)
       } catch (error) {

@@ -1,9 +1,8 @@
 /** All figures of a benchmark: sums of its samples, and every metric. */
 
 import { h } from '../../core/dom.js'
-import { duration, integer, none, number, percent, tokens, usd } from '../../core/format.js'
-import { isBenchmarkOpen, scaleOf } from '../../core/run-facts.js'
-import { intervalFigure } from '../../components/interval.js'
+import { duration, integer, interval, none, number, percent, tokens, usd } from '../../core/format.js'
+import { isBenchmarkOpen } from '../../core/run-facts.js'
 
 /** Metrics that other parts of the view show. */
 const SHOWN_ELSEWHERE = new Set(['groups', 'categories', 'outcomes', 'score', 'coverage', 'coverage_min', 'correct', 'graded', 'planned', 'usage', 'cost', 'subset_seed', 'subset_count'])
@@ -32,7 +31,7 @@ function tiles(b, s) {
   /** @type {[string, import('../../core/dom.js').Child, string?][]} */
   const list = [
     [isBenchmarkOpen(b) ? 'Score so far' : 'Score', percent(score)],
-    ['95% interval', b.interval ? intervalFigure(score, b.interval, { scale: scaleOf(b.benchmark_name) }) : none, b.interval?.method],
+    ['95% interval', interval(b.interval), b.interval ? (b.interval.method === 'wilson' ? 'Wilson' : 'clustered by item') : ''],
     ['Items', `${integer(b.completed_items)} / ${integer(b.sampled_items)}`, share],
     ['Correct', integer(b.correct_samples)],
     ['Incorrect', integer(s?.incorrect ?? Math.max(0, b.graded_samples - b.correct_samples)), 'graded, not correct'],

@@ -92,7 +92,30 @@ export function itemsPanel({ source, query, signal, announce, name }) {
   }
   more.addEventListener('click', () => void startPages())
 
+  /**
+   * Loads the page in sight again, if its rows keep their places: without a filter, they are in the order of the plan.
+   *
+   * @returns {Promise<any>} the answer, which has the sums of all samples too; null if nothing was loaded
+   */
+  const reload = async () => {
+    if (index || busy || isFiltered(query) || pages.length === 0 || table.offsetParent === null) return null
+    const mine = generation
+    const offset = Math.floor(table.firstVisible / PAGE) * PAGE
+    const details = await source.items({ benchmark: name, offset, limit: PAGE }, signal)
+    if (mine === generation && !index) {
+      details.items.items.forEach((/** @type {any} */ item, /** @type {number} */ i) => {
+        const row = rowOf(item)
+        if (JSON.stringify(row) !== JSON.stringify(pages[offset + i])) pages[offset + i] = row
+      })
+      table.setRows([...pages], details.items.total)
+      seen = ended
+      more.hidden = true
+    }
+    return details
+  }
+
   return {
+    reload,
     element: h('div', { class: 'items' }, h('div', { class: 'items-bar' }, filters.element, h('div', { class: 'actions' }, more, count)),
       h('p', { class: 'hint keys' }, h('kbd', null, 'j'), ' ', h('kbd', null, 'k'), ' move, ', h('kbd', null, 'Enter'), ' opens'), table),
     /**
@@ -105,7 +128,7 @@ export function itemsPanel({ source, query, signal, announce, name }) {
       const now = `${hasIndex} ${run.generation_number} ${b.planned_samples > 0}`
       ended = b.completed_samples
       if (now === state) {
-        more.hidden = index !== null || ended <= seen
+        more.hidden = index !== null || ended <= seen || !isFiltered(query)
         setText(more, `Show ${plural(ended - seen, 'more ended sample')}`)
         return
       }
@@ -134,6 +157,12 @@ export function itemsPanel({ source, query, signal, announce, name }) {
       else { table.setRows([]); setText(count, 'Not planned yet') }
     },
   }
+}
+
+/** @param {{get: (name: string) => string | null}} query */
+function isFiltered(query) {
+  const { outcome, group, q } = filterFrom(query)
+  return Boolean(outcome || group || q)
 }
 
 /**
