@@ -42,6 +42,8 @@ export class BenchTable extends HTMLElement {
   /** @type {(T | undefined)[]} */
   #rows = []
   #count = 0
+  /** False while rows can't be sorted, because not all are loaded. */
+  isSortable = true
   #selected = -1
   #selectedKey = ''
   #rowHeight = 32
@@ -103,7 +105,7 @@ export class BenchTable extends HTMLElement {
       return h('div', {
         role: 'columnheader', class: column.number ? 'number' : null, title: column.title,
         'aria-sort': isSorted ? (descending ? 'descending' : 'ascending') : null,
-      }, column.sortable && sort
+      }, column.sortable && sort && this.isSortable
         ? h('button', { type: 'button', on: { click: () => sort(column.key, isSorted ? !descending : Boolean(column.number)) } },
           column.label, isSorted && h('span', { 'aria-hidden': 'true' }, descending ? ' ↓' : ' ↑'))
         : column.label)
@@ -238,7 +240,11 @@ export class BenchTable extends HTMLElement {
     columns.forEach((column, i) => {
       const content = row === undefined ? (i === 0 ? '…' : '') : column.cell(row)
       const cell = /** @type {Element} */ (line.children[i])
-      if (row !== undefined && i === 0 && href) replace(cell, h('a', { href: href(row), tabindex: '-1' }, content))
+      if (row !== undefined && i === 0 && href) {
+        const link = cell.firstElementChild
+        if (link instanceof HTMLAnchorElement && typeof content === 'string') { link.href = href(row); setText(link, content) }
+        else replace(cell, h('a', { href: href(row), tabindex: '-1' }, content))
+      }
       else if (typeof content === 'string') setText(cell, content)
       else replace(cell, content)
     })

@@ -14,31 +14,17 @@ const SVG = 'http://www.w3.org/2000/svg'
  * Content-Security-Policy allows), `on` maps event names to listeners, `.name` sets a property. Every other entry is an
  * attribute; `null`, `undefined` and `false` leave it out, `true` sets it without a value.
  *
- * @template {keyof HTMLElementTagNameMap} K
- * @overload
+ * @template {string} K
  * @param {K} tag
  * @param {Props | null} [props]
  * @param {...Child} children
- * @returns {HTMLElementTagNameMap[K]}
- */
-/**
- * @overload
- * @param {string} tag
- * @param {Props | null} [props]
- * @param {...Child} children
- * @returns {HTMLElement}
- */
-/**
- * @param {string} tag
- * @param {Props | null} [props]
- * @param {...Child} children
- * @returns {HTMLElement}
+ * @returns {K extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[K] : HTMLElement}
  */
 export function h(tag, props, ...children) {
   const element = document.createElement(tag)
   apply(element, props)
   append(element, children)
-  return element
+  return /** @type {any} */ (element)
 }
 
 /**

@@ -55,7 +55,7 @@ export async function mountOrderForm(root, { signal, heading, level = 'h1', keep
   })
   replace(root,
     h('div', { class: 'view-head' }, h(level, null, heading)),
-    notices, form)
+    notices, onlyOracle(models) && providerNote(), form)
   keepEstimate(state, benchmarks, panel.show, signal)
 }
 
@@ -86,6 +86,17 @@ function withDefaults(asked, benchmarks, models) {
   order.selected_benchmarks ??= (suggested.length > 0 ? suggested : enabled).map(({ name }) => name)
   if (!order.items && order.subset_count == null) order.subset_pct ??= SHARE_DEFAULT
   return order
+}
+
+/** @param {import('./new-run/model-picker.js').Model[]} models */
+function onlyOracle(models) {
+  return models.every(({ provider }) => provider === 'oracle')
+}
+
+/** Says how to get models on a server without a provider. */
+function providerNote() {
+  return h('p', { class: 'note' }, 'This server lists no models of a provider yet. Start it with a provider’s key, such as ', h('code', null, 'OPENROUTER_API_KEY'), ' or ',
+    h('code', null, 'CHUTES_API_KEY'), ', or type a model as ', h('code', null, 'PROVIDER/NAME'), ' and give your key for this run below.')
 }
 
 /** @param {OrderState} state */

@@ -48,6 +48,7 @@ export async function mount(context) {
 
   let status = ''
   let ticks = 0
+  let quarter = 0
   const show = (/** @type {any} */ value) => {
     run0 = value
     for (const part of parts) part.show(value)
@@ -58,6 +59,8 @@ export async function mount(context) {
     log?.setOpen(isOpen(value))
     const now = statusOf(value)
     if (status && now !== status) announce(`The run is now ${now}.`)
+    else if (isOpen(value) && Math.floor((value.progress?.percent ?? 0) / 25) > quarter) announce(`${Math.floor(value.progress.percent)}% of the items are done.`)
+    quarter = Math.floor((value.progress?.percent ?? 0) / 25)
     status = now
     // Counts of outcomes and events take turns, so that watching a run stays cheap.
     if (isOpen(value)) {

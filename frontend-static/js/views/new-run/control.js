@@ -144,7 +144,7 @@ export function controlOf(element) {
  */
 export function optional(title, summary, isOpen, ...children) {
   return h('details', { class: 'form-section form-optional', open: isOpen },
-    h('summary', null, h('span', { class: 'form-legend', role: 'heading', 'aria-level': '3' }, title), ' ', h('span', { class: 'form-summary' }, summary)),
+    h('summary', null, h('span', { class: 'form-legend', role: 'heading', 'aria-level': '2' }, title), ' ', h('span', { class: 'form-summary' }, summary)),
     h('div', { class: 'form-grid' }, children))
 }
 

@@ -15,8 +15,18 @@ export function costText(estimate) {
   return 'unknown cost'
 }
 
+/**
+ * True if a model is asked: not for the oracle and stored responses.
+ *
+ * @param {any} estimate
+ */
+export function isAsked(estimate) {
+  return estimate.basis?.lengths !== 'none'
+}
+
 /** @param {any} estimate */
 export function timeText(estimate) {
+  if (estimate.duration_seconds == null && !isAsked(estimate)) return 'no model to wait for'
   return estimate.duration_seconds == null ? 'unknown time' : `about ${duration(Math.max(1, roundSeconds(estimate.duration_seconds)))}`
 }
 
@@ -57,12 +67,11 @@ export function estimateText(estimate, total) {
   const size = total > 0 ? `${integer(total)} items` : 'number of items unknown'
   if (!estimate) return [h('span', { class: 'estimate-items' }, size)]
   const items = estimate.items == null ? size : estimate.items === total || total === 0 ? `${integer(estimate.items)} items` : `${integer(estimate.items)} of ${integer(total)} items`
-  const isAsked = estimate.basis?.lengths !== 'none'
   return [
     h('span', { class: 'estimate-items' }, items),
     estimate.samples != null && estimate.samples !== estimate.items && h('span', null, `${integer(estimate.samples)} samples`),
-    h('span', null, plain(timeText(estimate))),
-    isAsked && h('span', null, tokensText(estimate)),
+    isAsked(estimate) && h('span', null, plain(timeText(estimate))),
+    isAsked(estimate) && h('span', null, tokensText(estimate)),
     h('span', { title: estimate.cost_note ?? null }, plain(costText(estimate))),
   ]
 }

@@ -2,7 +2,7 @@
 
 import { h, replace } from '../../core/dom.js'
 import { integer, tokens, usd } from '../../core/format.js'
-import { costText, timeText } from './estimate-text.js'
+import { costText, isAsked, timeText } from './estimate-text.js'
 import { problemsOf } from './problems.js'
 
 /**
@@ -46,15 +46,15 @@ export function estimatePanel() {
 
 /** @param {any} estimate */
 function figures(estimate) {
-  const isAsked = estimate.basis?.lengths !== 'none'
+  const asksModel = isAsked(estimate)
   const judge = (estimate.judge_input_tokens ?? 0) + (estimate.judge_output_tokens ?? 0)
   const rows = [
     ['Cost', h('strong', null, costText(estimate))],
     ['Time', h('strong', null, timeText(estimate))],
     ['Items', integer(estimate.items)],
     ['Samples', integer(estimate.samples)],
-    isAsked && ['Prompt tokens', tokens(estimate.input_tokens)],
-    isAsked && ['Answer tokens', tokens(estimate.output_tokens)],
+    asksModel && ['Prompt tokens', tokens(estimate.input_tokens)],
+    asksModel && ['Answer tokens', tokens(estimate.output_tokens)],
     judge > 0 && ['Judge tokens', tokens(judge)],
     estimate.price && ['Price', `${usd(estimate.price.input_per_million_usd)} in, ${usd(estimate.price.output_per_million_usd)} out per million`],
   ]
@@ -71,6 +71,6 @@ function notes(estimate) {
   if (estimate.reaches_budget === true) found.push(h('p', { class: 'note warn' }, 'The budget is smaller than this estimate: the run will probably stop before it is complete.'))
   for (const { message } of estimate.warnings ?? []) found.push(h('p', { class: 'note warn' }, message))
   if (estimate.ignored_benchmarks?.length) found.push(h('p', { class: 'note warn' }, `This server doesn’t know ${estimate.ignored_benchmarks.join(', ')}.`))
-  if (estimate.basis?.text) found.push(h('p', { class: 'form-hint' }, `Based on ${estimate.basis.text}.`))
+  if (estimate.basis?.text && isAsked(estimate)) found.push(h('p', { class: 'form-hint' }, `Based on ${estimate.basis.text}.`))
   return found
 }

@@ -10,7 +10,7 @@ import { plural } from '../../core/format.js'
 export function attention(overview, resources) {
   const found = problems(overview, resources)
   if (found.length === 0) return h('p', { class: 'note good', role: 'status' }, 'Nothing needs attention.')
-  return h('ul', { class: 'ops-attention note warn', role: 'status' }, found.map((text) => h('li', null, text)))
+  return h('div', { class: 'ops-attention note warn', role: 'status' }, h('ul', null, found.map((text) => h('li', null, text))))
 }
 
 /**

@@ -28,13 +28,14 @@ export function itemsPanel({ source, query, signal, announce, name }) {
   let ended = 0
   let seen = -1
   let samples = 1
+  /** Filter as a query, for the links of all rows. */
+  let filter = filterQuery(filterFrom(query))
   const count = h('p', { class: 'dim', role: 'status' })
   const more = h('button', { type: 'button', class: 'button small', hidden: true })
   const table = windowedTable({
     label: `Samples of ${name}`, nothing: 'No sample matches these filters.', key: keyOf, columns: columns(() => samples),
     href: (row) => {
       const path = source.itemPath(name, row.item_id, row.sample)
-      const filter = filterQuery(filterFrom(query))
       return filter ? `${path}${path.includes('?') ? '&' : '?'}${filter}` : path
     },
     sort: (key, descending) => { query.set('sort', `${descending ? '-' : ''}${key}`); show() },
@@ -44,11 +45,11 @@ export function itemsPanel({ source, query, signal, announce, name }) {
 
   /** Shows the rows of the index. */
   const show = (/** @type {boolean} */ byReader = false) => {
-    const filter = filterFrom(query)
-    const descending = filter.sort.startsWith('-')
-    table.setSort(filter.sort.replace('-', ''), descending)
+    const wanted = filterFrom(query)
+    filter = filterQuery(wanted)
+    table.setSort(wanted.sort.replace('-', ''), wanted.sort.startsWith('-'))
     if (!index) return
-    const rows = listOf(index, filter)
+    const rows = listOf(index, wanted)
     table.setRows(rows)
     const text = rows.length === index.length ? plural(rows.length, 'sample') : `${integer(rows.length)} of ${plural(index.length, 'sample')}`
     setText(count, text)
@@ -61,6 +62,7 @@ export function itemsPanel({ source, query, signal, announce, name }) {
   const startPages = async () => {
     generation += 1
     pages = []
+    filter = filterQuery(filterFrom(query))
     seen = ended
     more.hidden = true
     await loadPages(0, 1, true)
@@ -140,6 +142,7 @@ export function itemsPanel({ source, query, signal, announce, name }) {
           if (signal.aborted || state !== now) return
           if (loaded) {
             index = loaded.rows
+            table.isSortable = true
             more.hidden = true
             filters.setChoices(index, loaded.hidden)
             show()
@@ -152,6 +155,7 @@ export function itemsPanel({ source, query, signal, announce, name }) {
       }
       index = null
       filters.setChoices(null, false, Object.keys(b.metrics?.groups ?? {}))
+      table.isSortable = false
       table.setSort('', false)
       if (b.planned_samples > 0) await startPages()
       else { table.setRows([]); setText(count, 'Not planned yet') }
