@@ -1,0 +1,118 @@
+/** Comparison of two or more runs on the items that they share. */
+
+import { h, replace } from '../core/dom.js'
+import { plural } from '../core/format.js'
+import { failure, loading } from '../core/states.js'
+import { useStyles } from '../core/style.js'
+import { BenchTabs } from '../components/tabs.js'
+import { agreementMatrix, rightAndWrong } from './compare/agreement.js'
+import { chartsOf } from './compare/charts.js'
+import { chooser } from './compare/chooser.js'
+import { comparability } from './compare/comparability.js'
+import { disagreements } from './compare/disagreements.js'
+import { onlyInSome, runList } from './compare/head.js'
+import { adjustedValues, benchmarkOf, loadRows, loadRuns, namesOf, pairOf, RUNS_MAX } from './compare/load.js'
+import { pairedDifferences } from './compare/pairs.js'
+import { pairItems } from './compare/statistics.js'
+
+/** @typedef {import('../core/view.js').Context} Context */
+/** @typedef {import('./compare/load.js').Compared} Compared */
+
+/**
+ * Shows the view.
+ *
+ * @param {Context} context
+ */
+export async function mount(context) {
+  const { root, query, signal, title } = context
+  await useStyles('views/compare.css', 'views/run.css')
+  title('Compare runs')
+  const ids = [...new Set((query.get('runs') ?? '').split(',').map((id) => id.trim()).filter(Boolean))].slice(0, RUNS_MAX)
+  if (ids.length < 2 || query.get('choose')) {
+    replace(root, h('h1', null, 'Compare runs'), await chooser({ chosen: ids, signal }))
+    return
+  }
+  replace(root, h('h1', null, 'Compare runs'), loading('Comparing'))
+  const all = await loadRuns(ids, signal)
+  if (signal.aborted) return
+  title(`${all.map(({ run }) => run.name ?? run.model).join(', ')} – compare`)
+  const names = namesOf(all[0].run).filter((name) => all.some((compared) => pairOf(compared, name)))
+  const chosen = names.includes(query.get('benchmark') ?? '') ? /** @type {string} */ (query.get('benchmark')) : names[0]
+  const place = h('div', { class: 'view' })
+  const adjusted = adjustedValues(all)
+  replace(root,
+    h('div', { class: 'view-head' }, h('h1', null, `Compare ${plural(all.length, 'run')}`),
+      all.length < RUNS_MAX && h('a', { class: 'button', href: `/compare?runs=${ids.join(',')}&choose=1` }, 'Change the selection')),
+    runList(all), onlyInSome(all),
+    names.length > 1 && benchmarkTabs(names, chosen, (name) => {
+      query.set({ benchmark: name, item: null, show: null, group: null })
+      showBenchmark(place, all, name, adjusted, context)
+    }), place)
+  if (chosen) showBenchmark(place, all, chosen, adjusted, context)
+  else replace(place, h('p', { class: 'note warn' }, 'None of these runs can be compared with the baseline, as said beside each.'))
+}
+
+/** @param {string[]} names @param {string} chosen @param {(name: string) => void} select */
+function benchmarkTabs(names, chosen, select) {
+  const tabs = /** @type {BenchTabs} */ (document.createElement('bench-tabs'))
+  tabs.set('Benchmarks', names.map((name) => ({ name, label: name, panel: h('div', { class: 'visually-hidden' }, `Comparison on ${name}`) })), chosen)
+  tabs.addEventListener('select', (event) => select(/** @type {CustomEvent} */ (event).detail))
+  return tabs
+}
+
+/**
+ * @param {HTMLElement} place
+ * @param {Compared[]} all
+ * @param {string} name
+ * @param {ReturnType<typeof adjustedValues>} adjusted
+ * @param {Context} context
+ */
+function showBenchmark(place, all, name, adjusted, context) {
+  const items = h('div', { class: 'view' })
+  replace(place,
+    h('div', { class: 'compare-notes' }, comparability(all, name)),
+    pairedDifferences(all, name, adjusted),
+    h('section', { 'aria-labelledby': 'agreement-title' }, h('h2', { id: 'agreement-title' }, 'Agreement'), rightAndWrong(all, name), h('div', { class: 'compare-matrix' })),
+    items, chartsOf(all, name))
+  showItems(items, all, name, false, context)
+}
+
+/**
+ * Loads the items of all runs and shows them one by one.
+ *
+ * @param {HTMLElement} place
+ * @param {Compared[]} all
+ * @param {string} name
+ * @param {boolean} isAsked True if the reader wants texts to be loaded for runs without an index.
+ * @param {Context} context
+ */
+async function showItems(place, all, name, isAsked, { query, signal, announce }) {
+  const shown = all.filter((compared) => compared === all[0] || pairOf(compared, name))
+  replace(place, loading('Loading the items'))
+  try {
+    const indexes = await Promise.all(shown.map((compared) => loadRows(compared, name, isAsked, signal)))
+    if (signal.aborted || !place.isConnected) return
+    const lacking = shown.filter((_, at) => indexes[at] === null)
+    if (lacking.length > 0) {
+      replace(place, lackingNote(lacking, name, () => showItems(place, all, name, true, { query, signal, announce })))
+      return
+    }
+    const rows = /** @type {import('../core/source.js').IndexRow[][]} */ (indexes)
+    const isSameDataset = shown.every((compared) => pairOf(compared, name)?.same_dataset ?? true)
+    const bySourceId = !isSameDataset && rows.every((index) => index.some(({ source_id: id }) => id !== null))
+    const items = pairItems(rows, bySourceId)
+    const matrix = place.parentElement?.querySelector('.compare-matrix')
+    if (matrix) replace(matrix, agreementMatrix(shown, items))
+    replace(place, disagreements({ shown, items, name, query, signal, announce }))
+  } catch (problem) {
+    if (!signal.aborted) replace(place, failure(/** @type {Error} */ (problem), () => showItems(place, all, name, isAsked, { query, signal, announce })))
+  }
+}
+
+/** @param {Compared[]} lacking @param {string} name @param {() => void} load */
+function lackingNote(lacking, name, load) {
+  const samples = lacking.reduce((sum, compared) => sum + (benchmarkOf(compared, name)?.planned_samples ?? 0), 0)
+  return h('section', null, h('h2', null, 'Item by item'),
+    h('p', null, `${lacking.map(({ letter }) => letter).join(' and ')} ${lacking.length === 1 ? 'has' : 'have'} no index of items, as runs of earlier versions. To compare item by item, the page has to load ${plural(samples, 'sample')} with texts.`),
+    h('p', { class: 'actions' }, h('button', { type: 'button', class: 'button', on: { click: load } }, 'Load them')))
+}

@@ -1,0 +1,137 @@
+/** Data of a comparison: the runs, the API's comparisons with the first of them, and the indexes of their items. */
+
+import { api } from '../../core/api.js'
+import { path } from '../../core/router.js'
+import { isOpen } from '../../core/run-facts.js'
+import { ApiSource } from '../../core/source.js'
+import { holm } from './statistics.js'
+
+/** Runs that are compared at once, at most: one letter and one series of a chart for each. */
+export const RUNS_MAX = 6
+
+/** Samples up to which texts are loaded if a run has no index, without asking. */
+const SMALL = 200
+
+/** Samples of one page of the API. */
+const PAGE = 500
+
+/**
+ * One of the compared runs.
+ *
+ * @typedef {object} Compared
+ * @property {string} id
+ * @property {string} letter `A` is the baseline
+ * @property {number} series index from 0
+ * @property {ApiSource} source
+ * @property {any} run RunView
+ * @property {any} comparison ComparisonView with the baseline; null for the baseline itself, and if there is none
+ * @property {string} problem why there is no comparison; empty if there is one
+ */
+
+/**
+ * Loads runs, and compares each with the first.
+ *
+ * @param {string[]} ids
+ * @param {AbortSignal} signal
+ * @returns {Promise<Compared[]>}
+ */
+export async function loadRuns(ids, signal) {
+  const sources = ids.map((id) => new ApiSource(id))
+  const runs = await Promise.all(sources.map((source) => source.run(signal)))
+  return Promise.all(runs.map(async (run, series) => {
+    const compared = { id: run.id, letter: String.fromCharCode(65 + series), series, source: sources[series], run, comparison: null, problem: '' }
+    if (series === 0) return compared
+    compared.problem = whyNot(runs[0], run)
+    if (!compared.problem) {
+      try {
+        compared.comparison = await api.get(`/api${path('runs', runs[0].id, 'compare', run.id)}`, { signal })
+      } catch (problem) {
+        if (signal.aborted) throw problem
+        compared.problem = /** @type {Error} */ (problem).message
+      }
+    }
+    return compared
+  }))
+}
+
+/**
+ * Returns why two runs can't be compared; empty if they can. What can be seen here isn't asked of the server.
+ *
+ * @param {any} a
+ * @param {any} b
+ */
+function whyNot(a, b) {
+  if (a.id === b.id) return 'It is the same run.'
+  if (isOpen(a)) return 'The baseline isn’t over yet.'
+  if (isOpen(b)) return 'It isn’t over yet.'
+  const names = namesOf(b)
+  return namesOf(a).some((name) => names.includes(name)) ? '' : 'It has no benchmark in common with the baseline.'
+}
+
+/** @param {any} run @returns {string[]} */
+export function namesOf(run) {
+  return run.benchmarks.map((/** @type {any} */ benchmark) => benchmark.benchmark_name)
+}
+
+/**
+ * Returns the benchmark of a run; undefined if the run doesn't have it.
+ *
+ * @param {Compared} compared
+ * @param {string} name
+ */
+export function benchmarkOf({ run }, name) {
+  return run.benchmarks.find((/** @type {any} */ benchmark) => benchmark.benchmark_name === name)
+}
+
+/**
+ * Returns the comparison of one benchmark; undefined if there is none.
+ *
+ * @param {Compared} compared
+ * @param {string} name
+ */
+export function pairOf({ comparison }, name) {
+  return comparison?.benchmarks.find((/** @type {any} */ benchmark) => benchmark.benchmark_name === name)
+}
+
+/**
+ * Adjusts the p-values of all comparisons together if there are three runs or more, as `bench compare` does.
+ *
+ * @param {Compared[]} all
+ * @returns {{count: number, of: (compared: Compared, name: string) => number | null}}
+ */
+export function adjustedValues(all) {
+  const tests = (all.length > 2 ? all : []).flatMap((compared) => (compared.comparison?.benchmarks ?? []).flatMap((/** @type {any} */ pair) =>
+    (pair.mcnemar_p === null ? [] : [{ key: `${compared.letter} ${pair.benchmark_name}`, p: pair.mcnemar_p }])))
+  const values = holm(tests.map(({ p }) => p))
+  const byKey = new Map(tests.map(({ key }, at) => [key, values[at]]))
+  return { count: tests.length, of: ({ letter }, name) => byKey.get(`${letter} ${name}`) ?? null }
+}
+
+/**
+ * Loads the rows of a benchmark's samples: from the index, or for small benchmarks of earlier runs from the samples
+ * themselves. Returns null if that would load many texts and `isAsked` is false.
+ *
+ * @param {Compared} compared
+ * @param {string} name
+ * @param {boolean} isAsked True if the reader wants the texts to be loaded.
+ * @param {AbortSignal} signal
+ * @returns {Promise<import('../../core/source.js').IndexRow[] | null>}
+ */
+export async function loadRows(compared, name, isAsked, signal) {
+  const index = await compared.source.index(name, signal)
+  if (index) return index.rows
+  const planned = benchmarkOf(compared, name)?.planned_samples ?? 0
+  if (planned > SMALL && !isAsked) return null
+  const rows = []
+  for (let cursor = '0'; cursor;) {
+    const page = await compared.source.items({ benchmark: name, cursor, limit: PAGE }, signal)
+    rows.push(...page.items.items.map(rowOf))
+    cursor = page.items.next_cursor ?? ''
+  }
+  return rows
+}
+
+/** Keeps of a sample what an index has. @param {any} item @returns {import('../../core/source.js').IndexRow} */
+function rowOf({ position, sample, item_id, source_id, group, outcome, score, extracted, latency_ms, input_tokens, output_tokens }) {
+  return { position, sample, item_id, source_id, group, outcome, score, extracted, latency_ms, input_tokens, output_tokens, attempts: null }
+}
