@@ -13,12 +13,20 @@ import { replace } from './dom.js'
  */
 export function part(element, key, make) {
   let last = ''
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer
   return {
     element,
     /** @param {T} value */
     show(value) {
       const text = JSON.stringify(key(value)) ?? ''
       if (text === last) return
+      clearTimeout(timer)
+      if (element.querySelector('bench-menu [aria-expanded="true"]')) {
+        // A menu that the reader has open stays; what has changed is drawn once it is closed.
+        timer = setTimeout(() => this.show(value), 500)
+        return
+      }
       last = text
       const active = element.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement).closest('[data-key]') : null
       const focused = active?.getAttribute('data-key')

@@ -73,6 +73,7 @@ export function cautionsOf(b) {
   const list = []
   if (b.demo) list.push({ text: 'DEMO', title: 'Items bundled with the program. The score says nothing about the real benchmark.' })
   if (b.prompt_source === 'own') list.push({ text: 'prompt: own', title: 'The authors\' prompt text was not available; our own wording was used. Scores aren\'t comparable with published ones.' })
+  if (b.judge?.prompt_source === 'own') list.push({ text: 'judge prompt: own', title: 'The authors\' prompt for the judge was not available; our own wording was used.' })
   if (b.dataset?.source === 'local') list.push({ text: 'local dataset', title: `Items come from a file, not from the benchmark\'s published dataset: ${b.dataset.id}.` })
   if (b.coverage !== null && b.coverage !== undefined && b.coverage < 1 && !isBenchmarkOpen(b)) {
     list.push({ text: `coverage ${floorPercent(b.coverage)}`, title: `${integer(b.graded_samples)} of ${integer(b.planned_samples)} samples were graded; the others are in no score.` })
@@ -82,7 +83,7 @@ export function cautionsOf(b) {
     if (n > 0 && !outcomeOf(name).graded) list.push({ text: countText(name, n), title: outcomeOf(name).meaning })
   }
   for (const setting of b.changed_settings ?? []) list.push({ text: setting, title: 'Differs from the benchmark\'s own settings, so the score may too.' })
-  if (b.dataset?.note) list.push({ text: 'demo data not ordered', title: b.dataset.note })
+  if (b.dataset?.note) list.push({ text: 'demo data used', title: b.dataset.note })
   return list
 }
 

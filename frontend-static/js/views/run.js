@@ -41,7 +41,7 @@ export async function mount(context) {
   const names = run.benchmarks.map((/** @type {any} */ b) => b.benchmark_name)
   let chosen = names.includes(query.get('benchmark')) ? /** @type {string} */ (query.get('benchmark')) : names[0]
   const table = benchmarksTable({ select })
-  const panel = benchmarkPanel({ source, query, signal, announce })
+  const panel = benchmarkPanel({ source, query, signal, announce, onSummary: (name, summary) => table.setCounts(name, summary?.outcomes) })
   const log = source.events ? eventLog({ source, signal }) : null
   const judged = source.live ? judgings({ signal }) : null
   const report = h('div', { class: 'print-only' })

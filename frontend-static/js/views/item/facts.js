@@ -31,8 +31,8 @@ export function factsOf(item) {
  * @param {string | null | undefined} text
  */
 function answer(term, text) {
-  const isLong = (text ?? '').length > SHORT
-  return h('div', null, h('dt', null, term), h('dd', { class: isLong ? 'long' : null }, text === null || text === undefined ? none : isLong ? `${text.slice(0, SHORT)}…` : text))
+  const isLong = (text ?? '').length > SHORT || (text ?? '').includes('\n')
+  return h('div', null, h('dt', null, term), h('dd', { class: isLong ? 'long' : null }, text === null || text === undefined ? none : text.length > SHORT ? `${text.slice(0, SHORT)}…` : text))
 }
 
 /**

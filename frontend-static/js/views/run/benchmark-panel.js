@@ -3,7 +3,6 @@
 import { h, replace } from '../../core/dom.js'
 import { part } from '../../core/patch.js'
 import { isBenchmarkOpen } from '../../core/run-facts.js'
-import { outcomesFigure } from '../../components/outcomes.js'
 import { tabs } from '../../components/tabs.js'
 import { errorsOf } from './errors.js'
 import { figuresOf } from './figures.js'
@@ -13,9 +12,10 @@ import { saveProtocol } from './protocol.js'
 import { settingsOf } from './settings.js'
 
 /**
- * @param {{source: import('../../core/source.js').RunSource, query: typeof import('../../core/router.js').query, signal: AbortSignal, announce: (text: string) => void}} options
+ * @param {{source: import('../../core/source.js').RunSource, query: typeof import('../../core/router.js').query, signal: AbortSignal, announce: (text: string) => void,
+ *   onSummary: (name: string, summary: any) => void}} options `onSummary` gets the sums of the samples when they are loaded
  */
-export function benchmarkPanel({ source, query, signal, announce }) {
+export function benchmarkPanel({ source, query, signal, announce, onSummary }) {
   const element = h('section', { class: 'benchmark-panel no-print', 'aria-labelledby': 'chosen' })
   /** @type {ReturnType<typeof panelOf> | null} */
   let panel = null
@@ -30,7 +30,7 @@ export function benchmarkPanel({ source, query, signal, announce }) {
       if (!b) return
       if (panel?.name !== name) {
         panel?.stop()
-        panel = panelOf({ source, query, signal, announce, run, b })
+        panel = panelOf({ source, query, signal, announce, onSummary, run, b })
         replace(element, panel.element)
       }
       panel.show(run, b)
@@ -43,7 +43,7 @@ export function benchmarkPanel({ source, query, signal, announce }) {
 /**
  * @param {any} options
  */
-function panelOf({ source, query, signal: parent, announce, run, b: first }) {
+function panelOf({ source, query, signal: parent, announce, onSummary, run, b: first }) {
   const controller = new AbortController()
   parent.addEventListener('abort', () => controller.abort(), { signal: controller.signal })
   const { signal } = controller
@@ -52,12 +52,6 @@ function panelOf({ source, query, signal: parent, announce, run, b: first }) {
   /** @type {any} */
   let summary = null
   let summaryKey = ''
-  const filterLink = (/** @type {string} */ outcome) => `${location.pathname}?benchmark=${encodeURIComponent(name)}&outcome=${outcome}`
-  const outcomes = part(h('div', { class: 'chosen-outcomes' }), () => [summary?.outcomes, b.outcomes, b.completed_samples], () => {
-    const counts = b.outcomes ?? summary?.outcomes
-    return counts && isBenchmarkOpen(b) && b.completed_samples > 0
-      ? outcomesFigure(counts, { open: Math.max(0, b.planned_samples - b.completed_samples), link: filterLink }) : null
-  })
   const items = itemsPanel({ source, query, signal, announce, name })
   const figures = part(h('div', null), () => [summary, b.metrics, b.score, b.completed_samples, b.cost], () => figuresOf(b, summary))
   const groups = part(h('div', null), () => [b.metrics?.groups, b.metrics?.categories], () => groupsOf(b))
@@ -76,7 +70,7 @@ function panelOf({ source, query, signal: parent, announce, run, b: first }) {
   protocol.addEventListener('click', () => void saveProtocol({ source, run, b, button: protocol, signal }))
   const element = h('div', null,
     h('div', { class: 'section-head' }, h('h2', { id: 'chosen' }, name), h('div', { class: 'actions' }, protocol)),
-    outcomes.element, bar)
+    bar)
   return {
     name, element,
     stop: () => controller.abort(),
@@ -87,7 +81,7 @@ function panelOf({ source, query, signal: parent, announce, run, b: first }) {
     show(newRun, newB) {
       run = newRun
       b = newB
-      for (const p of [outcomes, figures, groups, errors, settings]) p.show(null)
+      for (const p of [figures, groups, errors, settings]) p.show(null)
       items.show(run, b)
     },
     async refresh() {
@@ -97,7 +91,8 @@ function panelOf({ source, query, signal: parent, announce, run, b: first }) {
       try {
         const details = (isBenchmarkOpen(b) ? await items.reload() : null) ?? await source.items({ benchmark: name, limit: 1 }, signal)
         summary = details.summary
-        for (const p of [outcomes, figures, errors]) p.show(null)
+        for (const p of [figures, errors]) p.show(null)
+        onSummary(name, summary)
       } catch (error) {
         summaryKey = ''
         if (!signal.aborted) console.warn(error)

@@ -18,7 +18,7 @@ export function benchmarksTable({ select }) {
       h('thead', null, h('tr', null, ['Benchmark', 'Status', 'Score with 95% interval', 'Outcomes'].map((text) => h('th', { scope: 'col' }, text)),
         ['Samples', 'Tokens', 'Cost'].map((text) => h('th', { scope: 'col', class: 'number' }, text)))),
       body)))
-  /** @type {Map<string, {row: HTMLElement, show: (b: any) => void}>} */
+  /** @type {Map<string, {row: HTMLElement, show: (b: any) => void, setCounts: (counts: any) => void}>} */
   const rows = new Map()
   return {
     element,
@@ -34,6 +34,13 @@ export function benchmarksTable({ select }) {
         entry.show(b)
       }
     },
+    /**
+     * Shows counts of outcomes of a benchmark that isn't over.
+     *
+     * @param {string} name
+     * @param {Record<string, number> | null | undefined} counts
+     */
+    setCounts(name, counts) { if (counts) rows.get(name)?.setCounts(counts) },
     /** @param {string} name */
     select(name) {
       for (const [key, { row }] of rows) {
@@ -50,12 +57,16 @@ export function benchmarksTable({ select }) {
  */
 function newRow(name, select) {
   const bar = progressBar()
+  /** @type {Record<string, number> | null} */
+  let counts = null
+  /** @type {any} */
+  let latest = null
   const cell = (/** @type {string} */ label, /** @type {(b: any) => any} */ key, /** @type {(b: any) => import('../../core/dom.js').Child} */ make, className = '') =>
     part(h('td', { class: className, 'data-label': label }), key, make)
   const parts = [
     cell('Status', (b) => b.status, (b) => statusBadge(b.status)),
     cell('Score', (b) => [b.status, b.score, b.interval, b.coverage, b.completed_samples, b.planned_samples, b.score_of_graded, cautionsOf(b)], (b) => scoreCell(b, bar), 'score'),
-    cell('Outcomes', (b) => [b.outcomes, b.completed_samples, b.correct_samples, b.graded_samples], outcomesCell, 'outcomes'),
+    cell('Outcomes', (b) => [b.outcomes, counts, b.completed_samples, b.correct_samples, b.graded_samples], (b) => outcomesCell(b, counts), 'outcomes'),
     cell('Samples', (b) => [b.completed_samples, b.planned_samples], (b) => samplesText(b), 'number'),
     cell('Tokens', (b) => [b.input_tokens, b.output_tokens], (b) => tokens(b.input_tokens + b.output_tokens || null), 'number'),
     cell('Cost', (b) => b.cost, (b) => usd(b.cost?.total_usd), 'number'),
@@ -63,7 +74,8 @@ function newRow(name, select) {
   const row = h('tr', null,
     h('th', { scope: 'row' }, h('button', { type: 'button', class: 'link', on: { click: () => select(name) } }, name)),
     parts.map(({ element }) => element))
-  return { row, show: (/** @type {any} */ b) => parts.forEach((p) => p.show(b)) }
+  const show = (/** @type {any} */ b) => { latest = b; parts.forEach((p) => p.show(b)) }
+  return { row, show, setCounts: (/** @type {any} */ now) => { counts = now; if (latest) show(latest) } }
 }
 
 /**
@@ -83,15 +95,19 @@ function scoreCell(b, bar) {
   ]
 }
 
-/** @param {any} b */
-function outcomesCell(b) {
-  const open = Math.max(0, (b.planned_samples ?? 0) - (b.completed_samples ?? 0))
-  if (b.outcomes) return outcomesFigure(b.outcomes, { open })
+/**
+ * @param {any} b
+ * @param {Record<string, number> | null} counts outcomes so far, if they were loaded
+ */
+function outcomesCell(b, counts) {
+  const link = (/** @type {string} */ outcome) => `${location.pathname}?benchmark=${encodeURIComponent(b.benchmark_name)}&outcome=${outcome}`
+  const openIn = (/** @type {Record<string, number>} */ sums) => Math.max(0, (b.planned_samples ?? 0) - Object.values(sums).reduce((x, y) => x + y, 0))
+  if (b.outcomes) return outcomesFigure(b.outcomes, { open: openIn(b.outcomes), link })
   if (!b.completed_samples) return none
-  // While a benchmark runs, its counters tell these three apart; the chosen benchmark below has all outcomes.
-  return outcomesFigure({
-    correct: b.correct_samples, 'not-correct': b.graded_samples - b.correct_samples, ungraded: b.completed_samples - b.graded_samples,
-  }, { open })
+  if (counts && openIn(counts) < b.planned_samples) return outcomesFigure(counts, { open: openIn(counts), link })
+  // Until the outcomes are loaded, and for benchmarks that aren't chosen, the counters of the run tell these apart.
+  const sums = { correct: b.correct_samples, 'not-correct': b.graded_samples - b.correct_samples, ungraded: b.completed_samples - b.graded_samples }
+  return outcomesFigure(sums, { open: openIn(sums) })
 }
 
 /** @param {any} b */

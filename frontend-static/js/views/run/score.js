@@ -70,7 +70,7 @@ function soFar(run) {
 /** @param {any} run */
 function leftText(run) {
   if (run.status === 'queued') return 'queued'
-  if (run.eta_seconds !== null && run.eta_seconds !== undefined) return `about ${duration(run.eta_seconds)} left`
+  if (run.eta_seconds !== null && run.eta_seconds !== undefined) return `about ${duration(Math.max(1, Math.round(run.eta_seconds)))} left`
   return run.waiting ? 'no estimate while it waits' : 'no estimate yet'
 }
 
@@ -93,7 +93,7 @@ function tilesOf(run) {
   if (seconds && seconds >= 1 && done > 0) tiles.push(['Rate', number(Math.round(done / seconds * 600) / 10), 'samples/min'])
   tiles.push(['Tokens', tokens(run.spent?.tokens ?? (run.input_tokens ?? 0) + (run.output_tokens ?? 0)), `${tokens(run.input_tokens)} in, ${tokens(run.output_tokens)} out`])
   const cost = run.spent?.usd ?? run.cost?.total_usd ?? null
-  tiles.push(['Cost', usd(cost), cost === null ? 'price unknown' : run.spent?.estimated_tokens ? 'estimated' : ''])
+  tiles.push(['Cost', usd(cost), cost === null ? ((run.spent?.tokens ?? 0) > 0 ? 'price unknown' : '') : run.spent?.estimated_tokens ? 'estimated' : ''])
   if (run.budget) tiles.push(['Budget', run.budget.usd !== null ? usd(run.budget.usd) : tokens(run.budget.tokens), run.budget.usd === null ? 'tokens' : ''])
   return tiles
 }

@@ -38,8 +38,10 @@ export function settingRows(b, run) {
   for (const [name, value] of Object.entries(b.options ?? {})) rows.push([`Option ${name}`, plain(value)])
   for (const attachment of d?.attachments ?? []) rows.push([`File ${attachment.name}`, h('code', null, attachment.sha256)])
   if (b.judge) {
-    rows.push(['Judge', b.judge.model ?? b.judge.official_model ?? none])
-    for (const [term, value] of settings(b.judge.generation)) rows.push([`Judge: ${String(term).toLowerCase()}`, value])
+    const judge = b.judge
+    rows.push(['Judge', [judge.model ?? none, judge.endpoint_host && ` at ${judge.endpoint_host}`]])
+    rows.push(['Judge\'s prompt', judge.prompt_source ? [judge.prompt_source === 'own' ? 'own wording' : 'official', digest(judge.prompt_digest)] : none])
+    for (const [term, value] of settings(judge.generation ?? judge)) rows.push([`Judge: ${String(term).toLowerCase()}`, value])
   }
   if (run.limits) {
     if (run.limits.requests_per_minute) rows.push(['Requests per minute', integer(run.limits.requests_per_minute)])

@@ -143,7 +143,7 @@ function statusCell(run) {
  */
 function scoreCell(run, bar) {
   if (isOpen(run)) {
-    const left = run.eta_seconds !== null ? `${duration(run.eta_seconds)} left` : run.start_delay_seconds !== null ? `starts in ${duration(run.start_delay_seconds)}` : ''
+    const left = run.eta_seconds !== null ? `${duration(Math.max(1, Math.round(run.eta_seconds)))} left` : run.start_delay_seconds !== null ? `starts in ${duration(run.start_delay_seconds)}` : ''
     bar.show(run.progress.completed, run.progress.total, { label: `Progress of ${run.model}`, note: left })
     return bar
   }
