@@ -20,7 +20,7 @@ import { cronInWords } from './schedules/times.js'
 const FIRINGS = 50
 
 /** @param {import('../core/view.js').Context} context */
-export async function mount({ root, params, signal, title, announce }) {
+export async function mount({ root, params, signal, title }) {
   await useStyles('views/schedules.css', 'views/benchmarks.css')
   if (params.schedule === 'new') {
     title('New schedule')
@@ -45,7 +45,7 @@ export async function mount({ root, params, signal, title, announce }) {
   const show = (/** @type {any} */ { schedule, page }) => {
     title(schedule.name)
     const focused = controls(head).indexOf(/** @type {HTMLElement} */ (document.activeElement))
-    replace(head, headOf(schedule, base, () => updates.now(), announce))
+    replace(head, headOf(schedule, base, () => updates.now()))
     controls(head)[focused]?.focus()
     replace(about, aboutOf(schedule))
     history.show(page)
@@ -68,21 +68,21 @@ function controls(element) {
  * @param {any} schedule
  * @param {string} base
  * @param {() => void} update
- * @param {(text: string) => void} announce
  */
-function headOf(schedule, base, update, announce) {
+function headOf(schedule, base, update) {
   const { name, enabled, is_owner } = schedule
   const act = (/** @type {() => Promise<any>} */ run, /** @type {string} */ done) => async (/** @type {any} */ event) => {
+    // A disabled button would lose the focus.
     const button = event.currentTarget
-    button.disabled = true
+    if (button.ariaDisabled === 'true') return
+    button.ariaDisabled = 'true'
     try {
       await run()
       toast(done)
-      announce(done)
     } catch (error) {
       toast(`${/** @type {any} */ (error).message} ${/** @type {any} */ (error).hint ?? ''}`, { kind: 'bad', seconds: 12 })
     } finally {
-      button.disabled = false
+      button.ariaDisabled = null
       update()
     }
   }

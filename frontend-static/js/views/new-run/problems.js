@@ -28,10 +28,11 @@ const FIELDS = {
 export function problemsOf(error) {
   const fields = /** @type {{field: string, message: string}[]} */ (error.fields ?? [])
   if (fields.length > 0) return fields.map(({ field, message }) => ({ path: field || null, text: sentence(message) }))
-  const text = sentence([error.message, error.hint].filter(Boolean).join(' '))
   const isOfJudge = error.code === 'model_not_found' && /judge/i.test(error.message)
   const path = isOfJudge ? 'judge.model_id' : /** @type {Record<string, string>} */ (FIELDS)[error.code]
-  return [{ path: path ?? null, text }]
+  if (error.code === 'missing_credentials') return [{ path: 'key', text: 'This server starts runs only with a key: enter one.' }]
+  const parts = path === 'key' ? [error.message] : [error.message, error.hint]
+  return [{ path: path ?? null, text: parts.filter(Boolean).map(sentence).join(' ') }]
 }
 
 /**
