@@ -66,8 +66,7 @@ export function keepEstimate(state, benchmarks, show, signal) {
     state.setEstimates(known)
     if (!order.model_id || isStale) return
     const others = benchmarks.filter(({ name, is_enabled }) => is_enabled !== false && !known.has(name) && !selected.includes(name))
-    const hasJudge = order.judge?.model_id || order.model_id === 'oracle' || [...known.values()].some(({ judge }) => judge)
-    const names = others.filter(({ judged }) => hasJudge || !judged).map(({ name }) => name)
+    const names = others.map(({ name }) => name)
     if (names.length === 0 || last.error) return
     try {
       keep(known, await ask({ ...order, budget_usd: undefined, selected_benchmarks: names }))

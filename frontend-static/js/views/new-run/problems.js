@@ -13,6 +13,12 @@ const FIELDS = {
   no_items: 'subset', schedule_name_taken: 'name',
 }
 
+/** Sentences for errors whose own sentence is about requests. @type {Record<string, Problem>} */
+const OWN = {
+  missing_credentials: { path: 'key', text: 'This server starts runs only with a key: enter one.' },
+  judge_missing: { path: 'judge.model_id', text: 'A selected benchmark needs a judge, and this server has none of its own: choose the model that grades.' },
+}
+
 /**
  * A problem, with the path of its field or null if it concerns the whole order.
  *
@@ -30,7 +36,8 @@ export function problemsOf(error) {
   if (fields.length > 0) return fields.map(({ field, message }) => ({ path: field || null, text: sentence(message) }))
   const isOfJudge = error.code === 'model_not_found' && /judge/i.test(error.message)
   const path = isOfJudge ? 'judge.model_id' : /** @type {Record<string, string>} */ (FIELDS)[error.code]
-  if (error.code === 'missing_credentials') return [{ path: 'key', text: 'This server starts runs only with a key: enter one.' }]
+  const own = OWN[error.code]
+  if (own) return [own]
   const parts = path === 'key' ? [error.message] : [error.message, error.hint]
   return [{ path: path ?? null, text: parts.filter(Boolean).map(sentence).join(' ') }]
 }

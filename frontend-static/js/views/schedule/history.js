@@ -4,6 +4,7 @@ import { api } from '../../core/api.js'
 import { h, replace } from '../../core/dom.js'
 import { ago, dateTime } from '../../core/format.js'
 import { differences, doubts, firingScore, firingStatus } from '../schedules/firing.js'
+import { sentence } from '../new-run/problems.js'
 import { historyFigure } from './chart.js'
 
 /**
@@ -71,7 +72,7 @@ function row(firing) {
     h('td', { dataset: { label: 'State' } }, firingStatus(firing),
       firing.error && h('small', null, firing.error),
       firing.missed_earlier > 0 && h('small', null, `${firing.missed_earlier} earlier times were missed, too`),
-      notices.map((/** @type {any} */ notice) => h('small', null, `${notice.text} ${delivery(notice)}`))),
+      notices.map((/** @type {any} */ notice) => h('small', null, notice.kind === 'regressed' ? delivery(notice) : `${sentence(notice.text)} ${delivery(notice)}`))),
     h('td', { dataset: { label: 'Score' } }, firingScore(firing)),
     h('td', { dataset: { label: 'Difference' } }, firing.comparison
       ? [differences(firing.comparison), doubts(firing.comparison).map((text) => h('small', { class: 'doubt' }, text)), h('small', null, h('a', { href: `/compare?runs=${firing.comparison.with_run},${firing.run_id}` }, 'Compare item by item'))]
