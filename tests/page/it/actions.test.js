@@ -78,7 +78,7 @@ pageTest('judged answers are judged again in a new run', async ({ bench, open })
   await confirm(page, /^Judge again/)
   await page.waitForURL((url) => /\/runs\//.test(url.pathname) && !url.pathname.includes(run.id))
   await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor({ timeout: 30_000 })
-  await page.getByText(/Judging 1/).waitFor()
+  await page.getByText(/Judging 2 of the answers of/).waitFor()
 })
 
 pageTest('a run gets a name, tags and notes, and is deleted', async ({ bench, open }) => {
@@ -91,7 +91,7 @@ pageTest('a run gets a name, tags and notes, and is deleted', async ({ bench, op
   await dialog.getByLabel('Tags').fill('exp-7, good')
   await dialog.getByLabel('Notes').fill('See the law items.')
   await dialog.getByRole('button', { name: 'Save' }).click()
-  await page.getByRole('heading', { level: 1, name: '<b>Baseline</b>' }).waitFor()
+  await page.getByRole('main').getByText('<b>Baseline</b>').first().waitFor()
   const edited = await bench.api('GET', `/api/runs/${run.id}`)
   assert.deepEqual(edited.tags, ['exp-7', 'good'])
   await act(page, /^Delete/)

@@ -3,7 +3,9 @@
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import path from 'node:path'
-import { pageTest } from '../support/page-test.js'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ROOT } from '../support/bench.js'
+import { go, pageTest } from '../support/page-test.js'
 import { writeLines } from '../support/dataset.js'
 
 /** Markup that would act if it were inserted as HTML or followed as a link. */
@@ -11,13 +13,13 @@ const PIECES = [
   '<script>fetch("https://example.com/steal")</script>', '<img src=x onerror="alert(1)">', '<iframe src="https://example.com"></iframe>',
   '<style>body{display:none}</style>', '<svg onload=alert(1)><a xlink:href="javascript:alert(1)">x</a></svg>', '<form action="https://example.com"><button>Go</button></form>',
   '[link](javascript:alert(1))', '[link](https://example.com/x)', '![picture](https://example.com/p.png)', '<https://example.com>', 'https://example.com/plain',
-  '</main></body></html>', '<!--', '-->', '&lt;b&gt;', '$\\href{javascript:alert(1)}{x}$', '$$\\frac{', '```html\n<script>alert(1)</script>\n', '`<b>`', '\u202Eright to left', '\u0000\uFFFF', '\uD800',
+  '</main></body></html>', '<!--', '-->', '&lt;b&gt;', '$\\href{javascript:alert(1)}{x}$', '$$\\frac{', '```html\n<script>alert(1)</script>\n', '`<b>`', '\u202Eright to left', '\u0000\uFFFF',
   '**'.repeat(40), '_*'.repeat(40), '['.repeat(60), '('.repeat(60), '{'.repeat(60), '$'.repeat(41), '> '.repeat(60), '- '.repeat(60), '|'.repeat(60), '#'.repeat(40), '\\left('.repeat(30),
 ]
 
 /** Makes text of a length from these pieces. @param {number} length */
 function hostile(length) {
-  const block = PIECES.join('\n')
+  const block = [...PIECES, '\uD800'].join('\n')
   return block.repeat(Math.ceil(length / block.length)).slice(0, length)
 }
 
@@ -34,7 +36,10 @@ pageTest('an item with 1 MiB of hostile markup opens quickly and stays text', as
     question_id: i + 1, question: `Case ${i}: ${PIECES.join(' ')}`, options: [PIECES[0], PIECES[1], 'c', 'd'], answer: 'A', answer_index: 0, cot_content: '',
     category: '<img src=x onerror=alert(1)>', src: 'own',
   }))
-  const dataset = writeLines(path.join(bench.folder, 'hostile.jsonl'), items)
+  const dataset = path.join(bench.folder, 'hostile')
+  fs.mkdirSync(dataset)
+  writeLines(path.join(dataset, 'test.jsonl'), items)
+  writeLines(path.join(dataset, 'validation.jsonl'), [{ ...items[0], question_id: 0, question: 'Worked', cot_content: 'A: Let\'s think step by step. The answer is (A).' }])
   model.answer = ({ text }) => ({ text: `${texts[Number(/Case (\d+):(?![^]*Case \d+:)/.exec(text)?.[1] ?? 0)]}\nThe answer is (A).`, reasoning: PIECES.join('\n') })
   await bench.run('run', '--model', 'openai-compatible/<img src=x>', '--base-url', bench.environment.OPENAI_COMPATIBLE_BASE_URL, '--benchmark', 'mmlu_pro',
     '--dataset', `mmlu_pro=${dataset}`, '--yes', '--name', '<script>alert(1)</script>', '--out', path.join(bench.folder, 'out'))
@@ -53,12 +58,13 @@ pageTest('an item with 1 MiB of hostile markup opens quickly and stays text', as
     await assertInert(page, name)
   }
   // The whole text of the first one is there when the reader asks for it.
-  await page.goto(`/runs/${run.id}/items/mmlu_pro/0`)
+  await go(page, `/runs/${run.id}/items/mmlu_pro/0`)
   const all = page.getByRole('button', { name: /show all|show the whole/i }).first()
   await all.waitFor()
   await all.click()
-  await page.evaluate(() => new Promise((resolve) => { requestAnimationFrame(() => setTimeout(resolve)) }))
-  assert.ok((await page.getByRole('main').evaluate((main) => main.textContent?.length ?? 0)) > 900_000, 'the whole answer is in the document')
+  const length = () => page.getByRole('main').evaluate((main) => main.textContent?.length ?? 0)
+  for (let i = 0; i < 50 && await length() < 1_000_000; i += 1) await sleep(100)
+  assert.ok(await length() > 1_000_000, `the document has ${await length()} characters`)
   await assertInert(page, 'whole text')
 }, { timeout: 120_000 })
 
@@ -88,8 +94,9 @@ pageTest('a served page has no inline script and no inline style', async ({ benc
   assert.match(policy, /frame-ancestors 'none'/)
   const html = await response.text()
   assert.doesNotMatch(html, /<script(?![^>]*src=)|<style|\sstyle=|\son\w+=/i)
-  const folder = path.join(import.meta.dirname ?? '.', '../../../frontend-static/js')
+  const folder = path.join(ROOT, 'frontend-static/js')
   for (const file of fs.readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.js'))) {
-    assert.doesNotMatch(fs.readFileSync(path.join(folder, file), 'utf8'), /\.innerHTML|\.outerHTML\s*=|insertAdjacentHTML|document\.write|new Function|\beval\(/, file)
+    const found = /\.(innerHTML|outerHTML)\s*\+?=(?!=)|insertAdjacentHTML|document\.write|new Function|\beval\(/.exec(fs.readFileSync(path.join(folder, file), 'utf8'))
+    assert.equal(found?.[0], undefined, `${file} makes elements or code from text`)
   }
 })

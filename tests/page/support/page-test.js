@@ -42,9 +42,15 @@ export class World {
   static async start({ serve = [], environment = {}, prepare }) {
     const model = await new ModelServer().start()
     const bench = new Bench(makeFolder(), { OPENAI_COMPATIBLE_BASE_URL: model.url, ...environment })
-    await prepare?.(bench.folder)
-    await bench.start(...serve)
-    return new World(bench, model)
+    const world = new World(bench, model)
+    try {
+      await prepare?.(bench.folder)
+      await bench.start(...serve)
+      return world
+    } catch (error) {
+      await world.stop()
+      throw error
+    }
   }
 
   /**
