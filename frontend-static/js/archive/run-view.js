@@ -6,6 +6,7 @@
  * Returns the view of a run. What archives don't contain is null: labels, queue, actions.
  *
  * @param {import('./results.js').Results} results
+ * @returns {Fields}
  */
 export function runView({ run, benchmarks }) {
   const provider = run.provider ?? null
@@ -118,7 +119,7 @@ export function summaryView(rows, benchmark) {
     input_tokens: input, output_tokens: output, total_tokens: input + output,
     input_cost_usd: null, output_cost_usd: null, total_cost_usd: benchmark.cost_usd ?? null,
     pricing_input_per_million_usd: null, pricing_output_per_million_usd: null,
-    error_breakdown: (benchmark.error_causes ?? []).map(({ message, count }) => ({ message, count })),
+    error_breakdown: (benchmark.error_causes ?? []).map((/** @type {Fields} */ { message, count }) => ({ message, count })),
     outcomes: benchmark.outcomes ?? null, without_usage: benchmark.without_usage ?? null,
     unjudged: benchmark.unjudged_samples ?? null,
   }

@@ -113,7 +113,7 @@ class Parser {
     return found
   }
 
-  /** Parses a group in braces, or one atom. */
+  /** Parses a group in braces, or one atom. @returns {Element} */
   group() {
     if (this.take('{')) {
       const row = this.row(['}'])
@@ -171,7 +171,7 @@ class Parser {
     return base
   }
 
-  /** Parses one atom without scripts; null for a command that shows nothing. */
+  /** Parses one atom without scripts; null for a command that shows nothing. @returns {Element | null} */
   atom() {
     const token = this.next()
     if (token === '{') {

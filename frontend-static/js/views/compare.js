@@ -83,36 +83,51 @@ function showBenchmark(place, all, name, adjusted, context) {
  * @param {HTMLElement} place
  * @param {Compared[]} all
  * @param {string} name
- * @param {boolean} isAsked True if the reader wants texts to be loaded for runs without an index.
+ * @param {boolean} isAsked True if the reader wants texts to be loaded where there is no other way.
  * @param {Context} context
  */
-async function showItems(place, all, name, isAsked, { query, signal, announce }) {
+async function showItems(place, all, name, isAsked, context) {
+  const { query, signal, announce } = context
   const shown = all.filter((compared) => compared === all[0] || pairOf(compared, name))
+  const again = () => showItems(place, all, name, true, context)
   replace(place, loading('Loading the items'))
   try {
-    const indexes = await Promise.all(shown.map((compared) => loadRows(compared, name, isAsked, signal)))
+    const isSameDataset = shown.every((compared) => pairOf(compared, name)?.same_dataset ?? true)
+    const options = { needsHashes: !isSameDataset, isAsked }
+    const loaded = await Promise.all(shown.map((compared) => loadRows(compared, name, options, signal)))
     if (signal.aborted || !place.isConnected) return
-    const lacking = shown.filter((_, at) => indexes[at] === null)
+    const lacking = shown.filter((_, at) => loaded[at].rows === null)
     if (lacking.length > 0) {
-      replace(place, lackingNote(lacking, name, () => showItems(place, all, name, true, { query, signal, announce })))
+      replace(place, lackingNote(lacking, name, again))
       return
     }
-    const rows = /** @type {import('../core/source.js').IndexRow[][]} */ (indexes)
-    const isSameDataset = shown.every((compared) => pairOf(compared, name)?.same_dataset ?? true)
+    const rows = loaded.map((one) => one.rows ?? [])
     const bySourceId = !isSameDataset && rows.every((index) => index.some(({ source_id: id }) => id !== null))
     const items = pairItems(rows, bySourceId)
     const matrix = place.parentElement?.querySelector('.compare-matrix')
     if (matrix) replace(matrix, agreementMatrix(shown, items))
-    replace(place, disagreements({ shown, items, name, query, signal, announce }))
+    const areUnknown = !isSameDataset && !loaded.every(({ hasHashes }) => hasHashes)
+    replace(place, areUnknown && changedNote(shown, name, again), disagreements({ shown, items, name, query, signal, announce }))
   } catch (problem) {
-    if (!signal.aborted) replace(place, failure(/** @type {Error} */ (problem), () => showItems(place, all, name, isAsked, { query, signal, announce })))
+    if (!signal.aborted) replace(place, failure(/** @type {Error} */ (problem), again))
   }
 }
 
 /** @param {Compared[]} lacking @param {string} name @param {() => void} load */
 function lackingNote(lacking, name, load) {
-  const samples = lacking.reduce((sum, compared) => sum + (benchmarkOf(compared, name)?.planned_samples ?? 0), 0)
   return h('section', null, h('h2', null, 'Item by item'),
-    h('p', null, `${lacking.map(({ letter }) => letter).join(' and ')} ${lacking.length === 1 ? 'has' : 'have'} no index of items, as runs of earlier versions. To compare item by item, the page has to load ${plural(samples, 'sample')} with texts.`),
+    h('p', null, `${lacking.map(({ letter }) => letter).join(' and ')} ${lacking.length === 1 ? 'has' : 'have'} no index of items, as runs of earlier versions. To compare item by item, the page has to load ${samplesOf(lacking, name)} with texts.`),
     h('p', { class: 'actions' }, h('button', { type: 'button', class: 'button', on: { click: load } }, 'Load them')))
+}
+
+/** Offers to find the items whose question differs, for which texts have to be loaded. @param {Compared[]} shown @param {string} name @param {() => void} load */
+function changedNote(shown, name, load) {
+  return h('div', { class: 'note warn' },
+    h('p', null, `The runs used different datasets, so an id may have another question in each. Such items are in the list below, but in none of the figures above. To find them, the page has to load ${samplesOf(shown, name)} with texts.`),
+    h('p', { class: 'actions' }, h('button', { type: 'button', class: 'button', on: { click: load } }, 'Find them')))
+}
+
+/** @param {Compared[]} runs @param {string} name */
+function samplesOf(runs, name) {
+  return plural(runs.reduce((sum, compared) => sum + (benchmarkOf(compared, name)?.planned_samples ?? 0), 0), 'sample')
 }

@@ -37,7 +37,7 @@ export async function chooser({ chosen, signal }) {
       return empty('There are no two runs to compare', 'A comparison needs two runs that are over and have a benchmark in common.', h('a', { class: 'button primary', href: '/new' }, 'New run'))
     }
     replace(list, h('div', { class: 'scroll-x' }, h('table', { class: 'figures' },
-      h('thead', null, h('tr', null, ['', 'Run', 'Benchmarks', 'Score', 'Ordered'].map((name) => h('th', { scope: 'col' }, name || h('span', { class: 'visually-hidden' }, 'Choose'))))),
+      h('thead', null, h('tr', null, ['', 'Run', 'Score', 'Ordered'].map((name) => h('th', { scope: 'col', class: name === 'Score' ? 'number' : null }, name || h('span', { class: 'visually-hidden' }, 'Choose'))))),
       h('tbody', null, runs.map((/** @type {any} */ run) => h('tr', null,
         h('td', null, h('input', {
           type: 'checkbox', id: `choose-${run.id}`, '.checked': ids.includes(run.id),
@@ -47,8 +47,8 @@ export async function chooser({ chosen, signal }) {
             update()
           } },
         }), ' ', h('b', { class: 'letter', dataset: { run: run.id } })),
-        h('th', { scope: 'row' }, h('label', { for: `choose-${run.id}` }, run.name ?? run.model), ' ', h('code', { class: 'dim' }, shortId(run.id))),
-        h('td', null, run.benchmarks.map((/** @type {any} */ b) => `${b.benchmark_name}${b.demo ? ' (DEMO)' : ''}`).join(', ')),
+        h('th', { scope: 'row' }, h('label', { for: `choose-${run.id}` }, run.name ?? run.model), ' ', h('code', { class: 'dim' }, shortId(run.id)),
+          h('p', { class: 'hint' }, run.benchmarks.map((/** @type {any} */ b) => `${b.benchmark_name}${b.demo ? ' (DEMO)' : ''}`).join(', '))),
         h('td', { class: 'number' }, percent(run.overall_score)),
         h('td', null, h('time', { datetime: run.created_at }, ago(run.created_at)))))))))
   } catch (problem) {

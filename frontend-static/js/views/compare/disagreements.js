@@ -1,11 +1,11 @@
 /** Items one by one: where runs disagree, and which items only some of them have. */
 
-import { h, replace } from '../../core/dom.js'
+import { h } from '../../core/dom.js'
 import { integer, plural } from '../../core/format.js'
 import { outcomeMark } from '../../core/outcomes.js'
 import { windowedTable } from '../../components/table.js'
 import { sideBySide } from './side-by-side.js'
-import { isGraded } from './statistics.js'
+import { isCommon, isGraded } from './statistics.js'
 
 /** @typedef {import('./load.js').Compared} Compared */
 /** @typedef {import('./statistics.js').PairedItem} PairedItem */
@@ -34,12 +34,13 @@ export function disagreements({ shown, items, name, query, signal, announce }) {
     query.set({ item: item.key })
     sideBySide({ place: detail, item, shown, name, signal, isByReader })
   }
+  const isNarrow = matchMedia('(max-width: 40rem)').matches
   const table = windowedTable({
     label: 'Items', key: (/** @type {PairedItem} */ { key }) => key, nothing: 'No item is like this.', open,
     columns: [
       { key: 'item', label: 'Item', width: 'minmax(6rem, 1fr)', cell: (item) => h('button', { type: 'button', class: 'link', tabindex: '-1', title: 'Show the answers side by side', on: { click: () => open(item) } }, itemName(item)) },
-      ...(groups.length > 0 ? [{ key: 'group', label: 'Group', width: 'minmax(7rem, 1fr)', cell: (/** @type {PairedItem} */ item) => item.group ?? '–' }] : []),
-      ...shown.map((compared, at) => ({ key: compared.letter, label: compared.letter, width: 'minmax(8.5rem, 1.4fr)', cell: (/** @type {PairedItem} */ item) => sideCell(item, at, compared, name) })),
+      ...(groups.length > 0 && !isNarrow ? [{ key: 'group', label: 'Group', width: 'minmax(7rem, 1fr)', cell: (/** @type {PairedItem} */ item) => item.group ?? '–' }] : []),
+      ...shown.map((compared, at) => ({ key: compared.letter, label: compared.letter, width: isNarrow ? 'minmax(7.5rem, 1fr)' : 'minmax(8.5rem, 1.4fr)', cell: (/** @type {PairedItem} */ item) => sideCell(item, at, compared, name) })),
     ],
   })
   const draw = () => {
@@ -100,7 +101,7 @@ function sideCell(item, at, { source, letter }, name) {
  * @param {PairedItem[]} items
  */
 function kindsOf(shown, items) {
-  const common = items.filter(({ sides }) => sides.every(isGraded))
+  const common = items.filter(isCommon)
   const right = (/** @type {PairedItem} */ { sides }) => sides.filter((side) => side?.isRight).length
   const text = (/** @type {PairedItem} */ { sides }, /** @type {number} */ at) => sides[at]?.rows.map(({ outcome }) => outcome).join() ?? ''
   const kinds = [{ key: 'disagree', label: shown.length > 2 ? 'Not all agree' : 'Only one is right', found: common.filter((item) => right(item) > 0 && right(item) < shown.length) }]
@@ -113,6 +114,7 @@ function kindsOf(shown, items) {
     { key: 'right', label: shown.length > 2 ? 'All right' : 'Both right', found: common.filter((item) => right(item) === shown.length) },
     { key: 'outcome', label: 'Another outcome', found: common.filter((item) => shown.some((_, at) => text(item, at) !== text(item, 0))) },
     { key: 'common', label: 'All items in common', found: common },
+    { key: 'changed', label: 'Another question in each run', found: items.filter(({ isChanged }) => isChanged) },
     { key: 'missing', label: 'Graded in some runs only', found: items.filter((item) => item.sides.some(isGraded) && !item.sides.every(isGraded)) },
   )
   return kinds.filter(({ found }, at) => at === 0 || found.length > 0)

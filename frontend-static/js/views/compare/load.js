@@ -108,30 +108,40 @@ export function adjustedValues(all) {
 }
 
 /**
- * Loads the rows of a benchmark's samples: from the index, or for small benchmarks of earlier runs from the samples
- * themselves. Returns null if that would load many texts and `isAsked` is false.
+ * A sample without texts. The hash of its question is known only if its samples were loaded with texts.
+ *
+ * @typedef {import('../../core/source.js').IndexRow & {item_hash?: string | null}} Row
+ */
+
+/**
+ * Loads the rows of a benchmark's samples: from the index, or from the samples themselves for runs without one and where
+ * hashes of questions are needed. Texts of many samples are loaded only if the reader asked for it.
  *
  * @param {Compared} compared
  * @param {string} name
- * @param {boolean} isAsked True if the reader wants the texts to be loaded.
+ * @param {{needsHashes: boolean, isAsked: boolean}} options
  * @param {AbortSignal} signal
- * @returns {Promise<import('../../core/source.js').IndexRow[] | null>}
+ * @returns {Promise<{rows: Row[] | null, hasHashes: boolean}>} `rows` is null if there is no index and texts weren't asked for
  */
-export async function loadRows(compared, name, isAsked, signal) {
-  const index = await compared.source.index(name, signal)
-  if (index) return index.rows
+export async function loadRows(compared, name, { needsHashes, isAsked }, signal) {
   const planned = benchmarkOf(compared, name)?.planned_samples ?? 0
-  if (planned > SMALL && !isAsked) return null
+  const mayLoadTexts = isAsked || planned <= SMALL
+  if (!needsHashes || !mayLoadTexts) {
+    const index = await compared.source.index(name, signal)
+    if (index) return { rows: index.rows, hasHashes: false }
+  }
+  if (!mayLoadTexts) return { rows: null, hasHashes: false }
+  /** @type {Row[]} */
   const rows = []
   for (let cursor = '0'; cursor;) {
     const page = await compared.source.items({ benchmark: name, cursor, limit: PAGE }, signal)
     rows.push(...page.items.items.map(rowOf))
     cursor = page.items.next_cursor ?? ''
   }
-  return rows
+  return { rows, hasHashes: true }
 }
 
-/** Keeps of a sample what an index has. @param {any} item @returns {import('../../core/source.js').IndexRow} */
-function rowOf({ position, sample, item_id, source_id, group, outcome, score, extracted, latency_ms, input_tokens, output_tokens }) {
-  return { position, sample, item_id, source_id, group, outcome, score, extracted, latency_ms, input_tokens, output_tokens, attempts: null }
+/** Keeps of a sample what an index has, and the hash of its question. @param {any} item @returns {Row} */
+function rowOf({ position, sample, item_id, source_id, group, outcome, score, extracted, latency_ms, input_tokens, output_tokens, item_hash }) {
+  return { position, sample, item_id, source_id, group, outcome, score, extracted, latency_ms, input_tokens, output_tokens, attempts: null, item_hash }
 }

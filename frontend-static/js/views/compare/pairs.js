@@ -45,7 +45,8 @@ export function pairedDifferences(all, name, adjusted) {
 /** @param {Compared} compared @param {any} pair @param {number | null} p @param {boolean} isCorrected */
 function sentence(compared, pair, p, isCorrected) {
   const test = p === null ? '' : `p ${pValue(p).startsWith('<') ? '' : '= '}${pValue(p)}${isCorrected ? ' after correction' : ''}`
-  return conclusion(pair, p, { format: points, a: 'A', b: compared.letter, test })
+  const isLike = pair.same_dataset && pair.same_protocol && pair.same_judge
+  return conclusion(pair, p, { format: points, a: 'A', b: compared.letter, test }) + (isLike ? '' : ' What makes the runs not comparable may explain it too.')
 }
 
 /** @param {{compared: Compared, pair: any}[]} pairs */

@@ -2,22 +2,23 @@
 
 import { outcomeOf } from '../../core/outcomes.js'
 
-/** @typedef {import('../../core/source.js').IndexRow} IndexRow */
+/** @typedef {import('./load.js').Row} Row */
 
 /**
  * An item in one run.
  *
  * @typedef {object} Side
- * @property {IndexRow[]} rows samples in order
+ * @property {Row[]} rows samples in order
  * @property {number} graded number of graded samples
  * @property {number} correct
  * @property {boolean} isRight more than half of the graded samples are right
  */
 
 /**
- * An item in all compared runs. A side is null if the run doesn't have the item.
+ * An item in all compared runs. A side is null if the run doesn't have the item. `isChanged` is true if one id has
+ * different questions, as in two revisions of a dataset: such items aren't compared.
  *
- * @typedef {{key: string, group: string | null, sides: (Side | null)[]}} PairedItem
+ * @typedef {{key: string, group: string | null, sides: (Side | null)[], isChanged: boolean}} PairedItem
  */
 
 /**
@@ -41,7 +42,7 @@ export function holm(values) {
 /**
  * Pairs the items of several runs.
  *
- * @param {IndexRow[][]} indexes One per run.
+ * @param {Row[][]} indexes One per run.
  * @param {boolean} bySourceId True to match items by the dataset's own ids, as for two revisions of a dataset.
  * @returns {PairedItem[]} in the order of the dataset
  */
@@ -53,12 +54,15 @@ export function pairItems(indexes, bySourceId) {
       const key = bySourceId ? row.source_id : row.item_id
       if (key === null) continue
       let item = items.get(key)
-      if (!item) items.set(key, item = { key, group: row.group, sides: indexes.map(() => null) })
+      if (!item) items.set(key, item = { key, group: row.group, sides: indexes.map(() => null), isChanged: false })
       const side = item.sides[run] ??= { rows: [], graded: 0, correct: 0, isRight: false }
       side.rows.push(row)
     }
   }
-  for (const { sides } of items.values()) {
+  for (const item of items.values()) {
+    const { sides } = item
+    const hashes = new Set(sides.flatMap((side) => side?.rows.flatMap(({ item_hash: hash }) => hash ?? []).slice(0, 1) ?? []))
+    item.isChanged = hashes.size > 1
     for (const side of sides) {
       if (!side) continue
       side.rows.sort((one, other) => one.sample - other.sample)
@@ -69,6 +73,11 @@ export function pairItems(indexes, bySourceId) {
   }
   const order = new Intl.Collator(undefined, { numeric: true })
   return [...items.values()].sort((one, other) => order.compare(one.key, other.key))
+}
+
+/** Returns true if all runs have graded the item, and it is the same in all. @param {PairedItem} item */
+export function isCommon({ sides, isChanged }) {
+  return !isChanged && sides.every(isGraded)
 }
 
 /** Returns true if a run has a grade for the item. @param {Side | null} side @returns {side is Side} */
@@ -85,7 +94,8 @@ export function isGraded(side) {
  */
 export function agreement(items, a, b) {
   const counts = { bothRight: 0, onlyA: 0, onlyB: 0, bothWrong: 0 }
-  for (const { sides } of items) {
+  for (const { sides, isChanged } of items) {
+    if (isChanged) continue
     const [one, other] = [sides[a], sides[b]]
     if (!isGraded(one) || !isGraded(other)) continue
     if (one.isRight) counts[other.isRight ? 'bothRight' : 'onlyA'] += 1

@@ -19,7 +19,7 @@ export async function checkByServer(place, file, signal) {
   try {
     const result = await api.post('/api/exports/verify', form, { signal })
     replace(place, show(result, file))
-    /** @type {HTMLElement | null} */ (place.querySelector('h2'))?.focus()
+    place.querySelector('h2')?.focus()
   } catch (problem) {
     if (!signal.aborted) replace(place, failure(/** @type {Error} */ (problem), () => checkByServer(place, file, signal)))
   }
