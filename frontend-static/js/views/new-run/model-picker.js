@@ -32,20 +32,22 @@ const PAUSE = 200
  */
 export async function findModels(search, signal, limit = MODELS_MAX) {
   const found = await api.get('/api/models', { query: { search, limit }, signal })
-  return { models: found.models ?? [], total: found.total ?? 0 }
+  // Compatible servers give a model's slug, without its provider.
+  const models = (found.models ?? []).map((/** @type {any} */ model) => ({ ...model, model: model.model ?? model.slug }))
+  return { models, total: found.total ?? models.length }
 }
 
 /**
- * Describes a model's provider, instances and price.
+ * Describes a model's display name, if it has one of its own, provider, instances and price.
  *
  * @param {Model} model
  */
 export function factsOf(model) {
   const { input_per_million_usd: input, output_per_million_usd: output } = model
-  const facts = [model.provider]
+  const facts = [model.name === model.slug ? '' : model.name, model.provider].filter(Boolean)
   if (model.instance_count > 0) facts.push(plural(model.instance_count, 'instance'))
   if (model.provider === 'oracle') facts.push('free: it answers from the dataset')
-  else facts.push(input === null ? 'price not listed' : `${usd(input)} in, ${usd(output)} out per million tokens`)
+  else facts.push(input == null ? 'price not listed' : `${usd(input)} in, ${usd(output)} out per million tokens`)
   return facts.join(' · ')
 }
 

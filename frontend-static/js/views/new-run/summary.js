@@ -49,8 +49,8 @@ function figures(estimate) {
   const asksModel = isAsked(estimate)
   const judge = (estimate.judge_input_tokens ?? 0) + (estimate.judge_output_tokens ?? 0)
   const rows = [
-    ['Cost', h('strong', null, costText(estimate))],
-    ['Time', h('strong', null, timeText(estimate))],
+    ['Cost', h('strong', null, costText(estimate).replace('unknown cost', 'unknown'))],
+    ['Time', h('strong', null, timeText(estimate).replace('unknown time', 'unknown'))],
     ['Items', integer(estimate.items)],
     ['Samples', integer(estimate.samples)],
     asksModel && ['Prompt tokens', tokens(estimate.input_tokens)],
