@@ -25,7 +25,7 @@ export function actionsOf(run, changed) {
   const errors = countOf(run, 'infrastructure-error')
   if (can.resume) list.push({ name: 'resume', label: 'Resume…', run: () => openRequeue(run, 'resume', changed) })
   if (can.requeue && !can.resume) list.push({ name: 'requeue', label: 'Requeue failures…', run: () => openRequeue(run, 'requeue', changed) })
-  if (can.requeue_errors && (errors > 0 || !can.requeue)) {
+  if (can.requeue_errors && !can.requeue) {
     list.push({ name: 'requeue-errors', label: errors > 0 ? `Requeue ${plural(errors, 'error')}…` : 'Requeue errors…', run: () => openRequeue(run, 'errors', changed) })
   }
   if (can.rejudge) list.push({ name: 'rejudge', label: 'Judge again…', run: () => openRejudge(run, canOf(run)) })

@@ -8,7 +8,7 @@ import { path } from '../../core/router.js'
 
 /** @param {{signal: AbortSignal}} options */
 export function judgings({ signal }) {
-  const element = h('section', { hidden: true, 'aria-labelledby': 'judgings' })
+  const element = h('section', { class: 'no-print', hidden: true, 'aria-labelledby': 'judgings' })
   let key = ''
   return {
     element,

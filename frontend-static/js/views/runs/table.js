@@ -128,7 +128,7 @@ function benchmarkStrip(run) {
   const rest = run.benchmarks.slice(BENCHMARKS_MAX)
   return h('span', { class: 'strip' },
     run.benchmarks.slice(0, BENCHMARKS_MAX).map((/** @type {any} */ b) => h('span', { class: 'nowrap' }, b.benchmark_name, ' ',
-      b.score !== null ? h('b', null, percent(b.score)) : FAILED.has(b.status) && h('b', { class: 'bad' }, b.status === 'needs_setup' ? 'needs setup' : b.status))),
+      b.score !== null ? h('b', null, percent(b.score)) : FAILED.has(b.status) && h('b', { class: b.status === 'failed' ? 'bad' : 'idle' }, b.status === 'needs_setup' ? 'needs setup' : b.status))),
     rest.length > 0 && h('span', { class: 'dim', title: rest.map((/** @type {any} */ b) => b.benchmark_name).join(', ') }, `+${rest.length} more`))
 }
 
