@@ -50,7 +50,8 @@ function section(category, members) {
     h('div', { class: 'section-head' }, h('h2', null, category, ' ', h('span', { class: 'dim' }, integer(members.length)))),
     h('table', { class: 'benchmark-table' },
       h('thead', null, h('tr', null, ['Benchmark', 'Items', 'Protocol', 'License', 'Run'].map((name) =>
-        h('th', { scope: 'col', class: name === 'Items' ? 'number' : null }, name === 'Run' ? h('span', { class: 'visually-hidden' }, name) : name)))),
+        h('th', { scope: 'col', class: name === 'Items' ? 'number' : null },
+          name === 'Run' ? h('span', { class: 'visually-hidden' }, name) : name)))),
       h('tbody', null, members.map(row))))
 }
 
@@ -67,7 +68,8 @@ function row(benchmark) {
       h('small', null, [protocols.length > 1 && `${plural(protocols.length - 1, 'other protocol')}`,
         plural((benchmark.deviations ?? []).length, 'known deviation')].filter(Boolean).join(' · '))),
     h('td', { dataset: { label: 'License' } }, dataset?.licence ?? 'unknown'),
-    h('td', null, h('a', { class: 'button small', href: `/new?benchmarks=${encodeURIComponent(name)}`, 'aria-label': `New run of ${display_name}` }, 'New run')))
+    h('td', null, h('a', { class: 'button small', href: `/new?benchmarks=${encodeURIComponent(name)}`,
+      'aria-label': `New run of ${display_name}` }, 'New run')))
 }
 
 /**

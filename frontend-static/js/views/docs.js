@@ -11,7 +11,8 @@ import { guide } from './docs/guide.js'
 import { OperationView, operationsOf } from './docs/operation.js'
 
 /** Headings of groups, in the order of the page. */
-const GROUPS = { runs: 'Runs', catalog: 'Models and benchmarks', schedules: 'Schedules', exports: 'Archives and keys', operations: 'Operations', access: 'Access list', server: 'Server' }
+const GROUPS = { runs: 'Runs', catalog: 'Models and benchmarks', schedules: 'Schedules', exports: 'Archives and keys',
+  operations: 'Operations', access: 'Access list', server: 'Server' }
 
 /** @param {import('../core/view.js').Context} context */
 export async function mount({ root, signal, title, announce }) {
@@ -21,7 +22,8 @@ export async function mount({ root, signal, title, announce }) {
   const groups = groupsOf(views)
   const steps = h('div', null)
   const run = h('input', { id: 'docs-run', class: 'mono', spellcheck: 'false', autocomplete: 'off', placeholder: 'id of a run', '.value': own.run })
-  const search = h('input', { id: 'docs-search', type: 'search', autocomplete: 'off', '.value': query.get('q') ?? '', placeholder: 'such as export, judge or /events' })
+  const search = h('input', { id: 'docs-search', type: 'search', autocomplete: 'off', '.value': query.get('q') ?? '',
+    placeholder: 'such as export, judge or /events' })
   const count = h('p', { class: 'sub', 'aria-live': 'polite' })
   const filter = () => {
     const text = search.value.trim().toLowerCase()
@@ -44,8 +46,10 @@ export async function mount({ root, signal, title, announce }) {
       h('div', { class: 'field grow' }, h('label', { for: 'docs-search' }, 'Search requests'), search),
       h('div', { class: 'field grow' }, h('label', { for: 'docs-run' }, 'Your run, for the commands'), run)),
     h('div', { class: 'docs-body' },
-      h('nav', { class: 'docs-nav', 'aria-label': 'Groups of requests' }, h('a', { href: '#first-steps' }, 'First steps'), groups.map(({ name, heading }) => h('a', { href: `#${name}` }, heading))),
-      h('div', { class: 'docs-groups' }, h('section', { id: 'first-steps', 'aria-label': 'First steps' }, h('h2', null, 'First steps'), steps), groups.map(({ element }) => element))))
+      h('nav', { class: 'docs-nav', 'aria-label': 'Groups of requests' }, h('a', { href: '#first-steps' }, 'First steps'),
+        groups.map(({ name, heading }) => h('a', { href: `#${name}` }, heading))),
+      h('div', { class: 'docs-groups' },
+        h('section', { id: 'first-steps', 'aria-label': 'First steps' }, h('h2', null, 'First steps'), steps), groups.map(({ element }) => element))))
   refresh()
   filter()
   const follow = () => {
@@ -64,6 +68,7 @@ function groupsOf(views) {
   return names.map((name) => {
     const members = views.filter(({ operation }) => operation.tag === name)
     const heading = /** @type {Record<string, string>} */ (GROUPS)[name] ?? name
-    return { name, heading, members, element: h('section', { id: name, 'aria-label': heading }, h('h2', null, heading), members.map(({ element }) => element)) }
+    return { name, heading, members,
+      element: h('section', { id: name, 'aria-label': heading }, h('h2', null, heading), members.map(({ element }) => element)) }
   }).filter(({ members }) => members.length > 0)
 }

@@ -26,10 +26,12 @@ export async function mount({ root, signal, title, announce }) {
   replace(root,
     h('div', { class: 'view-head' }, h('h1', null, 'Leaderboard'),
       h('p', { class: 'sub' }, 'Only like is ranked with like: the same protocol, prompt, dataset revision, items, settings and judge. The latest run of a model with full coverage ranks.')),
-    benchmarks.length > 0 && h('div', { class: 'filters' }, h('div', { class: 'field' }, h('label', { for: 'leaderboard-benchmark' }, 'Benchmark'), picker)),
+    benchmarks.length > 0 && h('div', { class: 'filters' },
+      h('div', { class: 'field' }, h('label', { for: 'leaderboard-benchmark' }, 'Benchmark'), picker)),
     boards)
   if (benchmarks.length === 0) {
-    replace(boards, empty('No run can be ranked yet', 'A run ranks when it has succeeded with full coverage.', h('a', { class: 'button primary', href: '/new' }, 'New run')))
+    replace(boards, empty('No run can be ranked yet', 'A run ranks when it has succeeded with full coverage.',
+      h('a', { class: 'button primary', href: '/new' }, 'New run')))
     return
   }
   const selected = query.get('benchmark') ?? mostRuns(benchmarks)
@@ -59,7 +61,8 @@ function mostRuns(benchmarks) {
  * @param {string} selected
  */
 function choices(benchmarks, selected) {
-  const all = benchmarks.some(({ benchmark_name }) => benchmark_name === selected) ? benchmarks : [{ benchmark_name: selected, runs: 0 }, ...benchmarks]
+  const all = benchmarks.some(({ benchmark_name }) => benchmark_name === selected) ? benchmarks : [{ benchmark_name: selected, runs: 0 },
+    ...benchmarks]
   return all.map(({ benchmark_name, runs }) => h('option', { value: benchmark_name, selected: benchmark_name === selected },
     `${benchmark_name} (${plural(runs, 'run')})`))
 }
@@ -77,7 +80,8 @@ function show(place, page) {
     h('section', { class: 'board-notes', 'aria-label': 'About these ranks' },
       boards.length > 0 && h('p', null, page.tie_method),
       leftOut(page.excluded),
-      !page.is_complete && h('p', { class: 'note warn' }, `Only the newest ${plural(page.runs_read, 'run')} of this benchmark were read; older ones may be missing here.`),
+      !page.is_complete && h('p', { class: 'note warn' },
+        `Only the newest ${plural(page.runs_read, 'run')} of this benchmark were read; older ones may be missing here.`),
       h('details', null, h('summary', null, 'The same as a command'), copyBox(`bench leaderboard ${page.benchmark} --server ${location.origin}`))))
 }
 

@@ -95,7 +95,8 @@ function onlyOracle(models) {
 
 /** Says how to get models on a server without a provider. */
 function providerNote() {
-  return h('p', { class: 'note' }, 'This server lists no models of a provider yet. Start it with a provider’s key, such as ', h('code', null, 'OPENROUTER_API_KEY'), ' or ',
+  return h('p', { class: 'note' }, 'This server lists no models of a provider yet. Start it with a provider’s key, such as ',
+    h('code', null, 'OPENROUTER_API_KEY'), ' or ',
     h('code', null, 'CHUTES_API_KEY'), ', or type a model as ', h('code', null, 'PROVIDER/NAME'), ' and give your key for this run below.')
 }
 
@@ -116,7 +117,8 @@ function commandsPanel(state) {
     const curl = copyBox(curlCommand(state.order, { path: state.path, hasKey, hasJudgeKey: state.judgeKey !== '' }))
     replace(body,
       h('h3', null, 'bench'), bench, h('h3', null, 'curl'), curl,
-      hasKey || state.judgeKey ? h('p', { class: 'form-hint' }, 'Keys are read from ', h('code', null, 'BENCH_API_KEY'), ' and ', h('code', null, 'BENCH_JUDGE_API_KEY'), '.') : null,
+      hasKey || state.judgeKey ? h('p', { class: 'form-hint' }, 'Keys are read from ', h('code', null, 'BENCH_API_KEY'), ' and ',
+        h('code', null, 'BENCH_JUDGE_API_KEY'), '.') : null,
       h('p', { class: 'form-hint' }, 'Without ', h('code', null, '--server'), ', the first command runs in the terminal’s own process.'))
   }
   element.addEventListener('toggle', refresh)

@@ -30,7 +30,8 @@ export async function mount({ root, signal, title }) {
   const [first] = await Promise.all([load(), useStyles('views/ops.css', 'views/schedules.css')])
   const updated = h('p', { class: 'sub' })
   const body = h('div', { class: 'ops' })
-  const select = h('select', { id: 'ops-hours' }, HOURS.map((n) => h('option', { value: n, selected: n === hours }, n === 1 ? 'Last hour' : `Last ${n} hours`)))
+  const select = h('select', { id: 'ops-hours' },
+    HOURS.map((n) => h('option', { value: n, selected: n === hours }, n === 1 ? 'Last hour' : `Last ${n} hours`)))
   replace(root,
     h('div', { class: 'view-head' }, h('h1', null, 'Operations'),
       h('div', { class: 'actions' }, h('label', { for: 'ops-hours', class: 'visually-hidden' }, 'Time shown in charts'), select), updated),
@@ -126,7 +127,8 @@ function about() {
   return h('section', { class: 'ops-about', 'aria-labelledby': 'ops-about' }, h('h2', { id: 'ops-about' }, 'How to read this'),
     h('ul', null,
       h('li', null, 'Workers report once a minute while they work. No workers and empty queues are normal; no workers and waiting messages are a problem.'),
-      h('li', null, 'A sample is a message in ', h('code', null, 'items'), ' until it is answered, and in ', h('code', null, 'turns'), ' while it waits for a judge or a sandbox. ',
+      h('li', null, 'A sample is a message in ', h('code', null, 'items'), ' until it is answered, and in ', h('code', null, 'turns'),
+        ' while it waits for a judge or a sandbox. ',
         h('code', null, 'plans'), ' and ', h('code', null, 'finishes'), ' have one message per run.'),
       h('li', null, 'Messages “for later” wait for a provider that limits the rate of requests. They cost nothing and continue by themselves.'),
       h('li', null, 'Token sums are approximate: they may miss some after a crash, and count none twice. A window may begin up to an hour earlier than its name says.')))

@@ -125,9 +125,11 @@ function aboutOf(schedule) {
   return [
     facts([
       ['Planned times', [words && `${words}, `, h('code', null, schedule.cron), ` in ${schedule.time_zone}`]],
-      ['Next', next ? [h('strong', null, dateTime(next)), ` (${timeZone}), ${ago(next)}`, later.length > 0 && h('span', { class: 'dim' }, `; then ${later.map(dateTime).join(', ')}`)] : 'none while it is paused'],
+      ['Next', next ? [h('strong', null, dateTime(next)), ` (${timeZone}), ${ago(next)}`,
+        later.length > 0 && h('span', { class: 'dim' }, `; then ${later.map(dateTime).join(', ')}`)] : 'none while it is paused'],
       ['Model', schedule.model],
-      ['Benchmarks', schedule.benchmarks.map((/** @type {string} */ each, /** @type {number} */ i) => [i > 0 && ', ', h('a', { href: `/benchmarks/${encodeURIComponent(each)}` }, each)])],
+      ['Benchmarks', schedule.benchmarks.map((/** @type {string} */ each, /** @type {number} */ i) => [i > 0 && ', ',
+        h('a', { href: `/benchmarks/${encodeURIComponent(each)}` }, each)])],
       schedule.demo && ['Data', h('span', { class: 'caution' }, 'DEMO')],
       ...settingsOf(schedule),
       ['Paid with', schedule.own_key ? 'the owner’s key, stored encrypted' : 'the operator’s key'],
@@ -135,7 +137,8 @@ function aboutOf(schedule) {
       ['Runs', h('a', { href: `/runs?search=${encodeURIComponent(schedule.name)}` }, 'all runs of this name')],
     ]),
     h('details', { class: 'schedule-commands' }, h('summary', null, 'The same as commands'),
-      copyBox([`bench schedules show ${name}`, `bench schedules history ${name}`, `bench schedules ${schedule.enabled ? 'disable' : 'enable'} ${name}`, `bench schedules run ${name}`]
+      copyBox([`bench schedules show ${name}`, `bench schedules history ${name}`,
+        `bench schedules ${schedule.enabled ? 'disable' : 'enable'} ${name}`, `bench schedules run ${name}`]
         .map((command) => `${command} --server ${location.origin}`).join('\n')),
       copyBox(curl('POST', `/api/schedules/${schedule.id}/run-now`))),
   ]

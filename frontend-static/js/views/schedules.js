@@ -27,7 +27,8 @@ export async function mount({ root, signal, title }) {
     const paused = schedules.filter(({ enabled }) => !enabled).length
     replace(count, `${plural(schedules.length, 'schedule')}${paused > 0 ? `, ${paused} paused` : ''}. Times are in your zone, ${timeZone}.`)
     replace(list, schedules.length > 0 ? table(schedules)
-      : empty('No schedules yet', 'A schedule orders the same run again and again, and says when a model got worse on the same items.', h('a', { class: 'button', href: '/schedules/new' }, 'New schedule')))
+      : empty('No schedules yet', 'A schedule orders the same run again and again, and says when a model got worse on the same items.',
+        h('a', { class: 'button', href: '/schedules/new' }, 'New schedule')))
   }
   show(first)
   poll(load, show, { signal, interval: 30_000, max: 120_000 })
@@ -50,13 +51,17 @@ async function allSchedules(signal) {
 /** @param {any[]} schedules */
 function table(schedules) {
   return h('table', { class: 'cards schedules-table' },
-    h('thead', null, h('tr', null, ['Schedule', 'Model and benchmarks', 'Next run', 'Last run', 'Score', 'Change'].map((name) => h('th', { scope: 'col' }, name)))),
+    h('thead', null, h('tr', null, ['Schedule', 'Model and benchmarks', 'Next run', 'Last run', 'Score',
+      'Change'].map((name) => h('th', { scope: 'col' }, name)))),
     h('tbody', null, schedules.map((schedule) => h('tr', { class: schedule.enabled ? null : 'paused' },
       h('th', { scope: 'row' }, h('a', { href: path('schedules', schedule.id) }, schedule.name), h('small', null, timesInWords(schedule))),
-      h('td', null, schedule.model, schedule.demo && [' ', h('span', { class: 'caution' }, 'DEMO')], h('small', null, schedule.benchmarks.join(', '))),
+      h('td', null, schedule.model, schedule.demo && [' ', h('span', { class: 'caution' }, 'DEMO')],
+        h('small', null, schedule.benchmarks.join(', '))),
       h('td', { dataset: { label: 'Next run' } }, schedule.enabled ? dateTime(schedule.next_times[0]) : h('span', { class: 'badge warn' }, 'Paused'),
         schedule.enabled && h('small', null, ago(schedule.next_times[0]))),
-      h('td', { dataset: { label: 'Last run' } }, schedule.last ? [firingStatus(schedule.last), h('small', null, ago(schedule.last.planned_at))] : h('span', { class: 'dim' }, 'none yet')),
+      h('td', { dataset: { label: 'Last run' } },
+        schedule.last ? [firingStatus(schedule.last), h('small', null, ago(schedule.last.planned_at))] : h('span', { class: 'dim' }, 'none yet')),
       h('td', { dataset: { label: 'Score' } }, schedule.last ? firingScore(schedule.last) : h('span', { class: 'dim' }, '–')),
-      h('td', { dataset: { label: 'Change' } }, schedule.last?.comparison ? differences(schedule.last.comparison) : h('span', { class: 'dim' }, '–'))))))
+      h('td', { dataset: { label: 'Change' } },
+        schedule.last?.comparison ? differences(schedule.last.comparison) : h('span', { class: 'dim' }, '–'))))))
 }

@@ -6,7 +6,8 @@ import { h } from '../../core/dom.js'
  * @param {([string, any] | null | false | undefined | '')[]} entries
  */
 export function facts(entries) {
-  return h('dl', { class: 'facts' }, entries.filter((entry) => entry && entry[1] !== null && entry[1] !== undefined && entry[1] !== '' && entry[1] !== false)
+  return h('dl', { class: 'facts' },
+    entries.filter((entry) => entry && entry[1] !== null && entry[1] !== undefined && entry[1] !== '' && entry[1] !== false)
     .map((entry) => {
       const [name, value] = /** @type {[string, any]} */ (entry)
       return [h('dt', null, name), h('dd', null, value)]

@@ -15,10 +15,13 @@ export function guide(own) {
     step('Order a run on your own key', 'The key pays for the answers. It is stored encrypted and deleted when the run is over.',
       curl('POST', '/api/runs/api', BODIES['POST /api/runs/api'], { key: true })),
     step('Look at it', own.run ? 'With your run filled in.' : 'RUN is the id in the answer to the order.', curl('GET', `/api/runs/${run}`)),
-    step('Watch it', 'Events as they happen; the stream ends with the run.', `curl -NsS ${url(`/api/runs/${run}/events`)} -H 'accept: text/event-stream'`),
+    step('Watch it', 'Events as they happen; the stream ends with the run.',
+      `curl -NsS ${url(`/api/runs/${run}/events`)} -H 'accept: text/event-stream'`),
     step('Cancel it', 'While it is queued or running. Answers are kept.', curl('POST', `/api/runs/${run}/cancel`)),
-    step('Download the results', 'The signed archive of a run that is over; format=csv and format=jsonl have the samples.', `${curl('GET', `/api/runs/${run}/export?format=zip`)} \\\n  -o results.zip`),
-    step('Verify an archive', 'The view Verify does the same in the browser, and uploads nothing.', `curl -fsS ${url('/api/exports/verify')} -F file=@results.zip`),
+    step('Download the results', 'The signed archive of a run that is over; format=csv and format=jsonl have the samples.',
+      `${curl('GET', `/api/runs/${run}/export?format=zip`)} \\\n  -o results.zip`),
+    step('Verify an archive', 'The view Verify does the same in the browser, and uploads nothing.',
+      `curl -fsS ${url('/api/exports/verify')} -F file=@results.zip`),
     step('Read the public keys', 'To verify archives elsewhere.', curl('GET', '/.well-known/bench-runner-keys.json')))
 }
 

@@ -101,7 +101,8 @@ export class OperationView {
     const schema = content?.schema
     return [h('dt', null, status), h('dd', null, response.description && h('p', null, rich(response.description)),
       !schema && type && h('p', { class: 'dim' }, type),
-      schema && h('details', { on: { toggle: (/** @type {any} */ event) => this.#schema(event.target, schema) } }, h('summary', null, nameOf(schema)), h('div', null)))]
+      schema && h('details', { on: { toggle: (/** @type {any} */ event) => this.#schema(event.target, schema) } },
+        h('summary', null, nameOf(schema)), h('div', null)))]
   }
 
   /**

@@ -21,6 +21,7 @@ export async function loadOwn(signal) {
   const runs = mine.runs.length > 0 ? mine.runs : (await api.get('/api/runs', { query: { limit: 2 }, signal })).runs
   const { schedules } = await api.get('/api/schedules', { query: { limit: 1 }, signal })
   return {
-    run: runs[0]?.id ?? '', other: runs[1]?.id ?? '', benchmark: runs[0]?.benchmarks?.[0]?.benchmark_name ?? 'mmlu_pro', schedule: schedules[0]?.id ?? '',
+    run: runs[0]?.id ?? '', other: runs[1]?.id ?? '', benchmark: runs[0]?.benchmarks?.[0]?.benchmark_name ?? 'mmlu_pro',
+      schedule: schedules[0]?.id ?? '',
   }
 }

@@ -114,5 +114,6 @@ function inner(field, schemas) {
 
 /** @param {any} schema */
 function values({ enum: entries, description }) {
-  return h('div', null, description && h('p', { class: 'schema-text' }, rich(description)), h('p', null, entries.map((/** @type {any} */ each, /** @type {number} */ i) => [i > 0 && ', ', h('code', null, String(each))])))
+  return h('div', null, description && h('p', { class: 'schema-text' }, rich(description)),
+    h('p', null, entries.map((/** @type {any} */ each, /** @type {number} */ i) => [i > 0 && ', ', h('code', null, String(each))])))
 }

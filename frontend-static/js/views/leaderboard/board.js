@@ -17,11 +17,13 @@ export function board(board, benchmark, index) {
   return h('section', { class: 'board', 'aria-labelledby': id },
     h('div', { class: 'section-head' },
       h('h2', { id }, board.demo && h('span', { class: 'caution' }, 'DEMO'), board.demo && ' ', title(board)),
-      runs.length > 1 && h('a', { class: 'button small', href: `/compare?runs=${runs.slice(0, 8).join(',')}&benchmark=${encodeURIComponent(benchmark)}` },
+      runs.length > 1 && h('a', { class: 'button small',
+        href: `/compare?runs=${runs.slice(0, 8).join(',')}&benchmark=${encodeURIComponent(benchmark)}` },
         runs.length > 8 ? 'Compare the first 8' : runs.length > 2 ? `Compare all ${runs.length}` : 'Compare both')),
     h('p', { class: 'board-conditions' }, conditions(board)),
     h('div', { class: 'scroll-x' }, h('table', { class: 'board-table' },
-      h('thead', null, h('tr', null, ['Rank', 'Model', `Score, 95% interval from ${percent(scale[0], 0)} to ${percent(scale[1], 0)}`, 'Best', 'Latest run', 'Cost']
+      h('thead', null, h('tr', null, ['Rank', 'Model', `Score, 95% interval from ${percent(scale[0], 0)} to ${percent(scale[1], 0)}`,
+        'Best', 'Latest run', 'Cost']
         .map((name) => h('th', { scope: 'col' }, name)))),
       h('tbody', null, entries.map((/** @type {any} */ entry, /** @type {number} */ i) => row(entry, entries[i - 1], scale))))))
 }
@@ -80,7 +82,9 @@ function row(entry, above, scale) {
     h('td', { dataset: { label: 'Best' } }, entry.best && entry.runs > 1
       ? [h('a', { href: `/runs/${entry.best.run_id}` }, percent(entry.best.score)), h('small', null, `best of ${plural(entry.runs, 'run')}`)]
       : h('span', { class: 'dim' }, 'its only run')),
-    h('td', { dataset: { label: 'Latest run' } }, h('time', { datetime: entry.completed_at, title: dateTime(entry.completed_at) }, isRecent(entry.completed_at) ? ago(entry.completed_at) : date(entry.completed_at)),
+    h('td', { dataset: { label: 'Latest run' } },
+      h('time', { datetime: entry.completed_at, title: dateTime(entry.completed_at) },
+      isRecent(entry.completed_at) ? ago(entry.completed_at) : date(entry.completed_at)),
       entry.partial_runs > 0 && h('small', null, `${plural(entry.partial_runs, 'run')} with partial coverage not ranked`)),
     h('td', { class: 'cost', dataset: { label: 'Cost' } }, entry.cost_usd === null ? h('span', { class: 'dim' }, 'unknown') : usd(entry.cost_usd)))
 }

@@ -115,8 +115,10 @@ function badges(benchmark) {
   if (benchmark.dataset?.gated) marks.push(['gated', 'Its terms must be accepted at the hub before the data can be downloaded'])
   if (benchmark.judged) marks.push(['needs a judge', 'A model grades the answers'])
   if (protocol?.sandbox) marks.push(['runs code', 'Answers are programs, run in a sandbox'])
-  if (benchmark.samples_per_item > 1) marks.push([plural(benchmark.samples_per_item, 'sample') + ' per item', 'How often each item is asked, unless you set it'])
+  if (benchmark.samples_per_item > 1) marks.push([plural(benchmark.samples_per_item, 'sample') + ' per item',
+    'How often each item is asked, unless you set it'])
   return h('div', { class: 'benchmark-notes' },
     marks.map(([text, title]) => h('span', { class: 'tag', title }, text)),
-    benchmark.requires_setup && benchmark.setup_notes ? h('details', null, h('summary', null, 'Before the first run'), h('p', null, rich(benchmark.setup_notes))) : null)
+    benchmark.requires_setup && benchmark.setup_notes ? h('details', null, h('summary', null, 'Before the first run'),
+      h('p', null, rich(benchmark.setup_notes))) : null)
 }

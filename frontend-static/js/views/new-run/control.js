@@ -46,7 +46,8 @@ export function field(spec, value, changed) {
     const common = { id, name: spec.name, 'aria-describedby': describedBy, on: { input: read, change: read } }
     const text = format(spec, value)
     if (spec.kind === 'choice') return select(common, spec.values ?? [], text)
-    if (isWide) return h('textarea', { ...common, class: 'form-control', rows: spec.kind === 'json' ? 2 : 3, placeholder: spec.placeholder, spellcheck: 'false', '.value': text })
+    if (isWide) return h('textarea',
+      { ...common, class: 'form-control', rows: spec.kind === 'json' ? 2 : 3, placeholder: spec.placeholder, spellcheck: 'false', '.value': text })
     const isNumber = spec.kind === 'integer' || spec.kind === 'number'
     return h('input', {
       ...common, class: isNumber ? 'form-control form-number' : 'form-control', type: 'text', autocomplete: 'off',
@@ -144,7 +145,8 @@ export function controlOf(element) {
  */
 export function optional(title, summary, isOpen, ...children) {
   return h('details', { class: 'form-section form-optional', open: isOpen },
-    h('summary', null, h('span', { class: 'form-legend', role: 'heading', 'aria-level': '2' }, title), ' ', h('span', { class: 'form-summary' }, summary)),
+    h('summary', null, h('span', { class: 'form-legend', role: 'heading', 'aria-level': '2' }, title), ' ',
+      h('span', { class: 'form-summary' }, summary)),
     h('div', { class: 'form-grid' }, children))
 }
 

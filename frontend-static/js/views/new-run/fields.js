@@ -19,30 +19,42 @@
 /** @type {FieldSpec[]} */
 export const GENERATION = [
   { name: 'temperature', label: 'Temperature', kind: 'number', flag: '--temperature', min: 0, max: 2, step: 0.1, hint: '0 to 2' },
-  { name: 'top_p', label: 'Top p', kind: 'number', flag: '--top-p', min: 0, isAbove: true, max: 1, step: 0.05, hint: 'Nucleus sampling, above 0 to 1' },
-  { name: 'top_k', label: 'Top k', kind: 'integer', flag: '--top-k', min: 1, max: 1_000_000, hint: 'Number of the most probable tokens to sample from' },
+  { name: 'top_p', label: 'Top p', kind: 'number', flag: '--top-p', min: 0, isAbove: true, max: 1, step: 0.05,
+    hint: 'Nucleus sampling, above 0 to 1' },
+  { name: 'top_k', label: 'Top k', kind: 'integer', flag: '--top-k', min: 1, max: 1_000_000,
+    hint: 'Number of the most probable tokens to sample from' },
   { name: 'max_tokens', label: 'Maximum answer length', kind: 'integer', flag: '--max-tokens', min: 1, hint: 'Tokens, including reasoning' },
-  { name: 'sampler_seed', label: 'Sampler seed', kind: 'integer', flag: '--sampler-seed', hint: 'Seed of the provider’s sampler; the item seed is another one' },
-  { name: 'reasoning_effort', label: 'Reasoning effort', kind: 'choice', flag: '--reasoning-effort', values: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'], hint: 'Not every model takes every effort' },
-  { name: 'thinking_budget', label: 'Thinking budget', kind: 'integer', flag: '--thinking-budget', min: 1, hint: 'Tokens of reasoning; excludes an effort' },
-  { name: 'max_tokens_field', label: 'Name of the length field', kind: 'choice', flag: '--max-tokens-field', values: ['max_tokens', 'max_completion_tokens'], hint: 'By default the one that the provider wants' },
-  { name: 'omit', label: 'Leave out of requests', kind: 'choices', flag: '--omit', values: ['temperature', 'top_p', 'max_tokens', 'stop'], hint: 'For models that refuse a setting' },
+  { name: 'sampler_seed', label: 'Sampler seed', kind: 'integer', flag: '--sampler-seed',
+    hint: 'Seed of the provider’s sampler; the item seed is another one' },
+  { name: 'reasoning_effort', label: 'Reasoning effort', kind: 'choice', flag: '--reasoning-effort',
+    values: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'], hint: 'Not every model takes every effort' },
+  { name: 'thinking_budget', label: 'Thinking budget', kind: 'integer', flag: '--thinking-budget', min: 1,
+    hint: 'Tokens of reasoning; excludes an effort' },
+  { name: 'max_tokens_field', label: 'Name of the length field', kind: 'choice', flag: '--max-tokens-field',
+    values: ['max_tokens', 'max_completion_tokens'], hint: 'By default the one that the provider wants' },
+  { name: 'omit', label: 'Leave out of requests', kind: 'choices', flag: '--omit', values: ['temperature', 'top_p', 'max_tokens', 'stop'],
+    hint: 'For models that refuse a setting' },
   { name: 'stop', label: 'Stop texts', kind: 'lines', flag: '--stop', hint: 'One per line, at most 16' },
-  { name: 'system_prompt', label: 'System prompt', kind: 'long', flag: '--system-prompt', hint: 'In front of every prompt; part of the public results' },
-  { name: 'extra_body', label: 'Extra request fields', kind: 'json', flag: '--extra-body', placeholder: '{"min_p": 0.05}', hint: 'JSON object, added to every request; part of the public results' },
+  { name: 'system_prompt', label: 'System prompt', kind: 'long', flag: '--system-prompt',
+    hint: 'In front of every prompt; part of the public results' },
+  { name: 'extra_body', label: 'Extra request fields', kind: 'json', flag: '--extra-body', placeholder: '{"min_p": 0.05}',
+    hint: 'JSON object, added to every request; part of the public results' },
 ]
 
 /** @type {FieldSpec[]} */
 export const BUDGET = [
-  { name: 'budget_usd', label: 'Budget in US dollars', kind: 'number', flag: '--budget-usd', min: 0, isAbove: true, max: 1_000_000, step: 0.01, hint: 'The run stops when its answers have cost this much, and keeps them' },
+  { name: 'budget_usd', label: 'Budget in US dollars', kind: 'number', flag: '--budget-usd', min: 0, isAbove: true, max: 1_000_000,
+    step: 0.01, hint: 'The run stops when its answers have cost this much, and keeps them' },
   { name: 'budget_tokens', label: 'Budget in tokens', kind: 'integer', flag: '--budget-tokens', min: 1, hint: 'Prompts and answers together' },
 ]
 
 /** @type {FieldSpec[]} */
 export const LIMITS = [
   { name: 'requests_per_minute', label: 'Requests per minute', kind: 'integer', flag: '--requests-per-minute', min: 1, max: 60_000 },
-  { name: 'timeout_seconds', label: 'Seconds per answer', kind: 'integer', flag: '--timeout', min: 1, max: 3_600, hint: 'Instead of the benchmark’s own limit' },
-  { name: 'max_failures', label: 'Stop after failures', kind: 'integer', flag: '--max-failures', min: 1, hint: 'Samples that end as infrastructure-error or too-long' },
+  { name: 'timeout_seconds', label: 'Seconds per answer', kind: 'integer', flag: '--timeout', min: 1, max: 3_600,
+    hint: 'Instead of the benchmark’s own limit' },
+  { name: 'max_failures', label: 'Stop after failures', kind: 'integer', flag: '--max-failures', min: 1,
+    hint: 'Samples that end as infrastructure-error or too-long' },
 ]
 
 /** @type {FieldSpec[]} */
@@ -60,17 +72,21 @@ export const LABELS = [
 ]
 
 /** @type {FieldSpec} */
-export const SEED = { name: 'subset_seed', label: 'Seed', kind: 'text', flag: '--seed', hint: 'The same seed selects the same items for every model. Empty: another selection for each run.' }
+export const SEED = { name: 'subset_seed', label: 'Seed', kind: 'text', flag: '--seed',
+  hint: 'The same seed selects the same items for every model. Empty: another selection for each run.' }
 /** @type {FieldSpec} */
-export const SAMPLES = { name: 'samples', label: 'Samples per item', kind: 'integer', flag: '--samples', min: 1, max: 1000, placeholder: 'benchmark’s own', hint: 'How many times the model answers each item' }
+export const SAMPLES = { name: 'samples', label: 'Samples per item', kind: 'integer', flag: '--samples', min: 1, max: 1000,
+  placeholder: 'benchmark’s own', hint: 'How many times the model answers each item' }
 /** @type {FieldSpec} */
 export const COUNT = { name: 'subset_count', label: 'Items of each benchmark', kind: 'integer', flag: '--subset-count', min: 1 }
 /** @type {FieldSpec} */
 export const SHARE = { name: 'subset_pct', label: 'Share of the items', kind: 'integer', flag: '--subset-pct', min: 1, max: 100 }
 /** @type {FieldSpec} */
-export const ITEMS = { name: 'items', label: 'Item ids', kind: 'lines', flag: '--item', placeholder: '#12', hint: 'One per line: the dataset’s own id, or # and the index of a row, from 0' }
+export const ITEMS = { name: 'items', label: 'Item ids', kind: 'lines', flag: '--item', placeholder: '#12',
+  hint: 'One per line: the dataset’s own id, or # and the index of a row, from 0' }
 /** @type {FieldSpec} */
-export const DEMO = { name: 'demo', label: 'Use demo data', kind: 'switch', flag: '--demo', hint: 'Items bundled with the program: no download. Their scores say nothing about the real benchmark.' }
+export const DEMO = { name: 'demo', label: 'Use demo data', kind: 'switch', flag: '--demo',
+  hint: 'Items bundled with the program: no download. Their scores say nothing about the real benchmark.' }
 
 /** All plain fields, in the order of the command line. */
 export const PLAIN = [SHARE, COUNT, ITEMS, SEED, SAMPLES, DEMO, ...GENERATION, ...JUDGE, ...BUDGET, ...LIMITS, ...LABELS]

@@ -31,7 +31,8 @@ export function keyField(state, { what = 'this run' } = {}) {
  * @param {import('./state.js').OrderState} state
  */
 export function judgeKeyField(state) {
-  return secretField('judge_key', 'Key for the judge', 'Only if the judge’s provider isn’t the model’s, and the server has no key of its own for it.', '',
+  return secretField('judge_key', 'Key for the judge',
+    'Only if the judge’s provider isn’t the model’s, and the server has no key of its own for it.', '',
     (value) => { state.judgeKey = value; state.changed('judge_key') })
 }
 

@@ -4,6 +4,7 @@ import { api } from '../../core/api.js'
 import { h, replace } from '../../core/dom.js'
 import { plural } from '../../core/format.js'
 import { poll } from '../../core/poll.js'
+import { sentence } from './problems.js'
 
 /** Milliseconds between two looks at the server's status. */
 const INTERVAL = 30_000
@@ -21,13 +22,15 @@ export function serverNotices(signal, opened) {
       api.get('/api/status', { signal }), api.get('/api/ops/overview', { query: { minutes: 30 }, signal }),
     ])
     const { running = 0, queued = 0 } = overview.queue_counts ?? {}
-    return { maintenance: status.maintenance_mode ? status.message : '', running, queued, capacity: overview.worker_config?.worker_max_concurrent ?? 0 }
+    return { maintenance: status.maintenance_mode ? status.message : '', running, queued,
+      capacity: overview.worker_config?.worker_max_concurrent ?? 0 }
   }
   poll(load, ({ maintenance, running, queued, capacity }) => {
     const isFull = capacity > 0 && running + queued >= capacity
     replace(element,
-      maintenance && h('p', { class: 'note warn' }, h('strong', null, 'Maintenance. '), maintenance),
-      isFull && h('p', { class: 'note' }, `${plural(running, 'run')} in progress and ${queued} waiting. This server works on ${capacity} at a time, so a new run may wait.`))
+      maintenance && h('p', { class: 'note warn' }, h('strong', null, 'Maintenance. '), sentence(maintenance)),
+      isFull && h('p', { class: 'note' },
+        `${plural(running, 'run')} in progress and ${queued} waiting. This server works on ${capacity} at a time, so a new run may wait.`))
     element.hidden = element.childElementCount === 0
     opened(!maintenance)
   }, { signal, interval: INTERVAL, max: 4 * INTERVAL, onError: () => {} })

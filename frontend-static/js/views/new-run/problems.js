@@ -16,7 +16,8 @@ const FIELDS = {
 /** Sentences for errors whose own sentence is about requests. @type {Record<string, Problem>} */
 const OWN = {
   missing_credentials: { path: 'key', text: 'This server starts runs only with a key: enter one.' },
-  judge_missing: { path: 'judge.model_id', text: 'A selected benchmark needs a judge, and this server has none of its own: choose the model that grades.' },
+  judge_missing: { path: 'judge.model_id',
+    text: 'A selected benchmark needs a judge, and this server has none of its own: choose the model that grades.' },
 }
 
 /**

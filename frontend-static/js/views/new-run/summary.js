@@ -69,10 +69,13 @@ function notes(estimate) {
   const found = []
   if (estimate.cost_note) found.push(h('p', { class: 'note' }, estimate.cost_note))
   const unjudged = (estimate.benchmarks ?? []).filter((/** @type {any} */ each) => each.judge_input_tokens > 0 && !each.judge)
-  if (unjudged.length > 0) found.push(h('p', { class: 'note warn' }, `Choose a judge for ${unjudged.map((/** @type {any} */ each) => each.benchmark_name).join(', ')}.`))
-  if (estimate.reaches_budget === true) found.push(h('p', { class: 'note warn' }, 'The budget is smaller than this estimate: the run will probably stop before it is complete.'))
+  if (unjudged.length > 0) found.push(h('p', { class: 'note warn' },
+    `Choose a judge for ${unjudged.map((/** @type {any} */ each) => each.benchmark_name).join(', ')}.`))
+  if (estimate.reaches_budget === true) found.push(h('p', { class: 'note warn' },
+    'The budget is smaller than this estimate: the run will probably stop before it is complete.'))
   for (const { message } of estimate.warnings ?? []) found.push(h('p', { class: 'note warn' }, message))
-  if (estimate.ignored_benchmarks?.length) found.push(h('p', { class: 'note warn' }, `This server doesn’t know ${estimate.ignored_benchmarks.join(', ')}.`))
+  if (estimate.ignored_benchmarks?.length) found.push(h('p', { class: 'note warn' },
+    `This server doesn’t know ${estimate.ignored_benchmarks.join(', ')}.`))
   if (estimate.basis?.text && isAsked(estimate)) found.push(h('p', { class: 'form-hint' }, `Based on ${estimate.basis.text}.`))
   return found
 }

@@ -17,7 +17,8 @@ export function loadChart({ timeseries = [] }) {
   const series = [['Workers', 'worker_count'], ['Running runs', 'running_runs'], ['Queued runs', 'queued_runs']]
     .map(([label, field]) => ({ label, points: points(timeseries, field) }))
   const text = (/** @type {number} */ value) => number(Math.round(value * 10) / 10)
-  return timeChart({ title: 'Workers and runs', note: `${summary(series, text, true)} Minutes without a working worker are left out.`, series, format: text })
+  return timeChart({ title: 'Workers and runs', note: `${summary(series, text, true)} Minutes without a working worker are left out.`,
+    series, format: text })
 }
 
 /**
@@ -27,7 +28,8 @@ export function loadChart({ timeseries = [] }) {
  */
 export function hostChart(metrics) {
   if (!metrics || metrics.length === 0) return nothing('CPU, memory and disk', 'No sandbox host reports its load.')
-  const series = [['CPU', 'cpu_ratio'], ['Memory', 'memory_ratio'], ['Disk', 'disk_ratio']].map(([label, field]) => ({ label, points: points(metrics, field) }))
+  const series = [['CPU', 'cpu_ratio'], ['Memory', 'memory_ratio'],
+    ['Disk', 'disk_ratio']].map(([label, field]) => ({ label, points: points(metrics, field) }))
   const text = (/** @type {number} */ value) => percent(value, 0)
   return timeChart({ title: 'CPU, memory and disk of the host', note: summary(series, text, false), series, format: text, max: 1 })
 }

@@ -7,7 +7,8 @@ import { bytes, duration, integer, number, percent } from '../../core/format.js'
 export function hostSection(resources) {
   const heading = h('h2', { id: 'ops-host' }, 'Sandbox host')
   if (!resources) {
-    return h('section', { 'aria-labelledby': 'ops-host' }, heading, h('p', { class: 'dim' }, 'No sandbox host answers. Benchmarks that run code need one; the others don’t.'))
+    return h('section', { 'aria-labelledby': 'ops-host' }, heading,
+      h('p', { class: 'dim' }, 'No sandbox host answers. Benchmarks that run code need one; the others don’t.'))
   }
   const facts = [
     ['New sandboxes', resources.canCreateSandbox ? 'possible' : `refused: ${resources.rejectReason ?? 'no reason given'}`],

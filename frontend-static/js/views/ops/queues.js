@@ -10,7 +10,8 @@ const PURPOSES = { plans: 'runs to plan', items: 'samples to answer', turns: 'an
 export function queueTable(queues) {
   return h('section', { 'aria-labelledby': 'ops-queues' }, h('h2', { id: 'ops-queues' }, 'Queues'),
     h('table', { class: 'ops-numbers' },
-      h('thead', null, h('tr', null, ['Queue', 'Waiting', 'In flight', 'For later', 'Dead letters'].map((name, i) => h('th', { scope: 'col', class: i > 0 ? 'number' : null }, name)))),
+      h('thead', null, h('tr', null, ['Queue', 'Waiting', 'In flight', 'For later',
+        'Dead letters'].map((name, i) => h('th', { scope: 'col', class: i > 0 ? 'number' : null }, name)))),
       h('tbody', null, queues.map((queue) => h('tr', null,
         h('th', { scope: 'row' }, h('code', null, queue.name), ' ', h('span', { class: 'dim' }, /** @type {any} */ (PURPOSES)[queue.name] ?? '')),
         number(queue.visible), number(queue.in_flight), number(queue.delayed), number(queue.dead, queue.dead > 0))))),
@@ -34,6 +35,8 @@ export function unreadableTable(messages) {
       h('thead', null, h('tr', null, ['Sent', 'Queue', 'Run', 'Problem'].map((name) => h('th', { scope: 'col' }, name)))),
       h('tbody', null, messages.map((message) => h('tr', null,
         h('td', null, dateTime(message.sent_at)), h('td', { dataset: { label: 'Queue' } }, h('code', null, message.queue)),
-        h('td', { dataset: { label: 'Run' } }, message.run_id ? h('a', { href: `/runs/${message.run_id}` }, message.run_id.slice(0, 8)) : none, message.sample && h('small', null, message.sample)),
+        h('td', { dataset: { label: 'Run' } },
+          message.run_id ? h('a', { href: `/runs/${message.run_id}` }, message.run_id.slice(0, 8)) : none,
+          message.sample && h('small', null, message.sample)),
         h('td', { dataset: { label: 'Problem' } }, message.problem, h('small', null, message.message_id)))))))
 }

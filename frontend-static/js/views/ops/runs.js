@@ -21,7 +21,8 @@ export function runLists({ running_runs = [], queued_runs = [], completed_runs =
  * @param {(run: any) => [string, string | null]} time
  */
 function list(title, runs, total, nothing, time) {
-  return h('div', null, h('h2', null, title, ' ', h('span', { class: 'dim' }, (total ?? 0) > runs.length ? `${runs.length} of ${integer(total)}` : integer(total ?? runs.length))),
+  return h('div', null, h('h2', null, title, ' ',
+    h('span', { class: 'dim' }, (total ?? 0) > runs.length ? `${runs.length} of ${integer(total)}` : integer(total ?? runs.length))),
     runs.length === 0 ? h('p', { class: 'dim' }, total ? 'Runs are listed for the operator of this server only.' : nothing)
       : h('ul', { class: 'ops-list' }, runs.map((run) => line(run, ...time(run)))))
 }
@@ -37,5 +38,6 @@ function line(run, verb, at) {
   return h('li', null,
     h('div', null, h('a', { href: `/runs/${run.id}` }, run.model), ' ', statusBadge(run.interrupted ? 'interrupted' : run.status)),
     h('div', { class: 'dim' }, [(run.benchmarks ?? []).join(', '), subset].filter(Boolean).join(' · ')),
-    h('div', { class: 'dim' }, h('time', { datetime: at, title: dateTime(at) }, `${verb} ${ago(at)}`), seconds !== null && ` · took ${duration(seconds)}`))
+    h('div', { class: 'dim' }, h('time', { datetime: at, title: dateTime(at) }, `${verb} ${ago(at)}`),
+      seconds !== null && ` · took ${duration(seconds)}`))
 }

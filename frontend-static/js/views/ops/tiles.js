@@ -15,11 +15,15 @@ export function tiles(overview, resources) {
     tile('Running runs', integer(queue_counts.running), `${integer(worker_config.worker_item_concurrency)} samples at a time`),
     tile('Queued runs', integer(queue_counts.queued), 'waiting to start'),
     tile('Succeeded runs', integer(queue_counts.succeeded), `${integer(queue_counts.failed)} failed, ${integer(queue_counts.canceled)} canceled`),
-    day && tile('Tokens, 24 hours', millions(day.input_tokens + day.output_tokens), `${millions(day.input_tokens)} in, ${millions(day.output_tokens)} out`),
-    week && tile('Tokens, 7 days', millions(week.input_tokens + week.output_tokens), `${millions(week.input_tokens)} in, ${millions(week.output_tokens)} out`),
+    day && tile('Tokens, 24 hours', millions(day.input_tokens + day.output_tokens),
+      `${millions(day.input_tokens)} in, ${millions(day.output_tokens)} out`),
+    week && tile('Tokens, 7 days', millions(week.input_tokens + week.output_tokens),
+      `${millions(week.input_tokens)} in, ${millions(week.output_tokens)} out`),
     tile('Host CPU', share(resources?.cpu_percent), resources?.cpuCount ? plural(resources.cpuCount, 'processor') : 'no sandbox host'),
-    tile('Host memory', share(resources?.memory_percent), resources ? `${bytes(resources.memoryUsedBytes)} of ${bytes(resources.memoryTotalBytes)}` : 'no sandbox host'),
-    tile('Host disk', percent(resources?.disk_used_ratio ?? resources?.diskUsedRatio), resources ? `${bytes(resources.diskFreeBytes)} free` : 'no sandbox host'))
+    tile('Host memory', share(resources?.memory_percent),
+      resources ? `${bytes(resources.memoryUsedBytes)} of ${bytes(resources.memoryTotalBytes)}` : 'no sandbox host'),
+    tile('Host disk', percent(resources?.disk_used_ratio ?? resources?.diskUsedRatio),
+      resources ? `${bytes(resources.diskFreeBytes)} free` : 'no sandbox host'))
 }
 
 /**

@@ -36,7 +36,8 @@ function loadOf(worker, sandboxes, resources) {
   if (!resources) return null
   return {
     of: 'the host', cpu: resources.cpu_percent === null ? null : resources.cpu_percent / 100, cpuText: `of ${integer(resources.cpuCount)} cores`,
-    memory: resources.memory_percent === null ? null : resources.memory_percent / 100, memoryText: `${bytes(resources.memoryUsedBytes)} of ${bytes(resources.memoryTotalBytes)}`,
+    memory: resources.memory_percent === null ? null : resources.memory_percent / 100,
+      memoryText: `${bytes(resources.memoryUsedBytes)} of ${bytes(resources.memoryTotalBytes)}`,
     disk: resources.disk_used_ratio ?? resources.diskUsedRatio, diskText: `${bytes(resources.diskUsedBytes)} of ${bytes(resources.diskTotalBytes)}`,
   }
 }
@@ -48,9 +49,11 @@ function loadOf(worker, sandboxes, resources) {
 function card(worker, load) {
   return h('article', { class: 'worker' },
     h('h3', null, worker.worker_id),
-    h('p', { class: 'dim' }, [worker.hostname !== worker.worker_id && worker.hostname, `${integer(worker.running_runs)} of ${integer(worker.max_concurrent_runs)} runs`,
+    h('p', { class: 'dim' }, [worker.hostname !== worker.worker_id && worker.hostname,
+      `${integer(worker.running_runs)} of ${integer(worker.max_concurrent_runs)} runs`,
       `${integer(worker.item_concurrency)} samples at a time`, `seen ${ago(worker.last_seen)}`].filter(Boolean).join(' · ')),
-    load && [meter(`CPU of ${load.of}`, load.cpu, load.cpuText), meter(`Memory of ${load.of}`, load.memory, load.memoryText), meter(`Disk of ${load.of}`, load.disk, load.diskText)])
+    load && [meter(`CPU of ${load.of}`, load.cpu, load.cpuText), meter(`Memory of ${load.of}`, load.memory, load.memoryText),
+      meter(`Disk of ${load.of}`, load.disk, load.diskText)])
 }
 
 /**
@@ -60,16 +63,20 @@ function card(worker, load) {
  */
 function meter(name, ratio, text) {
   const known = ratio !== null && ratio !== undefined
-  return h('div', { class: 'meter' }, h('span', null, name), h('span', { class: 'dim' }, text), h('span', { class: 'meter-value' }, known ? percent(ratio) : none),
-    h('div', { class: 'meter-bar', 'aria-hidden': 'true' }, known && h('span', { class: ratio > 0.9 ? 'high' : null, style: { '--part': Math.min(1, ratio) } })))
+  return h('div', { class: 'meter' }, h('span', null, name), h('span', { class: 'dim' }, text),
+    h('span', { class: 'meter-value' }, known ? percent(ratio) : none),
+    h('div', { class: 'meter-bar', 'aria-hidden': 'true' },
+      known && h('span', { class: ratio > 0.9 ? 'high' : null, style: { '--part': Math.min(1, ratio) } })))
 }
 
 /** @param {any[] | null} sandboxes */
 export function sandboxTable(sandboxes) {
   if (!sandboxes || sandboxes.length === 0) return null
-  return h('section', { 'aria-labelledby': 'ops-sandboxes' }, h('h2', { id: 'ops-sandboxes' }, 'Sandboxes ', h('span', { class: 'dim' }, integer(sandboxes.length))),
+  return h('section', { 'aria-labelledby': 'ops-sandboxes' },
+    h('h2', { id: 'ops-sandboxes' }, 'Sandboxes ', h('span', { class: 'dim' }, integer(sandboxes.length))),
     h('table', { class: 'cards ops-sandboxes' },
-      h('thead', null, h('tr', null, ['Sandbox', 'CPU', 'Memory', 'Disk', 'Measured'].map((name, i) => h('th', { scope: 'col', class: i > 0 ? 'count' : null }, name)))),
+      h('thead', null, h('tr', null, ['Sandbox', 'CPU', 'Memory', 'Disk',
+        'Measured'].map((name, i) => h('th', { scope: 'col', class: i > 0 ? 'count' : null }, name)))),
       h('tbody', null, sandboxes.map((each) => h('tr', null,
         h('th', { scope: 'row' }, h('code', null, each.sandbox_id)),
         h('td', { class: 'count', dataset: { label: 'CPU' } }, percent(each.cpu_ratio)),

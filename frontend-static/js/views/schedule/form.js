@@ -30,7 +30,8 @@ const TIMES = { '30 2 * * *': 'Every night', '0 4 * * MON-FRI': 'Weekdays', '0 2
  * @param {AbortSignal} signal
  */
 export async function showScheduleForm(root, schedule, signal) {
-  const [{ benchmarks }, { models }] = await Promise.all([api.get('/api/benchmarks', { signal }), findModels('', signal, 1), useStyles('views/new-run.css')])
+  const [{ benchmarks }, { models }] = await Promise.all([api.get('/api/benchmarks', { signal }), findModels('', signal, 1),
+    useStyles('views/new-run.css')])
   const before = schedule ? orderOfSchedule(schedule) : null
   const state = new OrderState(before ? structuredClone(before) : {
     name: '', cron: '30 2 * * *', time_zone: timeZone, model_id: models[0]?.model, subset_pct: SHARE_DEFAULT,
@@ -62,7 +63,8 @@ export async function showScheduleForm(root, schedule, signal) {
     } catch (error) {
       if (signal.aborted) return
       const rest = showProblems(form, /** @type {Error} */ (error))
-      replace(errors, (rest.length > 0 ? rest : ['The schedule wasn’t saved. The marked field says why.']).map((text) => h('p', { class: 'problem' }, text)))
+      replace(errors, (rest.length > 0 ? rest : ['The schedule wasn’t saved. The marked field says why.']).map((text) => h('p',
+        { class: 'problem' }, text)))
     } finally {
       save.disabled = false
     }
@@ -80,7 +82,8 @@ function timeFields(state) {
   const describe = () => { words.textContent = cronInWords(state.order.cron ?? '') ?? 'Minute, hour, day of month, month, day of week. Two runs are at least 15 minutes apart.' }
   describe()
   state.addEventListener('change', describe)
-  const cron = field({ name: 'cron', label: 'Planned times', kind: 'text', flag: '--cron', hint: /** @type {any} */ (words) }, state.order.cron, set('cron'))
+  const cron = field({ name: 'cron', label: 'Planned times', kind: 'text', flag: '--cron', hint: /** @type {any} */ (words) },
+    state.order.cron, set('cron'))
   const input = /** @type {HTMLInputElement} */ (cron.querySelector('input'))
   input.classList.add('mono')
   const presets = h('div', { class: 'actions' }, Object.entries(TIMES).map(([value, label]) => h('button', {
@@ -90,14 +93,17 @@ function timeFields(state) {
   const zones = Intl.supportedValuesOf('timeZone')
   const zone = framed({ path: 'time_zone', label: 'Time zone', hint: 'Name such as Europe/Berlin or UTC' }, ({ id, describedBy }) => [
     h('input', {
-      id, class: 'form-control', name: 'time_zone', list: `${id}-list`, autocomplete: 'off', 'aria-describedby': describedBy, '.value': state.order.time_zone ?? 'UTC',
+      id, class: 'form-control', name: 'time_zone', list: `${id}-list`, autocomplete: 'off', 'aria-describedby': describedBy,
+        '.value': state.order.time_zone ?? 'UTC',
       on: { change: (/** @type {any} */ event) => state.set('time_zone', event.target.value.trim() || undefined) },
     }),
     h('datalist', { id: `${id}-list` }, ['UTC', ...zones].map((name) => h('option', { value: name })))])
   return group('Schedule', h('div', { class: 'form-grid' },
-    field({ name: 'name', label: 'Name', kind: 'text', flag: '--name', hint: 'Its runs have the same name', placeholder: 'nightly' }, state.order.name, set('name')),
+    field({ name: 'name', label: 'Name', kind: 'text', flag: '--name', hint: 'Its runs have the same name', placeholder: 'nightly' },
+      state.order.name, set('name')),
     cron, zone,
-    field({ name: 'webhook_url', label: 'Webhook', kind: 'text', flag: '--webhook-url', placeholder: 'https://', hint: 'Called when a run is worse than the one before, fails, takes too long or doesn’t start' }, state.order.webhook_url, set('webhook_url'))))
+    field({ name: 'webhook_url', label: 'Webhook', kind: 'text', flag: '--webhook-url', placeholder: 'https://',
+      hint: 'Called when a run is worse than the one before, fails, takes too long or doesn’t start' }, state.order.webhook_url, set('webhook_url'))))
 }
 
 /**
@@ -123,7 +129,8 @@ function commandsOf(schedule, before, state) {
     return [h('h3', null, 'curl'), copyBox(curl('PATCH', `/api/schedules/${schedule.id}`, changes(before, state.order), { key }))]
   }
   const { name, cron, time_zone, webhook_url, ...order } = relevant(state.order)
-  const bench = lines(['bench schedules add', `--name ${quote(name ?? '')}`, `--cron ${quote(cron ?? '')}`, `--time-zone ${quote(time_zone ?? 'UTC')}`,
+  const bench = lines(['bench schedules add', `--name ${quote(name ?? '')}`, `--cron ${quote(cron ?? '')}`,
+    `--time-zone ${quote(time_zone ?? 'UTC')}`,
     ...(webhook_url ? [option('--webhook-url', webhook_url)] : []), ...optionsOf(order), option('--server', location.origin)])
   return [h('h3', null, 'bench'), copyBox(bench), h('h3', null, 'curl'), copyBox(curl('POST', '/api/schedules', relevant(state.order), { key }))]
 }

@@ -48,7 +48,8 @@ export function historySection(base, signal) {
     }
   })
   const table = h('table', { class: 'cards firings-table' },
-    h('thead', null, h('tr', null, ['Planned', 'State', 'Score', 'Difference from the run before'].map((name) => h('th', { scope: 'col' }, name)))), rows)
+    h('thead', null, h('tr', null, ['Planned', 'State', 'Score',
+      'Difference from the run before'].map((name) => h('th', { scope: 'col' }, name)))), rows)
   const nothing = h('p', { class: 'dim' }, 'No run yet. The history shows each run, compared with the one before on the same items.')
   const element = h('section', { 'aria-labelledby': 'history' },
     h('div', { class: 'section-head' }, h('h2', { id: 'history' }, 'History')), chart, nothing, table, more)
@@ -72,10 +73,12 @@ function row(firing) {
     h('td', { dataset: { label: 'State' } }, firingStatus(firing),
       firing.error && h('small', null, firing.error),
       firing.missed_earlier > 0 && h('small', null, `${firing.missed_earlier} earlier times were missed, too`),
-      notices.map((/** @type {any} */ notice) => h('small', null, notice.kind === 'regressed' ? delivery(notice) : `${sentence(notice.text)} ${delivery(notice)}`))),
+      notices.map((/** @type {any} */ notice) => h('small', null,
+        notice.kind === 'regressed' ? delivery(notice) : `${sentence(notice.text)} ${delivery(notice)}`))),
     h('td', { dataset: { label: 'Score' } }, firingScore(firing)),
     h('td', { dataset: { label: 'Difference' } }, firing.comparison
-      ? [differences(firing.comparison), doubts(firing.comparison).map((text) => h('small', { class: 'doubt' }, text)), h('small', null, h('a', { href: `/compare?runs=${firing.comparison.with_run},${firing.run_id}` }, 'Compare item by item'))]
+      ? [differences(firing.comparison), doubts(firing.comparison).map((text) => h('small', { class: 'doubt' }, text)),
+        h('small', null, h('a', { href: `/compare?runs=${firing.comparison.with_run},${firing.run_id}` }, 'Compare item by item'))]
       : h('span', { class: 'dim' }, '–')))
 }
 

@@ -13,7 +13,8 @@ export function settingsOf(schedule) {
   const set = PLAIN.filter(({ name }) => !name.startsWith('judge.') && !SHOWN_ELSEWHERE.includes(name)).map(({ name, label }) => {
     const value = schedule[name]
     const isSet = value !== null && value !== undefined && !(Array.isArray(value) && value.length === 0)
-    return /** @type {[string, any]} */ ([label, isSet ? (typeof value === 'object' ? JSON.stringify(value) : typeof value === 'number' ? value.toLocaleString() : String(value)) : null])
+    return /** @type {[string, any]} */ ([label,
+      isSet ? (typeof value === 'object' ? JSON.stringify(value) : typeof value === 'number' ? value.toLocaleString() : String(value)) : null])
   })
   return [
     ['Items', items],
