@@ -23,10 +23,12 @@ export class BenchMenu extends HTMLElement {
   /**
    * @param {string} label
    * @param {MenuItem[]} items
+   * @param {string} [name] name for screen readers, if the label is a symbol
    */
-  set(label, items) {
+  set(label, items, name) {
     replace(this.#button, label, h('span', { 'aria-hidden': 'true' }, '▾'))
-    this.#list.setAttribute('aria-label', label)
+    if (name) this.#button.setAttribute('aria-label', name)
+    this.#list.setAttribute('aria-label', name ?? label)
     replace(this.#list, items.map((item) => {
       if (!item) return h('hr', null)
       const props = { role: 'menuitem', tabindex: '-1', class: item.danger ? 'danger' : null, on: { click: () => { this.close(); item.run?.() } } }

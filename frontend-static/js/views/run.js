@@ -1,5 +1,6 @@
 /** A run: score and what to know about it, progress, benchmarks, items, log, actions. */
 
+import { api } from '../core/api.js'
 import { h, replace } from '../core/dom.js'
 import { poll } from '../core/poll.js'
 import { isBenchmarkOpen, isOpen } from '../core/run-facts.js'
@@ -81,6 +82,8 @@ export async function mount(context) {
     })
   }
   changed = () => (polling ? polling.now() : watch())
+  // What the reader may do depends on the key.
+  api.addEventListener('key', () => changed(), { signal })
   if (!isSettled(run)) setTimeout(() => { if (!signal.aborted && !polling) watch() }, Math.min(1000, delayOf(run)))
 }
 

@@ -107,6 +107,7 @@ export async function mount({ root, query, signal, title, announce }) {
         offset > 0 && link('‹ Newer', Math.max(0, offset - PAGE), 'prev'), page.next_offset !== null && page.next_offset !== undefined && link('Older ›', page.next_offset, 'next')))
   }
 
+  api.addEventListener('key', load, { signal })
   news.addEventListener('click', () => { news.hidden = true; load() })
   showCompare((query.get('select') ?? '').split(',').filter(Boolean))
   replace(root, head, h('div', { class: 'runs-bar' }, filters, h('div', { class: 'actions', role: 'status' }, news, compare)), list, pager)

@@ -7,6 +7,7 @@ import { part } from '../../core/patch.js'
 import { canOf, isOpen, subsetText } from '../../core/run-facts.js'
 import { copyBox } from '../../components/copy.js'
 import { menu } from '../../components/menu.js'
+import { openKeyDialog } from '../../components/key-dialog.js'
 import { openDialog } from '../../components/dialog.js'
 import { curl } from '../../core/api.js'
 import { actionsOf } from './actions.js'
@@ -50,6 +51,7 @@ function actions(run, signal, changed) {
       h('button', { type: 'button', class: 'button', dataset: { key: action.name }, on: { click: action.run } }, action.label)),
     h('a', { class: 'button', href: `/compare?runs=${run.id}`, dataset: { key: 'compare' } }, 'Compare'),
     exports,
+    all.length === 0 && h('button', { type: 'button', class: 'button', title: 'Actions on this run need the key or access token that made it, or the operator\'s secret.', dataset: { key: 'key' }, on: { click: openKeyDialog } }, 'Enter key for actions'),
     menu('More', [...rest, ...(rest.length > 0 ? [null] : []), { label: 'Commands for this run', run: () => openCommands(run) }]))
 }
 

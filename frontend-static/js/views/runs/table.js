@@ -74,7 +74,6 @@ function newRow(first, chosen, onSelect, changed, signal) {
   check.addEventListener('change', () => { check.checked ? chosen.add(first.id) : chosen.delete(first.id); onSelect() })
   const bar = progressBar()
   const actions = menu('⋯', [])
-  actions.querySelector('button')?.setAttribute('aria-label', 'Actions')
   /** Cells by class, each with a text that tells if it changed. @type {[string, (run: any) => string, (run: any) => import('../../core/dom.js').Child][]} */
   const cells = [
     ['model', labelKey, modelCell],
@@ -160,5 +159,5 @@ function scoreCell(run, bar) {
  */
 function fillMenu(element, run, changed, signal) {
   const exports = canOf(run).export ? exportItems(run, signal) : []
-  element.set('⋯', [{ label: 'Open', href: path('runs', run.id) }, ...actionsOf(run, changed), ...(exports.length > 0 ? [null, ...exports] : [])])
+  element.set('⋯', [{ label: 'Open', href: path('runs', run.id) }, ...actionsOf(run, changed), ...(exports.length > 0 ? [null, ...exports] : [])], `Actions on ${run.model} ${shortId(run.id)}`)
 }
