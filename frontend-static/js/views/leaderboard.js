@@ -12,7 +12,7 @@ import { board } from './leaderboard/board.js'
 /** Why runs are left out, by reason of the API. */
 const REASONS = {
   partial: 'with partial coverage', demo: 'of demo data', oracle: 'of the oracle', replay: 'of stored responses', rejudged: 'judged again',
-  own_endpoint: 'with base URLs of their own', own_items: 'with items chosen by id', private: 'private',
+  own_endpoint: 'with base URLs of their own', own_items: 'with items that no other run has', failed: 'failed', private: 'private',
 }
 
 /** @param {import('../core/view.js').Context} context */

@@ -1,7 +1,8 @@
 /** One board: models under equal conditions. */
 
 import { h } from '../../core/dom.js'
-import { ago, date, dateTime, integer, percent, plural, usd } from '../../core/format.js'
+import { ago, date, dateTime, integer, none, percent, plural, usd } from '../../core/format.js'
+import { sentence } from '../new-run/problems.js'
 import { intervalFigure } from '../../components/interval.js'
 
 /**
@@ -36,7 +37,8 @@ export function board(board, benchmark, index) {
  */
 function scaleOf(entries) {
   const ends = entries.flatMap(({ score, interval }) => [score, interval?.low ?? score, interval?.high ?? score])
-  return [Math.floor(Math.min(...ends) * 10) / 10, Math.ceil(Math.max(...ends) * 10) / 10]
+  const high = Math.ceil(Math.max(...ends) * 10) / 10
+  return [Math.min(Math.floor(Math.min(...ends) * 10) / 10, high - 0.1), high]
 }
 
 /** @param {any} board */
@@ -61,6 +63,7 @@ function conditions(board) {
     board.prompt_source === 'own' && [h('span', { class: 'caution' }, 'prompt: own'), ' '],
     (board.changed_settings ?? []).map((/** @type {string} */ text) => [h('span', { class: 'caution' }, text), ' ']),
     parts.join(' · '),
+    dataset?.note && h('small', null, sentence(dataset.note)),
   ]
 }
 
@@ -86,7 +89,7 @@ function row(entry, above, scale) {
       h('time', { datetime: entry.completed_at, title: dateTime(entry.completed_at) },
       isRecent(entry.completed_at) ? ago(entry.completed_at) : date(entry.completed_at)),
       entry.partial_runs > 0 && h('small', null, `${plural(entry.partial_runs, 'run')} with partial coverage not ranked`)),
-    h('td', { class: 'cost', dataset: { label: 'Cost' } }, entry.cost_usd === null ? h('span', { class: 'dim' }, 'unknown') : usd(entry.cost_usd)))
+    h('td', { class: 'cost', dataset: { label: 'Cost' } }, entry.cost_usd === null ? h('span', { class: 'dim' }, entry.endpoint_host ? 'unknown' : none) : usd(entry.cost_usd)))
 }
 
 /** @param {string} time */
