@@ -15,7 +15,7 @@ export function board(board, benchmark, index) {
   const id = `board-${index}`
   const scale = scaleOf(entries)
   const runs = entries.map((/** @type {any} */ entry) => entry.run_id)
-  return h('section', { class: 'board', 'aria-labelledby': id },
+  return h('article', { class: 'board', 'aria-labelledby': id },
     h('div', { class: 'section-head' },
       h('h2', { id }, board.demo && h('span', { class: 'caution' }, 'DEMO'), board.demo && ' ', title(board)),
       runs.length > 1 && h('a', { class: 'button small',
