@@ -72,10 +72,12 @@ function bound(box, more) {
   box.tabIndex = 0
   box.setAttribute('role', 'group')
   box.setAttribute('aria-label', 'Prompt')
-  requestAnimationFrame(() => {
+  new ResizeObserver((_, observer) => {
+    if (box.clientHeight === 0) return
+    observer.disconnect()
     box.scrollTop = box.scrollHeight
     more.hidden = box.scrollHeight <= box.clientHeight
-  })
+  }).observe(box)
 }
 
 /**
@@ -84,7 +86,10 @@ function bound(box, more) {
  */
 function jsonSection(title, value) {
   if (value === null || value === undefined || Object.keys(value).length === 0) return null
-  return h('details', { class: 'text' }, h('summary', null, h('h2', null, title)), h('div', { class: 'box' }, renderJson(value)))
+  const box = h('div', { class: 'box' })
+  const details = h('details', { class: 'text' }, h('summary', null, h('h2', null, title)), box)
+  details.addEventListener('toggle', () => box.append(renderJson(value)), { once: true })
+  return details
 }
 
 /**

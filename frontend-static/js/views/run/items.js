@@ -126,7 +126,7 @@ export function itemsPanel({ source, query, signal, announce, name }) {
      */
     async show(run, b) {
       samples = b.samples_per_item ?? 1
-      const hasIndex = b.index !== undefined ? b.index !== null : !source.live
+      const hasIndex = !source.live || Boolean(b.index)
       const now = `${hasIndex} ${run.generation_number} ${b.planned_samples > 0}`
       ended = b.completed_samples
       if (now === state) {
