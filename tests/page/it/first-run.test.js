@@ -2,10 +2,11 @@
 
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
+import { idle } from '../support/browser.js'
 import { pageTest } from '../support/page-test.js'
 
 pageTest('a reader runs the demo, reads the score, opens an item and verifies the archive', async ({ open }) => {
-  const { page, context } = await open('/')
+  const { page, context, guard } = await open('/')
   await page.getByRole('button', { name: 'Run the demo' }).click()
   await page.waitForURL(/\/runs\/[0-9a-f-]{36}$/)
   await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor({ timeout: 30_000 })
@@ -38,7 +39,9 @@ pageTest('a reader runs the demo, reads the score, opens an item and verifies th
   assert.match(await page.getByRole('main').innerText(), /current key of this server/i, 'the key that signed is named')
 
   // What was verified is browsed without the server.
+  await idle(page)
   await context.setOffline(true)
+  guard.allow(/ERR_INTERNET_DISCONNECTED.*icon\.svg/)
   await page.getByRole('link', { name: /browse/i }).first().click()
   await page.waitForURL(/\/verify\/run/)
   assert.match(await page.getByRole('region', { name: 'Score' }).innerText(), /100\.0%/)

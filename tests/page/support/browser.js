@@ -1,6 +1,7 @@
 /** Chromium, and pages that report everything that must not happen in them. */
 
 import fs from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { chromium } from 'playwright-core'
 
 /** Places of Debian's Chromium and of common other builds. */
@@ -31,7 +32,6 @@ export function launchBrowser() {
  * @property {{width: number, height: number}} [viewport] by default that of a laptop
  * @property {'light' | 'dark'} [colorScheme]
  * @property {boolean} [reducedMotion]
- * @property {string} [permissions]
  */
 
 /** What happened in a page that must not happen. */
@@ -40,6 +40,10 @@ export class Guard {
   problems = []
   /** Requests of the page to the API: `GET /api/runs`. @type {string[]} */
   requests = []
+  /** Requests on their way. @type {Set<import('playwright-core').Request>} */
+  pending = new Set()
+  /** Time at which a request was sent or answered last. */
+  changed = 0
   /** @type {RegExp[]} */
   #allowed = []
 
@@ -54,6 +58,25 @@ export class Guard {
   add(problem) {
     if (!this.#allowed.some((form) => form.test(problem))) this.problems.push(problem)
   }
+}
+
+/** @type {WeakMap<import('playwright-core').Page, Guard>} */
+const guards = new WeakMap()
+
+/** Time without a request after which a page counts as idle, in milliseconds. */
+const QUIET_MS = 300
+/** Longest time to wait for that, in milliseconds. A run that is watched never becomes idle. */
+const BUSY_MS = 5000
+
+/**
+ * Waits until a page has no request on its way.
+ *
+ * @param {import('playwright-core').Page} page
+ */
+export async function idle(page) {
+  const guard = /** @type {Guard} */ (guards.get(page))
+  const end = Date.now() + BUSY_MS
+  while (Date.now() < end && (guard.pending.size > 0 || Date.now() - guard.changed < QUIET_MS)) await sleep(50)
 }
 
 /**
@@ -84,7 +107,15 @@ export async function openPage(browser, origin, { viewport = DESKTOP, colorSchem
     if (address.origin !== origin) guard.add(`request to another origin: ${request.url()}`)
     else if (/^\/(api|\.well-known)\//.test(address.pathname)) guard.requests.push(`${request.method()} ${address.pathname}`)
   })
+  for (const event of /** @type {const} */ (['request', 'requestfinished', 'requestfailed'])) {
+    context.on(event, (request) => {
+      if (event === 'request') guard.pending.add(request)
+      else guard.pending.delete(request)
+      guard.changed = Date.now()
+    })
+  }
   const page = await context.newPage()
+  guards.set(page, guard)
   page.on('console', (message) => {
     if (message.type() === 'error') guard.add(`console: ${message.text()} (${message.location().url})`)
   })

@@ -1,15 +1,15 @@
 /** Waits until a view has loaded what it shows. */
 
-import { setTimeout as sleep } from 'node:timers/promises'
+import { idle } from './browser.js'
+import { ready } from './page-test.js'
 
 /**
- * Waits until nothing says that it is being loaded, and no request is on its way.
+ * Waits until no request is on its way, and nothing says that it is being loaded.
  *
  * @param {import('playwright-core').Page} page
  */
 export async function settled(page) {
-  await page.locator('main .view[data-ready]').first().waitFor({ state: 'attached' })
-  await page.waitForLoadState('networkidle').catch(() => {})
+  await ready(page)
+  await idle(page)
   await page.waitForFunction(() => !document.querySelector('.state.loading'))
-  await sleep(100)
 }
