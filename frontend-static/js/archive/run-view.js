@@ -1,5 +1,7 @@
 /** Run and benchmarks of an archive in the form of the API's views, so that the same components show them. */
 
+import { outcomeOf } from '../core/outcomes.js'
+
 /** @typedef {Record<string, any>} Fields */
 
 /**
@@ -8,10 +10,10 @@
  * @param {import('./results.js').Results} results
  * @returns {Fields}
  */
-export function runView({ run, benchmarks }) {
+export function runView({ run, benchmarks, rows }) {
   const provider = run.provider ?? null
   const slug = run.model_slug ?? ''
-  const views = benchmarks.map((benchmark, index) => benchmarkView(benchmark, index))
+  const views = benchmarks.map((benchmark, index) => benchmarkView(benchmark, index, rows[index]))
   const sum = (/** @type {string} */ name) => views.reduce((total, view) => total + (view[name] ?? 0), 0)
   const costs = benchmarks.map(({ cost_usd: cost }) => cost).filter((cost) => typeof cost === 'number')
   return {
@@ -26,6 +28,8 @@ export function runView({ run, benchmarks }) {
     progress: progress(benchmarks),
     input_tokens: sum('input_tokens'), output_tokens: sum('output_tokens'),
     cost: costs.length > 0 ? { total_usd: costs.reduce((total, cost) => total + cost, 0) } : null,
+    overall_score_label: run.overall_score_label ?? label(benchmarks),
+    coverage: run.coverage ?? (sum('planned_samples') > 0 ? sum('graded_samples') / sum('planned_samples') : null), demo: run.demo ?? false, rejudges: run.rejudges ?? null,
     software: run.software?.version ?? run.code_version ?? null,
     error_code: run.error_code ?? null,
     can: {
@@ -41,25 +45,32 @@ function qualified(provider, slug) {
   return provider === 'replay' ? `replay:${slug}` : `${provider}/${slug}`
 }
 
+/** Says what the overall score of an archive without a label means. @param {Fields[]} benchmarks */
+function label(benchmarks) {
+  const scored = benchmarks.filter(({ score }) => typeof score === 'number')
+  return scored.length === 1 ? `score of ${scored[0].benchmark_name}` : `mean of ${scored.length} benchmark scores`
+}
+
 /**
- * Returns the view of a benchmark.
+ * Returns the view of a benchmark. Archives of compatible programs lack counts, which are taken from their items.
  *
  * @param {Fields} benchmark
  * @param {number} index
+ * @param {import('./results.js').Row[]} rows
  * @returns {Fields}
  */
-export function benchmarkView(benchmark, index) {
+export function benchmarkView(benchmark, index, rows) {
   const { usage, judge_usage: judgeUsage } = benchmark
+  const own = benchmark.outcomes ? benchmark : { ...counted(rows), ...benchmark }
   return {
     id: String(index),
-    ...benchmark,
+    ...own,
     interval: interval(benchmark),
-    outcomes: benchmark.outcomes ?? {},
     error_causes: benchmark.error_causes ?? [],
     error_code: benchmark.error_code ?? null,
     options: benchmark.options ?? {},
     changed_settings: benchmark.changed_settings ?? [],
-    correct_samples: benchmark.outcomes?.correct ?? null,
+    correct_samples: own.outcomes.correct ?? 0,
     input_tokens: usage?.input_tokens ?? 0,
     output_tokens: usage?.output_tokens ?? 0,
     estimated_tokens: benchmark.estimated_tokens ?? 0,
@@ -69,6 +80,18 @@ export function benchmarkView(benchmark, index) {
     cost: money(benchmark.cost_usd),
     judge_cost: money(benchmark.judge_cost_usd),
     index: null,
+  }
+}
+
+/** Counts the samples by outcome. @param {import('./results.js').Row[]} rows */
+function counted(rows) {
+  /** @type {Record<string, number>} */
+  const outcomes = {}
+  for (const { outcome } of rows) if (outcome) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
+  const graded = rows.filter(({ outcome }) => outcome && outcomeOf(outcome).graded).length
+  return {
+    outcomes, planned_samples: rows.length, completed_samples: rows.length, graded_samples: graded, samples_per_item: 1,
+    coverage: rows.length > 0 ? graded / rows.length : null, demo: false,
   }
 }
 

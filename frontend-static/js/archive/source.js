@@ -56,7 +56,7 @@ export class ArchiveSource {
     const from = Number(cursor || offset || 0)
     const shown = places.slice(from, from + limit)
     return {
-      benchmark: benchmarkView(this.results.benchmarks[at], at),
+      benchmark: benchmarkView(this.results.benchmarks[at], at, rows),
       items: {
         items: shown.map((place) => this.#item(at, place)),
         total: places.length, limit, offset: from,

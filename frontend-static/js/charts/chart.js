@@ -76,7 +76,7 @@ export class BenchChart extends HTMLElement {
   #build() {
     const label = uniqueId('chart')
     const table = h('details', { class: 'chart-table' })
-    replace(this, h('figure', { class: 'chart', role: 'group', 'aria-labelledby': label },
+    replace(this, h('figure', { class: 'chart', 'aria-labelledby': label },
       h('figcaption', { id: label, class: 'chart-title' }),
       h('div', { class: 'chart-legend' }), this.#plot, this.#readout, h('p', { class: 'chart-note' }), table))
     this.#plot.onkeydown = (event) => this.#onKey(event)

@@ -49,7 +49,7 @@ export function comparability(all, name) {
   return [
     demo,
     h('section', { class: 'note warn', 'aria-labelledby': 'not-comparable' },
-      h('h3', { id: 'not-comparable' }, isSame ? 'Read with care' : 'These runs aren’t fully comparable'),
+      h('h2', { id: 'not-comparable' }, isSame ? 'Read with care' : 'These runs aren’t fully comparable'),
       h('ul', null, reasons.map(({ letter, text }) => h('li', null, pairs.length > 1 && h('b', null, `A and ${letter}: `), text)))),
     different.length > 0 && settingsTable(present, name, different),
   ]

@@ -27,8 +27,8 @@ export function runList(all) {
         problem && h('p', { class: 'problem' }, `Not compared: ${problem}`)),
       h('div', { class: 'compare-score' }, h('b', null, percent(run.overall_score)), h('span', { class: 'hint' }, run.overall_score_label ?? '')),
       h('div', { class: 'actions' },
-        series > 0 && h('a', { class: 'button small', href: to([id, ...others]), 'aria-label': `Use ${letter} as the baseline` }, 'As baseline'),
-        all.length > 2 && h('a', { class: 'button small', href: to(others), 'aria-label': `Remove ${letter}` }, 'Remove')))
+        series > 0 && h('a', { class: 'button small', href: to([id, ...others]), 'aria-label': `As baseline: ${letter}` }, 'As baseline'),
+        all.length > 2 && h('a', { class: 'button small', href: to(others), 'aria-label': `Remove run ${letter}` }, 'Remove')))
   }))
 }
 

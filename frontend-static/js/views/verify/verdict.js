@@ -98,7 +98,7 @@ function differenceTable({ isSigned, isIntact, manifest, results }) {
   return h('section', { class: 'differences', 'aria-labelledby': 'differences-title' },
     h('h3', { id: 'differences-title' }, 'What differs'),
     h('p', { class: 'hint' }, 'manifest.json is genuine. These figures in results.json contradict it; texts of items may have been changed as well.'),
-    h('div', { class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'What differs' }, h('table', null,
+    h('div', { class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Table of what differs' }, h('table', null,
       h('thead', null, h('tr', null, ['Where', 'Signed', 'In results.json'].map((name) => h('th', { scope: 'col' }, name)))),
       h('tbody', null, found.map(({ what, signed, found: present }) => h('tr', null,
         h('th', { scope: 'row' }, what), h('td', null, h('code', null, signed)), h('td', null, h('code', null, present))))))))
