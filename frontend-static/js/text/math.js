@@ -5,12 +5,11 @@
  * broken and endless formulas.
  */
 
+import { delimiter, fence, make, space, styled, Unsupported, withLimits } from './mathml.js'
 import {
-  ACCENTS, DOUBLE, ENVIRONMENTS, FUNCTIONS, IDENTIFIERS, IGNORED, INTEGRALS, LARGE, LIMITS, OPERATORS, SPACES, STYLES,
+  ACCENTS, ENVIRONMENTS, FUNCTIONS, IDENTIFIERS, IGNORED, INTEGRALS, LARGE, LIMITS, OPERATORS, SPACES, STYLES,
   TEXTS,
 } from './tex-symbols.js'
-
-const MATHML = 'http://www.w3.org/1998/Math/MathML'
 
 /** Longest formula that is formatted, in characters. */
 export const FORMULA_CHARS_MAX = 4000
@@ -39,21 +38,6 @@ export function formula(source, isDisplay) {
     if (problem instanceof Unsupported) return null
     throw problem
   }
-}
-
-/** Marks TeX that this module doesn't format. */
-class Unsupported extends Error {}
-
-/**
- * Makes a MathML element.
- *
- * @param {string} tag
- * @param {...(Node | string)} children
- */
-function make(tag, ...children) {
-  const made = document.createElementNS(MATHML, tag)
-  made.append(...children)
-  return made
 }
 
 /** Parser for one formula, by recursive descent. */
@@ -275,44 +259,4 @@ class Parser {
     table.setAttribute('class', name === 'cases' || name.startsWith('align') || name === 'split' ? 'answer-lines' : '')
     return make('mrow', fence(open), table, fence(close))
   }
-}
-
-/** @param {number} width Width in em. */
-function space(width) {
-  const made = make('mspace')
-  made.setAttribute('width', `${width}em`)
-  return made
-}
-
-/** Marks an operator whose scripts stand above and below. @param {Element} operator */
-function withLimits(operator) {
-  operator.setAttribute('data-limits', '')
-  return operator
-}
-
-/** @param {string} text @param {string} style */
-function styled(text, style) {
-  if (style === 'double') return make('mi', [...text].map((letter) => DOUBLE[letter] ?? letter).join(''))
-  const made = make(/^[0-9.,]+$/.test(text) ? 'mn' : 'mi', text.replace(/^\\/, ''))
-  // A single letter is italic unless its variant says otherwise.
-  if (style !== 'italic') made.setAttribute('mathvariant', 'normal')
-  made.setAttribute('class', `answer-math-${style}`)
-  return made
-}
-
-/** Returns the character of a delimiter; an empty text for the invisible one. @param {string} token */
-function delimiter(token) {
-  if (token === '.') return ''
-  if (!token.startsWith('\\')) return token
-  const known = OPERATORS[token.slice(1)]
-  if (!known) throw new Unsupported(token)
-  return known
-}
-
-/** @param {string} character */
-function fence(character) {
-  const made = make('mo', character)
-  made.setAttribute('fence', 'true')
-  made.setAttribute('stretchy', 'true')
-  return made
 }

@@ -1,6 +1,7 @@
 /** Data of a comparison: the runs, the API's comparisons with the first of them, and the indexes of their items. */
 
 import { api } from '../../core/api.js'
+import { shortId } from '../../core/format.js'
 import { path } from '../../core/router.js'
 import { isOpen } from '../../core/run-facts.js'
 import { ApiSource } from '../../core/source.js'
@@ -37,7 +38,10 @@ const PAGE = 500
  */
 export async function loadRuns(ids, signal) {
   const sources = ids.map((id) => new ApiSource(id))
-  const runs = await Promise.all(sources.map((source) => source.run(signal)))
+  const runs = await Promise.all(sources.map((source) => source.run(signal).catch((problem) => {
+    if (!signal.aborted) problem.message = `Run ${shortId(source.id)}: ${problem.message}`
+    throw problem
+  })))
   return Promise.all(runs.map(async (run, series) => {
     const compared = { id: run.id, letter: String.fromCharCode(65 + series), series, source: sources[series], run, comparison: null, problem: '' }
     if (series === 0) return compared
