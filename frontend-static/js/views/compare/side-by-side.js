@@ -10,6 +10,9 @@ import { itemName } from './disagreements.js'
 /** Characters of an answer that are shown at first. */
 const FIRST_CHARS = 4_000
 
+/** Characters of an expected answer that are shown. */
+const EXPECTED_CHARS_MAX = 400
+
 /** Number of the latest item, so that an earlier one that loads longer isn't shown. */
 let latest = 0
 
@@ -39,7 +42,7 @@ export async function sideBySide({ place, item, shown, name, signal, isByReader 
     const isSame = samples.every((sample) => sample === null || sample.prompt === first?.prompt)
     replace(place, title,
       !isSame && h('p', { class: 'note warn' }, 'The runs didn’t get the same prompt for this item.'),
-      h('p', null, h('span', { class: 'dim' }, 'Expected: '), h('b', null, first?.expected ?? '–'), item.group && h('span', { class: 'dim' }, ` · ${item.group}`)),
+      h('p', null, h('span', { class: 'dim' }, 'Expected: '), h('b', null, shorten(first?.expected ?? '–')), item.group && h('span', { class: 'dim' }, ` · ${item.group}`)),
       first?.prompt && h('details', { class: 'compare-prompt' }, h('summary', null, 'Prompt'), renderPlain(first.prompt)),
       h('div', { class: 'answers', style: { '--count': shown.length } }, shown.map((compared, at) => answer(compared, samples[at], item.sides[at], name))))
     if (isByReader) {
@@ -49,6 +52,11 @@ export async function sideBySide({ place, item, shown, name, signal, isByReader 
   } catch (problem) {
     if (!signal.aborted && mine === latest) replace(place, title, failure(/** @type {Error} */ (problem)))
   }
+}
+
+/** Cuts a long expected answer; the item's view has all of it. @param {string} text */
+function shorten(text) {
+  return text.length > EXPECTED_CHARS_MAX ? `${text.slice(0, EXPECTED_CHARS_MAX)}…` : text
 }
 
 /**
@@ -62,7 +70,7 @@ function answer({ letter, source, run }, sample, side, name) {
   if (!sample || !side) return h('article', null, head, h('p', { class: 'dim' }, 'The item isn’t in this run.'))
   const count = side.rows.length
   return h('article', null, head,
-    h('p', { class: 'actions' }, outcomeMark(sample.outcome), sample.extracted && h('span', null, 'Answer ', h('b', null, sample.extracted)), link(source.itemPath(name, sample.item_id, sample.sample), 'Open')),
+    h('p', { class: 'actions' }, outcomeMark(sample.outcome), sample.extracted && h('span', null, 'Answer ', h('b', null, sample.extracted)), link(source.itemPath(name, sample.item_id, sample.sample), `Open in ${letter}`)),
     count > 1 && h('p', { class: 'hint' }, `Sample 1 of ${count}; ${side.correct} of ${side.graded} graded samples are right.`),
     sample.hidden ? h('p', { class: 'dim' }, 'The dataset is gated: only the owner of the run sees texts.')
       : sample.response ? renderAnswer(sample.response, { firstChars: FIRST_CHARS }) : h('p', { class: 'dim' }, sample.error ?? 'There is no answer.'))
