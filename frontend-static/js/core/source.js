@@ -2,6 +2,7 @@
 
 import { api } from './api.js'
 import { path } from './router.js'
+import { isBenchmarkOpen, isOpen } from './run-facts.js'
 
 /**
  * @typedef {object} IndexRow One sample in an index.
@@ -50,6 +51,16 @@ import { path } from './router.js'
  * @property {((cursor: string, signal?: AbortSignal) => Promise<any>) | null} events a page of events; null if there are none
  */
 
+/**
+ * True if a benchmark of a run has an index now. While a run is open, one that it had before is out of date or gone.
+ *
+ * @param {any} run
+ * @param {any} b
+ */
+export function hasIndexOf(run, b) {
+  return Boolean(b.index) && !isOpen(run) && !isBenchmarkOpen(b)
+}
+
 /** A run on the server. @implements {RunSource} */
 export class ApiSource {
   live = true
@@ -92,7 +103,7 @@ export class ApiSource {
   async index(benchmark, signal) {
     const run = this.latest ?? await this.run(signal)
     const entry = run.benchmarks.find((/** @type {any} */ b) => b.benchmark_name === benchmark)
-    if (!entry?.index) return null
+    if (!entry || !hasIndexOf(run, entry)) return null
     const key = `${benchmark} ${run.generation_number}`
     let wait = this.indexes.get(key)
     if (!wait) {

@@ -51,36 +51,30 @@ export async function mount(context) {
     factsOf(item), ...textsOf(item))
   announce(`Item ${name}: ${outcomeOf(item.outcome).label}.`)
 
-  const go = keys(signal)
-  const neighbors = await neighborsOf({ source, b, item, filter, signal })
+  const wait = neighborsOf({ source, b, item, filter, signal })
+  followKeys({ k: wait.then(({ previous }) => previous), j: wait.then(({ next }) => next), u: Promise.resolve(back) }, signal)
+  const neighbors = await wait
   if (signal.aborted) return
   const step = (/** @type {string} */ text, /** @type {string} */ key, /** @type {string | null} */ href, /** @type {string} */ rel) =>
     h('a', { class: 'button', rel, href, 'aria-disabled': href ? null : 'true', 'aria-keyshortcuts': key }, text, ' ', h('kbd', null, key))
   replace(place, neighbors.total > 0 && h('span', { class: 'dim' }, `${integer(neighbors.at + 1)} of ${plural(neighbors.total, 'sample')}`),
     step('Previous', 'k', neighbors.previous, 'prev'), step('Next', 'j', neighbors.next, 'next'))
-  go.set('k', neighbors.previous)
-  go.set('j', neighbors.next)
-  go.set('u', back)
 }
 
 /**
- * Follows single keys to addresses, unless the reader is typing.
+ * Follows single keys to addresses, unless the reader is typing. A key that is pressed before its address is known waits for it.
  *
+ * @param {Record<string, Promise<string | null>>} paths addresses by key
  * @param {AbortSignal} signal
  */
-function keys(signal) {
-  /** @type {Map<string, string | null>} */
-  const map = new Map()
-  document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
-    const target = /** @type {HTMLElement} */ (event.target)
-    if (target.closest('input, textarea, select, dialog, bench-menu, [contenteditable]')) return
-    const path = map.get(event.key)
-    if (!path) return
+function followKeys(paths, signal) {
+  document.addEventListener('keydown', async (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || !Object.hasOwn(paths, event.key)) return
+    if (/** @type {HTMLElement} */ (event.target).closest('input, textarea, select, dialog, bench-menu, [contenteditable]')) return
     event.preventDefault()
-    router.go(path)
+    const path = await paths[event.key]
+    if (path && !signal.aborted) router.go(path)
   }, { signal })
-  return map
 }
 
 /**

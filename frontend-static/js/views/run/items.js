@@ -7,6 +7,7 @@ import { h, setText } from '../../core/dom.js'
 import { duration, integer, none, plural } from '../../core/format.js'
 import { outcomeMark } from '../../core/outcomes.js'
 import { sampleScore } from '../../core/run-facts.js'
+import { hasIndexOf } from '../../core/source.js'
 import { windowedTable } from '../../components/table.js'
 import { filterFrom, filterQuery, keyOf, listOf, rowOf } from './item-list.js'
 import { itemFilters } from './item-filters.js'
@@ -126,7 +127,7 @@ export function itemsPanel({ source, query, signal, announce, name }) {
      */
     async show(run, b) {
       samples = b.samples_per_item ?? 1
-      const hasIndex = !source.live || Boolean(b.index)
+      const hasIndex = !source.live || hasIndexOf(run, b)
       const now = `${hasIndex} ${run.generation_number} ${b.planned_samples > 0}`
       ended = b.completed_samples
       if (now === state) {
