@@ -1,6 +1,9 @@
 /** The view that is shown, from its start to the moment the reader leaves it. */
 
+import { OfflineError, api } from './api.js'
+import { connection } from './connection.js'
 import { h, replace } from './dom.js'
+import { poll } from './poll.js'
 import { query, router } from './router.js'
 import { empty, failure, loading } from './states.js'
 import { announce } from './announce.js'
@@ -39,7 +42,7 @@ export function showViews(main) {
         setTitle('Not found')
         replace(root, empty('Nothing is here', `The page has no view at ${location.pathname}.`, h('a', { class: 'button', href: '/' }, 'All runs')))
       } else {
-        const view = await match.load()
+        const view = await loadView(match)
         if (signal.aborted) return
         // The earlier view stays until the new one has something to show, so that nothing flashes.
         new MutationObserver((_, observer) => {
@@ -51,9 +54,11 @@ export function showViews(main) {
       if (signal.aborted) return
     } catch (error) {
       if (signal.aborted) return
-      console.warn(error)
+      if (!(error instanceof OfflineError)) console.warn(error)
       setTitle('Error')
-      replace(root, failure(/** @type {Error} */ (error), () => router.go(location.pathname + location.search, { replace: true })))
+      replace(root, failure(/** @type {Error} */ (error), () => retry(error)))
+      // Without a connection, the view is shown as soon as the server answers again.
+      if (error instanceof OfflineError) poll((signal) => api.get('/api/status', { signal }), () => retry(error), { signal, isOver: () => true })
     } finally {
       clearTimeout(waiting)
     }
@@ -63,6 +68,27 @@ export function showViews(main) {
     if (!isFirst) focusHeading(main)
     isFirst = false
   })
+}
+
+/** The file of a view could not be loaded. Browsers remember that, so that only a new page tries again. */
+class ModuleError extends OfflineError {}
+
+/** @param {import('./router.js').Match} match */
+async function loadView(match) {
+  try {
+    return await match.load()
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    connection.lost()
+    throw new ModuleError()
+  }
+}
+
+/** @param {unknown} error */
+async function retry(error) {
+  if (!(error instanceof ModuleError)) { router.go(location.pathname + location.search, { replace: true }); return }
+  try { await api.get('/api/status') } catch { return }
+  location.reload()
 }
 
 /** @param {string} text */

@@ -39,6 +39,7 @@ export async function mount({ root, query, signal, title, announce }) {
   }
   const filters = filterForm({ query, signal, changed: () => { query.set('offset', null); load() } })
 
+  const fail = (/** @type {Error} */ error) => { if (!signal.aborted) replace(list, failure(error, load)) }
   /** Loads the page of the present filters, and then keeps it up to date. */
   const load = () => {
     current?.abort()
@@ -54,19 +55,19 @@ export async function mount({ root, query, signal, title, announce }) {
         if (isFirst) {
           isFirst = false
           table.reset(page.runs)
-          void showList(page, isFiltered || offset > 0)
+          void showList(page, isFiltered || offset > 0).catch(fail)
           if (isFiltered) announce(plural(page.total, 'run'))
         } else {
           const unseen = table.update(page.runs)
           news.hidden = unseen === 0 || offset > 0
           setText(news, `Show ${plural(unseen, 'new run')}`)
-          if (!table.element.isConnected && page.runs.length > 0) { table.reset(page.runs); news.hidden = true; void showList(page, isFiltered) }
+          if (!table.element.isConnected && page.runs.length > 0) { table.reset(page.runs); news.hidden = true; void showList(page, isFiltered).catch(fail) }
         }
         showPager(page, offset)
       },
       {
         signal: controller.signal, interval: (page) => (page.runs.some(isOpen) ? 10_000 : 30_000), max: 120_000,
-        onError: (error) => { if (isFirst) replace(list, failure(error, load)) },
+        onError: (error) => { if (isFirst) fail(error) },
       })
   }
   /**
