@@ -1,8 +1,8 @@
 /**
  * Writes TypeScript declarations of the API's schemas to target/page/api.d.ts, from the description that `bench serve` sends.
  *
- * Every schema becomes a type in the global namespace `Api`, so that JSDoc names it without an import: `Api.RunView`. A field
- * that isn't required is optional; descriptions become comments.
+ * Every schema becomes a type in the global namespace `Api`, so that JSDoc names it without an import: `Api.RunView`. Fields of
+ * responses are always present; those of requests are optional unless they are required. Descriptions become comments.
  */
 
 import fs from 'node:fs'
@@ -10,15 +10,47 @@ import path from 'node:path'
 import { Bench, makeFolder, ROOT } from './support/bench.js'
 
 const bench = await new Bench(makeFolder()).start()
-const { components, info } = await bench.api('GET', '/openapi.json')
+const { components, info, paths } = await bench.api('GET', '/openapi.json')
 await bench.stop()
 fs.rmSync(bench.folder, { recursive: true })
 
 const target = path.join(ROOT, 'target/page/api.d.ts')
+/** Names of schemas that requests contain. */
+const requested = new Set()
+for (const methods of Object.values(paths)) for (const { requestBody } of Object.values(methods)) collect(requestBody)
 const declarations = Object.entries(components.schemas)
-  .map(([name, schema]) => `${comment(schema.description, '  ')}  type ${identifier(name)} = ${typeOf(schema, '  ')}\n`)
+  .map(([name, schema]) => {
+    if (!requested.has(name)) requireAll(schema)
+    return `${comment(schema.description, '  ')}  type ${identifier(name)} = ${typeOf(schema, '  ')}\n`
+  })
 fs.mkdirSync(path.dirname(target), { recursive: true })
 fs.writeFileSync(target, `// Generated from the OpenAPI document of ${info.title} ${info.version} by tests/page/types.js.\n\ndeclare namespace Api {\n${declarations.join('\n')}}\n`)
+
+/**
+ * Adds the names of all schemas that a value refers to.
+ *
+ * @param {any} value
+ */
+function collect(value) {
+  if (typeof value !== 'object' || value === null) return
+  const name = value.$ref?.split('/').at(-1)
+  if (name && !requested.has(name)) {
+    requested.add(name)
+    collect(components.schemas[name])
+  }
+  Object.values(value).forEach(collect)
+}
+
+/**
+ * Marks all fields of a response's schema as present.
+ *
+ * @param {any} schema
+ */
+function requireAll(schema) {
+  if (typeof schema !== 'object' || schema === null) return
+  if (schema.properties) schema.required = Object.keys(schema.properties)
+  Object.values(schema).forEach(requireAll)
+}
 
 /**
  * Returns the type of a schema.

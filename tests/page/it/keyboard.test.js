@@ -1,7 +1,7 @@
 /** Everything works with a keyboard alone. */
 
 import assert from 'node:assert/strict'
-import { pageTest, ready } from '../support/page-test.js'
+import { follow, pageTest } from '../support/page-test.js'
 import { settled } from '../support/settled.js'
 
 /**
@@ -48,8 +48,7 @@ pageTest('a run is ordered, watched, read and canceled with a keyboard alone', a
 
   // Order: model by arrow keys, one benchmark, count of items.
   await tabTo(page, ({ name, role }) => role === 'a' && name === 'New run', 'New run', 'Shift+Tab')
-  await page.keyboard.press('Enter')
-  await page.waitForURL(/\/new/)
+  await follow(page, () => page.keyboard.press('Enter'))
   await page.getByRole('heading', { level: 1, name: 'New run' }).waitFor()
   await page.waitForFunction(() => document.activeElement?.closest('main'), null, { timeout: 5000 })
     .catch(() => assert.fail('a new view takes the focus'))
@@ -72,19 +71,15 @@ pageTest('a run is ordered, watched, read and canceled with a keyboard alone', a
   await tabTo(page, ({ role, name }) => role === 'grid' && /Samples of/.test(name), 'the table of samples')
   await page.keyboard.press('j')
   await page.keyboard.press('j')
-  await page.keyboard.press('Enter')
-  await page.waitForURL(/\/items\//)
+  await follow(page, () => page.keyboard.press('Enter'))
   const first = page.url()
-  await page.getByRole('heading', { level: 1, name: /^Item/ }).waitFor()
-  await ready(page)
-  await page.keyboard.press('j')
-  await page.waitForURL((url) => url.href !== first)
-  await ready(page)
-  await page.keyboard.press('k')
-  await page.waitForURL(first)
-  await ready(page)
-  await page.keyboard.press('u')
-  await page.waitForURL(/\/runs\/[0-9a-f-]{36}(\?|$)/)
+  assert.match(first, /\/items\//)
+  await follow(page, () => page.keyboard.press('j'))
+  assert.notEqual(page.url(), first)
+  await follow(page, () => page.keyboard.press('k'))
+  assert.equal(page.url(), first)
+  await follow(page, () => page.keyboard.press('u'))
+  assert.match(page.url(), /\/runs\/[0-9a-f-]{36}(\?|$)/)
 
   // Cancel: a menu and a dialog, which give the focus back.
   const release = model.hold()

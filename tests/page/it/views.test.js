@@ -1,67 +1,73 @@
-/** Every view: accessible in light and dark, as wide as a phone, without a dead link. */
+/** Every view in light and dark: no serious finding of axe-core, one main heading, a title. */
 
 import assert from 'node:assert/strict'
-import { PHONE } from '../support/browser.js'
-import { assertFits, seriousFindings } from '../support/accessibility.js'
-import { go, pageTest } from '../support/page-test.js'
-import { ENVIRONMENT, fillSystem, viewsOf } from '../support/system.js'
+import { seriousFindings } from '../support/accessibility.js'
+import { follow, go, pageTest } from '../support/page-test.js'
 import { settled } from '../support/settled.js'
+import { ENVIRONMENT, fillSystem, NOT_FOUND, viewsOf } from '../support/system.js'
 
-/** The browser's own note about the run that doesn't exist. */
-const NOT_FOUND = /404 \(Not Found\).*00000000-0000-4000/
+/**
+ * Checks what a page shows in light and dark.
+ *
+ * @param {import('playwright-core').Page} page
+ * @param {string} name
+ */
+async function findingsOf(page, name) {
+  const findings = []
+  for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+    await page.emulateMedia({ colorScheme })
+    for (const finding of await seriousFindings(page)) findings.push(`${name}, ${colorScheme}: ${finding}`)
+  }
+  const headings = await page.getByRole('heading', { level: 1 }).count()
+  if (headings !== 1) findings.push(`${name} has ${headings} main headings`)
+  if (!/ · Bench Runner$/.test(await page.title())) findings.push(`${name} has the title ${await page.title()}`)
+  return findings
+}
 
-pageTest('every view has no serious finding of axe-core, fits a phone, and its links lead to views', async ({ bench, model, open }) => {
-  const first = await open('/')
-  await settled(first.page)
-  const findings = (await seriousFindings(first.page)).map((finding) => `first visit: ${finding}`)
+pageTest('every view is accessible', async ({ bench, model, open }) => {
+  const { page, guard } = await open('/')
+  guard.allow(NOT_FOUND)
+  await settled(page)
+  const findings = await findingsOf(page, 'first visit')
   const system = await fillSystem(bench, model)
-  const views = viewsOf(system)
-  const { page, guard } = await open('/runs')
-  const phone = await open('/runs', { viewport: PHONE })
-  for (const { guard: each } of [{ guard }, phone]) each.allow(NOT_FOUND)
-  /** @type {Map<string, string>} */
-  const links = new Map()
-  /** @type {string[]} */
-  const wide = []
-  for (const [name, address] of views) {
+  for (const [name, address] of viewsOf(system)) {
     await go(page, address)
     await settled(page)
-    for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
-      await page.emulateMedia({ colorScheme })
-      for (const finding of await seriousFindings(page)) findings.push(`${name}, ${colorScheme}: ${finding}`)
-    }
-    assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1, `${name} has one main heading`)
-    assert.match(await page.title(), / · Bench Runner$/, name)
-    for (const href of await page.locator('a[href^="/"]').evaluateAll((list) => list.map((a) => a.getAttribute('href') ?? ''))) {
-      if (!links.has(href)) links.set(href, name)
-    }
-    await go(phone.page, address)
-    await settled(phone.page)
-    await assertFits(phone.page, name).catch((error) => wide.push(error.message))
-    for (const finding of await seriousFindings(phone.page)) findings.push(`${name}, phone: ${finding}`)
+    findings.push(...await findingsOf(page, name))
   }
-  assert.deepEqual(findings, [])
-  assert.deepEqual(wide, [])
-  await followLinks(page, links)
+  assert.equal(findings.join('\n'), '')
   system.release()
 }, { environment: ENVIRONMENT, timeout: 240_000 })
 
-/**
- * Opens one link of each kind (ids left out), and asserts that it leads to a view or a file.
- *
- * @param {import('playwright-core').Page} page
- * @param {Map<string, string>} links addresses, with a view that has them
- */
-async function followLinks(page, links) {
-  const kinds = new Map([...links].map(([href, from]) => [href.replace(/[0-9a-f-]{36}/g, 'ID').replace(/\/\d+/g, '/N').replace(/=[^&]*/g, '='), { href, from }]))
-  for (const { href, from } of kinds.values()) {
-    const accept = { accept: 'text/html' }
-    const response = await page.request.get(href, { headers: accept })
-    assert.ok(response.ok() || href.includes('00000000'), `${href} in ${from}: ${response.status()}`)
-    if (!(response.headers()['content-type'] ?? '').startsWith('text/html')) continue
-    await go(page, href)
-    await settled(page)
-    const text = await page.getByRole('main').innerText()
-    assert.doesNotMatch(text, /Nothing is here|This didn't work|Item not found/, `${href} in ${from}`)
+pageTest('tabs, menus, dialogs, verdicts and archives are accessible', async ({ bench, open }) => {
+  const run = await bench.ended((await bench.order({ selected_benchmarks: ['mmlu_pro', 'ifbench'] })).id)
+  const { page } = await open(`/runs/${run.id}`)
+  await settled(page)
+  const findings = []
+  for (const tab of await page.getByRole('tab').all()) {
+    await tab.click()
+    findings.push(...await findingsOf(page, `tab ${await tab.textContent()}`))
   }
-}
+  await page.getByRole('button', { name: 'Export', exact: true }).click()
+  findings.push(...await findingsOf(page, 'menu'))
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'More' }).click()
+  await page.getByRole('menuitem', { name: /^Name, tags/ }).click()
+  findings.push(...await findingsOf(page, 'dialog'))
+  await page.keyboard.press('Escape')
+  await page.getByRole('banner').getByRole('button', { name: /^Key/ }).click()
+  findings.push(...await findingsOf(page, 'key'))
+  await page.keyboard.press('Escape')
+  const archive = await bench.archive(run.id)
+  await go(page, '/verify')
+  for (const [name, buffer] of /** @type {[string, Buffer][]} */ ([['changed.zip', archive.subarray(0, 4000)], ['valid.zip', archive]])) {
+    await page.locator('input[type=file]').setInputFiles({ name, mimeType: 'application/zip', buffer })
+    await page.getByRole('region', { name }).waitFor()
+    findings.push(...await findingsOf(page, name))
+  }
+  await follow(page, () => page.getByRole('link', { name: /Browse the run/ }).click())
+  findings.push(...await findingsOf(page, 'archive'))
+  await follow(page, () => page.getByRole('grid').getByRole('link').first().click())
+  findings.push(...await findingsOf(page, 'item of an archive'))
+  assert.equal(findings.join('\n'), '')
+}, { timeout: 120_000 })

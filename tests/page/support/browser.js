@@ -66,7 +66,7 @@ const guards = new WeakMap()
 /** Time without a request after which a page counts as idle, in milliseconds. */
 const QUIET_MS = 300
 /** Longest time to wait for that, in milliseconds. A run that is watched never becomes idle. */
-const BUSY_MS = 5000
+const BUSY_MS = 2000
 
 /**
  * Waits until a page has no request on its way.

@@ -121,6 +121,18 @@ export async function ready(page) {
 }
 
 /**
+ * Does something that leads to another view, and waits until that one is complete.
+ *
+ * @param {import('playwright-core').Page} page
+ * @param {() => Promise<any>} act
+ */
+export async function follow(page, act) {
+  await page.evaluate(() => { for (const view of document.querySelectorAll('main .view')) view.setAttribute('data-left', '') })
+  await act()
+  await page.locator('main .view[data-ready]:not([data-left])').first().waitFor({ state: 'attached' })
+}
+
+/**
  * Declares a test.
  *
  * @param {string} name

@@ -1,0 +1,56 @@
+/** Every view on a phone, and every link that views have. */
+
+import assert from 'node:assert/strict'
+import { assertFits, seriousFindings } from '../support/accessibility.js'
+import { PHONE } from '../support/browser.js'
+import { go, pageTest } from '../support/page-test.js'
+import { settled } from '../support/settled.js'
+import { ENVIRONMENT, fillSystem, NOT_FOUND, viewsOf } from '../support/system.js'
+
+pageTest('every view fits a phone, and its links lead to views', async ({ bench, model, open }) => {
+  const { page, guard } = await open('/', { viewport: PHONE })
+  guard.allow(NOT_FOUND)
+  /** @type {string[]} */
+  const findings = []
+  const look = async (/** @type {string} */ name) => {
+    await settled(page)
+    await assertFits(page, name).catch((error) => findings.push(error.message))
+    for (const finding of await seriousFindings(page)) findings.push(`${name}: ${finding}`)
+  }
+  await look('first visit')
+  const system = await fillSystem(bench, model)
+  /** Addresses, with a view that has them. @type {Map<string, string>} */
+  const links = new Map()
+  for (const [name, address] of viewsOf(system)) {
+    await go(page, address)
+    await look(name)
+    for (const href of await page.locator('a[href^="/"]').evaluateAll((list) => list.map((a) => a.getAttribute('href') ?? ''))) {
+      if (!links.has(href)) links.set(href, name)
+    }
+  }
+  findings.push(...await followLinks(page, links))
+  assert.equal(findings.join('\n'), '')
+  system.release()
+}, { environment: ENVIRONMENT, timeout: 240_000 })
+
+/**
+ * Opens one link of each kind (ids left out), and returns those that lead neither to a view nor to a file.
+ *
+ * @param {import('playwright-core').Page} page
+ * @param {Map<string, string>} links addresses, with a view that has them
+ */
+async function followLinks(page, links) {
+  const kinds = new Map([...links].map(([href, from]) => [href.replace(/[0-9a-f-]{36}/g, 'ID').replace(/\/\d+/g, '/N').replace(/=[^&]*/g, '='), { href, from }]))
+  const dead = []
+  for (const { href, from } of kinds.values()) {
+    const accept = { accept: 'text/html' }
+    const response = await page.request.get(href, { headers: accept })
+    if (!response.ok()) dead.push(`${href} in ${from}: ${response.status()}`)
+    if (!(response.headers()['content-type'] ?? '').startsWith('text/html')) continue
+    await go(page, href)
+    await settled(page)
+    const text = await page.getByRole('main').innerText()
+    if (/Nothing is here|This didn't work|Item not found/.test(text)) dead.push(`${href} in ${from}: ${text.slice(0, 100)}`)
+  }
+  return dead
+}
