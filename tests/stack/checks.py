@@ -12,8 +12,10 @@ import botocore.exceptions
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 import hub
+import upload_page
 from client import Client
 from deployment import Deployment
+from edge import WITHOUT_REDIRECTS
 
 KEY = "sk-stack-7b0f4e6a91d2"
 NO_RUN = "00000000-0000-4000-8000-000000000000"
@@ -25,11 +27,11 @@ SHORT_TIMEOUT_S = 80
 SHORT_VISIBILITY_S = 90
 
 
-def get(url: str, headers: dict[str, str], method: str = "GET") -> tuple[int, bytes]:
+def get(url: str, headers: dict[str, str], method: str = "GET", send=urllib.request.urlopen) -> tuple[int, bytes]:
     """Returns status and body, also of error responses."""
     request = urllib.request.Request(url, headers=headers, method=method, data=b"" if method == "POST" else None)
     try:
-        with urllib.request.urlopen(request, timeout=300) as answer:
+        with send(request, timeout=300) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         return error.code, error.read()
@@ -98,6 +100,28 @@ class Checks:
             status, _ = get(self.edge_url + path, {}, method="POST")
             assert status == 403, (path, status)
         return "refused without a signature, and answer the distribution"
+
+    def page_and_api_share_the_address(self) -> str:
+        """Uploads the page, and checks the cases of its table of routes through the distribution."""
+        uploaded, _ = upload_page.upload(self.emulator.client("s3"), self.deployment.outputs["PageBucket"])
+        table = json.loads((upload_page.PAGE / "routes.json").read_text())
+        index = (upload_page.PAGE / "index.html").read_bytes()
+        # Python's server, which stands in for CloudFront, removes double slashes at the start of a path.
+        cases = [case for case in table["cases"] if not case["path"].startswith("//")]
+        for case in cases:
+            path, answer = case["path"], case["answer"]
+            headers = {} if case["accept"] is None else {"accept": case["accept"]}
+            status, body = get(self.edge_url + path, headers, send=WITHOUT_REDIRECTS.open)
+            if answer == "page":
+                assert (status, body) == (200, index), (case, status, body[:200])
+            elif answer == "api":
+                same = get(self.deployment.api_url + path, headers, send=WITHOUT_REDIRECTS.open)
+                assert (status, body) == same and body != index, (case, status, body[:200], same)
+            else:
+                file = upload_page.PAGE / path.removeprefix("/page/")
+                expected = (200, file.read_bytes()) if file.is_file() else (403, b"AccessDenied")
+                assert (status, body) == expected, (case, status, body[:200])
+        return f"{uploaded} files, {len(cases)} cases"
 
     def private_exports_reach_their_owner(self) -> str:
         """Checks who can export items of a gated dataset: through CloudFront, which signs requests, and API Gateway."""

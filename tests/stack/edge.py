@@ -23,6 +23,8 @@ from emulator import REGION
 
 # An event stream lasts two minutes, and the emulator forwards it only when it is complete.
 ORIGIN_SECONDS_MAX = 300
+# CloudFront's module of helpers, for which the interpreter has a stand-in.
+MODULE = "import cf from 'cloudfront';\n"
 # Headers that belong to one connection, or that are set again for the next one.
 NOT_FORWARDED = {"host", "connection", "content-length", "transfer-encoding"}
 NOT_RETURNED = {"connection", "content-length", "transfer-encoding", "date", "server"}
@@ -93,17 +95,19 @@ class Edge:
         if method not in behavior["AllowedMethods"]["Items"]:
             return refusal(403, f"this distribution does not allow {method} for {path}")
         sent = {name.lower(): value for name, value in headers.items()}
+        uri, selected = path, behavior["TargetOriginId"]
         if code := self.functions.get(behavior["PathPattern"]):
-            sent = run_viewer_request(code, method, path, sent)
+            uri, sent, selected = run_viewer_request(code, method, path, sent, selected)
+            target = uri + target[len(path):]
         sent = {name: value for name, value in sent.items() if name not in NOT_FORWARDED}
-        origin = self.origins[behavior["TargetOriginId"]]
+        origin = self.origins[selected]
         host = origin["DomainName"]
         if ".lambda-url." in host:
             url = f"{self.deployment.emulator.url}/_aws/lambda-url/{host.split('.', 1)[0]}{target}"
         elif ".execute-api." in host:
             url = f"{self.deployment.api_url}{target}"
         else:
-            return refusal(404, f"the page is not looked at here: {path}")
+            return self.page_file(uri)
         if (signing := self.signing.get(origin["Id"], {})).get("SigningBehavior") == "always":
             sent = signed(signing["OriginAccessControlOriginType"], method, url, sent)
         request = urllib.request.Request(url, data=body or None, headers=sent, method=method)
@@ -114,6 +118,16 @@ class Edge:
             return returned(error)
         except OSError as error:
             return refusal(504, f"{host} does not answer: {error}")
+
+
+    def page_file(self, uri: str) -> tuple[int, list[tuple[str, str]], bytes]:
+        """Reads a file of the page. As S3 does for readers that may not list the bucket, refuses a missing one with 403."""
+        storage = self.deployment.emulator.client("s3")
+        try:
+            found = storage.get_object(Bucket=self.deployment.outputs["PageBucket"], Key=uri.removeprefix("/"))
+        except storage.exceptions.NoSuchKey:
+            return refusal(403, "AccessDenied")
+        return 200, [("content-type", found["ContentType"])], found["Body"].read()
 
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -133,8 +147,10 @@ def returned(response) -> tuple[int, list[tuple[str, str]], bytes]:
     return response.status, headers, response.read()
 
 
-def run_viewer_request(code: str, method: str, path: str, headers: dict[str, str]) -> dict[str, str]:
-    """Runs the viewer-request function, and returns the headers of the request that it returns."""
+def run_viewer_request(
+    code: str, method: str, path: str, headers: dict[str, str], origin: str
+) -> tuple[str, dict[str, str], str]:
+    """Runs the viewer-request function. Returns path and headers of the request that it returns, and the chosen origin."""
     event = {
         "version": "1.0",
         "context": {"eventType": "viewer-request"},
@@ -145,10 +161,11 @@ def run_viewer_request(code: str, method: str, path: str, headers: dict[str, str
         },
     }
     context = quickjs.Context()
-    context.eval(code)
+    context.eval(f"let selected = {json.dumps(origin)}; const cf = {{ selectRequestOriginById(id) {{ selected = id; }} }};")
+    context.eval(code.replace(MODULE, ""))
     request = json.loads(context.eval(f"JSON.stringify(handler({json.dumps(event)}))"))
-    assert (request["method"], request["uri"]) == (method, path), request
-    return {name: field["value"] for name, field in request["headers"].items()}
+    assert request["method"] == method, request
+    return request["uri"], {name: field["value"] for name, field in request["headers"].items()}, context.eval("selected")
 
 
 def signed(service: str, method: str, url: str, headers: dict[str, str]) -> dict[str, str]:

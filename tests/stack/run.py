@@ -18,7 +18,7 @@ import sys
 import time
 import traceback
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).resolve().parents[2] / "infra")]
 
 from checks import Checks
 from client import Client
@@ -165,6 +165,7 @@ def main() -> int:
             do("end-to-end suite", lambda: suite.run("--skip", SLOW))
             do("caller's key and KMS", checks.bearer_key_is_wrapped_by_kms)
             do("function URLs", checks.function_urls_answer_cloudfront_only)
+            do("page and API", checks.page_and_api_share_the_address)
             do("suite through CloudFront", lambda: suite.run("exports::", "ownership::", BENCH_E2E_URL=edge.url))
             do("private exports", checks.private_exports_reach_their_owner)
             do("event streams", checks.event_streams_end_and_are_resumed)

@@ -368,6 +368,7 @@ impl Stack {
                     epoch: embedded.epoch(),
                     works: options.works,
                     serves: options.scope == Scope::Server,
+                    address: None,
                     endpoints: endpoint_digests(&inference, embedded.credentials()),
                     base_urls: base_urls(&inference),
                     sandboxes: sandy
@@ -486,7 +487,20 @@ impl Stack {
 
     /// Returns a router with all HTTP functions.
     pub fn router(&self) -> Router {
-        http_functions(&self.api, &self.exports)
+        self.router_with(|router| router)
+    }
+
+    /// Returns a router with all HTTP functions and what `add` adds, such as the page.
+    pub fn router_with(&self, add: impl FnOnce(Router) -> Router) -> Router {
+        http_functions(&self.api, &self.exports, add)
+    }
+
+    /// Tells other processes that use the data directory the address at which this one serves the page to this machine.
+    /// Does nothing if the directory isn't shared.
+    pub fn announce(&self, address: &str) {
+        if let Sharing::Owner { socket: Some(socket), .. } = &self.sharing {
+            socket.announce(address);
+        }
     }
 
     /// Lets the queues drive the functions. Open runs in the stack's scope continue immediately.
@@ -625,15 +639,16 @@ fn share(
         }
     };
     let socket = listener.map(|listener| {
-        SocketServer::start(listener, owner, holds.clone(), embedded, http_functions(&api, exports))
+        let functions = http_functions(&api, exports, |router| router);
+        SocketServer::start(listener, owner, holds.clone(), embedded, functions)
     });
     Ok(Sharing::Owner { holds, socket })
 }
 
 /// Returns a router with all HTTP functions.
-fn http_functions(api: &Arc<Api>, exports: &Arc<Exports>) -> Router {
+fn http_functions(api: &Arc<Api>, exports: &Arc<Exports>, add: impl FnOnce(Router) -> Router) -> Router {
     let routes = bench_api::routes(Arc::clone(api)).merge(bench_exports::router(Arc::clone(exports)));
-    bench_web::finish(routes, api.config.server.clone())
+    bench_web::finish_around(routes, api.config.server.clone(), add)
 }
 
 /// Returns the configuration for calls to the sandbox host, and the host itself if it is the stack's own.

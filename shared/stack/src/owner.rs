@@ -31,6 +31,8 @@ pub struct Owner {
     pub works: bool,
     /// True if it is a server.
     pub serves: bool,
+    /// Address of the page, if the process serves it to this machine only.
+    pub address: Option<String>,
     /// Digest of each provider's address and key, as this process has them in its variables.
     pub(crate) endpoints: BTreeMap<String, String>,
     /// Base URL of each provider.

@@ -10,7 +10,7 @@
 
 use std::convert::Infallible;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -57,6 +57,8 @@ pub(crate) fn resume_path(run: RunId) -> String {
 #[derive(Clone)]
 struct LocalApi {
     owner: Arc<Owner>,
+    /// Address of the page, once it is served.
+    address: Arc<OnceLock<String>>,
     holds: Holds,
     /// True if the server is stopping.
     stopped: watch::Receiver<bool>,
@@ -65,6 +67,7 @@ struct LocalApi {
 /// The server of a data directory's socket.
 pub(crate) struct SocketServer {
     file: PathBuf,
+    address: Arc<OnceLock<String>>,
     stop: watch::Sender<bool>,
     task: AbortOnDropHandle<()>,
 }
@@ -81,7 +84,13 @@ impl SocketServer {
         let (stop, stopped) = watch::channel(false);
         let file = listener.file().to_owned();
         let services = bench_embedded::http::router(embedded).unwrap_or_default();
-        let local = LocalApi { owner: Arc::new(owner), holds, stopped: stopped.clone() };
+        let address = Arc::default();
+        let local = LocalApi {
+            owner: Arc::new(owner),
+            address: Arc::clone(&address),
+            holds,
+            stopped: stopped.clone(),
+        };
         let api = api.merge(
             Router::new()
                 .route(OWNER_PATH, get(get_owner))
@@ -102,7 +111,12 @@ impl SocketServer {
                 tracing::warn!(%error, "The socket of the data directory failed: {error}");
             }
         });
-        Self { file, stop, task: AbortOnDropHandle::new(task) }
+        Self { file, address, stop, task: AbortOnDropHandle::new(task) }
+    }
+
+    /// Sets the address of the page in the owner's description. The first one stays.
+    pub(crate) fn announce(&self, address: &str) {
+        let _ = self.address.set(address.to_owned());
     }
 
     /// Accepts no more connections, waits a limited time for requests in progress, and removes the socket's file. This
@@ -128,7 +142,7 @@ fn is_service_call(request: &Request) -> bool {
 
 async fn get_owner(State(local): State<LocalApi>) -> Json<Owner> {
     let works = local.owner.works && !local.holds.is_ending();
-    Json(Owner { works, ..Owner::clone(&local.owner) })
+    Json(Owner { works, address: local.address.get().cloned(), ..Owner::clone(&local.owner) })
 }
 
 async fn post_hold(State(local): State<LocalApi>, Json(request): Json<HoldRequest>) -> Response {

@@ -1,4 +1,4 @@
-//! Shared parts of both HTTP functions: errors, validation, authentication, views, OpenAPI pages.
+//! Shared parts of both HTTP functions: errors, validation, authentication, views.
 //!
 //! | module | purpose |
 //! | --- | --- |
@@ -11,7 +11,6 @@
 //! | [`server`] | common layers of all routers: panics, unknown paths, Host and Origin, CORS, headers |
 //! | [`views`] | runs, benchmarks, items and events as JSON |
 //! | [`size`] | sizes of responses that have a limit |
-//! | [`page`], [`docs`] | HTML pages without external resources |
 //!
 //! An internal error is logged once, with its cause; the caller sees it without the cause. The code that
 //! reads a request reports what is wrong with it; no request can end the process.
@@ -19,12 +18,10 @@
 pub mod attempts;
 pub mod auth;
 pub mod body;
-pub mod docs;
 pub mod error;
 mod field_error;
 pub mod fields;
 pub mod guard;
-pub mod page;
 mod path;
 pub mod server;
 pub mod size;
@@ -36,4 +33,4 @@ pub use field_error::FieldError;
 pub use fields::{FieldReader, Location};
 pub use guard::{Guard, SecretLimits};
 pub use path::Path;
-pub use server::{ServerConfig, finish};
+pub use server::{ServerConfig, finish, finish_around};

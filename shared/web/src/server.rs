@@ -24,7 +24,7 @@ use crate::ApiError;
 /// Time for which a browser may cache the response to a preflight request, in seconds.
 const PREFLIGHT_AGE_S: &str = "600";
 const METHODS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
-/// Content security policy of responses that aren't pages.
+/// Content security policy of responses that have none of their own.
 const NO_CONTENT_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 
 /// Host and origin checks of a server.
@@ -71,8 +71,14 @@ const REFUSAL_BYTES_MAX: usize = 4 * 1024;
 /// A path with an extra trailing slash is redirected (307) to the one without. An extractor's refusal gets
 /// the form of other errors. A response with its own `Content-Security-Policy` keeps it.
 pub fn finish(routes: Router, config: ServerConfig) -> Router {
+    finish_around(routes, config, |router| router)
+}
+
+/// Completes a router like [`finish`]. `add` may add layers that see all requests that pass the checks of Host and Origin,
+/// also those for unknown paths.
+pub fn finish_around(routes: Router, config: ServerConfig, add: impl FnOnce(Router) -> Router) -> Router {
     let varies = (!config.allowed_origins.is_empty()).then_some(HeaderValue::from_static("Origin"));
-    routes.fallback(unknown_path).method_not_allowed_fallback(wrong_method).layer((
+    add(routes.fallback(unknown_path).method_not_allowed_fallback(wrong_method)).layer((
         default_header(header::CONTENT_SECURITY_POLICY, NO_CONTENT_POLICY),
         default_header(header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         default_header(header::X_FRAME_OPTIONS, "DENY"),

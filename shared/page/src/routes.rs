@@ -1,0 +1,81 @@
+//! Paths that answer with the page: `frontend-static/routes.json`.
+//!
+//! The file also has test cases, for this module and for the CloudFront Function `PageRoutes` of `template.yaml`.
+
+use std::sync::LazyLock;
+
+use http::{HeaderMap, header};
+use serde::Deserialize;
+
+/// Start of the paths of all files.
+pub const FILES: &str = "/page/";
+
+/// Table of page routes.
+pub(crate) const TABLE: &str = include_str!("../../../frontend-static/routes.json");
+
+#[derive(Deserialize)]
+struct Table {
+    routes: Vec<String>,
+}
+
+/// Answer to a GET request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer<'a> {
+    /// The page's `index.html`.
+    Page,
+    /// A file of the page, by its name in the folder. It may be missing.
+    File(&'a str),
+    /// The answer of the API, which may have no such path.
+    Api,
+}
+
+/// Chooses the answer to a GET request.
+pub fn answer<'a>(path: &'a str, headers: &HeaderMap) -> Answer<'a> {
+    if let Some(name) = path.strip_prefix(FILES) {
+        return Answer::File(name);
+    }
+    if is_page_route(path) && asks_for_html(headers) { Answer::Page } else { Answer::Api }
+}
+
+/// Returns the page routes. A segment in braces stands for any segment that isn't empty.
+pub fn page_routes() -> &'static [String] {
+    static ROUTES: LazyLock<Vec<String>> = LazyLock::new(|| {
+        // A test reads the table, which is compiled in.
+        serde_json::from_str(TABLE).map(|table: Table| table.routes).unwrap_or_default()
+    });
+    &ROUTES
+}
+
+fn is_page_route(path: &str) -> bool {
+    page_routes().iter().any(|route| {
+        let (mut wanted, mut given) = (route.split('/'), path.split('/'));
+        loop {
+            match (wanted.next(), given.next()) {
+                (None, None) => return true,
+                (Some(wanted), Some(given)) if wanted.starts_with('{') => {
+                    if given.is_empty() {
+                        return false;
+                    }
+                }
+                (wanted, given) if wanted == given => {}
+                _ => return false,
+            }
+        }
+    })
+}
+
+/// Returns true if a client names HTML among the types that it accepts. `*/*` isn't enough: scripts send it.
+fn asks_for_html(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).into_iter();
+    accepted.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|accepted| {
+        let mut parts = accepted.split(';').map(|part| part.trim().to_ascii_lowercase());
+        let kind = parts.next().unwrap_or_default();
+        matches!(kind.as_str(), "text/html" | "application/xhtml+xml") && !parts.any(|part| is_refusal(&part))
+    })
+}
+
+/// Returns true for the weight zero: `q=0`, `q=0.0` and so on.
+fn is_refusal(parameter: &str) -> bool {
+    let weight = parameter.strip_prefix("q=0").map(|rest| rest.strip_prefix('.').unwrap_or(rest));
+    weight.is_some_and(|digits| digits.bytes().all(|digit| digit == b'0'))
+}
