@@ -134,7 +134,8 @@ Examples:
   bench run --model chutes/MODEL --benchmark mmlu_pro --subset-count 100
   bench runs                               list runs and their scores
   bench verify bench-results/*.zip         check signed archives
-  bench serve                              the HTTP API at http://127.0.0.1:3000
+  bench view latest                        the newest run in the browser
+  bench serve                              page and API at http://127.0.0.1:3000
   bench doctor                             check this machine
 
 An option marked [env: NAME] can also be set by that variable, or in a file

@@ -25,6 +25,7 @@ mod schedules;
 mod score;
 mod serve;
 mod verify;
+mod view;
 
 use std::path::Path;
 use std::time::Duration;
@@ -45,9 +46,12 @@ pub(crate) enum Command {
     /// Run benchmarks on a model, show the scores, and write a signed archive
     #[command(after_help = run::help())]
     Run(Box<run::RunArgs>),
-    /// Serve the HTTP API on this machine
+    /// Serve the page and the HTTP API on this machine
     #[command(after_help = serve::EXAMPLES)]
     Serve(serve::ServeArgs),
+    /// Open the page in the browser, at a run or at a signed archive
+    #[command(after_help = view::EXAMPLES)]
+    View(view::ViewArgs),
     /// Grade stored responses, without asking a model
     #[command(after_help = score::EXAMPLES)]
     Score(score::ScoreArgs),
@@ -116,6 +120,7 @@ pub(crate) async fn run(command: Command, command_line: fn() -> clap::Command) -
     match command {
         Command::Run(args) => run::run(*args).await,
         Command::Serve(args) => serve::run(args).await,
+        Command::View(args) => view::run(args).await,
         Command::Score(args) => score::run(args).await,
         Command::Verify(args) => verify::run(args).await,
         Command::Export(args) => export::run(args).await,

@@ -14,6 +14,7 @@
 //! | `table`, `page` | tables and pages that fit the width of the output |
 //! | `show`, `progress`, `output` | what is shown of runs, progress, and everything else that is printed |
 //! | `question` | questions to the person at the terminal |
+//! | `browser` | the user's web browser |
 //!
 //! Invariant: every command reads and changes runs through the HTTP API, over the network with `--server` and inside
 //! the process without it, so both show the same. The only exception is ordering a run on this machine: files and
@@ -21,6 +22,7 @@
 
 mod args;
 mod bars;
+mod browser;
 mod causes;
 mod characters;
 mod client;

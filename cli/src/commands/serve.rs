@@ -2,17 +2,20 @@
 
 use std::env;
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use bench_http_server::{Limits, raise_open_files_limit};
 use bench_inference::{InferenceConfig, ModelSource, PROVIDERS};
+use bench_page::Page;
 use bench_state::Scope;
 use clap::Args;
 use tokio::net::{TcpListener, lookup_host};
 
+use crate::browser;
 use crate::commands::interrupted;
 use crate::commands::run::interrupt::Interrupt;
 use crate::data_dir::{DataArgs, DurabilityArg, open_when_free};
@@ -25,9 +28,13 @@ use bench_stack::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, StackOptions};
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   bench serve                  at http://127.0.0.1:3000, for this machine only
+  bench serve --open           open the page in the browser, too
   bench serve --port 8080 --concurrency 64
   bench serve --host 0.0.0.0   for other machines; docs/access.md says who may
                                order runs then
+
+Browsers get the page at this address, programs the API; the page's API view
+describes it. `bench view RUN` opens the page at a run, also without a server.
 
 The server continues open runs that were ordered at a server or by a schedule.
 It lists interrupted runs of `bench run`; `bench run --resume RUN --server URL`
@@ -52,6 +59,13 @@ pub(crate) struct ServeArgs {
     concurrency: u64,
     #[command(flatten)]
     connections: ConnectionsArgs,
+    /// Open the page in the browser
+    #[arg(long)]
+    open: bool,
+    /// Serve the page from a folder instead of the built-in one, for work on it: open pages are loaded again when a file
+    /// changes
+    #[arg(long, value_name = "DIR")]
+    page: Option<PathBuf>,
     /// Durability of stored answers
     #[arg(long, env = "BENCH_DURABILITY", value_enum, default_value_t = DurabilityArg::Full)]
     durability: DurabilityArg,
@@ -87,6 +101,7 @@ impl ConnectionsArgs {
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
     // Users who order runs at a server rely on the judge that is configured there.
     check_variable(env::var(MODEL_VARIABLE).ok().as_deref())?;
+    let page = page(args.page.as_deref())?;
     let addresses = addresses("--host", &args.host, args.port).await?;
     // Clients of a loopback address are on this machine.
     let local = addresses.iter().all(|address| address.ip().is_loopback());
@@ -125,10 +140,18 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
         }
     };
     let address = listener.local_addr().context("could not read the server's own address")?;
-    let router = stack.router();
+    let router = stack.router_with(|router| page.around(router));
     stack.start().await?;
     stack.serve_schedules();
+    let page_address = format!("http://{}", from_this_machine(address));
+    if local {
+        // Elsewhere, callers without a key have fewer rights than the user of this machine.
+        stack.announce(&page_address);
+    }
     output::print(&format!("Serving http://{address}"))?;
+    if let Some(folder) = &args.page {
+        output::note(&format!("Page: {}, loaded again when a file changes", folder.display()));
+    }
     output::note(&format!("Data directory: {}", data_dir.display()));
     if let Some(address) = stack.s3_address {
         let keys = data_dir.join("credentials.json");
@@ -154,7 +177,12 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
         }
     }
     let stopping = interrupt.clone();
-    let server = bench_http_server::serve(listener, router, limits, async move { stopping.wait().await });
+    let server = bench_http_server::serve(listener, router, limits, async move {
+        stopping.wait().await;
+        page.stop();
+    });
+    // Not awaited: the server answers the browser meanwhile.
+    let opening = args.open.then(|| tokio::spawn(async move { browser::open(&page_address).await }));
     let deadline = async {
         interrupt.wait().await;
         output::note("Stopping; finished samples are kept. Press Ctrl-C again to stop now.");
@@ -165,8 +193,32 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
         () = server => {}
         () = deadline => {}
     }
+    drop(opening);
     stack.stop(GRACE).await;
     Ok(ExitStatus::Success)
+}
+
+/// Returns the page of a folder, or the built-in one.
+fn page(folder: Option<&Path>) -> anyhow::Result<Page> {
+    let Some(folder) = folder else { return Ok(Page::compiled()) };
+    if !folder.join("index.html").is_file() {
+        return Err(Problem::usage(format!(
+            "--page: there is no file `index.html` in `{}`",
+            folder.display()
+        ))
+        .hint("give the folder of the page's files, such as frontend-static")
+        .into());
+    }
+    Ok(Page::in_folder(folder.to_owned()))
+}
+
+/// Returns the address at which programs on this machine reach a listener, which may listen on all addresses.
+fn from_this_machine(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(any) if any.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, any.port()).into(),
+        SocketAddr::V6(any) if any.ip().is_unspecified() => (Ipv6Addr::LOCALHOST, any.port()).into(),
+        other => other,
+    }
 }
 
 /// Resolves a host that an option gives.
@@ -221,6 +273,18 @@ fn providers(var: impl Fn(&str) -> Option<String>, local: bool) -> anyhow::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_browser_gets_an_address_of_this_machine() {
+        for (listening, opened) in [
+            ("127.0.0.1:3000", "127.0.0.1:3000"),
+            ("10.0.0.7:80", "10.0.0.7:80"),
+            ("0.0.0.0:3000", "127.0.0.1:3000"),
+            ("[::]:3000", "[::1]:3000"),
+        ] {
+            assert_eq!(from_this_machine(listening.parse().unwrap()).to_string(), opened);
+        }
+    }
 
     #[test]
     fn providers_without_a_key_are_named_with_what_they_lack() {

@@ -35,4 +35,5 @@ mod terminal;
 mod usage;
 mod verify;
 mod version;
+mod view;
 mod waiting;

@@ -184,6 +184,7 @@ transcripts! {
     bench: Setup::new();
     run: Setup::new();
     serve: Setup::new();
+    view: Setup::with_run();
     score: Setup::new();
     verify: Setup::with_run();
     export: Setup::with_run();

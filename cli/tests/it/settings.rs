@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::support::{CommandOutput, TestDir};
 
 /// Names in the sources that aren't settings of this program.
-const NOT_SETTINGS: [&str; 23] = [
-    // Variables of the Lambda runtime, cargo and build scripts, Python, container engines, terminals, and the base
+const NOT_SETTINGS: [&str; 25] = [
+    // Variables of the Lambda runtime, cargo and build scripts, Python, container engines, terminals, desktops, and the base
     // directories.
     "AWS_LAMBDA_FUNCTION_NAME",
     "AWS_LAMBDA_LOG_STREAM_NAME",
@@ -19,6 +19,8 @@ const NOT_SETTINGS: [&str; 23] = [
     "DOCKER_HOST",
     "OUT_DIR",
     "VIRTUAL_ENV",
+    "WAYLAND_DISPLAY",
+    "WSL_DISTRO_NAME",
     "XDG_DATA_HOME",
     "XDG_RUNTIME_DIR",
     "XTERM_VERSION",

@@ -115,7 +115,7 @@ fn browsers_get_the_page_and_programs_the_api() {
         );
         assert_eq!(body, index, "{path}");
         // Nothing of live reload is in the built-in page.
-        assert!(!body.contains("reload"));
+        assert!(!body.contains("/page/.reload"));
     }
     assert!(at("/", "application/json").1.contains("\"docs\""));
     assert!(
