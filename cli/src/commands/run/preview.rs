@@ -9,20 +9,18 @@ mod price;
 mod prompts;
 mod rejudge;
 mod repeat;
-mod typical;
 mod waits;
 
 use bench_benchmarks::Benchmark;
-use bench_domain::Price;
+use bench_estimate::{
+    BenchmarkEstimate, History, Inputs, JudgeEstimate, KnownPrice, Pace, RunEstimate,
+};
 use bench_inference::ModelSource;
 use bench_stack::Stack;
 
 pub(crate) use self::confirm::ConfirmArgs;
 use self::confirm::{PriceOption, confirm};
-use self::cost::{TotalCost, UnknownPart};
-use self::estimate::{BenchmarkEstimate, Estimate, Inputs, JudgeEstimate};
-use self::history::History;
-use self::pace::Pace;
+use self::estimate::Estimate;
 use self::price::PriceList;
 use self::prompts::Questions;
 pub(crate) use self::rejudge::{Rejudge, confirm_rejudge};
@@ -69,9 +67,9 @@ pub(super) async fn confirm_order(
     let questions = prompts::questions(plan, client, stack, datasets).await;
     datasets.clear();
     let names: Vec<&str> = questions.iter().map(|(name, _)| name.as_str()).collect();
-    let history = History::load(client, &names).await;
+    let history = history::load(client, &names).await;
     let concurrency = stack.map(|_| work.concurrency);
-    let pace = Pace::new(client, concurrency, plan.settings.limits()).await;
+    let pace = pace::pace(client, concurrency, plan.settings.limits()).await;
     let context = Context { plan, history: &history, judge: judge.as_ref(), pace };
     let mut estimates = Vec::with_capacity(asked.len());
     for (model, price) in asked {
@@ -82,7 +80,8 @@ pub(super) async fn confirm_order(
             _ => model.name.clone(),
         };
         let budget_usd = plan.budget.budget_usd;
-        estimates.push(Estimate { title, price, budget_usd, is_rest: false, benchmarks });
+        let run = RunEstimate { price, budget_usd, benchmarks };
+        estimates.push(Estimate { title, is_rest: false, run });
     }
     Estimate::lines(&estimates).iter().for_each(|line| output::note(line));
     let option = if stack.is_some() { PriceOption::Available } else { PriceOption::Unavailable };
@@ -130,35 +129,4 @@ async fn judge(plan: &Plan, prices: &PriceList<'_>) -> Option<JudgeEstimate> {
     }
     let price = prices.of(named.source, &named.slug, plan.judge_base_url.as_deref(), None).await;
     Some(JudgeEstimate { name: named.name.clone(), price })
-}
-
-/// Price of a model, as far as it is known.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum KnownPrice {
-    /// The model costs nothing: it runs on this machine.
-    Local,
-    /// No model is asked.
-    NoModel,
-    Listed(Price),
-    /// The model runs in the user's own network, which has no price list.
-    OwnServer,
-    Unknown,
-}
-
-impl KnownPrice {
-    const fn is_free(self) -> bool {
-        matches!(self, Self::Local | Self::NoModel)
-    }
-
-    /// Returns the cost of these tokens of prompts and answers; `None` for tokens that can't be estimated.
-    fn cost(self, tokens: Option<(f64, f64)>) -> TotalCost {
-        match (self, tokens) {
-            (Self::Local | Self::NoModel, _) => TotalCost::default(),
-            (Self::Listed(price), Some((input, output))) => TotalCost::known(
-                (input * price.input_per_million_usd + output * price.output_per_million_usd) / 1_000_000.0,
-            ),
-            (Self::OwnServer, _) => TotalCost::unknown(UnknownPart::OwnServer),
-            (Self::Listed(_), None) | (Self::Unknown, _) => TotalCost::unknown(UnknownPart::Provider),
-        }
-    }
 }

@@ -1,8 +1,9 @@
 //! The question whether to go on, and the limit above which it is asked.
 
+use bench_estimate::{TotalCost, UnknownPart};
 use clap::Args;
 
-use super::cost::{TotalCost, UnknownPart, rounded_dollars};
+use super::cost::rounded_dollars;
 use crate::exit::Problem;
 use crate::{output, question};
 

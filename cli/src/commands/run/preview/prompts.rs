@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use bench_benchmarks::{Benchmark, preview_questions};
 use bench_datasets::{SupportCache, load_item};
 use bench_domain::run::{DatasetChoice, ItemNaming};
-use bench_domain::sampling::percent_of;
 use bench_domain::{BenchmarkName, RunId};
+use bench_estimate::{ItemSource, PromptLength};
 use bench_inference::tokens::estimate_prompt;
 use bench_pipeline::{MaterialLoader, SUPPORT_BYTES_MAX};
 use bench_planner::{Outline, Selection, outline};
@@ -28,15 +28,6 @@ pub(super) struct Questions {
     pub(super) items: Option<u64>,
     /// Average over the prompts that were read.
     pub(super) per_item: Option<PromptLength>,
-}
-
-/// Average length of the prompts of an item.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct PromptLength {
-    /// Tokens of all questions of an item together.
-    pub(super) tokens: f64,
-    /// Number of questions of an item.
-    pub(super) questions: f64,
 }
 
 /// Returns what each ordered benchmark asks. Reads the datasets if the runs are made in this process.
@@ -69,18 +60,12 @@ fn known_items(plan: &Plan, name: &str) -> Option<u64> {
         return Some(plan.items.len() as u64);
     }
     let (benchmark, options) = plan.configured_with_options(name).ok()?;
-    let all = match plan.demo {
-        true => bench_benchmarks::demo_items(benchmark, &options),
-        false if plan.datasets.iter().any(|(given, _)| given.as_str() == name) => 0,
-        false => benchmark.spec().items,
+    let source = match plan.demo {
+        true => ItemSource::Demo,
+        false if plan.datasets.iter().any(|(given, _)| given.as_str() == name) => ItemSource::Own,
+        false => ItemSource::Hub,
     };
-    if all == 0 {
-        return plan.subset.count;
-    }
-    Some(match plan.subset.count {
-        Some(count) => count.min(all),
-        None => percent_of(all, plan.subset.pct),
-    })
+    bench_estimate::known_items(benchmark, &options, source, plan.items.len(), &plan.subset)
 }
 
 /// Chooses the items as the planner does, and makes the prompts of some; `None` if the dataset can't be read, which the

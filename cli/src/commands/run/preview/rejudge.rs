@@ -1,15 +1,18 @@
 //! Estimate of what judging the answers of a run again takes.
 
 use bench_domain::{RunId, RunLimits};
+use bench_estimate::{
+    JUDGE_PROMPT_TOKENS, JUDGE_REPLY_TOKENS, KnownPrice, Pace, answer_tokens, prompt_length,
+    typical_latency_s, without_list,
+};
 use bench_inference::{ModelName, ModelSource};
 
-use super::KnownPrice;
 use super::confirm::{ConfirmArgs, PriceOption, confirm};
+use super::cost::describe;
 use super::estimate::{duration, format_tokens};
 use super::history::per_sample;
-use super::pace::{Pace, typical_latency_s};
-use super::price::{PriceList, without_list};
-use super::typical::{JUDGE_PROMPT_TOKENS, JUDGE_REPLY_TOKENS, answer_tokens, prompt_length};
+use super::pace::pace;
+use super::price::PriceList;
 use crate::client::Client;
 use crate::judge_name::NamedJudge;
 use crate::views::{Benchmark, Run};
@@ -47,7 +50,7 @@ pub(crate) async fn confirm_rejudge(rejudge: &Rejudge<'_>, args: &ConfirmArgs) -
         return Ok(());
     }
     let price = PriceList::new(client, is_local).of(source, slug, base_url, None).await;
-    let pace = Pace::new(client, concurrency, RunLimits::default()).await;
+    let pace = pace(client, concurrency, RunLimits::default()).await;
     let answers = |benchmark: &Benchmark| benchmark.completed_samples;
     confirm_judging(&found, Some((name, price)), pace, answers, budget_usd, args).await
 }
@@ -73,7 +76,7 @@ pub(super) async fn confirm_judging(
         "Estimate for judging {} again with {name}: {}, {}, {}",
         format::plural(answers, "answer"),
         format_tokens(Some(tokens)),
-        cost.describe(),
+        describe(cost),
         duration(seconds),
     ));
     confirm(args, cost, PriceOption::Unavailable).await
@@ -133,9 +136,9 @@ fn per_answer(benchmark: &Benchmark) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
+    use bench_estimate::TotalCost;
     use serde_json::{Value, json};
 
-    use super::super::cost::TotalCost;
     use super::*;
 
     fn run(benchmark: Value) -> Run {

@@ -3,15 +3,16 @@
 
 use bench_domain::sampling::percent_of;
 use bench_domain::{Price, RunLimits, RunStatus};
+use bench_estimate::{
+    BenchmarkEstimate, Inputs, JudgeEstimate, KnownPrice, PerSample, RunEstimate, without_list,
+};
 use bench_inference::ModelName;
 use serde::Deserialize;
 
-use super::KnownPrice;
 use super::confirm::{ConfirmArgs, PriceOption, confirm};
-use super::estimate::{BenchmarkEstimate, Estimate, Inputs, JudgeEstimate};
-use super::history::{History, PerSample, per_sample};
-use super::pace::Pace;
-use super::price::without_list;
+use super::estimate::Estimate;
+use super::history::{self, per_sample};
+use super::pace::pace;
 use super::rejudge::{confirm_judging, judge_price};
 use crate::client::Client;
 use crate::output;
@@ -61,7 +62,7 @@ pub(crate) async fn confirm_repeat(repeat: &Repeat<'_>, args: &ConfirmArgs) -> a
     let Repeat { client, run, errors, .. } = *repeat;
     if run.rejudges.is_some() {
         let left = |benchmark: &Benchmark| samples_left(run, benchmark, errors).unwrap_or_default();
-        let pace = Pace::new(client, repeat.concurrency, RunLimits::default()).await;
+        let pace = pace(client, repeat.concurrency, RunLimits::default()).await;
         return confirm_judging(
             run,
             judge_price(run, client.address().is_none()),
@@ -97,8 +98,8 @@ async fn estimate(repeat: &Repeat<'_>) -> Option<Estimate> {
         return None;
     }
     let names: Vec<&str> = left.iter().map(|(benchmark, _)| benchmark.benchmark_name.as_str()).collect();
-    let history = History::load(client, &names).await;
-    let pace = Pace::new(client, concurrency, run.limits.unwrap_or_default()).await;
+    let history = history::load(client, &names).await;
+    let pace = pace(client, concurrency, run.limits.unwrap_or_default()).await;
     let mut price = None;
     let mut benchmarks = Vec::with_capacity(left.len());
     for (benchmark, samples) in left {
@@ -126,7 +127,8 @@ async fn estimate(repeat: &Repeat<'_>) -> Option<Estimate> {
     let place = if price == KnownPrice::Local { " on this machine" } else { "" };
     let title =
         format!("the rest of run {}, {}{place}", ShortIds::new([run.id.as_str()]).get(&run.id), run.model());
-    Some(Estimate { title, price, budget_usd: repeat.budget_left(), is_rest: true, benchmarks })
+    let run = RunEstimate { price, budget_usd: repeat.budget_left(), benchmarks };
+    Some(Estimate { title, is_rest: true, run })
 }
 
 impl Repeat<'_> {
@@ -186,9 +188,9 @@ fn samples_unplanned(run: &Run, benchmark: &Benchmark) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use bench_estimate::LengthBasis;
     use serde_json::{Value, json};
 
-    use super::super::estimate::LengthBasis;
     use super::*;
 
     fn run(status: &str, completed: u64, graded: u64, errors: u64) -> Run {

@@ -1,6 +1,8 @@
 use bench_domain::Price;
+use bench_estimate::{
+    Inputs, JudgeEstimate, LengthBasis, Pace, PerSample, PromptLength, UnknownPart,
+};
 
-use super::super::cost::UnknownPart;
 use super::*;
 
 const PRICE: KnownPrice =
@@ -25,7 +27,8 @@ fn inputs<'a>(items: u64, measured: Option<PerSample>) -> Inputs<'a> {
 }
 
 fn estimate(price: KnownPrice, benchmarks: Vec<BenchmarkEstimate>) -> Estimate {
-    Estimate { title: "openrouter/m".into(), price, budget_usd: None, is_rest: false, benchmarks }
+    let run = RunEstimate { price, budget_usd: None, benchmarks };
+    Estimate { title: "openrouter/m".into(), is_rest: false, run }
 }
 
 #[test]
@@ -118,7 +121,11 @@ fn a_judge_costs_too() {
 #[test]
 fn a_budget_limits_the_cost() {
     let found = BenchmarkEstimate::new(&inputs(200, Some(measured(LengthBasis::SameModel))));
-    let limited = |usd, price| Estimate { budget_usd: Some(usd), ..estimate(price, vec![found.clone()]) };
+    let limited = |usd, price| {
+        let mut limited = estimate(price, vec![found.clone()]);
+        limited.run.budget_usd = Some(usd);
+        limited
+    };
     let cost = |estimate: Estimate| Estimate::total_cost(&[estimate]);
     assert_eq!(cost(limited(1.5, PRICE)), TotalCost::known(1.5));
     assert_eq!(cost(limited(100.0, PRICE)), TotalCost::known(4.02));

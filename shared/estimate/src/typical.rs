@@ -1,6 +1,6 @@
 //! Typical lengths of prompts and answers, for benchmarks without an earlier run.
 
-use super::prompts::PromptLength;
+use crate::PromptLength;
 
 /// Typical lengths of a benchmark.
 struct Lengths {
@@ -34,21 +34,21 @@ const LENGTHS: &[Lengths] = &[
 /// Lengths in other benchmarks.
 const OTHER: Lengths = lengths("", 500, 800);
 /// Tokens that a judge's prompt adds to the question and the answer.
-pub(super) const JUDGE_PROMPT_TOKENS: f64 = 400.0;
+pub const JUDGE_PROMPT_TOKENS: f64 = 400.0;
 /// Tokens of a judge's reply.
-pub(super) const JUDGE_REPLY_TOKENS: f64 = 250.0;
+pub const JUDGE_REPLY_TOKENS: f64 = 250.0;
 
 fn lengths_of(benchmark: &str) -> &'static Lengths {
     LENGTHS.iter().find(|lengths| lengths.benchmark == benchmark).unwrap_or(&OTHER)
 }
 
 /// Returns the tokens of a typical answer to a question of a benchmark.
-pub(super) fn answer_tokens(benchmark: &str) -> u32 {
+pub fn answer_tokens(benchmark: &str) -> u32 {
     lengths_of(benchmark).answer
 }
 
 /// Returns the typical length of the prompts of an item.
-pub(super) fn prompt_length(benchmark: &str) -> PromptLength {
+pub fn prompt_length(benchmark: &str) -> PromptLength {
     let lengths = lengths_of(benchmark);
     PromptLength { tokens: lengths.prompts.into(), questions: f64::from(lengths.questions_tenths) / 10.0 }
 }
