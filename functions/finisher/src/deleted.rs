@@ -1,6 +1,6 @@
 //! Removes everything that belongs to a deleted run.
 
-use bench_blobs::{bodies_prefix, exports_prefix};
+use bench_blobs::{bodies_prefix, exports_prefix, indexes_prefix};
 use bench_domain::RunId;
 use bench_queue::Message;
 use bench_state::RunWithBenchmarks;
@@ -31,6 +31,7 @@ impl Finisher {
         self.credentials.delete(run).await?;
         self.blobs.delete_prefix(&bodies_prefix(run)).await?;
         self.blobs.delete_prefix(&exports_prefix(run)).await?;
+        self.blobs.delete_prefix(&indexes_prefix(run)).await?;
         // Stored responses belong to one order. A rejudged run names them, too, but reads the first run's bodies.
         if let (Some(responses), None) = (&found.run.spec.model.replay_key, &found.run.spec.rejudges) {
             self.blobs.delete(responses).await?;

@@ -1,11 +1,12 @@
 //! Finishes runs from the SQS queue `finishes`: scores, metrics and final status.
 //!
-//! The finisher reads every sample of a run once, makes each benchmark's report and closes the run by conditional
-//! writes. It also closes the open benchmarks of a run that ended early, removes the caller's key, and cleans up
+//! The finisher reads every sample of a run once, makes each benchmark's report and the index of its samples, and closes
+//! the run by conditional writes. It also closes the open benchmarks of a run that ended early, removes the caller's key, and cleans up
 //! after a deleted run. It can be killed at any point and repeated safely.
 
 mod counted;
 mod deleted;
+mod index;
 mod stopped;
 
 use std::collections::BTreeSet;
@@ -20,8 +21,10 @@ use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, forward, handle_batch};
 use bench_queue::{Message, QueueError, QueueName, Queues};
 use bench_state::credentials::Credentials;
 use bench_state::{
-    BenchmarkRecord, EventKind, NewEvent, RunRecord, RunWithBenchmarks, Shards, State, StateError, Transition,
+    BenchmarkRecord, EventKind, ItemIndex, NewEvent, RunRecord, RunWithBenchmarks, Shards, State, StateError, Transition,
 };
+
+use crate::index::Index;
 
 /// Number of samples read per page.
 const PAGE: u64 = 200;
@@ -42,6 +45,15 @@ pub struct Finisher {
     pub blobs: Blobs,
     /// Callers' keys, which are deleted when their run is over.
     pub credentials: Credentials,
+}
+
+/// Report of a benchmark, with what was found while its samples were read.
+struct Report {
+    report: BenchmarkReport,
+    /// Number of samples in progress.
+    in_hand: u64,
+    /// Index of the samples that was written.
+    index: Option<ItemIndex>,
 }
 
 /// Reason why a run could not be closed now. Its message is delivered again.
@@ -168,7 +180,8 @@ impl Finisher {
         run: &RunRecord,
         benchmark: &BenchmarkRecord,
     ) -> Result<Option<BenchmarkState>, FinishError> {
-        let Some((report, _)) = self.report(run, benchmark).await? else { return Ok(None) };
+        let Some(Report { report, index, .. }) = self.report(run, benchmark).await? else { return Ok(None) };
+        self.note_index(run, benchmark, index).await?;
         let now = bench_clock::now();
         // Shows the last sample to clients that follow the events. Repeating the event is harmless.
         self.state.add_event(run.spec.id, &last_progress(benchmark, &report), now).await?;
@@ -179,13 +192,13 @@ impl Finisher {
         Ok((changed == Transition::Done).then_some(next))
     }
 
-    /// Returns the current report of a benchmark and the number of its samples in progress. `None` if the benchmark
-    /// was not planned.
+    /// Returns the current report of a benchmark, and writes the index of its samples if none is in progress. `None` if the
+    /// benchmark was not planned.
     async fn report(
         &self,
         run: &RunRecord,
         benchmark: &BenchmarkRecord,
-    ) -> Result<Option<(BenchmarkReport, u64)>, FinishError> {
+    ) -> Result<Option<Report>, FinishError> {
         let Some(plan) = &benchmark.plan else { return Ok(None) };
         let (mut builder, mut in_hand) = (ReportBuilder::default(), 0);
         let known = bench_benchmarks::find_for_run(&run.spec, &benchmark.name);
@@ -193,11 +206,16 @@ impl Finisher {
         // An error message may quote an item that only the run's owner may see.
         let is_private = bench_benchmarks::is_private(&benchmark.name, Some(&plan.dataset));
         let mut causes = CauseCounts::default();
+        let mut index = Index::new(self, run, benchmark, plan);
         let mut offset = 0;
         while offset < plan.samples() {
             let page = self.state.samples_page(run.spec.id, benchmark, offset, PAGE).await?;
             for sample in &page {
                 in_hand += u64::from(self.is_in_hand(sample));
+                if in_hand > 0 {
+                    index.abandon();
+                }
+                index.add(sample).await;
                 sample.summary().iter().for_each(|summary| builder.add(summary));
                 if let Some(finished) = &sample.finished
                     && finished.verdict.outcome == Outcome::InfrastructureError
@@ -243,7 +261,7 @@ impl Finisher {
                 .filter(|_| run.spec.judge.is_some())
                 .filter(|spent| has_budget || spent.estimated_tokens > 0);
         }
-        Ok(Some((report, in_hand)))
+        Ok(Some(Report { report, in_hand, index: index.finish().await }))
     }
 
     /// Cleans up after a run that is over: closes or skips its open benchmarks and removes its key.

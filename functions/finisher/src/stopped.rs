@@ -8,7 +8,7 @@ use bench_domain::sample::SampleState;
 use bench_domain::{Code, FailureReason, RunState};
 use bench_state::{RunRecord, RunWithBenchmarks, SampleRecord, StateError, Transition};
 
-use crate::{FinishError, Finisher};
+use crate::{FinishError, Finisher, Report};
 
 const BUDGET: &str = "The budget of the run was reached before this benchmark was complete";
 const ERRORS: &str = "The run ended before all errors of this benchmark were asked again";
@@ -26,8 +26,8 @@ impl Finisher {
                 continue;
             }
             match self.report(&found.run, benchmark).await? {
-                Some((_, in_hand)) if in_hand > 0 => return Ok(false),
-                Some((report, _)) => reports.push((benchmark, report)),
+                Some(Report { in_hand, .. }) if in_hand > 0 => return Ok(false),
+                Some(Report { report, index, .. }) => reports.push((benchmark, report, index)),
                 None => {}
             }
         }
@@ -39,7 +39,8 @@ impl Finisher {
             None if run.errors_only => Some((Code::RunEnded, ERRORS)),
             None => None,
         };
-        for (benchmark, report) in reports {
+        for (benchmark, report, index) in reports {
+            self.note_index(run, benchmark, index).await?;
             let now = bench_clock::now();
             let next = match failed {
                 Some((code, why)) => benchmark.state.stop(now, report, code, why),

@@ -6,14 +6,16 @@
 //! | --- | --- | --- |
 //! | `datasets/` | normalized datasets: one frame per item, and an index | planner, command line |
 //! | `bodies/RUN/` | prompt and answer of each attempt of a sample | worker |
+//! | `indexes/RUN/` | compact index of the samples of each benchmark, by generation of the run | finisher |
 //! | `uploads/` | stored responses for `replay`; files from callers, until they are processed | command line, callers |
 //! | `exports/RUN/` | finished CSV and ZIP files, by version of the run | exports |
 //!
-//! All text is compressed with zstd, which the suffix `.zst` of the key shows.
+//! All text is compressed with zstd, which the suffix `.zst` of the key shows; indexes with gzip, since browsers read them.
 
 mod bodies;
 mod error;
 mod frames;
+mod item_index;
 mod presigned_put;
 mod upload;
 
@@ -31,6 +33,9 @@ use serde::de::DeserializeOwned;
 pub use bodies::{bodies_prefix, body_key, exports_prefix};
 pub use error::BlobError;
 pub use frames::{compress, decompress};
+pub use item_index::{
+    COLUMNS, IndexOf, IndexRow, IndexWriter, PART_ROWS_MAX, indexes_prefix, unpack_index_part,
+};
 pub use presigned_put::{ExpectedContent, PresignedPut};
 pub use upload::{Upload, UploadState};
 

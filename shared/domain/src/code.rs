@@ -160,6 +160,8 @@ codes! {
     NothingToJudge = "nothing_to_judge", 400;
     /// The run has no such benchmark.
     BenchmarkNotInRun = "benchmark_not_in_run", 404;
+    /// The benchmark has no index of its items: it isn't over, or was closed by an older version.
+    NoItemIndex = "no_item_index", 404;
     /// The runs have no benchmark in common.
     NothingToCompare = "nothing_to_compare", 400;
     /// The runs have more samples than can be compared in one request.

@@ -9,6 +9,7 @@ mod paired;
 mod pass;
 mod percentile;
 mod proportion;
+mod ranks;
 mod student;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ pub use self::paired::{PairedComparison, PairedSample, compare_paired};
 pub use self::pass::{PassEstimate, mean_pass_at_k, mean_pass_hat_k, pass_at_k, pass_hat_k};
 pub use self::percentile::{Percentiles, percentile, percentiles};
 pub use self::proportion::wilson;
+pub use self::ranks::{RankRange, RankedMean, rank_ranges};
 
 /// 0.975 quantile of the standard normal distribution: two-sided 95%.
 const NORMAL_QUANTILE_95: f64 = 1.959_963_984_540_054;

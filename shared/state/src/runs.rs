@@ -13,5 +13,6 @@ pub use change::{Renewal, Transition};
 pub use create::Creation;
 pub(crate) use create::new_run_limit;
 pub use provider_wait::{ProviderWait, WaitKind, WaitNoted};
-pub use read::{RunFilter, RunPage};
-pub use record::{BenchmarkRecord, Resumption, RunRecord, RunWithBenchmarks};
+pub use labels::SearchedLabels;
+pub use read::{RunFacts, RunFilter, RunPage};
+pub use record::{BenchmarkRecord, ItemIndex, Results, Resumption, RunRecord, RunWithBenchmarks};

@@ -22,7 +22,7 @@ pub use execution::StepView;
 pub use item::{ItemView, item_error, item_view};
 pub use judge::{JudgeOrderView, JudgeView, RejudgesView};
 pub use limits::LimitsView;
-pub use run::{ProgressView, QueuePosition, RunView, by_benchmark_name};
+pub use run::{CanView, ProgressView, QueuePosition, RunView, by_benchmark_name};
 pub use summary::{ErrorCount, SummaryBuilder, SummaryView};
 pub use waiting::WaitingView;
 

@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bench_blobs::{Upload, exports_prefix};
-use bench_domain::{RunId, RunStatus, Timestamp};
+use bench_domain::{RunId, Timestamp};
 use bench_signing::{ArchiveWriter, ManifestFields, SigningKey};
-use bench_state::{BenchmarkRecord, RunWithBenchmarks};
+use bench_state::{Results, RunWithBenchmarks};
 use futures_util::{StreamExt, stream};
 
 use crate::context::{Exports, ExportsConfig, Signing};
@@ -209,15 +209,10 @@ impl DatedKey {
 
 /// Returns the time at which an exportable run was completed.
 pub(crate) fn completed_at(found: &RunWithBenchmarks) -> Result<Timestamp, ExportError> {
-    let is_open = |benchmark: &BenchmarkRecord| benchmark.state.status().is_open();
-    match (found.run.state.status(), found.run.state.completed_at()) {
-        // The finisher is not done: answers of a run that its budget stopped may still arrive, and the
-        // archive would permanently show a running benchmark.
-        (RunStatus::Succeeded | RunStatus::Failed, _) if found.benchmarks.iter().any(is_open) => {
-            Err(ExportError::NotSettled)
-        }
-        (RunStatus::Succeeded | RunStatus::Failed, Some(time)) => Ok(time),
-        _ => Err(ExportError::NotCompleted),
+    match found.results() {
+        Results::Final(time) => Ok(time),
+        Results::Settling => Err(ExportError::NotSettled),
+        Results::Incomplete => Err(ExportError::NotCompleted),
     }
 }
 

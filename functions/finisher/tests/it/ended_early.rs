@@ -6,7 +6,7 @@ use bench_domain::run::BenchmarkState;
 use crate::world::{Run, World, correct};
 
 #[tokio::test]
-async fn a_canceled_run_leaves_no_open_benchmark_and_no_key() {
+async fn a_canceled_run_keeps_its_results_and_leaves_no_open_benchmark_and_no_key() {
     let world = World::new().await;
     let run = Run::planned(&world, 2).await;
     run.answer(&world, 0, correct()).await;
@@ -17,7 +17,8 @@ async fn a_canceled_run_leaves_no_open_benchmark_and_no_key() {
     let state = &found.benchmarks[0].state;
     assert!(matches!(state, BenchmarkState::Skipped { .. }), "{state:?}");
     let report = state.report().unwrap();
-    assert_eq!((report.planned, report.graded), (2, 1));
+    assert_eq!((report.planned, report.graded, report.score), (2, 1, None), "its answers are kept");
+    assert!(found.benchmarks[0].current_index().is_some());
     assert!(!run.has_key(&world).await);
     assert_eq!(world.finishes_later().await, 0);
 }

@@ -5,4 +5,5 @@
 mod closed;
 mod deleted;
 mod ended_early;
+mod index;
 mod world;

@@ -192,6 +192,25 @@ impl Run {
         assert_eq!(changed, Transition::Done);
     }
 
+    /// Opens the benchmark of a requeued run and its samples without a grade again, as the planner would.
+    pub(crate) async fn reopen(&self, world: &World) {
+        let (state, now) = (world.state(), bench_clock::now());
+        let found = self.found(world).await;
+        let record = &found.benchmarks[0];
+        for sample in state.samples_page(self.id, record, 0, self.plan.samples()).await.unwrap() {
+            let place = self.sample(sample.position.item);
+            state.reopen(&place, &record.sort(), &sample, now).await.unwrap();
+        }
+        let found = self.found(world).await;
+        let record = &found.benchmarks[0];
+        let next = record.state.requeue(true, now).unwrap();
+        state.change_benchmark(self.id, record, &next, None, None, now).await.unwrap();
+        let event = NewEvent::new(EventKind::RunStarted, "started");
+        let next = found.run.state.start(now).unwrap();
+        state.change_run(&found.run, &next, 2, &event, now).await.unwrap();
+        state.note_planned(self.id, 2).await.unwrap();
+    }
+
     /// Cancels the run, as its owner would.
     pub(crate) async fn cancel(&self, world: &World) {
         let (found, now) = (self.found(world).await, bench_clock::now());

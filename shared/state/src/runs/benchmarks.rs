@@ -5,7 +5,7 @@ use bench_domain::run::{BenchmarkState, Plan};
 use bench_domain::{Code, RunId, Timestamp};
 
 use super::change::Transition;
-use super::record::{BenchmarkRecord, RunRecord};
+use super::record::{BenchmarkRecord, ITEM_INDEX, ItemIndex, RunRecord};
 use crate::attributes::{json, number};
 use crate::client::condition_held;
 use crate::events::TRIES_MAX;
@@ -89,6 +89,31 @@ impl State {
             .send()
             .await;
         condition_held("note the benchmark's messages", update).map(drop)
+    }
+
+    /// Records the index of a benchmark's samples, before the benchmark is closed; `None` removes the record of an earlier
+    /// one. The condition holds back a late finisher, whose benchmark was closed or reopened meanwhile. Returns whether it
+    /// was recorded.
+    pub async fn note_item_index(
+        &self,
+        run: RunId,
+        benchmark: &BenchmarkRecord,
+        index: Option<ItemIndex>,
+    ) -> Result<bool, StateError> {
+        let mut update = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(key(run_partition(run), benchmark.sort())))
+            .condition_expression("revision = :revision")
+            .expression_attribute_values(":revision", number(benchmark.revision));
+        update = match &index {
+            Some(index) => update
+                .update_expression(format!("SET {ITEM_INDEX} = :index"))
+                .expression_attribute_values(":index", json("benchmark", index)?),
+            None => update.update_expression(format!("REMOVE {ITEM_INDEX}")),
+        };
+        condition_held("note the index of the samples", update.send().await)
     }
 
     /// Closes the benchmarks that were still open when their run ended, without reports. Safe to repeat.

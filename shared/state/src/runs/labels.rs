@@ -6,7 +6,7 @@
 //! Labels are not part of a run's course. A change neither raises the revision, so that it doesn't interfere with
 //! transitions, nor writes an event.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, TransactWriteItem, Update};
 use bench_domain::{RunId, RunLabels, RunSpec};
@@ -23,7 +23,38 @@ const NAME_LOWER: &str = "name_lower";
 /// Attribute with the set of tags.
 const TAGS: &str = "tags";
 
+/// Name and tags of a run, for searches.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SearchedLabels {
+    /// Name in lower case; empty for none.
+    pub name_lower: String,
+    /// Tags.
+    pub tags: Vec<String>,
+}
+
 impl State {
+    /// Returns the names and tags of all runs that have some.
+    pub async fn searched_labels(&self) -> Result<HashMap<RunId, SearchedLabels>, StateError> {
+        let mut pages = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .key_condition_expression("pk = :labels")
+            .expression_attribute_values(":labels", text(keys::LABELS))
+            .into_paginator()
+            .items()
+            .send();
+        let mut found = HashMap::new();
+        while let Some(record) = pages.next().await {
+            let record = record.map_err(|error| StateError::sdk("list labeled runs", error))?;
+            let reader = Reader::new(&record);
+            let tags = record.get(TAGS).and_then(|tags| tags.as_ss().ok()).cloned().unwrap_or_default();
+            let name_lower = reader.text_or_empty(NAME_LOWER).to_owned();
+            found.insert(run_of_sort(reader.text("sk")?)?, SearchedLabels { name_lower, tags });
+        }
+        Ok(found)
+    }
+
     /// Changes the labels of a run in any state, if they are still those of `run`.
     pub async fn change_labels(&self, run: &RunRecord, labels: &RunLabels) -> Result<Transition, StateError> {
         let (spec, old) = (&run.spec, &run.spec.labels);

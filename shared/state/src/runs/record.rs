@@ -14,6 +14,8 @@ use crate::{Origin, StateError};
 pub(super) const ERRORS_ONLY: &str = "errors_only";
 /// Attribute of a run with its name, tags and notes.
 pub(super) const LABELS: &str = "labels";
+/// Attribute of a benchmark with an index of its samples.
+pub(super) const ITEM_INDEX: &str = "item_index";
 /// Attribute of a run that was requeued or resumed.
 pub(super) const TAKEN_UP: &str = "taken_up";
 
@@ -76,7 +78,20 @@ pub struct BenchmarkRecord {
     pub enqueued_generation: u32,
     /// Time of the last progress event.
     pub progress_at: Option<Timestamp>,
+    /// Index of its samples that the finisher wrote last.
+    pub item_index: Option<ItemIndex>,
     pub(super) revision: u64,
+}
+
+/// Index of the samples of a benchmark in S3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ItemIndex {
+    /// Generation of the run that wrote it.
+    pub generation: u32,
+    /// Number of parts.
+    pub parts: u32,
+    /// Number of samples.
+    pub items: u64,
 }
 
 /// Run with its benchmarks, in order.
@@ -106,7 +121,32 @@ impl Resumption {
     }
 }
 
+/// Whether the results of a run are complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Results {
+    /// The run isn't over, or was canceled.
+    Incomplete,
+    /// The run is over, and the finisher is still closing its benchmarks.
+    Settling,
+    /// The results are complete since this time.
+    Final(Timestamp),
+}
+
 impl RunWithBenchmarks {
+    /// Returns whether the results can be exported.
+    pub fn results(&self) -> Results {
+        let is_open = |benchmark: &BenchmarkRecord| benchmark.state.status().is_open();
+        match (self.run.state.status(), self.run.state.completed_at()) {
+            // Answers of a run that its budget stopped may still arrive, and an archive would permanently show a running
+            // benchmark.
+            (RunStatus::Succeeded | RunStatus::Failed, _) if self.benchmarks.iter().any(is_open) => {
+                Results::Settling
+            }
+            (RunStatus::Succeeded | RunStatus::Failed, Some(time)) => Results::Final(time),
+            _ => Results::Incomplete,
+        }
+    }
+
     /// Returns a label for the run's overall score: `score of mmlu_pro`, or `mean of 3 benchmark scores` if several
     /// benchmarks count.
     pub fn overall_score_label(&self) -> String {
@@ -189,8 +229,14 @@ impl BenchmarkRecord {
             shards_done: reader.number_or("shards_done", 0)?,
             enqueued_generation: reader.number_or("enqueued_generation", 0)?,
             progress_at: reader.maybe_time("progress_at")?,
+            item_index: reader.maybe_json(ITEM_INDEX)?,
             revision: reader.number("revision")?,
         })
+    }
+
+    /// Returns the index of the samples, if the benchmark is closed and has one.
+    pub fn current_index(&self) -> Option<ItemIndex> {
+        self.item_index.filter(|_| !self.state.status().is_open() && self.state.report().is_some())
     }
 
     /// Returns the sort key in the run's partition.

@@ -101,6 +101,9 @@ pub struct RunBenchmarkView {
     /// Settings that differ from the benchmark's own and can change scores, as phrases: `temperature 0.6 (benchmark: 0)`,
     /// `samples 4 (benchmark: 1)`, `timeout 30 s (benchmark: 1200 s)`.
     pub changed_settings: Vec<String>,
+    /// Compact index of the samples, read with `GET /api/runs/{run_id}/items/index`; null for an open benchmark, and if it
+    /// was closed by an older version.
+    pub index: Option<ItemIndexSizeView>,
     /// Tokens of the prompts so far.
     pub input_tokens: u64,
     /// Tokens of the answers so far.
@@ -118,6 +121,15 @@ pub struct RunBenchmarkView {
     pub judge_estimated_tokens: u64,
     /// Cost of the judge's tokens so far; null if the judge's price isn't known.
     pub judge_cost: Option<CostView>,
+}
+
+/// Size of the compact index of a benchmark's samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ItemIndexSizeView {
+    /// Number of parts.
+    pub parts: u32,
+    /// Number of rows, one for each sample.
+    pub items: u64,
 }
 
 /// Dataset of a run, identified exactly.
@@ -328,6 +340,9 @@ impl RunBenchmarkView {
             judge: plan.and_then(|plan| plan.judge.as_ref()).map(JudgeView::from),
             generation: plan.map(|plan| GenerationView::from(&plan.generation)),
             changed_settings: plan.map(Plan::changed_settings).unwrap_or_default(),
+            index: record
+                .current_index()
+                .map(|index| ItemIndexSizeView { parts: index.parts, items: index.items }),
             input_tokens: counts.input_tokens,
             output_tokens: counts.output_tokens,
             cost: plan.and_then(|_| CostView::new(spec.price, counts.input_tokens, counts.output_tokens)),

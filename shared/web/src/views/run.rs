@@ -137,6 +137,34 @@ pub struct RunView {
     pub spent: SpentView,
     /// Version of the program that accepted the run.
     pub software: String,
+    /// Actions that the caller of this request may do now.
+    pub can: CanView,
+}
+
+/// Actions that the caller may do now with a run, by the same checks as the actions themselves. Limits on orders and budgets
+/// are checked by the action only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
+pub struct CanView {
+    /// `POST /api/runs/{run_id}/cancel`.
+    pub cancel: bool,
+    /// `POST /api/admin/runs/{run_id}/requeue` continues the run, whose process has ended.
+    pub resume: bool,
+    /// `POST /api/admin/runs/{run_id}/requeue` repeats the samples without a grade.
+    pub requeue: bool,
+    /// The same with `errors`: repeats only samples that ended with an infrastructure-error.
+    pub requeue_errors: bool,
+    /// `POST /api/runs/{run_id}/rejudge`.
+    pub rejudge: bool,
+    /// `DELETE /api/runs/{run_id}`.
+    pub delete: bool,
+    /// `PATCH /api/runs/{run_id}`: name, tags and notes.
+    pub edit: bool,
+    /// `GET /api/runs/{run_id}/export`.
+    pub export: bool,
+    /// True if a requeue needs the caller's key for the model again, in `Authorization`.
+    pub needs_key: bool,
+    /// True if a requeue needs the caller's key for the judge again, in `X-Judge-Authorization`.
+    pub needs_judge_key: bool,
 }
 
 /// Progress of a run.
@@ -258,6 +286,7 @@ impl RunView {
             budget: BudgetView::from_budget(*budget),
             spent: SpentView::from_counts(counts, spec.prices()),
             software: spec.software.clone(),
+            can: CanView::default(),
             benchmarks,
         };
         let eta = view.eta();
@@ -277,6 +306,12 @@ impl RunView {
     #[must_use]
     pub fn into_interrupted(self) -> Self {
         Self { interrupted: true, waiting: None, eta_seconds: None, ..self }
+    }
+
+    /// Sets what the caller may do.
+    #[must_use]
+    pub fn with_can(self, can: CanView) -> Self {
+        Self { can, ..self }
     }
 
     /// Adds the position of a queued run.
