@@ -9,6 +9,7 @@ use std::time::Instant;
 use bench_blobs::Blobs;
 use bench_datasets::Library;
 use bench_domain::RunId;
+use bench_estimate::History;
 use bench_queue::Queues;
 use bench_runs::{Orders, RunCreator};
 use bench_sandy::Sandy;
@@ -22,6 +23,7 @@ use crate::cache::confirmations::Confirmations;
 use crate::cache::ops::Ops;
 use crate::cache::queue_positions::QueuePositions;
 use crate::config::ApiConfig;
+use crate::runs::search::CachedFacts;
 use crate::views::benchmark::StoredData;
 
 /// Maximum number of open event streams. Further clients receive the events so far and poll again.
@@ -49,6 +51,10 @@ pub struct Api {
     pub config: ApiConfig,
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) queue_positions: Mutex<Option<(Instant, Arc<QueuePositions>)>>,
+    /// Facts about runs, for searches.
+    pub(crate) run_facts: Mutex<CachedFacts>,
+    /// Averages of earlier runs, for estimates.
+    pub(crate) history: Mutex<Option<(Instant, Arc<History>)>>,
     pub(crate) confirmations: Confirmations,
     pub(crate) stored: Mutex<Option<(Instant, Arc<StoredData>)>>,
     pub(crate) ops: Ops,
@@ -110,6 +116,8 @@ impl Api {
             config,
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             queue_positions: Mutex::default(),
+            run_facts: Mutex::default(),
+            history: Mutex::default(),
             confirmations: Confirmations::default(),
             stored: Mutex::default(),
             ops,

@@ -11,6 +11,7 @@ mod cache;
 mod catalog;
 mod config;
 mod context;
+mod leaderboard;
 mod ops;
 mod refusal;
 mod runs;
@@ -37,10 +38,11 @@ pub use runs::judgings::{JudgingView, JudgingsView, judgings};
 pub use runs::lifecycle::{Requeue, cancel_run, delete_run, requeue_run, requeue_run_with};
 pub use runs::list::list_runs;
 pub use runs::page_item::PageItem;
+pub use runs::viewer::Viewer;
 pub use schedules::{FiringView, ScheduleView};
 pub use server::document;
 pub use views::benchmark::{
-    BenchmarkView, DatasetFacts, JudgeView, OfficialTextView, OptionView, PromptView, ProtocolView,
+    BenchmarkView, DatasetFacts, BenchmarkJudgeView, OfficialTextView, OptionView, PromptView, ProtocolView,
     SandboxView, SourceView, StoredData, StoredDataset, describe,
 };
 pub use views::overview::OverviewView;
@@ -56,6 +58,7 @@ pub fn routes(api: Arc<Api>) -> Router {
         .merge(server::routes())
         .merge(catalog::routes())
         .merge(runs::routes())
+        .merge(leaderboard::routes())
         .merge(schedules::routes())
         .merge(ops::routes());
     guard.around(routes).with_state(api)

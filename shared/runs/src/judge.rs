@@ -4,7 +4,7 @@ use bench_domain::run::{AuthMode, JudgeSpec, ModelRef};
 use bench_domain::{BenchmarkName, Budget, Secret};
 use bench_inference::{ModelName, ModelSource};
 
-use crate::{JudgeOrder, Order, Orderer, Orders, RunError, TrustedSettings};
+use crate::{FoundModel, JudgeOrder, Order, Orderer, Orders, RunError, TrustedSettings};
 
 const ORACLE: &str = "oracle";
 
@@ -39,6 +39,24 @@ impl Orders {
     /// Returns true if answers of this model have a judge even if the order names none.
     pub(crate) fn has_default_judge(&self, model: &ModelRef) -> bool {
         self.config.judge_model.is_some() || model.provider == ORACLE
+    }
+
+    /// Finds the judge of an order that isn't placed; `None` if it names none and there is no default.
+    ///
+    /// # Errors
+    /// Those of [`Orders::find_model_offline`].
+    pub(crate) async fn find_judge_offline(
+        &self,
+        requested: Option<&JudgeOrder>,
+        model: &ModelRef,
+    ) -> Result<Option<FoundModel>, RunError> {
+        let named = requested.and_then(|judge| judge.model.clone());
+        let provider = requested.and_then(|judge| judge.provider.clone()).filter(|_| named.is_some());
+        let default = || self.config.judge_model.as_ref().map(ToString::to_string);
+        let oracle = || (model.provider == ORACLE).then(|| ORACLE.to_owned());
+        let Some(model) = named.or_else(default).or_else(oracle) else { return Ok(None) };
+        let order = Order { model, provider, ..Order::default() };
+        self.find_model_offline(&order).await.map(Some).map_err(RunError::about_judge)
     }
 
     /// Finds the judge of a run, and the key that pays for it.

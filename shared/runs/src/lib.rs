@@ -8,6 +8,7 @@
 //! | `model`, `availability`, `price`, `judge` | models and judges of orders: resolution, availability checks, prices |
 //! | `benchmarks`, [`protocols`], [`options`], `choice` | benchmarks of orders, and choices for them |
 //! | `template` | resolved orders |
+//! | `outline` | orders that aren't placed, for estimates |
 //! | `create`, `rejudge`, [`scheduled`] | creation of runs from orders, other runs' answers, and schedules |
 //! | `creator` | [`RunCreator`]: the write at the end of each of them |
 //! | `access` | checks of the access policy |
@@ -33,6 +34,7 @@ pub mod options;
 pub mod order;
 mod orderer;
 pub mod orders;
+mod outline;
 mod price;
 pub mod protocols;
 mod rejudge;
@@ -50,5 +52,7 @@ pub use model::FoundModel;
 pub use order::{JudgeOrder, Order, OrderWarning, RejudgeOrder, TrustedSettings};
 pub use orderer::{Orderer, Permissions, Standing};
 pub use orders::{DatasetCheck, Orders, OrdersConfig};
+pub use outline::{OrderOutline, OutlinedBenchmark};
+pub use rejudge::has_judged_answers;
 pub use scheduled::ScheduledRunError;
 pub use template::ResolvedOrder;

@@ -42,6 +42,33 @@ impl Orders {
         Ok(found)
     }
 
+    /// Finds the model of an order that isn't placed: asks no provider and needs no key.
+    ///
+    /// # Errors
+    /// If the model doesn't exist, or its provider has no address here.
+    pub async fn find_model_offline(&self, order: &Order) -> Result<FoundModel, RunError> {
+        let source = requested_source(order.provider.as_deref())?;
+        let models = self.models().await?;
+        let mut found = match find_in_catalog(&models, &order.model, source)? {
+            Some(record) => found_model(record, order)?,
+            None => Self::parse_model(order, source)?.ok_or(RunError::ModelNotFound)?,
+        };
+        if found.price.is_none() && found.model.base_url.is_none() {
+            let listed = models
+                .iter()
+                .find(|model| model.provider == found.model.provider && model.slug == found.model.slug);
+            found.price = listed.and_then(|model| model.price);
+        }
+        if let ModelSource::Provider(provider) = found.source {
+            if found.model.base_url.is_none() && !self.can_order(found.source) {
+                return Err(RunError::ProviderNotSetUp(EndpointError::NoBaseUrl { provider }));
+            }
+            let inference = &self.runs.config.inference;
+            found.model.endpoint_host = inference.host(provider, found.model.base_url.as_deref());
+        }
+        Ok(found)
+    }
+
     async fn find(&self, order: &Order, orderer: Option<&Orderer>) -> Result<FoundModel, RunError> {
         let source = requested_source(order.provider.as_deref())?;
         if let Some(found) = replay_model(order)? {
@@ -112,6 +139,20 @@ impl Orders {
         requested: Option<ModelSource>,
         orderer: Option<&Orderer>,
     ) -> Result<Option<FoundModel>, RunError> {
+        let found = Self::parse_model(order, requested)?;
+        if let Some(FoundModel { model, source: ModelSource::Provider(provider), .. }) = &found
+            && model.base_url.is_none()
+        {
+            self.endpoint(provider, orderer).map_err(RunError::ProviderNotSetUp)?;
+        }
+        Ok(found)
+    }
+
+    /// Returns the model that an order names by `provider/slug`, or by a slug with a separate provider.
+    fn parse_model(
+        order: &Order,
+        requested: Option<ModelSource>,
+    ) -> Result<Option<FoundModel>, RunError> {
         let name = match (ModelName::parse(&order.model), requested) {
             (Ok(name), None) => name,
             (Ok(name), Some(source)) if name.source == source => name,
@@ -128,12 +169,8 @@ impl Orders {
             }
             _ => return Ok(None),
         };
-        match name.source {
-            ModelSource::Replay => return Ok(None),
-            ModelSource::Provider(provider) if order.trusted.base_url.is_none() => {
-                self.endpoint(provider, orderer).map_err(RunError::ProviderNotSetUp)?;
-            }
-            ModelSource::Provider(_) | ModelSource::Oracle => {}
+        if name.source == ModelSource::Replay {
+            return Ok(None);
         }
         let model = ModelRef {
             id: ModelId::from_name(name.source.as_str(), &name.slug),

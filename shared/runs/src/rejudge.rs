@@ -133,6 +133,11 @@ fn select_benchmarks<T: Clone>(
     chosen.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
+/// Returns true if a run has answers that a judge can judge again.
+pub fn has_judged_answers(found: &RunWithBenchmarks) -> bool {
+    judged_benchmarks(found).is_ok()
+}
+
 /// Returns the benchmarks whose answers can be judged.
 fn judged_benchmarks(found: &RunWithBenchmarks) -> Result<Vec<BenchmarkName>, RunError> {
     let spec = &found.run.spec;

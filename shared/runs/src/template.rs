@@ -6,7 +6,7 @@ use bench_domain::{BenchmarkName, RunTemplate, Secret};
 use crate::benchmarks::{filter_known, select};
 use crate::judge::{FoundJudge, JudgedRun, is_judged};
 use crate::order::ResolvedFields;
-use crate::{FoundModel, Order, Orderer, Orders, RunError, options, protocols};
+use crate::{FoundModel, Order, Orderer, Orders, RunError, Standing, options, protocols};
 
 /// Resolved order.
 #[derive(Debug, Clone)]
@@ -20,6 +20,33 @@ pub struct ResolvedOrder {
 }
 
 impl Orders {
+    /// Returns true if judged benchmarks have a judge: the one that the order names, or the default one.
+    pub(crate) fn has_judge(&self, order: &Order, found: &FoundModel) -> bool {
+        order.judge.as_ref().is_some_and(|judge| judge.model.is_some()) || self.has_default_judge(&found.model)
+    }
+
+    /// Returns the benchmarks of an order, and the names that aren't benchmarks. An order that names none has all that
+    /// this server and caller can run.
+    pub(crate) fn select_benchmarks(
+        &self,
+        order: &Order,
+        standing: Standing,
+        has_judge: bool,
+    ) -> Result<(Vec<BenchmarkName>, Vec<String>), RunError> {
+        let (mut benchmarks, ignored) = select(order.benchmarks.as_deref())?;
+        if filter_known(order.benchmarks.as_deref(), &benchmarks).is_none() {
+            // If the order names no benchmarks, it leaves out datasets whose terms the operator hasn't accepted.
+            benchmarks.retain(|name| self.check_dataset(order, name).is_ok() && standing.may_order(name));
+            if !has_judge {
+                // It also leaves out benchmarks that need a judge if there is none.
+                let protocol =
+                    |name: &BenchmarkName| order.protocols.get(name.as_str()).map(|name| name.trim());
+                benchmarks.retain(|name| !is_judged(name, protocol(name)));
+            }
+        }
+        Ok((benchmarks, ignored))
+    }
+
     /// Resolves an order. If a judge is needed, `kept` is used without a lookup.
     ///
     /// # Errors
@@ -35,19 +62,8 @@ impl Orders {
         order.options = protocols::by_own_names(order.options);
         self.check_settings(&order.generation, &found, orderer)?;
         self.check_available(&found, orderer).await?;
-        let (mut benchmarks, ignored) = select(order.benchmarks.as_deref())?;
-        if filter_known(order.benchmarks.as_deref(), &benchmarks).is_none() {
-            // If the order names no benchmarks, it leaves out datasets whose terms the operator hasn't accepted.
-            benchmarks
-                .retain(|name| self.check_dataset(&order, name).is_ok() && orderer.standing.may_order(name));
-            let names_judge = order.judge.as_ref().is_some_and(|judge| judge.model.is_some());
-            if !(names_judge || kept.is_some() || self.has_default_judge(&found.model)) {
-                // It also leaves out benchmarks that need a judge if there is none.
-                let protocol =
-                    |name: &BenchmarkName| order.protocols.get(name.as_str()).map(|name| name.trim());
-                benchmarks.retain(|name| !is_judged(name, protocol(name)));
-            }
-        }
+        let has_judge = kept.is_some() || self.has_judge(&order, &found);
+        let (benchmarks, ignored) = self.select_benchmarks(&order, orderer.standing, has_judge)?;
         orderer.standing.check_gated(&benchmarks)?;
         let protocols = protocols::resolve_protocols(&order.protocols, &benchmarks)?;
         let with_protocol = benchmarks.iter().map(|name| (name.clone(), protocols.get(name).cloned()));

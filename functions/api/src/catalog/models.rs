@@ -99,7 +99,7 @@ fn qualified(provider: &str, slug: &str) -> String {
 #[utoipa::path(
     get, path = "/api/models", tag = "catalog",
     params(
-        ("search" = Option<String>, Query, description = "Part of the name or slug, case-insensitive"),
+        ("search" = Option<String>, Query, description = "Part of the display name, or of the name with its provider such as `openrouter/vendor`, case-insensitive"),
         ("provider" = Option<String>, Query, description = "Only models of this provider"),
         ("limit" = Option<u64>, Query, description = "Number of models, at most 500, default 100"),
         ("offset" = Option<u64>, Query, description = "Number of models to skip, default 0"),
@@ -120,8 +120,8 @@ pub(crate) async fn get_models(State(api): State<Arc<Api>>, uri: Uri) -> Result<
     Ok(Json(ModelsView { models, total }))
 }
 
-/// Returns the active models that can be ordered and whose name or slug contains `search` (case-insensitive), in catalog
-/// order. On a public server, these don't include models of a program such as LM Studio on the server's own machine,
+/// Returns the active models that can be ordered and whose name, or name with its provider, contains `search`
+/// (case-insensitive), in catalog order. On a public server, these don't include models of a program such as LM Studio on the server's own machine,
 /// unless the operator configured its address.
 ///
 /// # Errors
@@ -136,7 +136,7 @@ pub async fn list_models(
     models.retain(|model| {
         let matches = wanted.is_empty()
             || model.name.to_lowercase().contains(&wanted)
-            || model.slug.to_lowercase().contains(&wanted);
+            || qualified(&model.provider, &model.slug).to_lowercase().contains(&wanted);
         let can_order =
             ModelSource::from_name(&model.provider).is_some_and(|source| api.orders.can_order(source));
         let is_meant = provider.is_none_or(|provider| model.provider == provider);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use bench_domain::statistics::PairedComparison;
+use bench_domain::statistics::{Interval, PairedComparison};
 use bench_domain::{BenchmarkName, Code, RunId};
 use bench_state::{BenchmarkRecord, CompareError, ComparisonResult, RunWithBenchmarks};
 use bench_web::error::ErrorBody;
@@ -93,11 +93,86 @@ pub struct BenchmarkComparison {
     pub same_judge: bool,
     /// Reasons to doubt the comparison, one sentence each.
     pub warnings: Vec<String>,
-    /// `difference`, `standard_error` and `interval` of the second run's mean minus the first's: positive if the
-    /// second run is better.
+    /// Comparison on the items that both runs have graded.
     #[serde(flatten)]
-    #[schema(value_type = Object)]
-    pub paired: PairedComparison,
+    pub paired: PairedView,
+}
+
+/// Comparison on the items that both runs have graded. Every item has the same weight, whatever the number of its samples,
+/// so the means may differ from the runs' own scores.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
+pub struct PairedView {
+    /// Number of items graded in both runs.
+    pub items: u64,
+    /// Number of items graded only in the first run.
+    pub only_in_a: u64,
+    /// Number of items graded only in the second run.
+    pub only_in_b: u64,
+    /// Mean over these items of the first run's mean score; null without common items.
+    pub mean_a: Option<f64>,
+    /// Mean over these items of the second run's mean score; null without common items.
+    pub mean_b: Option<f64>,
+    /// Second mean minus the first: positive if the second run is better. Null without common items.
+    pub difference: Option<f64>,
+    /// Standard error of the difference; null with fewer than two common items.
+    pub standard_error: Option<f64>,
+    /// 95% interval of the difference; null with fewer than two common items.
+    pub interval: Option<DifferenceIntervalView>,
+    /// Number of items that both runs got right. An item is right if more than half of its samples are.
+    pub both_right: u64,
+    /// Number of items that only the first run got right.
+    pub only_a_right: u64,
+    /// Number of items that only the second run got right.
+    pub only_b_right: u64,
+    /// Number of items that neither run got right.
+    pub both_wrong: u64,
+    /// Exact two-sided p-value of McNemar's test on the two counts above; null without common items.
+    pub mcnemar_p: Option<f64>,
+}
+
+/// 95% confidence interval of a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
+pub struct DifferenceIntervalView {
+    /// Lower bound.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+}
+
+impl From<PairedComparison> for PairedView {
+    fn from(paired: PairedComparison) -> Self {
+        let PairedComparison {
+            items,
+            only_in_a,
+            only_in_b,
+            mean_a,
+            mean_b,
+            difference,
+            standard_error,
+            interval,
+            both_right,
+            only_a_right,
+            only_b_right,
+            both_wrong,
+            mcnemar_p,
+        } = paired;
+        let interval = interval.map(|Interval { low, high }| DifferenceIntervalView { low, high });
+        Self {
+            items,
+            only_in_a,
+            only_in_b,
+            mean_a,
+            mean_b,
+            difference,
+            standard_error,
+            interval,
+            both_right,
+            only_a_right,
+            only_b_right,
+            both_wrong,
+            mcnemar_p,
+        }
+    }
 }
 
 /// Compares two runs that are over.
@@ -228,7 +303,7 @@ async fn compare_benchmarks(
         same_protocol,
         same_judge,
         warnings,
-        paired,
+        paired: paired.into(),
     })
 }
 

@@ -21,6 +21,7 @@ use utoipa::ToSchema;
 use crate::refusal::refusal;
 use crate::runs::admission;
 use crate::runs::admission::OrderScope;
+use crate::runs::viewer::Viewer;
 use crate::runs::order::{OrderBody, idempotency_key, read_order};
 use crate::{Api, run_view};
 
@@ -68,7 +69,7 @@ pub(crate) async fn post_run(State(api): State<Arc<Api>>, request: Request) -> R
     // Any caller may learn that a model doesn't exist; the caller's right to order is checked after that.
     let orderer = admission::orderer(&api, &parts).await;
     let found = api.orders.find_model(&order, orderer.as_ref().ok()).await.map_err(refusal)?;
-    answer(&api, create(&api, &parts, order, orderer?, found).await?).await
+    answer(&api, &parts, create(&api, &parts, order, orderer?, found).await?).await
 }
 
 /// Orders a run on the caller's own key.
@@ -115,7 +116,7 @@ pub(crate) async fn post_run_with_key(
         standing,
     };
     let found = api.orders.find_model(&order, Some(&orderer)).await.map_err(refusal)?;
-    answer(&api, create(&api, &parts, order, orderer, found).await?).await
+    answer(&api, &parts, create(&api, &parts, order, orderer, found).await?).await
 }
 
 /// Creates the run of an order after the access policy admits it. A repeated order is answered before that check.
@@ -137,12 +138,16 @@ async fn create(
     }
 }
 
-pub(crate) async fn answer(api: &Api, created: CreatedRun) -> Result<Response, ApiError> {
+pub(crate) async fn answer(
+    api: &Api,
+    parts: &Parts,
+    created: CreatedRun,
+) -> Result<Response, ApiError> {
     let status = if created.is_new { StatusCode::CREATED } else { StatusCode::OK };
     if created.is_new {
         api.clear_queue_positions();
     }
-    let run = run_view(api, &created.run).await?;
+    let run = run_view(api, &created.run, &Viewer::of(api, parts).await?).await?;
     let warnings = created.warnings.iter().map(ToString::to_string).collect();
     let view = CreatedView { run, ignored_benchmarks: created.ignored, warnings };
     Ok((status, Json(view)).into_response())

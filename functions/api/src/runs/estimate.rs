@@ -13,6 +13,7 @@ use crate::Api;
 use crate::cache::queue_positions::QueuePositions;
 use crate::context::lock;
 use crate::runs::view::view_without_position;
+use crate::runs::viewer::Viewer;
 
 /// Time for which an estimate is cached.
 const CACHED_FOR: Duration = Duration::from_secs(2);
@@ -22,12 +23,12 @@ const OPEN_RUNS_MAX: u64 = 300;
 const PAST_RUNS: u64 = 20;
 const CONCURRENT_READS: usize = 16;
 
-/// Returns the view of a run, with its position in the queue.
+/// Returns the view of a run for a caller, with its position in the queue.
 ///
 /// # Errors
 /// When the run's counters can't be read.
-pub async fn run_view(api: &Api, found: &RunWithBenchmarks) -> Result<RunView, ApiError> {
-    let view = view_without_position(api, found).await?;
+pub async fn run_view(api: &Api, found: &RunWithBenchmarks, viewer: &Viewer) -> Result<RunView, ApiError> {
+    let view = view_without_position(api, found).await?.with_can(viewer.can(api, found));
     if view.status != RunStatus::Queued {
         return Ok(view);
     }

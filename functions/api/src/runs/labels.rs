@@ -18,6 +18,7 @@ use utoipa::ToSchema;
 use crate::Api;
 use crate::runs::estimate::run_view;
 use crate::runs::requests::{run_id, run_not_found};
+use crate::runs::viewer::Viewer;
 
 /// Maximum number of tags in a request, including repeated ones.
 const SENT_TAGS_MAX: usize = 100;
@@ -155,10 +156,11 @@ pub(crate) async fn patch_run(
     let run = run_id(&run)?;
     let record = api.state.run(run).await?.ok_or_else(run_not_found)?;
     api.access.caller(&parts.headers)?.must_own(&record.spec.owner)?;
+    let viewer = Viewer::of(&api, &parts).await?;
     let change = Change::read(read_object(&parts.headers, body).await?.into_fields())?;
     change_labels(&api, run, &change).await?;
     let found = api.state.run_with_benchmarks(run).await?.ok_or_else(run_not_found)?;
-    run_view(&api, &found).await.map(Json)
+    run_view(&api, &found, &viewer).await.map(Json)
 }
 
 async fn change_labels(api: &Api, run: RunId, change: &Change) -> Result<(), ApiError> {

@@ -302,7 +302,7 @@ fn keys_for_requeue(spec: &RunSpec, given: &CallerKeys) -> Result<CallerKeys, Ap
 }
 
 /// Returns true if a requeue of the errors has anything to do: an infrastructure-error or a benchmark that did not end.
-fn has_errors(found: &RunWithBenchmarks) -> bool {
+pub(crate) fn has_errors(found: &RunWithBenchmarks) -> bool {
     found.benchmarks.iter().any(|benchmark| match benchmark.state.report() {
         Some(report) => report.infrastructure_errors() > 0 || !report.is_complete(),
         None => true,

@@ -1,29 +1,33 @@
 //! Lists and reads runs.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
-use bench_domain::{ModelId, RunId, RunStatus};
+use axum::extract::{Request, State};
+use bench_domain::{BenchmarkName, ModelId, RunId, RunStatus};
 use bench_state::RunFilter;
 use bench_web::error::ErrorBody;
 use bench_web::size::fitting;
 use bench_web::views::RunView;
 use bench_web::{ApiError, FieldReader, Path};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use http::Uri;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::Api;
 use crate::runs::estimate::run_view;
 use crate::runs::requests::{run_id, run_not_found};
+use crate::runs::search::RunSearch;
+use crate::runs::viewer::Viewer;
 
 /// Maximum number of concurrent reads of runs.
 const CONCURRENT_READS: usize = 16;
 const TEXT_CHARS_MAX: usize = 512;
 /// Value of `status` for open runs whose process has ended.
 const INTERRUPTED: &str = "interrupted";
+/// Value of `owner` for the caller's own runs.
+const ME: &str = "me";
 
 /// Page of runs.
 #[derive(Debug, Serialize, ToSchema)]
@@ -33,16 +37,58 @@ pub(crate) struct RunsView {
     total: u64,
     /// `offset` of the next page; null at the end.
     next_offset: Option<u64>,
+    /// Number of older runs that weren't looked at: `model`, `benchmark`, `owner` and `search` look at the newest 5,000
+    /// runs that match the other filters.
+    unsearched: u64,
+}
+
+/// Statuses that a list is limited to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Statuses {
+    /// Names that aren't a status match no run.
+    known: Vec<RunStatus>,
+    is_interrupted: bool,
+}
+
+impl Statuses {
+    pub(crate) fn of(known: &[RunStatus]) -> Self {
+        Self { known: known.to_vec(), is_interrupted: false }
+    }
+
+    fn parse(text: &str) -> Self {
+        let mut statuses = Self::default();
+        for name in text.split(',').map(str::trim) {
+            statuses.is_interrupted |= name == INTERRUPTED;
+            let status = RunStatus::from_name(name).filter(|status| !statuses.known.contains(status));
+            statuses.known.extend(status);
+        }
+        statuses
+    }
+}
+
+/// Selection of runs.
+#[derive(Debug, Default)]
+struct Selection {
+    /// `None` for all statuses.
+    statuses: Option<Statuses>,
+    /// Other filters that the table's indexes can answer.
+    filter: RunFilter,
+    id_prefix: Option<String>,
+    search: RunSearch,
 }
 
 /// Lists runs, newest first.
 ///
-/// A response has at most 4 MiB, so a page of runs with long lists of items may end early. Continue with
-/// `next_offset`.
+/// All filters can be combined. A response has at most 4 MiB, so a page of runs with long lists of items may end early.
+/// Continue with `next_offset`.
 #[utoipa::path(
-    get, path = "/api/runs", tag = "runs",
+    get, path = "/api/runs", tag = "runs", security((), ("key" = []), ("admin" = [])),
     params(
-        ("status" = Option<String>, Query, description = "Only runs with this status: `queued`, `running`, `succeeded`, `failed` or `canceled`; or `interrupted` for the queued and running ones whose process has ended"),
+        ("status" = Option<String>, Query, description = "Only runs with one of these statuses, separated by commas: `queued`, `running`, `succeeded`, `failed` or `canceled`; or `interrupted` for the queued and running ones whose process has ended"),
+        ("model" = Option<String>, Query, description = "Part of the model's name with its provider, case-insensitive, such as `openrouter/vendor`"),
+        ("benchmark" = Option<String>, Query, description = "Only runs of this benchmark"),
+        ("owner" = Option<String>, Query, description = "`me` for only the caller's own runs"),
+        ("search" = Option<String>, Query, description = "Text in the model's name with its provider, in the run's name or in a tag, case-insensitive; or the first digits of the run's id, 4 or more"),
         ("model_id" = Option<String>, Query, description = "Only runs of the model with this id"),
         ("model_slug" = Option<String>, Query, description = "Part of the model's name at its provider, case-insensitive"),
         ("tag" = Option<String>, Query, description = "Only runs with all of these tags, separated by commas, such as `exp-7,law`"),
@@ -53,35 +99,47 @@ pub(crate) struct RunsView {
     ),
     responses((status = 200, body = RunsView), (status = 422, body = ErrorBody)),
 )]
-pub(crate) async fn get_runs(State(api): State<Arc<Api>>, uri: Uri) -> Result<Json<RunsView>, ApiError> {
-    let mut fields = FieldReader::from_query(&uri);
-    let status = fields.maybe_text("status", TEXT_CHARS_MAX).filter(|status| !status.is_empty());
+pub(crate) async fn get_runs(
+    State(api): State<Arc<Api>>,
+    request: Request,
+) -> Result<Json<RunsView>, ApiError> {
+    let (parts, _) = request.into_parts();
+    let mut fields = FieldReader::from_query(&parts.uri);
+    let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+    let lower = |text: Option<String>| given(text).map(|text| text.trim().to_lowercase());
+    let status = given(fields.maybe_text("status", TEXT_CHARS_MAX));
     let model_id = fields.maybe_choice("model_id", "a UUID", |text| text.parse::<ModelId>().ok());
-    let model_slug = fields.maybe_text("model_slug", TEXT_CHARS_MAX).filter(|slug| !slug.is_empty());
+    let model_slug = given(fields.maybe_text("model_slug", TEXT_CHARS_MAX));
     let tags = fields.maybe_text("tag", TEXT_CHARS_MAX).map(|text| tags(&text)).unwrap_or_default();
-    let name = fields.maybe_text("name", TEXT_CHARS_MAX).filter(|name| !name.is_empty());
+    let name = given(fields.maybe_text("name", TEXT_CHARS_MAX));
     let id_prefix = fields.maybe_choice("id_prefix", "4 to 32 hexadecimal digits", id_prefix);
+    let model = lower(fields.maybe_text("model", TEXT_CHARS_MAX));
+    let benchmark = given(fields.maybe_text("benchmark", TEXT_CHARS_MAX));
+    let is_own = fields.maybe_choice("owner", "`me`", |text| (text.trim() == ME).then_some(())).is_some();
+    let text = lower(fields.maybe_text("search", TEXT_CHARS_MAX));
     let limit = fields.integer("limit", 50, 0, 200);
     let offset = fields.integer("offset", 0, 0, u64::MAX);
     fields.finish()?;
-    let is_interrupted = status.as_deref() == Some(INTERRUPTED);
-    let known = status.as_deref().filter(|_| !is_interrupted).map(RunStatus::from_name);
-    if known == Some(None) {
-        // An unknown status matches no run; the request is still well-formed.
-        return Ok(Json(RunsView { runs: Vec::new(), total: 0, next_offset: None }));
-    }
-    let filter = RunFilter {
-        status: known.flatten(),
-        model_id: model_id.map(|id| id.to_string()),
-        model_slug,
-        tags,
-        name,
+    let viewer = Viewer::of(&api, &parts).await?;
+    let selection = Selection {
+        statuses: status.as_deref().map(Statuses::parse),
+        filter: RunFilter {
+            status: None,
+            model_id: model_id.map(|id| id.to_string()),
+            model_slug,
+            tags,
+            name,
+        },
+        id_prefix,
+        search: RunSearch {
+            model,
+            benchmark: benchmark.map(|name| named_benchmark(&name)),
+            owner: is_own.then(|| viewer.caller.clone()),
+            text,
+        },
     };
-    let (mut runs, total) = match id_prefix {
-        prefix if is_interrupted => interrupted_runs(&api, filter, prefix.as_deref(), offset, limit).await?,
-        None => list_runs(&api, &filter, offset, limit).await?,
-        Some(prefix) => runs_starting_with(&api, &filter, &prefix, offset, limit).await?,
-    };
+    let Found { runs, total, unsearched } = select(&api, selection, offset, limit).await?;
+    let mut runs = views(&api, runs, &viewer).await?;
     let mut next = offset.saturating_add(limit);
     if !api.config.streaming {
         let fits = fitting(&runs);
@@ -91,10 +149,82 @@ pub(crate) async fn get_runs(State(api): State<Arc<Api>>, uri: Uri) -> Result<Js
         }
     }
     let next_offset = (limit > 0 && next < total).then_some(next);
-    Ok(Json(RunsView { runs, total, next_offset }))
+    Ok(Json(RunsView { runs, total, next_offset, unsearched }))
 }
 
-/// Returns the runs that match, newest first, and their total number.
+/// Page of the runs that match.
+struct Found {
+    runs: Vec<RunId>,
+    total: u64,
+    unsearched: u64,
+}
+
+/// Returns a page of the runs that match, newest first.
+async fn select(api: &Api, selection: Selection, offset: u64, limit: u64) -> Result<Found, ApiError> {
+    let Selection { statuses, filter, id_prefix, search } = selection;
+    let one_status = match &statuses {
+        None => Some(None),
+        Some(Statuses { known, is_interrupted: false }) if known.len() == 1 => Some(known.first().copied()),
+        Some(_) => None,
+    };
+    if let (Some(status), None, true) = (one_status, &id_prefix, search.is_everything()) {
+        let listing = api.state.list_runs(&RunFilter { status, ..filter }, offset, limit).await?;
+        return Ok(Found { runs: listing.runs, total: listing.total, unsearched: 0 });
+    }
+    // The index has to be read whole in any case, to count its runs.
+    let mut all = match (one_status, statuses) {
+        (None, Some(statuses)) => runs_with_statuses(api, filter, &statuses).await?,
+        (status, _) => {
+            let filter = RunFilter { status: status.flatten(), ..filter };
+            api.state.list_runs(&filter, 0, u64::MAX).await?.runs
+        }
+    };
+    all.retain(|run| id_prefix.as_ref().is_none_or(|prefix| starts_with(*run, prefix)));
+    let (all, unsearched) = api.search_runs(all, &search).await?;
+    let total = all.len() as u64;
+    Ok(Found { runs: page(all, offset, limit), total, unsearched })
+}
+
+/// Returns the runs with any of these statuses, newest first.
+pub(crate) async fn runs_with_statuses(
+    api: &Api,
+    filter: RunFilter,
+    statuses: &Statuses,
+) -> Result<Vec<RunId>, ApiError> {
+    let list = |status| {
+        let filter = RunFilter { status: Some(status), ..filter.clone() };
+        async move { api.state.list_runs(&filter, 0, u64::MAX).await }
+    };
+    let mut wanted = HashSet::new();
+    for status in &statuses.known {
+        wanted.extend(list(*status).await?.runs);
+    }
+    if statuses.is_interrupted {
+        // They are few, since users resume or cancel them.
+        let mut open = list(RunStatus::Queued).await?.runs;
+        open.extend(list(RunStatus::Running).await?.runs);
+        let read = open.into_iter().map(|run| async move { api.state.run(run).await });
+        let records: Vec<_> = stream::iter(read).buffered(CONCURRENT_READS).try_collect().await?;
+        let interrupted = records.into_iter().flatten().filter(|record| {
+            record.state.status().is_open() && !api.state.works_on(record)
+        });
+        wanted.extend(interrupted.map(|record| record.spec.id));
+    }
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut all = api.state.list_runs(&filter, 0, u64::MAX).await?.runs;
+    all.retain(|run| wanted.contains(run));
+    Ok(all)
+}
+
+/// Returns the name of the benchmark that a caller means; `None` if there is none.
+fn named_benchmark(text: &str) -> Option<BenchmarkName> {
+    let name = text.trim().parse::<BenchmarkName>().ok()?;
+    bench_benchmarks::find_named(&name)?.name().parse().ok()
+}
+
+/// Returns the runs that match, newest first, as the person at this machine sees them, and their total number.
 ///
 /// # Errors
 /// When they can't be read.
@@ -105,43 +235,7 @@ pub async fn list_runs(
     limit: u64,
 ) -> Result<(Vec<RunView>, u64), ApiError> {
     let listing = api.state.list_runs(filter, offset, limit).await?;
-    Ok((views(api, listing.runs).await?, listing.total))
-}
-
-/// Like [`list_runs`], for the runs whose ids start with these digits. The list's index has to be read whole in any case,
-/// to count its runs.
-async fn runs_starting_with(
-    api: &Api,
-    filter: &RunFilter,
-    prefix: &str,
-    offset: u64,
-    limit: u64,
-) -> Result<(Vec<RunView>, u64), ApiError> {
-    let all = api.state.list_runs(filter, 0, u64::MAX).await?.runs.into_iter();
-    let matching: Vec<RunId> = all.filter(|run| starts_with(*run, prefix)).collect();
-    let total = matching.len() as u64;
-    Ok((views(api, page(matching, offset, limit)).await?, total))
-}
-
-/// Like [`list_runs`], for open runs whose process has ended. They are few, since users resume or cancel them.
-async fn interrupted_runs(
-    api: &Api,
-    mut filter: RunFilter,
-    prefix: Option<&str>,
-    offset: u64,
-    limit: u64,
-) -> Result<(Vec<RunView>, u64), ApiError> {
-    let mut open = Vec::new();
-    for status in [RunStatus::Queued, RunStatus::Running] {
-        filter.status = Some(status);
-        open.extend(api.state.list_runs(&filter, 0, u64::MAX).await?.runs);
-    }
-    open.retain(|run| prefix.is_none_or(|prefix| starts_with(*run, prefix)));
-    let mut found = views(api, open).await?;
-    found.retain(|run| run.interrupted);
-    found.sort_by_key(|run| std::cmp::Reverse(run.created_at));
-    let total = found.len() as u64;
-    Ok((page(found, offset, limit), total))
+    Ok((views(api, listing.runs, &Viewer::local()).await?, listing.total))
 }
 
 fn page<T>(all: Vec<T>, offset: u64, limit: u64) -> Vec<T> {
@@ -170,10 +264,10 @@ fn id_prefix(text: &str) -> Option<String> {
 }
 
 /// Reads runs. Those that were deleted in the meantime are left out.
-async fn views(api: &Api, runs: Vec<RunId>) -> Result<Vec<RunView>, ApiError> {
+async fn views(api: &Api, runs: Vec<RunId>, viewer: &Viewer) -> Result<Vec<RunView>, ApiError> {
     let read = |run| async move {
         let Some(found) = api.state.run_with_benchmarks(run).await? else { return Ok(None) };
-        run_view(api, &found).await.map(Some)
+        run_view(api, &found, viewer).await.map(Some)
     };
     let views: Vec<Option<RunView>> =
         stream::iter(runs.into_iter().map(read)).buffered(CONCURRENT_READS).try_collect().await?;
@@ -183,13 +277,16 @@ async fn views(api: &Api, runs: Vec<RunId>) -> Result<Vec<RunView>, ApiError> {
 /// Returns a run.
 #[utoipa::path(
     get, path = "/api/runs/{run_id}", tag = "runs",
+    security((), ("key" = []), ("admin" = [])),
     params(("run_id" = String, Path, description = "Id of the run")),
     responses((status = 200, body = RunView), (status = 404, body = ErrorBody)),
 )]
 pub(crate) async fn get_run(
     State(api): State<Arc<Api>>,
     Path(run): Path<String>,
+    request: Request,
 ) -> Result<Json<RunView>, ApiError> {
+    let (parts, _) = request.into_parts();
     let found = api.state.run_with_benchmarks(run_id(&run)?).await?.ok_or_else(run_not_found)?;
-    run_view(&api, &found).await.map(Json)
+    run_view(&api, &found, &Viewer::of(&api, &parts).await?).await.map(Json)
 }

@@ -88,7 +88,7 @@ pub(crate) async fn post_rejudge(
     let (model, benchmarks) = (&record.spec.model, &record.spec.benchmarks);
     let orderer = admission::admit_stored_run(&api, &parts, model, benchmarks).await?;
     let made = api.orders.rejudge(run, order, orderer.standing, Some(&orderer.owner)).await;
-    answer(&api, made.map_err(refusal)?).await
+    answer(&api, &parts, made.map_err(refusal)?).await
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ pub struct ProtocolView {
     /// Time limit for one answer on this server, in seconds: the benchmark's, or the operator's if it is lower.
     pub item_timeout_seconds: u64,
     /// Judge of the answers; null if the parser's result decides.
-    pub judge: Option<JudgeView>,
+    pub judge: Option<BenchmarkJudgeView>,
     /// Sandbox that runs the answers to grade them; null if none does.
     #[serde(default)]
     pub sandbox: Option<SandboxView>,
@@ -138,7 +138,7 @@ pub struct OfficialTextView {
 
 /// Judge of a protocol, unless an order changes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct JudgeView {
+pub struct BenchmarkJudgeView {
     /// Judge of the official protocol, as its authors name it.
     pub official_model: String,
     /// Description of a verdict.
@@ -342,7 +342,7 @@ fn protocol(
         sha256: spec.sha256.map(str::to_owned),
         stored: texts.contains_key(spec.name),
     });
-    let judge = one.judge().map(|judge| JudgeView {
+    let judge = one.judge().map(|judge| BenchmarkJudgeView {
         official_model: judge.metadata().official_model.to_owned(),
         verdict: judge.metadata().verdict.to_owned(),
         generation: GenerationView::from(&(judge.metadata().generation)()),

@@ -21,6 +21,7 @@ pub(super) async fn record(recorder: &mut Recorder) {
         ("GET", "/events"),
         ("GET", "/judgings"),
         ("GET", "/benchmarks/mmlu_pro"),
+        ("GET", "/items/index?benchmark=mmlu_pro"),
         ("POST", "/cancel"),
         ("POST", "/rejudge"),
     ] {
@@ -32,6 +33,11 @@ pub(super) async fn record(recorder: &mut Recorder) {
     recorder.name(queued, "QUEUED");
     recorder.name(over, "OVER");
     recorder.send(&server, "GET", &format!("/api/runs/{over}/benchmarks/hle"), &[]).await;
+    for (run, benchmark) in [(over, "mmlu_pro"), (over, "hle"), (queued, "mmlu_pro")] {
+        let path = format!("/api/runs/{run}/items/index?benchmark={benchmark}");
+        recorder.send(&server, "GET", &path, &[]).await;
+    }
+    recorder.send(&server, "GET", "/api/leaderboard?benchmark=nope", &[]).await;
     recorder.send(&server, "DELETE", &format!("/api/runs/{queued}"), &[]).await;
     recorder.send(&server, "POST", &format!("/api/runs/{over}/cancel"), &[]).await;
     recorder.send(&server, "GET", &format!("/api/runs/{queued}/compare/{over}"), &[]).await;
