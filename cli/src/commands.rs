@@ -12,6 +12,7 @@ mod interrupted;
 pub(crate) mod judge;
 mod keys;
 pub(crate) mod labels;
+mod leaderboard;
 mod models;
 mod ops;
 pub(crate) mod options;
@@ -64,6 +65,9 @@ pub(crate) enum Command {
     /// Compare runs with a baseline, on the items that both have graded
     #[command(after_help = compare::EXAMPLES)]
     Compare(compare::CompareArgs),
+    /// Rank models within one benchmark
+    #[command(after_help = leaderboard::EXAMPLES)]
+    Leaderboard(leaderboard::LeaderboardArgs),
     /// List runs, show one in detail, name and tag them, or delete them
     #[command(after_help = runs::EXAMPLES)]
     Runs(Box<runs::command::RunsCommandArgs>),
@@ -125,6 +129,7 @@ pub(crate) async fn run(command: Command, command_line: fn() -> clap::Command) -
         Command::Verify(args) => verify::run(args).await,
         Command::Export(args) => export::run(args).await,
         Command::Compare(args) => compare::run(args).await,
+        Command::Leaderboard(args) => leaderboard::run(args).await,
         Command::Runs(args) => runs::command::run(*args).await,
         Command::Schedules(args) => schedules::run(args).await,
         Command::Cancel(args) => cancel::run(args).await,

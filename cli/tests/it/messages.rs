@@ -189,6 +189,7 @@ transcripts! {
     verify: Setup::with_run();
     export: Setup::with_run();
     compare: Setup::with_run();
+    leaderboard: Setup::with_run();
     runs: Setup::with_run();
     schedules: Setup::new();
     cancel: Setup::with_run();

@@ -1,6 +1,6 @@
 //! Detailed view of a benchmark, for people.
 
-use bench_api::{BenchmarkView, DatasetFacts, JudgeView, PromptView, ProtocolView};
+use bench_api::{BenchmarkView, DatasetFacts, BenchmarkJudgeView, PromptView, ProtocolView};
 use bench_benchmarks::NO_TEXT_DIGEST;
 use bench_web::views::GenerationView;
 
@@ -143,7 +143,7 @@ fn dataset(page: &mut Page, dataset: &DatasetFacts, benchmark: &BenchmarkView) {
     }
 }
 
-fn judging(page: &mut Page, judge: &JudgeView) {
+fn judging(page: &mut Page, judge: &BenchmarkJudgeView) {
     head(page, "Judge");
     page.field("official", &judge.official_model);
     page.field("verdict", &judge.verdict);
