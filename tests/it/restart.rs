@@ -83,7 +83,13 @@ fn an_interrupted_run_is_left_alone_until_it_is_resumed_or_canceled() {
         // Interrupted runs don't count in the queue position of others.
         let other = Order::mmlu_pro(7).place(&world).await;
         let queue = async |run| {
-            let view = bench_api::run_view(&world.stack.api, &world.stored_run(run).await, &bench_api::Viewer::local()).await.unwrap();
+            let view = bench_api::run_view(
+                &world.stack.api,
+                &world.stored_run(run).await,
+                &bench_api::Viewer::local(),
+            )
+            .await
+            .unwrap();
             (view.interrupted, view.queue_position)
         };
         assert_eq!(queue(interrupted[0]).await, (true, None));

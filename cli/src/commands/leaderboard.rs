@@ -101,8 +101,7 @@ pub(crate) async fn run(args: LeaderboardArgs) -> anyhow::Result<ExitStatus> {
 
 async fn show_leaderboard(api: &Api, args: &LeaderboardArgs) -> anyhow::Result<()> {
     let query = args.benchmark.as_ref().map(|name| format!("?benchmark={}", encode(name)));
-    let answer: Value =
-        api.client.get(&format!("/api/leaderboard{}", query.unwrap_or_default())).await?;
+    let answer: Value = api.client.get(&format!("/api/leaderboard{}", query.unwrap_or_default())).await?;
     if args.api.json {
         return output::json(&answer);
     }
@@ -219,8 +218,9 @@ fn notes(found: &Leaderboard) -> Vec<String> {
         _ => "for another reason",
     };
     let left_out = found.excluded.iter().filter(|(_, count)| **count > 0);
-    let mut notes: Vec<String> =
-        left_out.map(|(name, count)| format!("not ranked: {} {}", format::plural(*count, "run"), reason(name))).collect();
+    let mut notes: Vec<String> = left_out
+        .map(|(name, count)| format!("not ranked: {} {}", format::plural(*count, "run"), reason(name)))
+        .collect();
     if !found.is_complete {
         notes.push(format!("only the newest {} were read", format::plural(found.runs_read, "run")));
     }

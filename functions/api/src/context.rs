@@ -22,8 +22,8 @@ use tokio::sync::Semaphore;
 use crate::cache::confirmations::Confirmations;
 use crate::cache::ops::Ops;
 use crate::cache::queue_positions::QueuePositions;
+use crate::cache::run_facts::CachedFacts;
 use crate::config::ApiConfig;
-use crate::runs::search::CachedFacts;
 use crate::views::benchmark::StoredData;
 
 /// Maximum number of open event streams. Further clients receive the events so far and poll again.

@@ -84,7 +84,9 @@ async fn leaderboard(api: &Api, benchmark: Option<BenchmarkName>) -> Result<Lead
     let facts = api.run_facts(&over).await?;
     let benchmarks = bench_benchmarks::all().iter().filter_map(|known| {
         let has = |run: &&RunId| {
-            facts.get(*run).is_some_and(|facts| facts.benchmarks.iter().any(|name| name.as_str() == known.name()))
+            facts
+                .get(*run)
+                .is_some_and(|facts| facts.benchmarks.iter().any(|name| name.as_str() == known.name()))
         };
         let runs = over.iter().filter(has).count() as u64;
         (runs > 0).then(|| ListedBenchmark { benchmark_name: known.name().to_owned(), runs })

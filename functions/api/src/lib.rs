@@ -42,7 +42,7 @@ pub use runs::viewer::Viewer;
 pub use schedules::{FiringView, ScheduleView};
 pub use server::document;
 pub use views::benchmark::{
-    BenchmarkView, DatasetFacts, BenchmarkJudgeView, OfficialTextView, OptionView, PromptView, ProtocolView,
+    BenchmarkJudgeView, BenchmarkView, DatasetFacts, OfficialTextView, OptionView, PromptView, ProtocolView,
     SandboxView, SourceView, StoredData, StoredDataset, describe,
 };
 pub use views::overview::OverviewView;

@@ -21,7 +21,8 @@ use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, forward, handle_batch};
 use bench_queue::{Message, QueueError, QueueName, Queues};
 use bench_state::credentials::Credentials;
 use bench_state::{
-    BenchmarkRecord, EventKind, ItemIndex, NewEvent, RunRecord, RunWithBenchmarks, Shards, State, StateError, Transition,
+    BenchmarkRecord, EventKind, ItemIndex, NewEvent, RunRecord, RunWithBenchmarks, Shards, State, StateError,
+    Transition,
 };
 
 use crate::index::Index;

@@ -200,9 +200,7 @@ impl Part {
         let extracted = row.extracted.map(|text| cut(text, EXTRACTED_BYTES_MAX));
         let score = row.score.map(|score| (score * 1e6).round() / 1e6);
         // Control characters take six bytes each, so both texts may still be too long.
-        for (source_id, extracted) in
-            [(source_id, extracted.as_deref()), (source_id, None), (None, None)]
-        {
+        for (source_id, extracted) in [(source_id, extracted.as_deref()), (source_id, None), (None, None)] {
             let values = json!([
                 row.position.item,
                 row.position.sample,
@@ -345,8 +343,14 @@ mod tests {
         part.add(&IndexRow { group: Some("math"), latency_ms: None, ..open });
         part.add(&IndexRow { score: Some(1.0 / 3.0), outcome: Some(Outcome::Partial), group: None, ..row() });
         let part = read(part, 20_001);
-        assert_eq!((&part["parts"], &part["generation"], &part["items"]), (&json!(3), &json!(2), &json!(20_001)));
-        assert_eq!((&part["groups"], &part["outcomes"]), (&json!(["law", "math"]), &json!(["correct", "partial"])));
+        assert_eq!(
+            (&part["parts"], &part["generation"], &part["items"]),
+            (&json!(3), &json!(2), &json!(20_001))
+        );
+        assert_eq!(
+            (&part["groups"], &part["outcomes"]),
+            (&json!(["law", "math"]), &json!(["correct", "partial"]))
+        );
         assert_eq!(part["columns"].as_array().unwrap().len(), part["rows"][0].as_array().unwrap().len());
         assert_eq!(
             part["rows"],

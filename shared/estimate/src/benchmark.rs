@@ -172,4 +172,3 @@ impl BenchmarkEstimate {
 fn times(count: Option<f64>, (input, output): (f64, f64)) -> Option<(f64, f64)> {
     count.map(|count| (count * input, count * output))
 }
-

@@ -138,8 +138,7 @@ mod tests {
     use super::*;
 
     fn run(model: &str, output_tokens: u64) -> Option<EarlierBenchmark> {
-        let sums =
-            Sums::new(10, 1_000, output_tokens)?.with_judge(500, 50).with_latency_ms(2_000.0, 7_000.0);
+        let sums = Sums::new(10, 1_000, output_tokens)?.with_judge(500, 50).with_latency_ms(2_000.0, 7_000.0);
         Some(EarlierBenchmark { model: model.to_owned(), benchmark: "hle".to_owned(), sums })
     }
 

@@ -50,8 +50,7 @@ mod tests {
         let benchmark = bench_benchmarks::find("mmlu_pro").unwrap();
         let options = Options::new();
         let all = benchmark.spec().items;
-        let items =
-            |source, named, subset: &Subset| known_items(benchmark, &options, source, named, subset);
+        let items = |source, named, subset: &Subset| known_items(benchmark, &options, source, named, subset);
         let (whole, tenth) = (Subset::default(), Subset { pct: 10, ..Subset::default() });
         let some = Subset { count: Some(50), ..Subset::default() };
         assert_eq!(items(ItemSource::Hub, 0, &whole), Some(all));

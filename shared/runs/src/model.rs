@@ -149,10 +149,7 @@ impl Orders {
     }
 
     /// Returns the model that an order names by `provider/slug`, or by a slug with a separate provider.
-    fn parse_model(
-        order: &Order,
-        requested: Option<ModelSource>,
-    ) -> Result<Option<FoundModel>, RunError> {
+    fn parse_model(order: &Order, requested: Option<ModelSource>) -> Result<Option<FoundModel>, RunError> {
         let name = match (ModelName::parse(&order.model), requested) {
             (Ok(name), None) => name,
             (Ok(name), Some(source)) if name.source == source => name,

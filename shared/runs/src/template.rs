@@ -22,7 +22,8 @@ pub struct ResolvedOrder {
 impl Orders {
     /// Returns true if judged benchmarks have a judge: the one that the order names, or the default one.
     pub(crate) fn has_judge(&self, order: &Order, found: &FoundModel) -> bool {
-        order.judge.as_ref().is_some_and(|judge| judge.model.is_some()) || self.has_default_judge(&found.model)
+        order.judge.as_ref().is_some_and(|judge| judge.model.is_some())
+            || self.has_default_judge(&found.model)
     }
 
     /// Returns the benchmarks of an order, and the names that aren't benchmarks. An order that names none has all that

@@ -98,8 +98,8 @@ pub use plans::{PlanClaim, PlannedSample};
 pub use refusals::Refusals;
 pub use request_slots::RequestSlot;
 pub use runs::{
-    BenchmarkRecord, Creation, ItemIndex, ProviderWait, Renewal, Results, Resumption, RunFacts, RunFilter, RunPage,
-    RunRecord, RunWithBenchmarks, SearchedLabels, Transition, WaitKind, WaitNoted,
+    BenchmarkRecord, Creation, ItemIndex, ProviderWait, Renewal, Results, Resumption, RunFacts, RunFilter,
+    RunPage, RunRecord, RunWithBenchmarks, SearchedLabels, Transition, WaitKind, WaitNoted,
 };
 pub use samples::{
     AnswerRecord, Claim, ClaimedRecord, Commit, Handover, ReplyWithoutVerdict, SampleRecord, SampleResult,

@@ -12,7 +12,7 @@ mod record;
 pub use change::{Renewal, Transition};
 pub use create::Creation;
 pub(crate) use create::new_run_limit;
-pub use provider_wait::{ProviderWait, WaitKind, WaitNoted};
 pub use labels::SearchedLabels;
+pub use provider_wait::{ProviderWait, WaitKind, WaitNoted};
 pub use read::{RunFacts, RunFilter, RunPage};
 pub use record::{BenchmarkRecord, ItemIndex, Results, Resumption, RunRecord, RunWithBenchmarks};

@@ -1,6 +1,6 @@
 //! Detailed view of a benchmark, for people.
 
-use bench_api::{BenchmarkView, DatasetFacts, BenchmarkJudgeView, PromptView, ProtocolView};
+use bench_api::{BenchmarkJudgeView, BenchmarkView, DatasetFacts, PromptView, ProtocolView};
 use bench_benchmarks::NO_TEXT_DIGEST;
 use bench_web::views::GenerationView;
 

@@ -12,9 +12,7 @@ mod repeat;
 mod waits;
 
 use bench_benchmarks::Benchmark;
-use bench_estimate::{
-    BenchmarkEstimate, History, Inputs, JudgeEstimate, KnownPrice, Pace, RunEstimate,
-};
+use bench_estimate::{BenchmarkEstimate, History, Inputs, JudgeEstimate, KnownPrice, Pace, RunEstimate};
 use bench_inference::ModelSource;
 use bench_stack::Stack;
 

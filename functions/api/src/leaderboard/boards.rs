@@ -11,7 +11,10 @@ use super::view::{BestView, BoardView, EntryView};
 
 /// Results by board, then by model and address.
 #[derive(Debug, Default)]
-pub(crate) struct Boards(BTreeMap<BoardKey, BTreeMap<(String, Option<String>), Vec<Candidate>>>);
+pub(crate) struct Boards(BTreeMap<BoardKey, Models>);
+
+/// Results of models, by name and own address.
+type Models = BTreeMap<(String, Option<String>), Vec<Candidate>>;
 
 impl Boards {
     /// Adds a result to its board.
@@ -27,15 +30,21 @@ impl Boards {
     pub(crate) fn finish(self) -> (Vec<BoardView>, u64) {
         let all = self.0.values().flat_map(BTreeMap::values).flatten();
         let partial = all.filter(|candidate| !candidate.is_full).count() as u64;
-        let mut boards: Vec<BoardView> = self.0.into_iter().filter_map(|(key, models)| board(key, models)).collect();
+        let mut boards: Vec<BoardView> =
+            self.0.into_iter().filter_map(|(key, models)| board(key, models)).collect();
         boards.sort_by_key(|board| {
-            (Reverse(board.entries.len()), board.demo, board.items < board.dataset_items, Reverse(board.items))
+            (
+                Reverse(board.entries.len()),
+                board.demo,
+                board.items < board.dataset_items,
+                Reverse(board.items),
+            )
         });
         (boards, partial)
     }
 }
 
-fn board(key: BoardKey, models: BTreeMap<(String, Option<String>), Vec<Candidate>>) -> Option<BoardView> {
+fn board(key: BoardKey, models: Models) -> Option<BoardView> {
     let first = models.values().flatten().next()?.clone();
     let mut entries: Vec<EntryView> = models.into_values().filter_map(entry).collect();
     if entries.is_empty() {
@@ -74,9 +83,9 @@ fn board(key: BoardKey, models: BTreeMap<(String, Option<String>), Vec<Candidate
 fn entry(results: Vec<Candidate>) -> Option<EntryView> {
     let (full, partial): (Vec<Candidate>, Vec<Candidate>) =
         results.into_iter().partition(|result| result.is_full);
-    let best = full.iter().max_by(|a, b| {
-        a.score.total_cmp(&b.score).then_with(|| a.completed_at.cmp(&b.completed_at))
-    })?;
+    let best = full
+        .iter()
+        .max_by(|a, b| a.score.total_cmp(&b.score).then_with(|| a.completed_at.cmp(&b.completed_at)))?;
     let best = BestView {
         run_id: best.run_id,
         score: best.score,

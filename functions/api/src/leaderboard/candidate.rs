@@ -72,7 +72,8 @@ impl Candidate {
         is_exposed: bool,
     ) -> Result<Self, Exclusion> {
         let spec = &run.run.spec;
-        let (BenchmarkState::Succeeded { completed_at, report, .. }, Some(plan)) = (&record.state, &record.plan)
+        let (BenchmarkState::Succeeded { completed_at, report, .. }, Some(plan)) =
+            (&record.state, &record.plan)
         else {
             return Err(Exclusion::Failed);
         };

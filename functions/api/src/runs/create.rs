@@ -21,8 +21,8 @@ use utoipa::ToSchema;
 use crate::refusal::refusal;
 use crate::runs::admission;
 use crate::runs::admission::OrderScope;
-use crate::runs::viewer::Viewer;
 use crate::runs::order::{OrderBody, idempotency_key, read_order};
+use crate::runs::viewer::Viewer;
 use crate::{Api, run_view};
 
 /// A run that was just ordered.
@@ -138,11 +138,7 @@ async fn create(
     }
 }
 
-pub(crate) async fn answer(
-    api: &Api,
-    parts: &Parts,
-    created: CreatedRun,
-) -> Result<Response, ApiError> {
+pub(crate) async fn answer(api: &Api, parts: &Parts, created: CreatedRun) -> Result<Response, ApiError> {
     let status = if created.is_new { StatusCode::CREATED } else { StatusCode::OK };
     if created.is_new {
         api.clear_queue_positions();

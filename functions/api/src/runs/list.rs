@@ -205,9 +205,10 @@ pub(crate) async fn runs_with_statuses(
         open.extend(list(RunStatus::Running).await?.runs);
         let read = open.into_iter().map(|run| async move { api.state.run(run).await });
         let records: Vec<_> = stream::iter(read).buffered(CONCURRENT_READS).try_collect().await?;
-        let interrupted = records.into_iter().flatten().filter(|record| {
-            record.state.status().is_open() && !api.state.works_on(record)
-        });
+        let interrupted = records
+            .into_iter()
+            .flatten()
+            .filter(|record| record.state.status().is_open() && !api.state.works_on(record));
         wanted.extend(interrupted.map(|record| record.spec.id));
     }
     if wanted.is_empty() {

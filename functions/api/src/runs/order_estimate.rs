@@ -270,9 +270,7 @@ impl EstimatedView {
     fn unknown(run: &RunEstimate, samples: Option<u64>, cost: TotalCost) -> (&'static str, &'static str) {
         match (run.price.cost(Some((0.0, 0.0))).unknown, samples, cost.unknown) {
             (_, None, _) => ("samples", "The size of a dataset isn't known."),
-            (UnknownPart::Provider, ..) => {
-                ("price", "The provider's price of this model isn't known.")
-            }
+            (UnknownPart::Provider, ..) => ("price", "The provider's price of this model isn't known."),
             (UnknownPart::OwnServer, ..) => {
                 ("own-server", "The model runs on a server that has no price list.")
             }
@@ -352,8 +350,7 @@ fn earlier(run: &RunWithBenchmarks) -> Vec<EarlierBenchmark> {
             return None;
         }
         let usage = report.spent.unwrap_or(report.usage);
-        let mut sums =
-            Sums::new(report.outcomes.total(), usage.input_tokens, usage.output_tokens)?;
+        let mut sums = Sums::new(report.outcomes.total(), usage.input_tokens, usage.output_tokens)?;
         if let Some(judge) = report.judge_usage {
             sums = sums.with_judge(judge.input_tokens, judge.output_tokens);
         }

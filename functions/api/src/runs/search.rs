@@ -8,6 +8,7 @@ use bench_state::{RunFacts, SearchedLabels};
 use bench_web::{ApiError, Caller};
 
 use crate::Api;
+use crate::cache::run_facts::CachedFacts;
 use crate::context::lock;
 
 /// Maximum number of runs, the newest ones, that a search looks at.
@@ -16,9 +17,6 @@ pub(crate) const SEARCHED_RUNS_MAX: usize = 5_000;
 const CACHED_FACTS_MAX: usize = 2 * SEARCHED_RUNS_MAX;
 /// Minimum number of digits by which a text finds a run's id.
 const ID_DIGITS_MIN: usize = 4;
-
-/// Facts about runs, which never change.
-pub(crate) type CachedFacts = HashMap<RunId, Arc<RunFacts>>;
 
 /// Search in a list of runs. Each part that is set must match.
 #[derive(Debug, Clone, Default)]

@@ -54,7 +54,10 @@ async fn bodies_that_are_not_as_they_should_be() {
     let reply = server.ask("POST", "/api/runs", &json, large).await;
     assert_eq!(reply.status, 413);
     assert!(reply.detail().contains("1048576"));
-    assert_eq!(server.get("/api/runs").await.json(), json!({ "runs": [], "total": 0, "next_offset": null, "unsearched": 0 }));
+    assert_eq!(
+        server.get("/api/runs").await.json(),
+        json!({ "runs": [], "total": 0, "next_offset": null, "unsearched": 0 })
+    );
 }
 
 #[tokio::test]

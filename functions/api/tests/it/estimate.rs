@@ -58,7 +58,10 @@ async fn an_order_is_estimated_without_a_key_and_creates_nothing() {
     assert_eq!((&mmlu["cost_usd"], &mmlu["cost_unknown"]), (&json!(1.46), &json!(null)));
     assert_eq!((&mmlu["judge"], &mmlu["judge_input_tokens"]), (&json!(null), &json!(0)));
     assert_eq!(mmlu["basis"]["lengths"], "typical");
-    assert_eq!(mmlu["basis"]["text"], "typical prompts and answers without reasoning, at 50 tokens per second");
+    assert_eq!(
+        mmlu["basis"]["text"],
+        "typical prompts and answers without reasoning, at 50 tokens per second"
+    );
     assert_eq!(found["samples"], 260);
     let sum = mmlu["duration_seconds"].as_f64().unwrap() + aime["duration_seconds"].as_f64().unwrap();
     assert_eq!(found["duration_seconds"], sum);
@@ -78,9 +81,7 @@ async fn unknown_costs_are_null_with_the_reason() {
         assert!(found["cost_note"].as_str().unwrap().ends_with('.'));
         found["cost_unknown"].as_str().unwrap().to_owned()
     };
-    let order = |model: &str, benchmark: &str| {
-        json!({ "model_id": model, "selected_benchmarks": [benchmark], "subset_count": 10 })
-    };
+    let order = |model: &str, benchmark: &str| json!({ "model_id": model, "selected_benchmarks": [benchmark], "subset_count": 10 });
     let found = estimate(&server, order("chutes/secret", "mmlu_pro")).await;
     assert_eq!((unknown(&found), &found["known_cost_usd"]), ("price".to_owned(), &json!(0.0)));
     // The judge's price isn't known, but the model's is.
@@ -92,7 +93,10 @@ async fn unknown_costs_are_null_with_the_reason() {
     assert_eq!(found["benchmarks"][0]["judge"], "chutes/secret");
     assert!(found["judge_output_tokens"].as_u64().unwrap() >= 2_500);
     let without = estimate(&server, order("chutes/paid", "hle")).await;
-    assert_eq!((unknown(&without), &without["benchmarks"][0]["judge"]), ("judge-price".to_owned(), &json!(null)));
+    assert_eq!(
+        (unknown(&without), &without["benchmarks"][0]["judge"]),
+        ("judge-price".to_owned(), &json!(null))
+    );
     judged["judge"] = json!({ "model_id": "chutes/paid" });
     assert!(estimate(&server, judged).await["cost_usd"].as_f64().unwrap() > 0.0);
     let own = estimate(&Server::local().await, order("lmstudio/m", "mmlu_pro")).await;
@@ -120,7 +124,8 @@ async fn earlier_runs_tell_how_long_answers_are() {
         server.commit(run, "mmlu_pro", position, Outcome::Correct).await;
     }
     server.close(run).await;
-    let order = |model: &str| json!({ "model_id": model, "selected_benchmarks": ["mmlu_pro"], "subset_count": 10 });
+    let order =
+        |model: &str| json!({ "model_id": model, "selected_benchmarks": ["mmlu_pro"], "subset_count": 10 });
     let found = estimate(&server, order("lmstudio/other")).await;
     assert_eq!(found["basis"]["lengths"], "other-models");
     assert_eq!((&found["input_tokens"], &found["output_tokens"]), (&json!(1_000), &json!(100)));

@@ -80,11 +80,18 @@ async fn the_latest_full_run_ranks_and_the_best_is_shown() {
         .collect();
     assert_eq!(
         ranks,
-        [json!(["openrouter/a", 1, 2, 0.8]), json!(["openrouter/b", 1, 2, 0.7]), json!(["openrouter/c", 3, 3, 0.0])]
+        [
+            json!(["openrouter/a", 1, 2, 0.8]),
+            json!(["openrouter/b", 1, 2, 0.7]),
+            json!(["openrouter/c", 3, 3, 0.0])
+        ]
     );
     let first = &entries[0];
     assert_eq!((&first["run_id"], &first["best"]["run_id"]), (&json!(latest), &json!(best)));
-    assert_eq!((&first["best"]["score"], &first["runs"], &first["partial_runs"]), (&json!(1.0), &json!(2), &json!(1)));
+    assert_eq!(
+        (&first["best"]["score"], &first["runs"], &first["partial_runs"]),
+        (&json!(1.0), &json!(2), &json!(1))
+    );
     assert_eq!(first["interval"]["method"], "wilson");
     assert_eq!((&found["excluded"]["partial"], &found["runs_read"]), (&json!(1), &json!(5)));
     assert_eq!((&found["is_complete"], &found["runs_max"]), (&json!(true), &json!(500)));
@@ -124,8 +131,10 @@ async fn an_exposed_server_ranks_only_what_others_can_check() {
         endpoint_host: Some(host.to_owned()),
         ..model("own")
     };
-    let oracle = ModelRef { provider: "oracle".into(), slug: "oracle".into(), endpoint_host: None, ..model("x") };
-    let replay = ModelRef { provider: "replay".into(), slug: "file".into(), endpoint_host: None, ..model("x") };
+    let oracle =
+        ModelRef { provider: "oracle".into(), slug: "oracle".into(), endpoint_host: None, ..model("x") };
+    let replay =
+        ModelRef { provider: "replay".into(), slug: "file".into(), endpoint_host: None, ..model("x") };
     let demo = |plan: &mut Plan| plan.dataset.source = "demo".into();
     let file = |plan: &mut Plan| plan.dataset.source = "local".into();
     for (local, ranked) in [(false, 1), (true, 7)] {
@@ -134,8 +143,14 @@ async fn an_exposed_server_ranks_only_what_others_can_check() {
         run(&server, model("a"), Subset::default(), &results, |_| {}).await;
         run(&server, oracle.clone(), Subset::default(), &results, |_| {}).await;
         run(&server, replay.clone(), Subset::default(), &results, |_| {}).await;
-        run(&server, own(Some("https://openrouter.ai/api/v1"), "openrouter.ai"), Subset::default(), &results, |_| {})
-            .await;
+        run(
+            &server,
+            own(Some("https://openrouter.ai/api/v1"), "openrouter.ai"),
+            Subset::default(),
+            &results,
+            |_| {},
+        )
+        .await;
         run(&server, own(None, "10.0.0.1:8000"), Subset::default(), &results, |_| {}).await;
         run(&server, model("demo"), Subset::default(), &results, demo).await;
         run(&server, model("file"), Subset::default(), &results, file).await;
@@ -156,6 +171,9 @@ async fn an_exposed_server_ranks_only_what_others_can_check() {
 async fn without_a_benchmark_there_is_only_a_list() {
     let server = Server::local().await;
     let empty = server.get("/api/leaderboard").await.json();
-    assert_eq!((&empty["benchmarks"], &empty["boards"], &empty["benchmark"]), (&json!([]), &json!([]), &json!(null)));
+    assert_eq!(
+        (&empty["benchmarks"], &empty["boards"], &empty["benchmark"]),
+        (&json!([]), &json!([]), &json!(null))
+    );
     assert_eq!(server.get("/api/leaderboard?benchmark=nope").await.code(), Some(Code::BenchmarkNotFound));
 }

@@ -25,9 +25,7 @@ async fn order(server: &Server, headers: &[(&str, &str)], body: Value) -> String
 #[tokio::test]
 async fn runs_are_found_by_model_benchmark_owner_and_text() {
     let server = Server::deployed().await;
-    let demo = |benchmark: &str, name: &str, tags: &[&str]| {
-        json!({ "model_id": "oracle", "selected_benchmarks": [benchmark], "demo": true, "name": name, "tags": tags })
-    };
+    let demo = |benchmark: &str, name: &str, tags: &[&str]| json!({ "model_id": "oracle", "selected_benchmarks": [benchmark], "demo": true, "name": name, "tags": tags });
     let first = order(&server, &[A], demo("mmlu_pro", "First try", &["exp-7"])).await;
     let second = order(&server, &[B], demo("aime_2025", "second", &["Law"])).await;
     let third = order(&server, &[A], demo("aime_2025", "", &[])).await;
@@ -112,7 +110,10 @@ async fn judged_answers_can_be_judged_again() {
     let server = Server::local().await;
     let run = server.judged_run(&[Outcome::Correct]).await;
     let can = server.get(&format!("/api/runs/{run}")).await.json()["can"].clone();
-    assert_eq!((&can["rejudge"], &can["requeue"], &can["export"]), (&json!(true), &json!(false), &json!(true)));
+    assert_eq!(
+        (&can["rejudge"], &can["requeue"], &can["export"]),
+        (&json!(true), &json!(false), &json!(true))
+    );
     let plain = server.finished_run(&[Outcome::Correct]).await;
     let can = server.get(&format!("/api/runs/{plain}")).await.json()["can"].clone();
     assert_eq!((&can["rejudge"], &can["delete"]), (&json!(false), &json!(true)));

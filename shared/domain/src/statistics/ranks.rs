@@ -35,7 +35,8 @@ impl RankedMean {
 /// Returns the ranks that each mean may have. Means whose difference chance explains share ranks. A mean without an interval
 /// shares ranks with all others.
 pub fn rank_ranges(means: &[RankedMean]) -> Vec<RankRange> {
-    let count = |is_counted: &dyn Fn(&RankedMean) -> bool| means.iter().filter(|mean| is_counted(mean)).count();
+    let count =
+        |is_counted: &dyn Fn(&RankedMean) -> bool| means.iter().filter(|mean| is_counted(mean)).count();
     let range = |mean: &RankedMean| RankRange {
         low: 1 + count(&|other| other.is_above(mean)),
         high: means.len() - count(&|other| mean.is_above(other)),

@@ -9,8 +9,8 @@ use bench_domain::{BenchmarkName, RunId, RunStatus};
 use super::delete::DELETED;
 use super::record::{BenchmarkRecord, RunRecord, RunWithBenchmarks};
 use crate::attributes::{Reader, text};
-use crate::samples::READ_BATCH_MAX;
 use crate::keys::{self, BY_STATUS, BY_TIME, RUNS, run_partition, status_partition};
+use crate::samples::READ_BATCH_MAX;
 use crate::{State, StateError};
 
 /// Filter of a list of runs.

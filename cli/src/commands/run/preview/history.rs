@@ -67,7 +67,8 @@ mod tests {
             }))
             .unwrap()
         };
-        let runs = [run("a", 2_000, false), run("a", 4_000, false), run("a", 9_000, true), run("b", 0, false)];
+        let runs =
+            [run("a", 2_000, false), run("a", 4_000, false), run("a", 9_000, true), run("b", 0, false)];
         let same = earlier(&runs, &["hle"]).of("chutes/a", "hle").unwrap();
         assert_eq!((same.input, same.output, same.judge), (100.0, 300.0, Some((50.0, 5.0))));
         assert_eq!(same.latency_s, Some(3.0));

@@ -1,7 +1,5 @@
 use bench_domain::Price;
-use bench_estimate::{
-    Inputs, JudgeEstimate, LengthBasis, Pace, PerSample, PromptLength, UnknownPart,
-};
+use bench_estimate::{Inputs, JudgeEstimate, LengthBasis, Pace, PerSample, PromptLength, UnknownPart};
 
 use super::*;
 
