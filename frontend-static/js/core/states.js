@@ -20,7 +20,7 @@ export function loading(label = 'Loading') {
  */
 export function empty(title, text, ...actions) {
   return h('section', { class: 'state empty' },
-    h('h2', null, title), text && h('p', null, text), actions.length > 0 && h('p', { class: 'actions' }, ...actions))
+    title && h('h2', null, title), text && h('p', null, text), actions.length > 0 && h('p', { class: 'actions' }, ...actions))
 }
 
 /**
@@ -28,10 +28,11 @@ export function empty(title, text, ...actions) {
  *
  * @param {Error & {hint?: string, code?: string | null}} error
  * @param {(() => void) | null} [retry]
+ * @param {'h1' | 'h2'} [level] heading; `h1` if the whole view failed
  */
-export function failure(error, retry) {
+export function failure(error, retry, level = 'h2') {
   return h('section', { class: 'state failure', role: 'alert' },
-    h('h2', null, error.name === 'OfflineError' ? 'No connection to the server' : 'This didn\'t work'),
+    h(level, null, error.name === 'OfflineError' ? 'No connection to the server' : 'This didn\'t work'),
     h('p', null, error.message),
     error.hint && h('p', null, error.hint),
     error.code && h('p', { class: 'dim' }, 'Code: ', h('code', null, error.code)),

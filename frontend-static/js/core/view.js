@@ -40,7 +40,7 @@ export function showViews(main) {
     try {
       if (!match) {
         setTitle('Not found')
-        replace(root, empty('Nothing is here', `The page has no view at ${location.pathname}.`, h('a', { class: 'button', href: '/' }, 'All runs')))
+        replace(root, h('h1', null, 'Nothing is here'), empty('', `The page has no view at ${location.pathname}.`, h('a', { class: 'button', href: '/' }, 'All runs')))
       } else {
         const view = await loadView(match)
         if (signal.aborted) return
@@ -56,7 +56,7 @@ export function showViews(main) {
       if (signal.aborted) return
       if (!(error instanceof OfflineError)) console.warn(error)
       setTitle('Error')
-      replace(root, failure(/** @type {Error} */ (error), () => retry(error)))
+      replace(root, failure(/** @type {Error} */ (error), () => retry(error), 'h1'))
       // Without a connection, the view is shown as soon as the server answers again.
       if (error instanceof OfflineError) poll((signal) => api.get('/api/status', { signal }), () => retry(error), { signal, isOver: () => true })
     } finally {
