@@ -2,9 +2,10 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use bench_blobs::Blobs;
-use bench_embedded::{Embedded, EmbeddedOptions};
+use bench_embedded::{Embedded, EmbeddedError, EmbeddedOptions};
 use serde_json::{Value, json};
 
 use crate::serve::Server;
@@ -39,11 +40,25 @@ fn list(dir: &TestDir, more: &[&str]) -> Vec<String> {
     runs.as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap().to_owned()).collect()
 }
 
+/// Opens the data directory in this process. Retries, because a command that another test has just forked holds the lock of an
+/// earlier opening until it executes its program.
+async fn open(dir: &TestDir) -> Embedded {
+    for _ in 0..200 {
+        match Embedded::open(EmbeddedOptions::new(dir.path("data"))) {
+            Err(EmbeddedError::InUse { .. }) => {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            opened => return opened.unwrap(),
+        }
+    }
+    panic!("the data directory stays locked");
+}
+
 /// Returns the keys of all stored objects.
 fn stored(dir: &TestDir) -> Vec<String> {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let embedded = Embedded::open(EmbeddedOptions::new(dir.path("data"))).unwrap();
+        let embedded = open(dir).await;
         let blobs = Blobs::new(&embedded.sdk_config(), "bench-runner");
         let (objects, next) = blobs.list("", None).await.unwrap();
         assert!(next.is_none());
