@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pageTest } from '../support/page-test.js'
 
 /** The browser's own notes about requests that find no server. */
-const LOST = /net::ERR_(INTERNET_DISCONNECTED|CONNECTION_REFUSED|CONNECTION_RESET|EMPTY_RESPONSE|SOCKET_NOT_CONNECTED|CONNECTION_CLOSED)/
+const LOST = /net::ERR_(INTERNET_DISCONNECTED|CONNECTION_REFUSED|CONNECTION_RESET|EMPTY_RESPONSE|SOCKET_NOT_CONNECTED|CONNECTION_CLOSED|INCOMPLETE_CHUNKED_ENCODING)/
 
 pageTest('a lost connection is shown, and the page continues by itself', async ({ bench, model, open }) => {
   const release = model.hold()
@@ -23,7 +23,7 @@ pageTest('a lost connection is shown, and the page continues by itself', async (
   await bar.first().waitFor({ state: 'detached' }).catch(async () => assert.equal(await bar.first().isVisible(), false))
 })
 
-pageTest('a view that is opened while offline can be tried again', async ({ bench, open }) => {
+pageTest('a view that is opened while offline appears when the connection is back', async ({ bench, open }) => {
   const run = await bench.order()
   await bench.ended(run.id)
   const { page, context, guard } = await open('/runs')
@@ -34,7 +34,6 @@ pageTest('a view that is opened while offline can be tried again', async ({ benc
   await page.getByRole('link', { name: 'oracle', exact: true }).first().click()
   await page.getByRole('alert').getByText(/connection|reach/i).first().waitFor()
   await context.setOffline(false)
-  await page.getByRole('button', { name: 'Try again' }).click()
   await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor()
 })
 

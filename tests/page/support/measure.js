@@ -1,4 +1,74 @@
-/** Measurements in a page. */
+/** Measurements of pages and of the server. */
+
+import fs from 'node:fs'
+import { ready } from './page-test.js'
+import { settled } from './settled.js'
+
+/** Clock ticks in a second, in which Linux counts processor time. */
+const TICKS = 100
+
+/**
+ * Returns the processor time that a process has used, in seconds. Linux only.
+ *
+ * @param {number} pid
+ */
+export function cpuSeconds(pid) {
+  const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / TICKS
+}
+
+/**
+ * Loads a view with an empty cache, and returns the bytes that it took, as compressed and with headers: files of the page, and
+ * answers of the API.
+ *
+ * @param {Window} window
+ * @param {string} address
+ */
+export async function loadBytes({ page, context }, address) {
+  const session = await context.newCDPSession(page)
+  await session.send('Network.enable')
+  /** @type {Map<string, string>} */
+  const paths = new Map()
+  const sizes = { files: 0, data: 0, requests: 0 }
+  session.on('Network.requestWillBeSent', ({ requestId, request }) => paths.set(requestId, new URL(request.url).pathname))
+  session.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
+    sizes[/^\/(api|\.well-known)\//.test(paths.get(requestId) ?? '') ? 'data' : 'files'] += encodedDataLength
+    sizes.requests += 1
+  })
+  await page.goto(address)
+  await settled(page)
+  await context.close()
+  return sizes
+}
+
+/**
+ * Loads a view with an empty cache and a slowed processor, and returns the milliseconds until it is complete and answers input.
+ *
+ * @param {Window} window
+ * @param {string} address
+ * @param {number} slowdown
+ */
+export async function readyMilliseconds({ page, context }, address, slowdown) {
+  const session = await context.newCDPSession(page)
+  await session.send('Emulation.setCPUThrottlingRate', { rate: slowdown })
+  await page.addInitScript(() => {
+    const look = () => {
+      if (!document.querySelector('main .view[data-ready]') || document.querySelector('.state.loading')) return
+      observer.disconnect()
+      // Work that is queued already comes first, as it would before a click.
+      requestAnimationFrame(() => setTimeout(() => { Object.assign(window, { usableAt: performance.now() }) }))
+    }
+    const observer = new MutationObserver(look)
+    observer.observe(document, { childList: true, subtree: true, attributes: true, attributeFilter: ['data-ready'] })
+  })
+  await page.goto(address)
+  await ready(page)
+  const time = await (await page.waitForFunction(() => Reflect.get(window, 'usableAt'))).jsonValue()
+  await context.close()
+  return time
+}
+
+/** @typedef {import('./page-test.js').Window} Window */
 
 /**
  * Scrolls the table of samples from top to bottom in steps of about two screens, and returns the time of each frame in

@@ -14,7 +14,15 @@ const FAILURES = path.join(ROOT, 'target/page-failures')
 
 /** @type {Promise<import('playwright-core').Browser> | null} */
 let browser = null
-after(async () => { await (await browser)?.close() })
+after(closeBrowser)
+
+/** Closes the browser, if one was started. */
+export async function closeBrowser() {
+  await (await browser)?.close()
+  browser = null
+}
+
+/** @typedef {{page: import('playwright-core').Page, context: import('playwright-core').BrowserContext, guard: import('./browser.js').Guard}} Window */
 
 /**
  * @typedef {object} Options
@@ -26,7 +34,7 @@ after(async () => { await (await browser)?.close() })
 
 /** What a test works with. */
 export class World {
-  /** @type {{page: import('playwright-core').Page, context: import('playwright-core').BrowserContext, guard: import('./browser.js').Guard}[]} */
+  /** @type {Window[]} */
   #windows = []
 
   /**
@@ -58,13 +66,24 @@ export class World {
    *
    * @param {string} address path with query
    * @param {import('./browser.js').PageOptions} [options]
-   * @returns {Promise<{page: import('playwright-core').Page, context: import('playwright-core').BrowserContext, guard: import('./browser.js').Guard}>}
+   * @returns {Promise<Window>}
    */
   open = async (address, options) => {
+    const window = await this.window(options)
+    await go(window.page, address)
+    return window
+  }
+
+  /**
+   * Opens an empty window.
+   *
+   * @param {import('./browser.js').PageOptions} [options]
+   * @returns {Promise<Window>}
+   */
+  async window(options) {
     browser ??= launchBrowser()
     const window = await openPage(await browser, this.bench.origin, options)
     this.#windows.push(window)
-    await go(window.page, address)
     return window
   }
 

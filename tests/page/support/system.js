@@ -24,9 +24,10 @@ export const ENVIRONMENT = { WORKER_ITEM_ATTEMPTS: '1', ADMIN_SECRET: '' }
  * @param {import('./bench.js').Bench} bench
  * @param {import('./model-server.js').ModelServer} model
  * @param {number} [items] items of each run
+ * @param {number} [firings] runs of the schedule
  * @returns {Promise<{oracle: any, large: any, small: any, errors: any, failed: any, canceled: any, open: any, schedule: any, release: () => void}>}
  */
-export async function fillSystem(bench, model, items = 45) {
+export async function fillSystem(bench, model, items = 45, firings = 1) {
   const rows = questions(items)
   const dataset = writeLines(path.join(bench.folder, 'items.jsonl'), datasetRows(rows))
   const answer = knowing(rows, MODELS)
@@ -35,7 +36,7 @@ export async function fillSystem(bench, model, items = 45) {
   const ordered = []
   for (const [name, { price }] of Object.entries(MODELS)) ordered.push(await own(bench, name, dataset, price, rows))
   const [large, small, errors] = ordered
-  const schedule = await scheduled(bench, 1)
+  const schedule = await scheduled(bench, firings)
   // A server that refuses everything, a run that is canceled, and one that stays open.
   model.answer = () => ({ status: 500 })
   const failed = await bench.ended((await bench.order({ model_id: 'openai-compatible/atlas-8b', subset_count: 4, name: 'While the server was down' })).id)

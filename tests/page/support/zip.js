@@ -1,6 +1,7 @@
 /** ZIP files: just enough to change a member of an archive. */
 
 import zlib from 'node:zlib'
+import { checksum } from './checksum.js'
 
 /**
  * Reads all members.
@@ -55,18 +56,4 @@ export function writeZip(members) {
   end.writeUInt32LE(list.length, 12)
   end.writeUInt32LE(offset, 16)
   return Buffer.concat([...parts, list, end])
-}
-
-/**
- * Computes the CRC-32 of a member.
- *
- * @param {Buffer} data
- */
-function checksum(data) {
-  let crc = 0xffffffff
-  for (const byte of data) {
-    crc ^= byte
-    for (let bit = 0; bit < 8; bit += 1) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1
-  }
-  return (crc ^ 0xffffffff) >>> 0
 }
