@@ -1,5 +1,5 @@
 # Developer commands. `make run` needs only Rust and a C compiler; `make test` also needs bash and Python 3.10 to 3.12 with
-# venv.
+# venv, `make test-page` Node.js 20 or later with npm.
 
 CARGO ?= cargo
 # The quick build, which `make run` uses. `make build` writes the optimized command to target/release/bench.
@@ -62,3 +62,4 @@ clean:
 
 include infra/Makefile.inc
 include tests/stack/Makefile.inc
+include tests/page/Makefile.inc

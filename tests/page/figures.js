@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { COMMAND } from './support/bench.js'
 import { largeRun } from './support/dataset.js'
 import { cpuSeconds, loadBytes, readyMilliseconds, scrollFrames } from './support/measure.js'
-import { closeBrowser, World } from './support/page-test.js'
-import { settled } from './support/settled.js'
+import { settled } from './support/navigation.js'
+import { closeBrowser, World } from './support/world.js'
 
 /** Items of the large run. */
 const ITEMS = 12_000

@@ -4,10 +4,10 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { ROOT } from './support/bench.js'
 import { DESKTOP, PHONE } from './support/browser.js'
+import { follow, go, settled } from './support/navigation.js'
 import { compressPng } from './support/png.js'
-import { closeBrowser, follow, go, World } from './support/page-test.js'
-import { settled } from './support/settled.js'
 import { ENVIRONMENT, fillSystem, scheduleEnded, viewsOf } from './support/system.js'
+import { closeBrowser, World } from './support/world.js'
 
 /** Items of each run with an own dataset. */
 const ITEMS = 450

@@ -1,8 +1,8 @@
 /** Two runs on the items that they share. */
 
 import assert from 'node:assert/strict'
+import { settled } from '../support/navigation.js'
 import { pageTest } from '../support/page-test.js'
-import { settled } from '../support/settled.js'
 
 /** Texts that a view about comparisons says, whatever the numbers are. */
 const FIGURES = /[+−]\d+\.\d pp/

@@ -5,8 +5,9 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ROOT } from '../support/bench.js'
-import { go, pageTest } from '../support/page-test.js'
 import { writeLines } from '../support/dataset.js'
+import { go } from '../support/navigation.js'
+import { pageTest } from '../support/page-test.js'
 
 /** Markup that would act if it were inserted as HTML or followed as a link. */
 const PIECES = [

@@ -1,8 +1,8 @@
 /** Everything works with a keyboard alone. */
 
 import assert from 'node:assert/strict'
-import { follow, pageTest } from '../support/page-test.js'
-import { settled } from '../support/settled.js'
+import { follow, settled } from '../support/navigation.js'
+import { pageTest } from '../support/page-test.js'
 
 /**
  * Presses Tab until the focused element matches, and asserts that each focus can be seen.

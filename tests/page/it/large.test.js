@@ -1,9 +1,9 @@
 /** A run with 12,000 items. */
 
 import assert from 'node:assert/strict'
-import { pageTest } from '../support/page-test.js'
 import { largeRun } from '../support/dataset.js'
 import { scrollFrames } from '../support/measure.js'
+import { pageTest } from '../support/page-test.js'
 
 /** Items of the run. */
 const COUNT = 12_000

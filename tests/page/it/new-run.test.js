@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { settled } from '../support/navigation.js'
 import { pageTest } from '../support/page-test.js'
-import { settled } from '../support/settled.js'
 
 /**
  * Runs a command of the page in a shell, as a reader would paste it.

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { assertFits, seriousFindings } from '../support/accessibility.js'
 import { PHONE } from '../support/browser.js'
-import { go, pageTest } from '../support/page-test.js'
-import { settled } from '../support/settled.js'
+import { go, settled } from '../support/navigation.js'
+import { pageTest } from '../support/page-test.js'
 import { ENVIRONMENT, fillSystem, NOT_FOUND, viewsOf } from '../support/system.js'
 
 pageTest('every view fits a phone, and its links lead to views', async ({ bench, model, open }) => {

@@ -1,8 +1,8 @@
 /** Schedules, the leaderboard, operations and the API's description show what the system has. */
 
 import assert from 'node:assert/strict'
-import { go, pageTest } from '../support/page-test.js'
-import { settled } from '../support/settled.js'
+import { go, settled } from '../support/navigation.js'
+import { pageTest } from '../support/page-test.js'
 
 pageTest('a schedule is created, paused and removed', async ({ bench, open }) => {
   const { page } = await open('/schedules')

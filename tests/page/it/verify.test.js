@@ -5,7 +5,8 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { ROOT } from '../support/bench.js'
 import { idle } from '../support/browser.js'
-import { go, pageTest } from '../support/page-test.js'
+import { go } from '../support/navigation.js'
+import { pageTest } from '../support/page-test.js'
 import { readZip, writeZip } from '../support/zip.js'
 
 /**

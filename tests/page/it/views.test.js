@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { seriousFindings } from '../support/accessibility.js'
-import { follow, go, pageTest } from '../support/page-test.js'
-import { settled } from '../support/settled.js'
+import { follow, go, settled } from '../support/navigation.js'
+import { pageTest } from '../support/page-test.js'
 import { ENVIRONMENT, fillSystem, NOT_FOUND, viewsOf } from '../support/system.js'
 
 /**

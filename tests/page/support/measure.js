@@ -1,8 +1,7 @@
 /** Measurements of pages and of the server. */
 
 import fs from 'node:fs'
-import { ready } from './page-test.js'
-import { settled } from './settled.js'
+import { ready, settled } from './navigation.js'
 
 /** Clock ticks in a second, in which Linux counts processor time. */
 const TICKS = 100
@@ -68,7 +67,7 @@ export async function readyMilliseconds({ page, context }, address, slowdown) {
   return time
 }
 
-/** @typedef {import('./page-test.js').Window} Window */
+/** @typedef {import('./world.js').Window} Window */
 
 /**
  * Scrolls the table of samples from top to bottom in steps of about two screens, and returns the time of each frame in

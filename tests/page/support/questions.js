@@ -1,6 +1,8 @@
 /** Questions with computed answers in MMLU-Pro's columns, and models that answer them with a given accuracy. */
 
-import { randomNumbers } from './dataset.js'
+import fs from 'node:fs'
+import path from 'node:path'
+import { randomNumbers, writeLines } from './dataset.js'
 
 const LETTERS = 'ABCDEFGHIJ'
 
@@ -25,12 +27,18 @@ const TEMPLATES = [
  * Makes rows.
  *
  * @param {number} count
+ * @param {number} [seed]
  */
-export function questions(count) {
-  const random = randomNumbers(11)
+export function questions(count, seed = 11) {
+  const random = randomNumbers(seed)
+  const asked = new Set()
   return Array.from({ length: count }, (_, i) => {
     const [category, make] = TEMPLATES[i % TEMPLATES.length]
-    const { question, value, unit = '', steps } = make(2 + Math.floor(random() * 8) + Math.floor(i / 60), 2 + Math.floor(random() * 8))
+    let made
+    do made = make(2 + Math.floor(random() * (8 + i / 20)), 2 + Math.floor(random() * 8))
+    while (asked.has(made.question))
+    const { question, value, unit = '', steps } = made
+    asked.add(question)
     const index = Math.floor(random() * 10)
     const step = Math.max(1, Math.round(value / 20))
     const options = Array.from({ length: 10 }, (_, k) => `${value + (k - index) * step}${unit}`)
@@ -39,12 +47,17 @@ export function questions(count) {
 }
 
 /**
- * Removes what a dataset must not have.
+ * Writes a dataset with these rows, and with worked examples of each group.
  *
+ * @param {string} folder
  * @param {ReturnType<typeof questions>} rows
  */
-export function datasetRows(rows) {
-  return rows.map(({ steps: _, ...row }) => row)
+export function writeDataset(folder, rows) {
+  fs.mkdirSync(folder)
+  writeLines(path.join(folder, 'test.jsonl'), rows.map(({ steps: _, ...row }) => row))
+  writeLines(path.join(folder, 'validation.jsonl'), questions(4 * TEMPLATES.length, 12).map(({ steps, ...row }) =>
+    ({ ...row, cot_content: `A: Let's think step by step. ${steps} The answer is (${row.answer}).` })))
+  return folder
 }
 
 /**
@@ -57,7 +70,8 @@ export function datasetRows(rows) {
  */
 export function knowing(rows, models) {
   return ({ model, text }) => {
-    const row = rows.findLast((row) => text.includes(row.question))
+    const last = text.slice(text.lastIndexOf('Question:'))
+    const row = rows.find(({ question }) => last.includes(question))
     if (!row) return { text: 'The answer is (A).', delay: 5 }
     const { accuracy, weak, failures = 0 } = models[model]
     const random = randomNumbers(row.question_id * 31 + Object.keys(models).indexOf(model))

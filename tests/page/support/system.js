@@ -2,8 +2,7 @@
 
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { writeLines } from './dataset.js'
-import { datasetRows, knowing, questions } from './questions.js'
+import { knowing, questions, writeDataset } from './questions.js'
 
 /** Models with their prices in dollars per million tokens. */
 const MODELS = {
@@ -29,18 +28,18 @@ export const ENVIRONMENT = { WORKER_ITEM_ATTEMPTS: '1', ADMIN_SECRET: '' }
  */
 export async function fillSystem(bench, model, items = 45, firings = 1) {
   const rows = questions(items)
-  const dataset = writeLines(path.join(bench.folder, 'items.jsonl'), datasetRows(rows))
+  const dataset = writeDataset(path.join(bench.folder, 'items'), rows)
   const answer = knowing(rows, MODELS)
   model.answer = answer
   const oracle = await bench.ended((await bench.order({ selected_benchmarks: ['mmlu_pro', 'aime_2025', 'hle'], subset_count: 8, name: 'Check of the installation' })).id)
   const ordered = []
-  for (const [name, { price }] of Object.entries(MODELS)) ordered.push(await own(bench, name, dataset, price, rows))
+  for (const [name, { price }] of Object.entries(MODELS)) ordered.push(await own(bench, name, dataset, price))
   const [large, small, errors] = ordered
   const schedule = await scheduled(bench, firings)
   // A server that refuses everything, a run that is canceled, and one that stays open.
   model.answer = () => ({ status: 500 })
   const failed = await bench.ended((await bench.order({ model_id: 'openai-compatible/atlas-8b', subset_count: 4, name: 'While the server was down' })).id)
-  let release = model.hold(answer)
+  const release = model.hold(answer)
   const canceled = await bench.order({ model_id: 'openai-compatible/atlas-70b', name: 'Wrong settings' })
   await bench.api('POST', `/api/runs/${canceled.id}/cancel`)
   release()
@@ -60,12 +59,11 @@ export async function fillSystem(bench, model, items = 45, firings = 1) {
  * @param {string} model
  * @param {string} dataset
  * @param {string} price
- * @param {any[]} rows
  */
-async function own(bench, model, dataset, price, rows) {
+async function own(bench, model, dataset, price) {
   const [run] = JSON.parse(await bench.run('run', '--model', `openai-compatible/${model}`, '--base-url', bench.environment.OPENAI_COMPATIBLE_BASE_URL,
-    '--benchmark', 'mmlu_pro', '--dataset', `mmlu_pro=${dataset}`, '--price', price, '--yes', '--json', '--name', `${rows.length} own items`,
-    '--tag', 'comparison', '--out', path.join(bench.folder, 'out')))
+    '--benchmark', 'mmlu_pro', '--dataset', `mmlu_pro=${dataset}`, '--price', price, '--yes', '--json', '--tag', 'comparison',
+    '--out', path.join(bench.folder, 'out')))
   return bench.api('GET', `/api/runs/${run.id}`)
 }
 

@@ -1,0 +1,46 @@
+/** Ways from view to view, each of which waits until the view is complete. */
+
+import { idle } from './browser.js'
+
+/**
+ * Goes to an address, and waits until its view is complete.
+ *
+ * @param {import('playwright-core').Page} page
+ * @param {string} address
+ */
+export async function go(page, address) {
+  await page.goto(address)
+  await ready(page)
+}
+
+/**
+ * Waits until the present view is complete.
+ *
+ * @param {import('playwright-core').Page} page
+ */
+export async function ready(page) {
+  await page.locator('main .view[data-ready]').first().waitFor({ state: 'attached' })
+}
+
+/**
+ * Does something that leads to another view, and waits until that one is complete.
+ *
+ * @param {import('playwright-core').Page} page
+ * @param {() => Promise<any>} act
+ */
+export async function follow(page, act) {
+  await page.evaluate(() => { for (const view of document.querySelectorAll('main .view')) view.setAttribute('data-left', '') })
+  await act()
+  await page.locator('main .view[data-ready]:not([data-left])').first().waitFor({ state: 'attached' })
+}
+
+/**
+ * Waits until no request is on its way, and nothing says that it is being loaded.
+ *
+ * @param {import('playwright-core').Page} page
+ */
+export async function settled(page) {
+  await ready(page)
+  await idle(page)
+  await page.waitForFunction(() => !document.querySelector('.state.loading'))
+}
