@@ -35,7 +35,7 @@ export async function mount(context) {
   replace(root, h('h1', null, 'Compare runs'), loading('Comparing'))
   const all = await loadRuns(ids, signal)
   if (signal.aborted) return
-  title(`${all.map(({ run }) => run.name ?? run.model).join(', ')} – compare`)
+  title(`${all.map(({ label }) => label).join(', ')} – compare`)
   const names = namesOf(all[0].run).filter((name) => all.some((compared) => pairOf(compared, name)))
   const chosen = names.includes(query.get('benchmark') ?? '') ? /** @type {string} */ (query.get('benchmark')) : names[0]
   const place = h('div', { class: 'view' })

@@ -22,7 +22,7 @@ const GROUPS_MAX = 20
 export function chartsOf(all, name) {
   const scored = all.flatMap((compared) => {
     const b = benchmarkOf(compared, name)
-    return b && b.score !== null ? [{ compared, b, label: `${compared.letter} ${compared.run.name ?? compared.run.model}` }] : []
+    return b && b.score !== null ? [{ compared, b, label: `${compared.letter} ${compared.label}` }] : []
   })
   if (scored.length === 0) return h('p', { class: 'dim' }, 'None of the runs has a score on this benchmark.')
   const [low, high] = scaleOf(name)

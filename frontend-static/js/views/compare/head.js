@@ -16,13 +16,13 @@ export function runList(all) {
   const to = (/** @type {string[]} */ ids) => `/compare?runs=${ids.join(',')}`
   const ids = all.map(({ id }) => id)
   return h('ol', { class: 'compare-runs' }, all.map((compared) => {
-    const { letter, series, run, problem, id, source } = compared
+    const { letter, label, series, run, problem, id, source } = compared
     const others = ids.filter((other) => other !== id)
     return h('li', null,
       h('span', { class: 'letter chart' }, svg('svg', { width: 12, height: 12, 'aria-hidden': 'true' }, shape(series, 6, 6)), h('b', null, letter)),
       h('div', null,
-        h('p', { class: 'name' }, link(source.runPath(), run.name ?? run.model), series === 0 && h('span', { class: 'tag' }, 'baseline'), run.status !== 'succeeded' && statusBadge(statusOf(run))),
-        h('p', { class: 'hint' }, run.name ? `${run.model}, ` : '', run.endpoint_host ? `${run.endpoint_host}, ` : '', h('code', null, shortId(id)), `, ${dateTime(run.created_at)}`),
+        h('p', { class: 'name' }, link(source.runPath(), label), series === 0 && h('span', { class: 'tag' }, 'baseline'), run.status !== 'succeeded' && statusBadge(statusOf(run))),
+        h('p', { class: 'hint' }, facts(compared), run.endpoint_host ? `${run.endpoint_host}, ` : '', h('code', null, shortId(id)), `, ${dateTime(run.created_at)}`),
         cautionList(runCautionsOf(run)),
         problem && h('p', { class: 'problem' }, `Not compared: ${problem}`)),
       h('div', { class: 'compare-score' }, h('b', null, percent(run.overall_score)), h('span', { class: 'hint' }, run.overall_score_label ?? '')),
@@ -30,6 +30,11 @@ export function runList(all) {
         series > 0 && h('a', { class: 'button small', href: to([id, ...others]), 'aria-label': `As baseline: ${letter}` }, 'As baseline'),
         all.length > 2 && h('a', { class: 'button small', href: to(others), 'aria-label': `Remove run ${letter}` }, 'Remove')))
   }))
+}
+
+/** Returns the name and the model of a run where its label doesn't say them. @param {import('./load.js').Compared} compared */
+function facts({ run, label }) {
+  return [run.name, run.model].filter((text) => text && !label.startsWith(text)).map((text) => `${text}, `).join('')
 }
 
 /**

@@ -22,6 +22,7 @@ const PAGE = 500
  * @typedef {object} Compared
  * @property {string} id
  * @property {string} letter `A` is the baseline
+ * @property {string} label its model, or what tells it from other runs of the model
  * @property {number} series index from 0
  * @property {ApiSource} source
  * @property {any} run RunView
@@ -43,7 +44,7 @@ export async function loadRuns(ids, signal) {
     throw problem
   })))
   return Promise.all(runs.map(async (run, series) => {
-    const compared = { id: run.id, letter: String.fromCharCode(65 + series), series, source: sources[series], run, comparison: null, problem: '' }
+    const compared = { id: run.id, letter: String.fromCharCode(65 + series), label: labelOf(run, runs), series, source: sources[series], run, comparison: null, problem: '' }
     if (series === 0) return compared
     compared.problem = whyNot(runs[0], run)
     if (!compared.problem) {
@@ -56,6 +57,19 @@ export async function loadRuns(ids, signal) {
     }
     return compared
   }))
+}
+
+/**
+ * Returns a short text that tells a run from the others: its model, its name if several are of the same model, or else its id.
+ *
+ * @param {any} run
+ * @param {any[]} runs All compared runs, with this one.
+ * @returns {string}
+ */
+function labelOf(run, runs) {
+  const isUnique = (/** @type {(run: any) => unknown} */ key) => runs.filter((other) => key(other) === key(run)).length === 1
+  if (isUnique(({ model }) => model)) return run.model
+  return run.name && isUnique(({ name }) => name) ? run.name : `${run.model} ${shortId(run.id)}`
 }
 
 /**

@@ -56,7 +56,7 @@ function differenceChart(pairs) {
   return intervalChart({
     title: 'Difference to A with 95% interval', column: 'Run', series: ['Difference'], reference: 0,
     rows: shown.map(({ compared, pair }) => ({
-      label: `${compared.letter} ${compared.run.name ?? compared.run.model}`,
+      label: `${compared.letter} ${compared.label}`,
       values: [{ value: pair.difference, low: pair.interval?.low, high: pair.interval?.high, note: `${integer(pair.items)} items` }],
     })),
     format: points, formatInterval: (low, high) => `${points(low)} to ${points(high)}`, formatTick: (value) => (value === 0 ? '0 pp' : points(value).replace('.0', '')),

@@ -65,8 +65,8 @@ function shorten(text) {
  * @param {import('./statistics.js').Side | null} side
  * @param {string} name
  */
-function answer({ letter, source, run }, sample, side, name) {
-  const head = h('h4', null, `${letter} `, h('span', { class: 'hint' }, run.name ?? run.model))
+function answer({ letter, label, source }, sample, side, name) {
+  const head = h('h4', null, `${letter} `, h('span', { class: 'hint' }, label))
   if (!sample || !side) return h('article', null, head, h('p', { class: 'dim' }, 'The item isn’t in this run.'))
   const count = side.rows.length
   return h('article', null, head,
