@@ -64,6 +64,8 @@ pub(super) async fn followed_to_success(target: &Target) {
         let name = benchmark["benchmark_name"].as_str().unwrap();
         let items = pages(target, &format!("{run}/benchmarks/{name}")).await;
         assert_eq!(items.len() as u64, number(benchmark, "planned_samples"), "{name}");
+        let index = target.get(&format!("{run}/items/index?benchmark={name}&part=0")).await.expect(200);
+        assert_eq!(list(&index, "rows").len(), items.len(), "{name}");
         for (position, item) in items.iter().enumerate() {
             assert_eq!(
                 (&item["is_correct"], &item["outcome"]),
