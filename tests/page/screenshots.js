@@ -77,13 +77,13 @@ async function takeVerify(window, archive) {
 }
 
 /**
- * Takes the pictures of the README: a run, and a comparison.
+ * Takes the pictures of the README: a run, and a comparison of three.
  *
  * @param {Awaited<ReturnType<typeof fillSystem>>} system
  */
-async function takeReadme({ large, small }) {
+async function takeReadme({ large, small, errors }) {
   const { page } = await world.open('/runs', { viewport: { width: 1280, height: 860 } })
-  for (const [name, address] of [['run', `/runs/${small.id}`], ['compare', `/compare?runs=${small.id},${large.id}`]]) {
+  for (const [name, address] of [['run', `/runs/${small.id}`], ['compare', `/compare?runs=${small.id},${large.id},${errors.id}`]]) {
     await go(page, address)
     await settled(page)
     const file = path.join(images, `${name}.png`)

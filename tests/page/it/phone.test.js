@@ -48,7 +48,6 @@ async function followLinks(page, links) {
     if (!response.ok()) dead.push(`${href} in ${from}: ${response.status()}`)
     if (!(response.headers()['content-type'] ?? '').startsWith('text/html')) continue
     await go(page, href)
-    await settled(page)
     const text = await page.getByRole('main').innerText()
     if (/Nothing is here|This didn't work|Item not found/.test(text)) dead.push(`${href} in ${from}: ${text.slice(0, 100)}`)
   }
