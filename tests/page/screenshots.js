@@ -25,7 +25,6 @@ try {
   const system = await fillSystem(world.bench, world.model, ITEMS, 3)
   const { page } = first
   for (const [name, address] of viewsOf(system)) await takeAll(first, name, () => go(page, address))
-  for (const tab of ['figures', 'groups', 'errors', 'settings']) await takeAll(first, `run-${tab}`, () => go(page, `/runs/${system.errors.id}?tab=${tab}`))
   await takeVerify(first, await world.bench.archive(system.large.id))
   await takeReadme(system)
   system.release()

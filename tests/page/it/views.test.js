@@ -1,7 +1,7 @@
-/** Every view in light and dark: no serious finding of axe-core, one main heading, a title. */
+/** Every view in light and dark: no serious finding of axe-core, one main heading, a title, no stray value. */
 
 import assert from 'node:assert/strict'
-import { seriousFindings } from '../support/accessibility.js'
+import { seriousFindings, strayWords } from '../support/accessibility.js'
 import { follow, go, settled } from '../support/navigation.js'
 import { pageTest } from '../support/page-test.js'
 import { ENVIRONMENT, fillSystem, NOT_FOUND, viewsOf } from '../support/system.js'
@@ -18,6 +18,7 @@ async function findingsOf(page, name) {
     await page.emulateMedia({ colorScheme })
     for (const finding of await seriousFindings(page)) findings.push(`${name}, ${colorScheme}: ${finding}`)
   }
+  if (name !== 'docs') for (const line of await strayWords(page)) findings.push(`${name} says ${line}`)
   const headings = await page.getByRole('heading', { level: 1 }).count()
   if (headings !== 1) findings.push(`${name} has ${headings} main headings`)
   if (!/ · Bench Runner$/.test(await page.title())) findings.push(`${name} has the title ${await page.title()}`)

@@ -25,6 +25,17 @@ export async function seriousFindings(page) {
 }
 
 /**
+ * Returns words in a view that only a mistake of the page puts there.
+ *
+ * @param {import('playwright-core').Page} page
+ * @returns {Promise<string[]>}
+ */
+export async function strayWords(page) {
+  const text = await page.getByRole('main').innerText()
+  return text.split('\n').filter((line) => /\[object |\bundefined\b|\bNaN\b|Invalid Date|\bnull\b/.test(line) && !/^\s*[{"[]|JSON|curl /.test(line))
+}
+
+/**
  * Asserts that the page itself doesn't scroll sideways, and names the elements that would make it.
  *
  * @param {import('playwright-core').Page} page

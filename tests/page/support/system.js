@@ -8,7 +8,7 @@ import { knowing, questions, writeDataset } from './questions.js'
 const MODELS = {
   'atlas-70b': { accuracy: 0.84, price: '0.60,2.40' },
   'atlas-8b': { accuracy: 0.63, weak: 'physics', price: '0.08,0.20' },
-  'lumen-mini': { accuracy: 0.71, weak: 'chemistry', failures: 0.04, price: '0.15,0.60' },
+  'lumen-mini': { accuracy: 0.71, weak: 'chemistry', failures: 0.06, price: '0.15,0.60' },
 }
 
 /** The browser's own note about the run that doesn't exist, see `viewsOf`. */
@@ -108,6 +108,7 @@ export function viewsOf({ oracle, large, small, errors, failed, open, schedule }
     ['runs', '/runs'],
     ['new-run', '/new'],
     ['run', `/runs/${errors.id}`],
+    ...['figures', 'groups', 'errors', 'settings'].map((tab) => /** @type {[string, string]} */ ([`run-${tab}`, `/runs/${errors.id}?tab=${tab}`])),
     ['run-demo', `/runs/${oracle.id}`],
     ['run-failed', `/runs/${failed.id}`],
     ['run-open', `/runs/${open.id}`],
