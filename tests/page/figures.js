@@ -43,10 +43,8 @@ for (const [name, value, aim] of rows) console.log(`${name.padEnd(widths[0])}  $
  */
 async function measureLoading(name, address) {
   const sizes = await loadBytes(await world.window(), address)
-  const isFirst = name === 'first visit'
-  rows.push([`${name}: files`, kilobytes(sizes.files), isFirst ? 'aim ≤ 100 KB with data' : ''])
-  rows.push([`${name}: data`, kilobytes(sizes.data), ''])
-  rows.push([`${name}: requests`, String(sizes.requests), ''])
+  rows.push([`${name}: bytes`, kilobytes(sizes.files + sizes.data),
+    `${address.length > 6 ? '' : 'aim ≤ 100 KB; '}files ${kilobytes(sizes.files)}, data ${kilobytes(sizes.data)}, ${sizes.requests} requests`])
   const times = []
   for (let i = 0; i < REPEATS; i += 1) times.push(await readyMilliseconds(await world.window(), address, SLOWDOWN))
   rows.push([`${name}: usable, processor slowed ×${SLOWDOWN}`, `${Math.round(median(times))} ms`, 'aim ≤ 1,000 ms'])
