@@ -1,18 +1,9 @@
 //! Estimate for one benchmark of a run.
 
 use crate::{
-    JUDGE_PROMPT_TOKENS, JUDGE_REPLY_TOKENS, KnownPrice, Pace, PerSample, TotalCost, answer_tokens,
-    describe_typical_speed, prompt_length, typical_latency_s,
+    JUDGE_PROMPT_TOKENS, JUDGE_REPLY_TOKENS, KnownPrice, LengthBasis, Pace, PerSample, PromptLength,
+    TotalCost, answer_tokens, describe_typical_speed, prompt_length, typical_latency_s,
 };
-
-/// Average length of the prompts of an item.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PromptLength {
-    /// Tokens of all questions of an item together.
-    pub tokens: f64,
-    /// Number of questions of an item.
-    pub questions: f64,
-}
 
 /// Judge of the ordered runs.
 #[derive(Debug, Clone)]
@@ -78,21 +69,6 @@ pub struct Basis {
     pub lengths: LengthBasis,
     /// True if no earlier answer tells how fast the model is.
     pub is_typical_speed: bool,
-}
-
-/// Source of the estimated lengths of answers, the best first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LengthBasis {
-    /// The samples of the same run so far.
-    ThisRun,
-    /// Earlier runs of the same model.
-    SameModel,
-    /// Earlier runs of other models.
-    OtherModels,
-    /// None but the benchmark; the prompts are real.
-    Typical,
-    /// None but the benchmark, for prompts, too.
-    TypicalWithPrompts,
 }
 
 impl Basis {

@@ -8,17 +8,17 @@ mod benchmark;
 mod cost;
 mod history;
 mod items;
+mod lengths;
 mod pace;
 mod price;
 mod run;
 mod typical;
 
-pub use benchmark::{
-    Basis, BenchmarkEstimate, Inputs, JudgeEstimate, JudgedEstimate, LengthBasis, PromptLength,
-};
+pub use benchmark::{Basis, BenchmarkEstimate, Inputs, JudgeEstimate, JudgedEstimate};
 pub use cost::{TotalCost, UnknownPart};
 pub use history::{EarlierBenchmark, History, PerSample, Sums};
 pub use items::{ItemSource, known_items};
+pub use lengths::{LengthBasis, PromptLength};
 pub use pace::{Pace, describe_typical_speed, typical_latency_s};
 pub use price::{KnownPrice, without_list};
 pub use run::RunEstimate;

@@ -1,6 +1,6 @@
 //! Prices of models, as far as they are known before a run.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use bench_domain::Price;
 

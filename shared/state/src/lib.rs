@@ -73,6 +73,7 @@ mod plans;
 mod refusals;
 mod reopen;
 mod request_slots;
+mod run_facts;
 mod runs;
 mod samples;
 mod sandboxes;
@@ -97,9 +98,10 @@ pub use origin::Origin;
 pub use plans::{PlanClaim, PlannedSample};
 pub use refusals::Refusals;
 pub use request_slots::RequestSlot;
+pub use run_facts::RunFacts;
 pub use runs::{
-    BenchmarkRecord, Creation, ItemIndex, ProviderWait, Renewal, Results, Resumption, RunFacts, RunFilter,
-    RunPage, RunRecord, RunWithBenchmarks, SearchedLabels, Transition, WaitKind, WaitNoted,
+    BenchmarkRecord, Creation, ItemIndex, ProviderWait, Renewal, Results, Resumption, RunFilter, RunPage,
+    RunRecord, RunWithBenchmarks, SearchedLabels, Transition, WaitKind, WaitNoted,
 };
 pub use samples::{
     AnswerRecord, Claim, ClaimedRecord, Commit, Handover, ReplyWithoutVerdict, SampleRecord, SampleResult,

@@ -14,5 +14,5 @@ pub use create::Creation;
 pub(crate) use create::new_run_limit;
 pub use labels::SearchedLabels;
 pub use provider_wait::{ProviderWait, WaitKind, WaitNoted};
-pub use read::{RunFacts, RunFilter, RunPage};
+pub use read::{RunFilter, RunPage};
 pub use record::{BenchmarkRecord, ItemIndex, Results, Resumption, RunRecord, RunWithBenchmarks};

@@ -3,14 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use aws_sdk_dynamodb::types::{AttributeValue, Select};
-use bench_domain::run::Owner;
-use bench_domain::{BenchmarkName, RunId, RunStatus};
+use bench_domain::{RunId, RunStatus};
 
 use super::delete::DELETED;
 use super::record::{BenchmarkRecord, RunRecord, RunWithBenchmarks};
 use crate::attributes::{Reader, text};
 use crate::keys::{self, BY_STATUS, BY_TIME, RUNS, run_partition, status_partition};
-use crate::samples::READ_BATCH_MAX;
 use crate::{State, StateError};
 
 /// Filter of a list of runs.
@@ -26,19 +24,6 @@ pub struct RunFilter {
     pub tags: Vec<String>,
     /// Only runs whose own name contains this text, ignoring case.
     pub name: Option<String>,
-}
-
-/// Facts about a run that never change, for searches.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunFacts {
-    /// Id of the run.
-    pub run: RunId,
-    /// Name of the model with its provider.
-    pub model: String,
-    /// Benchmarks of the run.
-    pub benchmarks: Vec<BenchmarkName>,
-    /// Owner of the run.
-    pub owner: Owner,
 }
 
 /// Page of a list of runs, newest first.
@@ -93,24 +78,6 @@ impl State {
             }
         }
         Ok(found.map(|run| RunWithBenchmarks { run, benchmarks }))
-    }
-
-    /// Returns facts about these runs, in any order. Leaves out runs that don't exist.
-    pub async fn run_facts(&self, runs: &[RunId]) -> Result<Vec<RunFacts>, StateError> {
-        let mut found = Vec::with_capacity(runs.len());
-        for batch in runs.chunks(READ_BATCH_MAX) {
-            let records = self.read_batch(batch.iter().map(|run| keys::run(*run)).collect()).await?;
-            for record in &records {
-                let RunRecord { spec, .. } = RunRecord::read(record)?;
-                found.push(RunFacts {
-                    run: spec.id,
-                    model: spec.model.qualified(),
-                    benchmarks: spec.template.benchmarks,
-                    owner: spec.owner,
-                });
-            }
-        }
-        Ok(found)
     }
 
     /// Lists at most `limit` matching runs from `offset` on, newest first, and the total number of matches.
