@@ -25,6 +25,7 @@ pageTest('an order has an estimate, and its commands order the same run', async 
   assert.ok(await main.getByRole('checkbox', { name: /MMLU-Pro/ }).first().isChecked(), 'the address fills the form')
   await main.getByText(/5 (items|samples)/).first().waitFor()
   await main.getByText('The same as a command').click()
+  await main.locator('.commands pre, .commands code').nth(1).waitFor()
   const commands = await main.locator('.commands pre, .commands code').allInnerTexts()
   const bench0 = commands.find((text) => text.startsWith('bench run'))
   const curl = commands.find((text) => text.startsWith('curl'))
