@@ -126,7 +126,7 @@ function access(security) {
 
 /** @param {any[]} parameters */
 function parameterTable(parameters) {
-  return h('div', { class: 'scroll-x' }, h('table', { class: 'schema' },
+  return h('div', { class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Parameters' }, h('table', { class: 'schema' },
     h('thead', null, h('tr', null, ['Name', 'In', 'Type', 'Meaning'].map((name) => h('th', { scope: 'col' }, name)))),
     h('tbody', null, parameters.map((each) => h('tr', null,
       h('th', { scope: 'row' }, h('code', null, each.name), each.required && h('span', { class: 'required', title: 'required' }, ' *')),

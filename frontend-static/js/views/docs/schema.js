@@ -87,7 +87,7 @@ export function schemaView(schema, schemas) {
   if (!found) return h('p', null, typeOf(schema))
   if (found.enum) return values(found)
   const required = new Set(found.required ?? [])
-  return h('div', { class: 'scroll-x' }, h('table', { class: 'schema' },
+  return h('div', { class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Fields' }, h('table', { class: 'schema' },
     h('thead', null, h('tr', null, ['Field', 'Type', 'Meaning'].map((name) => h('th', { scope: 'col' }, name)))),
     h('tbody', null, Object.entries(found.properties ?? {}).map(([name, field]) => h('tr', null,
       h('th', { scope: 'row' }, h('code', null, name), required.has(name) && h('span', { class: 'required', title: 'always present' }, ' *')),

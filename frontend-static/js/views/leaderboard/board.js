@@ -17,7 +17,7 @@ export function board(board, benchmark, index) {
   const runs = entries.map((/** @type {any} */ entry) => entry.run_id)
   return h('article', { class: 'board', 'aria-labelledby': id },
     h('div', { class: 'section-head' },
-      h('h2', { id }, board.demo && h('span', { class: 'caution' }, 'DEMO'), board.demo && ' ', title(board)),
+      h('h2', { id }, board.demo && h('span', { class: 'caution' }, board.dataset?.source === 'demo' ? 'DEMO' : 'demo data used'), board.demo && ' ', title(board)),
       runs.length > 1 && h('a', { class: 'button small',
         href: `/compare?runs=${runs.slice(0, 8).join(',')}&benchmark=${encodeURIComponent(benchmark)}` },
         runs.length > 8 ? 'Compare the first 8' : runs.length > 2 ? `Compare all ${runs.length}` : 'Compare both')),

@@ -12,7 +12,7 @@ export function eventLog({ source, signal }) {
   const count = h('span', { class: 'dim' })
   const more = h('button', { type: 'button', class: 'button small', hidden: true }, 'Show all')
   const details = h('details', { class: 'log no-print' }, h('summary', null, h('h2', null, 'Event log '), count),
-    h('div', { class: 'scroll-x log-box' }, h('table', { class: 'figures' },
+    h('div', { class: 'scroll-x log-box', tabindex: '0', role: 'region', 'aria-label': 'Events' }, h('table', { class: 'figures' },
       h('thead', { class: 'visually-hidden' }, h('tr', null, ['Time', 'Benchmark', 'Event'].map((text) => h('th', { scope: 'col' }, text)))), list)), more)
   let cursor = ''
   let busy = false

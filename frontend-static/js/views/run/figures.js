@@ -5,7 +5,7 @@ import { duration, integer, interval, none, number, percent, tokens, usd } from 
 import { isBenchmarkOpen } from '../../core/run-facts.js'
 
 /** Metrics that other parts of the view show. */
-const SHOWN_ELSEWHERE = new Set(['groups', 'categories', 'outcomes', 'score', 'coverage', 'coverage_min', 'correct', 'graded', 'planned', 'usage', 'cost', 'subset_seed', 'subset_count'])
+const SHOWN_ELSEWHERE = new Set(['groups', 'categories', 'outcomes', 'score', 'coverage', 'coverage_min', 'correct', 'graded', 'planned', 'usage', 'cost', 'error_causes', 'subset_seed', 'subset_count'])
 
 /**
  * @param {any} b a RunBenchmarkView

@@ -24,7 +24,7 @@ export function headOf({ source, signal, changed }) {
     (run) => [statusOf(run), run.name, run.tags, run.notes, run.can, canOf(run), run.model, run.queue_position],
     (run) => [
       h('div', { class: 'titles' },
-        h('nav', { 'aria-label': 'Place', class: 'crumbs' }, source.live ? h('a', { href: '/runs' }, 'Runs') : h('a', { href: '/verify' }, 'Verify'), ' › '),
+        h('nav', { 'aria-label': 'Place', class: 'crumbs' }, source.live ? h('a', { href: '/runs' }, 'Runs') : h('a', { href: '/verify' }, 'Verify')),
         h('h1', null, run.model, ' ', statusBadge(statusOf(run))),
         run.name && h('p', { class: 'run-name' }, run.name),
         h('p', { class: 'dim' }, `${source.live ? 'Run' : 'Archive of run'} ${shortId(run.id)}, ordered ${dateTime(run.created_at)}, ${subsetText(run)}`,

@@ -20,7 +20,7 @@ export function judgings({ signal }) {
       try {
         const body = await api.get(`/api/runs/${run.id}/judgings`, { signal })
         element.hidden = body.judgings.length < 2
-        replace(element, h('h2', { id: 'judgings' }, 'Judgings of these answers'), h('div', { class: 'scroll-x' }, h('table', { class: 'figures' },
+        replace(element, h('h2', { id: 'judgings' }, 'Judgings of these answers'), h('div', { class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Judgings' }, h('table', { class: 'figures' },
           h('thead', null, h('tr', null, ['Number', 'Judge', 'Status', 'Scores', 'Ordered'].map((text) => h('th', { scope: 'col' }, text)))),
           h('tbody', null, body.judgings.map((/** @type {any} */ j) => h('tr', { 'aria-current': j.run_id === run.id ? 'true' : null },
             h('td', null, j.deleted ? `${j.version} (deleted)` : h('a', { href: path('runs', j.run_id) }, String(j.version))),

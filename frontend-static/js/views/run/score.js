@@ -47,7 +47,7 @@ function scoreOfRun(run) {
   figure.style.setProperty('--interval-width', '12rem')
   return [
     h('p', { class: 'big' }, percent(score)),
-    h('div', { class: 'beside' }, interval && h('p', { class: 'figure' }, figure, h('span', { class: 'dim' }, ' 95% interval')),
+    h('div', { class: 'beside' }, interval && h('p', { class: 'figure' }, figure, h('span', { class: 'dim' }, ' 95%\u00a0interval')),
       h('p', null, label[0]?.toUpperCase() + label.slice(1), run.benchmarks.length > 1 && h('span', { class: 'dim' }, '; it is the score of none of them')), cautions),
   ]
 }
