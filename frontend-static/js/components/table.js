@@ -2,10 +2,11 @@
  * `<bench-table>`: a table of any number of rows, of which only those in sight are in the document.
  *
  * Keyboard: arrow keys or `j`/`k` select, Page Up, Page Down, Home and End jump, Enter opens. The selection is kept by key
- * when rows change, and elements are reused, so that updates move nothing that stays.
+ * when rows change, so that updates move nothing that stays.
  */
 
-import { h, replace, setText, uniqueId } from '../core/dom.js'
+import { h, replace, setText } from '../core/dom.js'
+import { rowHeight, TableLines } from './table-lines.js'
 
 /**
  * @template T
@@ -46,13 +47,12 @@ export class BenchTable extends HTMLElement {
   isSortable = true
   #selected = -1
   #selectedKey = ''
-  #rowHeight = 32
+  #rowHeight = rowHeight()
   #frame = 0
-  /** Lines in the document by index. @type {Map<number, {line: HTMLElement, row: T | undefined}>} */
-  #lines = new Map()
-  #id = uniqueId('table')
   #head = h('div', { class: 'head', role: 'row', 'aria-rowindex': '1' })
   #body = h('div', { class: 'body', role: 'rowgroup' })
+  /** Lines in the document. @type {TableLines<T>} */
+  #lines = new TableLines(this.#body, this.#rowHeight)
   #nothing = h('p', { class: 'nothing' })
   #viewport = h('div', { class: 'viewport', role: 'grid', tabindex: '0', 'aria-readonly': 'true' },
     h('div', { role: 'rowgroup', class: 'headgroup' }), this.#body)
@@ -84,12 +84,14 @@ export class BenchTable extends HTMLElement {
     this.#options = options
     this.#viewport.setAttribute('aria-label', options.label)
     this.#viewport.setAttribute('aria-colcount', String(options.columns.length))
+    this.style.setProperty('--row-height', `${this.#rowHeight}px`)
     this.style.setProperty('--columns', options.columns.map(({ width }) => width).join(' '))
     const least = options.columns.reduce((sum, { width }) => sum + Number(/([\d.]+)rem/.exec(width)?.[1] ?? 5), 0)
     this.style.setProperty('--table-min', `${least}rem`)
     setText(this.#nothing, options.nothing ?? 'No rows.')
     this.setSort('', false)
-    this.#clear()
+    this.#lines.reset(options)
+    this.#schedule()
   }
 
   /**
@@ -166,12 +168,6 @@ export class BenchTable extends HTMLElement {
     if (index >= 0) this.select(index)
   }
 
-  #clear() {
-    this.#lines.clear()
-    replace(this.#body)
-    this.#schedule()
-  }
-
   #schedule() {
     if (!this.#frame && this.isConnected) this.#frame = requestAnimationFrame(() => { this.#frame = 0; this.#draw() })
   }
@@ -181,73 +177,11 @@ export class BenchTable extends HTMLElement {
     const { scrollTop, clientHeight } = this.#viewport
     const first = Math.max(0, Math.floor(scrollTop / this.#rowHeight) - MARGIN)
     const last = Math.min(this.#count, Math.ceil((scrollTop + clientHeight) / this.#rowHeight) + MARGIN)
-    /** @type {HTMLElement[]} */
-    const free = []
-    for (const [index, { line }] of this.#lines) {
-      if (index < first || index >= last) { free.push(line); this.#lines.delete(index) }
-    }
-    let isMissing = false
-    for (let index = first; index < last; index += 1) {
-      const row = this.#rows[index]
-      isMissing ||= row === undefined
-      let entry = this.#lines.get(index)
-      if (!entry) {
-        const line = free.pop() ?? this.#newLine()
-        entry = { line, row: undefined }
-        this.#lines.set(index, entry)
-        this.#place(line, index)
-        this.#fill(line, row)
-        entry.row = row
-      } else if (entry.row !== row) {
-        this.#fill(entry.line, row)
-        entry.row = row
-      }
-      const isSelected = index === this.#selected
-      if (entry.line.getAttribute('aria-selected') !== String(isSelected)) entry.line.setAttribute('aria-selected', String(isSelected))
-    }
-    for (const line of free) line.remove()
-    const selected = this.#lines.get(this.#selected)
-    if (selected) this.#viewport.setAttribute('aria-activedescendant', selected.line.id)
+    const isMissing = this.#lines.draw(this.#rows, { first, last, selected: this.#selected })
+    const selected = this.#lines.at(this.#selected)
+    if (selected) this.#viewport.setAttribute('aria-activedescendant', selected.id)
     else this.#viewport.removeAttribute('aria-activedescendant')
     if (isMissing) this.#options.need?.(first, last)
-  }
-
-  #newLine() {
-    const columns = this.#options?.columns ?? []
-    const line = h('div', { class: 'line', role: 'row' },
-      columns.map((column) => h('div', { role: 'gridcell', class: column.number ? 'number' : null })))
-    this.#body.append(line)
-    return line
-  }
-
-  /**
-   * @param {HTMLElement} line
-   * @param {number} index
-   */
-  #place(line, index) {
-    line.dataset.index = String(index)
-    line.id = `${this.#id}-${index}`
-    line.setAttribute('aria-rowindex', String(index + 2))
-    line.style.setProperty('transform', `translateY(${index * this.#rowHeight}px)`)
-  }
-
-  /**
-   * @param {HTMLElement} line
-   * @param {T | undefined} row
-   */
-  #fill(line, row) {
-    const { columns, href } = /** @type {TableOptions<T>} */ (this.#options)
-    columns.forEach((column, i) => {
-      const content = row === undefined ? (i === 0 ? '…' : '') : column.cell(row)
-      const cell = /** @type {Element} */ (line.children[i])
-      if (row !== undefined && i === 0 && href) {
-        const link = cell.firstElementChild
-        if (link instanceof HTMLAnchorElement && typeof content === 'string') { link.href = href(row); setText(link, content) }
-        else replace(cell, h('a', { href: href(row), tabindex: '-1' }, content))
-      }
-      else if (typeof content === 'string') setText(cell, content)
-      else replace(cell, content)
-    })
   }
 
   /** @param {MouseEvent} event */
@@ -276,7 +210,7 @@ export class BenchTable extends HTMLElement {
       ArrowDown: at + 1, j: at + 1, ArrowUp: at - 1, k: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: this.#count - 1,
     }[event.key]
     if (to !== undefined) this.select(to)
-    else if (event.key === 'Enter') this.#open(this.#lines.get(at)?.line)
+    else if (event.key === 'Enter') this.#open(this.#lines.at(at))
     else return
     event.preventDefault()
   }
