@@ -133,12 +133,12 @@ export function isBenchmarkOpen(b) {
 }
 
 /**
- * Describes which items were ordered: `10% of the items, seed demo`.
+ * Describes which items were ordered: `10% of the items, seed “demo”`.
  *
  * @param {Run} run
  */
 export function subsetText(run) {
-  const seed = run.subset_seed ? `, seed ${run.subset_seed}` : ''
+  const seed = run.subset_seed ? `, seed “${run.subset_seed}”` : ''
   if (run.items) return plural(run.items.length, 'named item')
   if (run.subset_count) return `${plural(run.subset_count, 'item')} of each benchmark${seed}`
   return run.subset_pct === 100 ? 'all items' : `${number(run.subset_pct)}% of the items${seed}`

@@ -23,7 +23,7 @@ const TYPING_MS = 300
  */
 export function filterForm({ query, signal, changed }) {
   const search = h('input', { type: 'search', name: 'search', placeholder: 'Model, name, tag or id', spellcheck: 'false' })
-  const model = h('input', { type: 'search', name: 'model', placeholder: 'Part of the name', spellcheck: 'false' })
+  const model = h('input', { type: 'search', name: 'model', placeholder: 'Part of it', spellcheck: 'false' })
   const status = h('select', { name: 'status' }, STATUSES.map(([value, text]) => h('option', { value }, text)))
   const benchmark = h('select', { name: 'benchmark' }, h('option', { value: '' }, 'All'))
   const owner = h('input', { type: 'checkbox', name: 'owner', value: 'me' })

@@ -119,7 +119,7 @@ function modelCell(run) {
 }
 
 /**
- * Makes the line of benchmarks, each with its score or, if it has none, its status.
+ * Makes the line of benchmarks, each with its score or, if it has none, its status. The score of a single one has a column.
  *
  * @param {any} run
  */
@@ -127,7 +127,7 @@ function benchmarkStrip(run) {
   const rest = run.benchmarks.slice(BENCHMARKS_MAX)
   return h('span', { class: 'strip' },
     run.benchmarks.slice(0, BENCHMARKS_MAX).map((/** @type {any} */ b) => h('span', { class: 'nowrap' }, b.benchmark_name, ' ',
-      b.score !== null ? h('b', null, percent(b.score)) : FAILED.has(b.status) && h('b', { class: b.status === 'failed' ? 'bad' : 'idle' }, b.status === 'needs_setup' ? 'needs setup' : b.status))),
+      b.score !== null ? run.benchmarks.length > 1 && h('b', null, percent(b.score)) : FAILED.has(b.status) && h('b', { class: b.status === 'failed' ? 'bad' : 'idle' }, b.status === 'needs_setup' ? 'needs setup' : b.status))),
     rest.length > 0 && h('span', { class: 'dim', title: rest.map((/** @type {any} */ b) => b.benchmark_name).join(', ') }, `+${rest.length} more`))
 }
 
@@ -148,7 +148,7 @@ function scoreCell(run, bar) {
   }
   const { score, interval, label, scale } = scoreOf(run)
   if (score === null) return [none, cautionList(runCautionsOf(run), 3), run.error_message && h('span', { class: 'sub bad clip', title: run.error_message }, run.error_message)]
-  return [intervalFigure(score, interval, { scale }), h('span', { class: 'dim sub' }, label), cautionList(runCautionsOf(run), 3)]
+  return [intervalFigure(score, interval, { scale }), run.benchmarks.length > 1 && h('span', { class: 'dim sub' }, label), cautionList(runCautionsOf(run), 3)]
 }
 
 /**
