@@ -27,7 +27,7 @@ export async function mount({ root, signal, title }) {
   })
   replace(root,
     h('div', { class: 'view-head' }, h('h1', null, 'Benchmarks'), count),
-    h('div', { class: 'filters' }, h('div', { class: 'field grow' }, h('label', { for: 'benchmark-search' }, 'Search'), search)),
+    h('div', { class: 'filters' }, h('div', { class: 'field grow benchmark-search' }, h('label', { for: 'benchmark-search' }, 'Search'), search)),
     list)
   show(search.value)
 }
