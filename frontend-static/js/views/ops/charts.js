@@ -27,7 +27,7 @@ export function loadChart({ timeseries = [] }) {
  * @param {any[] | null} metrics null without a sandbox host
  */
 export function hostChart(metrics) {
-  if (!metrics || metrics.length === 0) return nothing('CPU, memory and disk', 'No sandbox host reports its load.')
+  if (!metrics || metrics.length === 0) return nothing('CPU, memory and disk', 'No load of a sandbox host was recorded in this time.')
   const series = [['CPU', 'cpu_ratio'], ['Memory', 'memory_ratio'],
     ['Disk', 'disk_ratio']].map(([label, field]) => ({ label, points: points(metrics, field) }))
   const text = (/** @type {number} */ value) => percent(value, 0)

@@ -11,8 +11,8 @@ export function tiles(overview, resources) {
   const { workers = [], worker_config = {}, queue_counts = {}, token_stats } = overview
   const [day, week] = [token_stats?.last_24h, token_stats?.last_7d]
   return h('dl', { class: 'tiles' },
-    tile('Workers', integer(workers.length), `${integer(worker_config.worker_max_concurrent)} runs each at a time`),
-    tile('Running runs', integer(queue_counts.running), `${integer(worker_config.worker_item_concurrency)} samples at a time`),
+    tile('Workers', integer(workers.length), 'reported in the last 3 minutes'),
+    tile('Running runs', integer(queue_counts.running), `${integer(worker_config.worker_item_concurrency)} samples at a time per worker`),
     tile('Queued runs', integer(queue_counts.queued), 'waiting to start'),
     tile('Succeeded runs', integer(queue_counts.succeeded), `${integer(queue_counts.failed)} failed, ${integer(queue_counts.canceled)} canceled`),
     day && tile('Tokens, 24 hours', millions(day.input_tokens + day.output_tokens),

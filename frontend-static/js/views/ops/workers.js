@@ -1,7 +1,7 @@
 /** Workers with their load, and sandboxes. */
 
 import { h } from '../../core/dom.js'
-import { ago, bytes, integer, none, percent } from '../../core/format.js'
+import { ago, bytes, integer, none, percent, plural } from '../../core/format.js'
 
 /**
  * @param {any} overview
@@ -50,10 +50,10 @@ function card(worker, load) {
   return h('article', { class: 'worker' },
     h('h3', null, worker.worker_id),
     h('p', { class: 'dim' }, [worker.hostname !== worker.worker_id && worker.hostname,
-      `${integer(worker.running_runs)} of ${integer(worker.max_concurrent_runs)} runs`,
+      worker.running_runs > 0 ? `working on ${plural(worker.running_runs, 'run')}` : 'idle',
       `${integer(worker.item_concurrency)} samples at a time`, `seen ${ago(worker.last_seen)}`].filter(Boolean).join(' · ')),
-    load && [meter(`CPU of ${load.of}`, load.cpu, load.cpuText), meter(`Memory of ${load.of}`, load.memory, load.memoryText),
-      meter(`Disk of ${load.of}`, load.disk, load.diskText)])
+    load && [h('h4', null, `Load of ${load.of}`), meter('CPU', load.cpu, load.cpuText), meter('Memory', load.memory, load.memoryText),
+      meter('Disk', load.disk, load.diskText)])
 }
 
 /**
