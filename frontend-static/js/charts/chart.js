@@ -78,7 +78,8 @@ export class BenchChart extends HTMLElement {
     const table = h('details', { class: 'chart-table' })
     replace(this, h('figure', { class: 'chart', 'aria-labelledby': label },
       h('figcaption', { id: label, class: 'chart-title' }),
-      h('div', { class: 'chart-legend' }), this.#plot, this.#readout, h('p', { class: 'chart-note' }), table))
+      h('div', { class: 'chart-legend' }), this.#plot,
+      h('div', { class: 'chart-foot' }, this.#readout, h('p', { class: 'chart-note' })), table))
     this.#plot.onkeydown = (event) => this.#onKey(event)
     this.#plot.onpointermove = (event) => this.#onPointer(event)
     this.#plot.onpointerleave = () => { if (document.activeElement !== this.#plot) this.#select(-1) }
