@@ -36,7 +36,9 @@ export function failure(error, retry, level = 'h2') {
     h('p', null, error.message),
     error.hint && h('p', null, error.hint),
     error.code && h('p', { class: 'dim' }, 'Code: ', h('code', null, error.code)),
-    retry && h('p', { class: 'actions' }, h('button', { type: 'button', class: 'button', on: { click: retry } }, 'Try again')))
+    (retry || error.code === 'run_not_found') && h('p', { class: 'actions' },
+      error.code === 'run_not_found' && h('a', { class: 'button', href: '/runs' }, 'List of runs'),
+      retry && h('button', { type: 'button', class: 'button', on: { click: retry } }, 'Try again')))
 }
 
 /**

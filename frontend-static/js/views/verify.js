@@ -58,8 +58,8 @@ export async function mount({ root, query, signal, title, announce }) {
     told.textContent = count > 0 ? `Keys in ${file.name}: ${count}.` : `${file.name} has no Ed25519 public key.`
   }
   replace(root,
-    h('div', { class: 'view-head' }, h('h1', null, 'Verify an archive')),
-    isAble && h('p', { class: 'verify-lead' }, 'Checks who signed an archive and that nothing in it was changed since. The file stays in your browser: nothing is uploaded.'),
+    h('div', { class: 'view-head' }, h('h1', null, 'Verify an archive'),
+      isAble && h('p', { class: 'sub' }, 'Checks who signed an archive and that nothing in it was changed since. The file stays in your browser: nothing is uploaded.')),
     !isAble && h('p', { class: 'note warn' }, 'This browser can’t check Ed25519 signatures: it lacks them in WebCrypto, or the page isn’t served by HTTPS or from this machine. The server can check the archive instead. The archive is uploaded for that.'),
     dropField({ signal, archive: verify, keys: addKeys }), told, result,
     isAble && keysPanel(signal),

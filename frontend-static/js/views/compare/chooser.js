@@ -48,7 +48,7 @@ export async function chooser({ chosen, signal }) {
           } },
         }), ' ', h('b', { class: 'letter', dataset: { run: run.id } })),
         h('th', { scope: 'row' }, h('label', { for: `choose-${run.id}` }, run.name ?? run.model), ' ', h('code', { class: 'dim' }, shortId(run.id)),
-          h('p', { class: 'hint' }, run.benchmarks.map((/** @type {any} */ b) => `${b.benchmark_name}${b.demo ? ' (DEMO)' : ''}`).join(', '))),
+          h('p', { class: 'hint' }, run.name && `${run.model} · `, run.benchmarks.map((/** @type {any} */ b) => `${b.benchmark_name}${b.demo ? ' (DEMO)' : ''}`).join(', '))),
         h('td', { class: 'number' }, percent(run.overall_score)),
         h('td', null, h('time', { datetime: run.created_at }, ago(run.created_at)))))))))
   } catch (problem) {

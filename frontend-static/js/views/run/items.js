@@ -176,14 +176,14 @@ function isFiltered(query) {
  */
 function columns(samples) {
   return [
-    { key: 'item', label: 'Item', width: 'minmax(7rem, 1.4fr)', sortable: true, title: 'The dataset\'s own id, or the index of its row', cell: (row) => `${row.source_id ?? `#${row.item_id}`}${samples() > 1 ? ` · ${row.sample + 1}` : ''}` },
+    { key: 'item', label: 'Item', width: 'minmax(6rem, 1.2fr)', sortable: true, title: 'The dataset\'s own id, or the index of its row', cell: (row) => `${row.source_id ?? `#${row.item_id}`}${samples() > 1 ? ` · ${row.sample + 1}` : ''}` },
     { key: 'outcome', label: 'Outcome', width: 'minmax(10.5rem, 1fr)', sortable: true, cell: (row) => outcomeMark(row.outcome) },
-    { key: 'group', label: 'Group', width: 'minmax(7rem, 1fr)', sortable: true, cell: (row) => row.group ?? none },
-    { key: 'answer', label: 'Extracted answer', width: 'minmax(8rem, 1.6fr)', sortable: true, cell: (row) => row.extracted ?? none },
+    { key: 'group', label: 'Group', width: 'minmax(8.5rem, 1fr)', sortable: true, cell: (row) => row.group ?? none },
+    { key: 'answer', label: 'Extracted answer', width: 'minmax(9.5rem, 1.6fr)', sortable: true, cell: (row) => row.extracted ?? none },
     { key: 'score', label: 'Score', width: '5rem', number: true, sortable: true, cell: (row) => sampleScore(row.score) },
     { key: 'time', label: 'Time', width: '6rem', number: true, sortable: true, cell: (row) => (row.latency_ms === null ? none : duration(row.latency_ms / 1000)) },
-    { key: 'input', label: 'In', width: '5rem', number: true, sortable: true, title: 'Tokens of the prompt', cell: (row) => integer(row.input_tokens) },
-    { key: 'output', label: 'Out', width: '5rem', number: true, sortable: true, title: 'Tokens of the answer', cell: (row) => integer(row.output_tokens) },
+    { key: 'input', label: 'Tokens in', width: '6.5rem', number: true, sortable: true, title: 'Tokens of the prompt', cell: (row) => integer(row.input_tokens) },
+    { key: 'output', label: 'Tokens out', width: '7rem', number: true, sortable: true, title: 'Tokens of the answer', cell: (row) => integer(row.output_tokens) },
     { key: 'attempts', label: 'Attempts', width: '6.5rem', number: true, sortable: true, cell: (row) => integer(row.attempts) },
   ]
 }

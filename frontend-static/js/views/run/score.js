@@ -42,7 +42,7 @@ function scoreOfRun(run) {
     ]
   }
   const { score, interval, label, scale } = scoreOf(run)
-  if (score === null) return [h('p', { class: 'big dim' }, none), h('div', { class: 'beside' }, h('p', null, run.status === 'canceled' ? 'The run was canceled; finished benchmarks have their own scores.' : 'No overall score: not every benchmark has one.'), cautions)]
+  if (score === null) return [h('p', { class: 'big dim' }, none), h('div', { class: 'beside' }, h('p', null, withoutScore(run)), cautions)]
   const figure = intervalFigure(score, interval, { scale })
   figure.style.setProperty('--interval-width', '12rem')
   return [
@@ -50,6 +50,17 @@ function scoreOfRun(run) {
     h('div', { class: 'beside' }, interval && h('p', { class: 'figure' }, figure, h('span', { class: 'dim' }, ' 95%\u00a0interval')),
       h('p', null, label[0]?.toUpperCase() + label.slice(1), run.benchmarks.length > 1 && h('span', { class: 'dim' }, '; it is the score of none of them')), cautions),
   ]
+}
+
+/**
+ * Says why a run that is over has no score.
+ *
+ * @param {any} run
+ */
+function withoutScore({ status, benchmarks }) {
+  if (status === 'canceled') return benchmarks.length > 1 ? 'The run was canceled; finished benchmarks have their own scores.' : 'No score: the run was canceled.'
+  if (benchmarks.length > 1) return 'No overall score: not every benchmark has one.'
+  return status === 'failed' ? 'No score: the benchmark failed.' : 'No score: the benchmark has none.'
 }
 
 /**

@@ -57,5 +57,5 @@ function range(interval) {
  */
 export function firingScore(firing) {
   if (!firing.run_id) return h('span', { class: 'dim' }, '–')
-  return h('a', { href: `/runs/${firing.run_id}` }, firing.score === null ? 'its run' : percent(firing.score))
+  return h('a', { href: `/runs/${firing.run_id}` }, firing.score === null ? 'View run' : percent(firing.score))
 }
