@@ -104,7 +104,7 @@ export class TableLines {
    * @param {T | undefined} row
    */
   #fill(line, row) {
-    const { columns, href } = /** @type {TableOptions<T>} */ (this.#options)
+    const { columns, href } = /** @type {import('./table.js').TableOptions<T>} */ (this.#options)
     columns.forEach((column, i) => {
       const content = row === undefined ? (i === 0 ? '…' : '') : column.cell(row)
       const cell = /** @type {Element} */ (line.children[i])
