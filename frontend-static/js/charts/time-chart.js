@@ -37,7 +37,7 @@ export function timeChart({ title, note, series, format, max }) {
 
 /** @param {number} width @param {any} options @returns {import('./chart.js').Drawing} */
 function draw(width, { series, format, value, times, max }) {
-  const [left, right, top, bottom] = [56, width - 12, 12, 172]
+  const [left, right, top, bottom] = [56, width - 28, 12, 172]
   const all = series.flatMap((/** @type {Series} */ { points }) => points.map(([, one]) => one ?? 0))
   const first = times.length > 0 ? times[0] : Date.now() - 3_600_000
   const across = timeScale([first, times.at(-1) ?? Date.now()], [left, right], Math.max(2, Math.floor(width / 110)))
