@@ -9,6 +9,24 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { Bench, makeFolder, ROOT } from './support/bench.js'
 
+/**
+ * A schema, as far as a type is made from it.
+ *
+ * @typedef {object} Schema
+ * @property {string} [$ref]
+ * @property {string | string[]} [type]
+ * @property {string} [description]
+ * @property {unknown[]} [enum]
+ * @property {Schema[]} [oneOf]
+ * @property {Schema[]} [anyOf]
+ * @property {Schema[]} [allOf]
+ * @property {Schema} [items]
+ * @property {Schema[]} [prefixItems]
+ * @property {Record<string, Schema>} [properties]
+ * @property {string[]} [required]
+ * @property {Schema | boolean} [additionalProperties]
+ */
+
 const bench = await new Bench(makeFolder()).start()
 const { components, info, paths } = await bench.api('GET', '/openapi.json')
 await bench.stop()
@@ -29,11 +47,11 @@ fs.writeFileSync(target, `// Generated from the OpenAPI document of ${info.title
 /**
  * Adds the names of all schemas that a value refers to.
  *
- * @param {any} value
+ * @param {unknown} value
  */
 function collect(value) {
   if (typeof value !== 'object' || value === null) return
-  const name = value.$ref?.split('/').at(-1)
+  const name = /** @type {Schema} */ (value).$ref?.split('/').at(-1)
   if (name && !requested.has(name)) {
     requested.add(name)
     collect(components.schemas[name])
@@ -44,10 +62,11 @@ function collect(value) {
 /**
  * Marks all fields of a response's schema as present.
  *
- * @param {any} schema
+ * @param {unknown} value a schema or a part of it
  */
-function requireAll(schema) {
-  if (typeof schema !== 'object' || schema === null) return
+function requireAll(value) {
+  if (typeof value !== 'object' || value === null) return
+  const schema = /** @type {Schema} */ (value)
   if (schema.properties) schema.required = Object.keys(schema.properties)
   Object.values(schema).forEach(requireAll)
 }
@@ -55,18 +74,18 @@ function requireAll(schema) {
 /**
  * Returns the type of a schema.
  *
- * @param {any} schema
+ * @param {Schema | boolean | undefined} schema
  * @param {string} indent of the line on which the type begins
  * @returns {string}
  */
 function typeOf(schema, indent) {
-  if (schema === true || schema === undefined) return 'any'
-  if (schema.$ref) return identifier(schema.$ref.split('/').at(-1))
+  if (typeof schema !== 'object') return 'unknown'
+  if (schema.$ref) return identifier(schema.$ref.split('/').at(-1) ?? '')
   const choices = schema.oneOf ?? schema.anyOf
-  if (choices) return union(choices.map((/** @type {any} */ choice) => typeOf(choice, indent)))
-  if (schema.allOf) return schema.allOf.map((/** @type {any} */ part) => group(typeOf(part, indent))).join(' & ')
-  if (schema.enum) return union(schema.enum.map((/** @type {any} */ value) => JSON.stringify(value)))
-  if (Array.isArray(schema.type)) return union(schema.type.map((/** @type {string} */ type) => typeOf({ ...schema, type }, indent)))
+  if (choices) return union(choices.map((choice) => typeOf(choice, indent)))
+  if (schema.allOf) return schema.allOf.map((part) => group(typeOf(part, indent))).join(' & ')
+  if (schema.enum) return union(schema.enum.map((value) => JSON.stringify(value)))
+  if (Array.isArray(schema.type)) return union(schema.type.map((type) => typeOf({ ...schema, type }, indent)))
   switch (schema.type) {
     case 'string': return 'string'
     case 'integer': case 'number': return 'number'
@@ -74,12 +93,12 @@ function typeOf(schema, indent) {
     case 'null': return 'null'
     case 'array': return schema.prefixItems ? tuple(schema, indent) : `${group(typeOf(schema.items, indent))}[]`
     case 'object': return objectType(schema, indent)
-    default: return 'any'
+    default: return 'unknown'
   }
 }
 
 /**
- * @param {any} schema
+ * @param {Schema} schema
  * @param {string} indent
  */
 function objectType({ properties = {}, required = [], additionalProperties }, indent) {
@@ -89,28 +108,28 @@ function objectType({ properties = {}, required = [], additionalProperties }, in
   if (additionalProperties) {
     const value = typeOf(additionalProperties, indent)
     if (fields.length === 0) return `Record<string, ${value}>`
-    fields.push(`${inner}[name: string]: ${value === 'any' ? value : 'unknown'}\n`)
+    fields.push(`${inner}[name: string]: unknown\n`)
   }
-  return fields.length === 0 ? 'Record<string, any>' : `{\n${fields.join('')}${indent}}`
+  return fields.length === 0 ? 'Record<string, unknown>' : `{\n${fields.join('')}${indent}}`
 }
 
 /**
- * @param {any} schema
+ * @param {Schema} schema
  * @param {string} indent
  */
 function tuple(schema, indent) {
-  return `[${schema.prefixItems.map((/** @type {any} */ item) => typeOf(item, indent)).join(', ')}]`
+  return `[${(schema.prefixItems ?? []).map((item) => typeOf(item, indent)).join(', ')}]`
 }
 
-/** @param {any} schema */
+/** @param {Schema} schema */
 function descriptionOf(schema) {
-  return schema.description ?? schema.oneOf?.find((/** @type {any} */ choice) => choice.description)?.description
+  return schema.description ?? schema.oneOf?.find((choice) => choice.description)?.description
 }
 
 /** @param {string[]} types */
 function union(types) {
   const distinct = [...new Set(types)]
-  return distinct.includes('any') ? 'any' : distinct.join(' | ')
+  return distinct.includes('unknown') ? 'unknown' : distinct.join(' | ')
 }
 
 /** @param {string} type */
