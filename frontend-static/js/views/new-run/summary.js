@@ -73,7 +73,7 @@ function notes(estimate) {
     `Choose a judge for ${unjudged.map((/** @type {any} */ each) => each.benchmark_name).join(', ')}.`))
   if (estimate.reaches_budget === true) found.push(h('p', { class: 'note warn' },
     'The budget is smaller than this estimate: the run will probably stop before it is complete.'))
-  for (const { message } of estimate.warnings ?? []) found.push(h('p', { class: 'note warn' }, message))
+  for (const message of estimate.warnings ?? []) found.push(h('p', { class: 'note warn' }, message))
   if (estimate.ignored_benchmarks?.length) found.push(h('p', { class: 'note warn' },
     `This server doesn’t know ${estimate.ignored_benchmarks.join(', ')}.`))
   if (estimate.basis?.text && isAsked(estimate)) found.push(h('p', { class: 'form-hint' }, `Based on ${estimate.basis.text}.`))
