@@ -12,6 +12,12 @@
  * @property {string} found value in `results.json`
  */
 
+/**
+ * Facts of a benchmark in the manifest that are compared with its items.
+ *
+ * @typedef {{benchmark_name: string, items: number, samples_per_item: number, outcomes?: Record<string, number>, score?: number | null}} SignedFacts
+ */
+
 /** Most differences that are listed. */
 const LISTED_MAX = 50
 
@@ -62,12 +68,13 @@ const BENCHMARK_FACTS = [
 /**
  * Lists where results differ from the signed facts.
  *
- * @param {Record<string, any>} manifest Manifest with a valid signature.
+ * @param {import('./verify.js').Manifest} manifest Manifest with a valid signature.
  * @param {import('./results.js').Results} results
  * @returns {Difference[]}
  */
 export function differences(manifest, results) {
   const found = compare('', RUN_FACTS, manifest, results.run)
+  /** @type {SignedFacts[]} */
   const signed = Array.isArray(manifest.benchmarks) ? manifest.benchmarks : []
   for (const facts of signed) {
     const name = String(facts?.benchmark_name)
@@ -86,8 +93,8 @@ export function differences(manifest, results) {
 /**
  * @param {string} prefix
  * @param {[string, string, string][]} facts
- * @param {any} signed
- * @param {any} found
+ * @param {unknown} signed
+ * @param {unknown} found
  * @returns {Difference[]}
  */
 function compare(prefix, facts, signed, found) {
@@ -99,20 +106,24 @@ function compare(prefix, facts, signed, found) {
   })
 }
 
-/** Names the entries of an object that differ, or the whole value. @param {string} what @param {any} signed @param {any} found @returns {Difference[]} */
+/** Names the entries of an object that differ, or the whole value. @param {string} what @param {unknown} signed @param {unknown} found @returns {Difference[]} */
 function inside(what, signed, found) {
-  const isObject = (/** @type {any} */ value) => typeof value === 'object' && value !== null && !Array.isArray(value)
   if (!isObject(signed) || !isObject(found)) return [{ what, signed: show(signed), found: show(found) }]
   const keys = [...new Set([...Object.keys(signed), ...Object.keys(found)])]
   return keys.filter((key) => canonical(signed[key]) !== canonical(found[key]))
     .flatMap((key) => inside(`${what}, ${key}`, signed[key], found[key]))
 }
 
+/** @param {unknown} value @returns {value is Record<string, unknown>} */
+function isObject(value) {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /**
  * Counts the outcomes of the items again, and takes the mean of their scores.
  *
  * @param {string} name
- * @param {any} facts
+ * @param {SignedFacts} facts
  * @param {import('./results.js').Row[]} rows
  * @returns {Difference[]}
  */
@@ -139,20 +150,21 @@ function recount(name, facts, rows) {
   return found
 }
 
-/** @param {any} value @param {string} path */
+/** @param {unknown} value @param {string} path */
 function at(value, path) {
-  return path.split('.').reduce((inner, key) => inner?.[key], value)
+  return path.split('.').reduce((inner, key) => /** @type {Record<string, unknown> | null | undefined} */ (inner)?.[key], value)
 }
 
-/** Returns a text that is equal for equal values. @param {any} value @returns {string} */
+/** Returns a text that is equal for equal values. @param {unknown} value @returns {string} */
 function canonical(value) {
   if (value === undefined) return 'null'
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
-  return `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join(',')}}`
+  const fields = /** @type {Record<string, unknown>} */ (value)
+  return `{${Object.keys(fields).sort().map((key) => `${JSON.stringify(key)}:${canonical(fields[key])}`).join(',')}}`
 }
 
-/** @param {any} value */
+/** @param {unknown} value */
 function show(value) {
   const text = typeof value === 'string' ? value : value === undefined ? 'nothing' : JSON.stringify(value)
   return text.length > 200 ? `${text.slice(0, 200)}…` : text

@@ -91,7 +91,7 @@ export async function canVerify() {
   if (!globalThis.crypto?.subtle || typeof DecompressionStream === 'undefined') return false
   try {
     const key = await parseKey(KNOWN_KEY)
-    return key !== null && await verifies(key, new Uint8Array(), /** @type {any} */ (decodeStrict(KNOWN_SIGNATURE)))
+    return key !== null && await verifies(key, new Uint8Array(), /** @type {Uint8Array<ArrayBuffer>} */ (decodeStrict(KNOWN_SIGNATURE)))
   } catch {
     return false
   }
@@ -121,7 +121,7 @@ function fromDocument(text) {
     return []
   }
   const entries = Array.isArray(parsed) ? parsed : Array.isArray(parsed?.keys) ? parsed.keys : [parsed]
-  return entries.flatMap((/** @type {any} */ entry) => {
+  return entries.flatMap((/** @type {Partial<Api.KeyView> | null} */ entry) => {
     if (typeof entry?.public_key !== 'string') return []
     const until = time(entry.valid_until)
     const validUntil = until === null ? null : new Date(until + ROLLOUT_MS).toISOString()

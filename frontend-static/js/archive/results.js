@@ -12,6 +12,26 @@ const RUN_FIELDS = ['id', 'model_slug', 'subset_pct', 'subset_count', 'subset_se
 const EXTRACTED_CHARS = 40
 
 /** @typedef {import('../core/source.js').IndexRow} Row */
+/** @typedef {import('../core/source.js').Sample} Sample */
+/** @typedef {{input_tokens?: number, output_tokens?: number}} Usage */
+/** @typedef {{low: number, high: number}} Bounds */
+
+/**
+ * Fields of the run. Other programs leave some out.
+ *
+ * @typedef {Partial<Omit<Api.RunView, 'judge' | 'limits' | 'software'>> & {selected_items?: string[] | null, code_version?: string | null,
+ *   software?: {version?: string} | null, limits?: Partial<Api.LimitsView> | null, judge?: {model: string, generation?: Partial<Api.GenerationView>} | null}} RunFields
+ */
+/**
+ * Fields of a benchmark without its items.
+ *
+ * @typedef {Partial<Omit<Api.RunBenchmarkView, 'dataset' | 'error_causes'>> & {dataset?: DatasetFields | null, error_causes?: Cause[],
+ *   usage?: Usage | null, judge_usage?: Usage | null, cost_usd?: number | null, judge_cost_usd?: number | null,
+ *   intervals?: {wilson_95?: Bounds | null, clustered?: {interval?: Bounds | null} | null} | null,
+ *   without_usage?: number | null, unjudged_samples?: number | null}} BenchmarkFields
+ */
+/** @typedef {Omit<Api.DatasetView, 'attachments'> & {attachments?: Record<string, {bytes: number, sha256: string}>}} DatasetFields */
+/** @typedef {Omit<Api.ErrorCount, 'code'> & {code?: Api.Code}} Cause */
 
 /** Time for which items are read before the page may draw, in milliseconds. */
 const SLICE_MS = 30
@@ -41,10 +61,10 @@ export class Results {
     this.places = scan.items
     /** Rows of the samples, by benchmark; filled by `load`. @type {Row[][]} */
     this.rows = scan.items.map(() => [])
-    /** Fields of the run. @type {Record<string, any>} */
+    /** @type {RunFields} */
     this.run = parsed.run
-    /** Fields of the benchmarks without their items. @type {Record<string, any>[]} */
-    this.benchmarks = parsed.benchmarks.map((/** @type {any} */ { items, ...fields }) => fields)
+    /** @type {BenchmarkFields[]} */
+    this.benchmarks = parsed.benchmarks.map((/** @type {BenchmarkFields & {items?: unknown}} */ { items, ...fields }) => fields)
     /** @type {string | null} */
     this.exportedAt = parsed.exported_at ?? null
     /** @type {string | null} */
@@ -65,7 +85,7 @@ export class Results {
    *
    * @param {number} benchmark Index of the benchmark.
    * @param {number} at Index of the sample.
-   * @returns {any}
+   * @returns {Partial<Sample>}
    */
   item(benchmark, at) {
     const { start, end } = this.places[benchmark][at]
@@ -100,13 +120,13 @@ export class Results {
 /**
  * Makes the row of a sample. Archives of other programs have no outcomes: theirs are right, wrong, or failed.
  *
- * @param {any} item
+ * @param {Partial<Sample>} item
  * @param {number} at Index in the file, which is in the order of the plan.
  * @returns {Row}
  */
 function rowOf(item, at) {
-  const text = (/** @type {any} */ value) => (typeof value === 'string' ? value : null)
-  const number = (/** @type {any} */ value) => (typeof value === 'number' ? value : null)
+  const text = (/** @type {unknown} */ value) => (typeof value === 'string' ? value : null)
+  const number = (/** @type {unknown} */ value) => (typeof value === 'number' ? value : null)
   const plain = item.is_correct === true ? 'correct' : item.is_correct === false ? 'incorrect' : item.error ? 'infrastructure-error' : null
   const extracted = text(item.extracted)
   return {
@@ -133,7 +153,7 @@ function refused(code, text) {
 /** @param {any} parsed @param {import('./scan.js').Scan} scan */
 function checkForm(parsed, scan) {
   const wrong = (/** @type {string} */ what) => refused('results_wrong_types', `Results JSON does not have the expected form: ${what}`)
-  const isObject = (/** @type {any} */ value) => typeof value === 'object' && value !== null && !Array.isArray(value)
+  const isObject = (/** @type {unknown} */ value) => typeof value === 'object' && value !== null && !Array.isArray(value)
   if (!isObject(parsed)) throw wrong('it is not an object')
   if (!isObject(parsed.run)) throw wrong('`run` is not an object')
   if (!Array.isArray(parsed.benchmarks) || !parsed.benchmarks.every(isObject)) throw wrong('`benchmarks` is not a list of objects')
@@ -141,7 +161,7 @@ function checkForm(parsed, scan) {
     const isRead = path.length === 0 ? FIELDS.includes(key) : path.length === 1 && path[0] === 'run' && RUN_FIELDS.includes(key)
     if (isRead) throw wrong(`\`${key}\` occurs twice`)
   }
-  const isMaybe = (/** @type {any} */ value, /** @type {string} */ type) => value === undefined || value === null || typeof value === type
+  const isMaybe = (/** @type {unknown} */ value, /** @type {string} */ type) => value === undefined || value === null || typeof value === type
   for (const name of ['exported_at', 'schema_version']) if (!isMaybe(parsed[name], 'string')) throw wrong(`\`${name}\` is not a text`)
   for (const name of ['id', 'model_slug', 'subset_seed']) if (!isMaybe(parsed.run[name], 'string')) throw wrong(`\`run.${name}\` is not a text`)
   for (const name of ['subset_pct', 'subset_count', 'overall_score']) if (!isMaybe(parsed.run[name], 'number')) throw wrong(`\`run.${name}\` is not a number`)

@@ -1,7 +1,7 @@
 /** A verified archive in memory as a source of the run and item views. Nothing is asked of a server. */
 
 import { path } from '../core/router.js'
-import { benchmarkView, runView, summaryView } from './run-view.js'
+import { benchmarkView, runView, sampleView, summaryView } from './run-view.js'
 
 /** @typedef {import('../core/source.js').RunSource} RunSource */
 /** @typedef {import('../core/source.js').ItemsQuery} ItemsQuery */
@@ -88,7 +88,7 @@ export class ArchiveSource {
 
   /** @param {number} benchmark @param {number} place */
   #item(benchmark, place) {
-    return { cut: [], body_url: null, ...this.results.rows[benchmark][place], ...this.results.item(benchmark, place) }
+    return sampleView(this.results.rows[benchmark][place], this.results.item(benchmark, place))
   }
 }
 

@@ -14,7 +14,7 @@ import { Results } from './results.js'
 import { readLayout, readMember } from './zip.js'
 
 /** @typedef {import('./keys.js').Key} Key */
-/** @typedef {Record<string, any>} Manifest */
+/** @typedef {{generated_at?: string, software?: {name?: string, version?: string}, [field: string]: unknown}} Manifest */
 
 /**
  * @typedef {object} Verification
@@ -163,7 +163,7 @@ function readManifest(bytes, errors) {
   }
   const [repeated] = repeatedKeys(text)
   if (repeated) return refuse('manifest_wrong_types', `Manifest JSON repeats the key ${quote(repeated.key)}`)
-  return value
+  return /** @type {Manifest} */ (value)
 }
 
 /** @param {Manifest} manifest @param {Refusal[]} errors */

@@ -4,8 +4,17 @@ import { h } from './dom.js'
 import { integer, none, number, percent, plural } from './format.js'
 import { outcomeOf } from './outcomes.js'
 
-/** @typedef {any} Run a RunView of the API */
-/** @typedef {any} RunBenchmark a RunBenchmarkView of the API */
+/**
+ * A run of the server or of an archive. Archives lack what is optional here.
+ *
+ * @typedef {Omit<Api.RunView, 'benchmarks' | 'cost' | 'coverage_min' | 'spent'> &
+ *   {benchmarks: RunBenchmark[], cost: Cost | null, coverage_min?: number, spent?: Api.SpentView}} Run
+ */
+/**
+ * @typedef {Omit<Api.RunBenchmarkView, 'cost' | 'coverage_min' | 'judge_cost'> &
+ *   {cost: Cost | null, coverage_min?: number, judge_cost: Cost | null}} RunBenchmark
+ */
+/** @typedef {{total_usd: number, input_usd?: number, output_usd?: number}} Cost */
 
 /** @param {{status: string}} run */
 export function isOpen(run) {
@@ -23,7 +32,7 @@ export function canOf(run) {
   const unfinished = run.status === 'failed' || run.status === 'canceled'
   return {
     cancel: !over, resume: run.interrupted, requeue: unfinished, requeue_errors: over && countOf(run, 'infrastructure-error') > 0,
-    rejudge: over && run.benchmarks.some((/** @type {RunBenchmark} */ b) => b.judge), delete: over, edit: true, export: over,
+    rejudge: over && run.benchmarks.some((b) => b.judge), delete: over, edit: true, export: over,
     needs_key: false, needs_judge_key: false,
   }
 }
@@ -35,14 +44,14 @@ export function canOf(run) {
  * @param {string} outcome
  */
 export function countOf(run, outcome) {
-  return run.benchmarks.reduce((/** @type {number} */ sum, /** @type {RunBenchmark} */ b) => sum + (b.outcomes?.[outcome] ?? 0), 0)
+  return run.benchmarks.reduce((sum, b) => sum + (b.outcomes?.[outcome] ?? 0), 0)
 }
 
 /**
  * Returns a run's score as it may be shown: the overall score, with the interval if it is that of one benchmark.
  *
  * @param {Run} run
- * @returns {{score: number | null, interval: any, label: string, scale: [number, number]}}
+ * @returns {{score: number | null, interval: Api.IntervalView | null, label: string, scale: [number, number]}}
  */
 export function scoreOf(run) {
   const [only] = run.benchmarks
@@ -78,8 +87,7 @@ export function cautionsOf(b) {
   if (b.coverage !== null && b.coverage !== undefined && b.coverage < 1 && !isBenchmarkOpen(b)) {
     list.push({ text: `coverage ${floorPercent(b.coverage)}`, title: `${integer(b.graded_samples)} of ${integer(b.planned_samples)} samples were graded; the others are in no score.` })
   }
-  for (const name of Object.keys(b.outcomes ?? {})) {
-    const n = b.outcomes[name]
+  for (const [name, n] of Object.entries(b.outcomes ?? {})) {
     if (n > 0 && !outcomeOf(name).graded) list.push({ text: countText(name, n), title: outcomeOf(name).meaning })
   }
   for (const setting of b.changed_settings ?? []) list.push({ text: setting, title: 'Differs from the benchmark\'s own settings, so the score may too.' })

@@ -38,24 +38,29 @@ import { isBenchmarkOpen, isOpen } from './run-facts.js'
  * @property {number} [limit]
  */
 
+/** @typedef {import('./run-facts.js').Run} Run */
+/** @typedef {import('./run-facts.js').RunBenchmark} RunBenchmark */
+/** @typedef {Api.PageItem & {attempts?: number | null, finish_reason?: string | null}} Sample one with texts; only those of archives have attempts */
+/** @typedef {Omit<Api.DetailsView, 'benchmark' | 'items'> & {benchmark: RunBenchmark, items: Omit<Api.ItemsPage, 'items'> & {items: Sample[]}}} Details */
+
 /**
  * @typedef {object} RunSource
  * @property {string} id id of the run
  * @property {boolean} live true if the data can change and the server can act on the run
  * @property {() => string} runPath path of the run view
  * @property {(benchmark: string, item: string, sample?: number) => string} itemPath path of an item view
- * @property {(signal?: AbortSignal) => Promise<any>} run a RunView; of an archive, with the fields that it has
+ * @property {(signal?: AbortSignal) => Promise<Run>} run
  * @property {(benchmark: string, signal?: AbortSignal) => Promise<ItemIndex | null>} index null if there is none
- * @property {(query: ItemsQuery, signal?: AbortSignal) => Promise<any>} items a DetailsView: benchmark, page of samples, summary
- * @property {(benchmark: string, item: string, sample: number, signal?: AbortSignal) => Promise<any>} item one sample with its texts; null if there is none
- * @property {((cursor: string, signal?: AbortSignal) => Promise<any>) | null} events a page of events; null if there are none
+ * @property {(query: ItemsQuery, signal?: AbortSignal) => Promise<Details>} items benchmark, page of samples, summary
+ * @property {(benchmark: string, item: string, sample: number, signal?: AbortSignal) => Promise<Sample | null>} item one sample with its texts; null if there is none
+ * @property {((cursor: string, signal?: AbortSignal) => Promise<Api.EventsView>) | null} events a page of events; null if there are none
  */
 
 /**
  * True if a benchmark of a run has an index now. While a run is open, one that it had before is out of date or gone.
  *
- * @param {any} run
- * @param {any} b
+ * @param {Run} run
+ * @param {RunBenchmark} b
  */
 export function hasIndexOf(run, b) {
   return Boolean(b.index) && !isOpen(run) && !isBenchmarkOpen(b)
@@ -69,7 +74,7 @@ export class ApiSource {
   constructor(id) {
     this.id = id
     this.base = `/api${path('runs', id)}`
-    /** @type {any} */
+    /** @type {Api.RunView | null} */
     this.latest = null
     /** @type {Map<string, Promise<ItemIndex>>} */
     this.indexes = new Map()
@@ -88,8 +93,10 @@ export class ApiSource {
 
   /** @param {AbortSignal} [signal] */
   async run(signal) {
-    this.latest = await api.get(this.base, { signal })
-    return this.latest
+    /** @type {Api.RunView} */
+    const run = await api.get(this.base, { signal })
+    this.latest = run
+    return run
   }
 
   /**
@@ -102,8 +109,8 @@ export class ApiSource {
    */
   async index(benchmark, signal) {
     const run = this.latest ?? await this.run(signal)
-    const entry = run.benchmarks.find((/** @type {any} */ b) => b.benchmark_name === benchmark)
-    if (!entry || !hasIndexOf(run, entry)) return null
+    const entry = run.benchmarks.find((b) => b.benchmark_name === benchmark)
+    if (!entry?.index || !hasIndexOf(run, entry)) return null
     const key = `${benchmark} ${run.generation_number}`
     let wait = this.indexes.get(key)
     if (!wait) {
@@ -124,6 +131,7 @@ export class ApiSource {
     const rows = []
     let hidden = false
     for (let part = 0; part < parts; part += 1) {
+      /** @type {Api.ItemIndexView} */
       const page = await api.get(`${this.base}/items/index`, { query: { benchmark, part } })
       hidden ||= page.hidden
       rows.push(...rowsOf(page))
@@ -134,6 +142,7 @@ export class ApiSource {
   /**
    * @param {ItemsQuery} query
    * @param {AbortSignal} [signal]
+   * @returns {Promise<Api.DetailsView>}
    */
   items({ benchmark, ...query }, signal) {
     return api.get(`${this.base}/benchmarks/${encodeURIComponent(benchmark)}`, { query, signal })
@@ -157,6 +166,7 @@ export class ApiSource {
   /**
    * @param {string} cursor '' for the beginning
    * @param {AbortSignal} [signal]
+   * @returns {Promise<Api.EventsView>}
    */
   events(cursor, signal) {
     return api.get(`${this.base}/events`, { query: { cursor: cursor || '0', limit: 1000 }, signal })
@@ -179,12 +189,12 @@ export function apiSource(id) {
 /**
  * Turns the rows of one part of an index into objects.
  *
- * @param {{columns: string[], rows: any[][], groups: string[], outcomes: string[]}} page
+ * @param {Pick<Api.ItemIndexView, 'columns' | 'rows' | 'groups' | 'outcomes'>} page
  * @returns {IndexRow[]}
  */
 export function rowsOf({ columns, rows, groups, outcomes }) {
   const at = Object.fromEntries(columns.map((name, i) => [name, i]))
-  return rows.map((row) => ({
+  return /** @type {any[][]} */ (rows).map((row) => ({
     position: row[at.position],
     sample: row[at.sample],
     item_id: String(row[at.item_id]),
