@@ -60,17 +60,17 @@ const [LINE, GAP, LABEL] = [18, 10, 18]
 
 /**
  * @param {number} width
- * @param {any} options
+ * @param {Parameters<typeof intervalChart>[0] & {text: (value: Value) => string}} options
  * @returns {import('./chart.js').Drawing}
  */
 function draw(width, { rows, series, format, formatTick = format, domain, reference, text, seriesOf }) {
-  const all = rows.flatMap((/** @type {Row} */ row) => row.values.flatMap(({ value, low, high }) => [value, low, high].filter(isNumber)))
+  const all = rows.flatMap((row) => row.values.flatMap(({ value, low, high }) => [value, low, high].filter(isNumber)))
   if (isNumber(reference)) all.push(reference)
   const ends = domain ?? [Math.min(...all, Infinity), Math.max(...all, -Infinity)]
   const isNarrow = width < 560
-  const longest = Math.max(...rows.map((/** @type {Row} */ row) => widthOf(row.label)), 0)
+  const longest = Math.max(...rows.map((row) => widthOf(row.label)), 0)
   const left = isNarrow ? 8 : Math.min(longest + 16, width * 0.34)
-  const valueWidth = series.length > 1 ? 0 : Math.max(...rows.map((/** @type {Row} */ row) => widthOf(text(row.values[0]))), 0) + 12
+  const valueWidth = series.length > 1 ? 0 : Math.max(...rows.map((row) => widthOf(text(row.values[0]))), 0) + 12
   const right = width - (isNarrow ? 12 : Math.max(valueWidth, 16))
   const scale = linear(Number.isFinite(ends[0]) ? ends : [0, 1], [left + 6, right - 6], { count: Math.max(2, Math.min(5, Math.floor((right - left) / 90))), isExact: Boolean(domain) })
   /** @type {SVGElement[]} */
@@ -108,7 +108,7 @@ function draw(width, { rows, series, format, formatTick = format, domain, refere
   return { height: y + 24, shapes: [...under, ...shapes], marks }
 }
 
-/** @param {any} value @returns {value is number} */
+/** @param {unknown} value @returns {value is number} */
 function isNumber(value) {
   return typeof value === 'number' && Number.isFinite(value)
 }

@@ -40,14 +40,18 @@ export function scatterChart({ title, note, x, y, points }) {
   })
 }
 
-/** @param {number} width @param {any} options @returns {import('./chart.js').Drawing} */
+/**
+ * @param {number} width
+ * @param {Pick<Parameters<typeof scatterChart>[0], 'x' | 'y' | 'points'> & {interval: (point: Point) => string}} options
+ * @returns {import('./chart.js').Drawing}
+ */
 function draw(width, { x, y, points, interval }) {
   const [left, right, top, bottom] = [52, width - 16, 24, 240]
-  const xs = points.map((/** @type {Point} */ point) => point.x)
+  const xs = points.map((point) => point.x)
   const isLogarithmic = Math.min(...xs) > 0 && Math.max(...xs) / Math.min(...xs) > LOGARITHMIC_FROM
   const across = isLogarithmic ? logarithmic([Math.min(...xs), Math.max(...xs)], [left + 8, right - 8])
     : linear([0, Math.max(...xs)], [left + 8, right - 8], { count: Math.max(2, Math.min(5, Math.floor(width / 110))) })
-  const ys = points.flatMap((/** @type {Point} */ point) => [point.y, point.low ?? point.y, point.high ?? point.y])
+  const ys = points.flatMap((point) => [point.y, point.low ?? point.y, point.high ?? point.y])
   const up = linear([Math.min(...ys), Math.max(...ys)], [bottom, top], { count: 4 })
   const title = isLogarithmic ? `${x.label}, logarithmic` : x.label
   /** @type {SVGElement[]} */
@@ -55,7 +59,7 @@ function draw(width, { x, y, points, interval }) {
     ...leftAxis(up, y.formatTick ?? y.format, { left, right }), ...bottomAxis(across, x.format, { top, bottom, title, right }),
     label(y.label, { x: 0, y: 10, class: 'dim' }),
   ]
-  const marks = points.map((/** @type {Point} */ point) => {
+  const marks = points.map((point) => {
     const place = { x: across.to(point.x), y: up.to(point.y) }
     if (typeof point.low === 'number' && typeof point.high === 'number') {
       shapes.push(...uprightWhisker(place.x, up.to(point.high), up.to(point.low), point.series))

@@ -35,10 +35,15 @@ export function timeChart({ title, note, series, format, max }) {
   })
 }
 
-/** @param {number} width @param {any} options @returns {import('./chart.js').Drawing} */
+/**
+ * @param {number} width
+ * @param {Pick<Parameters<typeof timeChart>[0], 'series' | 'format' | 'max'> &
+ *   {value: (one: number | null | undefined) => string, times: number[]}} options
+ * @returns {import('./chart.js').Drawing}
+ */
 function draw(width, { series, format, value, times, max }) {
   const [left, right, top, bottom] = [56, width - 28, 12, 172]
-  const all = series.flatMap((/** @type {Series} */ { points }) => points.map(([, one]) => one ?? 0))
+  const all = series.flatMap(({ points }) => points.map(([, one]) => one ?? 0))
   const first = times.length > 0 ? times[0] : Date.now() - 3_600_000
   const across = timeScale([first, times.at(-1) ?? Date.now()], [left, right], Math.max(2, Math.floor(width / 110)))
   const up = linear([0, max ?? Math.max(...all, 1)], [bottom, top], { count: 4, isExact: max !== undefined })
@@ -55,8 +60,8 @@ function draw(width, { series, format, value, times, max }) {
     const last = points.at(-1)
     if (last && last[1] !== null) shapes.push(shape(index, across.to(last[0]), up.to(last[1])))
   }
-  const marks = times.map((/** @type {number} */ time, /** @type {number} */ at) => {
-    const values = series.map((/** @type {Series} */ { label, points }) => `${series.length > 1 ? `${label} ` : ''}${value(points[at]?.[1])}`)
+  const marks = times.map((time, at) => {
+    const values = series.map(({ label, points }) => `${series.length > 1 ? `${label} ` : ''}${value(points[at]?.[1])}`)
     return { x: across.to(time), y: up.to(series[0].points[at]?.[1] ?? 0), text: `${dateTime(new Date(time))}: ${values.join(', ')}` }
   })
   return { height: bottom + 24, shapes, marks }

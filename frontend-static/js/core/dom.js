@@ -3,7 +3,8 @@
  */
 
 /** @typedef {Node | string | number | null | undefined | false | Child[]} Child */
-/** @typedef {Record<string, any>} Props */
+/** @typedef {Record<string, unknown>} Props */
+/** @typedef {Record<string, ((event: any) => unknown) | null | undefined | false>} Listeners by the name of their event */
 
 const SVG = 'http://www.w3.org/2000/svg'
 
@@ -84,11 +85,11 @@ let ids = 0
 function apply(element, props) {
   for (const [name, value] of Object.entries(props ?? {})) {
     if (value === null || value === undefined || value === false) continue
-    if (name === 'class') element.setAttribute('class', value)
+    if (name === 'class') element.setAttribute('class', String(value))
     else if (name === 'dataset') Object.assign(element.dataset, value)
-    else if (name === 'style') for (const [key, v] of Object.entries(value)) element.style.setProperty(key, String(v))
-    else if (name === 'on') for (const [event, f] of Object.entries(value)) { if (f) element.addEventListener(event, f) }
-    else if (name.startsWith('.')) /** @type {any} */ (element)[name.slice(1)] = value
+    else if (name === 'style') for (const [key, v] of Object.entries(/** @type {Props} */ (value))) element.style.setProperty(key, String(v))
+    else if (name === 'on') for (const [event, f] of Object.entries(/** @type {Listeners} */ (value))) { if (f) element.addEventListener(event, f) }
+    else if (name.startsWith('.')) Object.assign(element, { [name.slice(1)]: value })
     else element.setAttribute(name, value === true ? '' : String(value))
   }
 }
