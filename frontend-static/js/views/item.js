@@ -4,7 +4,7 @@ import { h, replace } from '../core/dom.js'
 import { integer, plural } from '../core/format.js'
 import { outcomeMark, outcomeOf } from '../core/outcomes.js'
 import { cautionList, cautionsOf } from '../core/run-facts.js'
-import { apiSource } from '../core/source.js'
+import { ApiSource, apiSource } from '../core/source.js'
 import { empty } from '../core/states.js'
 import { useStyles } from '../core/style.js'
 import { router } from '../core/router.js'
@@ -12,6 +12,9 @@ import { factsOf } from './item/facts.js'
 import { neighborsOf } from './item/neighbors.js'
 import { textsOf } from './item/texts.js'
 import { NAMES, filterFrom, filterQuery } from './run/item-list.js'
+
+/** @typedef {import('../core/run-facts.js').RunBenchmark} RunBenchmark */
+/** @typedef {import('../core/source.js').Sample} Sample */
 
 /**
  * Shows an item of a run of the server, or of the context's source.
@@ -23,12 +26,12 @@ export async function mount(context) {
   const { benchmark, item: id } = params
   const source = context.source ?? apiSource(params.run)
   const sample = Number(query.get('sample') ?? 0)
-  const latest = /** @type {any} */ (source).latest
+  const latest = source instanceof ApiSource ? source.latest : null
   const [run, item] = await Promise.all([
     latest ?? source.run(signal), source.item(benchmark, id, sample, signal), useStyles('views/item.css'),
   ])
   if (signal.aborted) return
-  const b = run.benchmarks.find((/** @type {any} */ entry) => entry.benchmark_name === benchmark)
+  const b = run.benchmarks.find((entry) => entry.benchmark_name === benchmark)
   const filter = filterFrom(query)
   const back = `${source.runPath()}?${new URLSearchParams({ benchmark, ...Object.fromEntries(NAMES.filter((name) => filter[name]).map((name) => [name, filter[name]])) })}`
   const crumbs = h('nav', { class: 'crumbs', 'aria-label': 'Place' },
@@ -81,8 +84,8 @@ function followKeys(paths, signal) {
  * Makes links to the other samples of an item.
  *
  * @param {import('../core/source.js').RunSource} source
- * @param {any} b
- * @param {any} item
+ * @param {RunBenchmark} b
+ * @param {Sample} item
  * @param {string} filter
  */
 function samplesNav(source, b, item, filter) {

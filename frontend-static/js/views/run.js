@@ -16,6 +16,8 @@ import { noticesOf } from './run/notices.js'
 import { scorePart } from './run/score.js'
 import { printReport } from './run/report.js'
 
+/** @typedef {import('../core/run-facts.js').Run} Run */
+
 /**
  * Shows a run of the server, or of the context's source.
  *
@@ -39,8 +41,8 @@ export async function mount(context) {
     announce(`Benchmark ${name}.`)
   }
   let run0 = run
-  const names = run.benchmarks.map((/** @type {any} */ b) => b.benchmark_name)
-  let chosen = names.includes(query.get('benchmark')) ? /** @type {string} */ (query.get('benchmark')) : names[0]
+  const names = run.benchmarks.map((b) => b.benchmark_name)
+  let chosen = names.includes(query.get('benchmark') ?? '') ? /** @type {string} */ (query.get('benchmark')) : names[0]
   const table = benchmarksTable({ select })
   const panel = benchmarkPanel({ source, query, signal, announce, onSummary: (name, summary) => table.setCounts(name, summary?.outcomes) })
   const log = source.events ? eventLog({ source, signal }) : null
@@ -50,7 +52,7 @@ export async function mount(context) {
   let status = ''
   let ticks = 0
   let quarter = 0
-  const show = (/** @type {any} */ value) => {
+  const show = (/** @type {Run} */ value) => {
     run0 = value
     for (const part of parts) part.show(value)
     table.show(value)
@@ -72,7 +74,7 @@ export async function mount(context) {
   }
   replace(root, ...parts.map(({ element }) => element), table.element, panel.element, log?.element, judged?.element, report)
   show(run)
-  const name = (/** @type {any} */ value) => value.name ?? value.model
+  const name = (/** @type {Run} */ value) => value.name ?? value.model
   if (!source.live) return
   /** @type {ReturnType<typeof poll> | null} */
   let polling = null
@@ -93,7 +95,7 @@ const CLOSING = 60_000
 /**
  * True if a run is over and its benchmarks are closed: those of a canceled run are closed a moment later.
  *
- * @param {any} run
+ * @param {Run} run
  */
 function isSettled(run) {
   const age = run.completed_at ? Date.now() - new Date(run.completed_at).getTime() : 0
@@ -107,7 +109,7 @@ const LONGEST = 20_000
  * Milliseconds until the next look at a run: half of its remaining time, so that short runs look live and long ones cost
  * few requests.
  *
- * @param {any} run
+ * @param {Run} run
  */
 function delayOf(run) {
   if (!isOpen(run)) return 1500

@@ -50,6 +50,7 @@ export async function mount({ root, query, signal, title, announce }) {
     const isFiltered = Object.values(filter).some(Boolean)
     let isFirst = true
     poll(
+      /** @returns {Promise<Api.RunsView>} */
       (signal) => api.get('/api/runs', { query: { ...filter, limit: PAGE, offset: offset || null }, signal }),
       (page) => {
         if (isFirst) {
@@ -71,7 +72,7 @@ export async function mount({ root, query, signal, title, announce }) {
       })
   }
   /**
-   * @param {any} page
+   * @param {Api.RunsView} page
    * @param {boolean} isFiltered
    */
   const showList = async (page, isFiltered) => {
@@ -89,7 +90,7 @@ export async function mount({ root, query, signal, title, announce }) {
     if (!signal.aborted) await showFirstVisit(root, { signal })
   }
   /**
-   * @param {any} page
+   * @param {Api.RunsView} page
    * @param {number} offset
    */
   const showPager = (page, offset) => {

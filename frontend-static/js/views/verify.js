@@ -43,12 +43,12 @@ export async function mount({ root, query, signal, title, announce }) {
     await trustedKeys.load(signal)
     const verification = await verifyArchive(file, trustedKeys.all)
     if (signal.aborted || mine !== latest) return
-    const isValid = verification.state === 'valid' && verification.results
-    openArchive(isValid ? new ArchiveSource(/** @type {any} */ (verification.results), { fileName: file.name, verification }) : null)
-    if (isValid) prepareBrowsing()
+    const proven = verification.state === 'valid' ? verification.results : null
+    openArchive(proven ? new ArchiveSource(proven, { fileName: file.name, verification }) : null)
+    if (proven) prepareBrowsing()
     const trust = async () => { await trustedKeys.add(verification.ownKey?.base64 ?? '', 'trusted here from an archive') }
     const browse = h('a', { class: 'button primary', href: '/verify/run' }, 'Browse the run and its items')
-    replace(result, verdict(verification, { fileName: file.name, actions: isValid ? [browse] : [], trust }))
+    replace(result, verdict(verification, { fileName: file.name, actions: proven ? [browse] : [], trust }))
     const heading = /** @type {HTMLElement | null} */ (result.querySelector('h2'))
     announce(heading?.textContent ?? '')
     if (isFirst) heading?.focus()

@@ -4,11 +4,20 @@ import { h } from '../../core/dom.js'
 import { dateTime, duration, integer, none } from '../../core/format.js'
 import { sampleScore } from '../../core/run-facts.js'
 
+/** @typedef {import('../../core/source.js').Sample} Sample */
+
 /** Characters of an answer that a tile shows; longer ones have a section of their own. */
 export const SHORT = 120
 
-/** @param {any} item an ItemView */
+/**
+ * What the page shows of the data about an answer.
+ *
+ * @typedef {{worker_attempts?: number, waits?: number, first_token_ms?: number, finish_reason?: string, system_prompt?: string}} Metadata
+ */
+
+/** @param {Sample} item */
 export function factsOf(item) {
+  /** @type {Metadata} */
   const meta = item.item_metadata ?? {}
   const attempts = item.attempts ?? meta.worker_attempts
   /** @type {[string, import('../../core/dom.js').Child, string?][]} */
@@ -38,14 +47,14 @@ function answer(term, text) {
 /**
  * Lists everything that identifies a sample.
  *
- * @param {any} item
+ * @param {Sample} item
  */
 export function identityOf(item) {
-  /** @type {[string, any][]} */
+  /** @type {[string, import('../../core/dom.js').Child][]} */
   const rows = [
     ['Row of the dataset', `#${item.item_id}`], ['Id of the dataset', item.source_id], ['Place in the plan', integer(item.position + 1)], ['Sample', integer(item.sample + 1)],
     ['Model as reported', item.model_reported], ['Ended', item.outcome ? dateTime(item.created_at) : null], ['Hash of the item', item.item_hash && h('code', { title: item.item_hash }, item.item_hash)],
-    ['SHA-256 of prompt and answer', item.body_sha256 && h('code', null, item.body_sha256)], ['Id of the sample', item.id && h('code', null, item.id)],
+    ['SHA-256 of prompt and answer', item.body_sha256 && h('code', null, item.body_sha256)], ['Id of the sample', item.id ? h('code', null, item.id) : null],
   ]
   return h('dl', { class: 'facts' }, rows.filter(([, value]) => value !== null && value !== undefined).map(([term, value]) => [h('dt', null, term), h('dd', null, value)]))
 }

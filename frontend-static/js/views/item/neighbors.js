@@ -2,8 +2,11 @@
 
 import { filterQuery, keyOf, listOf } from '../run/item-list.js'
 
+/** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
+/** @typedef {import('../../core/source.js').Sample} Sample */
+
 /**
- * @param {{source: import('../../core/source.js').RunSource, b: any, item: any, filter: import('../run/item-list.js').ItemFilter, signal: AbortSignal}} options
+ * @param {{source: import('../../core/source.js').RunSource, b: RunBenchmark, item: Sample, filter: import('../run/item-list.js').ItemFilter, signal: AbortSignal}} options
  * @returns {Promise<{at: number, total: number, previous: string | null, next: string | null}>} `total` is 0 if it isn't known
  */
 export async function neighborsOf({ source, b, item, filter, signal }) {
@@ -37,9 +40,9 @@ export async function neighborsOf({ source, b, item, filter, signal }) {
  * Finds the neighbors by their place in the plan, for runs without an index.
  *
  * @param {import('../../core/source.js').RunSource} source
- * @param {any} b
- * @param {any} item
- * @param {(row: any) => string | null} pathOf
+ * @param {RunBenchmark} b
+ * @param {Sample} item
+ * @param {(row: {item_id: string, sample: number} | undefined) => string | null} pathOf
  * @param {AbortSignal} signal
  */
 async function byPosition(source, b, item, pathOf, signal) {

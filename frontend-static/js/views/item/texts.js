@@ -7,10 +7,13 @@ import { renderAnswer, renderCode, renderJson, renderPlain } from '../../text/an
 import { announce } from '../../core/announce.js'
 import { SHORT, identityOf } from './facts.js'
 
+/** @typedef {import('../../core/source.js').Sample} Sample */
+/** @typedef {{end?: string, exit_code?: number | null, elapsed_ms?: number, stdout?: string, stderr?: string}} ProgramOutput of a sandbox */
+
 /**
  * Lists the sections of a sample.
  *
- * @param {any} item an ItemView
+ * @param {Sample} item
  * @returns {(HTMLElement | null)[]}
  */
 export function textsOf(item) {
@@ -29,14 +32,14 @@ export function textsOf(item) {
     ]),
     (item.extracted ?? '').length > SHORT ? section('Extracted answer', item.extracted, renderPlain) : null,
     (item.expected ?? '').length > SHORT ? section('Expected answer', item.expected, renderPlain) : null,
-    section('System prompt', item.item_metadata?.system_prompt, renderPlain),
+    section('System prompt', /** @type {import('./facts.js').Metadata | null} */ (item.item_metadata)?.system_prompt, renderPlain),
     section('Executed code', item.test_code, (text) => h('pre', { class: 'code-box', tabindex: '0' }, renderCode(text, 'python'))),
     judge.output, section('Prompt of the judge', item.judge_prompt, renderPlain), judge.reply, judge.rest,
     jsonSection('Details from the grader', item.detail), jsonSection('Metadata of the answer', item.item_metadata), identitySection(item),
   ]
 }
 
-/** @param {any} item */
+/** @param {Sample} item */
 function identitySection(item) {
   return h('section', { class: 'text' }, h('h2', null, 'Identification'), identityOf(item))
 }
@@ -82,7 +85,7 @@ function bound(box, more) {
 
 /**
  * @param {string} title
- * @param {any} value
+ * @param {Record<string, unknown> | null} value
  */
 function jsonSection(title, value) {
   if (value === null || value === undefined || Object.keys(value).length === 0) return null
@@ -93,7 +96,7 @@ function jsonSection(title, value) {
 }
 
 /**
- * @param {any} step
+ * @param {Api.StepView} step
  * @param {number} i
  */
 function stepSection(step, i) {
@@ -107,10 +110,10 @@ function stepSection(step, i) {
 /**
  * Splits what graded the answer into output of a program, reply of a judge, and the rest.
  *
- * @param {any} item
+ * @param {Sample} item
  */
 function judgeOf(item) {
-  const output = item.judge_output
+  const output = /** @type {ProgramOutput & {reply?: unknown} | null} */ (item.judge_output)
   if (!output || typeof output !== 'object') return { output: null, reply: section('Judge output', output, renderPlain), rest: null }
   if ('reply' in output) {
     const { reply, ...rest } = output
@@ -124,13 +127,13 @@ function judgeOf(item) {
   }
 }
 
-/** @param {any} output */
+/** @param {ProgramOutput} output */
 function endText(output) {
   const time = output.elapsed_ms === undefined ? '' : ` after ${duration(output.elapsed_ms / 1000)}`
   return `The program ended${time}: ${output.end ?? 'end unknown'}${output.exit_code === null || output.exit_code === undefined ? '' : `, exit code ${output.exit_code}`}.`
 }
 
-/** @param {any} item */
+/** @param {Sample} item */
 function cutNote(item) {
   return h('p', { class: 'note warn' }, `The sample is too large for one answer: ${item.cut.join(', ')} are cut here. `,
     item.body_url && h('a', { href: item.body_url, rel: 'noreferrer' }, 'Whole prompt and answer (JSON)'))

@@ -10,12 +10,13 @@ import { field, openDialog } from '../../components/dialog.js'
 import { openEdit } from './edit.js'
 import { openRejudge } from './rejudge.js'
 
+/** @typedef {import('../../core/run-facts.js').Run} Run */
 /** @typedef {() => void} Changed is called after an action, so that the view loads the run again */
 
 /**
  * Lists the actions that the reader may take, for buttons and menus. The most likely one comes first.
  *
- * @param {any} run
+ * @param {Run} run
  * @param {Changed} changed
  * @returns {{name: string, label: string, run: () => void, danger?: boolean}[]}
  */
@@ -36,7 +37,7 @@ export function actionsOf(run, changed) {
 }
 
 /**
- * @param {any} run
+ * @param {Run} run
  * @param {Changed} changed
  */
 function openCancel(run, changed) {
@@ -59,7 +60,7 @@ const REQUEUE = {
 }
 
 /**
- * @param {any} run
+ * @param {Run} run
  * @param {'resume' | 'requeue' | 'errors'} kind
  * @param {Changed} changed
  */
@@ -82,7 +83,7 @@ function openRequeue(run, kind, changed) {
       ],
     ],
     run: async () => {
-      /** @type {Record<string, any>} */
+      /** @type {Api.RequeueBody} */
       const body = {}
       if (kind === 'errors') body.errors = true
       if (usd.value && Number(usd.value) !== run.budget?.usd) body.budget_usd = Number(usd.value)
@@ -97,7 +98,7 @@ function openRequeue(run, kind, changed) {
   })
 }
 
-/** @param {any} run */
+/** @param {Run} run */
 function openDelete(run) {
   openDialog({
     title: 'Delete this run?',

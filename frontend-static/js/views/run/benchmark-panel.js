@@ -11,10 +11,15 @@ import { itemsPanel } from './items.js'
 import { saveProtocol } from './protocol.js'
 import { settingsOf } from './settings.js'
 
+/** @typedef {import('../../core/run-facts.js').Run} Run */
+/** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
+
 /**
- * @param {{source: import('../../core/source.js').RunSource, query: typeof import('../../core/router.js').query, signal: AbortSignal, announce: (text: string) => void,
- *   onSummary: (name: string, summary: any) => void}} options `onSummary` gets the sums of the samples when they are loaded
+ * @typedef {{source: import('../../core/source.js').RunSource, query: typeof import('../../core/router.js').query, signal: AbortSignal, announce: (text: string) => void,
+ *   onSummary: (name: string, summary: Api.SummaryView | null) => void}} PanelOptions `onSummary` gets the sums of the samples when they are loaded
  */
+
+/** @param {PanelOptions} options */
 export function benchmarkPanel({ source, query, signal, announce, onSummary }) {
   const element = h('section', { class: 'benchmark-panel no-print', 'aria-labelledby': 'chosen' })
   /** @type {ReturnType<typeof panelOf> | null} */
@@ -22,11 +27,11 @@ export function benchmarkPanel({ source, query, signal, announce, onSummary }) {
   return {
     element,
     /**
-     * @param {any} run
+     * @param {Run} run
      * @param {string} name
      */
     show(run, name) {
-      const b = run.benchmarks.find((/** @type {any} */ entry) => entry.benchmark_name === name)
+      const b = run.benchmarks.find((entry) => entry.benchmark_name === name)
       if (!b) return
       if (panel?.name !== name) {
         panel?.stop()
@@ -41,7 +46,7 @@ export function benchmarkPanel({ source, query, signal, announce, onSummary }) {
 }
 
 /**
- * @param {any} options
+ * @param {PanelOptions & {run: Run, b: RunBenchmark}} options
  */
 function panelOf({ source, query, signal: parent, announce, onSummary, run, b: first }) {
   const controller = new AbortController()
@@ -49,7 +54,7 @@ function panelOf({ source, query, signal: parent, announce, onSummary, run, b: f
   const { signal } = controller
   const name = first.benchmark_name
   let b = first
-  /** @type {any} */
+  /** @type {Api.SummaryView | null} */
   let summary = null
   let summaryKey = ''
   const items = itemsPanel({ source, query, signal, announce, name })
@@ -75,8 +80,8 @@ function panelOf({ source, query, signal: parent, announce, onSummary, run, b: f
     name, element,
     stop: () => controller.abort(),
     /**
-     * @param {any} newRun
-     * @param {any} newB
+     * @param {Run} newRun
+     * @param {RunBenchmark} newB
      */
     show(newRun, newB) {
       run = newRun

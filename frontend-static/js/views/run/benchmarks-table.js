@@ -9,6 +9,9 @@ import { intervalFigure } from '../../components/interval.js'
 import { outcomesFigure } from '../../components/outcomes.js'
 import { progressBar } from '../../components/progress.js'
 
+/** @typedef {import('../../core/run-facts.js').Run} Run */
+/** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
+
 /** @param {{select: (name: string) => void}} options */
 export function benchmarksTable({ select }) {
   const body = h('tbody', null)
@@ -18,11 +21,11 @@ export function benchmarksTable({ select }) {
       h('thead', null, h('tr', null, ['Benchmark', 'Status', 'Score with 95% interval', 'Outcomes'].map((text) => h('th', { scope: 'col' }, text)),
         ['Samples', 'Tokens', 'Cost'].map((text) => h('th', { scope: 'col', class: 'number' }, text)))),
       body)))
-  /** @type {Map<string, {row: HTMLElement, show: (b: any) => void, setCounts: (counts: any) => void}>} */
+  /** @type {Map<string, {row: HTMLElement, show: (b: RunBenchmark) => void, setCounts: (counts: Record<string, number>) => void}>} */
   const rows = new Map()
   return {
     element,
-    /** @param {any} run */
+    /** @param {Run} run */
     show(run) {
       for (const b of run.benchmarks) {
         let entry = rows.get(b.benchmark_name)
@@ -59,9 +62,9 @@ function newRow(name, select) {
   const bar = progressBar()
   /** @type {Record<string, number> | null} */
   let counts = null
-  /** @type {any} */
+  /** @type {RunBenchmark | null} */
   let latest = null
-  const cell = (/** @type {string} */ label, /** @type {(b: any) => any} */ key, /** @type {(b: any) => import('../../core/dom.js').Child} */ make, className = '') =>
+  const cell = (/** @type {string} */ label, /** @type {(b: RunBenchmark) => unknown} */ key, /** @type {(b: RunBenchmark) => import('../../core/dom.js').Child} */ make, className = '') =>
     part(h('td', { class: className, 'data-label': label }), key, make)
   const parts = [
     cell('Status', (b) => b.status, (b) => statusBadge(b.status)),
@@ -74,12 +77,12 @@ function newRow(name, select) {
   const row = h('tr', null,
     h('th', { scope: 'row' }, h('button', { type: 'button', class: 'link', on: { click: () => select(name) } }, name)),
     parts.map(({ element }) => element))
-  const show = (/** @type {any} */ b) => { latest = b; parts.forEach((p) => p.show(b)) }
-  return { row, show, setCounts: (/** @type {any} */ now) => { counts = now; if (latest) show(latest) } }
+  const show = (/** @type {RunBenchmark} */ b) => { latest = b; parts.forEach((p) => p.show(b)) }
+  return { row, show, setCounts: (/** @type {Record<string, number>} */ now) => { counts = now; if (latest) show(latest) } }
 }
 
 /**
- * @param {any} b
+ * @param {RunBenchmark} b
  * @param {import('../../components/progress.js').BenchProgress} bar
  */
 function scoreCell(b, bar) {
@@ -96,7 +99,7 @@ function scoreCell(b, bar) {
 }
 
 /**
- * @param {any} b
+ * @param {RunBenchmark} b
  * @param {Record<string, number> | null} counts outcomes so far, if they were loaded
  */
 function outcomesCell(b, counts) {
@@ -110,7 +113,7 @@ function outcomesCell(b, counts) {
   return outcomesFigure(sums, { open: openIn(sums) })
 }
 
-/** @param {any} b */
+/** @param {RunBenchmark} b */
 function samplesText(b) {
   if (!b.planned_samples) return none
   return b.completed_samples === b.planned_samples ? integer(b.planned_samples) : `${integer(b.completed_samples)} of ${integer(b.planned_samples)}`

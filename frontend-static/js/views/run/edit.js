@@ -5,8 +5,10 @@ import { api } from '../../core/api.js'
 import { h } from '../../core/dom.js'
 import { field, openDialog } from '../../components/dialog.js'
 
+/** @typedef {import('../../core/run-facts.js').Run} Run */
+
 /**
- * @param {any} run
+ * @param {Run} run
  * @param {() => void} changed
  */
 export function openEdit(run, changed) {

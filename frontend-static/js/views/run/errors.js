@@ -3,9 +3,11 @@
 import { h } from '../../core/dom.js'
 import { integer } from '../../core/format.js'
 
+/** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
+
 /**
- * @param {any} b a RunBenchmarkView
- * @param {any} summary
+ * @param {RunBenchmark} b
+ * @param {Api.SummaryView | null} summary
  */
 export function errorsOf(b, summary) {
   const breakdown = summary?.error_breakdown ?? []
@@ -13,6 +15,6 @@ export function errorsOf(b, summary) {
   if (causes.length === 0) return h('p', { class: 'dim' }, 'No sample ended with an error.')
   return h('div', { class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Causes of errors' }, h('table', { class: 'figures' },
     h('thead', null, h('tr', null, h('th', { scope: 'col', class: 'number' }, 'Samples'), h('th', { scope: 'col' }, 'Code'), h('th', { scope: 'col' }, 'Error'))),
-    h('tbody', null, causes.map((/** @type {any} */ cause) => h('tr', null,
+    h('tbody', null, causes.map((cause) => h('tr', null,
       h('td', { class: 'number' }, integer(cause.count)), h('td', null, cause.code ? h('code', null, cause.code) : ''), h('td', null, cause.message))))))
 }

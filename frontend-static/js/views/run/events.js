@@ -19,7 +19,7 @@ export function eventLog({ source, signal }) {
   let isDone = false
   let isAll = false
   let isOpenRun = false
-  /** @type {any[]} */
+  /** @type {Api.EventView[]} */
   const events = []
   const refresh = async () => {
     if (!details.open || busy || isDone || signal.aborted) return

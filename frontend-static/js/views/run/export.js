@@ -7,13 +7,15 @@ import { shortId } from '../../core/format.js'
 import { copyBox } from '../../components/copy.js'
 import { openDialog } from '../../components/dialog.js'
 
+/** @typedef {import('../../core/run-facts.js').Run} Run */
+
 /** Seconds between two questions for an export that isn't ready. */
 const NOT_READY_SECONDS = 2
 
 /**
  * Lists the exports of a run, for a menu.
  *
- * @param {any} run
+ * @param {Run} run
  * @param {AbortSignal} signal
  */
 export function exportItems(run, signal) {
@@ -94,7 +96,7 @@ export function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }
 
-/** @param {any} run */
+/** @param {Run} run */
 function fileName(run) {
   return `${String(run.model_slug ?? run.model ?? 'run').replaceAll(/[^A-Za-z0-9._-]+/g, '-')}-${shortId(run.id)}`
 }

@@ -4,12 +4,14 @@ import { h } from '../../core/dom.js'
 import { duration, integer, interval, none, number, percent, tokens, usd } from '../../core/format.js'
 import { isBenchmarkOpen } from '../../core/run-facts.js'
 
+/** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
+
 /** Metrics that other parts of the view show. */
 const SHOWN_ELSEWHERE = new Set(['groups', 'categories', 'outcomes', 'score', 'coverage', 'coverage_min', 'correct', 'graded', 'planned', 'usage', 'cost', 'error_causes', 'subset_seed', 'subset_count'])
 
 /**
- * @param {any} b a RunBenchmarkView
- * @param {any} summary sums over the samples that are over; null until loaded
+ * @param {RunBenchmark} b
+ * @param {Api.SummaryView | null} summary sums over the samples that are over; null until loaded
  */
 export function figuresOf(b, summary) {
   return [
@@ -20,8 +22,8 @@ export function figuresOf(b, summary) {
 }
 
 /**
- * @param {any} b
- * @param {any} s
+ * @param {RunBenchmark} b
+ * @param {Api.SummaryView | null} s
  * @returns {[string, import('../../core/dom.js').Child, string?][]}
  */
 function tiles(b, s) {
@@ -56,7 +58,7 @@ function dollars(value) {
   return value === null || value === undefined ? none : `$${value.toFixed(4)}`
 }
 
-/** @param {Record<string, any>} metrics */
+/** @param {Record<string, unknown>} metrics */
 function metricsTable(metrics) {
   const entries = flat(metrics)
   return h('details', { class: 'metrics', open: entries.length <= 40 }, h('summary', null, h('h3', null, 'All metrics'), h('span', { class: 'dim' }, ` ${entries.length}`)),
@@ -68,7 +70,7 @@ function metricsTable(metrics) {
 /**
  * Lists single figures of nested metrics, with their path.
  *
- * @param {Record<string, any>} metrics
+ * @param {Record<string, unknown>} metrics
  * @param {string} prefix
  * @returns {[string, string][]}
  */
@@ -76,7 +78,7 @@ function flat(metrics, prefix = '') {
   return Object.entries(metrics).flatMap(([key, value]) => {
     if (prefix === '' && SHOWN_ELSEWHERE.has(key)) return []
     const name = prefix + key.replaceAll('_', ' ')
-    if (value !== null && typeof value === 'object' && !Array.isArray(value)) return flat(value, `${name} · `)
+    if (value !== null && typeof value === 'object' && !Array.isArray(value)) return flat(/** @type {Record<string, unknown>} */ (value), `${name} · `)
     return [/** @type {[string, string]} */ ([name, typeof value === 'number' ? number(value) : value === null ? none : String(value)])]
   })
 }

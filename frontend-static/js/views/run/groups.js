@@ -5,12 +5,14 @@ import { integer, percent } from '../../core/format.js'
 import { isBenchmarkOpen, scaleOf } from '../../core/run-facts.js'
 import { intervalFigure } from '../../components/interval.js'
 
+/** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
+
 /** Quantile of the normal distribution for 95% intervals. */
 const Z = 1.959964
 
-/** @param {any} b a RunBenchmarkView */
+/** @param {RunBenchmark} b */
 export function groupsOf(b) {
-  const groups = Object.entries(b.metrics?.groups ?? {})
+  const groups = Object.entries(groupScores(b) ?? {})
   if (groups.length === 0) {
     return h('p', { class: 'dim' }, isBenchmarkOpen(b) ? 'Scores by group are computed when the benchmark is over.' : 'The items of this benchmark have no groups.')
   }
@@ -25,6 +27,15 @@ export function groupsOf(b) {
         h('td', { class: 'number' }, integer(g.correct)), h('td', { class: 'number' }, integer(g.graded)), h('td', { class: 'number' }, integer(g.ended))))))),
     isBinary && h('p', { class: 'hint' }, 'Intervals of groups are Wilson\'s, computed from the counts of this table.'),
   ]
+}
+
+/**
+ * Figures of each group of a benchmark's items; undefined until the benchmark is over, and without groups.
+ *
+ * @param {RunBenchmark} b
+ */
+export function groupScores(b) {
+  return /** @type {Record<string, {score: number | null, correct: number, graded: number, ended: number}> | undefined} */ (b.metrics?.groups)
 }
 
 /**

@@ -13,6 +13,8 @@ import { curl } from '../../core/api.js'
 import { actionsOf } from './actions.js'
 import { exportItems } from './export.js'
 
+/** @typedef {import('../../core/run-facts.js').Run} Run */
+
 /** Actions with a button of their own; the others are in a menu. */
 const BUTTONS = new Set(['resume', 'requeue', 'requeue-errors', 'cancel'])
 
@@ -21,7 +23,7 @@ const BUTTONS = new Set(['resume', 'requeue', 'requeue-errors', 'cancel'])
  */
 export function headOf({ source, signal, changed }) {
   return part(h('div', { class: 'view-head run-head' }),
-    (run) => [statusOf(run), run.name, run.tags, run.notes, run.can, canOf(run), run.model, run.queue_position],
+    (/** @type {Run} */ run) => [statusOf(run), run.name, run.tags, run.notes, run.can, canOf(run), run.model, run.queue_position],
     (run) => [
       h('div', { class: 'titles' },
         h('nav', { 'aria-label': 'Place', class: 'crumbs' }, source.live ? h('a', { href: '/runs' }, 'Runs') : h('a', { href: '/verify' }, 'Verify')),
@@ -36,7 +38,7 @@ export function headOf({ source, signal, changed }) {
 }
 
 /**
- * @param {any} run
+ * @param {Run} run
  * @param {AbortSignal} signal
  * @param {() => void} changed
  */
@@ -59,7 +61,7 @@ function printButton() {
   return h('button', { type: 'button', class: 'button', on: { click: () => print() } }, 'Print')
 }
 
-/** @param {any} run */
+/** @param {Run} run */
 function openCommands(run) {
   openDialog({
     title: 'Commands for this run', wide: true,

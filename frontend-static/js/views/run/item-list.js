@@ -1,5 +1,6 @@
 /** Filters and order of samples: the same for the table and for going from item to item. */
 
+/** @typedef {import('../../core/source.js').Sample} Sample */
 /** @typedef {import('../../core/source.js').IndexRow} IndexRow */
 /** @typedef {{outcome: string, group: string, q: string, sort: string}} ItemFilter `sort` is a column, with `-` in front for descending */
 
@@ -97,7 +98,7 @@ export function keyOf(row) {
 /**
  * Turns a sample of the API into a row of an index.
  *
- * @param {any} item an ItemView
+ * @param {Sample} item
  * @returns {IndexRow}
  */
 export function rowOf(item) {

@@ -12,6 +12,8 @@ import { windowedTable } from '../../components/table.js'
 import { filterFrom, filterQuery, keyOf, listOf, rowOf } from './item-list.js'
 import { itemFilters } from './item-filters.js'
 
+/** @typedef {import('../../core/run-facts.js').Run} Run */
+/** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
 /** @typedef {import('../../core/source.js').IndexRow} IndexRow */
 
 /** Samples of a page, if there is no index. */
@@ -86,7 +88,7 @@ export function itemsPanel({ source, query, signal, announce, name }) {
       const { items } = await source.items({ benchmark: name, offset, limit: PAGE, outcome, group, item: q.trim() }, signal)
       if (mine !== generation) return
       if (pages.length !== items.total) pages.length = items.total
-      items.items.forEach((/** @type {any} */ item, /** @type {number} */ i) => { pages[offset + i] = rowOf(item) })
+      items.items.forEach((item, i) => { pages[offset + i] = rowOf(item) })
       table.setRows([...pages], items.total)
       setText(count, plural(items.total, 'sample'))
     } catch (error) {
@@ -98,7 +100,7 @@ export function itemsPanel({ source, query, signal, announce, name }) {
   /**
    * Loads the page in sight again, if its rows keep their places: without a filter, they are in the order of the plan.
    *
-   * @returns {Promise<any>} the answer, which has the sums of all samples too; null if nothing was loaded
+   * @returns {Promise<import('../../core/source.js').Details | null>} the answer, which has the sums of all samples too; null if nothing was loaded
    */
   const reload = async () => {
     if (index || busy || isFiltered(query) || pages.length === 0 || table.offsetParent === null) return null
@@ -106,7 +108,7 @@ export function itemsPanel({ source, query, signal, announce, name }) {
     const offset = Math.floor(table.firstVisible / PAGE) * PAGE
     const details = await source.items({ benchmark: name, offset, limit: PAGE }, signal)
     if (mine === generation && !index) {
-      details.items.items.forEach((/** @type {any} */ item, /** @type {number} */ i) => {
+      details.items.items.forEach((item, i) => {
         const row = rowOf(item)
         if (JSON.stringify(row) !== JSON.stringify(pages[offset + i])) pages[offset + i] = row
       })
@@ -122,8 +124,8 @@ export function itemsPanel({ source, query, signal, announce, name }) {
     element: h('div', { class: 'items' }, h('div', { class: 'items-bar' }, filters.element, h('div', { class: 'actions' }, more, count)),
       h('p', { class: 'hint keys' }, h('kbd', null, 'j'), ' ', h('kbd', null, 'k'), ' move, ', h('kbd', null, 'Enter'), ' opens'), table),
     /**
-     * @param {any} run
-     * @param {any} b
+     * @param {Run} run
+     * @param {RunBenchmark} b
      */
     async show(run, b) {
       samples = b.samples_per_item ?? 1

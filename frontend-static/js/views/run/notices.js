@@ -6,6 +6,8 @@ import { part } from '../../core/patch.js'
 import { isOpen } from '../../core/run-facts.js'
 import { path } from '../../core/router.js'
 
+/** @typedef {import('../../core/run-facts.js').Run} Run */
+
 /** @type {Record<string, string>} */
 const FAILURES = {
   budget: 'The run reached its budget. Requeue it with a larger one to continue.',
@@ -16,25 +18,24 @@ const FAILURES = {
 /** @param {{source: import('../../core/source.js').RunSource}} options */
 export function noticesOf({ source }) {
   return part(h('div', { class: 'notices' }),
-    (run) => [run.status, run.error_message, run.failure_reason, run.interrupted, run.waiting, run.queue_position, run.start_delay_seconds, run.rejudges, run.warnings,
-      run.benchmarks.map((/** @type {any} */ b) => [b.error_message, b.status])],
+    (/** @type {Run} */ run) => [run.status, run.error_message, run.failure_reason, run.interrupted, run.waiting, run.queue_position, run.start_delay_seconds, run.rejudges,
+      run.benchmarks.map((b) => [b.error_message, b.status])],
     (run) => [
       run.error_message && h('section', { class: 'note bad', 'aria-label': 'Failure' },
         h('p', null, h('strong', null, 'Failed: '), run.error_message, run.error_code && h('span', { class: 'dim' }, ' (', h('code', null, run.error_code), ')')),
-        FAILURES[run.failure_reason] && h('p', null, FAILURES[run.failure_reason])),
+        run.failure_reason && FAILURES[run.failure_reason] && h('p', null, FAILURES[run.failure_reason])),
       run.interrupted && isOpen(run) && h('p', { class: 'note warn' }, h('strong', null, 'Interrupted. '), 'The command that ran it has ended. Resume continues it on this server; finished samples are kept.'),
       run.waiting && waiting(run.waiting),
       run.queue_position !== null && run.queue_position !== undefined && h('p', { class: 'note' }, `In the queue at position ${run.queue_position}`,
         run.start_delay_seconds !== null && `, starts in about ${duration(run.start_delay_seconds)}`, '.'),
       run.rejudges && h('p', { class: 'note' }, `Judging ${run.rejudges.version} of the answers of `,
         source.live ? h('a', { href: path('runs', run.rejudges.run) }, 'an earlier run') : `run ${run.rejudges.run}`, '. The model wasn\'t asked again.'),
-      run.benchmarks.filter((/** @type {any} */ b) => b.error_message && b.error_message !== run.error_message && !run.error_message?.includes(b.error_message)).map((/** @type {any} */ b) =>
+      run.benchmarks.filter((b) => b.error_message && b.error_message !== run.error_message && !run.error_message?.includes(b.error_message)).map((b) =>
         h('p', { class: b.status === 'failed' ? 'note bad' : 'note warn' }, h('strong', null, b.benchmark_name, ': '), b.error_message)),
-      (run.warnings ?? []).map((/** @type {any} */ w) => h('p', { class: 'note warn' }, w.message ?? String(w))),
     ])
 }
 
-/** @param {any} wait */
+/** @param {Api.WaitingView} wait */
 function waiting(wait) {
   const who = wait.waits_for === 'judge' ? 'judge\'s provider' : 'provider'
   const why = wait.kind === 'rate_limited' ? `The ${who} limits the rate of requests.` : `The ${who} isn't available.`

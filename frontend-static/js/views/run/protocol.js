@@ -5,13 +5,17 @@ import { setText } from '../../core/dom.js'
 import { dateTime, integer, none, number, timeZone } from '../../core/format.js'
 import { save } from './export.js'
 
+/** @typedef {import('../../core/run-facts.js').Run} Run */
+/** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
+/** @typedef {import('../../core/source.js').Sample} Sample */
+
 /** Samples of a page. Pages can end earlier, as a response has at most 4 MiB. */
 const PAGE = 200
 
 /**
  * Loads all samples and saves the file. The button shows how far it is.
  *
- * @param {{source: import('../../core/source.js').RunSource, run: any, b: any, button: HTMLButtonElement, signal: AbortSignal}} options
+ * @param {{source: import('../../core/source.js').RunSource, run: Run, b: RunBenchmark, button: HTMLButtonElement, signal: AbortSignal}} options
  */
 export async function saveProtocol({ source, run, b, button, signal }) {
   const label = button.textContent ?? ''
@@ -43,8 +47,8 @@ export async function saveProtocol({ source, run, b, button, signal }) {
 }
 
 /**
- * @param {any} run
- * @param {any} b
+ * @param {Run} run
+ * @param {RunBenchmark} b
  */
 function head(run, b) {
   const rows = [
@@ -58,14 +62,14 @@ function head(run, b) {
   return `# Benchmark protocol: ${b.benchmark_name}\n\n${rows.map(([name, value]) => `- ${name}: ${value}`).join('\n')}\n`
 }
 
-/** @param {any} item */
+/** @param {Sample} item */
 function sampleText(item) {
   const facts = [
     `hash ${item.item_hash ?? none}`, `outcome ${item.outcome ?? 'not ended'}`, `correct ${item.is_correct === null ? none : item.is_correct ? 'yes' : 'no'}`,
     `score ${number(item.score)}`, `time ${item.latency_ms === null ? none : `${item.latency_ms} ms`}`, `tokens ${integer(item.input_tokens)} in, ${integer(item.output_tokens)} out`,
   ]
   const title = `\n## Item ${item.source_id ?? `#${item.item_id}`}${item.sample ? `, sample ${item.sample + 1}` : ''}\n\n${facts.join(' · ')}\n`
-  const steps = (item.steps ?? []).flatMap((/** @type {any} */ step) => [fenced(`Step ${step.name}: prompt`, step.prompt), fenced(`Step ${step.name}: reasoning`, step.reasoning), fenced(`Step ${step.name}: response`, step.response)])
+  const steps = (item.steps ?? []).flatMap((step) => [fenced(`Step ${step.name}: prompt`, step.prompt), fenced(`Step ${step.name}: reasoning`, step.reasoning), fenced(`Step ${step.name}: response`, step.response)])
   return [
     title, item.error ? `\nError: ${item.error}\n` : '', item.reason ? `\nReason: ${item.reason}\n` : '',
     fenced('Prompt', item.prompt), fenced('Reasoning', item.reasoning), fenced('Response', item.response), fenced('Extracted', item.extracted), fenced('Expected', item.expected),
@@ -78,7 +82,7 @@ function sampleText(item) {
  * Writes a text in a fence that is longer than any in it.
  *
  * @param {string} title
- * @param {any} value
+ * @param {unknown} value
  */
 function fenced(title, value) {
   if (value === null || value === undefined || value === '') return ''

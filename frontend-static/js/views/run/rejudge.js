@@ -6,15 +6,16 @@ import { h, replace, uniqueId } from '../../core/dom.js'
 import { path, router } from '../../core/router.js'
 import { field, openDialog } from '../../components/dialog.js'
 
+/** @typedef {import('../../core/run-facts.js').Run} Run */
+
 /**
- * @param {any} run
+ * @param {Run} run
  * @param {{needs_judge_key?: boolean}} can
  */
 export function openRejudge(run, can) {
   const list = h('datalist', { id: uniqueId('models') })
-  const judge = run.judge ?? {}
-  const model = h('input', { type: 'text', list: list.id, spellcheck: 'false', autocomplete: 'off', '.value': judge.model_id ?? judge.model ?? '' })
-  const number = (/** @type {Record<string, any>} */ props) => h('input', { type: 'number', inputmode: 'decimal', ...props })
+  const model = h('input', { type: 'text', list: list.id, spellcheck: 'false', autocomplete: 'off', '.value': run.judge?.model ?? '' })
+  const number = (/** @type {Record<string, string>} */ props) => h('input', { type: 'number', inputmode: 'decimal', ...props })
   const temperature = number({ min: '0', max: '2', step: 'any' })
   const maxTokens = number({ min: '1', step: '1' })
   const seed = number({ step: '1' })
@@ -39,6 +40,7 @@ export function openRejudge(run, can) {
       const body = {
         judge: Object.values(order).some((v) => v !== null) ? order : null, budget_usd: value(usd), budget_tokens: value(tokens),
       }
+      /** @type {Api.CreatedView} */
       const created = await api.post(`/api/runs/${run.id}/rejudge`, body, { headers: {
         'x-judge-authorization': key.value ? `Bearer ${key.value.trim()}` : null, 'idempotency-key': crypto.randomUUID(),
       } })
@@ -66,8 +68,8 @@ async function suggest(list, text) {
   clearTimeout(timer)
   timer = setTimeout(async () => {
     try {
-      const { models } = await api.get('/api/models', { query: { search: text, limit: 20 } })
-      replace(list, models.map((/** @type {any} */ m) => h('option', { value: m.provider === 'oracle' ? 'oracle' : `${m.provider}/${m.slug}` })))
+      const { models } = /** @type {Api.ModelsView} */ (await api.get('/api/models', { query: { search: text, limit: 20 } }))
+      replace(list, models.map((m) => h('option', { value: m.provider === 'oracle' ? 'oracle' : `${m.provider}/${m.slug}` })))
     } catch { /* suggestions are optional: the name can be typed */ }
   }, 200)
 }

@@ -7,22 +7,24 @@ import { cautionList, elapsedSeconds, isOpen, runCautionsOf, scoreOf } from '../
 import { intervalFigure } from '../../components/interval.js'
 import { progressBar } from '../../components/progress.js'
 
+/** @typedef {import('../../core/run-facts.js').Run} Run */
+
 /** Makes the part at the top of the run view. */
 export function scorePart() {
   const bar = progressBar()
   const score = part(h('div', { class: 'score' }),
-    (run) => [run.overall_score, isOpen(run), runCautionsOf(run), scoreOf(run), isOpen(run) && soFar(run)], scoreOfRun)
-  const progress = part(h('div', { class: 'run-progress' }), (run) => [isOpen(run), run.progress, run.eta_seconds, run.queue_position], (run) => {
+    (/** @type {Run} */ run) => [run.overall_score, isOpen(run), runCautionsOf(run), scoreOf(run), isOpen(run) && soFar(run)], scoreOfRun)
+  const progress = part(h('div', { class: 'run-progress' }), (/** @type {Run} */ run) => [isOpen(run), run.progress, run.eta_seconds, run.queue_position], (run) => {
     if (!isOpen(run)) return null
     bar.show(run.progress.completed, run.progress.total, { label: 'Progress of the run', note: leftText(run) })
     return bar
   })
-  const figures = part(h('dl', { class: 'tiles' }), (run) => tilesOf(run), (run) => tilesOf(run).map(([term, value, small]) =>
+  const figures = part(h('dl', { class: 'tiles' }), (/** @type {Run} */ run) => tilesOf(run), (run) => tilesOf(run).map(([term, value, small]) =>
     h('div', null, h('dt', null, term), h('dd', null, value, small && [' ', h('small', null, small)]))))
   const element = h('section', { class: 'run-score', 'aria-label': 'Score' }, score.element, progress.element, figures.element)
   return {
     element,
-    /** @param {any} run */
+    /** @param {Run} run */
     show(run) {
       score.show(run)
       progress.show(run)
@@ -31,7 +33,7 @@ export function scorePart() {
   }
 }
 
-/** @param {any} run */
+/** @param {Run} run */
 function scoreOfRun(run) {
   const cautions = cautionList(runCautionsOf(run))
   if (isOpen(run)) {
@@ -66,7 +68,7 @@ function withoutScore({ status, benchmarks }) {
 /**
  * Share of correct samples so far.
  *
- * @param {any} run
+ * @param {Run} run
  */
 function soFar(run) {
   let graded = 0
@@ -78,7 +80,7 @@ function soFar(run) {
   return { graded, score: graded > 0 ? points / graded : null }
 }
 
-/** @param {any} run */
+/** @param {Run} run */
 function leftText(run) {
   if (run.status === 'queued') return 'queued'
   if (run.eta_seconds !== null && run.eta_seconds !== undefined) return `about ${duration(Math.max(1, Math.round(run.eta_seconds)))} left`
@@ -86,11 +88,11 @@ function leftText(run) {
 }
 
 /**
- * @param {any} run
+ * @param {Run} run
  * @returns {[string, string, string?][]}
  */
 function tilesOf(run) {
-  const sum = (/** @type {string} */ name) => run.benchmarks.reduce((/** @type {number} */ s, /** @type {any} */ b) => s + (b[name] ?? 0), 0)
+  const sum = (/** @type {'completed_samples' | 'correct_samples' | 'graded_samples' | 'planned_samples'} */ name) => run.benchmarks.reduce((s, b) => s + (b[name] ?? 0), 0)
   const seconds = elapsedSeconds(run)
   const done = sum('completed_samples')
   /** @type {[string, string, string?][]} */

@@ -4,9 +4,12 @@ import { h } from '../../core/dom.js'
 import { integer, none, plural, tokens, usd } from '../../core/format.js'
 import { cautionList, subsetText } from '../../core/run-facts.js'
 
+/** @typedef {import('../../core/run-facts.js').Run} Run */
+/** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
+
 /**
- * @param {any} b a RunBenchmarkView
- * @param {any} run
+ * @param {RunBenchmark} b
+ * @param {Run} run
  */
 export function settingsOf(b, run) {
   return [
@@ -19,8 +22,8 @@ export function settingsOf(b, run) {
 /**
  * Lists the settings as pairs of words.
  *
- * @param {any} b
- * @param {any} run
+ * @param {RunBenchmark} b
+ * @param {Run} run
  * @returns {[string, import('../../core/dom.js').Child][]}
  */
 export function settingRows(b, run) {
@@ -41,7 +44,7 @@ export function settingRows(b, run) {
     const judge = b.judge
     rows.push(['Judge', [judge.model ?? none, judge.endpoint_host && ` at ${judge.endpoint_host}`]])
     rows.push(['Judge\'s prompt', judge.prompt_source ? [judge.prompt_source === 'own' ? 'own wording' : 'official', digest(judge.prompt_digest)] : none])
-    for (const [term, value] of settings(judge.generation ?? judge)) rows.push([`Judge: ${String(term).toLowerCase()}`, value])
+    for (const [term, value] of settings(judge)) rows.push([`Judge: ${String(term).toLowerCase()}`, value])
   }
   if (run.limits) {
     if (run.limits.requests_per_minute) rows.push(['Requests per minute', integer(run.limits.requests_per_minute)])
@@ -54,7 +57,7 @@ export function settingRows(b, run) {
   return rows
 }
 
-/** @type {[string, string][]} */
+/** @type {[keyof Api.GenerationView, string][]} */
 const NAMES = [
   ['temperature', 'Temperature'], ['top_p', 'Top p'], ['top_k', 'Top k'], ['max_tokens', 'Longest answer'], ['seed', 'Sampler seed'], ['stop', 'Stop texts'],
   ['system_prompt', 'System prompt'], ['reasoning_effort', 'Reasoning effort'], ['thinking_budget', 'Thinking budget'], ['extra_body', 'Extra fields'],
@@ -62,7 +65,7 @@ const NAMES = [
 ]
 
 /**
- * @param {any} generation
+ * @param {Partial<Api.GenerationView> | null} generation settings of the model, or of a judge, which has fewer
  * @returns {[string, import('../../core/dom.js').Child][]}
  */
 function settings(generation) {
@@ -70,10 +73,10 @@ function settings(generation) {
   return NAMES.filter(([name]) => {
     const value = generation[name]
     return value !== null && value !== undefined && !(Array.isArray(value) && value.length === 0)
-  }).map(([name, label]) => [label, name === 'max_tokens' || name === 'thinking_budget' ? plural(generation[name], 'token') : plain(generation[name])])
+  }).map(([name, label]) => [label, name === 'max_tokens' || name === 'thinking_budget' ? plural(/** @type {number} */ (generation[name]), 'token') : plain(generation[name])])
 }
 
-/** @param {any} value */
+/** @param {unknown} value */
 function plain(value) {
   return typeof value === 'string' ? value : h('code', null, JSON.stringify(value))
 }

@@ -83,7 +83,7 @@ function keep(select, value) {
  */
 async function loadBenchmarks(select, signal) {
   try {
-    const { benchmarks } = await api.get('/api/benchmarks', { signal }).then((body) => (Array.isArray(body) ? { benchmarks: body } : body))
+    const { benchmarks } = /** @type {Api.BenchmarksView} */ (await api.get('/api/benchmarks', { signal }))
     const value = select.value
     for (const { name, display_name: text } of benchmarks) {
       const existing = [...select.options].find((option) => option.value === name)

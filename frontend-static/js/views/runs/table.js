@@ -11,6 +11,8 @@ import { progressBar } from '../../components/progress.js'
 import { actionsOf } from '../run/actions.js'
 import { exportItems } from '../run/export.js'
 
+/** @typedef {import('../../core/run-facts.js').Run} Run */
+
 /** Benchmarks that a row names; further ones are counted. */
 const BENCHMARKS_MAX = 6
 /** Statuses of benchmarks without a score that a row names. */
@@ -30,9 +32,9 @@ export function runsTable({ selected, onSelect, changed, signal }) {
       h('th', { scope: 'col' }, h('span', { class: 'visually-hidden' }, 'Actions')))),
     body))
   const chosen = new Set(selected)
-  /** @type {Map<string, {row: HTMLTableRowElement, update: (run: any) => void}>} */
+  /** @type {Map<string, {row: HTMLTableRowElement, update: (run: Run) => void}>} */
   const rows = new Map()
-  const add = (/** @type {any} */ run) => {
+  const add = (/** @type {Run} */ run) => {
     const entry = newRow(run, chosen, () => onSelect([...chosen]), changed, signal)
     rows.set(run.id, entry)
     body.append(entry.row)
@@ -41,7 +43,7 @@ export function runsTable({ selected, onSelect, changed, signal }) {
   signal.addEventListener('abort', () => clearInterval(ticker))
   return {
     element,
-    /** @param {any[]} runs shows these rows and no others */
+    /** @param {Run[]} runs shows these rows and no others */
     reset(runs) {
       rows.clear()
       replace(body)
@@ -50,7 +52,7 @@ export function runsTable({ selected, onSelect, changed, signal }) {
     /**
      * Updates the rows that are shown. Runs that aren't shown wait, so that no row moves.
      *
-     * @param {any[]} runs
+     * @param {Run[]} runs
      * @returns {number} number of runs that aren't shown
      */
     update(runs) {
@@ -63,7 +65,7 @@ export function runsTable({ selected, onSelect, changed, signal }) {
 }
 
 /**
- * @param {any} first
+ * @param {Run} first
  * @param {Set<string>} chosen
  * @param {() => void} onSelect
  * @param {() => void} changed
@@ -74,7 +76,7 @@ function newRow(first, chosen, onSelect, changed, signal) {
   check.addEventListener('change', () => { check.checked ? chosen.add(first.id) : chosen.delete(first.id); onSelect() })
   const bar = progressBar()
   const actions = menu('⋯', [])
-  /** Cells by class, each with a text that tells if it changed. @type {[string, (run: any) => string, (run: any) => import('../../core/dom.js').Child][]} */
+  /** Cells by class, each with a text that tells if it changed. @type {[string, (run: Run) => string, (run: Run) => import('../../core/dom.js').Child][]} */
   const cells = [
     ['model', labelKey, modelCell],
     ['status', (run) => `${statusOf(run)} ${run.queue_position}`, statusCell],
@@ -89,7 +91,7 @@ function newRow(first, chosen, onSelect, changed, signal) {
   const tds = cells.map(([name]) => h('td', { class: name }))
   const keys = cells.map(() => '')
   const row = h('tr', null, h('td', { class: 'select' }, check), tds)
-  const update = (/** @type {any} */ run) => {
+  const update = (/** @type {Run} */ run) => {
     cells.forEach(([, key, make], i) => {
       const now = key(run)
       if (now === keys[i]) return
@@ -102,12 +104,12 @@ function newRow(first, chosen, onSelect, changed, signal) {
   return { row, update }
 }
 
-/** @param {any} run */
+/** @param {Run} run */
 function labelKey(run) {
-  return JSON.stringify([run.name, run.tags, run.benchmarks.map((/** @type {any} */ b) => [b.benchmark_name, b.status, b.score]), runCautionsOf(run)])
+  return JSON.stringify([run.name, run.tags, run.benchmarks.map((b) => [b.benchmark_name, b.status, b.score]), runCautionsOf(run)])
 }
 
-/** @param {any} run */
+/** @param {Run} run */
 function modelCell(run) {
   return [
     h('a', { href: path('runs', run.id), class: 'name' }, run.model),
@@ -121,23 +123,23 @@ function modelCell(run) {
 /**
  * Makes the line of benchmarks, each with its score or, if it has none, its status. The score of a single one has a column.
  *
- * @param {any} run
+ * @param {Run} run
  */
 function benchmarkStrip(run) {
   const rest = run.benchmarks.slice(BENCHMARKS_MAX)
   return h('span', { class: 'strip' },
-    run.benchmarks.slice(0, BENCHMARKS_MAX).map((/** @type {any} */ b) => h('span', { class: 'nowrap' }, b.benchmark_name, ' ',
+    run.benchmarks.slice(0, BENCHMARKS_MAX).map((b) => h('span', { class: 'nowrap' }, b.benchmark_name, ' ',
       b.score !== null ? run.benchmarks.length > 1 && h('b', null, percent(b.score)) : FAILED.has(b.status) && h('b', { class: b.status === 'failed' ? 'bad' : 'idle' }, b.status === 'needs_setup' ? 'needs setup' : b.status))),
-    rest.length > 0 && h('span', { class: 'dim', title: rest.map((/** @type {any} */ b) => b.benchmark_name).join(', ') }, `+${rest.length} more`))
+    rest.length > 0 && h('span', { class: 'dim', title: rest.map((b) => b.benchmark_name).join(', ') }, `+${rest.length} more`))
 }
 
-/** @param {any} run */
+/** @param {Run} run */
 function statusCell(run) {
   return [statusBadge(statusOf(run)), run.queue_position !== null && h('span', { class: 'dim sub' }, `position ${run.queue_position}`)]
 }
 
 /**
- * @param {any} run
+ * @param {Run} run
  * @param {import('../../components/progress.js').BenchProgress} bar
  */
 function scoreCell(run, bar) {
@@ -153,7 +155,7 @@ function scoreCell(run, bar) {
 
 /**
  * @param {import('../../components/menu.js').BenchMenu} element
- * @param {any} run
+ * @param {Run} run
  * @param {() => void} changed
  * @param {AbortSignal} signal
  */

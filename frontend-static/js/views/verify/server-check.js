@@ -17,6 +17,7 @@ export async function checkByServer(place, file, signal) {
   const form = new FormData()
   form.append('file', file)
   try {
+    /** @type {Api.VerificationView} */
     const result = await api.post('/api/exports/verify', form, { signal })
     replace(place, show(result, file))
     place.querySelector('h2')?.focus()
@@ -25,7 +26,7 @@ export async function checkByServer(place, file, signal) {
   }
 }
 
-/** @param {any} result A VerificationView. @param {File} file */
+/** @param {Api.VerificationView} result @param {File} file */
 function show(result, file) {
   const fact = (/** @type {string} */ name, /** @type {string | null} */ value) => (value === null ? null : [h('dt', null, name), h('dd', null, value)])
   return h('section', { class: 'verdict' },

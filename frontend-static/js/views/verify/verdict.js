@@ -9,6 +9,7 @@ import { partsOf } from '../../archive/parts.js'
 import { runView } from '../../archive/run-view.js'
 import { keyName } from './keys.js'
 
+/** @typedef {import('../../core/run-facts.js').Run} Run */
 /** @typedef {import('../../archive/verify.js').Verification} Verification */
 
 const STATES = {
@@ -73,7 +74,7 @@ function facts({ results, manifest }) {
       manifest?.software?.version && [h('dt', null, 'Made by'), h('dd', null, `${manifest.software.name ?? ''} ${manifest.software.version}`)]),
     h('div', { class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Benchmarks' }, h('table', { class: 'verify-benchmarks' },
       h('thead', null, h('tr', null, ['Benchmark', 'Score and 95% interval', 'Coverage', 'Dataset', 'Protocol'].map((name) => h('th', { scope: 'col' }, name)))),
-      h('tbody', null, run.benchmarks.map((/** @type {any} */ b) => h('tr', null,
+      h('tbody', null, run.benchmarks.map((b) => h('tr', null,
         h('th', { scope: 'row' }, b.benchmark_name),
         h('td', null, intervalFigure(b.score, b.interval), cautionList(cautionsOf(b))),
         h('td', null, percent(b.coverage)),
@@ -82,7 +83,7 @@ function facts({ results, manifest }) {
   ]
 }
 
-/** @param {any} run */
+/** @param {Run} run */
 function subset(run) {
   const size = run.subset_count === null || run.subset_count === undefined ? `${run.subset_pct}% of each benchmark` : `${integer(run.subset_count)} of each benchmark`
   return run.subset_seed ? `${size}, seed ${run.subset_seed}` : size
