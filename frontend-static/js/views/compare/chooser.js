@@ -32,13 +32,14 @@ export async function chooser({ chosen, signal }) {
   }
   go.addEventListener('click', () => router.go(`/compare?runs=${ids.join(',')}`))
   try {
+    /** @type {Api.RunsView} */
     const { runs } = await api.get('/api/runs', { query: { status: 'succeeded,failed,canceled', limit: LISTED }, signal })
     if (runs.length < 2 && chosen.length === 0) {
       return empty('There are no two runs to compare', 'A comparison needs two runs that are over and have a benchmark in common.', h('a', { class: 'button primary', href: '/new' }, 'New run'))
     }
     replace(list, h('div', { class: 'scroll-x' }, h('table', { class: 'figures' },
       h('thead', null, h('tr', null, ['', 'Run', 'Score', 'Ordered'].map((name) => h('th', { scope: 'col', class: name === 'Score' ? 'number' : null }, name || h('span', { class: 'visually-hidden' }, 'Choose'))))),
-      h('tbody', null, runs.map((/** @type {any} */ run) => h('tr', null,
+      h('tbody', null, runs.map((run) => h('tr', null,
         h('td', null, h('input', {
           type: 'checkbox', id: `choose-${run.id}`, '.checked': ids.includes(run.id),
           on: { change: (/** @type {Event} */ event) => {
@@ -48,7 +49,7 @@ export async function chooser({ chosen, signal }) {
           } },
         }), ' ', h('b', { class: 'letter', dataset: { run: run.id } })),
         h('th', { scope: 'row' }, h('label', { for: `choose-${run.id}` }, run.name ?? run.model), ' ', h('code', { class: 'dim' }, shortId(run.id)),
-          h('p', { class: 'hint' }, run.name && `${run.model} · `, run.benchmarks.map((/** @type {any} */ b) => `${b.benchmark_name}${b.demo ? ' (DEMO)' : ''}`).join(', '))),
+          h('p', { class: 'hint' }, run.name && `${run.model} · `, run.benchmarks.map((b) => `${b.benchmark_name}${b.demo ? ' (DEMO)' : ''}`).join(', '))),
         h('td', { class: 'number' }, percent(run.overall_score)),
         h('td', null, h('time', { datetime: run.created_at }, ago(run.created_at)))))))))
   } catch (problem) {

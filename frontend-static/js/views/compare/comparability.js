@@ -9,7 +9,7 @@ import { benchmarkOf, pairOf } from './load.js'
 /** Sentence of the API about demo data, which isn't about comparability. */
 const isDemo = (/** @type {string} */ text) => text.startsWith('Demo data')
 
-/** Settings that decide whether scores are comparable: name, and text of one run's value. @type {[string, (benchmark: any) => string][]} */
+/** Settings that decide whether scores are comparable: name, and text of one run's value. @type {[string, (benchmark: Api.RunBenchmarkView) => string][]} */
 const SETTINGS = [
   ['Dataset', (b) => (b.dataset ? `${b.dataset.id} (${b.dataset.source})` : 'not planned')],
   ['Revision', (b) => String(b.dataset?.revision ?? '–').slice(0, 12)],
@@ -38,33 +38,36 @@ export function comparability(all, name) {
     .map((/** @type {string} */ text) => ({ letter: compared.letter, text })))
   const hasDemo = pairs.some(({ pair }) => pair.warnings.some(isDemo))
   const isSame = pairs.every(({ pair }) => pair.same_dataset && pair.same_protocol && pair.same_judge)
-  const present = all.filter((compared) => benchmarkOf(compared, name))
-  const different = SETTINGS.filter(([, text]) => new Set(present.map((compared) => text(benchmarkOf(compared, name)))).size > 1)
+  const present = all.flatMap((compared) => {
+    const b = benchmarkOf(compared, name)
+    return b ? [{ letter: compared.letter, b }] : []
+  })
+  const different = SETTINGS.filter(([, text]) => new Set(present.map(({ b }) => text(b))).size > 1)
   const demo = hasDemo && h('p', { class: 'note warn' }, h('b', null, 'DEMO. '), 'The items are bundled with the program. These scores say nothing about the real benchmark, and neither do their differences.')
   if (isSame && reasons.length === 0) {
-    const isJudged = present.some((compared) => benchmarkOf(compared, name).judge)
+    const isJudged = present.some(({ b }) => b.judge)
     const what = `Same dataset, protocol, prompt${isJudged ? ', settings and judge' : ' and settings'}: the scores measure the same thing.`
-    return [demo, h('p', { class: 'note good' }, what), different.length > 0 && settingsTable(present, name, different)]
+    return [demo, h('p', { class: 'note good' }, what), different.length > 0 && settingsTable(present, different)]
   }
   return [
     demo,
     h('section', { class: 'note warn', 'aria-labelledby': 'not-comparable' },
       h('h2', { id: 'not-comparable' }, isSame ? 'Read with care' : 'These runs aren’t fully comparable'),
       h('ul', null, reasons.map(({ letter, text }) => h('li', null, pairs.length > 1 && h('b', null, `A and ${letter}: `), text)))),
-    different.length > 0 && settingsTable(present, name, different),
+    different.length > 0 && settingsTable(present, different),
   ]
 }
 
-/** @param {Compared[]} present @param {string} name @param {typeof SETTINGS} rows */
-function settingsTable(present, name, rows) {
+/** @param {{letter: string, b: Api.RunBenchmarkView}[]} present @param {typeof SETTINGS} rows */
+function settingsTable(present, rows) {
   return h('details', { class: 'compare-settings', open: true }, h('summary', null, 'Settings that differ'),
     h('div', { class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Settings that differ' }, h('table', { class: 'figures' },
       h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Setting'), present.map(({ letter }) => h('th', { scope: 'col' }, letter)))),
       h('tbody', null, rows.map(([label, text]) => h('tr', null,
-        h('th', { scope: 'row' }, label), present.map((compared) => h('td', null, text(benchmarkOf(compared, name))))))))))
+        h('th', { scope: 'row' }, label), present.map(({ b }) => h('td', null, text(b)))))))))
 }
 
-/** @param {any} generation */
+/** @param {Api.GenerationView | null} generation */
 function generationText(generation) {
   const set = Object.entries(generation ?? {}).filter(([, value]) => value !== null && !(Array.isArray(value) && value.length === 0))
   return set.map(([key, value]) => `${key} ${typeof value === 'object' ? JSON.stringify(value) : value}`).join(', ') || 'the provider’s'

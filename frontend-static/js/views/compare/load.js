@@ -25,8 +25,8 @@ const PAGE = 500
  * @property {string} label its model, or what tells it from other runs of the model
  * @property {number} series index from 0
  * @property {ApiSource} source
- * @property {any} run RunView
- * @property {any} comparison ComparisonView with the baseline; null for the baseline itself, and if there is none
+ * @property {Api.RunView} run
+ * @property {Api.ComparisonView | null} comparison with the baseline; null for the baseline itself, and if there is none
  * @property {string} problem why there is no comparison; empty if there is one
  */
 
@@ -44,6 +44,7 @@ export async function loadRuns(ids, signal) {
     throw problem
   })))
   return Promise.all(runs.map(async (run, series) => {
+    /** @type {Compared} */
     const compared = { id: run.id, letter: String.fromCharCode(65 + series), label: labelOf(run, runs), series, source: sources[series], run, comparison: null, problem: '' }
     if (series === 0) return compared
     compared.problem = whyNot(runs[0], run)
@@ -62,12 +63,12 @@ export async function loadRuns(ids, signal) {
 /**
  * Returns a short text that tells a run from the others: its model, its name if several are of the same model, or else its id.
  *
- * @param {any} run
- * @param {any[]} runs All compared runs, with this one.
+ * @param {Api.RunView} run
+ * @param {Api.RunView[]} runs All compared runs, with this one.
  * @returns {string}
  */
 function labelOf(run, runs) {
-  const isUnique = (/** @type {(run: any) => unknown} */ key) => runs.filter((other) => key(other) === key(run)).length === 1
+  const isUnique = (/** @type {(run: Api.RunView) => unknown} */ key) => runs.filter((other) => key(other) === key(run)).length === 1
   if (isUnique(({ model }) => model)) return run.model
   return run.name && isUnique(({ name }) => name) ? run.name : `${run.model} ${shortId(run.id)}`
 }
@@ -75,8 +76,8 @@ function labelOf(run, runs) {
 /**
  * Returns why two runs can't be compared; empty if they can. What can be seen here isn't asked of the server.
  *
- * @param {any} a
- * @param {any} b
+ * @param {Api.RunView} a
+ * @param {Api.RunView} b
  */
 function whyNot(a, b) {
   if (a.id === b.id) return 'It is the same run.'
@@ -86,9 +87,9 @@ function whyNot(a, b) {
   return namesOf(a).some((name) => names.includes(name)) ? '' : 'It has no benchmark in common with the baseline.'
 }
 
-/** @param {any} run @returns {string[]} */
+/** @param {Api.RunView} run @returns {string[]} */
 export function namesOf(run) {
-  return run.benchmarks.map((/** @type {any} */ benchmark) => benchmark.benchmark_name)
+  return run.benchmarks.map((benchmark) => benchmark.benchmark_name)
 }
 
 /**
@@ -98,7 +99,7 @@ export function namesOf(run) {
  * @param {string} name
  */
 export function benchmarkOf({ run }, name) {
-  return run.benchmarks.find((/** @type {any} */ benchmark) => benchmark.benchmark_name === name)
+  return run.benchmarks.find((benchmark) => benchmark.benchmark_name === name)
 }
 
 /**
@@ -108,7 +109,7 @@ export function benchmarkOf({ run }, name) {
  * @param {string} name
  */
 export function pairOf({ comparison }, name) {
-  return comparison?.benchmarks.find((/** @type {any} */ benchmark) => benchmark.benchmark_name === name)
+  return comparison?.benchmarks.find((benchmark) => benchmark.benchmark_name === name)
 }
 
 /**
@@ -118,7 +119,7 @@ export function pairOf({ comparison }, name) {
  * @returns {{count: number, of: (compared: Compared, name: string) => number | null}}
  */
 export function adjustedValues(all) {
-  const tests = (all.length > 2 ? all : []).flatMap((compared) => (compared.comparison?.benchmarks ?? []).flatMap((/** @type {any} */ pair) =>
+  const tests = (all.length > 2 ? all : []).flatMap((compared) => (compared.comparison?.benchmarks ?? []).flatMap((pair) =>
     (pair.mcnemar_p === null ? [] : [{ key: `${compared.letter} ${pair.benchmark_name}`, p: pair.mcnemar_p }])))
   const values = holm(tests.map(({ p }) => p))
   const byKey = new Map(tests.map(({ key }, at) => [key, values[at]]))
@@ -159,7 +160,7 @@ export async function loadRows(compared, name, { needsHashes, isAsked }, signal)
   return { rows, hasHashes: true }
 }
 
-/** Keeps of a sample what an index has, and the hash of its question. @param {any} item @returns {Row} */
+/** Keeps of a sample what an index has, and the hash of its question. @param {import('../../core/source.js').Sample} item @returns {Row} */
 function rowOf({ position, sample, item_id, source_id, group, outcome, score, extracted, latency_ms, input_tokens, output_tokens, item_hash }) {
   return { position, sample, item_id, source_id, group, outcome, score, extracted, latency_ms, input_tokens, output_tokens, attempts: null, item_hash }
 }

@@ -42,14 +42,14 @@ export function pairedDifferences(all, name, adjusted) {
     differenceChart(pairs))
 }
 
-/** @param {Compared} compared @param {any} pair @param {number | null} p @param {boolean} isCorrected */
+/** @param {Compared} compared @param {Api.BenchmarkComparison} pair @param {number | null} p @param {boolean} isCorrected */
 function sentence(compared, pair, p, isCorrected) {
   const test = p === null ? '' : `p ${pValue(p).startsWith('<') ? '' : '= '}${pValue(p)}${isCorrected ? ' after correction' : ''}`
   const isLike = pair.same_dataset && pair.same_protocol && pair.same_judge
   return conclusion(pair, p, { format: points, a: 'A', b: compared.letter, test }) + (isLike ? '' : ' What makes the runs not comparable may explain it too.')
 }
 
-/** @param {{compared: Compared, pair: any}[]} pairs */
+/** @param {{compared: Compared, pair: Api.BenchmarkComparison}[]} pairs */
 function differenceChart(pairs) {
   const shown = pairs.filter(({ pair }) => pair.difference !== null)
   if (shown.length === 0) return null

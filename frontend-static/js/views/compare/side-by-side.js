@@ -61,7 +61,7 @@ function shorten(text) {
 
 /**
  * @param {import('./load.js').Compared} compared
- * @param {any} sample
+ * @param {import('../../core/source.js').Sample | null} sample
  * @param {import('./statistics.js').Side | null} side
  * @param {string} name
  */

@@ -108,14 +108,14 @@ export function agreement(items, a, b) {
  * Says what a paired comparison shows, and no more. An interval and a test look at different things, so that a sentence
  * about one never speaks for the other.
  *
- * @param {any} paired Benchmark of a ComparisonView.
+ * @param {Api.PairedView} paired
  * @param {number | null} p P-value after correction, if there are several comparisons.
  * @param {{format: (value: number) => string, a: string, b: string, test: string}} names Names of the runs, the format of
  *   differences, and the p-value as text.
  */
 export function conclusion(paired, p, { format, a, b, test }) {
   const { items, difference, interval, only_a_right: onlyA, only_b_right: onlyB } = paired
-  if (items === 0) return 'The runs have no graded item in common.'
+  if (items === 0 || difference === null) return 'The runs have no graded item in common.'
   if (onlyA === 0 && onlyB === 0 && difference === 0) return `${a} and ${b} have the same result on every item.`
   if (!interval || p === null) return `There are too few items to say whether ${a} and ${b} differ.`
   const excludesZero = interval.low > 0 || interval.high < 0
