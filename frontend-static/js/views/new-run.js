@@ -32,8 +32,8 @@ export async function mount({ root, signal, title }) {
  */
 export async function mountOrderForm(root, { signal, heading, level = 'h1', keepsAddress }) {
   const query = keepsAddress ? new URLSearchParams(location.search) : new URLSearchParams()
-  const [{ benchmarks = [] }, { models }, asked] = await Promise.all([
-    api.get('/api/benchmarks', { signal }), findModels('', signal), orderAsked(query, signal),
+  const [{ benchmarks }, { models }, asked] = await Promise.all([
+    /** @type {Promise<Api.BenchmarksView>} */ (api.get('/api/benchmarks', { signal })), findModels('', signal), orderAsked(query, signal),
   ])
   const state = new OrderState(withDefaults(asked, benchmarks, models))
   const panel = estimatePanel()
@@ -75,7 +75,7 @@ async function orderAsked(query, signal) {
  * Fills in what the reader has not chosen: the first model, the benchmarks that the server suggests, a tenth of the items.
  *
  * @param {import('./new-run/order.js').Order} asked
- * @param {any[]} benchmarks
+ * @param {Api.BenchmarkView[]} benchmarks
  * @param {import('./new-run/model-picker.js').Model[]} models
  */
 function withDefaults(asked, benchmarks, models) {
@@ -145,6 +145,7 @@ async function submit(form, state, button, errors, signal) {
   button.textContent = 'Starting…'
   try {
     const body = relevant(state.order)
+    /** @type {Api.CreatedView} */
     const run = await api.post(state.path, body, { signal, headers: { ...state.headers, 'idempotency-key': attemptKey(state.path, body) } })
     if (state.key) {
       api.rememberKey(state.remember)
@@ -169,7 +170,7 @@ let lastAttempt = { text: '', key: '' }
 
 /**
  * @param {string} path
- * @param {any} body
+ * @param {import('./new-run/order.js').Order} body
  */
 function attemptKey(path, body) {
   const text = path + JSON.stringify(body)

@@ -29,7 +29,10 @@ export async function mount({ root, params, signal, title }) {
   }
   const base = `/api/schedules/${encodeURIComponent(params.schedule)}`
   const load = async () => {
-    const [schedule, page] = await Promise.all([api.get(base, { signal }), api.get(`${base}/firings`, { query: { limit: FIRINGS }, signal })])
+    const [schedule, page] = await Promise.all([
+      /** @type {Promise<Api.ScheduleView>} */ (api.get(base, { signal })),
+      /** @type {Promise<Api.FiringsView>} */ (api.get(`${base}/firings`, { query: { limit: FIRINGS }, signal })),
+    ])
     return { schedule, page }
   }
   const first = await load()
@@ -42,7 +45,7 @@ export async function mount({ root, params, signal, title }) {
   const about = h('div', null)
   const history = historySection(base, signal)
   replace(root, head, about, history.element)
-  const show = (/** @type {any} */ { schedule, page }) => {
+  const show = (/** @type {Awaited<ReturnType<typeof load>>} */ { schedule, page }) => {
     title(schedule.name)
     const focused = controls(head).indexOf(/** @type {HTMLElement} */ (document.activeElement))
     replace(head, headOf(schedule, base, () => updates.now()))
@@ -65,13 +68,13 @@ function controls(element) {
 }
 
 /**
- * @param {any} schedule
+ * @param {Api.ScheduleView} schedule
  * @param {string} base
  * @param {() => void} update
  */
 function headOf(schedule, base, update) {
   const { name, enabled, is_owner } = schedule
-  const act = (/** @type {() => Promise<any>} */ run, /** @type {string} */ done) => async (/** @type {any} */ event) => {
+  const act = (/** @type {() => Promise<unknown>} */ run, /** @type {string} */ done) => async (/** @type {Event & {currentTarget: HTMLButtonElement}} */ event) => {
     // A disabled button would lose the focus.
     const button = event.currentTarget
     if (button.ariaDisabled === 'true') return
@@ -80,13 +83,14 @@ function headOf(schedule, base, update) {
       await run()
       toast(done)
     } catch (error) {
-      toast(`${/** @type {any} */ (error).message} ${/** @type {any} */ (error).hint ?? ''}`, { kind: 'bad', seconds: 12 })
+      const { message, hint = '' } = /** @type {Error & {hint?: string}} */ (error)
+      toast(`${message} ${hint}`, { kind: 'bad', seconds: 12 })
     } finally {
       button.ariaDisabled = null
       update()
     }
   }
-  const button = (/** @type {string} */ label, /** @type {any} */ click) => h('button', { type: 'button', class: 'button', on: { click } }, label)
+  const button = (/** @type {string} */ label, /** @type {(event: Event & {currentTarget: HTMLButtonElement}) => void} */ click) => h('button', { type: 'button', class: 'button', on: { click } }, label)
   return [
     h('h1', null, name, ' ', !enabled && h('span', { class: 'badge warn' }, 'Paused')),
     is_owner && h('div', { class: 'actions' },
@@ -100,7 +104,7 @@ function headOf(schedule, base, update) {
 }
 
 /**
- * @param {any} schedule
+ * @param {Api.ScheduleView} schedule
  * @param {string} base
  */
 function remove(schedule, base) {
@@ -117,7 +121,7 @@ function remove(schedule, base) {
   })
 }
 
-/** @param {any} schedule */
+/** @param {Api.ScheduleView} schedule */
 function aboutOf(schedule) {
   const words = cronInWords(schedule.cron)
   const [next, ...later] = schedule.next_times
@@ -128,7 +132,7 @@ function aboutOf(schedule) {
       ['Next', next ? [h('strong', null, dateTime(next)), ` (${timeZone}), ${ago(next)}`,
         later.length > 0 && h('span', { class: 'dim' }, `; then ${later.map(dateTime).join(', ')}`)] : 'none while it is paused'],
       ['Model', schedule.model],
-      ['Benchmarks', schedule.benchmarks.map((/** @type {string} */ each, /** @type {number} */ i) => [i > 0 && ', ',
+      ['Benchmarks', schedule.benchmarks.map((each, i) => [i > 0 && ', ',
         h('a', { href: `/benchmarks/${encodeURIComponent(each)}` }, each)])],
       schedule.demo && ['Data', h('span', { class: 'caution' }, 'DEMO')],
       ...settingsOf(schedule),

@@ -23,7 +23,7 @@ export async function mount({ root, signal, title }) {
   replace(root,
     h('div', { class: 'view-head' }, h('h1', null, 'Schedules'), h('a', { class: 'button primary', href: '/schedules/new' }, 'New schedule'), count),
     list)
-  const show = (/** @type {any[]} */ schedules) => {
+  const show = (/** @type {Api.ScheduleView[]} */ schedules) => {
     const paused = schedules.filter(({ enabled }) => !enabled).length
     replace(count, `${plural(schedules.length, 'schedule')}${paused > 0 ? `, ${paused} paused` : ''}. Times are in your zone, ${timeZone}.`)
     replace(list, schedules.length > 0 ? table(schedules)
@@ -36,19 +36,20 @@ export async function mount({ root, signal, title }) {
 
 /** @param {AbortSignal} signal */
 async function allSchedules(signal) {
-  /** @type {any[]} */
+  /** @type {Api.ScheduleView[]} */
   const all = []
   /** @type {number | null} */
   let offset = 0
   while (offset !== null) {
-    const page = /** @type {any} */ (await api.get('/api/schedules', { query: { limit: PAGE, offset }, signal }))
+    /** @type {Api.SchedulesView} */
+    const page = await api.get('/api/schedules', { query: { limit: PAGE, offset }, signal })
     all.push(...page.schedules)
     offset = page.next_offset
   }
   return all
 }
 
-/** @param {any[]} schedules */
+/** @param {Api.ScheduleView[]} schedules */
 function table(schedules) {
   return h('table', { class: 'cards schedules-table' },
     h('thead', null, h('tr', null, ['Schedule', 'Model and benchmarks', 'Next run', 'Last run', 'Score',

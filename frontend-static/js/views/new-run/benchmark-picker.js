@@ -10,11 +10,11 @@ import { rich } from './text.js'
 /**
  * Groups benchmarks by category, in the order of the API.
  *
- * @param {any[]} benchmarks
- * @returns {Map<string, any[]>}
+ * @param {Api.BenchmarkView[]} benchmarks
+ * @returns {Map<string, Api.BenchmarkView[]>}
  */
 export function byCategory(benchmarks) {
-  /** @type {Map<string, any[]>} */
+  /** @type {Map<string, Api.BenchmarkView[]>} */
   const groups = new Map()
   for (const benchmark of benchmarks) {
     const name = benchmark.category ?? 'Other'
@@ -26,7 +26,7 @@ export function byCategory(benchmarks) {
 /**
  * Makes the fields.
  *
- * @param {any[]} benchmarks
+ * @param {Api.BenchmarkView[]} benchmarks
  * @param {import('./state.js').OrderState} state
  */
 export function benchmarkPicker(benchmarks, state) {
@@ -37,7 +37,7 @@ export function benchmarkPicker(benchmarks, state) {
     for (const [name, row] of rows) row.show(names.has(name))
   })
   state.addEventListener('estimates', () => { for (const row of rows.values()) row.showEstimate() })
-  const setAll = (/** @type {any[]} */ members, /** @type {boolean} */ isOn) => {
+  const setAll = (/** @type {Api.BenchmarkView[]} */ members, /** @type {boolean} */ isOn) => {
     const names = selected()
     for (const { name, is_enabled } of members) {
       if (isOn && is_enabled !== false) names.add(name)
@@ -59,7 +59,7 @@ export function benchmarkPicker(benchmarks, state) {
 
 class Row {
   /**
-   * @param {any} benchmark
+   * @param {Api.BenchmarkView} benchmark
    * @param {import('./state.js').OrderState} state
    */
   constructor(benchmark, state) {
@@ -108,7 +108,7 @@ class Row {
   }
 }
 
-/** @param {any} benchmark */
+/** @param {Api.BenchmarkView} benchmark */
 function badges(benchmark) {
   const protocol = benchmark.protocols?.[0]
   const marks = []

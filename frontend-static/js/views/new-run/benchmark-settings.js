@@ -7,26 +7,26 @@ import { valueAt } from './order.js'
 /**
  * Makes the fields; none for a benchmark with one protocol and no options.
  *
- * @param {any} benchmark
+ * @param {Api.BenchmarkView} benchmark
  * @param {import('./state.js').OrderState} state
  * @returns {HTMLElement[]}
  */
 export function benchmarkSettings(benchmark, state) {
   const protocols = benchmark.protocols ?? []
   const fields = protocols.length > 1 ? [protocolField(benchmark.name, protocols, state)] : []
-  const options = protocols.find((/** @type {any} */ each) => each.is_default)?.options ?? []
-  return [...fields, ...options.map((/** @type {any} */ option) => optionField(benchmark.name, option, state))]
+  const options = protocols.find((each) => each.is_default)?.options ?? []
+  return [...fields, ...options.map((option) => optionField(benchmark.name, option, state))]
 }
 
 /**
  * @param {string} benchmark
- * @param {any[]} protocols the default one first
+ * @param {Api.ProtocolView[]} protocols the default one first
  * @param {import('./state.js').OrderState} state
  */
 function protocolField(benchmark, protocols, state) {
   const path = `protocols.${benchmark}`
   const own = protocols.find((each) => each.is_default)?.name ?? protocols[0].name
-  const current = valueAt(state.order, path) ?? own
+  const current = String(valueAt(state.order, path) ?? own)
   const hint = h('span', null)
   const explain = (/** @type {string} */ name) => { hint.textContent = protocols.find((each) => each.name === name)?.protocol ?? '' }
   explain(current)
@@ -34,7 +34,7 @@ function protocolField(benchmark, protocols, state) {
   return framed({ path, label: 'Protocol', hint }, ({ id, describedBy }) => select({
     id, name: path, 'aria-describedby': describedBy,
     on: {
-      change: (/** @type {any} */ event) => {
+      change: (/** @type {Event & {target: HTMLSelectElement}} */ event) => {
         explain(event.target.value)
         state.set(path, event.target.value === own ? undefined : event.target.value)
       },
@@ -44,7 +44,7 @@ function protocolField(benchmark, protocols, state) {
 
 /**
  * @param {string} benchmark
- * @param {any} option
+ * @param {Api.OptionView} option
  * @param {import('./state.js').OrderState} state
  */
 function optionField(benchmark, option, state) {
@@ -52,6 +52,6 @@ function optionField(benchmark, option, state) {
   return framed({ path, label: option.name, hint: option.description }, ({ id, describedBy }) => h('input', {
     id, type: 'text', class: 'form-control', name: path, placeholder: option.default ?? 'not set', 'aria-describedby': describedBy,
     autocomplete: 'off', spellcheck: 'false', '.value': valueAt(state.order, path) ?? '',
-    on: { input: (/** @type {any} */ event) => state.set(path, event.target.value.trim() || undefined) },
+    on: { input: (/** @type {Event & {target: HTMLInputElement}} */ event) => state.set(path, event.target.value.trim() || undefined) },
   }))
 }

@@ -43,7 +43,7 @@ export function optionsOf(order) {
     if (value === undefined) continue
     if (spec.kind === 'switch') parts.push(spec.flag)
     else if (Array.isArray(value)) parts.push(...value.map((entry) => option(spec.flag, entry)))
-    else if (spec.name === 'system_prompt' && value.startsWith('@')) parts.push(promptFile(value))
+    else if (spec.name === 'system_prompt' && typeof value === 'string' && value.startsWith('@')) parts.push(promptFile(value))
     else parts.push(option(spec.flag, format(spec, value)))
   }
   if (kept.judge?.model_id) parts.push(option('--judge-model', kept.judge.model_id))

@@ -3,13 +3,16 @@
 import { h } from '../../core/dom.js'
 import { format, parse } from './fields.js'
 
+/** @typedef {import('../../core/dom.js').Child} Child */
+/** @typedef {import('./fields.js').FieldValue} FieldValue */
+
 let ids = 0
 
 /**
  * Frames a control with its label, hint and problem. Errors are found by `path`.
  *
- * @param {{path: string, label: string, hint?: any, isGroup?: boolean, wide?: boolean}} spec
- * @param {(ids: {id: string, describedBy: string}) => any} draw makes the control
+ * @param {{path: string, label: string, hint?: Child, isGroup?: boolean, wide?: boolean}} spec
+ * @param {(ids: {id: string, describedBy: string}) => Child} draw makes the control
  */
 export function framed(spec, draw) {
   const id = `field-${++ids}`
@@ -28,12 +31,12 @@ export function framed(spec, draw) {
  * Draws a plain field.
  *
  * @param {import('./fields.js').FieldSpec} spec
- * @param {any} value
- * @param {(value: any) => void} changed gets undefined for an empty control, and for text that can't be parsed, which makes the control invalid
+ * @param {FieldValue | null | undefined} value
+ * @param {(value: FieldValue | undefined) => void} changed gets undefined for an empty control, and for text that can't be parsed, which makes the control invalid
  */
 export function field(spec, value, changed) {
   if (spec.kind === 'switch') return switchField(spec, value, changed)
-  if (spec.kind === 'choices') return choicesField(spec, value ?? [], changed)
+  if (spec.kind === 'choices') return choicesField(spec, Array.isArray(value) ? value : [], changed)
   const isWide = ['lines', 'long', 'json'].includes(spec.kind)
   const element = framed({ path: spec.name, label: spec.label, hint: spec.hint, wide: isWide }, ({ id, describedBy }) => {
     const read = (/** @type {Event} */ event) => {
@@ -71,15 +74,15 @@ export function select(attributes, values, current, labels = /** @type {Record<s
 
 /**
  * @param {import('./fields.js').FieldSpec} spec
- * @param {any} value
- * @param {(value: any) => void} changed
+ * @param {FieldValue | null | undefined} value
+ * @param {(value: FieldValue | undefined) => void} changed
  */
 function switchField(spec, value, changed) {
   const id = `field-${++ids}`
   return h('div', { class: 'form-field form-switch', dataset: { path: spec.name } },
     h('input', {
       type: 'checkbox', id, name: spec.name, '.checked': value === true, 'aria-describedby': `${id}-hint ${id}-problem`,
-      on: { change: (/** @type {any} */ event) => changed(event.target.checked ? true : undefined) },
+      on: { change: (/** @type {Event & {target: HTMLInputElement}} */ event) => changed(event.target.checked ? true : undefined) },
     }),
     h('label', { for: id }, spec.label),
     spec.hint ? h('p', { class: 'form-hint', id: `${id}-hint` }, spec.hint) : null,
@@ -89,7 +92,7 @@ function switchField(spec, value, changed) {
 /**
  * @param {import('./fields.js').FieldSpec} spec
  * @param {string[]} value
- * @param {(value: any) => void} changed
+ * @param {(value: string[] | undefined) => void} changed
  */
 function choicesField(spec, value, changed) {
   const chosen = new Set(value)
@@ -99,7 +102,7 @@ function choicesField(spec, value, changed) {
         h('input', {
           type: 'checkbox', name: spec.name, value: entry, '.checked': chosen.has(entry),
           on: {
-            change: (/** @type {any} */ event) => {
+            change: (/** @type {Event & {target: HTMLInputElement}} */ event) => {
               if (event.target.checked) chosen.add(entry)
               else chosen.delete(entry)
               changed(chosen.size > 0 ? (spec.values ?? []).filter((each) => chosen.has(each)) : undefined)
@@ -141,7 +144,7 @@ export function controlOf(element) {
  * @param {string} title
  * @param {string} summary one phrase about what is inside
  * @param {boolean} isOpen
- * @param {...any} children
+ * @param {...Child} children
  */
 export function optional(title, summary, isOpen, ...children) {
   return h('details', { class: 'form-section form-optional', open: isOpen },
@@ -153,8 +156,8 @@ export function optional(title, summary, isOpen, ...children) {
 /**
  * Draws a group of fields.
  *
- * @param {any} title
- * @param {...any} children
+ * @param {Child} title
+ * @param {...Child} children
  */
 export function group(title, ...children) {
   return h('fieldset', { class: 'form-section' }, h('legend', { class: 'form-legend' }, title), children)

@@ -6,7 +6,7 @@ import { duration, integer, tokens, usd } from '../../core/format.js'
 /**
  * Describes an estimated cost: a sum, at least a sum, or why there is none.
  *
- * @param {any} estimate of an order or of a benchmark
+ * @param {Api.EstimatedView} estimate of an order or of a benchmark
  */
 export function costText(estimate) {
   if (estimate.cost_usd === 0) return 'free'
@@ -18,13 +18,13 @@ export function costText(estimate) {
 /**
  * True if a model is asked: not for the oracle and stored responses.
  *
- * @param {any} estimate
+ * @param {Api.EstimatedView} estimate
  */
 export function isAsked(estimate) {
   return estimate.basis?.lengths !== 'none'
 }
 
-/** @param {any} estimate */
+/** @param {Api.EstimatedView} estimate */
 export function timeText(estimate) {
   if (estimate.duration_seconds == null && !isAsked(estimate)) return 'no model to wait for'
   return estimate.duration_seconds == null ? 'unknown time' : `about ${duration(Math.max(1, roundSeconds(estimate.duration_seconds)))}`
@@ -49,7 +49,7 @@ function plain(text) {
   return text.replace('about ', '')
 }
 
-/** @param {any} estimate */
+/** @param {Api.EstimatedView} estimate */
 export function tokensText(estimate) {
   if (estimate.input_tokens == null || estimate.output_tokens == null) return 'unknown tokens'
   const sum = estimate.input_tokens + estimate.output_tokens + (estimate.judge_input_tokens ?? 0) + (estimate.judge_output_tokens ?? 0)
@@ -59,9 +59,9 @@ export function tokensText(estimate) {
 /**
  * Describes a benchmark of an order: items of its total, then time, tokens and cost.
  *
- * @param {any} estimate undefined while there is none
+ * @param {Api.EstimatedView | undefined} estimate undefined while there is none
  * @param {number} total items of the dataset; 0 if unknown
- * @returns {any[]}
+ * @returns {import('../../core/dom.js').Child[]}
  */
 export function estimateText(estimate, total) {
   const size = total > 0 ? `${integer(total)} items` : 'number of items unknown'

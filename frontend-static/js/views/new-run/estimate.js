@@ -4,13 +4,13 @@ import { api } from '../../core/api.js'
 import { relevant } from './order.js'
 
 /** Fields that change no estimate: labels, and the times of schedules. */
-const WITHOUT_EFFECT = ['name', 'tags', 'notes', 'cron', 'time_zone', 'webhook_url', 'enabled']
+const WITHOUT_EFFECT = /** @type {const} */ (['name', 'tags', 'notes', 'cron', 'time_zone', 'webhook_url', 'enabled'])
 /** Milliseconds without a change before the server is asked. */
 const PAUSE = 300
 
 /**
  * @typedef {object} Estimated
- * @property {any} [estimate] answer of the API; absent if nothing is chosen or it failed
+ * @property {Api.EstimateView} [estimate] answer of the API; absent if nothing is chosen or it failed
  * @property {Error} [error]
  * @property {boolean} isCurrent false while a newer one is being made
  */
@@ -20,7 +20,7 @@ const PAUSE = 300
  * so that readers can choose by time and cost.
  *
  * @param {import('./state.js').OrderState} state
- * @param {any[]} benchmarks
+ * @param {Api.BenchmarkView[]} benchmarks
  * @param {(estimated: Estimated) => void} show
  * @param {AbortSignal} signal
  */
@@ -75,7 +75,8 @@ export function keepEstimate(state, benchmarks, show, signal) {
       // These estimates help to choose. An order of one of these benchmarks tells what is wrong with it.
     }
   }
-  const ask = (/** @type {any} */ order) => api.post('/api/runs/estimate', order, { signal })
+  /** @returns {Promise<Api.EstimateView>} */
+  const ask = (/** @type {import('./order.js').Order} */ order) => api.post('/api/runs/estimate', order, { signal })
   state.addEventListener('change', () => {
     clearTimeout(timer)
     if (last.isCurrent) present({ ...last, isCurrent: false })
@@ -86,11 +87,11 @@ export function keepEstimate(state, benchmarks, show, signal) {
 }
 
 /**
- * @param {Map<string, any>} known
- * @param {any} estimate
+ * @param {Map<string, Api.EstimatedBenchmarkView>} known
+ * @param {Api.EstimateView} estimate
  */
 function keep(known, estimate) {
-  for (const each of estimate.benchmarks ?? []) known.set(each.benchmark_name, each)
+  for (const each of estimate.benchmarks) known.set(each.benchmark_name, each)
 }
 
 /** @param {import('./order.js').Order} order */

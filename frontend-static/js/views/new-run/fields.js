@@ -7,7 +7,7 @@
  * @property {'integer'|'number'|'text'|'lines'|'words'|'long'|'json'|'choice'|'choices'|'switch'} kind
  *   `lines` is a list with one entry per line, `words` a list separated by commas
  * @property {string} flag option of `bench run`
- * @property {string} [hint]
+ * @property {string | HTMLElement} [hint]
  * @property {string} [placeholder]
  * @property {number} [min]
  * @property {boolean} [isAbove] true if the value must be above `min`
@@ -15,6 +15,7 @@
  * @property {number} [step]
  * @property {string[]} [values] accepted values of a choice
  */
+/** @typedef {string | number | boolean | string[] | Record<string, unknown>} FieldValue */
 
 /** @type {FieldSpec[]} */
 export const GENERATION = [
@@ -96,7 +97,7 @@ export const PLAIN = [SHARE, COUNT, ITEMS, SEED, SAMPLES, DEMO, ...GENERATION, .
  *
  * @param {FieldSpec} spec
  * @param {string} text
- * @returns {{value?: any, problem?: string}}
+ * @returns {{value?: FieldValue, problem?: string}}
  */
 export function parse(spec, text) {
   const trimmed = text.trim()
@@ -124,12 +125,11 @@ export function parse(spec, text) {
  * Returns the text of a value, which {@link parse} reads.
  *
  * @param {FieldSpec} spec
- * @param {any} value
+ * @param {FieldValue | null | undefined} value
  */
 export function format(spec, value) {
   if (value === undefined || value === null) return ''
-  if (spec.kind === 'lines') return value.join('\n')
-  if (spec.kind === 'words' || spec.kind === 'choices') return value.join(spec.kind === 'words' ? ', ' : ',')
+  if (Array.isArray(value)) return value.join(spec.kind === 'lines' ? '\n' : spec.kind === 'words' ? ', ' : ',')
   if (spec.kind === 'json') return JSON.stringify(value)
   return String(value)
 }

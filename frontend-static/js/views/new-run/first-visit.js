@@ -24,6 +24,7 @@ export async function showFirstVisit(root, { signal }) {
     button.disabled = true
     button.textContent = 'Starting…'
     try {
+      /** @type {Api.CreatedView} */
       const run = await api.post('/api/runs', ORDER, { signal })
       router.go(`/runs/${run.id}`)
     } catch (error) {

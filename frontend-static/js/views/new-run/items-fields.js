@@ -3,7 +3,7 @@
 import { h } from '../../core/dom.js'
 import { field, group } from './control.js'
 import { COUNT, DEMO, ITEMS, SAMPLES, SEED } from './fields.js'
-import { SHARES } from './order.js'
+import { SHARES, valueAt } from './order.js'
 
 /** Items of a new order by number. */
 const COUNT_DEFAULT = 25
@@ -16,13 +16,14 @@ const COUNT_DEFAULT = 25
 export function itemsFields(state) {
   const { order } = state
   const current = order.items ? 'items' : order.subset_count != null ? 'count' : String(order.subset_pct ?? 100)
-  const shares = SHARES.includes(order.subset_pct) || order.subset_pct == null ? SHARES : [...SHARES, order.subset_pct].sort((a, b) => a - b)
-  const plain = (/** @type {import('./fields.js').FieldSpec} */ spec, /** @type {any} */ value = order[spec.name]) =>
-    field(spec, value, (changed) => state.set(spec.name, changed))
+  const shares = order.subset_pct == null || SHARES.includes(order.subset_pct) ? SHARES : [...SHARES, order.subset_pct].sort((a, b) => a - b)
+  const plain = (/** @type {import('./fields.js').FieldSpec} */ spec) =>
+    field(spec, valueAt(order, spec.name), (changed) => state.set(spec.name, changed))
+  /** @type {number | undefined} */
   let count = order.subset_count ?? COUNT_DEFAULT
   let items = order.items
-  const countField = field(COUNT, count, (value) => { count = value; state.set('subset_count', value) })
-  const itemsField = field(ITEMS, items, (value) => { items = value; state.set('items', value ?? []) })
+  const countField = field(COUNT, count, (value) => { count = /** @type {number | undefined} */ (value); state.set('subset_count', value) })
+  const itemsField = field(ITEMS, items, (value) => { items = /** @type {string[] | undefined} */ (value); state.set('items', items ?? []) })
   const seed = plain(SEED)
   const show = (/** @type {string} */ choice) => {
     countField.hidden = choice !== 'count'
@@ -30,7 +31,7 @@ export function itemsFields(state) {
     seed.hidden = choice === 'items' || choice === '100'
   }
   const choose = (/** @type {string} */ choice) => {
-    for (const name of ['subset_pct', 'subset_count', 'items']) delete order[name]
+    for (const name of /** @type {const} */ (['subset_pct', 'subset_count', 'items'])) delete order[name]
     if (choice === 'count') order.subset_count = count
     else if (choice === 'items') order.items = items ?? []
     else order.subset_pct = Number(choice)

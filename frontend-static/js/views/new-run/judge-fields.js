@@ -10,7 +10,7 @@ import { valueAt } from './order.js'
 /**
  * Makes the fields. They open by themselves when a selected benchmark needs a judge.
  *
- * @param {any[]} benchmarks
+ * @param {Api.BenchmarkView[]} benchmarks
  * @param {import('./state.js').OrderState} state
  * @param {AbortSignal} signal
  */
@@ -33,7 +33,7 @@ export function judgeFields(benchmarks, state, signal) {
     const isNeeded = names.length > 0
     setText(summary, state.order.judge?.model_id ?? (isNeeded ? `grades ${names.map((each) => each.display_name).join(', ')}` : 'not needed by the selected benchmarks'))
     setText(suggestion, names.map((each) => {
-      const official = each.protocols?.find((/** @type {any} */ p) => p.is_default)?.judge?.official_model
+      const official = each.protocols?.find((p) => p.is_default)?.judge?.official_model
       return official ? `The authors of ${each.display_name} use ${official}.` : ''
     }).filter(Boolean).join(' '))
     suggestion.hidden = suggestion.textContent === ''

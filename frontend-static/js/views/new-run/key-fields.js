@@ -14,7 +14,7 @@ export function keyField(state, { what = 'this run' } = {}) {
   const remember = h('label', { class: 'check' },
     h('input', {
       type: 'checkbox', '.checked': api.isRemembered && api.key !== '',
-      on: { change: (/** @type {any} */ event) => { state.remember = event.target.checked } },
+      on: { change: (/** @type {Event & {target: HTMLInputElement}} */ event) => { state.remember = event.target.checked } },
     }),
     ' Keep it in this browser after the page is closed')
   const key = secretField('key', `Key for ${what}`,
@@ -46,6 +46,6 @@ export function judgeKeyField(state) {
 function secretField(path, label, hint, placeholder, changed) {
   return framed({ path, label, hint, wide: true }, ({ id, describedBy }) => h('input', {
     id, type: 'password', class: 'form-control', name: path, autocomplete: 'off', spellcheck: 'false', placeholder, 'aria-describedby': describedBy,
-    'data-1p-ignore': true, on: { input: (/** @type {any} */ event) => changed(event.target.value.trim()) },
+    'data-1p-ignore': true, on: { input: (/** @type {Event & {target: HTMLInputElement}} */ event) => changed(event.target.value.trim()) },
   }))
 }

@@ -10,17 +10,7 @@ const MODELS_MAX = 50
 /** Milliseconds without typing before the server is asked. */
 const PAUSE = 200
 
-/**
- * @typedef {object} Model
- * @property {string} model name with its provider
- * @property {string} name
- * @property {string} slug
- * @property {string} provider
- * @property {string | null} tagline
- * @property {number} instance_count 0 if it isn't known
- * @property {number | null} input_per_million_usd
- * @property {number | null} output_per_million_usd
- */
+/** @typedef {Api.ModelView} Model */
 
 /**
  * Loads models whose name, slug or provider contains a text, those with most instances first.
@@ -31,9 +21,10 @@ const PAUSE = 200
  * @returns {Promise<{models: Model[], total: number}>}
  */
 export async function findModels(search, signal, limit = MODELS_MAX) {
+  /** @type {Api.ModelsView} */
   const found = await api.get('/api/models', { query: { search, limit }, signal })
   // Compatible servers give a model's slug, without its provider.
-  const models = (found.models ?? []).map((/** @type {any} */ model) => ({ ...model, model: model.model ?? model.slug }))
+  const models = (found.models ?? []).map((model) => ({ ...model, model: model.model ?? model.slug }))
   return { models, total: found.total ?? models.length }
 }
 

@@ -19,11 +19,12 @@ export function serverNotices(signal, opened) {
   const element = h('div', { class: 'notices', 'aria-live': 'polite' })
   const load = async () => {
     const [status, overview] = await Promise.all([
-      api.get('/api/status', { signal }), api.get('/api/ops/overview', { query: { minutes: 30 }, signal }),
+      /** @type {Promise<Api.StatusView>} */ (api.get('/api/status', { signal })),
+      /** @type {Promise<Api.OverviewView>} */ (api.get('/api/ops/overview', { query: { minutes: 30 }, signal })),
     ])
-    const { running = 0, queued = 0 } = overview.queue_counts ?? {}
+    const { running, queued } = overview.queue_counts
     return { maintenance: status.maintenance_mode ? status.message : '', running, queued,
-      capacity: overview.worker_config?.worker_max_concurrent ?? 0 }
+      capacity: overview.worker_config.worker_max_concurrent }
   }
   poll(load, ({ maintenance, running, queued, capacity }) => {
     const isFull = capacity > 0 && running + queued >= capacity

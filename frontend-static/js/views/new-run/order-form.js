@@ -16,7 +16,7 @@ import { fieldAt, problemsOf } from './problems.js'
  *
  * @param {object} options
  * @param {import('./state.js').OrderState} options.state
- * @param {any[]} options.benchmarks
+ * @param {Api.BenchmarkView[]} options.benchmarks
  * @param {AbortSignal} options.signal
  * @param {string} [options.payer] what the key pays for
  * @param {boolean} [options.hasName] false leaves the name out of the labels

@@ -4,8 +4,9 @@
  * Fields are addressed by paths such as `judge.model_id`, which are also the names of the form's controls and the places
  * that errors of the API name.
  *
- * @typedef {Record<string, any>} Order
+ * @typedef {Partial<Api.ScheduleOrder>} Order
  */
+/** @typedef {import('./fields.js').FieldValue | null | undefined} Value */
 
 /** Share of the items that a new order starts with, in percent: small enough to try a model, large enough to see it. */
 export const SHARE_DEFAULT = 10
@@ -15,31 +16,34 @@ export const SHARES = [1, 5, 10, 25, 50, 100]
 /**
  * Returns the value at a path, or undefined.
  *
- * @param {Order} order
+ * @param {object} order an order, or a schedule, whose fields have the same names
  * @param {string} path
+ * @returns {Value}
  */
 export function valueAt(order, path) {
-  return path.split('.').reduce((value, key) => value?.[key], /** @type {any} */ (order))
+  const inside = (/** @type {unknown} */ value, /** @type {string} */ key) => /** @type {Record<string, unknown> | undefined} */ (value)?.[key]
+  return /** @type {Value} */ (path.split('.').reduce(inside, order))
 }
 
 /**
  * Sets the value at a path. An undefined value removes the field, and objects that become empty with it.
  *
- * @param {Order} order
+ * @param {object} order
  * @param {string} path
- * @param {any} value
+ * @param {unknown} value
  */
 export function setAt(order, path, value) {
+  const fields = /** @type {Record<string, unknown>} */ (order)
   const [key, ...rest] = path.split('.')
   if (rest.length === 0) {
-    if (value === undefined) delete order[key]
-    else order[key] = value
+    if (value === undefined) delete fields[key]
+    else fields[key] = value
     return
   }
-  const inner = { ...(order[key] ?? {}) }
+  const inner = { ...(fields[key] ?? {}) }
   setAt(inner, rest.join('.'), value)
-  if (Object.keys(inner).length === 0) delete order[key]
-  else order[key] = inner
+  if (Object.keys(inner).length === 0) delete fields[key]
+  else fields[key] = inner
 }
 
 /**
@@ -51,10 +55,9 @@ export function setAt(order, path, value) {
 export function relevant(order) {
   const selected = new Set(order.selected_benchmarks ?? [])
   const copy = { ...order }
-  for (const field of ['protocols', 'benchmark_options']) {
+  for (const field of /** @type {const} */ (['protocols', 'benchmark_options'])) {
     const kept = Object.entries(copy[field] ?? {}).filter(([name]) => selected.has(name))
-    if (kept.length > 0) copy[field] = Object.fromEntries(kept)
-    else delete copy[field]
+    setAt(copy, field, kept.length > 0 ? Object.fromEntries(kept) : undefined)
   }
   return copy
 }
@@ -63,13 +66,13 @@ export function relevant(order) {
  * Returns the order that repeats a run. Items of a subset without a seed can't be selected again, since its seed was the
  * run's id; that id is then the seed.
  *
- * @param {any} run a run of the API
+ * @param {Api.RunView} run
  * @returns {Order}
  */
 export function orderOfRun(run) {
   /** @type {Order} */
-  const order = { model_id: run.model, selected_benchmarks: run.benchmarks.map((/** @type {any} */ b) => b.benchmark_name) }
-  const put = (/** @type {string} */ path, /** @type {any} */ value) => {
+  const order = { model_id: run.model, selected_benchmarks: run.benchmarks.map((b) => b.benchmark_name) }
+  const put = (/** @type {string} */ path, /** @type {unknown} */ value) => {
     const isEmpty = value == null || (typeof value === 'object' && Object.keys(value).length === 0)
     if (!isEmpty) setAt(order, path, value)
   }
@@ -80,16 +83,16 @@ export function orderOfRun(run) {
   put('subset_seed', run.subset_seed ?? (isWhole ? null : run.id))
   put('samples', run.samples)
   if (run.demo) order.demo = true
-  const settings = run.generation ?? {}
-  for (const name of ['temperature', 'top_p', 'max_tokens', 'stop', 'top_k', 'system_prompt', 'reasoning_effort',
-    'thinking_budget', 'extra_body', 'omit', 'max_tokens_field']) put(name, settings[name])
+  const settings = run.generation
+  for (const name of /** @type {const} */ (['temperature', 'top_p', 'max_tokens', 'stop', 'top_k', 'system_prompt', 'reasoning_effort',
+    'thinking_budget', 'extra_body', 'omit', 'max_tokens_field'])) put(name, settings[name])
   put('sampler_seed', settings.seed)
-  for (const name of ['requests_per_minute', 'timeout_seconds', 'max_failures']) put(name, run.limits?.[name])
+  for (const name of /** @type {const} */ (['requests_per_minute', 'timeout_seconds', 'max_failures'])) put(name, run.limits?.[name])
   put('budget_usd', run.budget?.usd)
   put('budget_tokens', run.budget?.tokens)
   put('protocols', run.protocols)
   put('benchmark_options', run.benchmark_options)
   put('judge.model_id', run.judge?.model)
-  for (const name of ['temperature', 'seed', 'max_tokens']) put(`judge.${name}`, run.judge?.[name])
+  for (const name of /** @type {const} */ (['temperature', 'seed', 'max_tokens'])) put(`judge.${name}`, run.judge?.[name])
   return order
 }

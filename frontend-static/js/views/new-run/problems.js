@@ -29,17 +29,17 @@ const OWN = {
 /**
  * Returns the problems that an error of the API states.
  *
- * @param {any} error an `ApiError` or an `OfflineError`
+ * @param {Error & {code?: string | null, hint?: string, fields?: {field: string, message: string}[]}} error an `ApiError` or an `OfflineError`
  * @returns {Problem[]}
  */
 export function problemsOf(error) {
-  const fields = /** @type {{field: string, message: string}[]} */ (error.fields ?? [])
+  const { code, fields = [], hint } = error
   if (fields.length > 0) return fields.map(({ field, message }) => ({ path: field || null, text: sentence(message) }))
-  const isOfJudge = error.code === 'model_not_found' && /judge/i.test(error.message)
-  const path = isOfJudge ? 'judge.model_id' : /** @type {Record<string, string>} */ (FIELDS)[error.code]
-  const own = OWN[error.code]
+  const isOfJudge = code === 'model_not_found' && /judge/i.test(error.message)
+  const path = isOfJudge ? 'judge.model_id' : /** @type {Record<string, string>} */ (FIELDS)[code ?? '']
+  const own = OWN[code ?? '']
   if (own) return [own]
-  const parts = path === 'key' ? [error.message] : [error.message, error.hint]
+  const parts = path === 'key' ? [error.message] : [error.message, hint ?? '']
   return [{ path: path ?? null, text: parts.filter(Boolean).map(sentence).join(' ') }]
 }
 

@@ -9,7 +9,7 @@ export class OrderState extends EventTarget {
   remember = false
   /** Key for the judge. Empty for none. */
   judgeKey = ''
-  /** Estimates by benchmark, for the present settings. @type {Map<string, any>} */
+  /** Estimates by benchmark, for the present settings. @type {Map<string, Api.EstimatedBenchmarkView>} */
   estimates = new Map()
 
   /** @param {import('./order.js').Order} order */
@@ -22,7 +22,7 @@ export class OrderState extends EventTarget {
    * Sets a field and sends the event `change`.
    *
    * @param {string} path
-   * @param {any} value undefined removes the field
+   * @param {import('./fields.js').FieldValue | undefined} value undefined removes the field
    */
   set(path, value) {
     setAt(this.order, path, value)
@@ -34,7 +34,7 @@ export class OrderState extends EventTarget {
     this.dispatchEvent(new CustomEvent('change', { detail: { path } }))
   }
 
-  /** @param {Map<string, any>} estimates */
+  /** @param {Map<string, Api.EstimatedBenchmarkView>} estimates */
   setEstimates(estimates) {
     this.estimates = estimates
     this.dispatchEvent(new Event('estimates'))

@@ -44,10 +44,11 @@ export function estimatePanel() {
   }
 }
 
-/** @param {any} estimate */
+/** @param {Api.EstimateView} estimate */
 function figures(estimate) {
   const asksModel = isAsked(estimate)
   const judge = (estimate.judge_input_tokens ?? 0) + (estimate.judge_output_tokens ?? 0)
+  /** @type {([string, import('../../core/dom.js').Child] | false | null)[]} */
   const rows = [
     ['Cost', h('strong', null, costText(estimate).replace('unknown cost', 'unknown'))],
     ['Time', h('strong', null, timeText(estimate).replace('unknown time', 'unknown'))],
@@ -58,22 +59,19 @@ function figures(estimate) {
     judge > 0 && ['Judge tokens', tokens(judge)],
     estimate.price && ['Price', `${usd(estimate.price.input_per_million_usd)} in, ${usd(estimate.price.output_per_million_usd)} out per million`],
   ]
-  return h('dl', { class: 'estimate-figures' }, rows.filter(Boolean).map((row) => {
-    const [name, value] = /** @type {any[]} */ (row)
-    return h('div', null, h('dt', null, name), h('dd', null, value))
-  }))
+  return h('dl', { class: 'estimate-figures' }, rows.map((row) => row && h('div', null, h('dt', null, row[0]), h('dd', null, row[1]))))
 }
 
-/** @param {any} estimate */
+/** @param {Api.EstimateView} estimate */
 function notes(estimate) {
   const found = []
   if (estimate.cost_note) found.push(h('p', { class: 'note' }, estimate.cost_note))
-  const unjudged = (estimate.benchmarks ?? []).filter((/** @type {any} */ each) => each.judge_input_tokens > 0 && !each.judge)
+  const unjudged = estimate.benchmarks.filter((each) => (each.judge_input_tokens ?? 0) > 0 && !each.judge)
   if (unjudged.length > 0) found.push(h('p', { class: 'note warn' },
-    `Choose a judge for ${unjudged.map((/** @type {any} */ each) => each.benchmark_name).join(', ')}.`))
+    `Choose a judge for ${unjudged.map((each) => each.benchmark_name).join(', ')}.`))
   if (estimate.reaches_budget === true) found.push(h('p', { class: 'note warn' },
     'The budget is smaller than this estimate: the run will probably stop before it is complete.'))
-  for (const message of estimate.warnings ?? []) found.push(h('p', { class: 'note warn' }, message))
+  for (const message of estimate.warnings) found.push(h('p', { class: 'note warn' }, message))
   if (estimate.ignored_benchmarks?.length) found.push(h('p', { class: 'note warn' },
     `This server doesn’t know ${estimate.ignored_benchmarks.join(', ')}.`))
   if (estimate.basis?.text && isAsked(estimate)) found.push(h('p', { class: 'form-hint' }, `Based on ${estimate.basis.text}.`))

@@ -9,7 +9,7 @@ const WITHOUT_SCORE = ['missed', 'not_started', 'ended']
 /**
  * Makes the chart; null for fewer than two planned times.
  *
- * @param {any[]} firings
+ * @param {Api.FiringView[]} firings
  */
 export function historyFigure(firings) {
   const shown = firings.filter(({ status, score }) => score !== null || WITHOUT_SCORE.includes(status))

@@ -26,16 +26,17 @@ const TIMES = { '30 2 * * *': 'Every night', '0 4 * * MON-FRI': 'Weekdays', '0 2
  * Shows the form.
  *
  * @param {HTMLElement} root
- * @param {any} schedule null for a new one
+ * @param {Api.ScheduleView | null} schedule null for a new one
  * @param {AbortSignal} signal
  */
 export async function showScheduleForm(root, schedule, signal) {
-  const [{ benchmarks }, { models }] = await Promise.all([api.get('/api/benchmarks', { signal }), findModels('', signal, 1),
-    useStyles('views/new-run.css')])
+  const [{ benchmarks }, { models }] = await Promise.all([
+    /** @type {Promise<Api.BenchmarksView>} */ (api.get('/api/benchmarks', { signal })), findModels('', signal, 1), useStyles('views/new-run.css'),
+  ])
   const before = schedule ? orderOfSchedule(schedule) : null
   const state = new OrderState(before ? structuredClone(before) : {
     name: '', cron: '30 2 * * *', time_zone: timeZone, model_id: models[0]?.model, subset_pct: SHARE_DEFAULT,
-    selected_benchmarks: benchmarks.filter((/** @type {any} */ each) => each.default_selected).map((/** @type {any} */ each) => each.name),
+    selected_benchmarks: benchmarks.filter((each) => each.default_selected).map((each) => each.name),
   })
   const panel = estimatePanel()
   const heading = schedule ? `Edit ${schedule.name}` : 'New schedule'
@@ -77,12 +78,12 @@ export async function showScheduleForm(root, schedule, signal) {
 
 /** @param {OrderState} state */
 function timeFields(state) {
-  const set = (/** @type {string} */ name) => (/** @type {any} */ value) => state.set(name, value)
+  const set = (/** @type {string} */ name) => (/** @type {import('../new-run/fields.js').FieldValue | undefined} */ value) => state.set(name, value)
   const words = h('span', null)
   const describe = () => { words.textContent = cronInWords(state.order.cron ?? '') ?? 'Minute, hour, day of month, month, day of week. Two runs are at least 15 minutes apart.' }
   describe()
   state.addEventListener('change', describe)
-  const cron = field({ name: 'cron', label: 'Planned times', kind: 'text', flag: '--cron', hint: /** @type {any} */ (words) },
+  const cron = field({ name: 'cron', label: 'Planned times', kind: 'text', flag: '--cron', hint: words },
     state.order.cron, set('cron'))
   const input = /** @type {HTMLInputElement} */ (cron.querySelector('input'))
   input.classList.add('mono')
@@ -95,7 +96,7 @@ function timeFields(state) {
     h('input', {
       id, class: 'form-control', name: 'time_zone', list: `${id}-list`, autocomplete: 'off', 'aria-describedby': describedBy,
         '.value': state.order.time_zone ?? 'UTC',
-      on: { change: (/** @type {any} */ event) => state.set('time_zone', event.target.value.trim() || undefined) },
+      on: { change: (/** @type {Event & {target: HTMLInputElement}} */ event) => state.set('time_zone', event.target.value.trim() || undefined) },
     }),
     h('datalist', { id: `${id}-list` }, ['UTC', ...zones].map((name) => h('option', { value: name })))])
   return group('Schedule', h('div', { class: 'form-grid' },
@@ -107,26 +108,27 @@ function timeFields(state) {
 }
 
 /**
- * @param {any} schedule
- * @param {any} before
+ * @param {Api.ScheduleView | null} schedule null for a new one
+ * @param {import('../new-run/order.js').Order | null} before
  * @param {OrderState} state
  * @param {AbortSignal} signal
+ * @returns {Promise<Api.SavedView>}
  */
 function store(schedule, before, state, signal) {
   const options = { signal, headers: state.headers }
   if (!schedule) return api.post('/api/schedules', relevant(state.order), options)
-  return api.patch(`/api/schedules/${schedule.id}`, changes(before, state.order), options)
+  return api.patch(`/api/schedules/${schedule.id}`, changes(before ?? {}, state.order), options)
 }
 
 /**
- * @param {any} schedule
- * @param {any} before
+ * @param {Api.ScheduleView | null} schedule null for a new one
+ * @param {import('../new-run/order.js').Order | null} before
  * @param {OrderState} state
  */
 function commandsOf(schedule, before, state) {
   const key = state.key !== '' || api.key !== ''
   if (schedule) {
-    return [h('h3', null, 'curl'), copyBox(curl('PATCH', `/api/schedules/${schedule.id}`, changes(before, state.order), { key }))]
+    return [h('h3', null, 'curl'), copyBox(curl('PATCH', `/api/schedules/${schedule.id}`, changes(before ?? {}, state.order), { key }))]
   }
   const { name, cron, time_zone, webhook_url, ...order } = relevant(state.order)
   const bench = lines(['bench schedules add', `--name ${quote(name ?? '')}`, `--cron ${quote(cron ?? '')}`,

@@ -17,9 +17,9 @@ export function historySection(base, signal) {
   const chart = h('div', { class: 'history-chart' })
   const rows = h('tbody', null)
   const more = h('button', { type: 'button', class: 'button', hidden: true }, 'Earlier times')
-  /** @type {any[]} */
+  /** @type {Api.FiringView[]} */
   let older = []
-  /** @type {any[]} */
+  /** @type {Api.FiringView[]} */
   let latest = []
   /** @type {string | null | undefined} */
   let before
@@ -39,6 +39,7 @@ export function historySection(base, signal) {
   more.addEventListener('click', async () => {
     more.disabled = true
     try {
+      /** @type {Api.FiringsView} */
       const page = await api.get(`${base}/firings`, { query: { limit: 200, before }, signal })
       older.push(...page.firings)
       before = page.next_before
@@ -55,7 +56,7 @@ export function historySection(base, signal) {
     h('div', { class: 'section-head' }, h('h2', { id: 'history' }, 'History')), chart, nothing, table, more)
   return {
     element,
-    show(/** @type {any} */ page) {
+    show(/** @type {Api.FiringsView} */ page) {
       latest = page.firings
       const last = latest.at(-1)?.planned_at
       older = older.filter(({ planned_at }) => !last || planned_at < last)
@@ -65,7 +66,7 @@ export function historySection(base, signal) {
   }
 }
 
-/** @param {any} firing */
+/** @param {Api.FiringView} firing */
 function row(firing) {
   const notices = firing.notices ?? []
   return h('tr', { class: firing.comparison?.regressed ? 'regressed' : null },
@@ -73,7 +74,7 @@ function row(firing) {
     h('td', { dataset: { label: 'State' } }, firingStatus(firing),
       firing.error && h('small', null, firing.error),
       firing.missed_earlier > 0 && h('small', null, `${firing.missed_earlier} earlier times were missed, too`),
-      notices.map((/** @type {any} */ notice) => h('small', null,
+      notices.map((notice) => h('small', null,
         notice.kind === 'regressed' ? delivery(notice) : `${sentence(notice.text)} ${delivery(notice)}`))),
     h('td', { dataset: { label: 'Score' } }, firingScore(firing)),
     h('td', { dataset: { label: 'Difference' } }, firing.comparison
@@ -82,7 +83,7 @@ function row(firing) {
       : h('span', { class: 'dim' }, '–')))
 }
 
-/** @param {any} notice */
+/** @param {Api.NoticeView} notice */
 function delivery({ webhook }) {
   if (webhook?.state === 'done') return 'The webhook was called.'
   if (webhook?.state === 'due') return `The webhook is called again soon${webhook.error ? `: ${webhook.error}` : ''}.`

@@ -1,7 +1,7 @@
 /** Orders of schedules: reading them into the form, and the changes that the form makes. */
 
 import { PLAIN } from '../new-run/fields.js'
-import { relevant, setAt } from '../new-run/order.js'
+import { relevant, setAt, valueAt } from '../new-run/order.js'
 
 /** Fields that only schedules have. */
 const OWN = ['name', 'cron', 'time_zone', 'webhook_url', 'enabled']
@@ -9,21 +9,21 @@ const OWN = ['name', 'cron', 'time_zone', 'webhook_url', 'enabled']
 /**
  * Returns the order of a schedule, with the fields that are set.
  *
- * @param {any} schedule
+ * @param {Api.ScheduleView} schedule
  * @returns {import('../new-run/order.js').Order}
  */
 export function orderOfSchedule(schedule) {
   /** @type {import('../new-run/order.js').Order} */
   const order = { model_id: schedule.model, selected_benchmarks: schedule.benchmarks }
-  const put = (/** @type {string} */ path, /** @type {any} */ value) => {
+  const put = (/** @type {string} */ path, /** @type {unknown} */ value) => {
     const isEmpty = value === null || value === undefined || value === false || (typeof value === 'object' && Object.keys(value).length === 0)
     if (!isEmpty) setAt(order, path, value)
   }
-  for (const { name } of PLAIN) if (!name.startsWith('judge.')) put(name, schedule[name])
+  for (const { name } of PLAIN) if (!name.startsWith('judge.')) put(name, valueAt(schedule, name))
   if (order.items || order.subset_count !== undefined) delete order.subset_pct
-  for (const name of ['protocols', 'benchmark_options', ...OWN]) put(name, schedule[name])
+  for (const name of ['protocols', 'benchmark_options', ...OWN]) put(name, valueAt(schedule, name))
   put('judge.model_id', schedule.judge?.model)
-  for (const name of ['temperature', 'seed', 'max_tokens']) put(`judge.${name}`, schedule.judge?.[name])
+  for (const name of /** @type {const} */ (['temperature', 'seed', 'max_tokens'])) put(`judge.${name}`, schedule.judge?.[name])
   return order
 }
 
@@ -34,8 +34,8 @@ export function orderOfSchedule(schedule) {
  * @param {import('../new-run/order.js').Order} after
  */
 export function changes(before, after) {
-  const [from, to] = [relevant(before), relevant(after)]
-  /** @type {Record<string, any>} */
+  const [from, to] = /** @type {Record<string, unknown>[]} */ ([relevant(before), relevant(after)])
+  /** @type {Record<string, unknown>} */
   const body = {}
   for (const name of new Set([...Object.keys(from), ...Object.keys(to)])) {
     if (JSON.stringify(from[name]) !== JSON.stringify(to[name])) body[name] = to[name] ?? null

@@ -1,19 +1,20 @@
 /** Settings of a schedule's runs as facts. */
 
 import { PLAIN } from '../new-run/fields.js'
+import { valueAt } from '../new-run/order.js'
 
 const SHOWN_ELSEWHERE = ['subset_pct', 'subset_count', 'items', 'demo', 'name', 'tags', 'notes']
 
 /**
- * @param {any} schedule
- * @returns {[string, any][]}
+ * @param {Api.ScheduleView} schedule
+ * @returns {[string, string | null | undefined][]}
  */
 export function settingsOf(schedule) {
   const items = schedule.items.length > 0 ? schedule.items.join(', ') : schedule.subset_count !== null ? `${schedule.subset_count} of each benchmark` : schedule.subset_pct === 100 ? 'all' : `${schedule.subset_pct}%`
   const set = PLAIN.filter(({ name }) => !name.startsWith('judge.') && !SHOWN_ELSEWHERE.includes(name)).map(({ name, label }) => {
-    const value = schedule[name]
+    const value = valueAt(schedule, name)
     const isSet = value !== null && value !== undefined && !(Array.isArray(value) && value.length === 0)
-    return /** @type {[string, any]} */ ([label,
+    return /** @type {[string, string | null]} */ ([label,
       isSet ? (typeof value === 'object' ? JSON.stringify(value) : typeof value === 'number' ? value.toLocaleString() : String(value)) : null])
   })
   return [
@@ -27,7 +28,7 @@ export function settingsOf(schedule) {
   ]
 }
 
-/** @param {any} map */
+/** @param {Record<string, string>} map */
 function pairs(map) {
   return Object.entries(map).map(([name, value]) => `${name} ${value}`).join(', ')
 }

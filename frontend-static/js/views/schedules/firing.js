@@ -12,7 +12,7 @@ const STATUSES = {
 /**
  * Makes the mark of a firing's state.
  *
- * @param {any} firing
+ * @param {Api.FiringView} firing
  */
 export function firingStatus(firing) {
   const [label, kind] = STATUSES[firing.status === 'ended' ? firing.run_status ?? 'ended' : firing.status] ?? [firing.status, '']
@@ -23,37 +23,36 @@ export function firingStatus(firing) {
 /**
  * Describes the difference from the run before, for each benchmark.
  *
- * @param {any} comparison null without one
- * @returns {any[]}
+ * @param {Api.FiringComparison | null} comparison null without one
+ * @returns {import('../../core/dom.js').Child[]}
  */
 export function differences(comparison) {
-  return (comparison?.benchmarks ?? []).map((/** @type {any} */ each) => h('span', { class: each.regressed ? 'difference regressed' : 'difference' },
+  return (comparison?.benchmarks ?? []).map((each) => h('span', { class: each.regressed ? 'difference regressed' : 'difference' },
     h('span', { class: 'dim' }, each.benchmark_name), ' ',
     each.difference === null ? 'not comparable' : points(each.difference),
-    each.interval && h('span', { class: 'dim' }, ` (${range(each.interval)})`),
+    each.interval && h('span', { class: 'dim' }, ` (${range(/** @type {{low: number, high: number}} */ (each.interval))})`),
     each.regressed && ' ▼ worse'))
 }
 
 /**
  * Returns the reasons to doubt a comparison, each once.
  *
- * @param {any} comparison null without one
+ * @param {Api.FiringComparison | null} comparison null without one
  * @returns {string[]}
  */
 export function doubts(comparison) {
-  return [...new Set(/** @type {string[]} */ ((comparison?.benchmarks ?? []).flatMap((/** @type {any} */ each) => each.warnings)))]
+  return [...new Set((comparison?.benchmarks ?? []).flatMap((each) => each.warnings))]
 }
 
-/** @param {any} interval `low` and `high`, or both in an array */
-function range(interval) {
-  const [low, high] = Array.isArray(interval) ? interval : [interval.low, interval.high]
+/** @param {{low: number, high: number}} interval */
+function range({ low, high }) {
   return `${points(low).replace(' pp', '')} to ${points(high)}`
 }
 
 /**
  * Makes the score of a firing's run as a link.
  *
- * @param {any} firing
+ * @param {Api.FiringView} firing
  */
 export function firingScore(firing) {
   if (!firing.run_id) return h('span', { class: 'dim' }, '–')
