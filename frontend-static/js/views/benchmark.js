@@ -15,12 +15,12 @@ import { rich } from './new-run/text.js'
 /** @param {import('../core/view.js').Context} context */
 export async function mount({ root, params, signal, title }) {
   const [benchmark] = await Promise.all([
-    api.get(`/api/benchmarks/${encodeURIComponent(params.benchmark)}`, { signal }), useStyles('views/benchmarks.css'),
+    /** @type {Promise<Api.BenchmarkView>} */ (api.get(`/api/benchmarks/${encodeURIComponent(params.benchmark)}`, { signal })), useStyles('views/benchmarks.css'),
   ])
   const { name, display_name, description, protocols, setup_notes } = benchmark
   title(display_name)
   const encoded = encodeURIComponent(name)
-  const panels = protocols.map((/** @type {any} */ protocol) => ({
+  const panels = protocols.map((protocol) => ({
     name: protocol.name, label: protocol.is_default ? `${protocol.name} (default)` : protocol.name, panel: protocolPanel(protocol),
   }))
   const chooser = panels.length === 1 ? panels[0].panel : tabs('Protocols', panels, query.get('protocol'))

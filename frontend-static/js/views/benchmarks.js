@@ -12,18 +12,20 @@ import { rich } from './new-run/text.js'
 /** @param {import('../core/view.js').Context} context */
 export async function mount({ root, signal, title }) {
   title('Benchmarks')
-  const [{ benchmarks }] = await Promise.all([api.get('/api/benchmarks', { signal }), useStyles('views/benchmarks.css')])
+  const [{ benchmarks }] = await Promise.all([
+    /** @type {Promise<Api.BenchmarksView>} */ (api.get('/api/benchmarks', { signal })), useStyles('views/benchmarks.css'),
+  ])
   const list = h('div', { class: 'benchmark-list' })
   const count = h('p', { class: 'sub', 'aria-live': 'polite' })
   const show = (/** @type {string} */ text) => {
-    const found = benchmarks.filter((/** @type {any} */ each) => matches(each, text))
+    const found = benchmarks.filter((each) => matches(each, text))
     setText(count, text ? `${plural(found.length, 'benchmark')} of ${integer(benchmarks.length)} match` : plural(found.length, 'benchmark'))
     replace(list, found.length > 0 ? [...byCategory(found)].map(([category, members]) => section(category, members))
       : empty('No benchmark matches', 'The search looks at names, descriptions, protocols and datasets.'))
   }
   const search = h('input', {
     type: 'search', id: 'benchmark-search', '.value': query.get('q') ?? '', autocomplete: 'off',
-    on: { input: (/** @type {any} */ event) => { query.set('q', event.target.value.trim()); show(event.target.value.trim()) } },
+    on: { input: (/** @type {Event & {target: HTMLInputElement}} */ event) => { query.set('q', event.target.value.trim()); show(event.target.value.trim()) } },
   })
   replace(root,
     h('div', { class: 'view-head' }, h('h1', null, 'Benchmarks'), count),
@@ -33,7 +35,7 @@ export async function mount({ root, signal, title }) {
 }
 
 /**
- * @param {any} benchmark
+ * @param {Api.BenchmarkView} benchmark
  * @param {string} text
  */
 function matches(benchmark, text) {
@@ -43,7 +45,7 @@ function matches(benchmark, text) {
 
 /**
  * @param {string} category
- * @param {any[]} members
+ * @param {Api.BenchmarkView[]} members
  */
 function section(category, members) {
   return h('section', { 'aria-label': category },
@@ -55,7 +57,7 @@ function section(category, members) {
       h('tbody', null, members.map(row))))
 }
 
-/** @param {any} benchmark */
+/** @param {Api.BenchmarkView} benchmark */
 function row(benchmark) {
   const { name, display_name, description, protocols = [], dataset, total_items, samples_per_item } = benchmark
   return h('tr', null,
@@ -75,13 +77,13 @@ function row(benchmark) {
 /**
  * True if official texts exist and the next run loads them.
  *
- * @param {any} protocol
+ * @param {Api.ProtocolView | undefined} protocol
  */
 export function isPending(protocol) {
-  return (protocol?.official_texts ?? []).some((/** @type {any} */ text) => !text.stored)
+  return (protocol?.official_texts ?? []).some((text) => !text.stored)
 }
 
-/** @param {any} benchmark */
+/** @param {Api.BenchmarkView} benchmark */
 export function marks(benchmark) {
   const found = []
   if (benchmark.dataset?.gated) found.push('gated dataset')

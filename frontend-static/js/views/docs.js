@@ -17,7 +17,9 @@ const GROUPS = { runs: 'Runs', catalog: 'Models and benchmarks', schedules: 'Sch
 /** @param {import('../core/view.js').Context} context */
 export async function mount({ root, signal, title, announce }) {
   title('API')
-  const [document_, own] = await Promise.all([api.get('/openapi.json', { signal }), loadOwn(signal), useStyles('views/docs.css')])
+  const [document_, own] = await Promise.all([
+    /** @type {Promise<import('./docs/operation.js').Document>} */ (api.get('/openapi.json', { signal })), loadOwn(signal), useStyles('views/docs.css'),
+  ])
   const views = operationsOf(document_).map((operation) => new OperationView(operation, document_.components.schemas, own))
   const groups = groupsOf(views)
   const steps = h('div', null)

@@ -19,6 +19,7 @@ const REASONS = {
 export async function mount({ root, signal, title, announce }) {
   title('Leaderboard')
   await useStyles('views/leaderboard.css')
+  /** @type {Api.LeaderboardView} */
   const first = await api.get('/api/leaderboard', { query: { benchmark: query.get('benchmark') }, signal })
   const { benchmarks } = first
   const boards = h('div', { class: 'boards', 'aria-live': 'off' })
@@ -42,6 +43,7 @@ export async function mount({ root, signal, title, announce }) {
   async function load() {
     replace(boards, loading('Ranking'))
     try {
+      /** @type {Api.LeaderboardView} */
       const page = await api.get('/api/leaderboard', { query: { benchmark: picker.value }, signal })
       show(boards, page)
       announce(plural(page.boards.length, 'board'))
@@ -69,23 +71,24 @@ function choices(benchmarks, selected) {
 
 /**
  * @param {HTMLElement} place
- * @param {any} page
+ * @param {Api.LeaderboardView} page
  */
 function show(place, page) {
   const { boards } = page
+  const benchmark = page.benchmark ?? ''
   replace(place,
-    boards.length === 0 && empty(`No run of ${page.benchmark} can be ranked`, 'A run ranks when it has succeeded with full coverage.',
-      h('a', { class: 'button primary', href: `/new?benchmarks=${encodeURIComponent(page.benchmark)}` }, 'New run')),
-    boards.map((/** @type {any} */ each, /** @type {number} */ i) => board(each, page.benchmark, i)),
+    boards.length === 0 && empty(`No run of ${benchmark} can be ranked`, 'A run ranks when it has succeeded with full coverage.',
+      h('a', { class: 'button primary', href: `/new?benchmarks=${encodeURIComponent(benchmark)}` }, 'New run')),
+    boards.map((each, i) => board(each, benchmark, i)),
     h('section', { class: 'board-notes', 'aria-label': 'About these ranks' },
       boards.length > 0 && h('p', null, page.tie_method),
       leftOut(page.excluded),
       !page.is_complete && h('p', { class: 'note warn' },
         `Only the newest ${plural(page.runs_read, 'run')} of this benchmark were read; older ones may be missing here.`),
-      h('details', null, h('summary', null, 'The same as a command'), copyBox(`bench leaderboard ${page.benchmark} --server ${location.origin}`))))
+      h('details', null, h('summary', null, 'The same as a command'), copyBox(`bench leaderboard ${benchmark} --server ${location.origin}`))))
 }
 
-/** @param {Record<string, number>} excluded */
+/** @param {Api.ExcludedView} excluded */
 function leftOut(excluded) {
   const parts = Object.entries(excluded ?? {}).filter(([, n]) => n > 0)
     .map(([reason, n]) => `${n} ${/** @type {Record<string, string>} */ (REASONS)[reason] ?? reason}`)

@@ -39,18 +39,18 @@ export async function mount({ root, signal, title }) {
     h('details', { class: 'ops-commands' }, h('summary', null, 'The same as a command'),
       copyBox(`bench ops --server ${location.origin}`), copyBox(curl('GET', `/api/ops/overview?minutes=${hours * 60}`))))
   const sections = new Sections(body)
-  const show = (/** @type {any} */ data) => {
+  const show = (/** @type {Awaited<ReturnType<typeof loadAll>>} */ data) => {
     replace(updated, `As of ${timeOfDay(new Date())}, updated every ${INTERVAL / 1000} seconds.`)
     const { overview, resources, metrics, sandboxes } = data
     sections.set('attention', attention(overview, resources))
     sections.set('tiles', tiles(overview, resources))
     sections.place('charts', [loadChart(overview), hostChart(metrics)], JSON.stringify([overview.timeseries, metrics]))
-    sections.set('queues', queueTable(overview.queues ?? []))
+    sections.set('queues', queueTable(overview.queues))
     sections.set('workers', workerTable(overview, sandboxes, resources))
     sections.set('runs', runLists(overview))
     sections.set('host', hostSection(resources))
     sections.set('sandboxes', sandboxTable(sandboxes))
-    sections.set('unreadable', unreadableTable(overview.unreadable_messages ?? []))
+    sections.set('unreadable', unreadableTable(overview.unreadable_messages))
     sections.set('about', about())
   }
   show(first)
@@ -112,13 +112,16 @@ class Sections {
  * @param {AbortSignal} signal
  */
 async function loadAll(hours, signal) {
-  const maybe = (/** @type {string} */ path, /** @type {any} */ query) => api.get(path, { query, signal }).catch((error) => {
+  /** @type {<T>(answer: Promise<T>) => Promise<T | null>} */
+  const maybe = (answer) => answer.catch((error) => {
     if (signal.aborted || error.name === 'OfflineError') throw error
     return null
   })
   const [overview, resources, metrics, sandboxes] = await Promise.all([
-    api.get('/api/ops/overview', { query: { minutes: hours * 60 }, signal }),
-    maybe('/api/ops/sandy/resources', {}), maybe('/api/ops/sandy/metrics', { hours }), maybe('/api/ops/sandy/sandboxes', {}),
+    /** @type {Promise<Api.OverviewView>} */ (api.get('/api/ops/overview', { query: { minutes: hours * 60 }, signal })),
+    maybe(/** @type {Promise<Api.Resources>} */ (api.get('/api/ops/sandy/resources', { signal }))),
+    maybe(/** @type {Promise<Api.HostMetric[]>} */ (api.get('/api/ops/sandy/metrics', { query: { hours }, signal }))),
+    maybe(/** @type {Promise<Api.SandboxStats[]>} */ (api.get('/api/ops/sandy/sandboxes', { signal }))),
   ])
   return { overview, resources, metrics, sandboxes }
 }

@@ -5,7 +5,7 @@ import { bytes, integer, plural } from '../../core/format.js'
 import { bullets, digest, facts, outside } from './facts.js'
 
 /**
- * @param {any} dataset
+ * @param {Api.DatasetFacts} dataset
  * @param {string} demoItems number of items of the demo data
  */
 export function datasetSection(dataset, demoItems) {
@@ -31,7 +31,7 @@ export function datasetSection(dataset, demoItems) {
     ]))
 }
 
-/** @param {any[]} copies */
+/** @param {Api.StoredDataset[]} copies */
 function stored(copies) {
   if (copies.length === 0) return 'nothing yet; the first run downloads it'
   return bullets(copies.map((copy) => [

@@ -2,14 +2,16 @@
 
 import { h } from '../../core/dom.js'
 
+/** @typedef {import('../../core/dom.js').Child} Child */
+
 /**
- * @param {([string, any] | null | false | undefined | '')[]} entries
+ * @param {([string, Child] | null | false | undefined | '')[]} entries
  */
 export function facts(entries) {
   return h('dl', { class: 'facts' },
     entries.filter((entry) => entry && entry[1] !== null && entry[1] !== undefined && entry[1] !== '' && entry[1] !== false)
     .map((entry) => {
-      const [name, value] = /** @type {[string, any]} */ (entry)
+      const [name, value] = /** @type {[string, Child]} */ (entry)
       return [h('dt', null, name), h('dd', null, value)]
     }))
 }
@@ -17,7 +19,7 @@ export function facts(entries) {
 /**
  * Makes a list of sentences or elements; null if there are none.
  *
- * @param {any[]} entries
+ * @param {Child[]} entries
  */
 export function bullets(entries) {
   return entries.length > 0 ? h('ul', null, entries.map((entry) => h('li', null, entry))) : null

@@ -6,13 +6,13 @@ import { rich } from '../new-run/text.js'
 import { isPending } from '../benchmarks.js'
 import { bullets, digest, facts, outside } from './facts.js'
 
-/** Words of generation settings. */
-const SETTINGS = {
-  temperature: 'temperature', top_p: 'top p', top_k: 'top k', max_tokens: 'maximum length', seed: 'sampler seed', stop: 'stop texts',
-  reasoning_effort: 'reasoning effort', thinking_budget: 'thinking budget', system_prompt: 'system prompt', extra_body: 'extra fields',
-}
+/** Words of generation settings. @type {[keyof Api.GenerationView, string][]} */
+const SETTINGS = [
+  ['temperature', 'temperature'], ['top_p', 'top p'], ['top_k', 'top k'], ['max_tokens', 'maximum length'], ['seed', 'sampler seed'], ['stop', 'stop texts'],
+  ['reasoning_effort', 'reasoning effort'], ['thinking_budget', 'thinking budget'], ['system_prompt', 'system prompt'], ['extra_body', 'extra fields'],
+]
 
-/** @param {any} protocol */
+/** @param {Api.ProtocolView} protocol */
 export function protocolPanel(protocol) {
   const { judge, sandbox, options = [], deviations = [], sources = [], official_texts = [] } = protocol
   return h('div', { class: 'protocol' },
@@ -40,23 +40,23 @@ export function protocolPanel(protocol) {
     ])),
     options.length > 0 && part('Options', h('table', { class: 'options' },
       h('thead', null, h('tr', null, ['Option', 'Default', 'Meaning'].map((name) => h('th', { scope: 'col' }, name)))),
-      h('tbody', null, options.map((/** @type {any} */ option) => h('tr', null,
+      h('tbody', null, options.map((option) => h('tr', null,
         h('th', { scope: 'row' }, h('code', null, option.name)), h('td', null, option.default ? h('code', null, option.default) : 'not set'),
         h('td', null, rich(option.description))))))),
     part('Deviations from the authors’ program', bullets(deviations.map(rich)) ?? h('p', null, 'None are known.')),
-    sources.length > 0 && part('Sources', bullets(sources.map((/** @type {any} */ { title, url }) => outside(url, title)))))
+    sources.length > 0 && part('Sources', bullets(sources.map(({ title, url }) => outside(url, title)))))
 }
 
 /**
  * @param {string} title
- * @param {any} content
+ * @param {import('../../core/dom.js').Child} content
  */
 function part(title, content) {
   return h('section', { class: 'protocol-part' }, h('h3', null, title), content)
 }
 
 /**
- * @param {any} prompt
+ * @param {Api.PromptView} prompt
  * @param {boolean} isLoadedLater true if official texts exist and aren't stored yet
  */
 function promptText(prompt, isLoadedLater) {
@@ -66,15 +66,15 @@ function promptText(prompt, isLoadedLater) {
   return [h('span', { class: 'caution' }, 'prompt: own'), ' our wording ', digest(prompt.digest)]
 }
 
-/** @param {any} text */
+/** @param {Api.OfficialTextView} text */
 function officialText(text) {
   return [outside(text.url, text.name), `, ${text.part}`, text.stored ? ', stored here' : ', downloaded with the dataset',
     text.sha256 && [', SHA-256 ', digest(text.sha256)]]
 }
 
-/** @param {any} generation */
+/** @param {Api.GenerationView} generation */
 function settings(generation) {
-  return Object.entries(SETTINGS).map(([name, word]) => {
+  return SETTINGS.map(([name, word]) => {
     const value = generation?.[name]
     if (value === null || value === undefined || (Array.isArray(value) && value.length === 0)) return ''
     const text = typeof value === 'number' ? value.toLocaleString() : typeof value === 'string' ? value : JSON.stringify(value)

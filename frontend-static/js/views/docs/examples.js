@@ -2,7 +2,7 @@
 
 const ORDER = { model_id: 'oracle', selected_benchmarks: ['mmlu_pro'], subset_count: 20, subset_seed: 'demo', demo: true }
 
-/** Bodies by operation. @type {Record<string, any>} */
+/** Bodies by operation. @type {Record<string, object>} */
 export const BODIES = {
   'POST /api/runs': ORDER,
   'POST /api/runs/api': { model_id: 'chutes/MODEL', selected_benchmarks: ['mmlu_pro'], subset_count: 20, subset_seed: 'demo' },

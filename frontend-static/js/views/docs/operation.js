@@ -6,6 +6,32 @@ import { rich } from '../new-run/text.js'
 import { commandOf } from './command.js'
 import { nameOf, schemaView, typeOf } from './schema.js'
 
+/** @typedef {import('./schema.js').Schema} Schema */
+/** @typedef {{name: string, in: string, required?: boolean, description?: string, schema?: Schema}} Parameter */
+/** @typedef {Record<string, {schema?: Schema}>} Content by media type */
+/** @typedef {{description?: string, content?: Content}} Response */
+/** @typedef {Record<string, string[]>[]} Security each entry is enough, and needs all of its schemes */
+
+/**
+ * The parts of an OpenAPI document that are shown.
+ *
+ * @typedef {object} Document
+ * @property {{description?: string}} info
+ * @property {Record<string, Record<string, Method>>} paths
+ * @property {{schemas: Record<string, Schema>}} components
+ * @property {Security} [security]
+ */
+/**
+ * @typedef {object} Method
+ * @property {string[]} [tags]
+ * @property {string} [summary]
+ * @property {string} [description]
+ * @property {Parameter[]} [parameters]
+ * @property {{content?: Content}} [requestBody]
+ * @property {Record<string, Response>} [responses]
+ * @property {Security} [security]
+ */
+
 /**
  * @typedef {object} Operation
  * @property {string} method
@@ -13,10 +39,10 @@ import { nameOf, schemaView, typeOf } from './schema.js'
  * @property {string} tag
  * @property {string} summary
  * @property {string} description
- * @property {any[]} parameters
- * @property {any} body schema of the JSON body; null for none
- * @property {Record<string, any>} responses
- * @property {Record<string, any>[]} security
+ * @property {Parameter[]} parameters
+ * @property {Schema | null} body schema of the JSON body; null for none
+ * @property {Record<string, Response>} responses
+ * @property {Security} security
  */
 
 /** Order of methods of a path. */
@@ -25,7 +51,7 @@ const METHODS = ['get', 'post', 'patch', 'put', 'delete']
 /**
  * Lists the operations of an OpenAPI document.
  *
- * @param {any} document
+ * @param {Document} document
  * @returns {Operation[]}
  */
 export function operationsOf(document) {
@@ -42,7 +68,7 @@ export function operationsOf(document) {
 export class OperationView {
   /**
    * @param {Operation} operation
-   * @param {Record<string, any>} schemas
+   * @param {Record<string, Schema>} schemas
    * @param {import('./own.js').Own} own
    */
   constructor(operation, schemas, own) {
@@ -94,20 +120,20 @@ export class OperationView {
 
   /**
    * @param {string} status
-   * @param {any} response
+   * @param {Response} response
    */
   #response(status, response) {
     const [type, content] = Object.entries(response.content ?? {})[0] ?? []
     const schema = content?.schema
     return [h('dt', null, status), h('dd', null, response.description && h('p', null, rich(response.description)),
       !schema && type && h('p', { class: 'dim' }, type),
-      schema && h('details', { on: { toggle: (/** @type {any} */ event) => this.#schema(event.target, schema) } },
+      schema && h('details', { on: { toggle: (/** @type {Event & {target: HTMLDetailsElement}} */ event) => this.#schema(event.target, schema) } },
         h('summary', null, nameOf(schema)), h('div', null)))]
   }
 
   /**
    * @param {HTMLDetailsElement} details
-   * @param {any} schema
+   * @param {Schema} schema
    */
   #schema(details, schema) {
     const place = details.lastElementChild
@@ -115,7 +141,7 @@ export class OperationView {
   }
 }
 
-/** @param {Record<string, any>[]} security */
+/** @param {Security} security */
 function access(security) {
   const names = new Set(security.flatMap((each) => Object.keys(each)))
   const isOpen = security.length === 0 || security.some((each) => Object.keys(each).length === 0)
@@ -124,7 +150,7 @@ function access(security) {
   return h('p', { class: 'dim' }, isOpen ? `Works without a key on your own machine; elsewhere, some of it needs ${words}.` : `Needs ${words}.`)
 }
 
-/** @param {any[]} parameters */
+/** @param {Parameter[]} parameters */
 function parameterTable(parameters) {
   return h('div', { class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Parameters' }, h('table', { class: 'schema' },
     h('thead', null, h('tr', null, ['Name', 'In', 'Type', 'Meaning'].map((name) => h('th', { scope: 'col' }, name)))),

@@ -17,8 +17,11 @@ import { api } from '../../core/api.js'
  * @returns {Promise<Own>}
  */
 export async function loadOwn(signal) {
-  const mine = await api.get('/api/runs', { query: { owner: 'me', limit: 2 }, signal })
-  const runs = mine.runs.length > 0 ? mine.runs : (await api.get('/api/runs', { query: { limit: 2 }, signal })).runs
+  const latest = (/** @type {string | null} */ owner) =>
+    /** @type {Promise<Api.RunsView>} */ (api.get('/api/runs', { query: { owner, limit: 2 }, signal }))
+  const mine = await latest('me')
+  const { runs } = mine.runs.length > 0 ? mine : await latest(null)
+  /** @type {Api.SchedulesView} */
   const { schedules } = await api.get('/api/schedules', { query: { limit: 1 }, signal })
   return {
     run: runs[0]?.id ?? '', other: runs[1]?.id ?? '', benchmark: runs[0]?.benchmarks?.[0]?.benchmark_name ?? 'mmlu_pro',

@@ -4,21 +4,49 @@ import { h, replace } from '../../core/dom.js'
 import { rich } from '../new-run/text.js'
 
 /**
+ * A JSON schema, as far as it is shown.
+ *
+ * @typedef {object} Schema
+ * @property {string} [$ref]
+ * @property {string | string[]} [type]
+ * @property {string} [format]
+ * @property {string} [description]
+ * @property {Schema} [items]
+ * @property {Record<string, Schema>} [properties]
+ * @property {Schema | boolean} [additionalProperties]
+ * @property {string[]} [required]
+ * @property {unknown[]} [enum]
+ * @property {Schema[]} [oneOf]
+ * @property {Schema[]} [anyOf]
+ * @property {Schema[]} [allOf]
+ * @property {number} [minimum]
+ * @property {number} [maximum]
+ * @property {number} [maxLength]
+ * @property {number} [maxItems]
+ * @property {unknown} [default]
+ */
+
+/**
  * Returns the short name of a schema.
  *
- * @param {any} schema
+ * @param {Schema | undefined} schema
  * @returns {string}
  */
 export function nameOf(schema) {
-  if (schema?.$ref) return schema.$ref.split('/').at(-1)
+  if (schema?.$ref) return lastPart(schema.$ref)
   if (schema?.type === 'array' && schema.items) return `list of ${nameOf(schema.items)}`
   return typeOf(schema)
+}
+
+/** Returns the name in a reference. @param {string} reference */
+function lastPart(reference) {
+  return reference.split('/').at(-1) ?? ''
 }
 
 /**
  * Describes the type of a schema in words.
  *
- * @param {any} schema
+ * @param {Schema | undefined} schema
  * @returns {string}
  */
 export function typeOf(schema) {
@@ -32,8 +60,8 @@ export function typeOf(schema) {
   return words.join(' or ') + bounds(schema)
 }
 
-/** @param {any} schema */
-function bounds({ minimum, maximum, maxLength, maxItems, default: own }) {
+/** @param {Schema} schema */
+function bounds({ minimum = 0, maximum, maxLength, maxItems, default: own }) {
   const parts = []
   if (minimum > 0 && maximum !== undefined) parts.push(`${minimum} to ${maximum.toLocaleString()}`)
   else if (minimum > 0) parts.push(`from ${minimum}`)
@@ -47,13 +75,13 @@ function bounds({ minimum, maximum, maxLength, maxItems, default: own }) {
 /**
  * Finds the object schema inside a schema: behind references, in lists, beside null.
  *
- * @param {any} schema
- * @param {Record<string, any>} schemas
- * @returns {any} null if there is none with fields
+ * @param {Schema | undefined} schema
+ * @param {Record<string, Schema>} schemas
+ * @returns {Schema | null} null if there is none with fields
  */
 function objectIn(schema, schemas) {
   if (!schema) return null
-  if (schema.$ref) return objectIn(schemas[schema.$ref.split('/').at(-1)], schemas)
+  if (schema.$ref) return objectIn(schemas[lastPart(schema.$ref)], schemas)
   if (schema.properties || schema.enum) return schema
   if (schema.items) return objectIn(schema.items, schemas)
   if (schema.additionalProperties && typeof schema.additionalProperties === 'object') return objectIn(schema.additionalProperties, schemas)
@@ -66,11 +94,11 @@ function objectIn(schema, schemas) {
 }
 
 /**
- * @param {any[]} parts
- * @param {Record<string, any>} schemas
+ * @param {Schema[]} parts
+ * @param {Record<string, Schema>} schemas
  */
 function merged(parts, schemas) {
-  const found = parts.map((part) => objectIn(part, schemas)).filter(Boolean)
+  const found = parts.map((part) => objectIn(part, schemas)).filter((part) => part !== null)
   if (found.length === 0) return null
   return { properties: Object.assign({}, ...found.map((each) => each.properties)), required: found.flatMap((each) => each.required ?? []) }
 }
@@ -78,8 +106,8 @@ function merged(parts, schemas) {
 /**
  * Makes the table of a schema's fields.
  *
- * @param {any} schema
- * @param {Record<string, any>} schemas
+ * @param {Schema | undefined} schema
+ * @param {Record<string, Schema>} schemas
  * @returns {HTMLElement}
  */
 export function schemaView(schema, schemas) {
@@ -96,15 +124,15 @@ export function schemaView(schema, schemas) {
 }
 
 /**
- * @param {any} field
- * @param {Record<string, any>} schemas
+ * @param {Schema} field
+ * @param {Record<string, Schema>} schemas
  */
 function inner(field, schemas) {
   if (!objectIn(field, schemas)) return typeOf(field)
   const place = h('div', null)
   return h('details', {
     on: {
-      toggle: (/** @type {any} */ event) => {
+      toggle: (/** @type {Event & {target: HTMLDetailsElement}} */ event) => {
         event.stopPropagation()
         if (event.target.open && place.childElementCount === 0) replace(place, schemaView(field, schemas))
       },
@@ -112,8 +140,8 @@ function inner(field, schemas) {
   }, h('summary', null, typeOf(field)), place)
 }
 
-/** @param {any} schema */
-function values({ enum: entries, description }) {
+/** @param {Schema} schema */
+function values({ enum: entries = [], description }) {
   return h('div', null, description && h('p', { class: 'schema-text' }, rich(description)),
-    h('p', null, entries.map((/** @type {any} */ each, /** @type {number} */ i) => [i > 0 && ', ', h('code', null, String(each))])))
+    h('p', null, entries.map((each, i) => [i > 0 && ', ', h('code', null, String(each))])))
 }

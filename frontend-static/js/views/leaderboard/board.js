@@ -6,7 +6,7 @@ import { sentence } from '../new-run/problems.js'
 import { intervalFigure } from '../../components/interval.js'
 
 /**
- * @param {any} board
+ * @param {Api.BoardView} board
  * @param {string} benchmark
  * @param {number} index
  */
@@ -14,7 +14,7 @@ export function board(board, benchmark, index) {
   const { entries } = board
   const id = `board-${index}`
   const scale = scaleOf(entries)
-  const runs = entries.map((/** @type {any} */ entry) => entry.run_id)
+  const runs = entries.map((entry) => entry.run_id)
   return h('article', { class: 'board', 'aria-labelledby': id },
     h('div', { class: 'section-head' },
       h('h2', { id }, board.demo && h('span', { class: 'caution' }, board.dataset?.source === 'demo' ? 'DEMO' : 'demo data used'), board.demo && ' ', title(board)),
@@ -26,13 +26,13 @@ export function board(board, benchmark, index) {
       h('thead', null, h('tr', null, ['Rank', 'Model', `Score, 95% interval from ${percent(scale[0], 0)} to ${percent(scale[1], 0)}`,
         'Best', 'Latest run', 'Cost']
         .map((name) => h('th', { scope: 'col' }, name)))),
-      h('tbody', null, entries.map((/** @type {any} */ entry, /** @type {number} */ i) => row(entry, entries[i - 1], scale))))))
+      h('tbody', null, entries.map((entry, i) => row(entry, entries[i - 1], scale))))))
 }
 
 /**
  * Returns limits in whole tenths around all intervals, so that differences are visible.
  *
- * @param {any[]} entries
+ * @param {Api.EntryView[]} entries
  * @returns {[number, number]}
  */
 function scaleOf(entries) {
@@ -41,13 +41,13 @@ function scaleOf(entries) {
   return [Math.min(Math.floor(Math.min(...ends) * 10) / 10, high - 0.1), high]
 }
 
-/** @param {any} board */
+/** @param {Api.BoardView} board */
 function title(board) {
   const part = board.items < board.dataset_items ? `${integer(board.items)} of ${integer(board.dataset_items)} items` : `all ${integer(board.items)} items`
   return `${board.protocol_name}, ${part}`
 }
 
-/** @param {any} board */
+/** @param {Api.BoardView} board */
 function conditions(board) {
   const { dataset } = board
   const options = Object.entries(board.options ?? {}).map(([name, value]) => `${name} ${value}`)
@@ -68,8 +68,8 @@ function conditions(board) {
 }
 
 /**
- * @param {any} entry
- * @param {any} above the entry above; undefined for the first
+ * @param {Api.EntryView} entry
+ * @param {Api.EntryView | undefined} above the entry above; undefined for the first
  * @param {[number, number]} scale
  */
 function row(entry, above, scale) {

@@ -4,8 +4,8 @@ import { h } from '../../core/dom.js'
 import { plural } from '../../core/format.js'
 
 /**
- * @param {any} overview
- * @param {any} resources null without a sandbox host
+ * @param {Api.OverviewView} overview
+ * @param {Api.Resources | null} resources null without a sandbox host
  */
 export function attention(overview, resources) {
   const found = problems(overview, resources)
@@ -14,13 +14,13 @@ export function attention(overview, resources) {
 }
 
 /**
- * @param {any} overview
- * @param {any} resources
+ * @param {Api.OverviewView} overview
+ * @param {Api.Resources | null} resources
  * @returns {string[]}
  */
-function problems({ queues = [], workers = [], timeseries = [], unreadable_messages = [], wrong_admin_secrets_24h = 0 }, resources) {
+function problems({ queues, workers, timeseries, unreadable_messages, wrong_admin_secrets_24h }, resources) {
   const found = []
-  const sum = (/** @type {string} */ name) => queues.reduce((/** @type {number} */ n, /** @type {any} */ queue) => n + (queue[name] ?? 0), 0)
+  const sum = (/** @type {'visible' | 'dead'} */ name) => queues.reduce((n, queue) => n + (queue[name] ?? 0), 0)
   const [waiting, dead] = [sum('visible'), sum('dead')]
   const lastMinute = timeseries.at(-1)
   const isWorked = workers.length > 0 || (lastMinute && Date.now() - new Date(lastMinute.timestamp).getTime() < 180_000)

@@ -10,11 +10,11 @@ const GAP = 150_000
 /**
  * Makes the chart of workers and runs by minute.
  *
- * @param {any} overview
+ * @param {Api.OverviewView} overview
  */
-export function loadChart({ timeseries = [] }) {
+export function loadChart({ timeseries }) {
   if (timeseries.length === 0) return nothing('Workers and runs', 'No worker has worked in this time.')
-  const series = [['Workers', 'worker_count'], ['Running runs', 'running_runs'], ['Queued runs', 'queued_runs']]
+  const series = /** @type {const} */ ([['Workers', 'worker_count'], ['Running runs', 'running_runs'], ['Queued runs', 'queued_runs']])
     .map(([label, field]) => ({ label, points: points(timeseries, field) }))
   const text = (/** @type {number} */ value) => number(Math.round(value * 10) / 10)
   return timeChart({ title: 'Workers and runs', note: `${summary(series, text, true)} Minutes without a working worker are left out.`,
@@ -24,7 +24,7 @@ export function loadChart({ timeseries = [] }) {
 /**
  * Makes the chart of the host's load.
  *
- * @param {any[] | null} metrics null without a sandbox host
+ * @param {Api.HostMetric[] | null} metrics null without a sandbox host
  */
 export function hostChart(metrics) {
   if (!metrics || metrics.length === 0) return nothing('CPU, memory and disk', 'No load of a sandbox host was recorded in this time.')
@@ -37,8 +37,9 @@ export function hostChart(metrics) {
 /**
  * Returns the points of a field, with an empty one in each gap.
  *
- * @param {any[]} rows
- * @param {string} field
+ * @template {string} F
+ * @param {({timestamp: string} & Record<F, number | null>)[]} rows
+ * @param {F} field
  * @returns {[number, number | null][]}
  */
 function points(rows, field) {
@@ -48,7 +49,7 @@ function points(rows, field) {
     const time = Date.parse(row.timestamp)
     const last = found.at(-1)
     if (last && time - last[0] > GAP) found.push([last[0] + 60_000, null])
-    found.push([time, row[field] ?? null])
+    found.push([time, row[field]])
   }
   return found
 }

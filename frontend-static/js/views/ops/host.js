@@ -3,7 +3,7 @@
 import { h } from '../../core/dom.js'
 import { bytes, duration, integer, number, percent } from '../../core/format.js'
 
-/** @param {any} resources null without a sandbox host */
+/** @param {Api.Resources | null} resources null without a sandbox host */
 export function hostSection(resources) {
   const heading = h('h2', { id: 'ops-host' }, 'Sandbox host')
   if (!resources) {
@@ -27,7 +27,7 @@ export function hostSection(resources) {
 
 /**
  * @param {string} name
- * @param {any} value
+ * @param {number | null} value
  */
 function limitText(name, value) {
   if (typeof value !== 'number') return String(value)

@@ -6,15 +6,15 @@ import { dateTime, integer, none } from '../../core/format.js'
 /** Purpose of each queue. */
 const PURPOSES = { plans: 'runs to plan', items: 'samples to answer', turns: 'answers to judge or run', finishes: 'runs to close' }
 
-/** @param {any[]} queues */
+/** @param {Api.QueueView[]} queues */
 export function queueTable(queues) {
   return h('section', { 'aria-labelledby': 'ops-queues' }, h('h2', { id: 'ops-queues' }, 'Queues'),
     h('table', { class: 'ops-numbers' },
       h('thead', null, h('tr', null, ['Queue', 'Waiting', 'In flight', 'For later',
         'Dead letters'].map((name, i) => h('th', { scope: 'col', class: i > 0 ? 'number' : null }, name)))),
       h('tbody', null, queues.map((queue) => h('tr', null,
-        h('th', { scope: 'row' }, h('code', null, queue.name), ' ', h('span', { class: 'dim' }, /** @type {any} */ (PURPOSES)[queue.name] ?? '')),
-        number(queue.visible), number(queue.in_flight), number(queue.delayed), number(queue.dead, queue.dead > 0))))),
+        h('th', { scope: 'row' }, h('code', null, queue.name), ' ', h('span', { class: 'dim' }, /** @type {Record<string, string>} */ (PURPOSES)[queue.name] ?? '')),
+        number(queue.visible), number(queue.in_flight), number(queue.delayed), number(queue.dead, (queue.dead ?? 0) > 0))))),
     queues.some(({ visible }) => visible === null) && h('p', { class: 'dim' }, `${none}: the API may not read this queue.`))
 }
 
@@ -26,7 +26,7 @@ function number(value, isBad = false) {
   return h('td', { class: 'number' }, isBad ? h('span', { class: 'badge bad' }, integer(value)) : integer(value))
 }
 
-/** @param {any[]} messages */
+/** @param {Api.UnreadableView[]} messages */
 export function unreadableTable(messages) {
   if (messages.length === 0) return null
   return h('section', { 'aria-labelledby': 'ops-unreadable' }, h('h2', { id: 'ops-unreadable' }, 'Unreadable messages'),

@@ -4,8 +4,8 @@ import { h } from '../../core/dom.js'
 import { ago, dateTime, duration, integer } from '../../core/format.js'
 import { statusBadge } from '../../core/outcomes.js'
 
-/** @param {any} overview */
-export function runLists({ running_runs = [], queued_runs = [], completed_runs = [], queue_counts = {} }) {
+/** @param {Api.OverviewView} overview */
+export function runLists({ running_runs, queued_runs, completed_runs, queue_counts }) {
   return h('section', { class: 'ops-runs', 'aria-label': 'Runs' },
     h('div', { class: 'ops-open' },
       list('Running', running_runs, queue_counts.running, 'No run is in progress.', (run) => ['started', run.started_at]),
@@ -15,10 +15,10 @@ export function runLists({ running_runs = [], queued_runs = [], completed_runs =
 
 /**
  * @param {string} title
- * @param {any[]} runs
+ * @param {Api.RunLine[]} runs
  * @param {number | null} total
  * @param {string} nothing
- * @param {(run: any) => [string, string | null]} time
+ * @param {(run: Api.RunLine) => [string, string | null]} time
  */
 function list(title, runs, total, nothing, time) {
   return h('div', null, h('h2', null, title, ' ',
@@ -28,7 +28,7 @@ function list(title, runs, total, nothing, time) {
 }
 
 /**
- * @param {any} run
+ * @param {Api.RunLine} run
  * @param {string} verb
  * @param {string | null} at
  */

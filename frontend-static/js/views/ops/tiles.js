@@ -4,20 +4,20 @@ import { h } from '../../core/dom.js'
 import { bytes, integer, percent, plural } from '../../core/format.js'
 
 /**
- * @param {any} overview
- * @param {any} resources null without a sandbox host
+ * @param {Api.OverviewView} overview
+ * @param {Api.Resources | null} resources null without a sandbox host
  */
 export function tiles(overview, resources) {
-  const { workers = [], worker_config = {}, queue_counts = {}, token_stats } = overview
-  const [day, week] = [token_stats?.last_24h, token_stats?.last_7d]
+  const { workers, worker_config, queue_counts, token_stats } = overview
+  const [day, week] = [token_stats.last_24h, token_stats.last_7d]
   return h('dl', { class: 'tiles' },
     tile('Workers', integer(workers.length), 'reported in the last 3 minutes'),
     tile('Running runs', integer(queue_counts.running), `${integer(worker_config.worker_item_concurrency)} samples at a time per worker`),
     tile('Queued runs', integer(queue_counts.queued), 'waiting to start'),
     tile('Succeeded runs', integer(queue_counts.succeeded), `${integer(queue_counts.failed)} failed, ${integer(queue_counts.canceled)} canceled`),
-    day && tile('Tokens, 24 hours', millions(day.input_tokens + day.output_tokens),
+    tile('Tokens, 24 hours', millions(day.input_tokens + day.output_tokens),
       `${millions(day.input_tokens)} in, ${millions(day.output_tokens)} out`),
-    week && tile('Tokens, 7 days', millions(week.input_tokens + week.output_tokens),
+    tile('Tokens, 7 days', millions(week.input_tokens + week.output_tokens),
       `${millions(week.input_tokens)} in, ${millions(week.output_tokens)} out`),
     tile('Host CPU', share(resources?.cpu_percent), resources?.cpuCount ? plural(resources.cpuCount, 'processor') : 'no sandbox host'),
     tile('Host memory', share(resources?.memory_percent),

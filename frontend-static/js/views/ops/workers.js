@@ -4,24 +4,25 @@ import { h } from '../../core/dom.js'
 import { ago, bytes, integer, none, percent, plural } from '../../core/format.js'
 
 /**
- * @param {any} overview
- * @param {any[] | null} sandboxes null if the sandbox host gives none
- * @param {any} resources null without a sandbox host
+ * @param {Api.OverviewView} overview
+ * @param {Api.SandboxStats[] | null} sandboxes null if the sandbox host gives none
+ * @param {Api.Resources | null} resources null without a sandbox host
  */
-export function workerTable({ workers = [], timeseries = [] }, sandboxes, resources) {
-  const isHidden = workers.length === 0 && timeseries.length > 0 && Date.now() - new Date(timeseries.at(-1).timestamp).getTime() < 120_000
+export function workerTable({ workers, timeseries }, sandboxes, resources) {
+  const latest = timeseries.at(-1)
+  const isHidden = workers.length === 0 && latest !== undefined && Date.now() - new Date(latest.timestamp).getTime() < 120_000
   return h('section', { 'aria-labelledby': 'ops-workers' }, h('h2', { id: 'ops-workers' }, 'Workers'),
     workers.length === 0
       ? h('p', { class: 'dim' }, isHidden ? 'Workers are listed for the operator of this server only.' : 'No worker has reported in the last three minutes. Workers start when there is work.')
-      : h('div', { class: 'ops-workers' }, workers.map((/** @type {any} */ worker) => card(worker, loadOf(worker, sandboxes, resources)))))
+      : h('div', { class: 'ops-workers' }, workers.map((worker) => card(worker, loadOf(worker, sandboxes, resources)))))
 }
 
 /**
  * Returns the load of the sandbox in which a worker runs, else that of the host.
  *
- * @param {any} worker
- * @param {any[] | null} sandboxes
- * @param {any} resources
+ * @param {Api.WorkerView} worker
+ * @param {Api.SandboxStats[] | null} sandboxes
+ * @param {Api.Resources | null} resources
  */
 function loadOf(worker, sandboxes, resources) {
   const own = sandboxes?.find(({ sandbox_id, container_id }) => sandbox_id === worker.worker_id || container_id === worker.worker_id)
@@ -43,7 +44,7 @@ function loadOf(worker, sandboxes, resources) {
 }
 
 /**
- * @param {any} worker
+ * @param {Api.WorkerView} worker
  * @param {ReturnType<typeof loadOf>} load
  */
 function card(worker, load) {
@@ -69,7 +70,7 @@ function meter(name, ratio, text) {
       known && h('span', { class: ratio > 0.9 ? 'high' : null, style: { '--part': Math.min(1, ratio) } })))
 }
 
-/** @param {any[] | null} sandboxes */
+/** @param {Api.SandboxStats[] | null} sandboxes */
 export function sandboxTable(sandboxes) {
   if (!sandboxes || sandboxes.length === 0) return null
   return h('section', { 'aria-labelledby': 'ops-sandboxes' },
