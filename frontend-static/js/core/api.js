@@ -83,32 +83,36 @@ class Api extends EventTarget {
   }
 
   /**
+   * @template [T=unknown] type of the answer, from the API's description
    * @param {string} path
    * @param {RequestOptions} [options]
-   * @returns {Promise<any>}
+   * @returns {Promise<T>}
    */
   get(path, options) { return this.#json('GET', path, undefined, options) }
 
   /**
+   * @template [T=unknown] type of the answer, from the API's description
    * @param {string} path
-   * @param {any} [body] sent as JSON, a FormData or a Blob as it is; undefined sends none
+   * @param {unknown} [body] sent as JSON, a FormData or a Blob as it is; undefined sends none
    * @param {RequestOptions} [options]
-   * @returns {Promise<any>}
+   * @returns {Promise<T>}
    */
   post(path, body, options) { return this.#json('POST', path, body, options) }
 
   /**
+   * @template [T=unknown] type of the answer, from the API's description
    * @param {string} path
-   * @param {any} body
+   * @param {unknown} body
    * @param {RequestOptions} [options]
-   * @returns {Promise<any>}
+   * @returns {Promise<T>}
    */
   patch(path, body, options) { return this.#json('PATCH', path, body, options) }
 
   /**
+   * @template [T=unknown] type of the answer, from the API's description
    * @param {string} path
    * @param {RequestOptions} [options]
-   * @returns {Promise<any>}
+   * @returns {Promise<T>}
    */
   delete(path, options) { return this.#json('DELETE', path, undefined, options) }
 
@@ -124,8 +128,9 @@ class Api extends EventTarget {
   /**
    * @param {string} method
    * @param {string} path
-   * @param {any} body
+   * @param {unknown} body
    * @param {RequestOptions} [options]
+   * @returns {Promise<any>}
    */
   async #json(method, path, body, options) {
     const response = await this.#send(method, path, body, options)
@@ -141,7 +146,7 @@ class Api extends EventTarget {
   /**
    * @param {string} method
    * @param {string} path
-   * @param {any} body
+   * @param {unknown} body
    * @param {RequestOptions} [options]
    */
   async #send(method, path, body, options = {}) {
@@ -193,7 +198,7 @@ export function address(path, query) {
  *
  * @param {string} method
  * @param {string} path
- * @param {any} [body]
+ * @param {unknown} [body]
  * @param {{key?: boolean, headers?: string[]}} [options] `key` adds the header with a bearer token; default: if one is set
  */
 export function curl(method, path, body, options = {}) {
@@ -211,13 +216,13 @@ export function curl(method, path, body, options = {}) {
  * @returns {Promise<ApiError>}
  */
 async function errorOf(response) {
-  /** @type {any} */
+  /** @type {{code?: string, detail?: string | {loc?: (string | number)[], msg?: string}[]} | null} */
   let body = null
   try { body = await response.json() } catch { /* a proxy's error without JSON */ }
   const detail = body?.detail
   if (Array.isArray(detail)) {
     const fields = detail.map((entry) => ({
-      field: (entry.loc ?? []).filter((/** @type {any} */ part) => part !== 'body' && part !== 'query').join('.'),
+      field: (entry.loc ?? []).filter((part) => part !== 'body' && part !== 'query').join('.'),
       message: String(entry.msg ?? ''),
     }))
     const message = fields.map(({ field, message }) => (field ? `${field}: ${message}` : message)).join('; ')

@@ -6,9 +6,9 @@ import { replace } from './dom.js'
  * Makes a part of a view. `show` draws into the element if the key of the value differs from the last one. If the focus
  * was on an element with `data-key` inside, the new element with the same key gets it.
  *
- * @template T
+ * @template [T=unknown]
  * @param {HTMLElement} element
- * @param {(value: T) => any} key anything that JSON can write: what the part depends on
+ * @param {(value: T) => unknown} key anything that JSON can write: what the part depends on
  * @param {(value: T) => import('./dom.js').Child} make
  */
 export function part(element, key, make) {
