@@ -42,7 +42,7 @@ try {
  *
  * @param {Awaited<ReturnType<World['open']>>} window
  * @param {string} name
- * @param {() => Promise<any>} show goes to the view
+ * @param {() => Promise<unknown>} show goes to the view
  */
 async function takeAll({ page }, name, show) {
   for (const size of [DESKTOP, PHONE]) {

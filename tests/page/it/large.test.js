@@ -28,7 +28,7 @@ pageTest('12,000 items are scrolled, filtered, sorted, searched and opened', asy
   // Filters and search need no request, and are in the address.
   const filters = page.getByRole('form', { name: 'Filter samples' })
   const shown = async () => Number(await grid.getAttribute('aria-rowcount')) - 1
-  const settle = async (/** @type {() => Promise<any>} */ change) => {
+  const settle = async (/** @type {() => Promise<unknown>} */ change) => {
     const old = await shown()
     await change()
     await page.waitForFunction(([element, value]) => Number(/** @type {Element} */ (element).getAttribute('aria-rowcount')) - 1 !== value, /** @type {const} */ ([await grid.elementHandle(), old]))

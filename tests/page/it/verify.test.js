@@ -72,7 +72,7 @@ pageTest('an archive of another installation needs its key', async ({ bench, ope
   await page.getByRole('region', { name: /^Valid: other\.zip/ }).waitFor()
   assert.match(await page.getByRole('region', { name: /other\.zip/ }).innerText(), /pasted here/, 'the key that signed is named')
   // Every vector of a damaged archive has the verdict of the command.
-  for (const { name, zip_base64: base64 } of negative.filter((/** @type {any} */ each) => each.zip_base64)) {
+  for (const { name, zip_base64: base64 } of negative.filter((/** @type {{zip_base64?: string}} */ each) => each.zip_base64)) {
     const buffer = Buffer.from(base64, 'base64')
     const file = path.join(bench.folder, `${name}.zip`)
     fs.writeFileSync(file, buffer)

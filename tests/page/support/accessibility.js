@@ -6,6 +6,10 @@ import { createRequire } from 'node:module'
 
 const AXE = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
+/** @typedef {{message: string}} Check */
+/** @typedef {{id: string, impact: string, help: string, nodes: {html: string, any: Check[], all: Check[], none: Check[]}[]}} Violation of axe-core */
+/** @typedef {Omit<Violation, 'nodes'> & {nodes: string[]}} Finding */
+
 /**
  * Returns what axe-core finds serious or critical.
  *
@@ -17,11 +21,11 @@ export async function seriousFindings(page) {
   const violations = await page.evaluate(async () => {
     // @ts-ignore: defined by the script above
     const { violations } = await axe.run(document, { resultTypes: ['violations'] })
-    return violations.map((/** @type {any} */ { id, impact, help, nodes }) => ({ id, impact, help, nodes: nodes.map((/** @type {any} */ node) => `${node.html.slice(0, 160)} (${node.any[0]?.message ?? node.all[0]?.message ?? node.none[0]?.message ?? ''})`) }))
+    return violations.map((/** @type {Violation} */ { id, impact, help, nodes }) => ({ id, impact, help, nodes: nodes.map((node) => `${node.html.slice(0, 160)} (${node.any[0]?.message ?? node.all[0]?.message ?? node.none[0]?.message ?? ''})`) }))
   })
   return violations
-    .filter((/** @type {any} */ { impact }) => impact === 'serious' || impact === 'critical')
-    .map((/** @type {any} */ { id, impact, help, nodes }) => `${impact} ${id}: ${help}\n    ${nodes.slice(0, 5).join('\n    ')}`)
+    .filter((/** @type {Finding} */ { impact }) => impact === 'serious' || impact === 'critical')
+    .map((/** @type {Finding} */ { id, impact, help, nodes }) => `${impact} ${id}: ${help}\n    ${nodes.slice(0, 5).join('\n    ')}`)
 }
 
 /**

@@ -130,7 +130,7 @@ export class Bench {
    *
    * @param {string} method
    * @param {string} address path with query
-   * @param {any} [body]
+   * @param {object} [body]
    * @returns {Promise<any>}
    */
   async api(method, address, body) {
@@ -146,7 +146,8 @@ export class Bench {
   /**
    * Orders a run. By default the oracle answers 12 demo items of one benchmark.
    *
-   * @param {any} [order]
+   * @param {Partial<Api.Order>} [order]
+   * @returns {Promise<Api.CreatedView>}
    */
   order(order = {}) {
     return this.api('POST', '/api/runs', {
@@ -159,6 +160,7 @@ export class Bench {
    *
    * @param {string} id
    * @param {number} [limit] milliseconds
+   * @returns {Promise<Api.RunView>}
    */
   async ended(id, limit = 60_000) {
     const end = Date.now() + limit

@@ -42,7 +42,7 @@ export function rows(count) {
  * Writes values as JSON lines.
  *
  * @param {string} file
- * @param {any[]} values
+ * @param {object[]} values
  */
 export function writeLines(file, values) {
   fs.writeFileSync(file, values.map((value) => `${JSON.stringify(value)}\n`).join(''))
@@ -55,7 +55,7 @@ export function writeLines(file, values) {
  *
  * @param {import('./bench.js').Bench} bench a running server
  * @param {number} count
- * @returns {Promise<any>} the run
+ * @returns {Promise<Api.RunView>} the run
  */
 export async function largeRun(bench, count) {
   const random = randomNumbers(7)

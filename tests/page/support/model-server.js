@@ -3,12 +3,14 @@
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 
+/** @typedef {{model: string, stream?: boolean, messages: {role: string, content: unknown}[], [setting: string]: unknown}} ChatRequest */
+
 /**
  * @typedef {object} Question
  * @property {string} model
  * @property {string} text the last message
  * @property {number} before number of earlier questions with the same model and text
- * @property {any} body the whole request
+ * @property {ChatRequest} body the whole request
  */
 
 /**
@@ -77,6 +79,7 @@ export class ModelServer {
     }
     let text = ''
     for await (const chunk of request) text += chunk
+    /** @type {ChatRequest} */
     const body = JSON.parse(text)
     const question = String(body.messages.at(-1)?.content ?? '')
     const key = `${body.model}\n${question}`
@@ -97,7 +100,7 @@ export class ModelServer {
 
 /**
  * @param {http.ServerResponse} response
- * @param {any} body the request
+ * @param {ChatRequest} body
  * @param {Reply} reply
  * @param {string} question
  */
@@ -114,7 +117,7 @@ function send(response, body, { text = '', reasoning, finish = 'stop' }, questio
     return
   }
   response.writeHead(200, { 'content-type': 'text/event-stream' })
-  const part = (/** @type {any} */ value) => response.write(`data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...value })}\n\n`)
+  const part = (/** @type {object} */ value) => response.write(`data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...value })}\n\n`)
   part({ choices: [{ index: 0, delta: message, finish_reason: null }] })
   part({ choices: [{ index: 0, delta: {}, finish_reason: finish }] })
   part({ choices: [], usage })

@@ -26,7 +26,7 @@ export async function ready(page) {
  * Does something that leads to another view, and waits until that one is complete.
  *
  * @param {import('playwright-core').Page} page
- * @param {() => Promise<any>} act
+ * @param {() => Promise<unknown>} act
  */
 export async function follow(page, act) {
   await page.evaluate(() => { for (const view of document.querySelectorAll('main .view')) view.setAttribute('data-left', '') })

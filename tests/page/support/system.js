@@ -18,13 +18,26 @@ export const NOT_FOUND = /404 \(Not Found\).*00000000-0000-4000/
 export const ENVIRONMENT = { WORKER_ITEM_ATTEMPTS: '1', ADMIN_SECRET: '' }
 
 /**
+ * @typedef {object} System
+ * @property {Api.RunView} oracle
+ * @property {Api.RunView} large
+ * @property {Api.RunView} small
+ * @property {Api.RunView} errors
+ * @property {Api.RunView} failed
+ * @property {Api.RunView} canceled
+ * @property {Api.RunView} open
+ * @property {Api.ScheduleView} schedule
+ * @property {() => void} release lets the open run go on
+ */
+
+/**
  * Fills a running server.
  *
  * @param {import('./bench.js').Bench} bench
  * @param {import('./model-server.js').ModelServer} model
  * @param {number} [items] items of each run
  * @param {number} [firings] runs of the schedule
- * @returns {Promise<{oracle: any, large: any, small: any, errors: any, failed: any, canceled: any, open: any, schedule: any, release: () => void}>}
+ * @returns {Promise<System>}
  */
 export async function fillSystem(bench, model, items = 45, firings = 1) {
   const rows = questions(items)
@@ -91,7 +104,7 @@ async function scheduled(bench, count) {
 export async function scheduleEnded(bench, id) {
   for (let i = 0; i < 600; i += 1) {
     const { firings } = await bench.api('GET', `/api/schedules/${id}/firings`)
-    if (firings.length > 0 && firings.every((/** @type {any} */ firing) => firing.ended_at)) return
+    if (firings.length > 0 && firings.every((/** @type {Api.FiringView} */ firing) => firing.ended_at)) return
     await sleep(500)
   }
   throw new Error('the runs of the schedule have not ended')
