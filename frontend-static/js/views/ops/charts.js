@@ -28,8 +28,8 @@ export function loadChart({ timeseries }) {
  */
 export function hostChart(metrics) {
   if (!metrics || metrics.length === 0) return nothing('CPU, memory and disk', 'No load of a sandbox host was recorded in this time.')
-  const series = [['CPU', 'cpu_ratio'], ['Memory', 'memory_ratio'],
-    ['Disk', 'disk_ratio']].map(([label, field]) => ({ label, points: points(metrics, field) }))
+  const series = /** @type {const} */ ([['CPU', 'cpu_ratio'], ['Memory', 'memory_ratio'], ['Disk', 'disk_ratio']])
+    .map(([label, field]) => ({ label, points: points(metrics, field) }))
   const text = (/** @type {number} */ value) => percent(value, 0)
   return timeChart({ title: 'CPU, memory and disk of the host', note: summary(series, text, false), series, format: text, max: 1 })
 }
