@@ -9,7 +9,7 @@ export { connection } from './connection.js'
  * @typedef {object} PollOptions
  * @property {AbortSignal} signal ends the polling
  * @property {number | ((value: T) => number)} [interval] milliseconds between an answer and the next request; default 5,000
- * @property {number} [max] longest interval in milliseconds after doublings; default 60,000
+ * @property {number | ((value: T) => number)} [max] longest interval in milliseconds after doublings; default 60,000
  * @property {(value: T) => boolean} [isOver] true ends the polling
  * @property {(error: Error) => void} [onError] gets errors other than a lost connection; by default they are only retried
  */
@@ -30,6 +30,8 @@ const OFFLINE_MAX = 10_000
 export function poll(load, show, { signal, interval = 5000, max = 60_000, isOver, onError }) {
   const base = (/** @type {T | undefined} */ value) =>
     typeof interval === 'number' ? interval : value === undefined ? 2000 : interval(value)
+  const longest = (/** @type {T | undefined} */ value) =>
+    typeof max === 'number' ? max : value === undefined ? 60_000 : max(value)
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
   let factor = 1
@@ -55,12 +57,12 @@ export function poll(load, show, { signal, interval = 5000, max = 60_000, isOver
       factor = text === last ? factor * 2 : 1
       if (text !== last) { last = text; show(value) }
       over = isOver?.(value) ?? false
-      delay = Math.min(max, base(value) * factor)
+      delay = Math.min(longest(value), base(value) * factor)
     } catch (error) {
       if (signal.aborted) return
       const isOffline = error instanceof OfflineError
       factor *= 2
-      delay = Math.min(isOffline ? OFFLINE_MAX : max, base(value) * factor)
+      delay = Math.min(isOffline ? OFFLINE_MAX : longest(value), base(value) * factor)
       if (!isOffline) onError ? onError(/** @type {Error} */ (error)) : console.warn(error)
     } finally {
       busy = false

@@ -80,7 +80,7 @@ export async function mount(context) {
   let polling = null
   const watch = () => {
     polling = poll((signal) => source.run(signal), (value) => { show(value); title(`${isOpen(value) ? `${Math.floor(value.progress.percent)}% · ` : ''}${name(value)} – run`) }, {
-      signal, interval: delayOf, max: 60_000, isOver: isSettled,
+      signal, interval: delayOf, max: longestOf, isOver: isSettled,
     })
   }
   changed = () => (polling ? polling.now() : watch())
@@ -102,6 +102,25 @@ function isSettled(run) {
   return !isOpen(run) && (age > CLOSING || !run.benchmarks.some(isBenchmarkOpen))
 }
 
+/** Seconds in which a run is young: a short one could end between two looks if they became rare. */
+const YOUNG_S = 15
+
+/**
+ * Longest time between two looks at a run that doesn't change, in milliseconds.
+ *
+ * @param {Run} run
+ */
+function longestOf(run) {
+  return isOpen(run) && ageSeconds(run) < YOUNG_S ? 2000 : 60_000
+}
+
+/**
+ * @param {Run} run
+ */
+function ageSeconds(run) {
+  return (Date.now() - new Date(run.created_at).getTime()) / 1000
+}
+
 /** Longest time between two looks at a run whose progress is known, in milliseconds. */
 const LONGEST = 20_000
 
@@ -113,8 +132,8 @@ const LONGEST = 20_000
  */
 function delayOf(run) {
   if (!isOpen(run)) return 1500
-  const age = (Date.now() - new Date(run.created_at).getTime()) / 1000
+  const age = ageSeconds(run)
   if (age < 4) return 1000
-  if (run.eta_seconds === null || run.eta_seconds === undefined) return age < 15 ? 2000 : 12_000
+  if (run.eta_seconds === null || run.eta_seconds === undefined) return age < YOUNG_S ? 2000 : 12_000
   return Math.min(LONGEST, Math.max(1000, run.eta_seconds * 500))
 }
