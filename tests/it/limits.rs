@@ -15,8 +15,11 @@ fn settings() -> Settings {
     Settings { concurrency: CONCURRENCY, ..Settings::default() }
 }
 
-/// Runs `items` items at this pace, and returns the times of the requests.
-async fn request_times(items: usize, per_minute: u32) -> Vec<Instant> {
+/// Runs `items` items at this pace, and checks that no request arrived before its slot.
+///
+/// The first slot is no earlier than the order, so request `k` arrives at least `k` intervals after the order, however
+/// late a busy machine delivers each of them.
+async fn check_pace(items: usize, per_minute: u32) {
     let times = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&times);
     let world = World::start(settings(), move |request| {
@@ -25,6 +28,7 @@ async fn request_times(items: usize, per_minute: u32) -> Vec<Instant> {
     })
     .await;
     let limits = RunLimits { requests_per_minute: Some(per_minute), ..RunLimits::default() };
+    let ordered = Instant::now();
     let run = Order::mmlu_pro(items).with_limits(limits).place(&world).await;
     assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
     let samples = check(&world, run, Expected::SUCCEEDED).await;
@@ -35,37 +39,26 @@ async fn request_times(items: usize, per_minute: u32) -> Vec<Instant> {
     drop(world);
     let mut times = times.lock().unwrap().clone();
     times.sort();
-    times
+    assert_eq!(times.len(), items);
+    let interval = Duration::from_mins(1) / per_minute;
+    // Slots are whole milliseconds of the clock.
+    let rounding = Duration::from_millis(2);
+    for (index, time) in (0..).zip(&times) {
+        let after = *time - ordered;
+        assert!(after + rounding >= interval * index, "request {index} came {after:?} after the order");
+    }
 }
 
 #[test]
 fn requests_keep_the_pace() {
-    const ITEMS: usize = 20;
-    runtime().block_on(async {
-        // One each 100 ms.
-        let times = request_times(ITEMS, 600).await;
-        assert_eq!(times.len(), ITEMS);
-        let whole = times[ITEMS - 1] - times[0];
-        assert!(whole >= Duration::from_millis(100 * (ITEMS as u64 - 1) - 90), "{whole:?}");
-        // Requests may arrive late, but never more in a row than slots have passed.
-        for window in times.windows(8) {
-            let took = window[7] - window[0];
-            assert!(took >= Duration::from_millis(300), "8 requests in {took:?}");
-        }
-    });
+    // One each 100 ms.
+    runtime().block_on(check_pace(40, 600));
 }
 
 /// Slots that are further away than an attempt waits: samples are put off.
 #[test]
 fn a_slow_pace_puts_samples_off() {
-    runtime().block_on(async {
-        let times = request_times(3, 10).await;
-        assert_eq!(times.len(), 3);
-        for pair in times.windows(2) {
-            let gap = pair[1] - pair[0];
-            assert!(gap >= Duration::from_millis(5_800), "{gap:?}");
-        }
-    });
+    runtime().block_on(check_pace(3, 10));
 }
 
 #[test]
@@ -77,11 +70,9 @@ fn an_answer_has_the_runs_own_time() {
         })
         .await;
         let limits = RunLimits { timeout_seconds: Some(2), ..RunLimits::default() };
-        let started = Instant::now();
         let run = Order::mmlu_pro(12).with_limits(limits).place(&world).await;
         assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;
-        assert!(started.elapsed() < Duration::from_secs(25), "{:?}", started.elapsed());
         let outcomes: Vec<_> = samples["mmlu_pro"]
             .iter()
             .map(|sample| sample.finished.as_ref().unwrap().verdict.outcome)
