@@ -34,6 +34,7 @@ mod scicode;
 pub mod score;
 pub mod scorers;
 mod steps;
+mod terminal_tasks;
 
 pub use aa_lcr::AaLcr;
 pub use aa_omniscience::AaOmniscience;
@@ -62,6 +63,9 @@ pub use scicode::SciCode;
 pub use scorers::judge::{Judge, JudgeMetadata, NoVerdict};
 pub use scorers::sandbox::{JobMaterial, Round, SandboxGrader, SandboxMetadata, UnreadableReport};
 pub use steps::{NextStep, Steps};
+pub use terminal_tasks::{
+    TASK_COLUMN, TASK_HASH_COLUMN, TASK_INSTRUCTION_COLUMN, TerminalTasks, task_variables,
+};
 
 #[cfg(test)]
 mod tests;

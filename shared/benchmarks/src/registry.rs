@@ -18,8 +18,9 @@ use crate::livecodebench::LiveCodeBench;
 use crate::mmlu_pro::MmluPro;
 use crate::options::{OptionError, Options};
 use crate::scicode::SciCode;
+use crate::terminal_tasks::TerminalTasks;
 
-/// Returns all benchmarks, in the order of listings.
+/// Returns all published benchmarks, in the order of listings. Those whose items users bring are found by name only.
 pub fn all() -> &'static [&'static dyn Benchmark] {
     static ALL: &[&dyn Benchmark] = &[
         &MmluPro,
@@ -37,9 +38,15 @@ pub fn all() -> &'static [&'static dyn Benchmark] {
     ALL
 }
 
+/// Returns the benchmarks whose items users bring.
+fn brought() -> &'static [&'static dyn Benchmark] {
+    static BROUGHT: &[&dyn Benchmark] = &[&TerminalTasks];
+    BROUGHT
+}
+
 /// Returns the benchmark with this name.
 pub fn find(name: &str) -> Option<&'static dyn Benchmark> {
-    all().iter().copied().find(|benchmark| benchmark.name() == name)
+    all().iter().chain(brought()).copied().find(|benchmark| benchmark.name() == name)
 }
 
 /// Returns the name of a benchmark for people, with its display name if the name alone is misleading: `ifbench (IFEval)`.
@@ -126,11 +133,14 @@ pub fn gated() -> BTreeSet<BenchmarkName> {
 }
 
 /// Returns true if only a run's owner and admins may see prompts, answers and gold answers of a benchmark: the
-/// dataset's terms require it, and the run doesn't use demo items. A benchmark that is not planned yet counts as
+/// dataset's terms require it or users brought the items, and the run doesn't use demo items. A benchmark that is not planned yet counts as
 /// private.
 pub fn is_private(name: &BenchmarkName, dataset: Option<&DatasetUse>) -> bool {
     let is_demo = dataset.is_some_and(DatasetUse::is_demo);
-    !is_demo && find(name.as_str()).is_some_and(|benchmark| benchmark.spec().gate.is_some())
+    let is_private = |benchmark: &'static dyn Benchmark| {
+        benchmark.spec().gate.is_some() || brought().iter().any(|one| one.name() == benchmark.name())
+    };
+    !is_demo && find(name.as_str()).is_some_and(is_private)
 }
 
 /// Returns the options of a run that differ from the defaults.

@@ -100,7 +100,9 @@ fn oracle_verdict(benchmark: &dyn Benchmark, item: &Item, material: &Material) -
             assert!(!judge.prompt(item, &answer, &Templates::new()).unwrap().as_text().is_empty());
             judge.read(item, &answer, &Answer::local(judge.oracle(item, &answer))).unwrap()
         }
-        Grading::NeedsTurn(Stage::Answer) => panic!("an answer is not graded by another answer"),
+        Grading::NeedsTurn(stage @ (Stage::Answer | Stage::Episode)) => {
+            panic!("an answer is not graded by stage `{}`", stage.as_str())
+        }
     })
 }
 

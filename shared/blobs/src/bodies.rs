@@ -18,6 +18,11 @@ pub fn exports_prefix(run: bench_domain::RunId) -> String {
     format!("exports/{run}/")
 }
 
+/// Returns the key of the archive of a terminal task, by the task's content hash.
+pub fn task_key(content_hash: &str) -> String {
+    format!("tasks/{content_hash}.zip")
+}
+
 /// Returns the key of the body of an attempt: JSON, compressed with zstd.
 pub fn body_key(sample: &SampleRef, attempt: u32) -> String {
     let SampleRef { run, benchmark, plan, position, .. } = sample;

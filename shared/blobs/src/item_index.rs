@@ -21,7 +21,7 @@ pub const PART_ROWS_MAX: u64 = 10_000;
 /// Maximum size of a row, in bytes, with the comma after it.
 const ROW_BYTES_MAX: usize = 200;
 /// Names of a row's values.
-pub const COLUMNS: [&str; 12] = [
+pub const COLUMNS: [&str; 13] = [
     "position",
     "sample",
     "item_id",
@@ -34,7 +34,11 @@ pub const COLUMNS: [&str; 12] = [
     "input_tokens",
     "output_tokens",
     "attempts",
+    "item_hash",
 ];
+/// Number of hexadecimal digits of an item's hash. The probability that one of 100,000 changed questions keeps its digits by
+/// chance is below 10⁻⁹.
+const ITEM_HASH_DIGITS: usize = 12;
 /// Maximum length of an extracted answer, in bytes, with the ellipsis.
 const EXTRACTED_BYTES_MAX: usize = 40;
 /// Maximum length of the dataset's own id of an item, in bytes. Longer ones are left out: a part of an id finds nothing.
@@ -72,6 +76,8 @@ pub struct IndexRow<'a> {
     pub output_tokens: Option<u64>,
     /// Number of attempts, of all stages.
     pub attempts: u32,
+    /// Hash of the item's identifying text; `None` if the sample has no answer.
+    pub item_hash: Option<&'a str>,
 }
 
 /// Benchmark that an index belongs to.
@@ -198,6 +204,7 @@ impl Part {
         let outcome = row.outcome.map(|outcome| self.outcome(outcome));
         let source_id = row.source_id.filter(|id| id.len() <= SOURCE_ID_BYTES_MAX);
         let extracted = row.extracted.map(|text| cut(text, EXTRACTED_BYTES_MAX));
+        let item_hash = row.item_hash.map(|hash| hash.get(..ITEM_HASH_DIGITS).unwrap_or(hash));
         let score = row.score.map(|score| (score * 1e6).round() / 1e6);
         // Control characters take six bytes each, so both texts may still be too long.
         for (source_id, extracted) in [(source_id, extracted.as_deref()), (source_id, None), (None, None)] {
@@ -214,6 +221,7 @@ impl Part {
                 row.input_tokens,
                 row.output_tokens,
                 row.attempts,
+                item_hash,
             ]);
             let text = values.to_string();
             if text.len() < ROW_BYTES_MAX || (source_id.is_none() && extracted.is_none()) {
@@ -326,6 +334,7 @@ mod tests {
             input_tokens: Some(100),
             output_tokens: Some(200),
             attempts: 1,
+            item_hash: Some("0123456789abcdef"),
         }
     }
 
@@ -340,7 +349,7 @@ mod tests {
         let mut part = Part::default();
         part.add(&row());
         let open = IndexRow { outcome: None, score: None, extracted: None, source_id: None, ..row() };
-        part.add(&IndexRow { group: Some("math"), latency_ms: None, ..open });
+        part.add(&IndexRow { group: Some("math"), latency_ms: None, item_hash: None, ..open });
         part.add(&IndexRow { score: Some(1.0 / 3.0), outcome: Some(Outcome::Partial), group: None, ..row() });
         let part = read(part, 20_001);
         assert_eq!(
@@ -355,9 +364,9 @@ mod tests {
         assert_eq!(
             part["rows"],
             json!([
-                [3, 1, "1234", "q-7", 0, 0, 1, "C", 1_234, 100, 200, 1],
-                [3, 1, "1234", null, 1, null, null, null, null, 100, 200, 1],
-                [3, 1, "1234", "q-7", null, 1, 0.333333, "C", 1_234, 100, 200, 1],
+                [3, 1, "1234", "q-7", 0, 0, 1, "C", 1_234, 100, 200, 1, "0123456789ab"],
+                [3, 1, "1234", null, 1, null, null, null, null, 100, 200, 1, null],
+                [3, 1, "1234", "q-7", null, 1, 0.333333, "C", 1_234, 100, 200, 1, "0123456789ab"],
             ])
         );
         assert_eq!(read(Part::default(), 0)["rows"], json!([]));
@@ -382,8 +391,24 @@ mod tests {
                 ..row()
             });
             assert!(part.rows.len() <= ROW_BYTES_MAX, "{}", part.rows.len());
-            read(part, 1);
+            assert_eq!(read(part, 1)["rows"][0][12], "0123456789ab");
         }
+        // Texts of the maximum length fit beside usual numbers.
+        let (source_id, extracted) = ("i".repeat(SOURCE_ID_BYTES_MAX), "x".repeat(EXTRACTED_BYTES_MAX));
+        let (source_id, extracted) = (Some(&*source_id), Some(&*extracted));
+        let position = Position { item: 99_999, sample: 9 };
+        let mut part = Part::default();
+        part.add(&IndexRow {
+            position,
+            item_id: "99999",
+            latency_ms: Some(600_000),
+            source_id,
+            extracted,
+            ..row()
+        });
+        assert!(part.rows.len() <= ROW_BYTES_MAX, "{}", part.rows.len());
+        let part = read(part, 1);
+        assert_eq!((&part["rows"][0][3], &part["rows"][0][7]), (&json!(source_id), &json!(extracted)));
         assert_eq!(cut("ääää", 6), "ä…");
         assert_eq!(cut("ääää", 8), "ääää");
     }

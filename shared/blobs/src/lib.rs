@@ -8,6 +8,7 @@
 //! | `bodies/RUN/` | prompt and answer of each attempt of a sample | worker |
 //! | `indexes/RUN/` | compact index of the samples of each benchmark, by generation of the run | finisher |
 //! | `uploads/` | stored responses for `replay`; files from callers, until they are processed | command line, callers |
+//! | `tasks/` | archives of uploaded terminal tasks, by content hash, and facts about them | API, command line |
 //! | `exports/RUN/` | finished CSV and ZIP files, by version of the run | exports |
 //!
 //! All text is compressed with zstd, which the suffix `.zst` of the key shows; indexes with gzip, since browsers read them.
@@ -30,7 +31,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use bodies::{bodies_prefix, body_key, exports_prefix};
+pub use bodies::{bodies_prefix, body_key, exports_prefix, task_key};
 pub use error::BlobError;
 pub use frames::{compress, decompress};
 pub use item_index::{

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, JobReport, Prompt};
+use crate::{Answer, EpisodeReport, JobReport, Prompt};
 
 /// Body of a sample, stored compressed in the blob store before the answer is processed further.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,6 +24,9 @@ pub struct SampleBody {
     /// Result of running the answer in a sandbox; `None` before that, and if the benchmark runs nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<Execution>,
+    /// Result of an agent's work on a terminal task; `None` before its end, and for other benchmarks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub episode: Option<EpisodeReport>,
 }
 
 impl SampleBody {
@@ -42,6 +45,7 @@ impl SampleBody {
             judge_reply: None,
             steps: Vec::new(),
             execution: None,
+            episode: None,
         }
     }
 }

@@ -76,6 +76,8 @@ codes! {
     MissingCredentials = "missing_credentials", 401;
     /// The `Authorization` or `X-Judge-Authorization` header is malformed.
     InvalidCredentials = "invalid_credentials", 401;
+    /// The key is in the query string, where this server takes none.
+    KeyInQuery = "key_in_query", 400;
     /// The admin secret is wrong.
     InvalidAdminSecret = "invalid_admin_secret", 401;
     /// The access token is unknown, was revoked or has expired.
@@ -188,6 +190,20 @@ codes! {
     UploadNotFound = "upload_not_found", 404;
     /// Too many uploads were begun in this minute.
     UploadRateLimit = "upload_rate_limit", 429;
+    /// The archive is not a terminal task that this system can run.
+    TaskRefused = "task_refused", 400;
+    /// There is no such terminal task, or it belongs to another caller.
+    TaskNotFound = "task_not_found", 404;
+    /// The task or the episode was started already.
+    TaskStarted = "task_started", 400;
+    /// The task must be over first.
+    TaskNotOver = "task_not_over", 400;
+    /// An open run has episodes of this task and of others.
+    TaskInUse = "task_in_use", 409;
+    /// This version has no such agent.
+    AgentNotSupported = "agent_not_supported", 400;
+    /// The episode has no log of this name.
+    LogNotFound = "log_not_found", 404;
     /// There is no such sandbox, or it was ended.
     SandboxNotFound = "sandbox_not_found", 404;
     /// The sandbox was ended because its programs exceeded a limit.

@@ -3,11 +3,13 @@
 //! This crate does no I/O and knows no services: its values can be created, compared and tested without a network, a
 //! clock or a disk. Times are passed in as [`Timestamp`]s, randomness as a seed.
 
+pub mod agent;
 pub mod answer;
 pub mod body;
 pub mod budget;
 pub mod causes;
 pub mod code;
+pub mod episode;
 pub mod eta;
 pub mod generation;
 pub mod ids;
@@ -32,11 +34,15 @@ mod transition;
 pub mod unusual_status;
 pub mod usage;
 
+pub use agent::{Agent, UnknownAgent};
 pub use answer::{Answer, ChatMessage, Finish, Image, Prompt, Role, TextRepairs};
 pub use body::{Execution, SampleBody, Step};
 pub use budget::{Budget, LimitReached, Prices, Spending};
 pub use causes::{CauseCounts, ErrorCause};
 pub use code::Code;
+pub use episode::{
+    EpisodeException, EpisodeLog, EpisodeReport, EpisodeState, EpisodeStep, OpenOperation, TestCounts,
+};
 pub use generation::{Generation, MaxTokensField, OmittedSetting, ReasoningEffort};
 pub use ids::{BenchmarkName, InvalidId, ModelId, RunId, ScheduleId};
 pub use job::{

@@ -199,7 +199,8 @@ pub struct SampleSummary {
     /// True if the token limit cut the answer off, even if the answer is correct.
     #[serde(default)]
     pub truncated: bool,
-    /// Milliseconds from the request to the end of the answer; `None` without an answer.
+    /// Milliseconds from the request to the end of the answer, or of setup, agent and verifier of an episode; `None` without
+    /// an answer.
     pub latency_ms: Option<u64>,
     /// Tokens of all calls that returned an answer.
     pub usage: Option<Usage>,

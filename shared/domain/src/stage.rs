@@ -15,11 +15,13 @@ pub enum Stage {
     Judge,
     /// The answer is stored, and has to run in a sandbox to be graded.
     Sandbox,
+    /// The task is known, and an agent has to work on it in its environment and to be verified.
+    Episode,
 }
 
 impl Stage {
     /// All stages.
-    pub const ALL: [Self; 3] = [Self::Answer, Self::Judge, Self::Sandbox];
+    pub const ALL: [Self; 4] = [Self::Answer, Self::Judge, Self::Sandbox, Self::Episode];
 
     /// Returns the name in records.
     pub const fn as_str(self) -> &'static str {
@@ -27,6 +29,7 @@ impl Stage {
             Self::Answer => "answer",
             Self::Judge => "judge",
             Self::Sandbox => "sandbox",
+            Self::Episode => "episode",
         }
     }
 
@@ -46,6 +49,7 @@ impl Stage {
         match self {
             Self::Answer | Self::Judge => None,
             Self::Sandbox => Some("job"),
+            Self::Episode => Some("episode"),
         }
     }
 
@@ -53,7 +57,7 @@ impl Stage {
     pub const fn lost_attempts_code(self) -> Code {
         match self {
             Self::Judge => Code::JudgeAttemptsLost,
-            Self::Answer | Self::Sandbox => Code::AttemptsLost,
+            Self::Answer | Self::Sandbox | Self::Episode => Code::AttemptsLost,
         }
     }
 
@@ -69,6 +73,9 @@ impl Stage {
             Self::Sandbox => format!(
                 "the answer was to be run {deliveries} times and no attempt came to an end; the answer is kept"
             ),
+            Self::Episode => {
+                format!("the episode was to be continued {deliveries} times and no attempt came to an end")
+            }
         }
     }
 
@@ -78,6 +85,7 @@ impl Stage {
             Self::Answer => "not finished",
             Self::Judge => "answered, not judged",
             Self::Sandbox => "answered, not graded",
+            Self::Episode => "episode not finished",
         }
     }
 
@@ -87,6 +95,7 @@ impl Stage {
             Self::Answer => None,
             Self::Judge => Some("judge_attempts"),
             Self::Sandbox => Some("sandbox_attempts"),
+            Self::Episode => Some("episode_attempts"),
         }
     }
 
@@ -96,6 +105,7 @@ impl Stage {
             Self::Answer => "a model, which this command does not ask",
             Self::Judge => "a judge, which this command does not ask",
             Self::Sandbox => "a sandbox, which this command does not have",
+            Self::Episode => "containers, which this command does not start",
         }
     }
 }

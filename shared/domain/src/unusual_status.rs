@@ -54,8 +54,6 @@ unusual_statuses! {
     SyncWithUnreachableProvider = 500, ProviderUnreachable;
     /// Any path: the request has more than one `Host` header.
     RepeatedHost = 400, InvalidRequest;
-    /// The sandbox host: the request asks for something that this host doesn't do.
-    SandboxRequestNotSupported = 400, NotSupported;
     /// The sandbox host: too many requests of this caller, or of all callers, are waiting.
     SandboxQueueFull = 429, ServerBusy;
 }

@@ -84,6 +84,8 @@ pub struct AccessEntry {
     pub oracle: bool,
     /// Permission to order runs of gated benchmarks.
     pub gated: bool,
+    /// Permission to upload terminal tasks and to order runs of them.
+    pub tasks: bool,
     /// Time of creation.
     pub created_at: Timestamp,
     /// Time at which the entry expires.
@@ -110,6 +112,7 @@ impl AccessEntry {
             kind: kind.ok_or_else(|| StateError::damaged(reader.key(), "it has an unknown kind"))?,
             oracle: reader.number_or::<u8>("oracle", 0)? == 1,
             gated: reader.number_or::<u8>("gated", 0)? == 1,
+            tasks: reader.number_or::<u8>("tasks", 0)? == 1,
             created_at: reader.time("created_at")?,
             ends_at: reader.maybe_time("ends_at")?,
         })
@@ -121,6 +124,7 @@ impl AccessEntry {
         record.insert("kind".into(), text(self.kind.as_str()));
         record.insert("oracle".into(), number(u8::from(self.oracle)));
         record.insert("gated".into(), number(u8::from(self.gated)));
+        record.insert("tasks".into(), number(u8::from(self.tasks)));
         record.insert("created_at".into(), time(self.created_at));
         if let Some(end) = self.ends_at {
             record.insert("ends_at".into(), time(end));

@@ -32,6 +32,12 @@ pub(crate) const LABELS: &str = "LABELS";
 pub(crate) const OPEN: &str = "OPEN";
 /// Partition of the hourly counts of wrong admin secrets.
 pub(crate) const OPS_SECRETS: &str = "OPS#SECRETS";
+/// Partition of the uploaded terminal tasks.
+pub(crate) const TASKS: &str = "TASKS";
+/// Partition of the counts of tasks by the content of their archives.
+pub(crate) const TASK_ARCHIVES: &str = "TASK#ARCHIVES";
+/// Partition of the counters that ids are taken from.
+pub(crate) const COUNTERS: &str = "COUNTERS";
 /// Sort key of a shard's counters; sorts before its samples.
 pub(crate) const COUNT: &str = "COUNT";
 

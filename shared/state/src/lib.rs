@@ -32,6 +32,11 @@
 //! | schedule | `SCHEDULES` | schedule id | get; query of the partition: there are few |
 //! | name of a schedule | `SCHEDULE#NAMES` | owner, name | written and removed with the schedule, on condition |
 //! | planned time of a schedule | `SCHEDULE#id` | `FIRE#time` | get; query of the partition, newest first; expires |
+//! | uploaded terminal task | `TASKS` | id | get; query of the partition, newest first |
+//! | run of a task alone | `TASK#id` | `RUN#round#first episode` | query of the partition |
+//! | run of a task and others | `TASK#id` | `ORDER#run` | query of the partition when the task is removed |
+//! | number of tasks with an archive | `TASK#ARCHIVES` | content hash | conditional writes |
+//! | last id of tasks or episodes | `COUNTERS` | `TASK` or `EPISODE` | the write that counts |
 //! | planned time that is open | `FIRINGS` | `time#schedule` | query of the partition by the scheduler |
 //!
 //! | index | partition | sort | holds | for |
@@ -82,6 +87,7 @@ mod scope;
 mod settle;
 mod setup;
 mod spending;
+mod tasks;
 mod unreadable;
 mod usage;
 mod waits;
@@ -111,5 +117,6 @@ pub use sandboxes::LedgerEntry;
 pub use schedules::{FiringRecord, FiringRef, ScheduleRecord, ScheduleWrite};
 pub use settle::UnsettledRun;
 pub use spending::Shards;
+pub use tasks::{ArchiveRemoval, NewTask, TaskOrder, TaskRecord, TaskRun, TaskRunWrite};
 pub use unreadable::{UNREADABLE_TEXT_BYTES_MAX, UnreadableRecord};
 pub use waits::{SharedWait, WaitKey};

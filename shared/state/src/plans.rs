@@ -209,6 +209,17 @@ impl State {
         Err(StateError::Service { verb: "write a batch", problem: "the table did not take all of it".into() })
     }
 
+    /// Writes records, in any order. Replaces records with the same keys.
+    pub(crate) async fn put_batch(&self, records: Vec<Record>) -> Result<(), StateError> {
+        let mut requests = Vec::with_capacity(records.len());
+        for record in records {
+            let put = PutRequest::builder().set_item(Some(record)).build();
+            let put = put.map_err(|error| StateError::damaged("record", error))?;
+            requests.push(WriteRequest::builder().put_request(put).build());
+        }
+        self.write_batches(requests.chunks(BATCH_MAX).map(<[WriteRequest]>::to_vec).collect()).await
+    }
+
     pub(crate) async fn delete_batch(&self, records: Vec<Record>) -> Result<(), StateError> {
         let mut requests = Vec::with_capacity(records.len());
         for record in records {

@@ -22,7 +22,7 @@ pub enum ItemNaming {
 pub struct ModelRef {
     /// Id in the catalog.
     pub id: ModelId,
-    /// Name of the provider, `oracle` or `replay`.
+    /// Name of the provider, `oracle`, `nop` or `replay`.
     pub provider: String,
     /// The model's name at the provider.
     pub slug: String,
@@ -43,7 +43,7 @@ impl ModelRef {
     /// Returns the name with its provider, as given to `--model`.
     pub fn qualified(&self) -> String {
         match self.provider.as_str() {
-            "oracle" => "oracle".to_owned(),
+            name @ ("oracle" | "nop") => name.to_owned(),
             "replay" => format!("replay:{}", self.slug),
             provider => format!("{provider}/{}", self.slug),
         }

@@ -19,7 +19,7 @@ pub struct SampleResult {
     pub item_hash: Option<String>,
     /// True if the token limit cut the answer off.
     pub truncated: bool,
-    /// Milliseconds from the request to the end of the answer.
+    /// Milliseconds from the request to the end of the answer, or of setup, agent and verifier of an episode.
     pub latency_ms: Option<u64>,
     /// Tokens counted by the provider.
     pub usage: Option<Usage>,

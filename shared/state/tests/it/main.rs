@@ -5,3 +5,4 @@
 mod labels;
 mod machine;
 mod table;
+mod tasks;

@@ -1,0 +1,75 @@
+//! Agents: programs that work on terminal tasks.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Agent that works on a terminal task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Agent {
+    /// Runs the task's own solution.
+    Oracle,
+    /// Does nothing.
+    Nop,
+}
+
+impl Agent {
+    /// All agents of this version, in the order of lists.
+    pub const ALL: [Self; 2] = [Self::Oracle, Self::Nop];
+
+    /// Returns the name in orders and results. An agent that asks no model has the name of its run's model, too.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Oracle => "oracle",
+            Self::Nop => "nop",
+        }
+    }
+
+    /// Returns the name for people.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Oracle => "Oracle (Testing)",
+            Self::Nop => "No operation (Testing)",
+        }
+    }
+}
+
+impl fmt::Display for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Error for the name of an agent that this version doesn't have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("this version has no agent `{name}`; its agents are {}", Agent::ALL.map(|agent| format!("`{agent}`")).join(" and "))]
+pub struct UnknownAgent {
+    /// The name, without control characters, cut to 50 characters.
+    name: String,
+}
+
+impl FromStr for Agent {
+    type Err = UnknownAgent;
+
+    fn from_str(name: &str) -> Result<Self, UnknownAgent> {
+        let shown = || name.chars().filter(|c| !c.is_control()).take(50).collect();
+        let found = Self::ALL.into_iter().find(|agent| agent.as_str() == name);
+        found.ok_or_else(|| UnknownAgent { name: shown() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_known_by_their_names() {
+        for agent in Agent::ALL {
+            assert_eq!(agent.as_str().parse(), Ok(agent));
+        }
+        let error = "terminus-2\u{1b}".parse::<Agent>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "this version has no agent `terminus-2`; its agents are `oracle` and `nop`"
+        );
+    }
+}

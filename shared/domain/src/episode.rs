@@ -1,0 +1,152 @@
+//! Episodes: what an agent did in the environment of a terminal task, and how its work was verified.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Checkpoint of an episode: what its next turn needs. Saved before each side effect outside the sandbox.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EpisodeState {
+    /// Number of the sample's sandbox, from 1. An episode whose sandbox was lost starts over in another.
+    pub round: u32,
+    /// Random text of this round, in the names of its environments.
+    pub nonce: String,
+    /// Id of the sandbox at its host; `None` before it was requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
+    /// Small results of operations that are over, by name.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub done: Map<String, Value>,
+    /// Operation that was running when the last turn ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<OpenOperation>,
+}
+
+/// Operation that hasn't ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenOperation {
+    /// Name of its environment.
+    pub environment: String,
+    /// Name of the operation.
+    pub name: String,
+    /// Number of turns that left it running.
+    pub polls: u32,
+}
+
+impl EpisodeState {
+    /// Creates the state of a round that hasn't begun.
+    pub fn new(round: u32, nonce: impl Into<String>) -> Self {
+        Self { round, nonce: nonce.into(), sandbox: None, done: Map::new(), open: None }
+    }
+}
+
+/// Result of an episode. Containers have written its texts and numbers, so all of them are untrusted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EpisodeReport {
+    /// Name of the agent.
+    pub agent: String,
+    /// Number of the sample's sandbox, from 1.
+    pub round: u32,
+    /// Name and version of the container engine; empty if none was reached.
+    #[serde(default)]
+    pub engine: String,
+    /// Steps that were begun, at least one unless the environment failed.
+    pub steps: Vec<EpisodeStep>,
+    /// Exception that ended the episode outside of its steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exception: Option<EpisodeException>,
+    /// Rewards of the episode by key, combined from those of its steps; `None` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewards: Option<BTreeMap<String, f64>>,
+    /// Milliseconds from the start of the first operation to the running environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup_ms: Option<u64>,
+    /// Files of the environment that were kept, and outputs of the engine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub logs: Vec<EpisodeLog>,
+    /// End of the test script's output.
+    #[serde(default)]
+    pub test_output: String,
+}
+
+/// Step of an episode. A task without steps has one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EpisodeStep {
+    /// Name; `None` if the task has no steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Rewards by key; `None` if the verification ended without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewards: Option<BTreeMap<String, f64>>,
+    /// First exception.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exception: Option<EpisodeException>,
+    /// Run time of the agent in milliseconds; `None` if it did not begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_ms: Option<u64>,
+    /// Run time of the test script in milliseconds; `None` if it did not begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verifier_ms: Option<u64>,
+    /// Numbers of tests, as the test script reports them. They have no effect on the reward.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestCounts>,
+}
+
+/// Exception of an episode.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EpisodeException {
+    /// Name, such as `AgentTimeoutError`.
+    pub name: String,
+    /// Sentence for people.
+    pub message: String,
+}
+
+/// Numbers of tests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestCounts {
+    /// All tests.
+    pub total: u64,
+    /// Tests that passed.
+    pub passed: u64,
+    /// Tests that failed.
+    pub failed: u64,
+}
+
+/// Text file of an episode.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EpisodeLog {
+    /// Path among the kept files, such as `verifier/test-stdout.txt`.
+    pub name: String,
+    /// Text; bytes that aren't UTF-8 are replaced. If bytes were left out, a line in its middle says so.
+    pub text: String,
+    /// Size of the file in bytes.
+    pub bytes: u64,
+    /// Number of bytes that were left out in the middle.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub omitted: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes a reference
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl EpisodeReport {
+    /// Returns the exception that ended the episode or a step of it, the last one.
+    pub fn last_exception(&self) -> Option<&EpisodeException> {
+        let of_step = || self.steps.iter().rev().find_map(|step| step.exception.as_ref());
+        self.exception.as_ref().or_else(of_step)
+    }
+
+    /// Returns the time of setup, agent and verifier together in milliseconds; `None` if no part was measured.
+    pub fn duration_ms(&self) -> Option<u64> {
+        let parts = self.steps.iter().flat_map(|step| [step.agent_ms, step.verifier_ms]);
+        parts.chain([self.setup_ms]).flatten().reduce(u64::saturating_add)
+    }
+
+    /// Returns a kept file.
+    pub fn log(&self, name: &str) -> Option<&EpisodeLog> {
+        self.logs.iter().find(|log| log.name == name)
+    }
+}
