@@ -6,6 +6,7 @@
 //! | [`HostConfig`] | limits of the host, each with its default |
 //! | `slot_pool` | assigns slots by priority, and chooses which sandboxes to preempt; knows neither time nor processes |
 //! | `machine` | capacity and usage of this machine |
+//! | `engine` | container engine for sandboxes that ask for one |
 //! | [`router`] | the HTTP API: keys, bodies, answers |
 //!
 //! Invariants:
@@ -17,12 +18,15 @@
 //!   sandbox of lower priority; the youngest is chosen, since it has the least work to lose.
 //! - Every sandbox ends: when it is unused, when it is older than its lease, and when its caller went away before it
 //!   received the sandbox's id.
+//! - What a sandbox makes in a container engine ends with the sandbox, and what a killed host left behind, when another
+//!   one with the same folder starts.
 //! - Commands and their output are logged at debug level at most, and keys never.
 
 mod commands;
 mod config;
 mod create;
 mod end_reason;
+mod engine;
 mod entry;
 mod error;
 mod http;
@@ -43,6 +47,7 @@ mod tests;
 pub use commands::{ExecRequest, ExecView};
 pub use config::{ApiKey, HostConfig};
 pub use create::NewSandbox;
+pub use engine::{EngineConfig, EngineView};
 pub use error::HostError;
 pub use http::router;
 pub use lifecycle::SandboxHost;

@@ -1,6 +1,7 @@
 //! Sandboxes: processes that are isolated from the machine and from each other.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use async_trait::async_trait;
 use serde::Serialize;
 
 mod cgroups;
+mod engine_folders;
 mod form;
 mod instance;
 mod launched;
@@ -111,6 +113,9 @@ pub enum IsolationError {
     /// The sandbox has ended.
     #[error("the sandbox is gone")]
     Gone,
+    /// Sandboxes of this form can't have a container engine.
+    #[error("sandboxes of this machine cannot have a container engine: {0}")]
+    NoEngine(String),
     /// The path isn't the path of a file in the working folder.
     #[error("`{0}` is not the path of a file in the working folder")]
     Path(String),
@@ -127,6 +132,20 @@ pub trait Isolation: Send + Sync {
 
     /// Creates a sandbox with an empty working folder.
     async fn create(&self, limits: &Limits) -> Result<Arc<dyn Sandbox>, IsolationError>;
+
+    /// Creates a sandbox that has [`Sandbox::engine_place`]: `DOCKER_HOST` of its commands is the socket there.
+    async fn create_with_engine(&self, _: &Limits) -> Result<Arc<dyn Sandbox>, IsolationError> {
+        Err(IsolationError::NoEngine(format!("the form `{}` has no place for its socket", self.form().name)))
+    }
+}
+
+/// Places on the machine that a container engine and a sandbox share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnginePlace {
+    /// Path for the engine's socket, in a folder that only programs of this sandbox may enter.
+    pub socket: PathBuf,
+    /// The working folder, if it can be mounted into containers.
+    pub workspace: Option<SharedFolder>,
 }
 
 /// One sandbox. Dropping the last reference ends all its processes and removes its files.
@@ -147,6 +166,11 @@ pub trait Sandbox: Send + Sync {
 
     /// Kills its processes and removes its files. Does nothing if the sandbox has already ended.
     async fn end(&self);
+
+    /// Returns the places that it shares with a container engine, if it was created with them.
+    fn engine_place(&self) -> Option<&EnginePlace> {
+        None
+    }
 
     /// Returns the limit that the sandbox was ended for, if its programs exceeded one. Known when [`Sandbox::end`] has
     /// finished.

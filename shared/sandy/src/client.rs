@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use bench_inference::{http_client, is_loopback, retry_after};
+use bytes::Bytes;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
@@ -35,7 +36,8 @@ pub(crate) struct Call<'a> {
     pub(crate) method: Method,
     pub(crate) path: &'a [&'a str],
     pub(crate) query: &'a [(&'a str, String)],
-    pub(crate) body: Option<Vec<u8>>,
+    /// Shared by all attempts.
+    pub(crate) body: Option<Bytes>,
     /// Time limit of the whole call, including the answer's body.
     pub(crate) timeout: Duration,
 }

@@ -3,7 +3,7 @@
 //! A job has five steps. Each consists of a few short calls and can safely be repeated, even concurrently: [`upload`]
 //! until it returns [`UploadProgress::Ready`], [`start`] once or more (the script runs once), [`look`] until it returns
 //! [`JobStatus::Over`], [`harvest`], and [`stop`] if the results aren't needed. Callers save their state between the
-//! steps, and end the sandbox at last.
+//! steps, and end the sandbox at last. For a small job, [`run`] does all of it with one call.
 //!
 //! A job's folder is `/workspace/jobs/JOB`. A wrapper starts the script there, enforces its time limit, limits its
 //! output, and records how it ended. It ends the job if one of its processes stays stopped, since programs can stop
@@ -16,6 +16,7 @@ mod command;
 mod error;
 mod harvest;
 mod name;
+mod run;
 mod spec;
 mod status;
 mod upload;
@@ -27,6 +28,7 @@ use bytes::Bytes;
 pub use error::{JobError, JobErrorKind, SourceError};
 pub use harvest::harvest;
 pub use name::JobName;
+pub use run::{RUN_BYTES_MAX, RunStatus, run};
 pub use spec::check;
 pub use status::{JobStatus, look, overdue, start, stop};
 pub use upload::{UploadProgress, upload};

@@ -89,6 +89,18 @@ impl ExecRequest {
     }
 }
 
+/// Body of a request to run a command. Borrows the command, which may be long.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ExecBody<'a> {
+    command: &'a str,
+    timeout_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<&'a str>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    env: &'a BTreeMap<String, String>,
+}
+
 /// Result of a command that was run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecOutput {
@@ -108,7 +120,8 @@ impl Sandy {
     pub async fn create(&self, new: &NewSandbox) -> Result<String, SandyError> {
         let body = serde_json::to_vec(new).map_err(|error| SandyError::Shape(error.to_string()))?;
         let timeout = self.timing.create;
-        let call = Call { method: Method::POST, path: &["sandboxes"], query: &[], body: Some(body), timeout };
+        let call =
+            Call { method: Method::POST, path: &["sandboxes"], query: &[], body: Some(body.into()), timeout };
         self.with_retries(
             CREATE_TRIES,
             |failed| !failed.was_sent && is_transient(failed),
@@ -141,16 +154,12 @@ impl Sandy {
     pub async fn exec(&self, sandbox: &str, exec: &ExecRequest) -> Result<ExecOutput, SandyError> {
         check_id(sandbox)?;
         let millis = u64::try_from(exec.timeout.as_millis()).unwrap_or(u64::MAX);
-        let mut body = json!({ "command": exec.command, "timeoutMs": millis });
-        if let Some(cwd) = &exec.cwd {
-            body["cwd"] = json!(cwd);
-        }
-        if !exec.env.is_empty() {
-            body["env"] = json!(exec.env);
-        }
+        let body =
+            ExecBody { command: &exec.command, timeout_ms: millis, cwd: exec.cwd.as_deref(), env: &exec.env };
+        let body = serde_json::to_vec(&body).map_err(|error| SandyError::Shape(error.to_string()))?;
         let timeout = exec.timeout.saturating_add(self.timing.exec_margin).max(self.timing.exec_min);
         let path = ["sandboxes", sandbox, "exec"];
-        let body = Some(body.to_string().into_bytes());
+        let body = Some(body.into());
         let call = Call { method: Method::POST, path: &path, query: &[], body, timeout };
         let may_repeat =
             |failed: &FailedCall| is_transient(failed) && (exec.is_repeatable || !failed.was_sent);
@@ -169,7 +178,7 @@ impl Sandy {
         if path.is_empty() || path.len() > PATH_BYTES_MAX || path.chars().any(char::is_control) {
             return Err(SandyError::BadPath);
         }
-        let body = Some(json!({ "path": path, "content": text }).to_string().into_bytes());
+        let body = Some(json!({ "path": path, "content": text }).to_string().into());
         let (parts, timeout) = (["sandboxes", sandbox, "files", "write"], self.timing.write);
         let call = Call { method: Method::POST, path: &parts, query: &[], body, timeout };
         self.with_retries(WRITE_TRIES, is_transient, || async { self.send_to_sandbox(&call).await.map(drop) })

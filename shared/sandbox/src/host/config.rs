@@ -10,6 +10,7 @@ use http::{HeaderMap, header};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use super::EngineConfig;
 use crate::isolation::Limits;
 
 /// Default number of sandboxes per slot, idle ones included.
@@ -93,6 +94,8 @@ pub struct HostConfig {
     pub env: BTreeMap<String, String>,
     /// A folder on the disk whose usage resources and metrics report.
     pub disk_folder: PathBuf,
+    /// The container engine for sandboxes that ask for one. If `None`, there is none.
+    pub engine: Option<EngineConfig>,
     /// The key that every request must send. If `None`, everyone who can reach the host may use it.
     pub key: Option<ApiKey>,
 }
@@ -125,6 +128,7 @@ impl HostConfig {
             memory_reserve_bytes: default_memory_reserve(super::machine::memory_bytes()),
             env: BTreeMap::new(),
             disk_folder: PathBuf::from("/"),
+            engine: None,
             key: None,
         }
     }

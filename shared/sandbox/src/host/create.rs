@@ -24,7 +24,8 @@ pub struct NewSandbox {
     /// True if sandboxes of higher priority may take its slot. Default: false.
     #[serde(default)]
     pub preemptable: Option<bool>,
-    /// True if programs should have access to the machine's container engine, which this host never allows.
+    /// True if programs should have a container engine: a filtered one of their own, whose address they find in
+    /// `DOCKER_HOST`. Default: false.
     #[serde(default)]
     pub enable_docker_socket: Option<bool>,
     /// Address of the container engine; ignored.
@@ -69,12 +70,12 @@ impl SandboxHost {
                 )
             })?,
         };
-        if request.enable_docker_socket == Some(true) {
-            return Err(HostError::Unsupported(
-                "This sandbox host does not allow access to a container engine, since that would be access to the whole \
-                 machine: omit enableDockerSocket, or use a host that has engines."
-                    .to_owned(),
-            ));
+        let with_engine = request.enable_docker_socket == Some(true);
+        if with_engine {
+            // Before the wait for a slot, since the answer may be that there is none.
+            let found = self.search_engine().await;
+            found
+                .map_err(|_| HostError::Failed("The search for a container engine failed.".to_owned()))??;
         }
         let preemptable = request.preemptable.unwrap_or(false);
         let reservation = self.wait_for_reservation(priority, preemptable).await?;
@@ -84,7 +85,7 @@ impl SandboxHost {
         // Runs to its end even if the caller stops waiting, since a half-made sandbox is harder to clean up than a
         // whole one.
         let creation = async move {
-            let made = host.create_entry(priority, preemptable, reservation).await;
+            let made = host.create_entry(priority, preemptable, with_engine, reservation).await;
             // If the caller is gone, the unsent sandbox is dropped, which ends it.
             let _ = sender.send(made.map(|entry| Handover { host, entry: Some(entry) }));
         };
@@ -161,16 +162,31 @@ impl SandboxHost {
         &self,
         priority: Priority,
         preemptable: bool,
+        with_engine: bool,
         reservation: Reservation,
     ) -> Result<Arc<Entry>, HostError> {
-        let made = self.isolation.create(&self.config.limits).await;
+        let limits = &self.config.limits;
+        let made = match with_engine {
+            true => self.isolation.create_with_engine(limits).await,
+            false => self.isolation.create(limits).await,
+        };
         let sandbox = made.map_err(|error| {
             tracing::warn!(%error, "Could not create a sandbox: {error}");
             HostError::from_creation_error(&error)
         })?;
         let id = format!("sb-{}", Uuid::new_v4().simple());
+        let proxy = match sandbox.engine_place().filter(|_| with_engine) {
+            Some(place) => match self.engine.attach(&id, place).await {
+                Ok(proxy) => Some(proxy),
+                Err(error) => {
+                    sandbox.end().await;
+                    return Err(error);
+                }
+            },
+            None => None,
+        };
         let holder_id = reservation.holder_id;
-        let entry = Arc::new(Entry::new(id.clone(), priority, preemptable, sandbox, reservation));
+        let entry = Arc::new(Entry::new(id.clone(), priority, preemptable, sandbox, proxy, reservation));
         self.entries().insert(id, Arc::clone(&entry));
         if self.closed.is_cancelled() {
             let _ = self.end(&entry, EndReason::Shutdown);

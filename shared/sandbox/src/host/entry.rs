@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bench_domain::Timestamp;
+use bench_engine::Proxy;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -19,6 +20,8 @@ pub(super) struct Entry {
     pub(super) priority: Priority,
     pub(super) preemptable: bool,
     pub(super) sandbox: Arc<dyn Sandbox>,
+    /// Its way to the container engine, if it has one.
+    pub(super) proxy: Option<Proxy>,
     pub(super) created: Instant,
     pub(super) created_at: Timestamp,
     /// Canceled as soon as the host starts to end the sandbox.
@@ -52,6 +55,7 @@ impl Entry {
         priority: Priority,
         preemptable: bool,
         sandbox: Arc<dyn Sandbox>,
+        proxy: Option<Proxy>,
         reservation: Reservation,
     ) -> Self {
         let (now, now_at) = (Instant::now(), bench_clock::now());
@@ -60,6 +64,7 @@ impl Entry {
             priority,
             preemptable,
             sandbox,
+            proxy,
             created: now,
             created_at: now_at,
             ended: CancellationToken::new(),
@@ -78,6 +83,30 @@ impl Entry {
 
     pub(super) fn holder_id(&self) -> HolderId {
         self.reservation.holder_id
+    }
+
+    /// Returns the CPU time of its programs and containers, in seconds; `None` if it isn't known.
+    pub(super) async fn cpu_seconds(&self) -> Option<f64> {
+        let programs = self.sandbox.usage().await.cpu_seconds?;
+        match &self.proxy {
+            Some(proxy) => Some(programs + proxy.cpu_seconds().await.ok()?),
+            None => Some(programs),
+        }
+    }
+
+    /// Ends its processes and containers, and removes its files. Returns false if something is left in the engine.
+    pub(super) async fn end(&self) -> bool {
+        let stopped = async {
+            match &self.proxy {
+                Some(proxy) => proxy.stop().await,
+                None => Ok(()),
+            }
+        };
+        let ((), stopped) = tokio::join!(self.sandbox.end(), stopped);
+        if let Err(error) = &stopped {
+            tracing::warn!(sandbox.id = self.id, %error, "Containers of sandbox {} were not removed", self.id);
+        }
+        stopped.is_ok()
     }
 
     /// Releases the sandbox's slot and room on the host.

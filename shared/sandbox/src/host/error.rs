@@ -10,9 +10,6 @@ pub enum HostError {
     /// The request is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// The request is valid, but this host doesn't support it.
-    #[error("{0}")]
-    Unsupported(String),
     /// The sandbox doesn't exist, or no longer exists.
     #[error("There is no sandbox `{0}`: it was never created here, or it was ended or preempted.")]
     Gone(String),
@@ -53,14 +50,16 @@ impl HostError {
             IsolationError::Gone => Self::Gone(id.to_owned()),
             IsolationError::Path(_) => Self::Invalid(sentence(&error)),
             IsolationError::Write(_) => Self::Conflict(sentence(&error)),
-            IsolationError::Unsafe(_) | IsolationError::Failed(_) => Self::Failed(sentence(&error)),
+            IsolationError::Unsafe(_) | IsolationError::Failed(_) | IsolationError::NoEngine(_) => {
+                Self::Failed(sentence(&error))
+            }
         }
     }
 
     /// Converts an error of creating a sandbox.
     pub(super) fn from_creation_error(error: &IsolationError) -> Self {
         match error {
-            IsolationError::Unsafe(_) => Self::Unavailable(sentence(error)),
+            IsolationError::Unsafe(_) | IsolationError::NoEngine(_) => Self::Unavailable(sentence(error)),
             _ => Self::Full { reason: sentence(error), retry_after: Duration::from_secs(5) },
         }
     }

@@ -92,6 +92,7 @@ async fn run_agent(State(host): Host, Id(id): Id) -> Result<(), ApiError> {
 }
 
 async fn resources(State(host): Host) -> Json<ResourcesView> {
+    host.find_engine();
     Json(host.resources())
 }
 

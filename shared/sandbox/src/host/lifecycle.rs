@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -9,16 +10,18 @@ use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::end_reason::EndReason;
+use super::engine::HostEngine;
 use super::entry::Entry;
 use super::machine::Machine;
 use super::metric_history::MetricHistory;
 use super::slot_pool::{HolderId, SlotPool};
-use super::{HostConfig, HostError, SandboxView};
+use super::{EngineView, HostConfig, HostError, SandboxView};
 use crate::isolation::{Form, Isolation};
 
 /// Maximum number of sandboxes whose usage is measured concurrently.
@@ -59,6 +62,9 @@ pub struct SandboxHost {
     pub(super) runtime: Handle,
     pub(super) closed: CancellationToken,
     pub(super) weak_self: Weak<Self>,
+    pub(super) engine: HostEngine,
+    /// Something of an ended sandbox is left in the engine.
+    has_remains: AtomicBool,
     slot_pool: Mutex<SlotPool>,
     entries: Mutex<HashMap<String, Arc<Entry>>>,
     /// Sandboxes that ended by themselves and are still being removed.
@@ -84,13 +90,42 @@ impl SandboxHost {
             tasks: TaskTracker::new(),
             runtime: Handle::current(),
             closed: CancellationToken::new(),
+            engine: HostEngine::new(config.engine.clone()),
+            has_remains: AtomicBool::new(false),
             weak_self: weak_self.clone(),
             isolation,
             config,
         });
         // Not part of `tasks`, since shutdown doesn't wait for it.
         host.runtime.spawn(run_maintenance(Arc::downgrade(&host), host.closed.clone()));
+        if host.engine.has_leftovers() {
+            host.find_engine();
+        }
         host
+    }
+
+    /// Looks for a container engine in the background, unless that was done before.
+    pub fn find_engine(&self) {
+        if self.engine.is_unknown() {
+            drop(self.search_engine());
+        }
+    }
+
+    /// Looks for a container engine in a task of its own, since a search that is interrupted may leave something.
+    pub(super) fn search_engine(&self) -> JoinHandle<Result<(), HostError>> {
+        let host = self.weak_self.upgrade();
+        let search = async move {
+            match host {
+                Some(host) => host.engine.find().await,
+                None => Err(super::create::shutting_down()),
+            }
+        };
+        self.tasks.spawn_on(search, &self.runtime)
+    }
+
+    /// Returns the container engine that sandboxes can have, as far as it is known.
+    pub fn engine(&self) -> EngineView {
+        self.engine.view()
     }
 
     /// Returns the form of isolation that this host uses.
@@ -136,6 +171,7 @@ impl SandboxHost {
         // Sandboxes that are still being created end as soon as they exist.
         self.tasks.close();
         self.tasks.wait().await;
+        self.engine.close().await;
     }
 
     /// Changes the slot pool, assigns free slots, and ends preempted sandboxes.
@@ -228,11 +264,7 @@ impl SandboxHost {
 
     /// Ends a sandbox: removes it from the table, and releases its slot when it is gone. Returns `None` if another task
     /// is already ending it.
-    pub(super) fn end(
-        &self,
-        entry: &Arc<Entry>,
-        end_reason: EndReason,
-    ) -> Option<tokio::task::JoinHandle<()>> {
+    pub(super) fn end(&self, entry: &Arc<Entry>, end_reason: EndReason) -> Option<JoinHandle<()>> {
         {
             let mut entries = self.entries();
             entries.remove(&entry.id)?;
@@ -250,8 +282,11 @@ impl SandboxHost {
         let host = self.weak_self.clone();
         Some(self.tasks.spawn_on(
             async move {
-                entry.sandbox.end().await;
+                let is_all_gone = entry.end().await;
                 if let Some(host) = host.upgrade() {
+                    if !is_all_gone {
+                        host.has_remains.store(true, Ordering::Relaxed);
+                    }
                     host.remember_over_limit(&entry);
                     host.ending().remove(&entry.id);
                 }
@@ -271,6 +306,7 @@ impl SandboxHost {
             priority: entry.priority,
             preemptable: entry.preemptable,
             isolation: self.isolation.form().name,
+            engine: entry.proxy.as_ref().and_then(|_| self.engine.name()),
             has_slot: self.slot_pool().has_slot(entry.holder_id()),
             commands: activity.running,
             created_at: entry.created_at,
@@ -320,6 +356,18 @@ impl SandboxHost {
         }
     }
 
+    /// Tries again to remove what ended sandboxes left in the engine.
+    async fn remove_remains(&self) {
+        if !self.has_remains.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let running = self.all_entries().iter().map(|entry| entry.id.clone()).collect();
+        if let Err(error) = self.engine.remove_others(&running).await {
+            tracing::warn!(%error, "Containers of ended sandboxes were not removed: {error}");
+            self.has_remains.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Takes slots from idle sandboxes if any request waits for one.
     async fn lend_idle_slots(&self) {
         if self.slot_pool().waiting() == 0 {
@@ -334,7 +382,7 @@ impl SandboxHost {
                 continue;
             }
             // Without its CPU time, a sandbox may be working.
-            let Some(cpu) = entry.sandbox.usage().await.cpu_seconds else { continue };
+            let Some(cpu) = entry.cpu_seconds().await else { continue };
             let now = Instant::now();
             let idle_check = entry.activity().idle_check;
             let is_idle = match idle_check {
@@ -385,6 +433,7 @@ async fn run_maintenance(host: Weak<SandboxHost>, closed: CancellationToken) {
         host.lend_idle_slots().await;
         if tick.is_multiple_of(TICKS_PER_METRIC) {
             host.metric_history.add(host.machine.metric());
+            host.remove_remains().await;
         }
         tick += 1;
     }

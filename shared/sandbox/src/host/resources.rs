@@ -13,7 +13,7 @@ use super::lifecycle::CONCURRENT_MEASUREMENTS;
 use super::machine::{Space, ratio};
 use super::metric::Metric;
 use super::metric_history::HOURS_MAX;
-use super::{HostError, SandboxHost};
+use super::{EngineView, HostError, SandboxHost};
 use crate::isolation::Limits;
 
 const GIB: f64 = 1_073_741_824.0;
@@ -41,6 +41,8 @@ pub struct ResourcesView {
     pub waiting: usize,
     /// Form of isolation.
     pub isolation: IsolationView,
+    /// Container engine that sandboxes can have.
+    pub engine: EngineView,
     /// Usage of all processors, in percent.
     pub cpu_percent: Option<f64>,
     /// Usage of the memory, in percent.
@@ -145,6 +147,7 @@ impl SandboxHost {
                 holds: form.holds.clone(),
                 lacks: form.lacks.clone(),
             },
+            engine: self.engine(),
             cpu_percent: self.machine.cpu_ratio().map(|ratio| ratio * 100.0),
             memory_percent: memory.and_then(Space::used_ratio).map(|ratio| ratio * 100.0),
             memory_total_gb: memory.map(|memory| gib(memory.total)),

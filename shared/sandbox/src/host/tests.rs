@@ -2,6 +2,7 @@
 
 mod client;
 mod disconnects;
+mod engine;
 mod fake_isolation;
 mod http;
 mod lending;

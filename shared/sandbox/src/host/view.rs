@@ -19,6 +19,9 @@ pub struct SandboxView {
     pub preemptable: bool,
     /// Name of the form of isolation.
     pub isolation: &'static str,
+    /// Name and version of its container engine, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
     /// True if it holds a slot; an idle sandbox may have lent its own.
     pub has_slot: bool,
     /// Number of running commands, not counting background processes.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 use super::cgroups::{self, Cgroups};
+use super::engine_folders::unmount_below;
 use super::uids;
 
 /// Name of the lock file that a host holds while it starts or cleans up.
@@ -183,6 +184,8 @@ pub(crate) fn remove_tree(folder: &Path) {
     if std::fs::remove_dir_all(folder).is_ok() || !folder.exists() {
         return;
     }
+    // The first attempt has emptied what is mounted, so that nothing keeps its memory.
+    unmount_below(folder);
     restore_access(folder);
     if let Err(error) = std::fs::remove_dir_all(folder) {
         tracing::warn!(folder = %folder.display(), %error, "A sandbox's folder cannot be removed");

@@ -13,6 +13,7 @@ use async_trait::async_trait;
 use rustix::pipe::PipeFlags;
 
 use super::cgroups::{Group, OWN_PROCESSES};
+use super::engine_folders::{EngineFolders, SOCKETS_INSIDE};
 use super::instance::Instance;
 use super::launched::LaunchedSandbox;
 use super::resources::SandboxResources;
@@ -49,6 +50,8 @@ pub(crate) struct LocalIsolation {
     options: IsolationOptions,
     instance: Arc<Instance>,
     uid_pool: Option<UidPool>,
+    /// Programs may create local sockets.
+    has_unix_sockets: bool,
 }
 
 impl LocalIsolation {
@@ -72,8 +75,10 @@ impl LocalIsolation {
             options: options.clone(),
             instance: Arc::new(instance),
             uid_pool,
+            has_unix_sockets: false,
         };
-        let trial = local.launch(&Limits::default())?;
+        let trial = local.launch(&Limits::default(), false)?;
+        local.has_unix_sockets = trial.ready.unix_sockets;
         local.form = super::form::describe(kind, &trial.ready, &local.host_facts());
         drop(trial.control);
         drop(trial.resources.close());
@@ -97,8 +102,8 @@ impl LocalIsolation {
         }
     }
 
-    /// Creates a sandbox and blocks until it is ready.
-    pub(crate) fn launch(&self, limits: &Limits) -> Result<LaunchedSandbox, String> {
+    /// Creates a sandbox and blocks until it is ready. `with_engine`: it has places for a container engine.
+    pub(crate) fn launch(&self, limits: &Limits, with_engine: bool) -> Result<LaunchedSandbox, String> {
         let id = uuid::Uuid::new_v4().simple().to_string();
         let context = |what: &'static str| move |error: std::io::Error| format!("{what}: {error}");
         let reserved_uid = self
@@ -110,7 +115,8 @@ impl LocalIsolation {
         let group =
             self.instance.cgroups().make(&id, limits).map_err(context("cannot create its cgroups"))?;
         let folder = self.instance.sandbox_folder(&id);
-        let plan = self.plan(&id, limits, reserved_uid.as_ref(), &group, &folder);
+        let engine = with_engine.then(|| EngineFolders::below(&folder));
+        let mut plan = self.plan(&id, limits, reserved_uid.as_ref(), &group, &folder, engine.as_ref());
 
         let (control, stage_end) =
             wire::socket_pair().map_err(|error| format!("cannot create a socket: {error}"))?;
@@ -128,10 +134,26 @@ impl LocalIsolation {
             folder: None,
             _instance: self.instance.clone(),
         };
-        if self.kind == FormKind::Confined {
-            make_folders(&folder, &plan.agent, resources.reserved_uid.as_ref())
+        let mut engine_place = None;
+        if self.kind == FormKind::Confined || engine.is_some() {
+            std::fs::DirBuilder::new()
+                .mode(0o711)
+                .create(&folder)
                 .map_err(context("cannot create its folder"))?;
-            resources.folder = Some(folder);
+            resources.folder = Some(folder.clone());
+        }
+        if self.kind == FormKind::Confined {
+            make_folders(&plan.agent, resources.reserved_uid.as_ref())
+                .map_err(context("cannot create its folder"))?;
+        }
+        if let Some(engine) = &engine {
+            let is_mounted = self
+                .make_engine_folders(engine, limits, resources.reserved_uid.as_ref())
+                .map_err(context("cannot create its folders for a container engine"))?;
+            if self.kind == FormKind::Namespaces && is_mounted {
+                plan.workspace = Some(engine.workspace.clone());
+            }
+            engine_place = Some(engine.place(self.kind, is_mounted));
         }
         // Both plans are sent before the stages start to read.
         let plan_files = wire::anonymous_json_file(&plan)
@@ -143,7 +165,10 @@ impl LocalIsolation {
         drop(guard_end);
         resources.child = Some(self.start(stage_end, error_output)?);
         match await_ready(&control) {
-            Ok(ready) => Ok(LaunchedSandbox { control, ready, resources }),
+            Ok(ready) => {
+                let folder = (self.kind == FormKind::Confined).then_some(folder);
+                Ok(LaunchedSandbox { control, ready, folder, engine_place, resources })
+            }
             Err(error) => {
                 drop(control);
                 Err(resources.close_failed().unwrap_or(error))
@@ -171,6 +196,7 @@ impl LocalIsolation {
         reserved_uid: Option<&ReservedUid>,
         group: &Group,
         folder: &Path,
+        engine: Option<&EngineFolders>,
     ) -> Plan {
         let cgroups = self.instance.cgroups();
         let uid = reserved_uid.map(ReservedUid::uid);
@@ -194,11 +220,12 @@ impl LocalIsolation {
             limits,
             processes_max: self.processes_max(&limits, uid),
             priority: self.priority(uid),
-            env: self.environment(id, &files),
+            env: self.environment(id, &files, engine),
             home: files.home,
             read: files.read,
             write: files.write,
             devices: files.devices,
+            sockets: engine.map(|engine| self.sockets_inside(engine)).into_iter().collect(),
             allow_network: self.options.allow_network,
         };
         Plan {
@@ -207,6 +234,8 @@ impl LocalIsolation {
             cgroup_procs: group.cgroup_procs(),
             staging: self.instance.staging(),
             folder: (self.kind == FormKind::Confined).then(|| folder.to_owned()),
+            workspace: None,
+            sockets: engine.map(|engine| engine.sockets.clone()),
             shared: self.options.shared.clone(),
             allow_network: self.options.allow_network,
             limits,
@@ -246,7 +275,35 @@ impl LocalIsolation {
             .saturating_add(PROCESSES_OF_OTHERS)
     }
 
-    fn environment(&self, id: &str, files: &AllowedFiles) -> BTreeMap<String, String> {
+    /// Creates the folders for a container engine. Returns true if the working folder is a file system of its own.
+    fn make_engine_folders(
+        &self,
+        engine: &EngineFolders,
+        limits: &Limits,
+        reserved_uid: Option<&ReservedUid>,
+    ) -> std::io::Result<bool> {
+        let uid = reserved_uid.map(ReservedUid::uid);
+        engine.make_sockets(uid)?;
+        if self.kind == FormKind::Namespaces {
+            std::fs::DirBuilder::new().mode(0o700).create(&engine.workspace)?;
+        }
+        engine.mount_workspace(uid, limits)
+    }
+
+    /// Returns the folder of the engine's socket as programs see it.
+    fn sockets_inside(&self, engine: &EngineFolders) -> PathBuf {
+        match self.kind {
+            FormKind::Namespaces => SOCKETS_INSIDE.into(),
+            FormKind::Confined => engine.sockets.clone(),
+        }
+    }
+
+    fn environment(
+        &self,
+        id: &str,
+        files: &AllowedFiles,
+        engine: Option<&EngineFolders>,
+    ) -> BTreeMap<String, String> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let mut path = OsString::new();
         for folder in &self.options.path_prefix {
@@ -262,6 +319,11 @@ impl LocalIsolation {
             ("SANDY_SANDBOX_ID".to_owned(), id.to_owned()),
             ("SANDY_ISOLATION".to_owned(), self.kind.name().to_owned()),
         ]);
+        if let Some(engine) = engine {
+            environment.insert("DOCKER_HOST".to_owned(), engine.address(self.kind));
+            // The newer builder needs a connection whose content can't be checked.
+            environment.insert("DOCKER_BUILDKIT".to_owned(), "0".to_owned());
+        }
         if let Some(shared) = self.options.shared.first() {
             environment.insert("SANDY_FILES".to_owned(), text(&self.path_inside(&shared.inside)));
         }
@@ -288,14 +350,32 @@ impl Isolation for Arc<LocalIsolation> {
     }
 
     async fn create(&self, limits: &Limits) -> Result<Arc<dyn Sandbox>, IsolationError> {
-        let (local, limits) = (self.clone(), limits.clone());
-        // If the caller stops waiting, the result is dropped, which ends the sandbox.
-        let launched = tokio::task::spawn_blocking(move || local.launch(&limits))
-            .await
-            .map_err(|error| IsolationError::Failed(error.to_string()))?
-            .map_err(IsolationError::Failed)?;
-        Ok(Arc::new(LocalSandbox::new(launched).map_err(|error| IsolationError::Failed(error.to_string()))?))
+        launch(self, limits, false).await
     }
+
+    async fn create_with_engine(&self, limits: &Limits) -> Result<Arc<dyn Sandbox>, IsolationError> {
+        if !self.has_unix_sockets {
+            return Err(IsolationError::NoEngine(
+                "programs in them cannot create sockets, which needs Landlock 9, or a host that runs as root"
+                    .to_owned(),
+            ));
+        }
+        launch(self, limits, true).await
+    }
+}
+
+async fn launch(
+    local: &Arc<LocalIsolation>,
+    limits: &Limits,
+    with_engine: bool,
+) -> Result<Arc<dyn Sandbox>, IsolationError> {
+    let (local, limits) = (local.clone(), limits.clone());
+    // If the caller stops waiting, the result is dropped, which ends the sandbox.
+    let launched = tokio::task::spawn_blocking(move || local.launch(&limits, with_engine))
+        .await
+        .map_err(|error| IsolationError::Failed(error.to_string()))?
+        .map_err(IsolationError::Failed)?;
+    Ok(Arc::new(LocalSandbox::new(launched).map_err(|error| IsolationError::Failed(error.to_string()))?))
 }
 
 /// Returns the pool of users for sandboxes, which only root can assign; otherwise programs run as the host's user.
@@ -331,8 +411,7 @@ fn await_ready(control: &OwnedFd) -> Result<Ready, String> {
     }
 }
 
-fn make_folders(folder: &Path, agent: &AgentPlan, reserved_uid: Option<&ReservedUid>) -> std::io::Result<()> {
-    std::fs::DirBuilder::new().mode(0o711).create(folder)?;
+fn make_folders(agent: &AgentPlan, reserved_uid: Option<&ReservedUid>) -> std::io::Result<()> {
     for path in &agent.write {
         std::fs::DirBuilder::new().mode(0o700).create(path)?;
         if let Some(reserved_uid) = reserved_uid {

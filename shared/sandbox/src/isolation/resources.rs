@@ -28,7 +28,7 @@ pub(crate) struct SandboxResources {
     pub(crate) stderr: OwnedFd,
     pub(crate) reserved_uid: Option<ReservedUid>,
     pub(crate) group: Group,
-    /// Folder of its files, if it has no file system of its own.
+    /// Folder of its files on the machine, if it has one.
     pub(crate) folder: Option<PathBuf>,
     /// Keeps the host's instance alive as long as its sandboxes.
     pub(crate) _instance: Arc<Instance>,

@@ -22,7 +22,7 @@ use super::output::{Capture, drain};
 use super::resources::SandboxResources;
 use super::stage::{descendants, folder_bytes, relative, total_usage};
 use super::wire::{self, ExecBody, Refusal, StageMessage, StageRequest, WriteBody, WriteRefusal};
-use super::{Exec, IsolationError, Output, Sandbox, Usage};
+use super::{EnginePlace, Exec, IsolationError, Output, Sandbox, Usage};
 
 /// Time for which output is still read after a command has ended, if background processes hold its pipes.
 const SETTLE_TIME: Duration = Duration::from_millis(50);
@@ -39,12 +39,13 @@ pub(crate) struct LocalSandbox {
     over_limit: Arc<OnceLock<String>>,
     /// Folder of its files, if it has no file system of its own.
     folder: Option<PathBuf>,
+    engine_place: Option<EnginePlace>,
     drains: Mutex<VecDeque<AbortHandle>>,
 }
 
 impl LocalSandbox {
     pub(crate) fn new(launched: LaunchedSandbox) -> io::Result<Self> {
-        let LaunchedSandbox { control, resources, .. } = launched;
+        let LaunchedSandbox { control, resources, folder, engine_place, .. } = launched;
         let control = std::os::unix::net::UnixDatagram::from(control);
         control.set_nonblocking(true)?;
         let channel = Arc::new(StageChannel {
@@ -56,7 +57,8 @@ impl LocalSandbox {
         Ok(Self {
             reader: tokio::spawn(channel.clone().listen()),
             channel,
-            folder: resources.folder.clone(),
+            folder,
+            engine_place,
             resources: tokio::sync::Mutex::new(Some(resources)),
             over_limit: Arc::default(),
             drains: Mutex::new(VecDeque::new()),
@@ -203,6 +205,10 @@ impl Sandbox for LocalSandbox {
             let close = move || resources.close().map(|limit| over_limit.set(limit));
             let _ = tokio::task::spawn_blocking(close).await;
         }
+    }
+
+    fn engine_place(&self) -> Option<&EnginePlace> {
+        self.engine_place.as_ref()
     }
 
     fn over_limit(&self) -> Option<&str> {

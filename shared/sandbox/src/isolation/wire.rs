@@ -56,6 +56,10 @@ pub(crate) struct Plan {
     pub(crate) staging: PathBuf,
     /// Folder of the sandbox's files, if it has no file system of its own.
     pub(crate) folder: Option<PathBuf>,
+    /// Folder of the machine that becomes the working folder, instead of a file system of the sandbox's own.
+    pub(crate) workspace: Option<PathBuf>,
+    /// Folder of the machine with the socket of the sandbox's container engine.
+    pub(crate) sockets: Option<PathBuf>,
     pub(crate) shared: Vec<SharedFolder>,
     pub(crate) allow_network: bool,
     pub(crate) limits: LimitsPlan,
@@ -95,6 +99,8 @@ pub(crate) struct AgentPlan {
     pub(crate) write: Vec<PathBuf>,
     /// Readable and writable device files.
     pub(crate) devices: Vec<PathBuf>,
+    /// Folders with sockets to which programs may connect.
+    pub(crate) sockets: Vec<PathBuf>,
     pub(crate) allow_network: bool,
 }
 

@@ -24,22 +24,28 @@ pub(super) struct Command {
     code: &'static str,
 }
 
+/// Defines a command by its program: the files in order, then a call of the last one's `main` within this time in seconds.
 macro_rules! command {
-    ($name:ident, $step:literal, $file:literal) => {
+    ($name:ident, $step:literal, $seconds:literal, $($file:literal),+) => {
         pub(super) const $name: Command = Command {
             step: $step,
-            code: concat!(include_str!("scripts/common.py"), "\n", include_str!(concat!("scripts/", $file))),
+            code: concat!(
+                include_str!("scripts/common.py"),
+                $("\n", include_str!(concat!("scripts/", $file)),)+
+                "\nguarded(main, ", $seconds, ")\n"
+            ),
         };
     };
 }
 
-command!(UNPACK, "unpack the job's files", "unpack.py");
-command!(PLACE, "look for the job's files", "place.py");
-command!(FETCH, "download a file of the job", "fetch.py");
-command!(START, "start the job", "start.py");
-command!(LOOK, "look at the job", "look.py");
-command!(HARVEST, "read the results of the job", "harvest.py");
-command!(STOP, "stop the job", "stop.py");
+command!(UNPACK, "unpack the job's files", 55, "unpack.py");
+command!(PLACE, "look for the job's files", 8, "place.py");
+command!(FETCH, "download a file of the job", 8, "fetch.py");
+command!(START, "start the job", 8, "start.py");
+command!(LOOK, "look at the job", 8, "look.py");
+command!(HARVEST, "read the results of the job", 25, "harvest.py");
+command!(STOP, "stop the job", 9, "stop.py");
+command!(RUN, "run the job", 55, "unpack.py", "start.py", "look.py", "harvest.py", "run.py");
 
 impl Command {
     /// Runs the command with the short time limit. Returns the words of each line of its answer, without the mark;
@@ -74,7 +80,7 @@ impl Command {
         self.run_within(sandy, sandbox, words, sandy.timing.unpack, BTreeMap::new()).await
     }
 
-    async fn run_within(
+    pub(super) async fn run_within(
         &self,
         sandy: &Sandy,
         sandbox: &str,
@@ -138,10 +144,10 @@ mod tests {
 
     #[test]
     fn commands_leave_room_for_their_words() {
-        for command in [&UNPACK, &PLACE, &FETCH, &START, &LOOK, &HARVEST, &STOP] {
+        for command in [&UNPACK, &PLACE, &FETCH, &START, &LOOK, &HARVEST, &STOP, &RUN] {
             let line = command.line("mark", &["a b", "it's", "$(x)"]);
             assert!(line.ends_with(r"mark 'a b' 'it'\''s' '$(x)'"), "{}", command.step);
-            assert!(line.len() < ARGUMENT_BYTES_MAX / 4, "{}: {}", command.step, line.len());
+            assert!(line.len() < ARGUMENT_BYTES_MAX / 3, "{}: {}", command.step, line.len());
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{Sandy, SandyError};
 
 /// Maximum number of bytes of files per call. If a host truncates the output of commands, the next smaller limit is
 /// tried.
-const BYTES_MAX_STEPS: [u64; 3] = [384 << 10, 96 << 10, 24 << 10];
+pub(super) const BYTES_MAX_STEPS: [u64; 3] = [384 << 10, 96 << 10, 24 << 10];
 /// Maximum length of an isolation's name, in characters.
 const ISOLATION_CHARS_MAX: usize = 64;
 
@@ -57,38 +57,69 @@ async fn read(
     end: JobEnd,
 ) -> Result<JobReport, JobError> {
     let mut harvest = Harvest { sandy, sandbox, job, limits_left: &BYTES_MAX_STEPS };
-    let bounds: Vec<String> = spec.results.iter().map(|result| result.bytes_max.to_string()).collect();
-    let mut arguments = Vec::new();
-    for (result, bound) in spec.results.iter().zip(&bounds) {
-        arguments.extend([result.path.as_str(), bound]);
+    let arguments = requested(spec);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let lines = harvest.request(&arguments).await?;
+    harvest.report(lines, spec, end).await
+}
+
+/// Arguments of the command for the result files of a job, with their sizes.
+pub(super) fn requested(spec: &JobSpec) -> Vec<String> {
+    spec.results.iter().flat_map(|result| [result.path.clone(), result.bytes_max.to_string()]).collect()
+}
+
+/// Reads the results that came with a status. Reads them anew if the host truncated the answer.
+pub(super) async fn read_sent(
+    sandy: &Sandy,
+    sandbox: &str,
+    job: &JobName,
+    spec: &JobSpec,
+    end: JobEnd,
+    mut lines: Vec<Vec<String>>,
+) -> Result<JobReport, JobError> {
+    if lines.pop().is_none_or(|last| last != ["end"]) {
+        return harvest(sandy, sandbox, job, spec, end).await;
     }
-    let mut report = empty(end);
-    for line in harvest.request(&arguments).await? {
-        let words: Vec<&str> = line.iter().map(String::as_str).collect();
-        match words.as_slice() {
-            ["none"] | ["noted"] => {}
-            ["isolation", name] => report.isolation = sanitized_name(&text(name)?),
-            ["noted", record @ ..] => {
-                report.elapsed_ms = read_record(record).and_then(|(_, elapsed)| elapsed)
+    let mut harvest = Harvest { sandy, sandbox, job, limits_left: &BYTES_MAX_STEPS };
+    harvest.report(lines, spec, end).await
+}
+
+impl Harvest<'_> {
+    /// Parses the lines of an answer, and reads files that are too long for one.
+    async fn report(
+        &mut self,
+        lines: Vec<Vec<String>>,
+        spec: &JobSpec,
+        end: JobEnd,
+    ) -> Result<JobReport, JobError> {
+        let mut report = empty(end);
+        for line in lines {
+            let words: Vec<&str> = line.iter().map(String::as_str).collect();
+            match words.as_slice() {
+                ["none"] | ["noted"] => {}
+                ["isolation", name] => report.isolation = sanitized_name(&text(name)?),
+                ["noted", record @ ..] => {
+                    report.elapsed_ms = read_record(record).and_then(|(_, elapsed)| elapsed)
+                }
+                ["tail", "out", tail] => report.stdout_tail = text(tail)?,
+                ["tail", "err", tail] => report.stderr_tail = text(tail)?,
+                ["file", index, what @ ..] => {
+                    let result = index.parse().ok().and_then(|index: usize| spec.results.get(index));
+                    let result = result.ok_or_else(|| HARVEST.unexpected_answer())?;
+                    let found = match what {
+                        ["other"] => HarvestedFile::NotAFile,
+                        ["long", bytes] => HarvestedFile::TooLong(length(bytes)?),
+                        ["text", encoded] => HarvestedFile::Text(text(encoded)?),
+                        ["more", bytes] => HarvestedFile::Text(self.in_ranges(result, length(bytes)?).await?),
+                        _ => return Err(HARVEST.unexpected_answer()),
+                    };
+                    report.files.insert(result.path.clone(), found);
+                }
+                _ => return Err(HARVEST.unexpected_answer()),
             }
-            ["tail", "out", tail] => report.stdout_tail = text(tail)?,
-            ["tail", "err", tail] => report.stderr_tail = text(tail)?,
-            ["file", index, what @ ..] => {
-                let result = index.parse().ok().and_then(|index: usize| spec.results.get(index));
-                let result = result.ok_or_else(|| HARVEST.unexpected_answer())?;
-                let found = match what {
-                    ["other"] => HarvestedFile::NotAFile,
-                    ["long", bytes] => HarvestedFile::TooLong(length(bytes)?),
-                    ["text", encoded] => HarvestedFile::Text(text(encoded)?),
-                    ["more", bytes] => HarvestedFile::Text(harvest.in_ranges(result, length(bytes)?).await?),
-                    _ => return Err(HARVEST.unexpected_answer()),
-                };
-                report.files.insert(result.path.clone(), found);
-            }
-            _ => return Err(HARVEST.unexpected_answer()),
         }
+        Ok(report)
     }
-    Ok(report)
 }
 
 struct Harvest<'a> {

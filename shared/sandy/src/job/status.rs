@@ -9,7 +9,7 @@ use super::{JobError, JobName, check};
 use crate::{Sandy, SandyError};
 
 /// Seconds after which a wrapper counts as dead if it gave no heartbeat and its process can't be found.
-const STALE_S: &str = "15";
+pub(super) const STALE_S: &str = "15";
 /// Time that ending a job and recording its end may take beyond its time limit.
 const END_MARGIN: Duration = Duration::from_secs(30);
 
@@ -75,23 +75,32 @@ pub async fn look(sandy: &Sandy, sandbox: &str, job: &JobName) -> Result<JobStat
         Err(JobError::Sandy(SandyError::OverLimit(_))) => return Ok(JobStatus::Over(JobEnd::OverLimit)),
         lines => lines?,
     };
-    match words(&lines).as_slice() {
-        ["none"] => Ok(JobStatus::NotStarted),
+    read_status(sandy, sandbox, job, &words(&lines)).await?.ok_or_else(|| LOOK.unexpected_answer())
+}
+
+/// Interprets the words of a status; `None` if they have no meaning. If the job's wrapper was stopped, ends the job.
+pub(super) async fn read_status(
+    sandy: &Sandy,
+    sandbox: &str,
+    job: &JobName,
+    words: &[&str],
+) -> Result<Option<JobStatus>, JobError> {
+    Ok(match words {
+        ["none"] => Some(JobStatus::NotStarted),
         ["running", elapsed] => {
-            let millis = elapsed.parse().map_err(|_| LOOK.unexpected_answer())?;
-            Ok(JobStatus::Running { elapsed: Duration::from_millis(millis) })
+            elapsed.parse().ok().map(|millis| JobStatus::Running { elapsed: Duration::from_millis(millis) })
         }
         // Any program in the sandbox may have written the record, so invalid ones are ignored.
         ["over", record @ ..] => {
-            Ok(JobStatus::Over(read_record(record).map_or(JobEnd::Vanished, |(end, _)| end)))
+            Some(JobStatus::Over(read_record(record).map_or(JobEnd::Vanished, |(end, _)| end)))
         }
-        ["vanished"] => Ok(JobStatus::Over(JobEnd::Vanished)),
+        ["vanished"] => Some(JobStatus::Over(JobEnd::Vanished)),
         ["halted"] => {
             stop_with(sandy, sandbox, &[job.as_str(), "halted"]).await?;
-            Ok(JobStatus::Over(JobEnd::Halted))
+            Some(JobStatus::Over(JobEnd::Halted))
         }
-        _ => Err(LOOK.unexpected_answer()),
-    }
+        _ => None,
+    })
 }
 
 /// Ends everything that the job is running, and prevents a later start. Does nothing if the job has ended.

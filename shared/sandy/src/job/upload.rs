@@ -103,7 +103,7 @@ fn stored_file(file: &JobFile) -> Option<(&str, &StoredFile)> {
 }
 
 /// Bundles the script and the files given as bytes: their number, a line with length and path for each, then the bytes.
-fn bundle(spec: &JobSpec) -> Vec<u8> {
+pub(super) fn bundle(spec: &JobSpec) -> Vec<u8> {
     let files = spec.files.iter().filter_map(|file| match &file.content {
         FileContent::Bytes(bytes) => Some((file.path.as_str(), bytes.as_slice())),
         FileContent::Stored(_) => None,

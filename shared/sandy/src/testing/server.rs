@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::http::{Answer, Request, read};
 use super::sandbox::TestSandbox;
-use super::{Call, Endpoint, Fault, KEY, Shared};
+use super::{Call, Endpoint, Fault, KEY, Options, Shared};
 
 /// Time limit of commands whose request has none.
 const TIMEOUT_DEFAULT_MS: u64 = 30_000;
@@ -178,7 +178,7 @@ fn not_found_answer() -> Answer {
 async fn perform(shared: &Arc<Shared>, call: &Call, request: &Request) -> Answer {
     let sandbox = call.sandbox.as_ref().and_then(|id| shared.state().sandboxes.get(id).cloned());
     match (call.endpoint, sandbox) {
-        (Endpoint::Create, _) => create(shared),
+        (Endpoint::Create, _) => create(shared, &call.body),
         (Endpoint::Resources, _) => Answer::json(200, &resources(shared)),
         (Endpoint::Metrics, _) => {
             Answer::json(200, &json!([{ "timestamp": "2026-01-02T03:04:05Z", "cpu_ratio": 0.5 }]))
@@ -213,7 +213,15 @@ async fn perform(shared: &Arc<Shared>, call: &Call, request: &Request) -> Answer
     }
 }
 
-fn create(shared: &Shared) -> Answer {
+/// Returns true if sandboxes reach a container engine.
+fn has_engine(options: &Options) -> bool {
+    options.vars.iter().any(|(name, _)| name == "DOCKER_HOST")
+}
+
+fn create(shared: &Shared, body: &Value) -> Answer {
+    if body["enableDockerSocket"] == true && !has_engine(&shared.options) {
+        return Answer::json(501, &json!({ "detail": "this sandbox host has no container engine" }));
+    }
     let mut state = shared.state();
     if shared.options.capacity.is_some_and(|capacity| state.sandboxes.len() >= capacity) {
         let headers = vec![("retry-after", "1".to_owned())];

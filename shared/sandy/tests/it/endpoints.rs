@@ -57,7 +57,8 @@ async fn a_sandbox_can_be_requested_with_an_engine_and_a_host() {
         docker_socket: true,
         upstream: Some("host-a".to_owned()),
     };
-    world.sandy.create(&new).await.unwrap();
+    // The test server has no engine.
+    assert_eq!(world.sandy.create(&new).await.unwrap_err().kind(), SandyErrorKind::Refused);
     let wanted =
         json!({ "priority": 1, "preemptable": false, "enableDockerSocket": true, "upstream": "host-a" });
     assert_eq!(world.server.log()[1].body, wanted);

@@ -7,6 +7,7 @@ mod faults;
 mod hostile;
 mod jobs;
 mod repeated;
+mod run;
 mod scripted;
 mod stored;
 mod support;

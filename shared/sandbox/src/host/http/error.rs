@@ -51,7 +51,6 @@ impl From<HostError> for ApiError {
         let detail = error.to_string();
         match error {
             HostError::Invalid(_) => Self::new(Code::InvalidRequest, detail),
-            HostError::Unsupported(_) => Self::unusual(UnusualStatus::SandboxRequestNotSupported, detail),
             HostError::Gone(_) => Self::new(Code::SandboxNotFound, detail),
             HostError::OverLimit { limit, .. } => {
                 Self { over_limit: Some(limit), ..Self::new(Code::SandboxOverLimit, detail) }

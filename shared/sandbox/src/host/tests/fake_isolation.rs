@@ -1,6 +1,7 @@
 //! Fake sandboxes, which count what happens and take simulated time.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 
 use crate::host::{HostConfig, SandboxHost};
-use crate::isolation::{Exec, Form, Isolation, IsolationError, Limits, Output, Sandbox, Usage};
+use crate::isolation::{EnginePlace, Exec, Form, Isolation, IsolationError, Limits, Output, Sandbox, Usage};
 
 /// Creates fake sandboxes and counts them.
 pub(super) struct FakeIsolation {
@@ -20,6 +21,8 @@ pub(super) struct FakeIsolation {
     pub(super) end_time: Duration,
     /// Error that creations return, if set.
     pub(super) failure: Option<IsolationError>,
+    /// Folder for the places of sandboxes with a container engine; without it, there are none.
+    pub(super) engine_folder: Option<PathBuf>,
     pub(super) counts: Arc<Counts>,
 }
 
@@ -50,6 +53,7 @@ pub(super) struct FakeSandbox {
     /// Exceeded limit that its guard reports.
     pub(super) limit: std::sync::OnceLock<String>,
     ended: AtomicBool,
+    pub(super) place: Option<EnginePlace>,
     /// Constant CPU usage, in processors; `None` if unknown.
     pub(super) cores: Mutex<Option<f64>>,
     /// Memory usage, in bytes.
@@ -77,6 +81,7 @@ impl Default for FakeIsolation {
             creation_time: Duration::ZERO,
             end_time: Duration::ZERO,
             failure: None,
+            engine_folder: None,
             counts: Arc::default(),
         }
     }
@@ -96,6 +101,20 @@ impl Isolation for FakeIsolation {
     }
 
     async fn create(&self, _: &Limits) -> Result<Arc<dyn Sandbox>, IsolationError> {
+        self.make(None).await
+    }
+
+    async fn create_with_engine(&self, _: &Limits) -> Result<Arc<dyn Sandbox>, IsolationError> {
+        let Some(folder) = &self.engine_folder else {
+            return Err(IsolationError::NoEngine("these are fake".to_owned()));
+        };
+        let number = self.counts.created.load(Ordering::SeqCst);
+        self.make(Some(EnginePlace { socket: folder.join(format!("{number}.sock")), workspace: None })).await
+    }
+}
+
+impl FakeIsolation {
+    async fn make(&self, place: Option<EnginePlace>) -> Result<Arc<dyn Sandbox>, IsolationError> {
         tokio::time::sleep(self.creation_time).await;
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
@@ -106,6 +125,7 @@ impl Isolation for FakeIsolation {
             over: AtomicBool::new(false),
             limit: std::sync::OnceLock::new(),
             ended: AtomicBool::new(false),
+            place,
             cores: Mutex::new(Some(0.0)),
             memory_bytes: Mutex::new(1 << 20),
             made: Instant::now(),
@@ -161,6 +181,10 @@ impl Sandbox for FakeSandbox {
             memory_bytes: Some(*self.memory_bytes.lock().unwrap()),
             disk_bytes: Some(4_096),
         }
+    }
+
+    fn engine_place(&self) -> Option<&EnginePlace> {
+        self.place.as_ref()
     }
 
     fn over_limit(&self) -> Option<&str> {

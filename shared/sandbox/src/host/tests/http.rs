@@ -175,7 +175,7 @@ async fn invalid_requests_are_rejected_and_change_nothing() {
         (r#"{"preemptable": 1}"#, 422),
         (r#"{"priority": 1, "priority": 2}"#, 422),
         (r#"{"upstream": {}}"#, 422),
-        (r#"{"enableDockerSocket": true, "upstream": "tcp://engine"}"#, 400),
+        (r#"{"enableDockerSocket": true, "upstream": "tcp://engine"}"#, 501),
     ] {
         let (got, _, response) = api.call("POST", "/api/sandboxes", body).await;
         assert_eq!(got, status, "{body}: {response}");

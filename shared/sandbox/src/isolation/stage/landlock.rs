@@ -54,6 +54,8 @@ pub(super) fn restrict(plan: &AgentPlan) -> Result<u32, String> {
         .context(CONTEXT)?
         .add_rules(path_beneath_rules(read_only, AccessFs::ReadFile))
         .context(CONTEXT)?
+        .add_rules(path_beneath_rules(&plan.sockets, AccessFs::ReadDir | AccessFs::ResolveUnix))
+        .context(CONTEXT)?
         .add_rules(path_beneath_rules(&plan.write, write))
         .context(CONTEXT)?
         .restrict_self()

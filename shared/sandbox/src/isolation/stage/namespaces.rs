@@ -12,6 +12,7 @@ use super::guard::{Guard, leave_control};
 use super::watch_loop::{WatchEnd, WatchedPipes, wait_closed};
 use super::watcher::Watcher;
 use super::{AGENT, Context, STAGE_ARGUMENT, loopback, user};
+use crate::isolation::engine_folders::SOCKETS_INSIDE;
 use crate::isolation::wire::Plan;
 
 /// Uid inside the sandbox.
@@ -31,6 +32,8 @@ const BUFFERS: [(&str, &str); 2] = [
 const EXIT_WAIT: Duration = Duration::from_secs(2);
 /// Minimum mean size of files, in bytes. It limits the number of files, whose names take memory too.
 const FILE_BYTES_MEAN: u64 = 4 << 10;
+/// Name of the working folder in the staging folder.
+const WORKSPACE: &str = "workspace";
 /// Exit code that hakoniwa reports if the set-up fails.
 const SET_UP_FAILED: i32 = 125;
 
@@ -73,6 +76,8 @@ pub(super) fn run(guard: Guard) -> Result<Option<String>, String> {
 /// Files that the container is built from, in a mount namespace of this process.
 struct Staging {
     root: PathBuf,
+    /// The working folder, if it is a folder of the machine.
+    workspace: Option<PathBuf>,
     shared: Vec<(PathBuf, PathBuf)>,
 }
 
@@ -101,6 +106,13 @@ fn stage(plan: &Plan) -> Result<Staging, String> {
     )?;
     make_folder(&plan.staging.join("root"))?;
     let mut names = Vec::new();
+    if let Some(workspace) = &plan.workspace {
+        bind_into(&plan.staging, WORKSPACE, workspace)?;
+    }
+    if let Some(sockets) = &plan.sockets {
+        bind_into(&plan.staging, "engine", sockets)?;
+        names.push(("engine".to_owned(), PathBuf::from(SOCKETS_INSIDE)));
+    }
     for (number, shared) in plan.shared.iter().enumerate() {
         let name = format!("shared{number}");
         let place = plan.staging.join(&name);
@@ -140,8 +152,16 @@ fn stage(plan: &Plan) -> Result<Staging, String> {
     };
     Ok(Staging {
         root: place.join("root"),
+        workspace: plan.workspace.as_ref().map(|_| place.join(WORKSPACE)),
         shared: names.into_iter().map(|(name, inside)| (place.join(name), inside)).collect(),
     })
+}
+
+/// Makes a folder of the machine visible in the staging folder.
+fn bind_into(staging: &Path, name: &str, folder: &Path) -> Result<(), String> {
+    let place = staging.join(name);
+    make_folder(&place)?;
+    mount(Some(folder), &place, None, MsFlags::MS_BIND, None)
 }
 
 /// Creates namespaces without privileges, in a user namespace where all files keep their owner.
@@ -192,6 +212,11 @@ fn container(plan: &Plan, staging: &Staging) -> Container {
         ("/tmp", "1777", limits.disk_bytes),
         ("/dev/shm", "1777", limits.disk_bytes.min(SHARED_MEMORY_BYTES_MAX)),
     ] {
+        if let Some(workspace) = staging.workspace.as_ref().filter(|_| place == "/workspace") {
+            let options = MountOptions::BIND | MountOptions::NOSUID | MountOptions::NODEV;
+            container.mount(&workspace.to_string_lossy(), place, "", options, None);
+            continue;
+        }
         let files = (bytes / FILE_BYTES_MEAN).max(1_024);
         let data = format!("size={bytes},nr_inodes={files},mode={mode}");
         let options = MountOptions::NOSUID | MountOptions::NODEV;

@@ -38,7 +38,12 @@ def folder(name, above=None):
 
 def job_folder(job):
     jobs = folder("jobs")
-    return None if jobs is None else folder(job, jobs)
+    if jobs is None:
+        return None
+    try:
+        return folder(job, jobs)
+    finally:
+        os.close(jobs)
 
 
 def file_in(place, path):
@@ -58,6 +63,7 @@ def file_in(place, path):
         return None, True
     status = os.fstat(descriptor)
     if not is_file(status.st_mode):
+        os.close(descriptor)
         return None, True
     return descriptor, status.st_size
 
@@ -65,9 +71,12 @@ def file_in(place, path):
 def words_in(place, name):
     """Returns the words of one of our own small files; an empty list if there are none."""
     descriptor, size = file_in(place, name)
-    if descriptor is None or size > 200:
+    if descriptor is None:
         return []
-    return os.pread(descriptor, 200, 0).decode("ascii", "replace").split()
+    try:
+        return os.pread(descriptor, 200, 0).decode("ascii", "replace").split() if size <= 200 else []
+    finally:
+        os.close(descriptor)
 
 
 def process(pid):

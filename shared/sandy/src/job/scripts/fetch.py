@@ -135,6 +135,3 @@ def by_urllib(part, length, url, until):
     except OSError as error:
         return "%s %s" % (type(error).__name__, error)
     return None
-
-
-guarded(main, 8)

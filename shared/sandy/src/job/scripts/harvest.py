@@ -2,7 +2,7 @@
 # range of one file, returns only its bytes: `bytes`. The last line is `end`, since a host may truncate long output.
 import binascii
 
-TAIL = 8 * 1024
+SHOWN = 8 * 1024
 
 
 def coded(data):
@@ -39,7 +39,7 @@ def send(place, room, *asked):
     for name in ("out", "err"):
         descriptor, size = file_in(place, name)
         if descriptor is not None:
-            say("tail", name, coded(read(descriptor, max(0, size - TAIL), TAIL)))
+            say("tail", name, coded(read(descriptor, max(0, size - SHOWN), SHOWN)))
     for index, (path, most) in enumerate(zip(asked[::2], map(int, asked[1::2]))):
         descriptor, size = file_in(place, path)
         if descriptor is None:
@@ -55,6 +55,3 @@ def send(place, room, *asked):
             room -= len(data)
             say("file", index, "text", coded(data))
         os.close(descriptor)
-
-
-guarded(main, 25)

@@ -22,13 +22,26 @@ def elapsed_ms(began):
 
 
 def main(job, stale_s):
+    say(*status(job, stale_s))
+
+
+def status(job, stale_s):
+    """Leaves no file open, since `run` calls it many times."""
     until = time.monotonic() + AGAIN_S
-    place, began = place_and_begin(job)
-    while began is None and time.monotonic() < until:
-        time.sleep(0.05)
+    while True:
         place, began = place_and_begin(job)
-    if began is None:
-        return say("none")
+        try:
+            if began is not None:
+                return status_in(place, began, stale_s)
+        finally:
+            if place is not None:
+                os.close(place)
+        if time.monotonic() >= until:
+            return ("none",)
+        time.sleep(0.05)
+
+
+def status_in(place, began, stale_s):
     pid, start, _ = wrapper_of(place)
     noted = words_in(place, "rc")
     # The wrapper's record counts once the wrapper has exited, which it does at once: it replaces any other record
@@ -41,12 +54,12 @@ def main(job, stale_s):
     if is_alive(pid, start) and is_halted(process(pid)):
         time.sleep(HALTED_AGAIN_S)
         if is_alive(pid, start) and is_halted(process(pid)):
-            return say("halted")
+            return ("halted",)
     if is_alive(pid, start) and (sees or not noted):
-        return say("running", elapsed_ms(began))
+        return "running", elapsed_ms(began)
     noted = words_in(place, "rc")
     if noted:
-        return say("over", *noted)
+        return "over", *noted
     last = began
     try:
         beat = os.lstat("beat", dir_fd=place)
@@ -56,8 +69,5 @@ def main(job, stale_s):
         pass
     # Read after the heartbeat, which would otherwise seem to come from the future.
     if 0 <= time.time() - last <= int(stale_s):
-        return say("running", elapsed_ms(began))
-    say("vanished")
-
-
-guarded(main, 8)
+        return "running", elapsed_ms(began)
+    return ("vanished",)

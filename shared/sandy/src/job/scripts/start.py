@@ -22,10 +22,16 @@ def main(job, limit_ms):
         return say("failed", "there_is_no_script")
     # The lock keeps `unpack` and `place` from changing files between this point and the script's start.
     fcntl.flock(place, fcntl.LOCK_EX)
+    say(begin(place, limit_ms))
+
+
+def begin(place, limit_ms):
+    """Starts the job whose folder the caller has locked. Returns `started`, or `already`. Releases the lock."""
     try:
         os.mkdir("lock", 0o700, dir_fd=place)
     except FileExistsError:
-        return say("already")
+        fcntl.flock(place, fcntl.LOCK_UN)
+        return "already"
     fcntl.flock(place, fcntl.LOCK_UN)
     try:
         recorded, recording = os.pipe()
@@ -41,7 +47,8 @@ def main(job, limit_ms):
         raise
     # The wrapper closes its end when `stop` can find the job.
     os.read(recorded, 1)
-    say("started")
+    os.close(recorded)
+    return "started"
 
 
 def detached(place, limit_s, recording):
@@ -422,6 +429,3 @@ def filter_of(calls, pid, group):
             body = [load(16 + 8 * argument), *compared, struct.pack("=HBBI", 0x05, 0, 0, len(body)), *body]
         steps += [load(0), skip(0x15, 0, len(body), call), *body]
     return b"".join([*steps, give(allow)])
-
-
-guarded(main, 8)

@@ -50,6 +50,3 @@ def main(job, why="stopped"):
         send_signal(left, signal.SIGKILL)
         time.sleep(0.01)
     say("stopped")
-
-
-guarded(main, 9)

@@ -1,0 +1,180 @@
+//! Podman's service on a private socket, started and stopped by this program.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use http::Method;
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{ProbeOptions, tools};
+use crate::client::Client;
+
+/// Time that the service has to listen.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time that the service has to end.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(50);
+/// Maximum length of podman's message in an error, in characters.
+const MESSAGE_CHARS_MAX: usize = 500;
+
+/// Runs podman until standard input ends, so that the service doesn't outlive this program.
+const GUARD: &str = r#""$@" & child=$!; trap 'kill $child' TERM; read -r line; kill $child; wait $child"#;
+
+/// Folders in which podman looks for its own programs.
+const HELPER_FOLDERS: [&str; 4] =
+    ["/usr/local/libexec/podman", "/usr/local/lib/podman", "/usr/libexec/podman", "/usr/lib/podman"];
+
+/// Podman's settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Settings {
+    /// Those of the machine and the user.
+    Own,
+    /// Settings with which podman also runs without the right to raise limits, and with cgroups of both versions.
+    Adapted,
+}
+
+/// Podman's running service.
+#[derive(Debug)]
+pub(super) struct Podman {
+    socket: PathBuf,
+    child: Child,
+    settings: Settings,
+    /// The service ends when this is closed.
+    guard: Option<ChildStdin>,
+}
+
+impl fmt::Display for Settings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Own => "its own settings",
+            Self::Adapted => "adapted settings",
+        })
+    }
+}
+
+impl Podman {
+    /// Starts the service and waits until it answers.
+    pub(super) async fn start(settings: Settings, options: &ProbeOptions) -> io::Result<Self> {
+        let folder = &options.run_folder;
+        let socket = folder.join("podman.sock");
+        match std::fs::remove_file(&socket) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let log = folder.join("podman.log");
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", GUARD, "sh", "podman", "system", "service", "--time", "0"]);
+        command.arg(format!("unix://{}", socket.display()));
+        // Variables of this program, which may be secrets, don't reach containers through podman.
+        command.env_clear().env("PATH", &options.path);
+        let folders = [
+            ("HOME", &options.home),
+            ("XDG_RUNTIME_DIR", &options.runtime_folder),
+            ("CONTAINERS_STORAGE_CONF", &options.storage_conf),
+        ];
+        for (name, folder) in folders {
+            if let Some(folder) = folder {
+                command.env(name, folder);
+            }
+        }
+        if settings == Settings::Adapted {
+            let path = folder.join("containers.conf");
+            std::fs::write(&path, adapted_settings(options))?;
+            command.env("CONTAINERS_CONF", path);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(File::create(&log)?);
+        // Not killed when dropped: the guard has to survive to end podman.
+        let mut child = command.process_group(0).spawn()?;
+        let guard = child.stdin.take();
+        let mut podman = Self { socket, child, settings, guard };
+        match podman.wait_until_ready(&log).await {
+            Ok(()) => Ok(podman),
+            Err(error) => {
+                podman.stop().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns the settings with which the service was started.
+    pub(super) fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    /// Returns the path of the private socket.
+    pub(super) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Ends the service. Containers continue.
+    pub(super) async fn stop(mut self) {
+        drop(self.guard.take());
+        if timeout(STOP_TIMEOUT, self.child.wait()).await.is_err() {
+            let group = self
+                .child
+                .id()
+                .and_then(|id| i32::try_from(id).ok())
+                .and_then(rustix::process::Pid::from_raw);
+            let killed =
+                group.map(|group| rustix::process::kill_process_group(group, rustix::process::Signal::KILL));
+            tracing::warn!(?killed, "Podman's service had to be killed");
+            if let Err(error) = self.child.wait().await {
+                tracing::warn!(%error, "Podman's service can't be waited for");
+            }
+        }
+    }
+
+    async fn wait_until_ready(&mut self, log: &Path) -> io::Result<()> {
+        let client = Client::new(&self.socket);
+        let deadline = Instant::now() + START_TIMEOUT;
+        loop {
+            if self.socket.exists() && client.call(Method::HEAD, "/_ping", None).await.is_ok() {
+                return Ok(());
+            }
+            let ended = self.child.try_wait()?.is_some();
+            if ended || Instant::now() > deadline || !is_running(log) {
+                let message = std::fs::read_to_string(log).unwrap_or_default();
+                let last = message.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no message");
+                let last: String = last.chars().take(MESSAGE_CHARS_MAX).collect();
+                return Err(io::Error::other(format!("its service did not start: {last}")));
+            }
+            sleep(POLL).await;
+        }
+    }
+}
+
+/// Returns false once podman has printed an error, after which only the guard is left.
+fn is_running(log: &Path) -> bool {
+    !std::fs::read_to_string(log).unwrap_or_default().lines().any(|line| line.starts_with("Error:"))
+}
+
+/// Settings with which podman works where its own fail.
+fn adapted_settings(options: &ProbeOptions) -> String {
+    let mut settings = "[containers]\n\
+        # Podman's default limits are above those of this process, which may not raise them.\n\
+        default_ulimits = []\n\
+        # Addresses of proxies may contain passwords.\n\
+        http_proxy = false\n"
+        .to_owned();
+    // Other network programs leave gaps that the firewall doesn't expect.
+    if HELPER_FOLDERS.iter().any(|folder| Path::new(folder).join("netavark").is_file()) {
+        settings += "[network]\nnetwork_backend = \"netavark\"\n";
+    }
+    settings += "[engine]\nevents_logger = \"file\"\n\
+        # Podman keeps a process for each ended command this long, by default for five minutes.\n\
+        exit_command_delay = 10\n";
+    // A user can have limits only through systemd.
+    if rustix::process::geteuid().is_root() {
+        settings += "cgroup_manager = \"cgroupfs\"\n";
+    }
+    // crun refuses cgroups of both versions at once.
+    if let Some(runc) = tools::find("runc", &options.path) {
+        settings += &format!("runtime = \"runc\"\n[engine.runtimes]\nrunc = [\"{}\"]\n", runc.display());
+    }
+    settings
+}

@@ -1,0 +1,224 @@
+//! Builds of images by the engine's classic builder.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use http::{Method, Response};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::Shared;
+use super::builder::BuildRight;
+use super::dispatch::Call;
+use super::forward::drain;
+use super::serve::Caller;
+use crate::build_group::BuildGroup;
+use crate::checks::check_build;
+use crate::client::{AnyBody, BoxError};
+use crate::context::{Builder, ContextError, check_dockerfile, receive, stream};
+use crate::refusal::Refusal;
+use crate::request::Query;
+
+/// Interval in which the commands of a build are looked for that has no client any more.
+const KILL_INTERVAL: Duration = Duration::from_millis(500);
+
+impl Shared {
+    /// Checks parameters and Dockerfile of a build, and has the engine build it.
+    pub(super) async fn build(
+        self: &Arc<Self>,
+        call: Call,
+        mut body: Incoming,
+        caller: Caller,
+    ) -> Result<Response<AnyBody>, Refusal> {
+        let built = self.build_checked(call, &mut body, &caller).await;
+        if built.is_err() {
+            drain(&mut body).await;
+        }
+        built
+    }
+
+    async fn build_checked(
+        self: &Arc<Self>,
+        mut call: Call,
+        body: &mut Incoming,
+        caller: &Caller,
+    ) -> Result<Response<AnyBody>, Refusal> {
+        let arguments = check_build(&mut call.query, &self.rules)?;
+        let path = dockerfile_path(call.query.get("dockerfile").unwrap_or_default())?;
+        let bytes_max = self.rules.limits.context_bytes_max;
+        let received = tokio::time::timeout(
+            self.rules.limits.build_time_max,
+            receive(body, &self.spool, bytes_max, &path),
+        );
+        let context = match received.await {
+            Ok(received) => received.map_err(refusal)?,
+            Err(_) => {
+                return Err(Refusal::Malformed("the build's context was not received in time".to_owned()));
+            }
+        };
+        for image in check_dockerfile(&path, &context.dockerfile, &arguments, self.builder)? {
+            self.check_image(&image).await?;
+            self.touch_image(&image);
+        }
+        // A name that the context can't contain.
+        let name = format!(".bench-{}", uuid::Uuid::new_v4().simple());
+        call.query.set("dockerfile", &name);
+        if call.query.get("networkmode").is_none_or(|mode| matches!(mode, "" | "default")) {
+            let _creating = self.creating.lock().await;
+            self.ensure_default_network().await?;
+            call.query.set("networkmode", self.rules.owner.default_network());
+        }
+        if self.builder == Builder::Buildah {
+            name_network_for_podman(&mut call.query);
+            // Layers of a build that fails would stay, and nothing would name their owner.
+            call.query.set("layers", "0");
+        }
+        let finished = tokio::task::spawn_blocking(move || context.finish(&name)).await;
+        let (file, _) = finished
+            .map_err(std::io::Error::other)
+            .and_then(|finished| finished)
+            .map_err(|error| refusal(ContextError::Io(error)))?;
+        let right = self.build_right(caller).await?;
+        let mut group = None;
+        if let Some(common) = &self.build_group {
+            let limits = &self.rules.limits;
+            match common.limit(limits.memory_bytes_max, limits.pids_max) {
+                Ok(()) => group = Some(common.of_build()),
+                Err(error) => tracing::warn!(%error, "Commands of a build can't be limited together"),
+            }
+        }
+        if let Some(group) = &group {
+            call.query.set("cgroupparent", group.parent());
+        }
+        let names = call.query.get_all("t").map(str::to_owned).collect();
+        let has_ended = Arc::<AtomicBool>::default();
+        let build = RunningBuild {
+            shared: Arc::clone(self),
+            names,
+            right: Some(right),
+            group,
+            has_ended: Arc::clone(&has_ended),
+        };
+        let body = stream(file).map_err(|error| Box::new(error) as BoxError).boxed_unsync();
+        let built = self.forward(Method::POST, &call.address(""), body, self.build_stream()).await?;
+        Ok(self.limit_work(built, build, has_ended))
+    }
+}
+
+/// A build until its response has ended, or its client is gone.
+struct RunningBuild {
+    shared: Arc<Shared>,
+    /// Names of the image.
+    names: Vec<String>,
+    right: Option<BuildRight>,
+    /// Group of its commands.
+    group: Option<BuildGroup>,
+    /// The engine has ended it.
+    has_ended: Arc<AtomicBool>,
+}
+
+impl Drop for RunningBuild {
+    fn drop(&mut self) {
+        for name in &self.names {
+            self.shared.touch_image(name);
+        }
+        let (shared, right, group) = (Arc::clone(&self.shared), self.right.take(), self.group.take());
+        let has_ended = self.has_ended.load(Ordering::Relaxed);
+        self.shared.tasks.spawn(async move {
+            if let Some(group) = group {
+                let was_running = kill(&group).await;
+                if !has_ended && !was_running {
+                    tokio::spawn(end_later(group, shared.rules.limits.build_time_max));
+                } else {
+                    remove(group).await;
+                }
+            }
+            drop(right);
+            shared.evict_images().await;
+        });
+    }
+}
+
+/// Ends a build whose client has gone between two commands: podman would continue with the next one.
+async fn end_later(group: BuildGroup, time_max: Duration) {
+    let until = Instant::now() + time_max;
+    while Instant::now() < until && !kill(&group).await {
+        tokio::time::sleep(KILL_INTERVAL).await;
+    }
+    remove(group).await;
+}
+
+/// Kills the commands of a build. Returns true if there were any, after which the build fails.
+async fn kill(group: &BuildGroup) -> bool {
+    let group = group.clone();
+    tokio::task::spawn_blocking(move || group.kill()).await.unwrap_or(false)
+}
+
+async fn remove(group: BuildGroup) {
+    if let Err(error) = tokio::task::spawn_blocking(move || group.remove()).await {
+        tracing::warn!(%error, "Group of a build was not removed");
+    }
+}
+
+/// Names the network in podman's own parameters. Without them, its builds have the machine's network, whatever
+/// `networkmode` says.
+fn name_network_for_podman(query: &mut Query) {
+    let mode = query.get("networkmode").unwrap_or_default();
+    let (network, policy) = if mode == "none" { ("", "NetworkDisabled") } else { (mode, "NetworkEnabled") };
+    let namespaces = json!([{ "Name": "network", "Host": false, "Path": network }]);
+    query.set("networkmode", policy);
+    query.set("nsoptions", namespaces.to_string());
+}
+
+/// Checks the path of the Dockerfile in the context.
+fn dockerfile_path(path: &str) -> Result<String, Refusal> {
+    let path = if path.is_empty() { "Dockerfile" } else { path.trim_start_matches("./") };
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-/".contains(&byte);
+    let is_plain =
+        path.bytes().all(is_allowed) && path.split('/').all(|part| !matches!(part, "" | "." | ".."));
+    if is_plain && path.len() <= 200 {
+        return Ok(path.to_owned());
+    }
+    Err(Refusal::Query {
+        name: "dockerfile".to_owned(),
+        allowed: "a path in the context, without `..`".to_owned(),
+    })
+}
+
+fn refusal(error: ContextError) -> Refusal {
+    match error {
+        ContextError::TooLarge(bytes_max) => Refusal::TooLarge { bytes_max },
+        error => Refusal::Malformed(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn podman_is_told_the_network_in_its_own_parameters() {
+        for (mode, policy, path) in
+            [("none", "NetworkDisabled", ""), ("bench-i1-s1", "NetworkEnabled", "bench-i1-s1")]
+        {
+            let mut query = Query::default();
+            query.set("networkmode", mode);
+            name_network_for_podman(&mut query);
+            assert_eq!(query.get("networkmode"), Some(policy));
+            let expected = json!([{ "Name": "network", "Host": false, "Path": path }]).to_string();
+            assert_eq!(query.get("nsoptions"), Some(expected.as_str()));
+        }
+    }
+
+    #[test]
+    fn dockerfiles_are_inside_the_context() {
+        assert_eq!(dockerfile_path("").unwrap(), "Dockerfile");
+        assert_eq!(dockerfile_path("./sub/Dockerfile").unwrap(), "sub/Dockerfile");
+        for path in ["/etc/passwd", "..", "a/../b", "a//b", "[\"a\"]", "a b"] {
+            assert!(dockerfile_path(path).is_err(), "{path}");
+        }
+    }
+}

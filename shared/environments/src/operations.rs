@@ -1,0 +1,22 @@
+//! The operations of an environment, one file each.
+
+mod build;
+mod exec;
+mod fetch;
+mod health;
+mod put;
+mod resolve;
+mod start;
+mod unpack;
+
+pub use build::{Build, Built};
+pub use exec::{Exec, ExecResult, Kept};
+pub use fetch::{FetchFiles, FetchedFile, FetchedFiles, SkipReason, SkippedFile};
+pub use health::CheckHealth;
+pub use put::PutFiles;
+pub use resolve::Resolve;
+pub use start::{Start, Started};
+pub use unpack::Unpack;
+
+/// Time limit of operations that only move files of the sandbox or ask the engine.
+const SHORT: std::time::Duration = std::time::Duration::from_secs(60);

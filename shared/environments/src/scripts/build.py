@@ -1,0 +1,105 @@
+# Builds or pulls the images of an environment that the host doesn't have, one builder at a time.
+POLL_S, POLL_MAX_S = 0.5, 5
+# Errors of a host whose own limits a build or pull exceeds.
+HOST_LIMITS = (
+    ("the host's time limit of builds and pulls was exceeded", "build-time"),
+    ("the host's disk limit of builds and pulls was exceeded", "image-size"),
+)
+
+
+def size(image):
+    ran = docker("image", "inspect", "--format", "{{.Size}}", image)
+    if ran.code != 0 and is_engine_fault(ran):
+        raise Failed("engine", "docker image inspect failed", ran.log())
+    return int(ran.out.text()) if ran.code == 0 else None
+
+
+def literal(text):
+    """Undoes the escape of compose, for a text that compose doesn't read."""
+    return str(text).replace("$$", "$")
+
+
+def classic_args(request, image, build):
+    """Arguments for the classic builder. Compose would leave the containers of a failed build."""
+    args = ["build", "--force-rm", "--tag", image["name"], "--memory", str(request["memory_bytes"])]
+    for name, text in (build.get("args") or {}).items():
+        args += ["--build-arg", "%s=%s" % (name, literal(text))] if text is not None else []
+    for name, text in (build.get("labels") or {}).items():
+        args += ["--label", "%s=%s" % (name, literal(text))]
+    for option, key in (("--target", "target"), ("--network", "network"), ("--shm-size", "shm_size")):
+        args += [option, literal(build[key])] if build.get(key) else []
+    for option, key in (("--no-cache", "no_cache"), ("--pull", "pull")):
+        args += [option] if build.get(key) else []
+    for platform in (build.get("platforms") or [])[:1]:
+        args += ["--platform", platform]
+    context = literal(build["context"])
+    inline = build.get("dockerfile_inline")
+    path = "-" if inline else os.path.join(context, literal(build.get("dockerfile") or "Dockerfile"))
+    return [*args, "--file", path, context], inline
+
+
+def run_build(request, image, limit_s):
+    if request["builder"] == "buildkit":
+        args = ["compose", "--project-name", request["project"], "--file", "project.json", "build", image["service"]]
+        return docker(*args, limit_s=limit_s, more={"DOCKER_BUILDKIT": "1"})
+    with open("project.json", encoding="utf-8") as file:
+        build = json.load(file)["services"][image["service"]]["build"]
+    args, inline = classic_args(request, image, build)
+    with open("Dockerfile.inline", "w+", encoding="utf-8") as file:
+        file.write(literal(inline or ""))
+        file.seek(0)
+        return docker(*args, limit_s=limit_s, more={"DOCKER_BUILDKIT": "0"}, stdin=file)
+
+
+def produce(request, image, limit_s):
+    """Builds or pulls one image."""
+    if limit_s <= 0:
+        raise Failed("limit", "the build took longer than %(limit_s)d s" % request, limit="build-time")
+    if image["is_built"]:
+        ran = run_build(request, image, limit_s)
+    else:
+        ran = docker("image", "pull", image["name"], limit_s=limit_s)
+    if ran.timed_out:
+        raise Failed("limit", "the build took longer than %(limit_s)d s" % request, ran.log(), limit="build-time")
+    for text, limit in HOST_LIMITS:
+        if ran.code != 0 and text in ran.log():
+            raise Failed("limit", text, ran.log(), limit=limit)
+    if ran.code != 0:
+        what = "built" if image["is_built"] else "pulled"
+        kind = "engine" if is_engine_fault(ran) else "build"
+        raise Failed(kind, "the image of service `%s` could not be %s" % (image["service"], what), ran.log())
+    found = size(image["name"])
+    if found is None:
+        raise Failed("engine", "the image `%s` is missing after its build" % image["name"], ran.log())
+    if image["is_built"] and found > request["image_bytes_max"]:
+        docker("image", "rm", image["name"])
+        why = "the image has %d bytes, more than %d" % (found, request["image_bytes_max"])
+        raise Failed("limit", why, limit="image-size")
+
+
+def main(request, workspace):
+    expect_open(workspace, request["project"])
+    began, wait, lock, built, until = time.monotonic(), POLL_S, None, 0, None
+    try:
+        while True:
+            missing = [image for image in request["images"] if size(image["name"]) is None]
+            if not missing:
+                return {"built": built, "waited_ms": int(((until or time.monotonic()) - began) * 1000) if lock else 0}
+            if lock is None:
+                left = request["lock_wait_s"] - (time.monotonic() - began)
+                lock = acquire(request["project"], request["limit_s"] + 2 * SHORT_S, left)
+                if lock is None:
+                    if left < 0:
+                        raise Failed("engine", "other builds have kept the builder for too long")
+                    time.sleep(wait)
+                    wait = min(2 * wait, POLL_MAX_S)
+                    continue
+                until = time.monotonic() + request["limit_s"]
+                # Another builder may have built it while this one waited for the lock.
+                continue
+            expect_open(workspace, request["project"])
+            produce(request, missing[0], until - time.monotonic())
+            built += 1
+    finally:
+        if lock is not None:
+            release(lock)

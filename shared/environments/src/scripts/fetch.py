@@ -1,0 +1,96 @@
+# Fetches the regular files below a path of a container, from a tar stream, without unpacking it. Trusts no name and no
+# size in it.
+import base64, tarfile
+
+PATH_MAX = 1024
+STREAM_MAX = 1 << 30
+
+
+class Full(Exception):
+    pass
+
+
+class Stream:
+    """The output of a command, up to a limit, within a time limit."""
+
+    def __init__(self, source):
+        self.source, self.left = source, STREAM_MAX
+
+    def read(self, size):
+        data = self.source.read(min(size, self.left + 1))
+        self.left -= len(data)
+        if self.left < 0:
+            raise Full()
+        return data
+
+
+def clean(name):
+    """Returns the path below the fetched one; an empty one for the fetched file itself, None if it isn't valid."""
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    is_valid = ".." not in parts and len(name) <= PATH_MAX and all(ord(c) >= 32 and ord(c) != 127 for c in name)
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return None
+    return "/".join(parts[1:]) if is_valid else None
+
+
+def collect(tar, request, files, skipped):
+    room = request["bytes_max"]
+    for entry in tar:
+        path = clean(entry.name)
+        if entry.isdir():
+            continue
+        if entry.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or path is None:
+            skipped.append({"path": (path or "?")[:200], "why": "not-a-file"})
+        elif entry.size > request["file_bytes_max"]:
+            skipped.append({"path": path, "why": "too-long", "bytes": entry.size})
+        elif entry.size > room or len(files) >= request["files_max"]:
+            raise Full()
+        else:
+            data = tar.extractfile(entry).read(entry.size)
+            if len(data) != entry.size:
+                raise tarfile.ReadError("it ends early")
+            room -= entry.size
+            files.append((path, entry.mode & 0o777, data))
+        if len(skipped) > request["files_max"]:
+            raise Full()
+
+
+def main(request, workspace):
+    expect_open(workspace, request["project"])
+    container, files, skipped, is_cut = request["container"], [], [], False
+    args = ["docker", "cp", "%s:%s" % (container, request["path"]), "-"]
+    child = subprocess.Popen(args, env=variables({}), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    err = Kept(LOG_MAX)
+    errors = reader(child.stderr, err.add)
+    timer = threading.Timer(request["limit_s"], child.kill)
+    timer.start()
+    try:
+        with tarfile.open(fileobj=Stream(child.stdout), mode="r|") as tar:
+            collect(tar, request, files, skipped)
+    except Full:
+        is_cut = True
+    except (tarfile.TarError, EOFError):
+        pass  # The command's exit code says why.
+    finally:
+        is_late = not timer.is_alive()
+        timer.cancel()
+    if is_cut or is_late:
+        child.kill()
+    child.stdout.close()
+    code = child.wait()
+    errors.join(MERCY_S)
+    if is_late:
+        raise Failed("limit", "fetching `%(path)s` took longer than %(limit_s)d s" % request, limit="fetch-time")
+    if code != 0 and not is_cut:
+        ran = Ran(code, Kept(1), err, False)
+        if is_engine_fault(ran):
+            raise Failed("engine", "docker cp failed", ran.log())
+        if container_state(container) is None:
+            expect_running(container)
+        return {"found": False, "skipped": [], "cut": False}
+    header = json.dumps([{"path": path, "mode": mode, "bytes": len(data)} for path, mode, data in files]).encode()
+    with open("fetched.b64", "wb") as out:
+        out.write(base64.b64encode(b"%d\n" % len(header) + header + b"".join(data for _, _, data in files)))
+    return {"found": True, "skipped": skipped, "cut": is_cut}

@@ -1,0 +1,31 @@
+# Puts files into a container, as root, by a tar stream.
+import io, tarfile
+
+
+def archive(bundle, target):
+    with open(bundle, "rb") as source, tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:
+        for file in json.loads(source.read(int(source.readline(20)))):
+            entry = tarfile.TarInfo(file["path"])
+            entry.size, entry.mode, entry.uid, entry.gid = file["bytes"], file["mode"], 0, 0
+            data = source.read(entry.size)
+            if len(data) != entry.size:
+                raise Failed("engine", "the files are incomplete")
+            tar.addfile(entry, io.BytesIO(data))
+
+
+def main(request, workspace):
+    expect_open(workspace, request["project"])
+    container, folder = request["container"], request["folder"]
+    archive("files.bundle", "files.tar")
+    # The folder may be a link by now, which must not be followed: its name is removed, not what it points to.
+    script = 'rm -rf -- "$1" && mkdir -p -- "$1"' if request["replace"] else 'mkdir -p -- "$1"'
+    made = docker("exec", "--user", "0", container, "sh", "-c", script, "sh", folder)
+    if made.code == 0:
+        with open("files.tar", "rb") as tar:
+            made = docker("cp", "-", "%s:%s" % (container, folder), limit_s=request["limit_s"], stdin=tar)
+    os.unlink("files.tar")
+    if made.code != 0:
+        expect_running(container)
+        kind = "engine" if is_engine_fault(made) else "start"
+        raise Failed(kind, "files could not be put into `%s`" % folder, made.log())
+    return {}

@@ -1,0 +1,49 @@
+# Starts the containers of an environment, whose images exist.
+
+# Names of the small init program in the errors of engines that lack it.
+INIT_NAMES = ("docker-init", "container-init", "catatonit")
+
+
+def up(request, limit_s):
+    args = ["compose", "--project-name", request["project"], "--file", "project.json", "up", "--detach", "--no-build"]
+    return docker(*args, "--pull", "never", "--wait", "--wait-timeout", str(limit_s), limit_s=limit_s)
+
+
+def drop_init():
+    """Removes `init` from the project: without it, ended processes stay as zombies, which is all."""
+    with open("project.json", encoding="utf-8") as file:
+        project = json.load(file)
+    for service in project["services"].values():
+        service.pop("init", None)
+    with open("project.json", "w", encoding="utf-8") as file:
+        json.dump(project, file)
+
+
+def main(request, workspace):
+    project = request["project"]
+    expect_open(workspace, project)
+    began = time.monotonic()
+    ran = up(request, request["limit_s"])
+    if ran.code != 0 and any(name in ran.log() for name in INIT_NAMES):
+        drop_init()
+        expect_open(workspace, project)
+        ran = up(request, max(1, int(request["limit_s"] - (time.monotonic() - began))))
+    if ran.timed_out:
+        raise Failed("limit", "the start took longer than %(limit_s)d s" % request, ran.log(), limit="start-time")
+    if ran.code != 0:
+        kind = "engine" if is_engine_fault(ran) else "start"
+        raise Failed(kind, "the containers could not be started", ran.log())
+    form = '{{.ID}}\t{{.Label "%s"}}' % SERVICE_LABEL
+    found = rows("ps", "--no-trunc", "--filter", "label=%s=%s" % (PROJECT_LABEL, project), "--format", form)
+    containers = {service: container for container, service in found}
+    container = containers.get(request["service"])
+    if container is None:
+        raise Failed("start", "the container of service `%(service)s` stopped at once" % request, ran.log())
+    if request["folders"]:
+        script = 'mkdir -p -- "$@" && chmod 777 -- "$@"'
+        made = docker("exec", "--user", "0", container, "sh", "-c", script, "sh", *request["folders"])
+        if made.code != 0:
+            expect_running(container)
+            kind = "engine" if is_engine_fault(made) else "start"
+            raise Failed(kind, "the log folders could not be created in the container", made.log())
+    return {"containers": containers}

@@ -1,0 +1,77 @@
+//! Containers that stop, start badly, or are lost.
+
+use std::time::Duration;
+
+use bench_environments::{EnvironmentError, ErrorKind, Exec, Network, Progress};
+
+use crate::support::{World, compose_task, dockerfile, small_task};
+
+#[tokio::test]
+async fn a_container_that_stops_is_reported() {
+    let world = World::new().await;
+    let running = world.start_small().await;
+    let exec = Exec::shell(running.main(), "sleep 60", Duration::from_secs(90));
+    let name = "kill".parse().unwrap();
+    let wait = Duration::from_millis(500);
+    let progress = world.host().advance(&running.environment, &name, &exec, wait).await;
+    assert_eq!(progress, Ok(Progress::Running));
+    let kill = bench_sandy::ExecRequest::new(format!("docker kill {}", running.main()));
+    assert_eq!(world.sandy.exec(&world.sandbox, &kill).await.unwrap().exit_code, 0);
+    let ended = world.finish(&running.environment, "kill", &exec).await;
+    assert!(matches!(ended, Err(EnvironmentError::ContainerGone { .. })), "{ended:?}");
+    let late = Exec::shell(running.main(), "echo late", Duration::from_secs(30));
+    let ended = world.finish(&running.environment, "late", &late).await;
+    assert!(matches!(ended, Err(EnvironmentError::ContainerGone { .. })), "{ended:?}");
+    world.remove(&running.environment).await;
+}
+
+#[tokio::test]
+async fn a_container_that_ends_at_once_is_the_task_s_fault() {
+    let world = World::new().await;
+    let (task, files) = compose_task("services:\n  main:\n    command: [sh, -c, 'echo bye; exit 3']\n");
+    let failed = world.start(&task, &files, Network::None).await.err().unwrap();
+    assert_eq!(failed.kind(), ErrorKind::Task, "{failed:?}");
+}
+
+#[tokio::test]
+async fn an_invalid_compose_file_is_the_task_s_fault() {
+    let world = World::new().await;
+    for compose in [
+        "services: [",
+        "services:\n  main:\n    nonsense: 1\n",
+        "services:\n  main:\n    image: ${MISSING:?set it}\n",
+    ] {
+        let (task, files) = compose_task(compose);
+        let failed = world.start(&task, &files, Network::None).await.err().unwrap();
+        assert!(matches!(&failed, EnvironmentError::Project { log, .. } if !log.is_empty()), "{failed:?}");
+    }
+}
+
+#[tokio::test]
+async fn compose_sees_no_variable_of_the_sandbox() {
+    let world = World::new().await;
+    let (task, files) = compose_task(
+        "services:\n  main:\n    environment: {A: '${SANDY_SANDBOX_ID:-unset}', B: '${TMPDIR-unset}', SANDY_SANDBOX_ID: null}\n",
+    );
+    let running = world.start(&task, &files, Network::None).await.unwrap();
+    let shown = world.shell(&running, "env", "echo $A $B; env").await;
+    assert!(shown.starts_with("unset unset\n") && !shown.contains("SANDY"), "{shown}");
+    world.remove(&running.environment).await;
+}
+
+#[tokio::test]
+async fn another_sandbox_removes_what_a_lost_one_left() {
+    let world = World::new().await;
+    let running = world.start(&small_task(), &dockerfile(), Network::Public).await.unwrap();
+    world.server.lose(&world.sandbox);
+    let late = Exec::shell(running.main(), "true", Duration::from_secs(5));
+    let lost =
+        world.host().advance(&running.environment, &"late".parse().unwrap(), &late, Duration::ZERO).await;
+    assert_eq!(lost, Err(EnvironmentError::SandboxLost));
+    let reaper =
+        World { sandbox: world.sandy.create(&bench_sandy::NewSandbox::default()).await.unwrap(), ..world };
+    let left = reaper.host().leftovers().await.unwrap();
+    let own = left.iter().find(|left| left.environment == running.environment.name.as_str()).unwrap();
+    assert_eq!((own.containers, own.networks), (1, 1));
+    reaper.remove(&running.environment).await;
+}

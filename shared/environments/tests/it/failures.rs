@@ -1,0 +1,118 @@
+//! Failures, by whose fault they are.
+
+use std::time::Duration;
+
+use bench_environments::{
+    BuildLimits, EngineHost, EnvironmentError, ErrorKind, Exec, Limit, Project, ProjectError, Resolve,
+};
+use bench_sandy::testing::{Options, SandyServer};
+use bench_sandy::{NewSandbox, Timing};
+
+use crate::support::{World, build, environment, files, shell, start};
+
+#[tokio::test]
+async fn failures_of_the_engine_are_not_the_task_s() {
+    for (text, kind) in [
+        (
+            "Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?",
+            ErrorKind::Infrastructure,
+        ),
+        ("write /var/lib/x: no space left on device", ErrorKind::Infrastructure),
+        ("Head \"https://registry/v2/\": net/http: TLS handshake timeout", ErrorKind::Infrastructure),
+        ("The command '/bin/sh -c exit 3' returned a non-zero code: 3", ErrorKind::Task),
+    ] {
+        let world = World::new().await;
+        let environment = environment("ep1");
+        let project = world.project(&environment).await.unwrap();
+        world.set("fail-build", text);
+        let failed = world.finish(&environment, "build", &build(&project)).await.unwrap_err();
+        assert_eq!(failed.kind(), kind, "{failed:?}");
+        assert!(failed.log().unwrap().contains(text), "{failed:?}");
+        // The lock was released, and the failure stays: another operation has to try again.
+        world.unset("fail-build");
+        assert_eq!(world.finish(&environment, "build", &build(&project)).await, Err(failed));
+        world.finish(&environment, "build-2", &build(&project)).await.unwrap();
+        world.set("fail-up", text);
+        let failed = world.finish(&environment, "start", &start(&project)).await.unwrap_err();
+        assert_eq!(failed.kind(), kind, "{failed:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_build_that_never_ends_is_ended() {
+    let world = World::new().await;
+    let environment = environment("ep1");
+    let project = world.project(&environment).await.unwrap();
+    world.set("hold-build", "");
+    let mut build = build(&project);
+    build.limits = BuildLimits { time: Duration::from_secs(1), ..build.limits };
+    let failed = world.finish(&environment, "build", &build).await.unwrap_err();
+    assert!(matches!(failed, EnvironmentError::LimitExceeded { limit: Limit::BuildTime, .. }), "{failed:?}");
+    assert_eq!(std::fs::read_dir(world.engine("containers")).unwrap().count(), 0, "the lock is held");
+}
+
+#[tokio::test]
+async fn a_sandbox_without_an_engine_is_recognized() {
+    // Whether the machine has a docker command or not: no engine is at this address.
+    let vars = vec![("DOCKER_HOST".to_owned(), "unix:///nowhere/docker.sock".to_owned())];
+    let server = SandyServer::start(Options { vars, ..Options::default() }).await.unwrap();
+    let sandy = server.sandy(Timing::default()).unwrap();
+    let sandbox = sandy.create(&NewSandbox::default()).await.unwrap();
+    let host = EngineHost::new(&sandy, &sandbox);
+    let failed = host.probe().await.unwrap_err();
+    assert_eq!(failed.kind(), ErrorKind::Unavailable, "{failed:?}");
+    assert!(failed.to_string().ends_with("use a sandbox host with a container engine"), "{failed}");
+    sandy.terminate(&sandbox).await.unwrap();
+    assert_eq!(host.probe().await, Err(EnvironmentError::SandboxLost));
+}
+
+#[tokio::test]
+async fn a_lost_container_is_recognized() {
+    let world = World::new().await;
+    let environment = environment("ep1");
+    let started = world.start(&environment).await.unwrap();
+    std::fs::remove_dir_all(world.engine("containers")).unwrap();
+    world.set("fail-exec", "Error response from daemon: No such container");
+    let failed = world.finish(&environment, "exec", &shell(&started, "true")).await;
+    assert!(matches!(failed, Err(EnvironmentError::ContainerGone { .. })), "{failed:?}");
+}
+
+#[tokio::test]
+async fn a_refused_project_starts_nothing() {
+    let world = World::new().await;
+    let environment = environment("ep1");
+    world.project(&environment).await.unwrap();
+    let resolved = world.finish(&environment, "resolve", &Resolve { files: files() }).await.unwrap();
+    let facts = world.host().probe().await.unwrap();
+    let check = |_: &[u8]| Err("service `main` uses `privileged`".to_owned());
+    let refused = Project::new(&resolved, &files(), &environment, &facts, &check);
+    assert_eq!(refused, Err(ProjectError::Refused("service `main` uses `privileged`".to_owned())));
+    assert_eq!(world.calls(), ["config"]);
+}
+
+#[tokio::test]
+async fn invalid_requests_are_refused_before_any_call() {
+    let world = World::new().await;
+    let environment = environment("ep1");
+    let started = world.start(&environment).await.unwrap();
+    let before = world.server.log().len();
+    let good = shell(&started, "true");
+    for bad in [
+        Exec { container: "--privileged".to_owned(), ..good.clone() },
+        Exec { command: Vec::new(), ..good.clone() },
+        Exec { user: Some("--tty".to_owned()), ..good.clone() },
+        Exec { env: [("A=B".to_owned(), String::new())].into(), ..good },
+    ] {
+        let refused = world.finish(&environment, "bad", &bad).await;
+        assert!(matches!(refused, Err(EnvironmentError::Invalid(_))), "{bad:?}");
+    }
+    assert_eq!(world.server.log().len(), before);
+}
+
+#[tokio::test]
+async fn an_engine_without_an_init_program_starts_containers_without_one() {
+    let world = World::new().await;
+    world.set("no-init", "");
+    world.start(&environment("ep1")).await.unwrap();
+    assert_eq!(world.count("up"), 2);
+}
