@@ -75,7 +75,9 @@ fn a_crate_links_no_more_than_its_work_needs() {
                 "bench-queue",
                 "bench-inference",
                 "bench-sandy",
+                "bench-environments",
                 "bench-sandbox",
+                "bench-engine",
                 "bench-signing",
                 "bench-web",
                 "bench-http-server",
@@ -97,12 +99,24 @@ fn a_crate_links_no_more_than_its_work_needs() {
                 "bench-dead-letters",
                 "bench-scheduler",
                 "bench-pipeline",
+                "bench-environments",
                 "bench-runs",
             ],
             HTTP_SERVER,
         ),
         // Crates without I/O.
-        (&["bench-domain", "bench-items", "bench-benchmarks", "bench-estimate", "bench-signing"], ANY_IO),
+        (
+            &[
+                "bench-domain",
+                "bench-items",
+                "bench-benchmarks",
+                "bench-estimate",
+                "bench-signing",
+                "bench-terminal-tasks",
+                "bench-agents",
+            ],
+            ANY_IO,
+        ),
     ];
     for (packages, forbidden) in claims {
         for package in packages {
@@ -196,7 +210,14 @@ fn what_is_pure_has_no_clock_and_no_files() {
         "std::io::std",
     ];
     let mut looked_at = 0;
-    for folder in ["shared/domain/src", "shared/items/src", "shared/benchmarks/src", "shared/estimate/src"] {
+    for folder in [
+        "shared/domain/src",
+        "shared/items/src",
+        "shared/benchmarks/src",
+        "shared/estimate/src",
+        "shared/terminal-tasks/src",
+        "shared/agents/src",
+    ] {
         for path in sources(&root().join(folder)) {
             let is_test =
                 path.components().any(|part| part.as_os_str().to_string_lossy().starts_with("test"));

@@ -47,6 +47,10 @@ impl<'a> Index<'a> {
             input_tokens: usage.map(|usage| usage.input_tokens),
             output_tokens: usage.map(|usage| usage.output_tokens),
             attempts: answers.saturating_add(turns),
+            item_hash: match finished {
+                Some(finished) => finished.item_hash.as_deref(),
+                None => sample.unjudged_answer().and_then(|answer| answer.item_hash.as_deref()),
+            },
         };
         if let Err(error) = writer.add(&row).await {
             tracing::warn!(%error, "A part of an index could not be written: {error}");

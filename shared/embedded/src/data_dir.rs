@@ -88,6 +88,13 @@ impl DataDir {
     }
 }
 
+impl Drop for DataDir {
+    fn drop(&mut self) {
+        // Closing the file isn't enough while a process that is being started has a copy of its descriptor.
+        let _ = self.lock.unlock();
+    }
+}
+
 /// Refuses a data directory that another user has used, or a new one that belongs to another user: files of several users in
 /// it would lock each other out.
 #[cfg(unix)]
@@ -273,6 +280,15 @@ mod tests {
         assert_eq!(second.epoch(), 2);
         assert_eq!(second.credentials().secret_access_key, secret);
         assert!(!format!("{:?}", second.credentials()).contains(&secret));
+    }
+
+    #[test]
+    fn a_copy_of_the_descriptor_in_a_starting_process_does_not_keep_the_lock() {
+        let temp = tempfile::tempdir().unwrap();
+        let first = DataDir::open(temp.path(), false).unwrap();
+        let _copy = first.lock.try_clone().unwrap();
+        drop(first);
+        DataDir::open(temp.path(), false).unwrap();
     }
 
     #[test]

@@ -14,7 +14,7 @@ const NAME_BYTES_MAX: usize = 512;
 pub struct ModelName {
     /// Source of the answers.
     pub source: ModelSource,
-    /// The provider's own id of the model, the file's path for stored responses, or `oracle` for the oracle.
+    /// The provider's own id of the model, the file's path for stored responses, or `oracle` or `nop`.
     pub slug: String,
 }
 
@@ -33,8 +33,8 @@ pub enum ModelNameError {
         /// The text as given, cut to 80 characters.
         given: String,
     },
-    /// Stored responses given as the judge.
-    #[error("stored responses cannot judge; use {}", known_judges())]
+    /// Stored responses, or nobody, given as the judge.
+    #[error("stored responses and `nop` cannot judge; use {}", known_judges())]
     StoredJudge,
     /// A provider without a model.
     #[error("`{prefix}` lacks the model; write {form}")]
@@ -62,7 +62,7 @@ fn known_judges() -> String {
 impl ModelName {
     /// Returns all forms of a model name, as a list in a sentence.
     pub fn forms() -> String {
-        format!("{}, oracle or replay:FILE", provider_forms())
+        format!("{}, oracle, nop or replay:FILE", provider_forms())
     }
 
     /// Parses names such as `chutes/deepseek-ai/DeepSeek-V3`, `oracle` or `replay:answers.jsonl`.
@@ -74,8 +74,10 @@ impl ModelName {
         if text.len() > NAME_BYTES_MAX || text.chars().any(char::is_control) {
             return Err(ModelNameError::Malformed);
         }
-        if text == "oracle" {
-            return Ok(Self { source: ModelSource::Oracle, slug: text.to_owned() });
+        for source in [ModelSource::Oracle, ModelSource::Nop] {
+            if text == source.as_str() {
+                return Ok(Self { source, slug: text.to_owned() });
+            }
         }
         if let Some(file) = text.strip_prefix("replay:") {
             return match file.trim() {
@@ -102,7 +104,7 @@ impl ModelName {
     /// # Errors
     /// Returns a [`ModelNameError`] that names the valid forms of a judge.
     pub fn parse_judge(text: &str) -> Result<Self, ModelNameError> {
-        if text.trim().starts_with("replay:") {
+        if text.trim().starts_with("replay:") || text.trim() == ModelSource::Nop.as_str() {
             return Err(ModelNameError::StoredJudge);
         }
         Self::parse(text).map_err(|error| match error {
@@ -123,7 +125,7 @@ impl FromStr for ModelName {
 impl fmt::Display for ModelName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.source {
-            ModelSource::Oracle => f.write_str("oracle"),
+            ModelSource::Oracle | ModelSource::Nop => f.write_str(self.source.as_str()),
             ModelSource::Replay => write!(f, "replay:{}", self.slug),
             ModelSource::Provider(provider) => write!(f, "{provider}/{}", self.slug),
         }
@@ -164,9 +166,10 @@ mod tests {
 
     #[test]
     fn stored_responses_cannot_be_a_judge() {
+        assert!(ModelName::parse("nop").is_ok());
         assert_eq!(ModelName::parse_judge("oracle"), ModelName::parse("oracle"));
         assert_eq!(ModelName::parse_judge("openrouter/a/b"), ModelName::parse("openrouter/a/b"));
-        for text in ["nope/j", "replay:x.jsonl", " replay:", "j"] {
+        for text in ["nope/j", "replay:x.jsonl", " replay:", "nop", "j"] {
             let error = ModelName::parse_judge(text).unwrap_err().to_string();
             assert!(error.contains("openrouter/MODEL") && !error.contains("replay:FILE"), "{error}");
         }

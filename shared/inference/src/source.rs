@@ -11,6 +11,8 @@ pub enum ModelSource {
     Provider(&'static Provider),
     /// The item's own gold answer, `oracle`.
     Oracle,
+    /// Nobody, `nop`: every answer is empty.
+    Nop,
     /// Stored responses from a file, `replay:FILE`.
     Replay,
 }
@@ -21,6 +23,7 @@ impl ModelSource {
         match self {
             Self::Provider(provider) => provider.name,
             Self::Oracle => "oracle",
+            Self::Nop => "nop",
             Self::Replay => "replay",
         }
     }
@@ -30,13 +33,14 @@ impl ModelSource {
         match self {
             Self::Provider(provider) => provider.display_name,
             Self::Oracle => "the oracle",
+            Self::Nop => "nobody",
             Self::Replay => "the stored responses",
         }
     }
 
     /// Returns the source with this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        let others = [Self::Oracle, Self::Replay].into_iter();
+        let others = [Self::Oracle, Self::Nop, Self::Replay].into_iter();
         let provider = Provider::from_name(name).map(Self::Provider);
         provider.or_else(|| others.into_iter().find(|source| source.as_str() == name))
     }
@@ -45,7 +49,7 @@ impl ModelSource {
     pub const fn provider(self) -> Option<&'static Provider> {
         match self {
             Self::Provider(provider) => Some(provider),
-            Self::Oracle | Self::Replay => None,
+            Self::Oracle | Self::Nop | Self::Replay => None,
         }
     }
 

@@ -59,6 +59,7 @@ impl Pipeline {
         let body = match source {
             AnswerSource::Model(client) => self.ask_model(claimed, client).await?,
             AnswerSource::Oracle => self.ask_oracle(claimed).await?,
+            AnswerSource::Nop => self.answer_nothing(claimed).await?,
             AnswerSource::ResponsesFile(recorded) => self.look_up_response(claimed, recorded).await?,
             AnswerSource::EarlierRun(earlier) => self.copy_answer(claimed, earlier).await?,
             AnswerSource::Unavailable(Unavailable { code, why }) => {

@@ -10,6 +10,7 @@ mod provider_wait;
 mod refusals;
 mod runs;
 mod source;
+mod task_cache;
 
 pub use self::benchmark::{MaterialLoader, SUPPORT_BYTES_MAX};
 pub(crate) use self::claimed::ClaimedSample;
@@ -19,3 +20,4 @@ pub(crate) use self::refusals::Conclusion;
 pub use self::refusals::REFUSED_SAMPLES;
 pub(crate) use self::runs::RunCache;
 pub(crate) use self::source::{AnswerSource, EarlierRun, JudgeSource, ORACLE, Plans, ResponsesFile};
+pub(crate) use self::task_cache::TaskCache;

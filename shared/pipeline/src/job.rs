@@ -116,11 +116,15 @@ impl Pipeline {
         }
     }
 
-    /// Ends the sandbox of a sample whose run is over or deleted. Another attempt may still hold the sample.
+    /// Ends the sandbox of a sample whose run is over or deleted: its job's or its episode's. Another attempt may still
+    /// hold the sample.
     pub(crate) async fn end_job_of(&self, sample: &SampleRef) -> Result<(), PipelineError> {
         let Some(record) = self.state.sample(sample).await? else { return Ok(()) };
         if record.finished.is_some() {
             return Ok(());
+        }
+        if let Some(turn) = &record.turn {
+            self.end_episode_of(turn).await?;
         }
         let job = record.turn.as_ref().map(saved_job).transpose()?.flatten();
         if let Some(sandbox) = job.as_ref().and_then(|job| job.state.sandbox()) {
@@ -131,7 +135,7 @@ impl Pipeline {
 
     /// Ends a sandbox and removes it from the ledger. If that fails it stays there, and reconciliation ends
     /// it after its lease.
-    async fn end_sandbox(&self, sandbox: &str) {
+    pub(crate) async fn end_sandbox(&self, sandbox: &str) {
         if let Err(error) = self.sandboxes.sandy.terminate(sandbox).await {
             tracing::warn!(%error, "A sandbox could not be ended now: {error}");
             return;

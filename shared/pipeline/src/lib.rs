@@ -5,8 +5,8 @@
 //! 1. [`claim`]: claims the sample for this attempt. [`context`] has its run and its benchmark, read once for all
 //!    samples of the run.
 //! 2. [`pipeline`] chooses the sample's stage: [`answer`] asks the run's answer source and grades, [`judge`]
-//!    asks a model to grade the answer, [`job`] runs the answer in a sandbox. A new kind of work becomes a
-//!    new module.
+//!    asks a model to grade the answer, [`job`] runs the answer in a sandbox, [`episode`] lets an agent work on a
+//!    terminal task. A new kind of work becomes a new module.
 //! 3. [`commit`]: stores what was received before anything else is done with it; the verdict ends the sample.
 //!    A stage without a verdict hands the sample over ([`hand_over`]) or puts it off ([`claim`]).
 //!
@@ -22,6 +22,7 @@ mod commit;
 mod config;
 mod context;
 mod end_run;
+mod episode;
 mod error;
 mod failures;
 mod hand_over;

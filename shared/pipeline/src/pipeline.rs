@@ -11,7 +11,7 @@ use bench_state::{State, Turn};
 use futures_util::FutureExt;
 
 use crate::activity::{self, Activity};
-use crate::context::{ClaimedSample, ModelClients, RunCache};
+use crate::context::{ClaimedSample, ModelClients, RunCache, TaskCache};
 use crate::error::PipelineError;
 use crate::{PipelineConfig, SandboxHost, Services};
 
@@ -24,6 +24,7 @@ pub struct Pipeline {
     pub(crate) runs: RunCache,
     pub(crate) clients: ModelClients,
     pub(crate) sandboxes: SandboxHost,
+    pub(crate) tasks: TaskCache,
     pub(crate) activity: Activity,
     pub(crate) config: PipelineConfig,
 }
@@ -36,7 +37,8 @@ impl Pipeline {
         let runs = RunCache::new(state.clone(), credentials, operator_keys, ledgers);
         let clients = ModelClients::new(inference);
         let activity = Activity::new(state.clone(), config.identity.clone());
-        Self { state, queues, blobs, chat, runs, clients, sandboxes, activity, config }
+        let tasks = TaskCache::default();
+        Self { state, queues, blobs, chat, runs, clients, sandboxes, tasks, activity, config }
     }
 
     /// Creates the pipeline of a Lambda function from its variables.
@@ -126,6 +128,9 @@ impl Pipeline {
             }
             Some(turn @ Turn { stage: Stage::Sandbox, .. }) => {
                 Box::pin(self.sandbox_job(claimed, turn, stored)).await
+            }
+            Some(turn @ Turn { stage: Stage::Episode, .. }) => {
+                Box::pin(self.episode(claimed, turn, stored)).await
             }
         }
     }

@@ -6,6 +6,9 @@ use bench_state::access::{AccessPolicy, AccessRow};
 
 use crate::Standing;
 
+/// Benchmark whose items are uploaded terminal tasks.
+pub const TERMINAL_TASKS: &str = "terminal_tasks";
+
 /// Reason why the access policy rejects an order.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AccessDenied {
@@ -26,13 +29,18 @@ pub enum AccessDenied {
     /// Only listed callers may order the benchmark.
     #[error("the dataset of `{0}` is gated, so runs of it are for admins and listed callers on this server")]
     Benchmark(BenchmarkName),
+    /// Only listed callers may upload and order terminal tasks.
+    #[error(
+        "terminal tasks are for admins and for callers who are listed with the permission `tasks` on this server"
+    )]
+    Tasks,
 }
 
 impl AccessDenied {
     /// Returns the stable code of the rejection, for programs.
     pub const fn code(&self) -> Code {
         match self {
-            Self::Caller { .. } | Self::Source(_) => Code::OrderNotAllowed,
+            Self::Caller { .. } | Self::Source(_) | Self::Tasks => Code::OrderNotAllowed,
             Self::Benchmark(_) => Code::GatedBenchmark,
         }
     }
@@ -64,14 +72,33 @@ impl Standing {
         if let Some(row) = self.row().filter(|row| !policy.has(*row)) {
             return Err(AccessDenied::Caller { row, policy: policy.clone() });
         }
-        if !source.is_remote() && !self.permissions().oracle {
+        // Answers to terminal tasks come from agents; the oracle is one of them.
+        let has_only_tasks = !benchmarks.is_empty() && benchmarks.iter().all(is_terminal_tasks);
+        if !source.is_remote() && !self.permissions().oracle && !has_only_tasks {
             return Err(AccessDenied::Source(source));
         }
-        self.check_gated(benchmarks)
+        self.check_benchmarks(benchmarks)
     }
 
-    /// Rejects gated benchmarks that the caller may not order.
-    pub(crate) fn check_gated(self, benchmarks: &[BenchmarkName]) -> Result<(), AccessDenied> {
+    /// Rejects a caller who may not upload terminal tasks.
+    ///
+    /// # Errors
+    /// Returns what isn't allowed.
+    pub fn check_uploads(self, policy: &AccessPolicy) -> Result<(), AccessDenied> {
+        if policy.local {
+            return Ok(());
+        }
+        if let Some(row) = self.row().filter(|row| !policy.has(*row)) {
+            return Err(AccessDenied::Caller { row, policy: policy.clone() });
+        }
+        if self.permissions().tasks { Ok(()) } else { Err(AccessDenied::Tasks) }
+    }
+
+    /// Rejects gated benchmarks and terminal tasks that the caller may not order.
+    pub(crate) fn check_benchmarks(self, benchmarks: &[BenchmarkName]) -> Result<(), AccessDenied> {
+        if benchmarks.iter().any(is_terminal_tasks) && !self.permissions().tasks {
+            return Err(AccessDenied::Tasks);
+        }
         match benchmarks.iter().find(|name| !self.may_order(name)) {
             Some(name) => Err(AccessDenied::Benchmark(name.clone())),
             None => Ok(()),
@@ -83,6 +110,10 @@ impl Standing {
         self.permissions().gated
             || bench_benchmarks::find(name.as_str()).is_none_or(|benchmark| benchmark.spec().gate.is_none())
     }
+}
+
+fn is_terminal_tasks(name: &BenchmarkName) -> bool {
+    name.as_str() == TERMINAL_TASKS
 }
 
 #[cfg(test)]
@@ -98,7 +129,7 @@ mod tests {
     fn a_caller_orders_what_policy_and_permissions_allow() {
         let (open, gated) = ("mmlu_pro".parse().unwrap(), bench_benchmarks::gated().pop_first().unwrap());
         let provider = ModelSource::from_name("chutes").unwrap();
-        let (none, all) = (Permissions::default(), Permissions { oracle: true, gated: true });
+        let (none, all) = (Permissions::default(), Permissions { oracle: true, gated: true, tasks: true });
         let caller = |standing: Standing, rows: &str, source, benchmark: &BenchmarkName| {
             let checked =
                 standing.check_access(&policy(rows, false), source, std::slice::from_ref(benchmark));
@@ -129,6 +160,18 @@ mod tests {
             );
             assert_eq!(caller(standing, row, provider, &gated), Err(Code::GatedBenchmark), "{row}");
         }
+        let tasks: BenchmarkName = TERMINAL_TASKS.parse().unwrap();
+        let only_tasks = Permissions { tasks: true, ..none };
+        for (permissions, source, expected) in [
+            (only_tasks, ModelSource::Oracle, Ok(())),
+            (only_tasks, provider, Ok(())),
+            (Permissions { tasks: false, ..all }, ModelSource::Oracle, Err(Code::OrderNotAllowed)),
+        ] {
+            assert_eq!(caller(Standing::Token(permissions), "token", source, &tasks), expected);
+        }
+        let uploads = |standing: Standing, rows| standing.check_uploads(&policy(rows, false)).is_ok();
+        assert!(uploads(Standing::Admin, "admin") && uploads(Standing::Token(only_tasks), "token"));
+        assert!(!uploads(Standing::Token(only_tasks), "admin") && !uploads(Standing::Key, "provider-key"));
         // On a server that is bound to loopback, the policy has no effect.
         let local = Standing::Key.check_access(&policy("admin", true), ModelSource::Oracle, &[gated]);
         assert_eq!(local, Ok(()));

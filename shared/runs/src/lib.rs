@@ -42,7 +42,7 @@ pub mod scheduled;
 pub mod settings;
 mod template;
 
-pub use access::AccessDenied;
+pub use access::{AccessDenied, TERMINAL_TASKS};
 pub use caller_keys::CallerKeys;
 pub use choice::{Choice, UnknownBenchmark, UnknownChoice};
 pub use create::{CreatedRun, NewOrder, OrderLookup};

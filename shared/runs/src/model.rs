@@ -102,7 +102,7 @@ impl Orders {
             ModelSource::Provider(provider) => {
                 self.runs.config.inference.host(provider, None).is_some() && !self.is_out_of_reach(provider)
             }
-            ModelSource::Oracle => true,
+            ModelSource::Oracle | ModelSource::Nop => true,
             ModelSource::Replay => false,
         }
     }
@@ -153,7 +153,7 @@ impl Orders {
         let name = match (ModelName::parse(&order.model), requested) {
             (Ok(name), None) => name,
             (Ok(name), Some(source)) if name.source == source => name,
-            (Ok(name), Some(source)) if name.source != ModelSource::Oracle && !is_slug_of(&name, source) => {
+            (Ok(name), Some(source)) if name.source.is_remote() && !is_slug_of(&name, source) => {
                 return Err(RunError::ProviderMismatch);
             }
             // Providers with a synchronized list have only the models in it; for other providers, any name may exist.

@@ -55,12 +55,14 @@ pub struct Permissions {
     pub oracle: bool,
     /// True if the caller may order runs of gated benchmarks.
     pub gated: bool,
+    /// True if the caller may upload terminal tasks and order runs of them.
+    pub tasks: bool,
 }
 
 impl Permissions {
     /// Returns the permissions of an entry in the operator's list.
     pub const fn from_entry(entry: &AccessEntry) -> Self {
-        Self { oracle: entry.oracle, gated: entry.gated }
+        Self { oracle: entry.oracle, gated: entry.gated, tasks: entry.tasks }
     }
 }
 
@@ -68,9 +70,9 @@ impl Standing {
     /// Returns the permissions beyond those of all callers.
     pub const fn permissions(self) -> Permissions {
         match self {
-            Self::Local | Self::Admin => Permissions { oracle: true, gated: true },
+            Self::Local | Self::Admin => Permissions { oracle: true, gated: true, tasks: true },
             Self::Token(permissions) | Self::ListedKey(permissions) => permissions,
-            Self::Key => Permissions { oracle: false, gated: false },
+            Self::Key => Permissions { oracle: false, gated: false, tasks: false },
         }
     }
 

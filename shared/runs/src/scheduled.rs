@@ -76,6 +76,8 @@ impl From<AccessDenied> for ScheduledRunError {
         match refused {
             AccessDenied::Caller { .. } => Self::PolicyChanged,
             AccessDenied::Source(_) => Self::OracleNotAllowed,
+            // The order of a schedule has no tasks.
+            AccessDenied::Tasks => Self::PolicyChanged,
             AccessDenied::Benchmark(name) => Self::Gated(name),
         }
     }

@@ -65,7 +65,7 @@ impl Orders {
         self.check_available(&found, orderer).await?;
         let has_judge = kept.is_some() || self.has_judge(&order, &found);
         let (benchmarks, ignored) = self.select_benchmarks(&order, orderer.standing, has_judge)?;
-        orderer.standing.check_gated(&benchmarks)?;
+        orderer.standing.check_benchmarks(&benchmarks)?;
         let protocols = protocols::resolve_protocols(&order.protocols, &benchmarks)?;
         let with_protocol = benchmarks.iter().map(|name| (name.clone(), protocols.get(name).cloned()));
         self.check_merged_settings(&order.generation, &found, with_protocol)?;

@@ -260,6 +260,7 @@ impl Stack {
             let mut config = ApiConfig::from_vars(var, local, VERSION).map_err(SettingError::new)?;
             config.item_concurrency = worker_config.identity.item_concurrency;
             config.sandy = sandy.clone();
+            config.direct_uploads = s3_address.is_some();
             let api = Api::new(
                 state_of("api"),
                 queues_of("api"),

@@ -1,5 +1,6 @@
 //! Sandboxes of this machine, for `bench sandy` and the stack: shared folders and limits.
 
+mod engine;
 pub mod python;
 
 use std::collections::BTreeSet;
@@ -12,6 +13,7 @@ use bench_embedded::{EmbeddedError, secure_data_dir};
 use bench_sandbox::host::{ApiKey, HostConfig, SandboxHost, unavailable_isolation};
 use bench_sandbox::isolation::{Isolation, IsolationError, IsolationOptions, SharedFolder, probe};
 
+pub use self::engine::EngineSettings;
 use self::python::{PythonEnvironment, PythonEnvironmentError};
 
 /// Folder in the data directory for large files that jobs need, each named by its SHA-256.
@@ -42,6 +44,9 @@ pub enum SandboxesError {
         /// Maximum value.
         max: u64,
     },
+    /// The engine isn't named by its address.
+    #[error("BENCH_SANDBOX_ENGINE is `auto`, `none` or an address, `unix:///path/to/socket`")]
+    Engine,
     /// The path of this program's own file is unknown.
     #[error("could not find this program's own file: {0}")]
     Helper(io::Error),
@@ -72,6 +77,8 @@ pub enum SandboxesError {
 /// | `BENCH_SANDBOX_MEMORY_MIB` | 4096 | maximum memory of each sandbox; SciCode needs the default |
 /// | `BENCH_SANDBOX_DISK_MIB` | 1024 | disk space of each sandbox's working folder |
 /// | `BENCH_SANDBOX_PYTHON` | the environment from `bench sandy setup` | Python environment for programs in sandboxes |
+///
+/// [`EngineSettings`] has further ones.
 #[derive(Debug, Clone)]
 pub struct SandboxSettings {
     /// Data directory.
@@ -88,6 +95,8 @@ pub struct SandboxSettings {
     pub python: Option<PathBuf>,
     /// True if programs may use the network.
     pub allow_network: bool,
+    /// Container engine for sandboxes that ask for one.
+    pub engine: EngineSettings,
 }
 
 impl SandboxSettings {
@@ -113,6 +122,7 @@ impl SandboxSettings {
             disk_mib: number("BENCH_SANDBOX_DISK_MIB", 1, MIB_MAX)?,
             python: var("BENCH_SANDBOX_PYTHON").map(PathBuf::from),
             allow_network: false,
+            engine: EngineSettings::from_vars(&var)?,
         })
     }
 
@@ -186,6 +196,7 @@ impl SandboxSettings {
             config.limits.disk_bytes = mib << 20;
         }
         config.disk_folder.clone_from(&self.data_dir);
+        config.engine = self.engine.config(&self.data_dir.join(STATE), self.allow_network);
         config.key = key;
         config
     }

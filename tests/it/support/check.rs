@@ -212,6 +212,9 @@ async fn check_bodies(
             Some(Stage::Sandbox) => {
                 assert!(stored.execution.is_some(), "{address}: a verdict without a report")
             }
+            Some(Stage::Episode) => {
+                assert!(stored.episode.is_some(), "{address}: a verdict without an episode")
+            }
             Some(Stage::Answer) | None => {}
         }
     }

@@ -16,10 +16,6 @@ const NO_RECORD: &str = "The sample's record is missing";
 pub(crate) struct ItemRow {
     #[serde(flatten)]
     pub(crate) view: ItemView,
-    /// Number of attempts to answer, without attempts of a judge.
-    pub(crate) attempts: u32,
-    /// The model's stop reason, as the provider reported it.
-    pub(crate) finish_reason: Option<String>,
     /// Reasoning tokens among the answer's tokens.
     pub(crate) reasoning_tokens: Option<u64>,
     /// Source of the answer's token counts; `None` without an answer. For the table only: in the archive,
@@ -91,8 +87,6 @@ impl ItemRow {
         };
         Self {
             view,
-            attempts: record.attempts().0,
-            finish_reason: stored.and_then(|body| body.answer.finish.as_wire()).map(str::to_owned),
             reasoning_tokens: usage.map(|usage| usage.reasoning_tokens),
             tokens_known: stored.and_then(|body| TokenSource::from_body(run, body, usage)),
         }

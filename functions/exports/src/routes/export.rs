@@ -29,9 +29,8 @@ const AGAIN_S: u64 = 2;
 /// Exports a run that is over, as a table, as lines of JSON, or as a signed archive.
 ///
 /// `jsonl` has one JSON object per line and sample, in the order of the plan: the fields of samples of
-/// `/api/runs/{run_id}/benchmarks/{benchmark_name}` with whole texts, `attempts`, `finish_reason` and
-/// `reasoning_tokens`, and in each line `run_id`, `model`, `benchmark`, `protocol`, `dataset_id`, `dataset_revision`,
-/// `demo` and `software_version`. A large file is a redirect to an address that is valid for a few minutes.
+/// `/api/runs/{run_id}/benchmarks/{benchmark_name}` with whole texts and `reasoning_tokens`, and in each line `run_id`,
+/// `model`, `benchmark`, `protocol`, `dataset_id`, `dataset_revision`, `demo` and `software_version`. A large file is a redirect to an address that is valid for a few minutes.
 // The checks come in the order that clients of the compatible system know.
 #[utoipa::path(
     get,

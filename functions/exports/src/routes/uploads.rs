@@ -68,7 +68,6 @@ pub struct UploadView {
     /// Address. It contains the permission to upload, so don't share it.
     pub url: String,
     /// Headers to send unchanged. They bind the length and SHA-256 of the file.
-    #[schema(value_type = Object)]
     pub headers: BTreeMap<String, String>,
     /// Time at which the address expires.
     #[schema(value_type = String, format = DateTime)]

@@ -35,8 +35,8 @@ async fn a_closed_benchmark_has_an_index_of_its_samples() {
     let index = part(&world, &run, 0).await.unwrap();
     assert_eq!((&index["items"], &index["parts"], &index["generation"]), (&json!(3), &json!(1), &json!(1)));
     assert_eq!(index["outcomes"], json!(["correct", "incorrect"]));
-    assert_eq!(index["rows"][0], json!([0, 0, "0", null, null, 0, 1, "7", 1_000, 10, 5, 1]));
-    assert_eq!(index["rows"][1], json!([1, 0, "1", null, null, 1, 0, null, 1_000, 10, 5, 1]));
+    assert_eq!(index["rows"][0], json!([0, 0, "0", null, null, 0, 1, "7", 1_000, 10, 5, 1, "000000000000"]));
+    assert_eq!(index["rows"][1], json!([1, 0, "1", null, null, 1, 0, null, 1_000, 10, 5, 1, "000000000001"]));
     assert_eq!(objects(&world, &run).await.len(), 1);
 }
 
@@ -52,7 +52,7 @@ async fn a_run_that_ended_early_has_rows_for_all_its_samples() {
     run.end(&world, 1, attempt, correct()).await;
     assert!(world.finish(&run, 1).await);
     let index = part(&world, &run, 0).await.unwrap();
-    assert_eq!(index["rows"][2], json!([2, 0, "2", null, null, null, null, null, null, null, null, 0]));
+    assert_eq!(index["rows"][2], json!([2, 0, "2", null, null, null, null, null, null, null, null, 0, null]));
 }
 
 #[tokio::test]

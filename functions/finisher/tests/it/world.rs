@@ -157,7 +157,7 @@ impl Run {
         let finished = SampleResult {
             verdict,
             body: None,
-            item_hash: None,
+            item_hash: Some(format!("{item:012x}0000")),
             truncated: false,
             latency_ms: Some(1_000),
             usage: Some(Usage::counted(10, 5, 0)),

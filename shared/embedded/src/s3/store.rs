@@ -33,7 +33,7 @@ pub(super) struct Inner {
     writer: Option<Writer>,
     thread: Option<JoinHandle<()>>,
     /// Locked while the store is open.
-    _lock: File,
+    lock: File,
 }
 
 impl Drop for Inner {
@@ -48,6 +48,8 @@ impl Drop for Inner {
         {
             tracing::error!("The thread that writes the object index panicked");
         }
+        // Closing the file isn't enough while a process that is being started has a copy of its descriptor.
+        let _ = self.lock.unlock();
     }
 }
 
@@ -129,7 +131,7 @@ impl Store {
                 readers: Mutex::default(),
                 writer: Some(writer),
                 thread: Some(thread),
-                _lock: lock,
+                lock,
             }),
         })
     }

@@ -1,4 +1,4 @@
-//! Answers from the dataset itself, as a perfect model would.
+//! Answers without a model: from the dataset itself, as a perfect model would, or none.
 
 use bench_domain::{Answer, SampleBody};
 
@@ -20,5 +20,14 @@ impl Pipeline {
             _ => benchmark.oracle(item),
         };
         Ok(Some(next.into_body(Answer::local(text))))
+    }
+
+    /// Gives an empty answer. Returns `None` if the item can't be asked: the sample was then ended.
+    pub(super) async fn answer_nothing(
+        &self,
+        claimed: &ClaimedSample,
+    ) -> Result<Option<SampleBody>, PipelineError> {
+        let next = self.next_prompt(claimed).await?;
+        Ok(next.map(|next| next.into_body(Answer::local(String::new()))))
     }
 }

@@ -14,6 +14,8 @@ use crate::RecordedResponses;
 
 /// Name of the source that answers from the dataset, in orders and records.
 pub(crate) const ORACLE: &str = "oracle";
+/// Name of the source that gives no answers, in orders and records.
+const NOP: &str = "nop";
 /// Name of the source that answers from a file of stored responses, in orders and records.
 const REPLAY: &str = "replay";
 
@@ -23,6 +25,8 @@ pub(crate) enum AnswerSource {
     Model(Box<ModelClient>),
     /// The dataset itself.
     Oracle,
+    /// Nobody: every answer is empty.
+    Nop,
     /// Responses from a file.
     ResponsesFile(ResponsesFile),
     /// The answers of an earlier run, which this run grades again.
@@ -43,6 +47,7 @@ impl AnswerSource {
         }
         match spec.model.provider.as_str() {
             ORACLE => Self::Oracle,
+            NOP => Self::Nop,
             REPLAY => Self::ResponsesFile(ResponsesFile::new(spec.model.replay_key.as_deref())),
             _ => {
                 let missing = Unavailable::new(Code::KeyRequired, "Run is missing API key credentials");
@@ -124,7 +129,7 @@ impl JudgeSource {
         };
         match judge.model.provider.as_str() {
             ORACLE => Self::Oracle,
-            REPLAY => Self::Unavailable(Unavailable::new(
+            REPLAY | NOP => Self::Unavailable(Unavailable::new(
                 Code::JudgeNotUsable,
                 "the judge must be a model or `oracle`",
             )),

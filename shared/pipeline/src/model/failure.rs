@@ -60,7 +60,8 @@ impl Pipeline {
         let failures = history.failures + 1;
         if failures >= self.config.attempts_max {
             let cause = client.role.explain(&failure.cause);
-            let why = format!("{cause} (after {failures} attempts; {})", failure.gave_up_by);
+            let attempts = if failures == 1 { "attempt" } else { "attempts" };
+            let why = format!("{cause} (after {failures} {attempts}; {})", failure.gave_up_by);
             return self.end(claimed, Verdict::ungraded(client.role.code(failure), why)).await;
         }
         let wait = failure.retry_after.unwrap_or_else(|| jittered(backoff(failures))).min(WAIT_MAX);

@@ -1,0 +1,223 @@
+//! An episode, and its turns.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use bench_domain::{EpisodeLog, EpisodeReport, EpisodeState};
+use bench_environments::{EngineHost, EnvironmentError, EnvironmentName, Labels, Leftover};
+use bench_sandy::Sandy;
+use tokio::time::Instant;
+
+use crate::phases::{self, Course, Keeping};
+use crate::program::Program;
+use crate::stop::Stop;
+use crate::task::{EpisodeTask, environment_name};
+
+/// Maximum size of one kept file and of all of them together, in bytes.
+const LOG_BYTES_MAX: usize = 8 << 20;
+const LOGS_BYTES_MAX: usize = 24 << 20;
+/// Maximum length of the end of the test output in the report, in characters.
+const TEST_OUTPUT_CHARS_MAX: usize = 5_000;
+/// Name of the log with the engine's own output.
+const ENGINE_LOG: &str = "engine.txt";
+
+/// An episode in its sandbox.
+#[derive(Debug, Clone, Copy)]
+pub struct Episode<'a> {
+    /// Client of the sandbox host.
+    pub sandy: &'a Sandy,
+    /// Id of the sandbox, which was requested with a container engine.
+    pub sandbox: &'a str,
+    /// Task, agent and variables.
+    pub task: EpisodeTask<'a>,
+}
+
+/// Result of a turn.
+#[derive(Debug)]
+pub enum Advance {
+    /// An operation is running. The checkpoint has changed; the next turn follows after this wait.
+    Waiting(Duration),
+    /// The episode is over, and its environments are removed as far as the engine could be reached.
+    Ended(Box<EpisodeReport>),
+    /// The sandbox, its host or its engine failed. The turn can be repeated, or the episode started over in another
+    /// sandbox, depending on the error's kind.
+    Failed(EnvironmentError),
+}
+
+impl Episode<'_> {
+    /// Carries the episode on until it ends, or `linger` is over and an operation is still running.
+    pub async fn advance(&self, state: &mut EpisodeState, linger: Duration) -> Advance {
+        let round = state.round;
+        let mut program = Program {
+            host: EngineHost::new(self.sandy, self.sandbox),
+            state,
+            leave_at: Instant::now() + linger,
+        };
+        let mut course = Course::new(&self.task, &program.state.nonce);
+        course.report =
+            EpisodeReport { agent: self.task.agent.as_str().to_owned(), round, ..EpisodeReport::default() };
+        let ended = phases::run(&mut program, &mut course).await;
+        match ended {
+            Ok(()) => {}
+            Err(Stop::Wait(wait)) => return Advance::Waiting(wait),
+            Err(Stop::Failure(error)) => return Advance::Failed(error),
+            Err(Stop::Exception(exception, log)) => {
+                course.report.logs.extend(log.map(|text| log_of(ENGINE_LOG, text.as_bytes())));
+                course.report.exception = Some(exception);
+            }
+        }
+        let keepings = std::mem::take(&mut course.keepings);
+        for keeping in &keepings {
+            match collect(&mut program, &mut course.report, keeping).await {
+                Ok(()) | Err(Stop::Exception(..)) => {}
+                Err(Stop::Wait(wait)) => return Advance::Waiting(wait),
+                Err(Stop::Failure(error)) => return Advance::Failed(error),
+            }
+        }
+        let shown =
+            course.report.logs.iter().rev().find(|log| log.name.ends_with("verifier/test-stdout.txt"));
+        course.report.test_output = shown.map(|log| end_of(&log.text)).unwrap_or_default();
+        self.remove(&program.state.nonce).await;
+        Advance::Ended(Box::new(course.report))
+    }
+
+    async fn remove(&self, nonce: &str) {
+        // The end of the sandbox, or a later round, removes the rest.
+        drop(remove_environments(EngineHost::new(self.sandy, self.sandbox), nonce).await);
+    }
+}
+
+/// Removes what a round of an episode has at the engine, after stopping the operation that is running. Where sandboxes
+/// share an engine, any of them will do if the round's own was lost.
+///
+/// # Errors
+/// If the engine could not be reached through this sandbox.
+pub async fn cancel(sandy: &Sandy, sandbox: &str, state: &EpisodeState) -> Result<(), EnvironmentError> {
+    let host = EngineHost::new(sandy, sandbox);
+    if let Some(open) = &state.open
+        && let (Ok(environment), Ok(name)) = (open.environment.parse(), open.name.parse())
+    {
+        drop(host.stop(&environment, &name).await);
+    }
+    remove_environments(host, &state.nonce).await
+}
+
+/// Removes what rounds of a sample other than this one left at the engine, because their sandboxes were lost.
+///
+/// # Errors
+/// If the engine could not be reached through this sandbox.
+pub async fn remove_other_rounds(
+    sandy: &Sandy,
+    sandbox: &str,
+    labels: &Labels,
+    nonce: &str,
+) -> Result<(), EnvironmentError> {
+    let host = EngineHost::new(sandy, sandbox);
+    let is_same = |left: &Leftover| {
+        (&left.owner, &left.run, &left.sample) == (&labels.owner, &labels.run, &labels.sample)
+            && !left.environment.starts_with(&environment_name(nonce))
+    };
+    let others = host.leftovers().await?.into_iter().filter(is_same);
+    remove_all(host, others.map(|left| left.environment)).await
+}
+
+/// Removes all environments of a round: the agent's and those of verifiers.
+async fn remove_environments(host: EngineHost<'_>, nonce: &str) -> Result<(), EnvironmentError> {
+    let main = environment_name(nonce);
+    let left = host.leftovers().await.unwrap_or_default();
+    let others = left
+        .into_iter()
+        .map(|left| left.environment)
+        .filter(|name| name.strip_prefix(&main).is_some_and(|rest| rest.starts_with("-v")));
+    // Also if nothing is left of it: nothing of it can start afterwards.
+    remove_all(host, others.chain([main.clone()])).await
+}
+
+/// Removes environments. Returns the last error, after all were tried.
+async fn remove_all(
+    host: EngineHost<'_>,
+    names: impl Iterator<Item = String>,
+) -> Result<(), EnvironmentError> {
+    let mut removed = Ok(());
+    for name in names.filter_map(|name| EnvironmentName::from_str(&name).ok()) {
+        if let Err(error) = host.remove(&name).await {
+            removed = Err(error);
+        }
+    }
+    removed
+}
+
+/// Reads files that were fetched, and adds them to the report.
+async fn collect(
+    program: &mut Program<'_>,
+    report: &mut EpisodeReport,
+    keeping: &Keeping,
+) -> Result<(), Stop> {
+    let fetched = program
+        .run(&keeping.environment, &keeping.operation, &keeping.fetch, crate::stop::Phase::Agent)
+        .await?;
+    let Some(fetched) = fetched else { return Ok(()) };
+    for file in fetched.files {
+        let name = match file.path.as_str() {
+            "" => keeping.folder.clone(),
+            path => format!("{}/{path}", keeping.folder),
+        };
+        let kept: usize = report.logs.iter().map(|log| log.text.len()).sum();
+        if kept < LOGS_BYTES_MAX && !keeping.is_excluded(&file.path) && is_text(&file.bytes) {
+            report.logs.push(log_of(&name, &file.bytes));
+        }
+    }
+    Ok(())
+}
+
+/// Returns true if a file can be shown as text.
+fn is_text(bytes: &[u8]) -> bool {
+    !bytes.iter().take(8_192).any(|byte| *byte == 0)
+}
+
+/// Makes a log of a file, without its middle if it is too long.
+fn log_of(name: &str, content: &[u8]) -> EpisodeLog {
+    let name = name.to_owned();
+    let bytes = content.len() as u64;
+    if content.len() <= LOG_BYTES_MAX {
+        return EpisodeLog { name, text: String::from_utf8_lossy(content).into_owned(), bytes, omitted: 0 };
+    }
+    let half = LOG_BYTES_MAX / 2;
+    let (head, rest) = content.split_at(half);
+    let (omitted, tail) = rest.split_at(rest.len() - half);
+    let text = format!(
+        "{}\n[… {} bytes omitted …]\n{}",
+        String::from_utf8_lossy(head),
+        omitted.len(),
+        String::from_utf8_lossy(tail)
+    );
+    EpisodeLog { name, text, bytes, omitted: omitted.len() as u64 }
+}
+
+/// Returns the end of a text.
+fn end_of(text: &str) -> String {
+    let start = text.char_indices().rev().nth(TEST_OUTPUT_CHARS_MAX - 1).map_or(0, |(at, _)| at);
+    text.get(start..).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_files_keep_their_beginning_and_end() {
+        let short = log_of("a", b"text");
+        assert_eq!((short.text.as_str(), short.bytes, short.omitted), ("text", 4, 0));
+        let content = [vec![b'a'; LOG_BYTES_MAX], vec![b'z'; 100]].concat();
+        let long = log_of("a", &content);
+        assert_eq!((long.bytes, long.omitted), (content.len() as u64, 100));
+        assert!(long.text.starts_with("aaa") && long.text.ends_with("zzz"));
+        assert!(long.text.contains("[… 100 bytes omitted …]"));
+    }
+
+    #[test]
+    fn the_end_of_a_text_is_cut_at_a_character() {
+        assert_eq!(end_of("abc"), "abc");
+        assert_eq!(end_of(&"ä".repeat(6_000)), "ä".repeat(5_000));
+    }
+}

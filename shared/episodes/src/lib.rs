@@ -1,0 +1,23 @@
+//! Episodes of terminal tasks: an agent works in a task's environment, and the task's tests verify its work.
+//!
+//! [`Episode::advance`] carries an episode on, from a checkpoint ([`bench_domain::EpisodeState`]) to its end or to the
+//! next wait. The program of an episode is written as one procedure that starts at the beginning in each turn:
+//! operations that are over return their results at once, from the checkpoint or from the sandbox, and the first one
+//! that isn't is continued. Operations run once in their sandbox, however often a turn is repeated
+//! ([`bench_environments`]).
+//!
+//! The order of operations, the paths in containers and the meaning of rewards are those of Harbor 0.25 for its own
+//! format, and those of Terminal-Bench 0.2.18 for the older one. [`verdict`] turns a report into the outcome of a sample.
+
+mod episode;
+mod files;
+mod phases;
+mod program;
+mod stop;
+mod task;
+mod verdict;
+
+pub use episode::{Advance, Episode, cancel, remove_other_rounds};
+pub use files::{TaskFiles, TaskFilesError};
+pub use task::{EpisodeTask, environment_name};
+pub use verdict::{is_retried, verdict};

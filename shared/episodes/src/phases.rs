@@ -1,0 +1,238 @@
+//! The course of an episode: environment, agent, verification, step by step.
+
+mod agent;
+mod container;
+mod pane;
+mod setup;
+mod verifier;
+
+use bench_domain::{EpisodeReport, EpisodeStep};
+use bench_environments::{Environment, FetchFiles};
+use bench_terminal_tasks::{Rewards, Step};
+
+use crate::program::Program;
+use crate::stop::Stop;
+use crate::task::{self, EpisodeTask};
+use container::Container;
+
+/// Time at which the episode began, in the checkpoint.
+const BEGAN: &str = "began";
+/// Milliseconds of the setup, in the checkpoint.
+const SETUP_MS: &str = "setup-ms";
+
+/// Files that are fetched for the report when the episode ends. They were copied into the sandbox when the phase that
+/// wrote them ended.
+pub(crate) struct Keeping {
+    pub(crate) environment: Environment,
+    pub(crate) operation: String,
+    pub(crate) fetch: FetchFiles,
+    /// Their folder among the kept files.
+    pub(crate) folder: String,
+    /// Patterns of files to leave out.
+    pub(crate) exclude: Vec<String>,
+}
+
+impl Keeping {
+    pub(crate) fn is_excluded(&self, path: &str) -> bool {
+        is_excluded(&self.exclude, path)
+    }
+}
+
+/// State of an episode within a turn.
+pub(crate) struct Course<'a> {
+    pub(crate) task: &'a EpisodeTask<'a>,
+    pub(crate) nonce: String,
+    pub(crate) report: EpisodeReport,
+    pub(crate) keepings: Vec<Keeping>,
+}
+
+impl<'a> Course<'a> {
+    pub(crate) fn new(task: &'a EpisodeTask<'a>, nonce: &str) -> Self {
+        Self { task, nonce: nonce.to_owned(), report: EpisodeReport::default(), keepings: Vec::new() }
+    }
+}
+
+/// Runs the episode from the beginning; everything that is over returns at once.
+pub(crate) async fn run(program: &mut Program<'_>, course: &mut Course<'_>) -> Result<(), Stop> {
+    let steps: Vec<&Step> = course.task.files.admitted.task.steps.iter().collect();
+    let definition = &course.task.files.admitted.task.environment;
+    if program.known::<bench_domain::Timestamp>(BEGAN).is_none() {
+        program.keep(BEGAN.to_owned(), &bench_clock::now());
+    }
+    let facts = program.facts().await?;
+    course.report.engine = format!("{} {}", engine_name(facts.engine), facts.version);
+    let files = course.task.files;
+    program.upload(&files.admitted.hash.to_string(), || files.bundle()).await?;
+    let environment = task::environment(&task::environment_name(&course.nonce), course.task)?;
+    let mut main = setup::start(program, course, environment, definition, &steps).await?;
+    course.report.setup_ms = Some(setup_ms(program));
+    let mut rewards = Vec::new();
+    for (index, step) in steps.into_iter().enumerate() {
+        let mut result = EpisodeStep { name: step.name.clone(), ..EpisodeStep::default() };
+        let done = run_step(program, course, &mut main, index, step, &mut result).await;
+        let earned = result.rewards.clone().map(Rewards::from_map);
+        let is_graded = earned.is_some();
+        let goes_on = Rewards::reach(earned.as_ref(), step);
+        rewards.push(earned);
+        match done {
+            Err(Stop::Exception(exception, log)) => {
+                result.exception.get_or_insert(exception);
+                course.report.logs.extend(log.map(|text| engine_log(step, text)));
+            }
+            other => other?,
+        }
+        course.report.steps.push(result);
+        // A step without rewards ends the episode, as does one whose rewards are too low for the next step.
+        if !is_graded || !goes_on {
+            break;
+        }
+    }
+    let combined = Rewards::combine(course.task.files.admitted.task.reward_strategy, &rewards);
+    course.report.rewards = combined.map(|rewards| rewards.all().clone());
+    Ok(())
+}
+
+async fn run_step(
+    program: &mut Program<'_>,
+    course: &mut Course<'_>,
+    main: &mut Container,
+    index: usize,
+    step: &Step,
+    result: &mut EpisodeStep,
+) -> Result<(), Stop> {
+    agent::run(program, course, main, index, step, result).await?;
+    verifier::run(program, course, main, index, step, result).await
+}
+
+fn engine_log(step: &Step, text: String) -> bench_domain::EpisodeLog {
+    let bytes = text.len() as u64;
+    let name = step_folder(step, "engine.txt");
+    bench_domain::EpisodeLog { name, text, bytes, omitted: 0 }
+}
+
+/// Returns the path of a step's file or folder among the kept files.
+fn step_folder(step: &Step, name: &str) -> String {
+    match &step.name {
+        Some(step) => format!("steps/{step}/{name}"),
+        None => name.to_owned(),
+    }
+}
+
+fn setup_ms(program: &mut Program<'_>) -> u64 {
+    if let Some(known) = program.known(SETUP_MS) {
+        return known;
+    }
+    let began: Option<bench_domain::Timestamp> = program.known(BEGAN);
+    let took = began.map(|began| bench_clock::now().since(began)).unwrap_or_default();
+    let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    program.keep(SETUP_MS.to_owned(), &took);
+    took
+}
+
+fn engine_name(name: bench_environments::EngineName) -> &'static str {
+    match name {
+        bench_environments::EngineName::Docker => "docker",
+        bench_environments::EngineName::Podman => "podman",
+    }
+}
+
+/// Turns a failure in a phase whose failures don't count into success.
+fn ignore(result: Result<(), Stop>) -> Result<(), Stop> {
+    match result {
+        Err(Stop::Exception(..)) => Ok(()),
+        other => other,
+    }
+}
+
+/// Returns true if a pattern matches the path of a file below an artifact's folder as `tar --exclude` does, by which Harbor
+/// leaves files out: the path, its end, or a folder on it. An artifact that is a file has an empty path.
+fn is_excluded(patterns: &[String], path: &str) -> bool {
+    if path.is_empty() {
+        return false;
+    }
+    let path = format!("./{path}");
+    let slashes: Vec<usize> = path.match_indices('/').map(|(at, _)| at).collect();
+    let starts = || std::iter::once(0).chain(slashes.iter().map(|at| at + 1));
+    let ends = || slashes.iter().copied().chain(std::iter::once(path.len()));
+    let mut parts = starts().flat_map(|start| ends().map(move |end| (start, end)));
+    parts.any(|(start, end)| {
+        let part = path.get(start..end).unwrap_or_default();
+        !part.is_empty() && patterns.iter().any(|pattern| matches(pattern, part))
+    })
+}
+
+/// Returns true if a pattern with `*` and `?` matches a whole text.
+fn matches(pattern: &str, text: &str) -> bool {
+    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (mut p, mut t) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p, t));
+                p += 1;
+            }
+            Some(c) if *c == '?' || Some(c) == text.get(t) => {
+                p += 1;
+                t += 1;
+            }
+            _ => {
+                let Some((at, from)) = star else { return false };
+                star = Some((at, from + 1));
+                p = at + 1;
+                t = from + 1;
+            }
+        }
+    }
+    pattern.get(p..).is_some_and(|rest| rest.iter().all(|c| *c == '*'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_exclude_files_and_folders() {
+        let excluded = |pattern: &str, path: &str| is_excluded(&[pattern.to_owned()], path);
+        for (pattern, path) in [
+            ("*.tmp", "a.tmp"),
+            ("*.tmp", "a/b.tmp"),
+            ("cache", "cache/x"),
+            ("cache", "a/cache/b/x"),
+            ("./cache", "cache/x"),
+            ("a/b", "a/b/c"),
+            ("a/b", "x/a/b"),
+            ("a*c", "a/b/c"),
+        ] {
+            assert!(excluded(pattern, path), "{pattern} {path}");
+        }
+        let kept = [
+            ("cache", "caches/x"),
+            ("cache/", "cache/x"),
+            ("/cache", "cache/x"),
+            ("b/c", "ab/c"),
+            ("*.tmp", "a.tmp.txt"),
+            ("*", ""),
+            ("", "a"),
+        ];
+        for (pattern, path) in kept {
+            assert!(!excluded(pattern, path), "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn patterns_match_whole_texts() {
+        for (pattern, text, expected) in [
+            ("*.log", "a/b.log", true),
+            ("*.log", "b.log.txt", false),
+            ("a?c", "abc", true),
+            ("a*c*e", "abcde", true),
+            ("a*c*e", "abcdf", false),
+            ("", "", true),
+            ("*", "", true),
+            ("", "a", false),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Durable operations as calls that return at once if they are over.
+
+use std::time::Duration;
+
+use bench_domain::job::poll_wait;
+use bench_domain::{EpisodeState, FileContent, OpenOperation};
+use bench_environments::{EngineFacts, EngineHost, Environment, EnvironmentError, Operation, Progress};
+use bench_sandy::job::{NoFiles, UploadProgress};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+
+use crate::stop::{Phase, Stop};
+
+/// Maximum time that one call waits for the end of an operation.
+const CALL_WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// Execution of an episode's program in one turn.
+pub(crate) struct Program<'a> {
+    pub(crate) host: EngineHost<'a>,
+    pub(crate) state: &'a mut EpisodeState,
+    /// Time at which the turn stops waiting for operations.
+    pub(crate) leave_at: Instant,
+}
+
+impl Program<'_> {
+    /// Runs a durable operation, or returns its result if it is over.
+    pub(crate) async fn run<O: Operation>(
+        &mut self,
+        environment: &Environment,
+        name: &str,
+        operation: &O,
+        phase: Phase,
+    ) -> Result<O::Output, Stop> {
+        self.advance(environment, name, operation).await.map_err(|error| match error {
+            Unfinished::Wait(wait) => Stop::Wait(wait),
+            Unfinished::Failed(error) => Stop::of(error, phase),
+        })
+    }
+
+    /// Does the same, and keeps a small value of the result in the checkpoint, so that later turns make no call.
+    pub(crate) async fn run_once<O: Operation, T: Serialize + DeserializeOwned>(
+        &mut self,
+        environment: &Environment,
+        name: &str,
+        operation: &O,
+        phase: Phase,
+        kept: impl FnOnce(O::Output) -> T,
+    ) -> Result<T, Stop> {
+        let key = format!("{}/{name}", environment.name);
+        if let Some(known) = self.known(&key) {
+            return Ok(known);
+        }
+        let value = kept(self.run(environment, name, operation, phase).await?);
+        self.keep(key, &value);
+        Ok(value)
+    }
+
+    /// Returns the facts about the engine.
+    pub(crate) async fn facts(&mut self) -> Result<EngineFacts, Stop> {
+        if let Some(facts) = self.known("facts") {
+            return Ok(facts);
+        }
+        let facts = self.host.probe().await.map_err(Stop::Failure)?;
+        self.keep("facts".to_owned(), &facts);
+        Ok(facts)
+    }
+
+    /// Sends the task's files to the sandbox.
+    pub(crate) async fn upload(
+        &mut self,
+        content_hash: &str,
+        bundle: impl FnOnce() -> Result<Vec<u8>, bench_environments::BundleError>,
+    ) -> Result<(), Stop> {
+        if self.known::<bool>("uploaded").is_some() {
+            return Ok(());
+        }
+        let bundle = bundle().map_err(|error| Stop::refused(error.to_string()))?;
+        loop {
+            let content = FileContent::Bytes(bundle.clone());
+            match self.host.upload(content_hash, content, &NoFiles).await.map_err(Stop::Failure)? {
+                UploadProgress::Ready => break,
+                UploadProgress::Underway { .. } if Instant::now() < self.leave_at => {}
+                UploadProgress::Underway { .. } => return Err(Stop::Wait(Duration::ZERO)),
+            }
+        }
+        self.keep("uploaded".to_owned(), &true);
+        Ok(())
+    }
+
+    /// Connects a container to its network or disconnects it, once in this order of calls.
+    pub(crate) async fn switch_network(
+        &mut self,
+        environment: &Environment,
+        name: &str,
+        service: &str,
+        container: &str,
+        is_connected: bool,
+    ) -> Result<(), Stop> {
+        let key = format!("{}/{name}", environment.name);
+        if self.known::<bool>(&key).is_some() {
+            return Ok(());
+        }
+        let switched = self.host.switch_network(environment, service, container, is_connected).await;
+        switched.map_err(|error| Stop::of(error, Phase::Agent))?;
+        self.keep(key, &true);
+        Ok(())
+    }
+
+    /// Removes an environment of this episode before its end, once.
+    pub(crate) async fn remove(&mut self, environment: &Environment) -> Result<(), Stop> {
+        let key = format!("{}/removed", environment.name);
+        if self.known::<bool>(&key).is_some() {
+            return Ok(());
+        }
+        self.host.remove(&environment.name).await.map_err(Stop::Failure)?;
+        self.keep(key, &true);
+        Ok(())
+    }
+
+    /// Reads a value of the checkpoint.
+    pub(crate) fn known<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        self.state.done.get(key).and_then(|value| serde_json::from_value(value.clone()).ok())
+    }
+
+    /// Writes a value into the checkpoint.
+    pub(crate) fn keep<T: Serialize>(&mut self, key: String, value: &T) {
+        // A value that JSON can't represent is computed again in the next turn.
+        if let Ok(value) = serde_json::to_value(value) {
+            self.state.done.insert(key, value);
+        }
+    }
+
+    async fn advance<O: Operation>(
+        &mut self,
+        environment: &Environment,
+        name: &str,
+        operation: &O,
+    ) -> Result<O::Output, Unfinished> {
+        let parsed = name.parse().map_err(|error: bench_environments::InvalidName| {
+            Unfinished::Failed(EnvironmentError::Invalid(error.to_string()))
+        })?;
+        loop {
+            let left = self.leave_at.saturating_duration_since(Instant::now());
+            let progress = self.host.advance(environment, &parsed, operation, left.min(CALL_WAIT_MAX)).await;
+            match progress.map_err(Unfinished::Failed)? {
+                Progress::Done(done) => {
+                    self.state.open = None;
+                    return Ok(done);
+                }
+                _ if Instant::now() < self.leave_at => {}
+                Progress::Uploading => return Err(Unfinished::Wait(Duration::ZERO)),
+                Progress::Running => {
+                    let polls = self.note_open(environment, name);
+                    return Err(Unfinished::Wait(poll_wait(polls)));
+                }
+            }
+        }
+    }
+
+    /// Notes that a turn left an operation running. Returns the number of such turns.
+    fn note_open(&mut self, environment: &Environment, name: &str) -> u32 {
+        let environment = environment.name.as_str().to_owned();
+        let same = self.state.open.take().filter(|open| open.environment == environment && open.name == name);
+        let polls = same.map_or(0, |open| open.polls).saturating_add(1);
+        self.state.open = Some(OpenOperation { environment, name: name.to_owned(), polls });
+        polls
+    }
+}
+
+/// Reason for which an operation has no result yet.
+enum Unfinished {
+    Wait(Duration),
+    Failed(EnvironmentError),
+}

@@ -1,0 +1,7 @@
+//! Whole episodes on the machine's container engine.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // these are tests
+
+mod graded;
+mod support;
+mod trouble;

@@ -1,0 +1,285 @@
+//! Stage `episode`: lets an agent work on a terminal task in containers, and grades its work by the task's tests.
+//!
+//! An episode is a program of durable operations (`bench_episodes`) in one sandbox with a container engine. Each turn
+//! carries it on for a while, saves its checkpoint and puts the sample off, so that a killed turn loses nothing:
+//!
+//! 1. The round's random name is saved. A sandbox is requested, entered into the ledger, and saved.
+//! 2. Turns carry the episode on. What is running in the sandbox goes on between them.
+//! 3. The report is stored before the sandbox is ended, and its verdict committed.
+//!
+//! A lost sandbox, or a failure that isn't the agent's, starts the episode over in another one. Waiting for a free
+//! sandbox counts against no limit.
+
+mod cleanup;
+mod failure;
+mod task;
+
+use std::time::Duration;
+
+use bench_domain::sample::AttemptHistory;
+use bench_domain::{Agent, Code, EpisodeReport, EpisodeState, SampleBody, Spending, Stage, Verdict};
+use bench_environments::Labels;
+use bench_episodes::{Advance, Episode, EpisodeTask, TaskFiles};
+use bench_inference::Keys;
+use bench_sandy::NewSandbox;
+use bench_sandy::job::JobError;
+use bench_state::{LedgerEntry, SampleResult, StateError, Turn};
+
+use crate::Pipeline;
+use crate::commit::StoredBody;
+use crate::context::ClaimedSample;
+use crate::error::PipelineError;
+
+/// Time for which a sandbox stays in the ledger beyond the task's own limits: waits for the builder, transfers and late
+/// turns.
+const LEASE_MARGIN: Duration = Duration::from_secs(4 * 3_600);
+/// Time limit of an episode whose task has none.
+const EPISODE_MAX: Duration = Duration::from_secs(48 * 3_600);
+/// Interval at which a turn checks whether its run is still open.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// Owner in the labels of containers.
+const OWNER: &str = "bench-runner";
+
+/// A claimed sample with its turn, as of the claim.
+#[derive(Clone, Copy)]
+struct EpisodeTurn<'a> {
+    claimed: &'a ClaimedSample,
+    handed_over: &'a Turn,
+}
+
+impl Pipeline {
+    /// Carries the sample's episode on. `stored` is a body that an earlier attempt stored without committing it.
+    pub(crate) async fn episode(
+        &self,
+        claimed: &ClaimedSample,
+        handed_over: &Turn,
+        stored: Option<(SampleBody, StoredBody)>,
+    ) -> Result<(), PipelineError> {
+        let turn = EpisodeTurn { claimed, handed_over };
+        let state = saved_episode(handed_over)?.unwrap_or_else(|| new_round(1));
+        if let Some((body, stored)) = stored
+            && let Some(report) = &body.episode
+            && report.round == state.round
+        {
+            return self.end_episode(turn, &state, report, stored).await;
+        }
+        let Some(agent) = agent_of(claimed) else {
+            return self
+                .fail_run(claimed, Code::InvalidItem, "this version has no agent for the run's model")
+                .await;
+        };
+        let Some(task) = self.load_task(turn, &state).await? else { return Ok(()) };
+        if !self.runs.is_open(claimed).await? {
+            self.end_last_episode_sandbox(&state).await;
+            return self.give_back(claimed).await;
+        }
+        match state.sandbox.clone() {
+            None => self.create_episode_sandbox(turn, state, &task, agent).await,
+            Some(sandbox) => self.advance_episode(turn, state, &sandbox, &task, agent).await,
+        }
+    }
+
+    /// Requests a sandbox with a container engine.
+    async fn create_episode_sandbox(
+        &self,
+        turn: EpisodeTurn<'_>,
+        mut state: EpisodeState,
+        task: &TaskFiles,
+        agent: Agent,
+    ) -> Result<(), PipelineError> {
+        if !self.save_episode(turn, &state).await? {
+            return Ok(());
+        }
+        let sandbox = match self.sandboxes.sandy.create(&engine_sandbox()).await {
+            Ok(sandbox) => sandbox,
+            Err(error) => {
+                return self.handle_episode_failure(turn, &state, &JobError::from(error).into()).await;
+            }
+        };
+        let time_limit = task.admitted.task.time_limit().unwrap_or(EPISODE_MAX);
+        let entry = LedgerEntry {
+            sandbox: sandbox.clone(),
+            host: self.sandboxes.name.clone(),
+            sample: turn.claimed.sample.clone(),
+            until: bench_clock::now().plus(time_limit + LEASE_MARGIN),
+        };
+        state.sandbox = Some(sandbox.clone());
+        let saved = match self.state.note_sandbox(&entry).await {
+            Ok(()) => self.save_episode(turn, &state).await,
+            Err(error) => Err(error.into()),
+        };
+        match saved {
+            Ok(true) => {
+                if state.round > 1 {
+                    let (sandy, labels) = (&self.sandboxes.sandy, labels_of(turn.claimed));
+                    let removed =
+                        bench_episodes::remove_other_rounds(sandy, &sandbox, &labels, &state.nonce).await;
+                    if let Err(error) = removed {
+                        tracing::warn!(%error, "Containers of a lost sandbox were not removed: {error}");
+                    }
+                }
+                self.advance_episode(turn, state, &sandbox, task, agent).await
+            }
+            // Without the saved checkpoint, no other attempt knows of this sandbox.
+            other => {
+                self.end_sandbox(&sandbox).await;
+                other.map(drop)
+            }
+        }
+    }
+
+    async fn advance_episode(
+        &self,
+        turn: EpisodeTurn<'_>,
+        mut state: EpisodeState,
+        sandbox: &str,
+        task: &TaskFiles,
+        agent: Agent,
+    ) -> Result<(), PipelineError> {
+        let labels = labels_of(turn.claimed);
+        let variables = variables_of(turn.claimed);
+        let about = EpisodeTask { files: task, agent, variables: &variables, labels: &labels };
+        let episode = Episode { sandy: &self.sandboxes.sandy, sandbox, task: about };
+        let left = turn.claimed.deadline.0.since(bench_clock::now()).saturating_sub(self.config.reserve);
+        let advance = episode.advance(&mut state, self.sandboxes.linger.min(left));
+        let Some(advanced) = self.while_open(turn.claimed, advance).await else {
+            self.end_last_episode_sandbox(&state).await;
+            return self.give_back(turn.claimed).await;
+        };
+        match advanced {
+            Advance::Waiting(wait) => {
+                if !self.save_episode(turn, &state).await? {
+                    return Ok(());
+                }
+                self.put_episode_off(turn, wait).await
+            }
+            Advance::Failed(error) => self.handle_episode_failure(turn, &state, &error).await,
+            Advance::Ended(report) => self.keep_report(turn, &state, *report).await,
+        }
+    }
+
+    /// Waits for a turn's work. Returns `None` as soon as the run is over.
+    async fn while_open<T>(&self, claimed: &ClaimedSample, work: impl Future<Output = T>) -> Option<T> {
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return Some(done),
+                () = tokio::time::sleep(POLL_INTERVAL) => {
+                    if matches!(self.runs.wants_answers(claimed.sample.run).await, Ok(false)) {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stores a report, and ends the sample or starts the episode over.
+    async fn keep_report(
+        &self,
+        turn: EpisodeTurn<'_>,
+        state: &EpisodeState,
+        mut report: EpisodeReport,
+    ) -> Result<(), PipelineError> {
+        if bench_episodes::is_retried(&report) && state.round < failure::EXCEPTION_ROUNDS_MAX {
+            let why = report.last_exception().map(|exception| exception.message.clone()).unwrap_or_default();
+            return self.next_episode_round(turn, state, &why).await;
+        }
+        redact(&turn.claimed.run.keys, &mut report);
+        let stored = &turn.handed_over.answer.body;
+        let found = self.blobs.get_body(&turn.claimed.sample, stored.attempt, Some(&stored.sha256)).await?;
+        let Some((body, _)) = found else {
+            self.end_episode_sandbox(state).await;
+            return self
+                .end_without_verdict(turn.claimed, Code::StoredDataMissing, "the stored task is gone")
+                .await;
+        };
+        let body = SampleBody { episode: Some(report.clone()), ..body };
+        let stored = self.store(turn.claimed, &body, Spending::default()).await?;
+        self.end_episode(turn, state, &report, stored).await
+    }
+
+    /// Commits the verdict of a stored report.
+    async fn end_episode(
+        &self,
+        turn: EpisodeTurn<'_>,
+        state: &EpisodeState,
+        report: &EpisodeReport,
+        stored: StoredBody,
+    ) -> Result<(), PipelineError> {
+        // The episode removed its environments before it returned the report.
+        if let Some(sandbox) = &state.sandbox {
+            self.end_sandbox(sandbox).await;
+        }
+        let verdict: Verdict = bench_episodes::verdict(report);
+        let record = &turn.claimed.record;
+        let finished = SampleResult {
+            body: Some(stored.into()),
+            latency_ms: report.duration_ms(),
+            ..record.to_finished(verdict, bench_clock::now())
+        };
+        self.commit(turn.claimed, &finished, Spending::default(), None).await
+    }
+
+    /// Saves the checkpoint. Returns `false` if another attempt holds the sample now.
+    async fn save_episode(&self, turn: EpisodeTurn<'_>, state: &EpisodeState) -> Result<bool, PipelineError> {
+        let ClaimedSample { sample, attempt, .. } = turn.claimed;
+        if saved_episode(turn.handed_over)?.as_ref() == Some(state) {
+            return Ok(true);
+        }
+        let saved = self.state.save_checkpoint(sample, *attempt, Stage::Episode, state).await?;
+        if !saved {
+            tracing::info!(run.id = %sample.run, "Another attempt took over sample {sample}");
+        }
+        Ok(saved)
+    }
+
+    /// Leaves the rest to a later turn. Resets the counts of failures and waits, since this turn made progress.
+    async fn put_episode_off(&self, turn: EpisodeTurn<'_>, wait: Duration) -> Result<(), PipelineError> {
+        let history =
+            AttemptHistory { failures: 0, waiting_since: None, lost: 0, ..turn.claimed.record.history };
+        self.put_off(turn.claimed, wait, history).await
+    }
+}
+
+/// Returns the request for an episode's sandbox.
+fn engine_sandbox() -> NewSandbox {
+    NewSandbox { docker_socket: true, preemptable: false, ..NewSandbox::default() }
+}
+
+/// Returns the labels of everything that a sample has at the engine.
+fn labels_of(claimed: &ClaimedSample) -> Labels {
+    let sample = &claimed.sample;
+    Labels { owner: OWNER.to_owned(), run: sample.run.to_string(), sample: sample.to_string() }
+}
+
+/// Returns the agent of a run: those that ask no model have its name.
+fn agent_of(claimed: &ClaimedSample) -> Option<Agent> {
+    claimed.run.spec.model.provider.parse().ok()
+}
+
+/// Returns the variables that the order gives to its tasks.
+fn variables_of(claimed: &ClaimedSample) -> std::collections::BTreeMap<String, String> {
+    let options = claimed.run.spec.options.get(&claimed.sample.benchmark);
+    bench_benchmarks::task_variables(options)
+}
+
+/// Reads the saved checkpoint; `None` before the first one.
+fn saved_episode(turn: &Turn) -> Result<Option<EpisodeState>, StateError> {
+    if turn.stage == Stage::Episode { turn.checkpoint() } else { Ok(None) }
+}
+
+/// Returns a new round with a fresh name.
+fn new_round(round: u32) -> EpisodeState {
+    let nonce: [u8; 12] = rand::random();
+    EpisodeState::new(round, hex::encode(nonce))
+}
+
+/// Removes keys from a report.
+fn redact(keys: &Keys, report: &mut EpisodeReport) {
+    let logs = report.logs.iter_mut().map(|log| &mut log.text);
+    let exceptions = report.steps.iter_mut().filter_map(|step| step.exception.as_mut());
+    let messages = exceptions.chain(report.exception.as_mut()).map(|exception| &mut exception.message);
+    for text in logs.chain(messages).chain([&mut report.test_output]) {
+        keys.redact_in(text);
+    }
+}

@@ -1,0 +1,94 @@
+//! Handles failures of sandboxes, their host and its container engine, for the sample and the run.
+
+use std::time::Duration;
+
+use bench_domain::sample::{AttemptHistory, backoff};
+use bench_domain::{Code, EpisodeState};
+use bench_environments::{EnvironmentError, ErrorKind};
+use bench_lambda::metrics;
+use bench_sandy::job::JobErrorKind;
+
+use super::{EpisodeTurn, new_round};
+use crate::Pipeline;
+use crate::error::PipelineError;
+
+/// Maximum time for which an episode waits for a sandbox host that can't be reached.
+const HOST_PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// Maximum number of sandboxes of an episode, if they are lost or their engine fails.
+const ROUNDS_MAX: u32 = 5;
+/// Maximum number of sandboxes of an episode that ends with an exception which another one might not have.
+pub(super) const EXCEPTION_ROUNDS_MAX: u32 = 2;
+/// Shortest and longest wait for a free sandbox, unless the host says how long to wait.
+const FULL_WAIT: Duration = Duration::from_secs(2);
+const FULL_WAIT_MAX: Duration = Duration::from_secs(30);
+
+impl Pipeline {
+    /// Handles a failed turn: repeats it, starts the episode over in another sandbox, or ends the sample or the run.
+    pub(super) async fn handle_episode_failure(
+        &self,
+        turn: EpisodeTurn<'_>,
+        state: &EpisodeState,
+        error: &EnvironmentError,
+    ) -> Result<(), PipelineError> {
+        // The host was sent a key, which its errors may quote.
+        let why = turn.claimed.run.keys.redact(&error.to_string()).into_owned();
+        let history = turn.claimed.record.history;
+        match error.kind() {
+            ErrorKind::Busy if is_full(error) => {
+                // Other episodes have all sandboxes, which is no failure, however long it lasts.
+                let wait = backoff(history.waits.saturating_add(2)).clamp(FULL_WAIT, FULL_WAIT_MAX);
+                let wait = error.retry_after().unwrap_or(wait).mul_f64(rand::random_range(0.8..=1.2));
+                metrics::count(metrics::SAMPLES_WAITED, 1.0);
+                let history =
+                    AttemptHistory { waits: history.waits.saturating_add(1), waiting_since: None, ..history };
+                self.save_episode(turn, state).await?;
+                self.put_off(turn.claimed, wait, history).await
+            }
+            ErrorKind::Busy => {
+                self.save_episode(turn, state).await?;
+                let wait = backoff(history.waits.saturating_add(1));
+                self.wait_or_end(turn.claimed, Code::SandboxUnavailable, &why, wait, HOST_PATIENCE).await
+            }
+            ErrorKind::SandboxLost | ErrorKind::Infrastructure | ErrorKind::Caller => {
+                self.next_episode_round(turn, state, &why).await
+            }
+            ErrorKind::Unavailable => {
+                self.end_episode_sandbox(state).await;
+                self.fail_run(turn.claimed, Code::SandboxNotConfigured, &why).await
+            }
+            // Operations turn these into exceptions of the episode; a query may not have.
+            ErrorKind::Task | ErrorKind::Limit => {
+                self.end_episode_sandbox(state).await;
+                self.end_without_verdict(turn.claimed, Code::SandboxFailed, &why).await
+            }
+        }
+    }
+
+    /// Starts the episode over in a new sandbox, or ends the sample after too many of them.
+    pub(super) async fn next_episode_round(
+        &self,
+        turn: EpisodeTurn<'_>,
+        state: &EpisodeState,
+        why: &str,
+    ) -> Result<(), PipelineError> {
+        metrics::count(metrics::SANDBOXES_LOST, 1.0);
+        let round = state.round.saturating_add(1);
+        if round <= ROUNDS_MAX {
+            self.end_episode_sandbox(state).await;
+        } else {
+            self.end_last_episode_sandbox(state).await;
+            let why = format!("{why}, the last time in sandbox {}", state.round);
+            return self.end_without_verdict(turn.claimed, Code::SandboxFailed, &why).await;
+        }
+        let sample = &turn.claimed.sample;
+        tracing::info!(run.id = %sample.run, "Sample {sample} starts over in another sandbox: {why}");
+        if !self.save_episode(turn, &new_round(round)).await? {
+            return Ok(());
+        }
+        self.put_episode_off(turn, Duration::ZERO).await
+    }
+}
+
+fn is_full(error: &EnvironmentError) -> bool {
+    matches!(error, EnvironmentError::Host(error) if error.kind() == JobErrorKind::Busy)
+}

@@ -1,0 +1,154 @@
+//! The measured server: `bench serve` as a child process.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use bench_tests::sandy_server::KEY;
+use reqwest::multipart::{Form, Part};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, ChildStdout, Command};
+
+/// Kernel clock ticks per second, the unit of CPU time in /proc on every Linux.
+const TICKS_PER_SECOND: f64 = 100.0;
+/// Time limit of the server's start.
+const START_MAX: Duration = Duration::from_secs(60);
+/// Interval at which the run's status is read.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Samples of a page of results.
+const PAGE: usize = 500;
+
+/// A running server with a data directory of its own. Killed when it is dropped.
+pub(crate) struct Server {
+    child: Child,
+    http: reqwest::Client,
+    address: String,
+    /// Deleted with the server.
+    _dir: tempfile::TempDir,
+}
+
+/// Resources that the server has used so far.
+pub(crate) struct Usage {
+    pub(crate) cpu_ms: f64,
+    pub(crate) peak_mib: f64,
+}
+
+impl Server {
+    /// Starts a server that works on `concurrency` samples at once, in sandboxes of the host at `sandy`.
+    pub(crate) async fn start(bench: &Path, sandy: &str, concurrency: usize) -> anyhow::Result<Self> {
+        let dir = tempfile::tempdir()?;
+        let log = dir.path().join("log");
+        let mut child = Command::new(bench)
+            .args(["serve", "--host", "127.0.0.1", "--port", "0"])
+            .args(["--concurrency", &concurrency.to_string()])
+            .arg("--data-dir")
+            .arg(dir.path().join("data"))
+            .env("SANDY_BASE_URL", sandy)
+            .env("SANDY_API_KEY", KEY)
+            .env("HF_HUB_OFFLINE", "1")
+            .current_dir(dir.path())
+            .stdout(Stdio::piped())
+            .stderr(fs::File::create(&log)?)
+            .kill_on_drop(true)
+            .spawn()?;
+        let output = child.stdout.take().context("the server has no output")?;
+        let address = match tokio::time::timeout(START_MAX, address(output)).await {
+            Ok(Ok(address)) => address,
+            _ => bail!("`bench serve` did not start: {}", fs::read_to_string(&log).unwrap_or_default()),
+        };
+        let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).build()?;
+        Ok(Self { child, http, address, _dir: dir })
+    }
+
+    /// Uploads a task and returns its id.
+    pub(crate) async fn upload(&self, name: &str, archive: Vec<u8>) -> anyhow::Result<u64> {
+        let form = Form::new().part("file", Part::bytes(archive).file_name("task.zip"));
+        let url = format!("{}/api/tasks?name={name}&agent=oracle", self.address);
+        let task = body(self.http.post(url).multipart(form).send().await?).await?;
+        task["id"].as_u64().context("the task has no id")
+    }
+
+    /// Orders one run of these tasks. Returns its id and the time until the order was accepted.
+    pub(crate) async fn order(&self, tasks: &[u64], samples: u32) -> anyhow::Result<(String, Duration)> {
+        let order = json!({ "tasks": tasks, "agent": "oracle", "samples": samples });
+        let begun = Instant::now();
+        let run =
+            body(self.http.post(format!("{}/api/runs", self.address)).json(&order).send().await?).await?;
+        let accepted = begun.elapsed();
+        Ok((run["id"].as_str().context("the run has no id")?.to_owned(), accepted))
+    }
+
+    /// Waits for the end of a run, at most `time_limit`.
+    pub(crate) async fn wait(&self, run: &str, time_limit: Duration) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        loop {
+            let view = self.get(&format!("/api/runs/{run}")).await?;
+            match view["status"].as_str() {
+                Some("succeeded") => return Ok(()),
+                Some("failed" | "canceled") => bail!("the run ended: {}", view["error_message"]),
+                _ => {}
+            }
+            ensure!(begun.elapsed() < time_limit, "the run took longer than {} s", time_limit.as_secs());
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+
+    /// Returns all samples of a run of tasks, without their texts.
+    pub(crate) async fn samples(&self, run: &str) -> anyhow::Result<Vec<Value>> {
+        let mut samples = Vec::new();
+        let mut cursor = "0".to_owned();
+        loop {
+            let path =
+                format!("/api/runs/{run}/benchmarks/terminal_tasks?texts=false&limit={PAGE}&cursor={cursor}");
+            let mut view = self.get(&path).await?;
+            let page = view["items"].take();
+            samples.extend(page["items"].as_array().context("the page has no samples")?.iter().cloned());
+            match page["next_cursor"].as_str() {
+                Some(next) => cursor = next.to_owned(),
+                None => return Ok(samples),
+            }
+        }
+    }
+
+    /// Returns the resources used so far.
+    pub(crate) fn usage(&self) -> anyhow::Result<Usage> {
+        let process = self.child.id().context("the server has ended")?;
+        let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+        // The name in parentheses may contain anything; user and system time are the 12th and 13th field after it.
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let ticks =
+            |at: usize| -> anyhow::Result<f64> { Ok(fields.get(at).context("no CPU time")?.parse()?) };
+        let cpu_ms = (ticks(11)? + ticks(12)?) / TICKS_PER_SECOND * 1_000.0;
+        let status = fs::read_to_string(format!("/proc/{process}/status"))?;
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no peak memory")?;
+        let peak_kib: f64 = peak.trim().trim_end_matches("kB").trim().parse()?;
+        Ok(Usage { cpu_ms, peak_mib: peak_kib / 1_024.0 })
+    }
+
+    async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        body(self.http.get(format!("{}{path}", self.address)).send().await?).await
+    }
+}
+
+/// Reads the server's address, which it prints once it answers. Drops whatever it prints later.
+async fn address(output: ChildStdout) -> anyhow::Result<String> {
+    let mut lines = BufReader::new(output).lines();
+    while let Some(line) = lines.next_line().await? {
+        if let Some(address) = line.strip_prefix("Serving ") {
+            let address = address.trim().to_owned();
+            tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+            return Ok(address);
+        }
+    }
+    bail!("the server printed no address")
+}
+
+async fn body(response: reqwest::Response) -> anyhow::Result<Value> {
+    let status = response.status();
+    let text = response.text().await?;
+    ensure!(status.is_success(), "the server answered {status}: {text}");
+    Ok(serde_json::from_str(&text)?)
+}
