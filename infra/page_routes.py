@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the page routes of frontend-static/routes.json into the CloudFront Function of template.yaml.
+"""Writes the starts of the API's paths in frontend-static/routes.json into the CloudFront Function of template.yaml.
 
 With --check, only reports whether they differ.
 """
@@ -13,19 +13,19 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLE = ROOT / "frontend-static" / "routes.json"
 TEMPLATE = ROOT / "template.yaml"
 # The table in the function's code, with the indentation of the first line.
-IN_TEMPLATE = re.compile(r"^( *)const routes = \[\n.*?^ *\];$", re.MULTILINE | re.DOTALL)
+IN_TEMPLATE = re.compile(r"^( *)const api = \[\n.*?^ *\];$", re.MULTILINE | re.DOTALL)
 
 
-def with_routes(template, routes):
-    """Returns the template with these routes in its function."""
+def with_paths(template, paths):
+    """Returns the template with these starts of paths in its function."""
 
     def table(found):
-        lines = f"const routes = {json.dumps(routes, indent=2)};".split("\n")
+        lines = f"const api = {json.dumps(paths, indent=2)};".split("\n")
         return "\n".join(found[1] + line for line in lines)
 
     written, count = IN_TEMPLATE.subn(table, template)
     if count != 1:
-        sys.exit(f"template.yaml: {count} functions have a table of routes, not 1")
+        sys.exit(f"template.yaml: {count} functions have a table of paths, not 1")
     return written
 
 
@@ -33,9 +33,9 @@ def main():
     if sys.argv[1:] not in ([], ["--check"]):
         sys.exit("usage: page_routes.py [--check]")
     template = TEMPLATE.read_text()
-    written = with_routes(template, json.loads(TABLE.read_text())["routes"])
+    written = with_paths(template, json.loads(TABLE.read_text())["api"])
     if sys.argv[1:] and written != template:
-        sys.exit("template.yaml: its page routes are not those of frontend-static/routes.json; run infra/page_routes.py")
+        sys.exit("template.yaml: its paths of the API are not those of frontend-static/routes.json; run infra/page_routes.py")
     if written != template:
         TEMPLATE.write_text(written)
 

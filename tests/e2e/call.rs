@@ -8,6 +8,7 @@ use bytes::Bytes;
 use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::target::Target;
 
@@ -100,6 +101,34 @@ impl Target {
         self.send(self.request(Method::DELETE, path, caller)).await
     }
 
+    /// Returns a file from the response, or from the address that the response redirects to.
+    pub(crate) async fn download(&self, caller: Caller<'_>, path: &str) -> Bytes {
+        let answer = match caller {
+            Caller::Nobody => self.get(path).await,
+            caller => self.get_by(path, caller).await,
+        };
+        if answer.status != 307 {
+            assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+            assert!(answer.headers["content-disposition"].to_str().unwrap().starts_with("attachment"));
+            return answer.body;
+        }
+        let location = answer.headers["location"].to_str().unwrap();
+        // Sent without our headers, since the address alone must be sufficient.
+        let answer = self.send(self.http.get(location)).await;
+        assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+        answer.body
+    }
+
+    /// Stores a file at a presigned address, with the headers of its response.
+    pub(crate) async fn put_upload(&self, url: &Value, headers: &Value, content: impl Into<reqwest::Body>) {
+        let mut put = self.http.put(url.as_str().unwrap());
+        for (name, value) in headers.as_object().unwrap() {
+            put = put.header(name, value.as_str().unwrap());
+        }
+        let stored = self.send(put.body(content)).await;
+        assert_eq!(stored.status, 200, "{}", String::from_utf8_lossy(&stored.body));
+    }
+
     /// Orders a run of demo data. Returns the address of the run.
     pub(crate) async fn order(&self, caller: Caller<'_>, body: Value) -> String {
         let run = self.post("/api/runs", caller, &body).await.expect(201);
@@ -145,6 +174,11 @@ impl Target {
 /// Returns an order of bundled items of one benchmark.
 pub(crate) fn demo_order(model: &str, benchmark: &str) -> Value {
     json!({ "model_id": model, "selected_benchmarks": [benchmark], "demo": true, "samples": 1 })
+}
+
+/// Returns the SHA-256 of a file, in hexadecimal digits.
+pub(crate) fn sha256_hex(content: &[u8]) -> String {
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the number in a field.

@@ -44,6 +44,9 @@ const UNSEEN: &[(&str, &str, &str, &str)] = &[
     ("planner", "s3:AbortMultipartUpload", "bench-runner/datasets/", "datasets too large for one request"),
     ("api", "s3:GetObject", "bench-runner/datasets/", "what the hub's datasets were, once there are any"),
     ("api-stream", "s3:GetObject", "bench-runner/datasets/", "as the API"),
+    ("api", "s3:AbortMultipartUpload", "bench-runner/tasks/", "archives too large for one request"),
+    ("api", "s3:AbortMultipartUpload", "bench-runner/datasets/terminal_tasks/", "as other datasets"),
+    ("api", "s3:PutObject", "bench-runner/uploads/", "others use it, by presigned addresses"),
     ("planner", "s3:", "bench-runner/templates/", "official texts, of benchmarks that have some"),
     ("worker", "s3:GetObject", "bench-runner/templates/", "the texts that a plan was made with"),
     ("turns", "dynamodb:GetItem", "table/bench-runner-credentials", "judges' keys, of runs that bring one"),
@@ -126,11 +129,19 @@ fn unused_permissions(
     unused
 }
 
-/// Returns true if a resource of a policy covers a recorded one. A `*` in a recorded one stands for some object.
+/// Returns true if a resource of a policy covers a recorded one. A `*` at the end of a recorded one stands for some
+/// object.
 fn covers(pattern: &str, resource: &str) -> bool {
-    match (pattern.strip_suffix('*'), resource.strip_suffix('*')) {
-        (Some(pattern), Some(resource)) => pattern.starts_with(resource) || resource.starts_with(pattern),
-        (Some(pattern), None) => resource.starts_with(pattern),
-        (None, _) => pattern == resource,
+    let fixed = pattern.split('*').next().unwrap_or_default();
+    match resource.strip_suffix('*') {
+        Some(resource) => fixed.starts_with(resource) || (resource.starts_with(fixed) && pattern != fixed),
+        None => matches(pattern, resource),
     }
+}
+
+/// Returns true if a text matches a pattern, in which `*` stands for any text.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(text) = text.strip_prefix(start) else { return false };
+    rest.is_empty() || text.char_indices().any(|(at, _)| matches(rest, &text[at..]))
 }

@@ -10,6 +10,7 @@ mod maintenance;
 mod ownership;
 mod runs;
 mod schedules;
+mod tasks;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -60,6 +61,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         exports::what_is_not_over_is_not_exported,
         exports::uploaded_archive_is_verified,
         schedules::planned_time_makes_one_run_on_the_schedules_own_key,
+        tasks::uploaded_ordered_and_removed,
         inputs::errors_of_bad_requests_name_the_problem,
         maintenance::open_runs_continue,
         dead_letters::unreadable_messages_become_errors,

@@ -138,7 +138,7 @@ def main() -> int:
         edge = Edge(deployment)
         sandboxes = subprocess.Popen(
             [str(binaries["bench"]), "sandy", "--port", str(sandy_port), "--data-dir", str(STATE / "sandboxes")],
-            env={"PATH": os.environ["PATH"], "SANDY_API_KEY": sandy_key},
+            env={"PATH": os.environ["PATH"], "SANDY_API_KEY": sandy_key, "BENCH_SANDBOX_ENGINE": "none"},
             stdout=(LOGS / "sandboxes.log").open("w"), stderr=subprocess.STDOUT,
         )
         notes, model_log = STATE / "notes.jsonl", STATE / "model.log"

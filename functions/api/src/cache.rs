@@ -4,3 +4,4 @@ pub(crate) mod confirmations;
 pub(crate) mod ops;
 pub(crate) mod queue_positions;
 pub(crate) mod run_facts;
+pub(crate) mod tasks;

@@ -8,6 +8,7 @@ use bench_inference::{InferenceConfig, ModelName, ModelSource};
 use bench_runs::{OrdersConfig, RunCreatorConfig};
 use bench_sandy::SandyConfig;
 use bench_state::access::{AccessPolicy, OrderLimits};
+use bench_tasks::TaskLimits;
 use bench_web::{SecretLimits, ServerConfig};
 
 const MAINTENANCE_MESSAGE: &str = "the server is under maintenance and takes no new runs; try again later";
@@ -32,9 +33,10 @@ const ITEM_CONCURRENCY_DEFAULT: u64 = 4;
 /// | `WORKER_ITEM_TIMEOUT_SECONDS` | none | time limit for one answer, as shown to callers |
 /// | `BENCH_COVERAGE_MIN` | 0.9 | coverage below which a benchmark has no score |
 /// | `BENCH_JUDGE_MODEL` | none | judge of runs that name none, `provider/model` or `oracle` |
+/// | `BENCH_QUERY_KEYS` | true on loopback | accepts keys in the query string of requests for tasks |
 /// | `SKIP_MODEL_SYNC` | false | if true, the provider's list of models is never fetched |
 ///
-/// The variables of [`InferenceConfig`] and [`SandyConfig`] apply too.
+/// The variables of [`InferenceConfig`], [`TaskLimits`] and [`SandyConfig`] apply too.
 #[derive(Debug, Clone)]
 pub struct ApiConfig {
     /// If true, new runs are refused.
@@ -71,6 +73,12 @@ pub struct ApiConfig {
     pub keep_alive_every: Duration,
     /// Maximum time that an order waits for a provider to confirm a key.
     pub confirmation_wait: Duration,
+    /// Limits of uploaded tasks.
+    pub tasks: TaskLimits,
+    /// True if keys in the query string of requests for tasks are accepted.
+    pub query_keys: bool,
+    /// True if callers can reach the bucket, so that large archives can be sent there through presigned addresses.
+    pub direct_uploads: bool,
 }
 
 impl ApiConfig {
@@ -133,6 +141,9 @@ impl ApiConfig {
             poll_every: Duration::from_millis(700),
             keep_alive_every: Duration::from_secs(15),
             confirmation_wait: Duration::from_secs(15),
+            tasks: TaskLimits::from_vars(var)?,
+            query_keys: if var("BENCH_QUERY_KEYS").is_some() { flag("BENCH_QUERY_KEYS")? } else { local },
+            direct_uploads: false,
         })
     }
 }
@@ -205,6 +216,8 @@ mod tests {
     fn a_bad_variable_is_named() {
         for (name, value) in [
             ("MAINTENANCE_MODE", "maybe"),
+            ("BENCH_QUERY_KEYS", "maybe"),
+            ("BENCH_TASK_CPUS_MAX", "0"),
             ("WORKER_MAX_CONCURRENT", "0"),
             ("WORKER_ITEM_CONCURRENCY", "0"),
             ("SANDY_BASE_URL", "sandy"),

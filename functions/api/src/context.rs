@@ -15,6 +15,7 @@ use bench_runs::{Orders, RunCreator};
 use bench_sandy::Sandy;
 use bench_state::State;
 use bench_state::credentials::{Credentials, OwnerKey};
+use bench_tasks::TaskStore;
 use bench_web::Access;
 use bench_web::views::SummaryView;
 use tokio::sync::Semaphore;
@@ -23,6 +24,7 @@ use crate::cache::confirmations::Confirmations;
 use crate::cache::ops::Ops;
 use crate::cache::queue_positions::QueuePositions;
 use crate::cache::run_facts::CachedFacts;
+use crate::cache::tasks::{ARCHIVES_AT_ONCE, CachedStats, EpisodeCache};
 use crate::config::ApiConfig;
 use crate::views::benchmark::StoredData;
 
@@ -58,6 +60,14 @@ pub struct Api {
     pub(crate) confirmations: Confirmations,
     pub(crate) stored: Mutex<Option<(Instant, Arc<StoredData>)>>,
     pub(crate) ops: Ops,
+    /// Uploaded terminal tasks.
+    pub tasks: TaskStore,
+    /// Places for archives that are received.
+    pub(crate) archives: Arc<Semaphore>,
+    /// Facts of episodes that are over.
+    pub(crate) episodes: Mutex<EpisodeCache>,
+    /// Counts of tasks of the last caller.
+    pub(crate) task_stats: Mutex<CachedStats>,
     /// Called with each interrupted run that continues or was canceled.
     pub(crate) on_resume: ResumeCallback,
     summaries: Mutex<HashMap<SummaryKey, SummaryView>>,
@@ -105,6 +115,7 @@ impl Api {
             config.orders.clone(),
         );
         let ops = Ops::new(Sandy::new(config.sandy.clone()));
+        let tasks = TaskStore::new(state.clone(), blobs.clone(), Arc::clone(&library), config.tasks.clone());
         Self {
             state,
             queues,
@@ -121,6 +132,10 @@ impl Api {
             confirmations: Confirmations::default(),
             stored: Mutex::default(),
             ops,
+            tasks,
+            archives: Arc::new(Semaphore::new(ARCHIVES_AT_ONCE)),
+            episodes: Mutex::default(),
+            task_stats: Mutex::default(),
             on_resume: Box::new(|_| Box::pin(async {})),
             summaries: Mutex::default(),
         }

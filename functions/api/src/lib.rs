@@ -1,4 +1,4 @@
-//! The HTTP API: catalog, runs, items, events, judgings, comparison, schedules.
+//! The HTTP API: catalog, runs, items, events, judgings, comparison, schedules, terminal tasks.
 //!
 //! A handler reads the request, identifies the caller, calls a function that is independent of HTTP, and
 //! renders the result. The command line calls the same functions ([`cancel_run`] and others, and
@@ -17,11 +17,13 @@ mod refusal;
 mod runs;
 mod schedules;
 mod server;
+mod tasks;
 mod views;
 
 use std::sync::Arc;
 
 use axum::Router;
+use axum::middleware::from_fn_with_state;
 use bench_lambda::metrics;
 use bench_web::Guard;
 
@@ -60,8 +62,11 @@ pub fn routes(api: Arc<Api>) -> Router {
         .merge(runs::routes())
         .merge(leaderboard::routes())
         .merge(schedules::routes())
+        .merge(tasks::routes())
         .merge(ops::routes());
-    guard.around(routes).with_state(api)
+    // Outside of the guard, which looks at the caller's key.
+    let take_key = from_fn_with_state(Arc::clone(&api), tasks::query_key::take_key);
+    guard.around(routes).layer(take_key).with_state(api)
 }
 
 /// Returns the complete API server: [`routes`] with the layers of [`bench_web::finish`].

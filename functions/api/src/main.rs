@@ -20,8 +20,13 @@ async fn main() -> anyhow::Result<()> {
     // Without streaming, waiting has no benefit and costs money on Lambda: clients poll instead.
     let stream_time = Some(STREAM_TIME);
     // Behind the function URL, the function's role allows only reads.
-    let config =
-        ApiConfig { streaming, stream_time, reads_only: streaming, ..config.map_err(anyhow::Error::msg)? };
+    let config = ApiConfig {
+        streaming,
+        stream_time,
+        reads_only: streaming,
+        direct_uploads: true,
+        ..config.map_err(anyhow::Error::msg)?
+    };
     let blobs = init.blobs()?;
     let is_benchmark = |name: &str| bench_benchmarks::find(name).is_some();
     let library = LibraryConfig::from_vars("/tmp/bench-downloads", init.vars.all(), is_benchmark);

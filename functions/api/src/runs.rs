@@ -25,6 +25,7 @@ pub(crate) mod requests;
 mod sample_filter;
 pub(crate) mod search;
 mod stream_limit;
+pub(crate) mod tasks;
 mod view;
 pub(crate) mod viewer;
 

@@ -5,9 +5,8 @@ use bytes::Bytes;
 use reqwest::Method;
 use reqwest::multipart::{Form, Part};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
-use crate::call::{Answer, Caller, demo_order, number};
+use crate::call::{Answer, Caller, demo_order, number, sha256_hex};
 use crate::target::{HANGS, Target};
 
 pub(super) async fn table_and_archive_are_served_and_verified(target: &Target) {
@@ -16,14 +15,14 @@ pub(super) async fn table_and_archive_are_served_and_verified(target: &Target) {
     let run = target.order(Caller::Admin, body).await;
     let found = target.wait_for_end(&run, "succeeded").await;
 
-    let table = download_file(target, &format!("{run}/export")).await;
+    let table = target.download(Caller::Nobody, &format!("{run}/export")).await;
     let table = String::from_utf8(table.to_vec()).unwrap();
     assert!(table.starts_with("\u{feff}") || table.lines().next().unwrap().contains("item_id"), "{table}");
     let rows = table.lines().filter(|line| line.contains("mmlu_pro")).count();
     assert!(rows as u64 >= number(&found["progress"], "total"), "{rows} rows");
 
-    let archive = download_file(target, &format!("{run}/export?format=zip")).await;
-    let again = download_file(target, &format!("{run}/export?format=zip")).await;
+    let archive = target.download(Caller::Nobody, &format!("{run}/export?format=zip")).await;
+    let again = target.download(Caller::Nobody, &format!("{run}/export?format=zip")).await;
     assert!(archive == again, "an archive that changes");
     let keys = target.get("/.well-known/bench-runner-keys.json").await.expect(200);
     let keys: KeysDocument = serde_json::from_value(keys).unwrap();
@@ -48,21 +47,6 @@ pub(super) async fn table_and_archive_are_served_and_verified(target: &Target) {
     let verification = verify(target, changed.into()).await.expect(200);
     assert_eq!(verification["valid"], false, "{verification:#}");
     verify(target, Bytes::new()).await.expect(200);
-}
-
-/// Returns a file from the response, or from the address that the response redirects to.
-async fn download_file(target: &Target, path: &str) -> Bytes {
-    let answer = target.get(path).await;
-    if answer.status != 307 {
-        assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
-        assert!(answer.headers["content-disposition"].to_str().unwrap().starts_with("attachment"));
-        return answer.body;
-    }
-    let location = answer.headers["location"].to_str().unwrap();
-    // Sent without our headers, since the address alone must be sufficient.
-    let answer = target.send(target.http.get(location)).await;
-    assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
-    answer.body
 }
 
 async fn verify(target: &Target, archive: Bytes) -> Answer {
@@ -90,20 +74,15 @@ pub(super) async fn uploaded_archive_is_verified(target: &Target) {
     body["subset_count"] = json!(3);
     let run = target.order(Caller::Admin, body).await;
     target.wait_for_end(&run, "succeeded").await;
-    let archive = download_file(target, &format!("{run}/export?format=zip")).await;
-    let sha256: String = Sha256::digest(&archive).iter().map(|byte| format!("{byte:02x}")).collect();
+    let archive = target.download(Caller::Nobody, &format!("{run}/export?format=zip")).await;
+    let sha256 = sha256_hex(&archive);
     let order = json!({ "purpose": "verify", "bytes": archive.len(), "sha256": sha256 });
     target.post("/api/uploads", Caller::Nobody, &order).await.detail(401);
     let place = target.post("/api/uploads", mine, &order).await.expect(201);
     let upload = json!({ "upload_id": place["upload_id"] });
     target.post("/api/exports/verify", mine, &upload).await.detail(404);
 
-    let mut put = target.http.put(place["url"].as_str().unwrap());
-    for (name, value) in place["headers"].as_object().unwrap() {
-        put = put.header(name, value.as_str().unwrap());
-    }
-    let stored = target.send(put.body(archive)).await;
-    assert_eq!(stored.status, 200, "{}", String::from_utf8_lossy(&stored.body));
+    target.put_upload(&place["url"], &place["headers"], archive).await;
     target.post("/api/exports/verify", other, &upload).await.detail(404);
     let verification = target.post("/api/exports/verify", mine, &upload).await.expect(200);
     assert_eq!(verification["valid"], true, "{verification:#}");

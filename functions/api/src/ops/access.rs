@@ -37,6 +37,8 @@ pub(crate) struct EntryView {
     oracle: bool,
     /// True if the caller may order runs of gated benchmarks.
     gated: bool,
+    /// True if the caller may upload terminal tasks and order runs of them.
+    tasks: bool,
     /// Time of creation.
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
@@ -87,6 +89,9 @@ pub(crate) struct EntryBody {
     /// Allows runs of gated benchmarks.
     #[schema(default = false)]
     gated: Option<bool>,
+    /// Allows uploads of terminal tasks and runs of them.
+    #[schema(default = false)]
+    tasks: Option<bool>,
     /// Seconds until the entry expires. Without it, the entry never does.
     #[schema(minimum = 60)]
     expires_in_seconds: Option<u64>,
@@ -102,6 +107,7 @@ impl EntryView {
             kind: entry.kind.as_str(),
             oracle: entry.oracle,
             gated: entry.gated,
+            tasks: entry.tasks,
             created_at: entry.created_at,
             expires_at: entry.ends_at,
             expired: !entry.is_valid(now),
@@ -143,7 +149,7 @@ pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) ->
     let mut fields = read_object(&parts.headers, body).await?;
     let name = fields.required_text("name", NAME_CHARS_MAX);
     let name = name.and_then(|name| fields.checked("name", checked_name(&name))).unwrap_or_default();
-    let (oracle, gated) = (fields.flag("oracle"), fields.flag("gated"));
+    let (oracle, gated, tasks) = (fields.flag("oracle"), fields.flag("gated"), fields.flag("tasks"));
     let expires_in = fields.maybe_integer("expires_in_seconds", EXPIRES_MIN_S, EXPIRES_MAX_S);
     // The error omits the value, which may be a key after all.
     let not_a_key = || {
@@ -154,7 +160,7 @@ pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) ->
     };
     let key = fields.maybe_text("key", KEY_CHARS_MAX);
     let key = key.map(|key| Secret::new(key).filter(is_key).ok_or_else(not_a_key)).transpose()?;
-    fields.refuse_unknown(&["name", "oracle", "gated", "expires_in_seconds", "key"]);
+    fields.refuse_unknown(&["name", "oracle", "gated", "tasks", "expires_in_seconds", "key"]);
     fields.finish()?;
     let listed = api.state.list_access().await?;
     if listed.iter().any(|entry| entry.name == name) {
@@ -180,6 +186,7 @@ pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) ->
         kind,
         oracle,
         gated,
+        tasks,
         created_at: now,
         ends_at: expires_in.map(|seconds| now.plus(Duration::from_secs(seconds))),
     };

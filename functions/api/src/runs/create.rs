@@ -5,9 +5,9 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use bench_domain::Code;
 use bench_domain::run::Owner;
-use bench_runs::{CreatedRun, FoundModel, Order, OrderLookup, Orderer};
+use bench_domain::{BenchmarkName, Code};
+use bench_runs::{CreatedRun, FoundModel, Order, OrderLookup, Orderer, TERMINAL_TASKS};
 use bench_web::ApiError;
 use bench_web::auth::{bearer_key, judge_key, provider_key};
 use bench_web::body::read_object;
@@ -21,7 +21,8 @@ use utoipa::ToSchema;
 use crate::refusal::refusal;
 use crate::runs::admission;
 use crate::runs::admission::OrderScope;
-use crate::runs::order::{OrderBody, idempotency_key, read_order};
+use crate::runs::order::{OrderBody, idempotency_key, read_task_order};
+use crate::runs::tasks::{OrderedTasks, select_tasks};
 use crate::runs::viewer::Viewer;
 use crate::{Api, run_view};
 
@@ -63,9 +64,13 @@ pub(crate) struct CreatedView {
 )]
 pub(crate) async fn post_run(State(api): State<Arc<Api>>, request: Request) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
-    let mut order = read_order(read_object(&parts.headers, body).await?)?;
+    let (mut order, tasks) = read_task_order(read_object(&parts.headers, body).await?)?;
     order.idempotency_key = idempotency_key(&parts.headers)?;
     refuse_in_maintenance(&api)?;
+    if let Some(tasks) = tasks {
+        let orderer = admission::orderer(&api, &parts).await?;
+        return order_tasks(&api, &parts, order, orderer, &tasks).await;
+    }
     // Any caller may learn that a model doesn't exist; the caller's right to order is checked after that.
     let orderer = admission::orderer(&api, &parts).await;
     let found = api.orders.find_model(&order, orderer.as_ref().ok()).await.map_err(refusal)?;
@@ -102,7 +107,7 @@ pub(crate) async fn post_run_with_key(
     let (parts, body) = request.into_parts();
     let fields = read_object(&parts.headers, body).await?;
     let key = bearer_key(&parts.headers)?;
-    let mut order = read_order(fields)?;
+    let (mut order, tasks) = read_task_order(fields)?;
     order.idempotency_key = idempotency_key(&parts.headers)?;
     refuse_in_maintenance(&api)?;
     let Owner::Key(owner) = api.access.owner_of(&key) else {
@@ -115,24 +120,52 @@ pub(crate) async fn post_run_with_key(
         judge_key: judge_key(&parts.headers)?,
         standing,
     };
+    if let Some(tasks) = tasks {
+        return order_tasks(&api, &parts, order, orderer, &tasks).await;
+    }
     let found = api.orders.find_model(&order, Some(&orderer)).await.map_err(refusal)?;
     answer(&api, &parts, create(&api, &parts, order, orderer, found).await?).await
 }
 
+/// Orders a run of terminal tasks.
+async fn order_tasks(
+    api: &Api,
+    parts: &Parts,
+    mut order: Order,
+    orderer: Orderer,
+    tasks: &OrderedTasks,
+) -> Result<Response, ApiError> {
+    let tasks = select_tasks(api, &parts.headers, &orderer, &mut order, tasks).await?;
+    let found = api.orders.find_model(&order, Some(&orderer)).await.map_err(refusal)?;
+    // A key that no provider gets isn't stored.
+    let orderer = match found.source.is_remote() {
+        true => orderer,
+        false => Orderer { api_key: None, ..orderer },
+    };
+    let created = create(api, parts, order, orderer, found).await?;
+    if created.is_new {
+        api.state.note_task_order(&tasks, created.run.run.spec.id).await?;
+    }
+    answer(api, parts, created).await
+}
+
 /// Creates the run of an order after the access policy admits it. A repeated order is answered before that check.
-async fn create(
+pub(crate) async fn create(
     api: &Api,
     parts: &Parts,
     order: Order,
     orderer: Orderer,
     found: FoundModel,
 ) -> Result<CreatedRun, ApiError> {
+    // The permission for terminal tasks replaces the one for answers without a model.
+    let has_only_tasks = order.benchmarks.as_deref() == Some(&[TERMINAL_TASKS.to_owned()]);
+    let tasks: Vec<BenchmarkName> = TERMINAL_TASKS.parse().into_iter().collect();
+    let benchmarks = if has_only_tasks { tasks.as_slice() } else { &[] };
     match api.orders.look_up_order(order, orderer, found).await.map_err(refusal)? {
         OrderLookup::Existing(created) => Ok(created),
         OrderLookup::New(ready) => {
             let (source, slug) = (ready.found.source, ready.found.model.slug.as_str());
-            admission::admit(api, parts, &ready.orderer, OrderScope { source, slug, benchmarks: &[] })
-                .await?;
+            admission::admit(api, parts, &ready.orderer, OrderScope { source, slug, benchmarks }).await?;
             api.orders.create_run(ready).await.map_err(refusal)
         }
     }

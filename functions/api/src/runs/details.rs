@@ -88,6 +88,7 @@ pub struct ItemsPage {
         ("group" = Option<String>, Query, description = "Only samples of items in this group, such as a category"),
         ("item" = Option<String>, Query, description = "Only samples of the item with this id of the dataset, or this index of its row, as `#12`"),
         ("sample" = Option<u64>, Query, description = "Only samples with this index among those of their item, from 0"),
+        ("texts" = Option<bool>, Query, description = "`false` leaves out all that is in stored bodies, such as prompts and answers; default `true`"),
         ("order" = Option<String>, Query, description = "`plan` (default), or `dataset` for the order of the dataset's rows, in which a public server sorts at most 50,000 samples"),
     ),
     responses((status = 200, body = DetailsView), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)),
@@ -107,9 +108,10 @@ pub(crate) async fn get_details(
         fields.note("value_error", "cursor", "Input should be the `next_cursor` of a page");
     }
     let filter = SampleFilter::read(&mut fields);
+    let texts = fields.maybe_flag("texts").unwrap_or(true);
     fields.finish()?;
     let offset = from.and_then(Result::ok).unwrap_or(offset);
-    let page = PageRange { offset, limit };
+    let page = PageRange { offset, limit, texts };
     let run = run_id(&run).map_err(|_| not_found())?;
     let caller = api.access.reader(&headers);
     filtered_details(&api, run, &name, page, &filter, &caller).await.map(Json)
@@ -131,7 +133,7 @@ pub async fn benchmark_details(
     limit: u64,
     caller: &Caller,
 ) -> Result<DetailsView, ApiError> {
-    let page = PageRange { offset, limit };
+    let page = PageRange { offset, limit, texts: true };
     filtered_details(api, run, name, page, &SampleFilter::default(), caller).await
 }
 
@@ -144,7 +146,7 @@ async fn filtered_details(
     filter: &SampleFilter,
     caller: &Caller,
 ) -> Result<DetailsView, ApiError> {
-    let PageRange { offset, limit } = page;
+    let PageRange { offset, limit, texts } = page;
     let found = api.state.run_with_benchmarks(run).await?.ok_or_else(not_found)?;
     let named = name.parse::<BenchmarkName>().ok().and_then(|name| bench_benchmarks::find_named(&name));
     let name = named.map_or(name, |benchmark| benchmark.name());
@@ -159,7 +161,7 @@ async fn filtered_details(
         false => matching_samples(api, run, record, planned, page, filter).await?,
     };
     let read = samples.len() as u64;
-    let items = items(api, &found.run, record, samples, hidden).await?;
+    let items = items(api, &found.run, record, samples, hidden, texts).await?;
     let shown = items.len() as u64;
     let next = offset.saturating_add(shown);
     let summary = match summary(api, &found.run, record, planned).await? {
@@ -225,10 +227,13 @@ async fn items(
     benchmark: &BenchmarkRecord,
     samples: Vec<SampleRecord>,
     hidden: bool,
+    texts: bool,
 ) -> Result<Vec<PageItem>, ApiError> {
     let read = |sample: SampleRecord| async move {
         let view = if hidden {
             item_view(run, benchmark, &sample, None).hide()
+        } else if !texts {
+            item_view(run, benchmark, &sample, None)
         } else {
             item(api, run, benchmark, &sample).await?
         };
@@ -257,7 +262,11 @@ async fn items(
     Ok(page)
 }
 
-fn address(run: &RunRecord, benchmark: &BenchmarkRecord, sample: &SampleRecord) -> Option<SampleRef> {
+pub(crate) fn address(
+    run: &RunRecord,
+    benchmark: &BenchmarkRecord,
+    sample: &SampleRecord,
+) -> Option<SampleRef> {
     let plan = benchmark.plan.as_ref()?;
     Some(SampleRef {
         run: run.spec.id,

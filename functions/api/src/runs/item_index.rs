@@ -13,6 +13,7 @@ use http::{HeaderMap, Uri, header};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaType, Type};
 
 use crate::Api;
 use crate::runs::requests::{run_id, run_not_found};
@@ -47,11 +48,20 @@ pub(crate) struct ItemIndexView {
     /// Names of the values of a row: `position` of the item in the plan, `sample` of the item, `item_id` (row in the
     /// dataset), `source_id` (the dataset's own id, null if it is longer than 60 bytes), `group` and `outcome` (indices or
     /// null), `score`, `extracted` (at most 40 bytes, cut with an ellipsis), `latency_ms`, `input_tokens`, `output_tokens`,
-    /// `attempts` (of model, judge and sandbox together).
+    /// `attempts` (of model, judge and sandbox together), `item_hash` (first 12 hexadecimal digits of the digest of the
+    /// item's identifying text: equal for equal questions; null without an answer). Indexes of older versions lack it.
     columns: Vec<String>,
     /// Samples in the order of the plan, each an array of the values of `columns`.
-    #[schema(value_type = Vec<Vec<Object>>)]
+    #[schema(schema_with = rows_schema)]
     rows: Vec<Vec<Value>>,
+}
+
+/// Returns the schema of rows: arrays of texts, numbers and nulls.
+fn rows_schema() -> ArrayBuilder {
+    let value = SchemaType::from_iter([Type::String, Type::Number, Type::Null]);
+    ArrayBuilder::new()
+        .items(ArrayBuilder::new().items(ObjectBuilder::new().schema_type(value)))
+        .description(Some("Samples in the order of the plan, each an array of the values of `columns`."))
 }
 
 /// Returns a part of the compact index of a benchmark's samples, for tables that filter and sort.
@@ -169,9 +179,13 @@ mod tests {
 
     #[test]
     fn answers_are_hidden_by_their_column() {
+        // Rows of older versions have no `item_hash`.
         assert_eq!(COLUMNS[EXTRACTED], "extracted");
         let part = br#"{"hidden":false,"rows":[[0,0,"1",null,0,0,1,"C",1,1,1,1]]}"#;
         let text = String::from_utf8(without_answers(part).unwrap()).unwrap();
         assert_eq!(text, r#"{"hidden":true,"rows":[[0,0,"1",null,0,0,1,null,1,1,1,1]]}"#);
+        let part = br#"{"hidden":false,"rows":[[0,0,"1",null,0,0,1,"C",1,1,1,1,"0123456789ab"]]}"#;
+        let text = String::from_utf8(without_answers(part).unwrap()).unwrap();
+        assert_eq!(text, r#"{"hidden":true,"rows":[[0,0,"1",null,0,0,1,null,1,1,1,1,"0123456789ab"]]}"#);
     }
 }

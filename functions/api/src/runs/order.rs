@@ -20,6 +20,7 @@ use crate::runs::choices::{OPTIONS_FIELD, read_options, read_protocols};
 use crate::runs::generation::{read_generation, read_limits, setting_fields};
 use crate::runs::judge::{JudgeBody, read_judge};
 use crate::runs::labels::{read_name, read_tags_and_notes};
+use crate::runs::tasks::{OrderedTasks, take_task_fields};
 
 /// Maximum number of benchmarks in a request, known or not.
 const BENCHMARKS_MAX: usize = 200;
@@ -70,6 +71,13 @@ pub(crate) struct OrderBody {
     /// Any JSON object of at most 64 KiB. It is stored with the run and has no effect.
     #[schema(value_type = Option<Object>)]
     config: Option<()>,
+    /// Uploaded terminal tasks, at most 1,000: their ids, content hashes, or `NAME@` and the first 12 digits of the hash. The
+    /// run has the benchmark `terminal_tasks` then, and `samples` episodes of each task.
+    #[schema(value_type = Option<Vec<String>>)]
+    tasks: Option<()>,
+    /// Agent of the episodes, of `GET /api/agents`. It decides the model if it asks none, so `model_id` can be left out.
+    #[schema(max_length = 50)]
+    agent: Option<String>,
     /// Samples per item. Defaults to the protocol's.
     #[schema(minimum = 1, maximum = 1000)]
     samples: Option<u32>,
@@ -144,6 +152,15 @@ pub(crate) struct OrderBody {
     /// Notes about the run, one or more lines.
     #[schema(max_length = 4000)]
     notes: Option<String>,
+}
+
+/// Reads the body of a request for a run, with the terminal tasks in it.
+///
+/// # Errors
+/// 422 with every problem.
+pub(crate) fn read_task_order(mut fields: FieldReader) -> Result<(Order, Option<OrderedTasks>), ApiError> {
+    let tasks = take_task_fields(&mut fields);
+    Ok((read_order(fields)?, tasks))
 }
 
 /// Reads the body of a request.
@@ -265,6 +282,8 @@ pub(crate) fn order_fields(run: &RunTemplate) -> Map<String, Value> {
         "selected_benchmarks": selected_benchmarks,
         "config": config,
         "samples": samples,
+        "tasks": Value::Null,
+        "agent": Value::Null,
         "items": run.item_names(),
         "demo": run.is_demo(),
         "name": name,
@@ -370,7 +389,7 @@ mod tests {
             documented.iter().map(|name| (name.clone(), Value::Null)).collect();
         body.extend([("model_id".to_owned(), json!("a/b")), ("subset_pct".to_owned(), json!(100))]);
         let fields = FieldReader::from_body(body);
-        assert_eq!(read_order(fields).unwrap().warnings, [], "an unread field causes a warning");
+        assert_eq!(read_task_order(fields).unwrap().0.warnings, [], "an unread field causes a warning");
 
         let template = bench_domain::testing::template("a/b", "mmlu_pro");
         let mut told: BTreeSet<String> = order_fields(&template).into_iter().map(|(name, _)| name).collect();

@@ -25,7 +25,8 @@ use crate::Api;
 use crate::context::lock;
 use crate::refusal::refusal;
 use crate::runs::admission;
-use crate::runs::order::{OrderBody, read_order};
+use crate::runs::order::{OrderBody, read_task_order};
+use crate::runs::tasks::outline_tasks;
 
 /// Number of finished runs whose averages are used.
 const PAST_RUNS: u64 = 100;
@@ -139,7 +140,10 @@ pub(crate) async fn post_estimate(
     request: Request,
 ) -> Result<Json<EstimateView>, ApiError> {
     let (parts, body) = request.into_parts();
-    let order = read_order(read_object(&parts.headers, body).await?)?;
+    let (mut order, tasks) = read_task_order(read_object(&parts.headers, body).await?)?;
+    if let Some(tasks) = tasks {
+        outline_tasks(&api, &parts.headers, &mut order, &tasks).await?;
+    }
     // Any caller may ask; the standing only decides which benchmarks an order without names would have.
     let orderer = admission::orderer(&api, &parts).await.unwrap_or_else(|_| Orderer {
         owner: Owner::Local,

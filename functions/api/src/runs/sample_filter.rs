@@ -16,6 +16,8 @@ pub(crate) struct PageRange {
     pub(crate) offset: u64,
     /// Maximum number of samples.
     pub(crate) limit: u64,
+    /// False to leave out what is in stored bodies.
+    pub(crate) texts: bool,
 }
 
 /// Samples to return. Every part that is given must match.

@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 use crate::runs::choices::OPTIONS_FIELD;
 use crate::runs::judge::JUDGE_MODEL_ALIAS;
 use crate::runs::order::{OrderBody, order_fields, read_unnamed_order};
+use crate::runs::tasks::refuse_task_fields;
 
 const ZONE_CHARS_MAX: usize = 100;
 const ZONE_DEFAULT: &str = "UTC";
@@ -80,6 +81,7 @@ impl ScheduleBody {
         let timing = read_timing(&mut fields);
         let webhook = read_webhook(&mut fields, local);
         let enabled = read_enabled(&mut fields);
+        refuse_task_fields(&mut fields);
         // Also reports the problems noted so far.
         let order = read_unnamed_order(fields)?;
         let (Some(name), Some(timing)) = (name, timing) else { return Err(unread()) };
@@ -188,6 +190,7 @@ impl Change {
         };
         let enabled = if changes("enabled") { read_enabled(&mut fields) } else { schedule.enabled };
         let order = if self.touches_run() {
+            refuse_task_fields(&mut fields);
             Some(read_unnamed_order(fields)?)
         } else {
             fields.finish()?;

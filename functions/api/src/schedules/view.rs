@@ -17,6 +17,8 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::runs::compare::DifferenceIntervalView;
+
 /// Number of planned times that a view shows.
 const NEXT_TIMES: usize = 3;
 
@@ -189,7 +191,7 @@ pub struct FiringDifference {
     /// Mean of this run minus mean of the previous one: negative if this run is worse.
     pub difference: Option<f64>,
     /// 95% confidence interval of the difference.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<DifferenceIntervalView>)]
     pub interval: Option<Interval>,
     /// True if the whole interval is below 0.
     pub regressed: bool,

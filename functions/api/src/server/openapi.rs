@@ -12,7 +12,7 @@ use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder
 use utoipa::{Modify, OpenApi};
 
 use super::{health, root};
-use crate::{Api, catalog, leaderboard, ops, runs, schedules};
+use crate::{Api, catalog, leaderboard, ops, runs, schedules, tasks};
 
 /// Document of the exports function, written by a test of that function.
 const EXPORTS: &str = include_str!("../../../exports/openapi.json");
@@ -67,6 +67,7 @@ pub fn document() -> &'static Value {
             runs::Document::openapi(),
             leaderboard::Document::openapi(),
             schedules::Document::openapi(),
+            tasks::Document::openapi(),
             ops::Document::openapi(),
         ] {
             document.merge(part);

@@ -98,9 +98,11 @@ pub struct ProtocolView {
     pub sandbox: Option<SandboxView>,
     /// Options of the benchmark.
     #[serde(default)]
+    #[schema(required = true)]
     pub options: Vec<OptionView>,
     /// True if items consist of several questions, asked one after the other.
     #[serde(default)]
+    #[schema(required = true)]
     pub stepwise: bool,
     /// Names of the metrics, the main one first.
     pub metrics: Vec<String>,
@@ -194,6 +196,7 @@ pub struct DatasetFacts {
     pub support: Option<String>,
     /// Files besides the items that sandbox jobs need: name, id at the hub and path.
     #[serde(default)]
+    #[schema(required = true)]
     pub attachments: Vec<String>,
     /// Archive of documents that prompts need: path at the hub and SHA-256; null if there is none.
     pub documents: Option<String>,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::schema::{assert_fits, assert_fits_schema};
 use crate::server::Server;
 use serde_json::Value;
 
@@ -50,11 +51,18 @@ async fn the_document_has_the_routes_of_the_router_and_no_other() {
             .replace("{schedule_id}", "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90")
             .replace("{other_id}", "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90")
             .replace("{benchmark_name}", "mmlu_pro")
-            .replace("{entry}", "nobody");
+            .replace("{entry}", "nobody")
+            .replace("{task_id}", "1");
         for method in METHODS {
             let reply = server.ask(&method.to_uppercase(), &real, &[], "").await;
             assert!(!reply.text.contains("\"Not Found\""), "{path} is not there");
             let is_documented = document["paths"][&path].get(method).is_some();
+            let response = &document["paths"][&path][method]["responses"][reply.status.to_string()];
+            let schema = &response["content"]["application/json"]["schema"];
+            if schema.is_object() {
+                let name = format!("{} of {method} {path}", reply.status);
+                assert_fits_schema(&document, schema, &reply.json(), &name);
+            }
             let is_routed = reply.status != 405;
             assert_eq!(
                 is_routed, is_documented,
@@ -101,7 +109,7 @@ async fn the_path_that_the_root_names_leads_to_the_document() {
     assert_eq!(server.get(&docs).await.json(), server.get("/openapi.json").await.json());
 }
 
-/// Compares the views with the document: every sent field is described.
+/// Compares the views with the document: every sent field is described, and every value has the described type.
 #[tokio::test]
 async fn every_field_of_a_run_is_described() {
     let server = Server::local().await;
@@ -117,12 +125,15 @@ async fn every_field_of_a_run_is_described() {
             value.as_object().unwrap().len(),
             "{schema}: every field is always present"
         );
+        assert_fits(&document, schema, value);
     };
     let view = server.get(&format!("/api/runs/{run}")).await.json();
     described("RunView", &view);
     described("RunBenchmarkView", &view["benchmarks"][0]);
     let details = server.get(&format!("/api/runs/{run}/benchmarks/mmlu_pro")).await.json();
     described("DetailsView", &details);
+    let metrics = &view["benchmarks"][0]["metrics"];
+    assert!(metrics["groups"].is_object() && metrics["coverage"].is_number(), "{metrics}");
     described("ItemsPage", &details["items"]);
     let mut item = details["items"]["items"][0].clone();
     for own in ["cut", "body_url"] {
@@ -140,6 +151,22 @@ async fn every_field_of_a_run_is_described() {
     described("ProtocolView", &benchmark["protocols"][0]);
     described("PromptView", &benchmark["protocols"][0]["prompt"]);
     described("DatasetFacts", &benchmark["dataset"]);
+}
+
+#[tokio::test]
+async fn errors_with_a_sentence_and_with_a_list_of_problems_are_described() {
+    let server = Server::local().await;
+    let document = server.get("/openapi.json").await.json();
+    let sentence = server.get("/api/runs/3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90").await.json();
+    assert!(sentence["detail"].is_string());
+    assert_fits(&document, "ErrorBody", &sentence);
+    let wrong =
+        serde_json::json!({ "model_id": 7, "selected_benchmarks": [true], "subset_pct": 0, "items": "x" });
+    let problems = server.order("/api/runs", &[], &wrong).await.json();
+    let list = problems["detail"].as_array().unwrap();
+    assert!(list.iter().any(|problem| problem["loc"][2] == 0), "{list:?}");
+    assert!(list.iter().any(|problem| problem.get("ctx").is_none()), "{list:?}");
+    assert_fits(&document, "ErrorBody", &problems);
 }
 
 #[tokio::test]

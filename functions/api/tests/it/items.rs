@@ -148,6 +148,13 @@ async fn items_come_in_the_order_of_the_plan_with_their_texts() {
     );
     // The second response takes the sums from the cache.
     assert_eq!(server.get(&path).await.json(), details);
+    let light = server.get(&format!("{path}?texts=false")).await.json();
+    let light = &light["items"]["items"][0];
+    assert_eq!(
+        (&light["prompt"], &light["response"], &light["reasoning"]),
+        (&json!(null), &json!(null), &json!(null))
+    );
+    assert_eq!((&light["outcome"], &light["score"]), (&json!("correct"), &json!(1.0)));
 }
 
 #[tokio::test]

@@ -25,6 +25,8 @@ mod ops;
 mod ownership;
 mod rejudge;
 mod schedules;
+mod schema;
 mod search;
 mod server;
+mod tasks;
 mod upstream;

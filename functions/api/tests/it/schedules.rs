@@ -1,5 +1,6 @@
 //! Schedules over HTTP: create, read, change, run, delete.
 
+use crate::schema::assert_fits;
 use crate::server::{Reply, Server};
 use bench_domain::run::{AuthMode, COVERAGE_MIN_DEFAULT, ItemNaming, JudgeSpec, Owner};
 use bench_domain::schedule::{BenchmarkDifference, Comparison, Firing, FiringState, NoticeKind, Schedule};
@@ -514,6 +515,10 @@ async fn history_shows_scores_to_all_and_recipients_to_the_owner() {
         ("notices", Value::Null),
     ] {
         assert_eq!(firings[0][field], value, "{field}");
+    }
+    let document = server.get("/openapi.json").await.json();
+    for firing in firings {
+        assert_fits(&document, "FiringView", firing);
     }
     let comparison = &firings[0]["comparison"];
     assert_eq!((&comparison["with_run"], &comparison["regressed"]), (&json!(earlier), &json!(true)));

@@ -32,7 +32,7 @@ pub(crate) struct Server {
     pub(crate) api: Arc<Api>,
     pub(crate) embedded: Embedded,
     router: Router,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 /// A response, read whole.
@@ -89,6 +89,11 @@ impl Server {
         server
     }
 
+    /// Returns the folder with all data.
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        self.dir.path()
+    }
+
     /// Adds a caller to the operator's list.
     pub(crate) async fn list(
         &self,
@@ -97,15 +102,31 @@ impl Server {
         oracle: bool,
         gated: bool,
     ) -> AccessEntry {
-        let entry = AccessEntry {
+        self.list_with(kind, secret, |entry| {
+            entry.oracle = oracle;
+            entry.gated = gated;
+        })
+        .await
+    }
+
+    /// Like `list`, with a modified entry.
+    pub(crate) async fn list_with(
+        &self,
+        kind: AccessKind,
+        secret: &str,
+        change: impl FnOnce(&mut AccessEntry),
+    ) -> AccessEntry {
+        let mut entry = AccessEntry {
             owner: self.api.access.owner_key.owner_of(&Secret::new(secret).unwrap()),
             name: secret.to_owned(),
             kind,
-            oracle,
-            gated,
+            oracle: false,
+            gated: false,
+            tasks: false,
             created_at: bench_clock::now(),
             ends_at: None,
         };
+        change(&mut entry);
         assert!(self.api.state.add_access(&entry).await.unwrap());
         entry
     }
@@ -143,7 +164,7 @@ impl Server {
         config.secret_limits = SecretLimits { delay: Duration::ZERO, per_minute: 1_000 };
         change(&mut config);
         let api = Arc::new(Api::new(state, queues, blobs, credentials, library, owner_key, config));
-        Self { router: router(Arc::clone(&api)), api, embedded, _dir: dir }
+        Self { router: router(Arc::clone(&api)), api, embedded, dir }
     }
 
     /// Starts another server over the same data, with these variables.
@@ -169,7 +190,7 @@ impl Server {
         let owner_key = Arc::clone(&api.access.owner_key);
         let api = Api::new(state, queues, blobs, api.credentials.clone(), library, owner_key, config);
         let api = Arc::new(api);
-        Self { router: router(Arc::clone(&api)), api, embedded: self.embedded.clone(), _dir: dir }
+        Self { router: router(Arc::clone(&api)), api, embedded: self.embedded.clone(), dir }
     }
 
     pub(crate) async fn ask(
@@ -189,7 +210,7 @@ impl Server {
         let response = self.router.clone().oneshot(request.body(body.into()).unwrap()).await.unwrap();
         let (status, headers) = (response.status(), response.headers().clone());
         let bytes = axum::body::to_bytes(response.into_body(), 64 << 20).await.unwrap();
-        let reply = Reply { status, headers, text: String::from_utf8(bytes.to_vec()).unwrap() };
+        let reply = Reply { status, headers, text: String::from_utf8_lossy(&bytes).into_owned() };
         reply.check_error();
         reply
     }

@@ -82,6 +82,11 @@ fn of_orders() -> Vec<(&'static str, Value)> {
         ("judge", json!({ "max_tokens": 0 })),
         ("judge", json!({ "modell": "oracle" })),
         ("judge_model", json!("oracle")),
+        ("tasks", json!("1")),
+        ("tasks", json!([1.5])),
+        ("tasks", json!([1])),
+        ("agent", json!("oracle")),
+        ("agent", json!(7)),
     ]
     .into_iter()
     .chain(of_labels())
@@ -137,6 +142,7 @@ fn of_entries() -> Vec<(&'static str, Value)> {
         ("name", json!(long(101))),
         ("oracle", json!("perhaps")),
         ("gated", json!(2)),
+        ("tasks", json!("perhaps")),
         ("expires_in_seconds", json!(1)),
         ("key", json!(7)),
         ("orakel", json!(true)),
@@ -172,6 +178,7 @@ fn queries() -> Vec<String> {
         "/api/runs/RUN/benchmarks/mmlu_pro?item=LONG",
         "/api/runs/RUN/benchmarks/mmlu_pro?sample=-1",
         "/api/runs/RUN/benchmarks/mmlu_pro?order=x",
+        "/api/runs/RUN/benchmarks/mmlu_pro?texts=x",
         "/api/runs/RUN/items/index",
         "/api/runs/RUN/items/index?benchmark=LONG",
         "/api/runs/RUN/items/index?benchmark=mmlu_pro&part=x",
@@ -293,7 +300,7 @@ pub(super) fn unrefused(recorder: &Recorder, document: &Value) -> Vec<String> {
     }
     for (path, operations) in document["paths"].as_object().unwrap() {
         let route = path.replace("{run_id}", "RUN").replace("{schedule_id}", "SCHEDULE");
-        let route = route.replace("{benchmark_name}", "mmlu_pro");
+        let route = route.replace("{benchmark_name}", "mmlu_pro").replace("{task_id}", "7");
         let parameters =
             operations.as_object().unwrap().values().flat_map(|one| one["parameters"].as_array());
         let queries = parameters.flatten().filter(|parameter| parameter["in"] == "query");

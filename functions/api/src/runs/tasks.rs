@@ -1,0 +1,13 @@
+//! Terminal tasks in orders of runs: fields, agents, datasets, and who may see tasks.
+
+mod agent;
+mod dataset;
+mod fields;
+mod selection;
+mod visible;
+
+pub(crate) use agent::{find_agent, model_of};
+pub(crate) use dataset::import;
+pub(crate) use fields::{OrderedTasks, refuse_task_fields, take_task_fields};
+pub(crate) use selection::{outline_tasks, select_tasks};
+pub(crate) use visible::{task_error, task_not_found, uploader, visible_task, visible_tasks};

@@ -1,0 +1,89 @@
+//! Tasks of orders of runs.
+
+use bench_domain::Code;
+use bench_runs::order::no_effect_warning;
+use bench_runs::{Order, Orderer, TERMINAL_TASKS};
+use bench_state::TaskRecord;
+use bench_tasks::{TaskReference, find_task};
+use bench_web::ApiError;
+use http::HeaderMap;
+
+use super::dataset::{benchmark, import};
+use super::fields::OrderedTasks;
+use super::visible::visible_tasks;
+use crate::Api;
+use crate::refusal::refusal;
+
+/// Finds the tasks of an order among those that its sender may see, one for each content.
+///
+/// # Errors
+/// 404 with the first reference that names no task.
+pub(crate) async fn find_tasks(
+    api: &Api,
+    headers: &HeaderMap,
+    ordered: &OrderedTasks,
+) -> Result<Vec<TaskRecord>, ApiError> {
+    let mut tasks = visible_tasks(api, &api.access.reader(headers)).await?;
+    // The oldest upload of a content comes first.
+    tasks.reverse();
+    let mut found: Vec<TaskRecord> = Vec::with_capacity(ordered.tasks.len());
+    for text in &ordered.tasks {
+        let reference = TaskReference::parse(text);
+        let task = reference.as_ref().and_then(|reference| find_task(&tasks, reference)).ok_or_else(|| {
+            let shown: String = text.chars().filter(|c| !c.is_control()).take(80).collect();
+            let problem = format!(
+                "Task not found: `{shown}` is not the id, the content hash or the NAME@HASH12 of a task of yours"
+            );
+            ApiError::new(Code::TaskNotFound, problem)
+        })?;
+        if !found.iter().any(|other| other.facts.content_hash == task.facts.content_hash) {
+            found.push(task.clone());
+        }
+    }
+    Ok(found)
+}
+
+/// Sets the dataset of an order's tasks, and returns their ids.
+///
+/// # Errors
+/// 403 for callers without the permission, 404 for an unknown task.
+pub(crate) async fn select_tasks(
+    api: &Api,
+    headers: &HeaderMap,
+    orderer: &Orderer,
+    order: &mut Order,
+    ordered: &OrderedTasks,
+) -> Result<Vec<u64>, ApiError> {
+    let checked = orderer.standing.check_uploads(&api.config.runs.policy);
+    checked.map_err(|refused| refusal(refused.into()))?;
+    let tasks = find_tasks(api, headers, ordered).await?;
+    warn_of_repeats(order, ordered, &tasks);
+    let name = TERMINAL_TASKS.parse().map_err(ApiError::internal)?;
+    order.trusted.datasets.insert(name, import(api, &tasks).await?);
+    Ok(tasks.iter().map(|task| task.id).collect())
+}
+
+/// Names the tasks of an order that isn't placed as its items, so that their number is known.
+///
+/// # Errors
+/// 404 for an unknown task.
+pub(crate) async fn outline_tasks(
+    api: &Api,
+    headers: &HeaderMap,
+    order: &mut Order,
+    ordered: &OrderedTasks,
+) -> Result<(), ApiError> {
+    benchmark()?;
+    let tasks = find_tasks(api, headers, ordered).await?;
+    warn_of_repeats(order, ordered, &tasks);
+    order.items = tasks.iter().map(bench_tasks::item_id).collect();
+    Ok(())
+}
+
+fn warn_of_repeats(order: &mut Order, ordered: &OrderedTasks, found: &[TaskRecord]) {
+    let repeats = ordered.tasks.len().saturating_sub(found.len());
+    if repeats > 0 {
+        let why = format!("{repeats} of the tasks have the same files as others, which are ordered once");
+        order.warnings.push(no_effect_warning("tasks", &why));
+    }
+}

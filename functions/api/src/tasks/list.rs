@@ -1,0 +1,113 @@
+//! Lists of tasks, and single tasks.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use bench_state::TaskRecord;
+use bench_web::error::ErrorBody;
+use bench_web::size::fitting;
+use bench_web::{ApiError, Path};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use http::{HeaderMap, Uri};
+
+use super::episode::task_episodes;
+use super::params::Params;
+use super::progress::Progress;
+use super::views::{TaskDetailView, TaskView};
+use crate::Api;
+use crate::runs::tasks::{visible_task, visible_tasks};
+
+/// Number of tasks whose episodes are counted at once.
+const TASKS_AT_ONCE: usize = 16;
+const STATUS_CHARS_MAX: usize = 100;
+
+/// Lists tasks, newest first.
+///
+/// A caller sees its own tasks, the operator all.
+#[utoipa::path(
+    get, path = "/api/tasks", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    params(
+        ("skip" = Option<u64>, Query, description = "Number of tasks to skip, default 0"),
+        ("limit" = Option<u64>, Query, description = "Number of tasks, 1 to 100, default 50"),
+        ("status" = Option<String>, Query, description = "Only tasks with this status"),
+    ),
+    responses((status = 200, body = Vec<TaskView>), (status = 422, body = ErrorBody)),
+)]
+pub(crate) async fn get_tasks(
+    State(api): State<Arc<Api>>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Json<Vec<TaskView>>, ApiError> {
+    let mut params = Params::new(&[], &uri);
+    let skip = params.query.integer("skip", 0, 0, u64::MAX);
+    let limit = params.query.integer("limit", 50, 1, 100);
+    let status = params.query.maybe_text("status", STATUS_CHARS_MAX);
+    params.finish()?;
+    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let (skip, limit) = (count(skip), count(limit));
+    let tasks = visible_tasks(&api, &api.access.reader(&headers)).await?;
+    let mut views = match status {
+        None => views(&api, tasks.into_iter().skip(skip).take(limit).collect()).await?,
+        Some(status) => with_status(&api, tasks, &status, skip, limit).await?,
+    };
+    views.truncate(fitting(&views));
+    Ok(Json(views))
+}
+
+/// Counts tasks until a page is full.
+async fn with_status(
+    api: &Api,
+    tasks: Vec<TaskRecord>,
+    status: &str,
+    skip: usize,
+    limit: usize,
+) -> Result<Vec<TaskView>, ApiError> {
+    let (mut page, mut skipped) = (Vec::new(), 0);
+    for chunk in tasks.chunks(TASKS_AT_ONCE) {
+        for view in views(api, chunk.to_vec()).await?.into_iter().filter(|view| view.has_status(status)) {
+            if skipped < skip {
+                skipped += 1;
+            } else if page.len() < limit {
+                page.push(view);
+            }
+        }
+        if page.len() == limit {
+            break;
+        }
+    }
+    Ok(page)
+}
+
+async fn views(api: &Api, tasks: Vec<TaskRecord>) -> Result<Vec<TaskView>, ApiError> {
+    let read = |task: TaskRecord| async move {
+        let progress = Progress::of(api, &task).await?;
+        Ok::<_, ApiError>(TaskView::new(&task, &progress))
+    };
+    let reads: Vec<_> = tasks.into_iter().map(read).collect();
+    stream::iter(reads).buffered(TASKS_AT_ONCE).try_collect().await
+}
+
+/// Returns a task with its episodes.
+#[utoipa::path(
+    get, path = "/api/tasks/{task_id}", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    params(("task_id" = u64, Path, description = "Id of the task")),
+    responses(
+        (status = 200, body = TaskDetailView),
+        (status = 404, body = ErrorBody, description = "There is no such task, or it belongs to another caller"),
+        (status = 422, body = ErrorBody),
+    ),
+)]
+pub(crate) async fn get_task(
+    State(api): State<Arc<Api>>,
+    Path(task): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Json<TaskDetailView>, ApiError> {
+    let mut params = Params::new(&[("task_id", &task)], &uri);
+    let task = params.id("task_id");
+    params.finish()?;
+    let task = visible_task(&api, &headers, task).await?;
+    let (progress, runs) = task_episodes(&api, &task).await?;
+    Ok(Json(TaskDetailView { task: TaskView::new(&task, &progress), runs }))
+}

@@ -1,0 +1,176 @@
+//! Archives in requests, received into temporary files.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequest;
+use axum::extract::Request;
+use axum::extract::multipart::{Field, Multipart, MultipartError};
+use bench_domain::Code;
+use bench_tasks::{ARCHIVE_BYTES_MAX, IncomingArchive, TaskError, UploadedArchive};
+use bench_web::{AdmissionRefusal, ApiError, FieldError};
+use http::{HeaderMap, StatusCode, header};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::runs::tasks::task_error;
+
+/// Bytes of a form around the file: boundaries, headers and other parts.
+const FORM_BYTES_MAX: u64 = 64 * 1024;
+/// Number of bytes to read from a stream at once.
+const PIECE_BYTES: usize = 64 * 1024;
+const FILE_NAME_CHARS_MAX: usize = 255;
+
+/// Received archive with the client's name for it.
+pub(crate) struct Received {
+    pub(crate) archive: UploadedArchive,
+    pub(crate) file_name: String,
+    /// Place among the archives that are received or checked.
+    pub(crate) place: OwnedSemaphorePermit,
+}
+
+/// Form of a request, and whether it has a file.
+pub(crate) enum Form {
+    /// The body isn't a form.
+    None,
+    /// A form whose parts weren't read yet.
+    Unread(Box<Multipart>),
+}
+
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+}
+
+/// Opens the form of a request.
+///
+/// # Errors
+/// 400 for a body that is announced to be too large.
+pub(crate) async fn open_form(request: Request) -> Result<Form, ApiError> {
+    let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    let announced = announced.and_then(|length| length.parse::<u64>().ok()).unwrap_or(0);
+    if announced > ARCHIVE_BYTES_MAX + FORM_BYTES_MAX {
+        return Err(too_large());
+    }
+    Ok(match Multipart::from_request(request, &()).await {
+        Ok(form) => Form::Unread(Box::new(form)),
+        Err(_) => Form::None,
+    })
+}
+
+impl Form {
+    /// Returns whether the form has a file, without storing it. Used when the request is refused for other reasons.
+    pub(crate) async fn has_file(self) -> bool {
+        let Self::Unread(mut form) = self else { return false };
+        while let Ok(Some(part)) = form.next_field().await {
+            if is_file(&part) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Receives the first file of the form.
+    ///
+    /// # Errors
+    /// 422 without a file, 400 for a file that is too large or isn't named as a ZIP archive.
+    pub(crate) async fn receive(self, places: &Arc<Semaphore>) -> Result<Received, ApiError> {
+        let Self::Unread(mut form) = self else { return Err(ApiError::validation(vec![missing_file()])) };
+        let place = Arc::clone(places).acquire_owned().await.map_err(ApiError::internal)?;
+        while let Some(mut part) = form.next_field().await.map_err(broken_form)? {
+            if !is_file(&part) {
+                continue;
+            }
+            let file_name = clean_file_name(part.file_name().unwrap_or_default());
+            if !file_name.to_ascii_lowercase().ends_with(".zip") {
+                let refused = AdmissionRefusal { code: "not_zip", file: None, line: None };
+                return Err(
+                    ApiError::new(Code::TaskRefused, "File must be a zip archive").refused_for(refused)
+                );
+            }
+            let mut archive = begin().await?;
+            while let Some(piece) = part.chunk().await.map_err(broken_form)? {
+                archive.write(&piece).await.map_err(receive_error)?;
+            }
+            let archive = archive.finish().await.map_err(receive_error)?;
+            return Ok(Received { archive, file_name, place });
+        }
+        Err(ApiError::validation(vec![missing_file()]))
+    }
+}
+
+/// Receives an archive from the object store.
+///
+/// # Errors
+/// 400 for a file that is too large.
+pub(crate) async fn receive_stream(
+    mut stream: impl AsyncRead + Unpin,
+    file_name: String,
+    places: &Arc<Semaphore>,
+) -> Result<Received, ApiError> {
+    let place = Arc::clone(places).acquire_owned().await.map_err(ApiError::internal)?;
+    let mut archive = begin().await?;
+    let mut buffer = vec![0; PIECE_BYTES];
+    loop {
+        let count = stream.read(&mut buffer).await.map_err(ApiError::internal)?;
+        let Some(piece) = buffer.get(..count).filter(|piece| !piece.is_empty()) else { break };
+        archive.write(piece).await.map_err(receive_error)?;
+    }
+    let archive = archive.finish().await.map_err(receive_error)?;
+    Ok(Received { archive, file_name, place })
+}
+
+async fn begin() -> Result<IncomingArchive, ApiError> {
+    IncomingArchive::new(ARCHIVE_BYTES_MAX).await.map_err(task_error)
+}
+
+fn is_file(part: &Field<'_>) -> bool {
+    part.name() == Some("file") && part.file_name().is_some()
+}
+
+/// Returns a file name without characters that a terminal or a page would act on, cut to 255 characters.
+fn clean_file_name(name: &str) -> String {
+    let is_shown =
+        |c: &char| !c.is_control() && !matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}');
+    let kept: Vec<char> = name.chars().filter(is_shown).collect();
+    // The end has the suffix.
+    kept.iter().skip(kept.len().saturating_sub(FILE_NAME_CHARS_MAX)).collect()
+}
+
+fn receive_error(error: TaskError) -> ApiError {
+    match error {
+        TaskError::Refused(_) => too_large(),
+        other => task_error(other),
+    }
+}
+
+fn too_large() -> ApiError {
+    let refused = AdmissionRefusal { code: "archive_too_large", file: None, line: None };
+    ApiError::new(Code::TaskRefused, "File too large. Maximum size is 100MB").refused_for(refused)
+}
+
+fn broken_form(error: MultipartError) -> ApiError {
+    match error.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => too_large(),
+        _ => ApiError::new(Code::InvalidForm, "There was an error parsing the body"),
+    }
+}
+
+/// Returns the problem of a body without a file.
+pub(crate) fn missing_file() -> FieldError {
+    let loc = vec!["body".into(), "file".into()];
+    FieldError { kind: "missing", loc, msg: "Field required".to_owned(), input: Value::Null, ctx: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clean_file_name;
+
+    #[test]
+    fn file_names_are_metadata_that_terminals_can_show() {
+        assert_eq!(clean_file_name("../../evil.zip"), "../../evil.zip");
+        assert_eq!(clean_file_name("a\u{1b}[2J\0\u{202e}b.zip"), "a[2Jb.zip");
+        let long = clean_file_name(&format!("{}.zip", "x".repeat(300)));
+        assert!(long.len() == 255 && long.ends_with("x.zip"));
+    }
+}

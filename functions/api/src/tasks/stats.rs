@@ -1,0 +1,66 @@
+//! Counts over all tasks of a caller.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Json;
+use axum::extract::State;
+use bench_state::TaskRecord;
+use bench_web::ApiError;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use http::HeaderMap;
+
+use super::progress::{COMPLETED, PENDING, Progress, RUNNING};
+use crate::Api;
+use crate::cache::tasks::{EpisodeCounts, StatsView, TaskCounts};
+use crate::context::lock;
+use crate::runs::tasks::visible_tasks;
+
+/// Time for which the counts of a caller are cached.
+const CACHED_FOR: Duration = Duration::from_secs(2);
+const TASKS_AT_ONCE: usize = 16;
+
+/// Counts the caller's tasks and episodes by status.
+#[utoipa::path(
+    get, path = "/api/stats", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    responses((status = 200, body = StatsView)),
+)]
+pub(crate) async fn get_stats(
+    State(api): State<Arc<Api>>,
+    headers: HeaderMap,
+) -> Result<Json<StatsView>, ApiError> {
+    let caller = api.access.reader(&headers);
+    let cached = lock(&api.task_stats).clone();
+    if let Some((at, of, stats)) = cached
+        && at.elapsed() < CACHED_FOR
+        && of == caller
+    {
+        return Ok(Json(stats));
+    }
+    let tasks = visible_tasks(&api, &caller).await?;
+    let reads: Vec<_> = tasks.into_iter().map(|task| counts(&api, task)).collect();
+    let all: Vec<StatsView> = stream::iter(reads).buffered(TASKS_AT_ONCE).try_collect().await?;
+    let stats = all.into_iter().fold(StatsView::default(), StatsView::plus);
+    *lock(&api.task_stats) = Some((Instant::now(), caller, stats));
+    Ok(Json(stats))
+}
+
+async fn counts(api: &Api, task: TaskRecord) -> Result<StatsView, ApiError> {
+    let progress = Progress::of(api, &task).await?;
+    let is = |status: &str| u64::from(progress.status() == status);
+    Ok(StatsView {
+        tasks: TaskCounts {
+            total: 1,
+            pending: is(PENDING),
+            running: is(RUNNING),
+            completed: is(COMPLETED),
+            failed: 0,
+        },
+        runs: EpisodeCounts {
+            total: progress.total,
+            passed: progress.passed,
+            failed: progress.graded_below,
+            error: progress.errors(),
+        },
+    })
+}

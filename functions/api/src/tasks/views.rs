@@ -1,0 +1,188 @@
+//! Tasks and episodes in the shapes that clients of the earlier runner know.
+
+use bench_domain::Timestamp;
+use bench_state::TaskRecord;
+use bench_tasks::item_id;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::progress::Progress;
+
+/// Formats a time as these clients expect it: UTC, without a zone.
+pub(crate) fn naive(time: Timestamp) -> String {
+    time.to_string().trim_end_matches('Z').to_owned()
+}
+
+/// An uploaded task.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Task)]
+pub(crate) struct TaskView {
+    id: u64,
+    /// Name that the uploader gave.
+    name: String,
+    /// Always null.
+    #[schema(value_type = Option<String>)]
+    description: Option<()>,
+    /// File name that the client sent, without control characters.
+    original_filename: String,
+    /// Model, as given. It goes to OpenRouter, with or without the prefix `openrouter/`.
+    model: String,
+    /// Agent, as given. `GET /api/agents` lists those that can be ordered.
+    agent: String,
+    /// Harness, as given. It has no effect.
+    harness: String,
+    /// Number of episodes of an execution.
+    num_runs: u32,
+    /// `pending` before the first episode is ordered, `running`, or `completed` once all ordered episodes are over.
+    status: &'static str,
+    /// Time of the upload, in UTC without a zone.
+    created_at: String,
+    started_at: Option<String>,
+    completed_at: Option<String>,
+    /// Number of ordered episodes.
+    total_runs: u64,
+    /// Episodes with the full reward.
+    passed_runs: u64,
+    /// Episodes that are over without the full reward, including those that failed for other reasons.
+    failed_runs: u64,
+    /// Episodes among them without a grade: the run ended first, or its provider or sandbox failed.
+    error_runs: u64,
+    /// Content hash, equal for equal files.
+    content_hash: String,
+    /// Id of the item in runs: `NAME@HASH12`.
+    task: String,
+    /// Size of the archive in bytes.
+    archive_bytes: u64,
+    /// Ids of the runs that have the episodes.
+    run_ids: Vec<String>,
+}
+
+/// A task with its episodes.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskDetail)]
+pub(crate) struct TaskDetailView {
+    #[serde(flatten)]
+    pub(crate) task: TaskView,
+    pub(crate) runs: Vec<EpisodeView>,
+}
+
+/// An episode.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Episode)]
+pub(crate) struct EpisodeView {
+    /// Id, unique over all tasks.
+    pub(crate) id: u64,
+    pub(crate) task_id: u64,
+    /// Number within the task, from 1.
+    pub(crate) run_number: u32,
+    /// `pending`, `running`, `passed` (full reward), `failed` (graded below it) or `error`.
+    pub(crate) status: &'static str,
+    pub(crate) started_at: Option<String>,
+    pub(crate) completed_at: Option<String>,
+    pub(crate) tests_total: u64,
+    pub(crate) tests_passed: u64,
+    pub(crate) tests_failed: u64,
+    /// Logs and test output, at most 50,000 characters. Null in lists, and for an episode that isn't over.
+    pub(crate) logs: Option<String>,
+    pub(crate) error_message: Option<String>,
+    pub(crate) duration_seconds: Option<f64>,
+    /// Reward; null for an episode without a grade.
+    pub(crate) reward: Option<f64>,
+}
+
+/// Result of an episode.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = EpisodeResult)]
+pub(crate) struct EpisodeResultView {
+    run_id: u64,
+    task_id: u64,
+    /// `pending` or `running` if the episode wasn't over when the request's time was.
+    status: &'static str,
+    /// True for the full reward.
+    success: bool,
+    reward: f64,
+    tests_total: u64,
+    tests_passed: u64,
+    tests_failed: u64,
+    duration_seconds: Option<f64>,
+    error: Option<String>,
+}
+
+/// Confirmation.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskMessage)]
+pub(crate) struct MessageView {
+    pub(crate) message: String,
+}
+
+/// Confirmation for a task.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskDone)]
+pub(crate) struct TaskDoneView {
+    pub(crate) message: String,
+    pub(crate) task_id: u64,
+}
+
+impl TaskView {
+    /// Creates the view of a task.
+    pub(crate) fn new(task: &TaskRecord, progress: &Progress) -> Self {
+        let facts = &task.facts;
+        Self {
+            id: task.id,
+            name: facts.name.clone(),
+            description: None,
+            original_filename: facts.file_name.clone(),
+            model: facts.model.clone(),
+            agent: facts.agent.clone(),
+            harness: facts.harness.clone(),
+            num_runs: facts.num_runs,
+            status: progress.status(),
+            created_at: naive(facts.created_at),
+            started_at: progress.started_at.map(naive),
+            completed_at: progress.completed_at().map(naive),
+            total_runs: progress.total,
+            passed_runs: progress.passed,
+            failed_runs: progress.failed,
+            error_runs: progress.errors(),
+            content_hash: facts.content_hash.clone(),
+            task: item_id(task),
+            archive_bytes: facts.archive_bytes,
+            run_ids: progress.runs.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl TaskView {
+    /// Returns true if the task has this status.
+    pub(crate) fn has_status(&self, status: &str) -> bool {
+        self.status == status
+    }
+}
+
+impl EpisodeResultView {
+    /// Creates the result of an episode.
+    pub(crate) fn new(episode: &EpisodeView) -> Self {
+        Self {
+            run_id: episode.id,
+            task_id: episode.task_id,
+            status: episode.status,
+            success: episode.status == super::episode::PASSED,
+            reward: episode.reward.unwrap_or(0.0),
+            tests_total: episode.tests_total,
+            tests_passed: episode.tests_passed,
+            tests_failed: episode.tests_failed,
+            duration_seconds: episode.duration_seconds,
+            error: episode.error_message.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_no_zone() {
+        assert_eq!(naive(Timestamp::from_micros(1_234_567)), "1970-01-01T00:00:01.234567");
+    }
+}

@@ -1,0 +1,11 @@
+//! Terminal tasks: uploads, executions, and the clients of the earlier runner.
+
+mod attacks;
+mod execution;
+mod keys;
+mod load;
+mod orders;
+mod permissions;
+mod shapes;
+pub(crate) mod support;
+mod uploads;

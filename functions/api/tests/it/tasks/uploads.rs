@@ -1,0 +1,86 @@
+//! Archives that are sent to the object store first.
+
+use bench_domain::Code;
+use bench_state::access::AccessKind;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::support::task_zip;
+use crate::server::Server;
+
+fn announcement(zip: &[u8]) -> serde_json::Value {
+    let digits: String = Sha256::digest(zip).iter().map(|byte| format!("{byte:02x}")).collect();
+    json!({ "bytes": zip.len(), "sha256": digits })
+}
+
+#[tokio::test]
+async fn a_task_is_made_of_an_upload() {
+    let server = Server::with(true, &[], |config| config.direct_uploads = true).await;
+    let zip = task_zip("x", &[]);
+    let reply = server.order("/api/tasks/uploads", &[], &announcement(&zip)).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    let upload = reply.json();
+    let key = upload["key"].as_str().unwrap();
+    assert!(upload["upload_url"].as_str().unwrap().contains(key) && upload["expires"].is_string());
+    assert_eq!(upload["method"], "PUT");
+    let body =
+        json!({ "upload": key, "name": "big", "agent": "oracle", "num_runs": 2, "file_name": "../big.zip" });
+    let missing = server.order("/api/tasks", &[], &body).await;
+    assert_eq!((missing.status.as_u16(), missing.code()), (404, Some(Code::UploadNotFound)));
+    let object = format!("uploads/local/{key}");
+    server.api.blobs.put(&object, zip.clone().into(), "application/zip").await.unwrap();
+    let task = server.order("/api/tasks", &[], &body).await;
+    assert_eq!(task.status, 200, "{}", task.text);
+    let task = task.json();
+    assert_eq!(
+        (&task["name"], &task["num_runs"], &task["original_filename"]),
+        (&json!("big"), &json!(2), &json!("../big.zip"))
+    );
+    assert!(server.api.blobs.head(&object).await.unwrap().is_none(), "the upload is deleted after its use");
+    let again = server.order("/api/tasks", &[], &body).await;
+    assert_eq!(again.status, 404);
+
+    server.api.blobs.put(&object, b"no archive".to_vec().into(), "application/zip").await.unwrap();
+    let refused = server.order("/api/tasks", &[], &body).await;
+    assert_eq!((refused.status.as_u16(), refused.code()), (400, Some(Code::TaskRefused)));
+    for key in ["../../x", "task-", "task-../x", "verify-3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90", ""] {
+        let reply = server.order("/api/tasks", &[], &json!({ "upload": key, "name": "x" })).await;
+        assert_eq!(reply.status, 404, "{key}: {}", reply.text);
+    }
+    let problems = server.order("/api/tasks", &[], &json!({ "num_runs": 0, "nme": "x" })).await.problems();
+    assert_eq!(problems, ["missing", "missing", "greater_than_equal", "extra_forbidden"]);
+}
+
+#[tokio::test]
+async fn announcements_are_checked() {
+    let server = Server::with(true, &[], |config| config.direct_uploads = true).await;
+    for (body, kinds) in [
+        (json!({}), vec!["missing", "missing"]),
+        (json!({ "bytes": 104_857_601_u64, "sha256": "0".repeat(64) }), vec!["less_than_equal"]),
+        (json!({ "bytes": 1, "sha256": "xyz" }), vec!["value_error"]),
+    ] {
+        assert_eq!(server.order("/api/tasks/uploads", &[], &body).await.problems(), kinds, "{body}");
+    }
+    let none = Server::local().await.order("/api/tasks/uploads", &[], &announcement(b"x")).await;
+    assert_eq!((none.status.as_u16(), none.code()), (404, Some(Code::UploadsNotOffered)));
+}
+
+#[tokio::test]
+async fn an_upload_belongs_to_its_caller() {
+    let server = Server::with(false, &[], |config| config.direct_uploads = true).await;
+    let mut owners = Vec::new();
+    for key in ["key-a", "key-b"] {
+        owners.push(server.list_with(AccessKind::Key, key, |entry| entry.tasks = true).await.owner);
+    }
+    let (a, b) = ([("authorization", "Bearer key-a")], [("authorization", "Bearer key-b")]);
+    let zip = task_zip("x", &[]);
+    let key = server.order("/api/tasks/uploads", &a, &announcement(&zip)).await.json()["key"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let object = format!("uploads/key-{}/{key}", owners[0]);
+    server.api.blobs.put(&object, zip.into(), "application/zip").await.unwrap();
+    let body = json!({ "upload": key, "name": "x" });
+    assert_eq!(server.order("/api/tasks", &b, &body).await.status, 404);
+    assert_eq!(server.order("/api/tasks", &a, &body).await.status, 200);
+}
