@@ -4,6 +4,7 @@ mod files;
 mod in_process;
 mod poll_backoff;
 mod remote;
+mod tasks;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ use crate::output;
 use crate::refusal::Refusal;
 
 pub(crate) use poll_backoff::PollBackoff;
+pub(crate) use tasks::Task;
 
 /// Variable with the API key for a server, unless `--api-key-env` names another.
 const KEY_VARIABLE: &str = "BENCH_API_KEY";

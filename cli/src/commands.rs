@@ -25,6 +25,7 @@ mod sandy;
 mod schedules;
 mod score;
 mod serve;
+mod tasks;
 mod verify;
 mod view;
 
@@ -86,6 +87,9 @@ pub(crate) enum Command {
     /// List benchmarks, or show one with its protocol and deviations
     #[command(after_help = benchmarks::EXAMPLES)]
     Benchmarks(benchmarks::BenchmarksArgs),
+    /// List terminal tasks, check, store and remove them
+    #[command(after_help = tasks::EXAMPLES)]
+    Tasks(Box<tasks::TasksArgs>),
     /// List the models that can be run
     #[command(after_help = models::EXAMPLES)]
     Models(models::ModelsArgs),
@@ -136,6 +140,7 @@ pub(crate) async fn run(command: Command, command_line: fn() -> clap::Command) -
         Command::Requeue(args) => requeue::run(args).await,
         Command::Rejudge(args) => rejudge::run(args).await,
         Command::Benchmarks(args) => benchmarks::run(args).await,
+        Command::Tasks(args) => tasks::run(*args).await,
         Command::Models(args) => models::run(args).await,
         Command::Datasets(args) => datasets::run(args).await,
         Command::Keys(args) => keys::run(args).await,

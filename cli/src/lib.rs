@@ -44,6 +44,7 @@ mod run_ref;
 mod screen_tests;
 mod show;
 mod table;
+mod task_archive;
 mod views;
 
 use std::process::ExitCode;

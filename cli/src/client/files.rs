@@ -55,14 +55,7 @@ impl Client {
             Ok(upload) => upload,
             Err(error) => return self.without_uploads(error, file, length).await,
         };
-        let mut headers = HeaderMap::new();
-        for (name, value) in &upload.headers {
-            let name =
-                name.parse::<HeaderName>().context("the server sent an invalid header for the upload")?;
-            let value =
-                HeaderValue::from_str(value).context("the server sent an invalid header for the upload")?;
-            headers.insert(name, value);
-        }
+        let headers = upload_headers(&upload.headers)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let progress = FileProgress::new(name, length);
         let pieces = progress.clone();
@@ -108,9 +101,21 @@ impl Client {
     }
 }
 
+/// Reads the headers of an upload that a server asked for.
+pub(super) fn upload_headers(given: &BTreeMap<String, String>) -> anyhow::Result<HeaderMap> {
+    const INVALID: &str = "the server sent an invalid header for the upload";
+    let header = |(name, value): (&String, &String)| {
+        anyhow::Ok((
+            name.parse::<HeaderName>().context(INVALID)?,
+            HeaderValue::from_str(value).context(INVALID)?,
+        ))
+    };
+    given.iter().map(header).collect()
+}
+
 /// Reads a file into a form, and returns the form with its boundary. The file is read to its place in the form, since
 /// copies of large files take memory.
-async fn form(file: &mut (impl AsyncRead + Unpin), length: u64) -> io::Result<(String, Vec<u8>)> {
+pub(super) async fn form(file: &mut (impl AsyncRead + Unpin), length: u64) -> io::Result<(String, Vec<u8>)> {
     let head = |boundary: &str| {
         format!(
             "--{boundary}\r\ncontent-disposition: form-data; name=\"file\"; filename=\"archive.zip\"\r\n\

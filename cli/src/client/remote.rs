@@ -108,14 +108,27 @@ impl Remote {
         file: File,
         sent: impl Fn(u64) + Send + Sync + 'static,
     ) -> anyhow::Result<()> {
+        let pieces = ReaderStream::with_capacity(file, PIECE_BYTES).inspect_ok(move |piece| {
+            sent(piece.len() as u64);
+        });
+        self.put_body(url, headers, reqwest::Body::wrap_stream(pieces)).await
+    }
+
+    /// Does the same with bytes in memory.
+    pub(super) async fn put_bytes(
+        &self,
+        url: &str,
+        headers: HeaderMap,
+        bytes: Vec<u8>,
+    ) -> anyhow::Result<()> {
+        self.put_body(url, headers, bytes.into()).await
+    }
+
+    async fn put_body(&self, url: &str, headers: HeaderMap, body: reqwest::Body) -> anyhow::Result<()> {
         let what = "could not upload the file";
         let url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let url =
             url.ok_or_else(|| Problem::failure(format!("{what}: the server sent no usable address")))?;
-        let pieces = ReaderStream::with_capacity(file, PIECE_BYTES).inspect_ok(move |piece| {
-            sent(piece.len() as u64);
-        });
-        let body = reqwest::Body::wrap_stream(pieces);
         let answer = self.client.put(url).headers(headers).body(body).send().await;
         let answer = answer.map_err(|error| transport_error(what, error.without_url()))?;
         let status = answer.status();

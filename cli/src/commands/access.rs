@@ -58,6 +58,9 @@ struct CreateArgs {
     /// Allow runs of gated benchmarks
     #[arg(long)]
     gated: bool,
+    /// Allow uploads of terminal tasks and runs of them
+    #[arg(long)]
+    tasks: bool,
     /// Time until the entry expires, such as 15m, 12h, 30d or 1y [default: never]
     #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     expires: Option<u64>,
@@ -97,6 +100,8 @@ struct Entry {
     kind: String,
     oracle: bool,
     gated: bool,
+    #[serde(default)]
+    tasks: bool,
     created_at: String,
     expires_at: Option<String>,
     expired: bool,
@@ -139,7 +144,7 @@ impl CreateArgs {
             }
         };
         Ok(json!({
-            "name": self.name, "oracle": self.oracle, "gated": self.gated,
+            "name": self.name, "oracle": self.oracle, "gated": self.gated, "tasks": self.tasks,
             "expires_in_seconds": self.expires, "key": key,
         }))
     }
@@ -184,10 +189,11 @@ fn table(entries: Vec<Entry>) -> Table {
         Column::text("expires"),
     ]);
     for entry in entries {
-        let permissions: Vec<&str> = [(entry.oracle, "oracle"), (entry.gated, "gated")]
-            .into_iter()
-            .filter_map(|(has, name)| has.then_some(name))
-            .collect();
+        let permissions: Vec<&str> =
+            [(entry.oracle, "oracle"), (entry.gated, "gated"), (entry.tasks, "tasks")]
+                .into_iter()
+                .filter_map(|(has, name)| has.then_some(name))
+                .collect();
         let expires = match (&entry.expires_at, entry.expired) {
             (None, _) => "never".to_owned(),
             (Some(_), true) => "expired".to_owned(),
@@ -253,6 +259,7 @@ mod tests {
             kind: kind.into(),
             oracle,
             gated: oracle,
+            tasks: false,
             created_at: "2026-01-02T03:04:05Z".into(),
             expires_at: expires.map(str::to_owned),
             expired: false,

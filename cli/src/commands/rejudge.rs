@@ -156,7 +156,7 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
             let show = async |client: &Client| {
                 if json { Ok(()) } else { print_comparison(client, first, made).await }
             };
-            session.finish_runs(&[made], true, &args.work, json, show).await
+            session.finish_runs(&[made], true, &args.work, results::ResultsForm::of(json), show).await
         }
         Err(error) => {
             session.give_up().await;

@@ -13,6 +13,7 @@ mod repeat;
 mod responses;
 pub(crate) mod results;
 pub(crate) mod session;
+pub(crate) mod tasks;
 mod watch;
 
 use std::path::PathBuf;
@@ -75,6 +76,8 @@ Examples:
   bench run --resume RUN
       continues after Ctrl-C, a crash or a failure; a run that succeeded repeats
       its infrastructure-errors
+  bench run --task ./my-task --agent oracle --samples 10
+      ten episodes of a terminal task, in containers on this machine
   bench run --model replay:answers.jsonl --benchmark mmlu_pro
       grades stored responses
 
@@ -182,7 +185,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitStatus> {
         let (client, stack, datasets) = (&session.client, session.stack(), session.datasets());
         preview::confirm_order(&plan, client, stack, datasets, &args.work, key.is_some()).await?;
         match stack {
-            Some(stack) => plan.order_in_process(stack, key, judge_key, datasets).await,
+            Some(stack) => plan.order_in_process(client, stack, key, judge_key, datasets).await,
             None => plan.order_at_server(client, key.is_some()).await.map(|runs| (runs, Vec::new())),
         }
     };
@@ -191,7 +194,11 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitStatus> {
     match ordered {
         Ok((runs, holds)) => {
             session.keep_until_watched(holds);
-            session.finish_runs(&runs, plan.demo, &args.work, args.json, async |_| Ok(())).await
+            session
+                .finish_runs(&runs, plan.demo, &args.work, results::ResultsForm::of(args.json), async |_| {
+                    Ok(())
+                })
+                .await
         }
         Err(error) => {
             session.give_up().await;
@@ -231,7 +238,9 @@ pub(crate) async fn resume(
     let work = &with_stored_concurrency(run, work, server, data).await?;
     let session = Session::open(work, server, data).await?;
     match prepare_resume(&session, run, budget, errors, work).await {
-        Ok(run) => session.finish_runs(&[run], true, work, json, async |_| Ok(())).await,
+        Ok(run) => {
+            session.finish_runs(&[run], true, work, results::ResultsForm::of(json), async |_| Ok(())).await
+        }
         Err(error) => {
             session.give_up().await;
             Err(error)

@@ -19,7 +19,9 @@ use crate::commands::serve::{ConnectionsArgs, addresses, bind};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
 use crate::output;
-use bench_stack::sandboxes::{MEMORY_MIB_MIN, MIB_MAX, SLOTS_MAX, SandboxSettings, SandboxesError};
+use bench_stack::sandboxes::{
+    EngineSettings, MEMORY_MIB_MIN, MIB_MAX, SLOTS_MAX, SandboxSettings, SandboxesError,
+};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -98,6 +100,7 @@ pub(crate) async fn run(args: SandyArgs) -> anyhow::Result<ExitStatus> {
         disk_mib: args.disk_mib,
         python: args.python.clone(),
         allow_network: args.allow_network,
+        engine: EngineSettings::from_vars(|name| env::var(name).ok())?,
     };
     match &args.command {
         Some(SandyCommand::Setup(asked)) => setup::run(asked, &settings).await,

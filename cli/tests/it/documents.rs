@@ -1,7 +1,7 @@
 //! Tests that commands in the documentation work as described.
 //!
 //! These tests run each block of commands that begins with ```` ```sh ````, unchanged. Blocks that begin with
-//! ```` ```sh account ```` need an account (of a provider, of AWS, of a server), and blocks that begin with
+//! ```` ```sh account ```` need an account (of a provider, of AWS, of a server) or a container engine, and blocks that begin with
 //! ```` ```sh build ```` build or test this program: of these, `settings.rs` checks the flags.
 
 use std::fs;

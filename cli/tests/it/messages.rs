@@ -46,6 +46,15 @@ impl Setup {
         fs::create_dir(dir.path("folder")).unwrap();
         fs::create_dir(dir.path("foreign")).unwrap();
         dir.write("foreign/notes.txt", "mine");
+        fs::create_dir_all(dir.path("task/tests")).unwrap();
+        fs::create_dir_all(dir.path("task/environment")).unwrap();
+        dir.write("task/task.toml", "schema_version = \"1.4\"\n");
+        dir.write("task/instruction.md", "Create the file `done`.\n");
+        dir.write("task/tests/test.sh", "echo 0 > /logs/verifier/reward.txt\n");
+        dir.write("task/environment/Dockerfile", "FROM debian:bookworm\n");
+        fs::create_dir(dir.path("bad-task")).unwrap();
+        dir.write("bad-task/task.toml", "[environment]\ndocker_image = \"debian:bookworm\"\ngpus = 1\n");
+        dir.write("bad-task/instruction.md", "x\n");
         set_mode(&dir.path("foreign"), 0o755);
         fs::create_dir(dir.path("locked")).unwrap();
         set_mode(&dir.path("locked"), 0o700);
@@ -191,6 +200,7 @@ transcripts! {
     compare: Setup::with_run();
     leaderboard: Setup::with_run();
     runs: Setup::with_run();
+    tasks: Setup::new();
     schedules: Setup::new();
     cancel: Setup::with_run();
     requeue: Setup::with_run();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::support::{CommandOutput, TestDir};
 
 /// Names in the sources that aren't settings of this program.
-const NOT_SETTINGS: [&str; 25] = [
+const NOT_SETTINGS: [&str; 39] = [
     // Variables of the Lambda runtime, cargo and build scripts, Python, container engines, terminals, desktops, and the base
     // directories.
     "AWS_LAMBDA_FUNCTION_NAME",
@@ -15,7 +15,11 @@ const NOT_SETTINGS: [&str; 25] = [
     "BENCH_VERSION",
     "CARGO_MANIFEST_DIR",
     "CARGO_PKG_VERSION",
+    "CONTAINERS_CONF",
+    "CONTAINERS_STORAGE_CONF",
     "CONTAINER_HOST",
+    "DEBIAN_FRONTEND",
+    "DOCKER_CONFIG",
     "DOCKER_HOST",
     "OUT_DIR",
     "VIRTUAL_ENV",
@@ -24,7 +28,18 @@ const NOT_SETTINGS: [&str; 25] = [
     "XDG_DATA_HOME",
     "XDG_RUNTIME_DIR",
     "XTERM_VERSION",
+    // Variables of terminal tasks' containers and compose files.
+    "TEST_DIR",
+    "T_BENCH_CONTAINER_AGENT_LOGS_PATH",
+    "T_BENCH_CONTAINER_LOGS_PATH",
+    "T_BENCH_TASK_AGENT_LOGS_PATH",
+    "T_BENCH_TASK_DOCKER_CLIENT_CONTAINER_NAME",
+    "T_BENCH_TASK_DOCKER_CLIENT_IMAGE_NAME",
+    "T_BENCH_TASK_DOCKER_NAME_PREFIX",
+    "T_BENCH_TASK_LOGS_PATH",
+    "T_BENCH_TEST_DIR",
     // Environment variables of programs in sandboxes.
+    "DOCKER_BUILDKIT",
     "SANDY_ALLOW_LANDLOCK",
     "SANDY_FILES",
     "SANDY_ISOLATION",

@@ -19,8 +19,8 @@ const LIMIT: Duration = Duration::from_secs(5);
 const ANSWER_BYTES_MAX: u64 = 1024;
 /// Request that checks whether an engine is alive, in the API that Docker and Podman share.
 const PING: &[u8] = b"GET /_ping HTTP/1.0\r\nHost: localhost\r\n\r\n";
-/// Reason why a missing engine is never a problem.
-const NOT_NEEDED: &str = "no benchmark needs one yet";
+/// Reason why a missing engine is no problem for most runs.
+const NOT_NEEDED: &str = "only terminal tasks need one";
 
 /// State of an engine.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use bench_api::default_benchmarks;
 use bench_benchmarks::{Benchmark, Judge as Judging, Options, SandboxMetadata};
 use bench_domain::run::DatasetChoice;
 use bench_domain::{BenchmarkName, OmittedSetting, Price, RunLabels, Secret, Subset};
+use bench_runs::TERMINAL_TASKS;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 
@@ -16,6 +17,7 @@ use super::RunArgs;
 use super::budget::{BudgetArgs, parse_price};
 use super::checks::{check_judge, check_providers};
 use super::models::{Model, models};
+use super::tasks;
 use crate::commands::judge::{Judge, JudgeArgs, judge_key, parse_protocols};
 use crate::commands::labels::LabelArgs;
 use crate::commands::options::{OptionsByBenchmark, configured, configured_with_options, parse_options};
@@ -23,6 +25,7 @@ use crate::commands::order_settings::{OrderSettings, parse_temperature, with_var
 use crate::commands::{check_exists, find_benchmark};
 use crate::exit::Problem;
 use crate::run_ref::RunRef;
+use crate::task_archive::{self, TaskArchive};
 
 /// Help of an option whose default differs from that in schedules.
 const TEMPERATURE_HELP: &str =
@@ -38,6 +41,13 @@ pub(crate) struct OrderArgs {
     /// Benchmark to run; repeat for several [default: those marked as default in `bench benchmarks`]
     #[arg(long, short, env = "BENCH_BENCHMARK", value_name = "NAME", value_delimiter = ',')]
     pub(super) benchmark: Vec<String>,
+    /// Terminal task to run: a folder, a folder of tasks, or a ZIP archive; repeat for several. They are the items of
+    /// `terminal_tasks`
+    #[arg(long, env = "BENCH_TASK", value_name = "PATH")]
+    pub(super) task: Vec<PathBuf>,
+    /// Agent that works on the terminal tasks: `oracle` runs the task's own solution, `nop` does nothing
+    #[arg(long, env = "BENCH_AGENT", value_name = "NAME")]
+    pub(super) agent: Option<String>,
     /// Protocol of a benchmark instead of its default one; repeat for several benchmarks. The name is optional if only
     /// one benchmark is run
     #[arg(long, env = "BENCH_PROTOCOL", value_name = "[NAME=]PROTOCOL", value_delimiter = ',')]
@@ -93,6 +103,8 @@ pub(super) struct Plan {
     pub(super) settings: OrderSettings,
     pub(super) base_url: Option<String>,
     pub(super) datasets: Vec<(BenchmarkName, PathBuf)>,
+    /// Terminal tasks.
+    pub(super) tasks: Vec<TaskArchive>,
     /// True if the user asked for demo data.
     pub(super) demo: bool,
     pub(super) budget: BudgetArgs,
@@ -176,7 +188,19 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
     if args.order.demo && !datasets.is_empty() {
         return Err(Problem::usage("--demo and --dataset can't be given together").into());
     }
-    let benchmarks = benchmarks(&args.order.benchmark, &datasets, remote)?;
+    let has_tasks = !args.order.task.is_empty();
+    let benchmarks = match has_tasks {
+        true => only_tasks(args)?,
+        false => benchmarks(&args.order.benchmark, &datasets, remote)?,
+    };
+    let agent = args.order.agent.as_deref().map(str::trim).filter(|agent| !agent.is_empty());
+    if agent.is_some() && !has_tasks {
+        return Err(Problem::usage("--agent needs terminal tasks").hint("give them with --task PATH").into());
+    }
+    let named = match has_tasks {
+        true => tasks::models(&args.order.model, agent)?,
+        false => args.order.model.clone(),
+    };
     let protocols = parse_protocols(&args.order.protocol, &benchmarks, remote)?;
     let plan = Plan {
         options: parse_options(&args.order.option, &benchmarks, &protocols, remote)?,
@@ -194,8 +218,9 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
         subset: subset(args)?,
         settings: settings(args)?,
         base_url: args.order.base_url.clone().filter(|url| !url.trim().is_empty()),
-        models: models(&args.order.model, args.dry_run, remote)?,
+        models: models(&named, args.dry_run, remote)?,
         datasets,
+        tasks: task_archive::read_all(&args.order.task)?,
         demo: args.order.demo,
         budget: args.budget,
         price: args.order.price,
@@ -207,6 +232,22 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
         );
     }
     Ok(plan)
+}
+
+/// Returns the benchmark of orders with tasks, which no other benchmark can be in.
+fn only_tasks(args: &RunArgs) -> anyhow::Result<Vec<String>> {
+    let others =
+        args.order.benchmark.iter().any(|name| !name.trim().is_empty() && name.trim() != TERMINAL_TASKS);
+    let problem = if others {
+        "--task can't be given together with other benchmarks"
+    } else if !args.order.dataset.is_empty() || args.order.demo {
+        "--task can't be given together with --dataset or --demo: the tasks are the items"
+    } else if args.dry_run {
+        "--dry-run can't be given with --task: an episode is more than one prompt"
+    } else {
+        return Ok(vec![TERMINAL_TASKS.to_owned()]);
+    };
+    Err(Problem::usage(problem).into())
 }
 
 fn benchmarks(

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::models::{Model, Responses};
 use super::order::Plan;
-use super::responses;
+use super::{responses, tasks};
 use crate::client::Client;
 use crate::commands::{labels, warn_of_ignored};
 use crate::exit::{Problem, is_wrong_usage, plain};
@@ -95,12 +95,17 @@ impl Plan {
     /// Orders the runs in this process, after importing files. The holds keep the runs open until they are watched.
     pub(super) async fn order_in_process(
         &self,
+        client: &Client,
         stack: &Stack,
         key: Option<Secret>,
         judge_key: Option<Secret>,
         progress: &DatasetProgress,
     ) -> anyhow::Result<(Vec<RunId>, Vec<Hold>)> {
-        let datasets = self.import_files(stack, progress).await?;
+        let mut datasets = self.import_files(stack, progress).await?;
+        if !self.tasks.is_empty() {
+            let stored = tasks::store(client, &self.tasks).await?;
+            datasets.extend([tasks::dataset(stack, &stored).await?]);
+        }
         if stack.owner().is_some() {
             self.prepare_datasets(stack, &datasets, progress).await;
         }
@@ -188,10 +193,17 @@ impl Plan {
             true => preselected(client).await?,
             false => self.benchmarks.clone(),
         };
+        let stored = match self.tasks.is_empty() {
+            true => Vec::new(),
+            false => tasks::store(client, &self.tasks).await?,
+        };
+        let ids: Vec<String> = stored.iter().map(|task| task.id.to_string()).collect();
         let mut runs = Vec::with_capacity(self.models.len());
         for model in &self.models {
-            let created: Value =
-                client.post(path, Some(&self.body(model, &benchmarks))).await.context(model.name.clone())?;
+            let created: Value = client
+                .post(path, Some(&self.body(model, &benchmarks, &ids)))
+                .await
+                .context(model.name.clone())?;
             warn_of_ignored(&created);
             let created: Run = serde_json::from_value(created).context("unexpected answer of the server")?;
             let run: RunId =
@@ -209,7 +221,7 @@ impl Plan {
         Ok(runs)
     }
 
-    fn body(&self, model: &Model, benchmarks: &[String]) -> Value {
+    fn body(&self, model: &Model, benchmarks: &[String], tasks: &[String]) -> Value {
         let mut body = Map::new();
         body.insert("model_id".into(), json!(model.slug));
         body.insert("selected_benchmarks".into(), json!(benchmarks));
@@ -224,6 +236,7 @@ impl Plan {
         optional("subset_count", json!(self.subset.count));
         optional("subset_seed", json!(self.subset.seed));
         optional("items", json!(self.items));
+        optional("tasks", json!(tasks));
         optional("demo", json!(self.demo));
         optional("protocols", json!((!self.protocols.is_empty()).then_some(&self.protocols)));
         optional("benchmark_options", json!((!self.options.is_empty()).then_some(&self.options)));
@@ -289,6 +302,7 @@ mod tests {
             settings: everything(),
             base_url: None,
             datasets: Vec::new(),
+            tasks: Vec::new(),
             demo: true,
             budget: BudgetArgs { budget_usd: Some(1.0), budget_tokens: Some(1) },
             price: None,
@@ -304,11 +318,12 @@ mod tests {
             slug: "a/b".into(),
             replay: None,
         };
-        let body = all.body(&model, &["mmlu_pro".to_owned()]);
+        let body = all.body(&model, &["mmlu_pro".to_owned()], &[]);
         let sent: BTreeSet<String> = body.as_object().unwrap().keys().cloned().collect();
         let order = &bench_api::document()["components"]["schemas"]["Order"]["properties"];
         let mut documented: BTreeSet<String> = order.as_object().unwrap().keys().cloned().collect();
         assert!(documented.remove("config"), "it is for programs");
+        assert!(documented.remove("tasks") && documented.remove("agent"), "they are for terminal tasks");
         assert_eq!(sent, documented);
     }
 }

@@ -25,15 +25,33 @@ struct Files {
     verified: bool,
 }
 
+/// Form in which results of runs are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ResultsForm {
+    /// A table, and the paths of the files.
+    Text,
+    /// A list with an object for each run.
+    Json,
+    /// Nothing: the command prints something else.
+    Nothing,
+}
+
+impl ResultsForm {
+    /// Returns the form of a command that has the option `--json`.
+    pub(crate) fn of(json: bool) -> Self {
+        if json { Self::Json } else { Self::Text }
+    }
+}
+
 /// Shows the results of runs that are over, and writes them to `out`.
 pub(super) async fn show(
     client: &Client,
     stack: Option<&Stack>,
     runs: &[Run],
     out: &Path,
-    json: bool,
+    form: ResultsForm,
 ) -> anyhow::Result<ExitStatus> {
-    if !json {
+    if form == ResultsForm::Text {
         output::print_page(&page(runs))?;
     }
     let mut status = ExitStatus::Success;
@@ -54,16 +72,16 @@ pub(super) async fn show(
         if files.as_ref().is_some_and(|files| !files.verified) {
             status = ExitStatus::Failure;
         }
-        if json {
+        if form == ResultsForm::Json {
             values.push(value(run, files.as_ref())?);
-        } else if let Some(files) = files {
+        } else if let Some(files) = files.filter(|_| form == ResultsForm::Text) {
             let verdict = if files.verified { "verified" } else { "NOT VALID" };
             output::print(&format!("Run {}", run.id))?;
             output::print(&format!("  signed archive: {} ({verdict})", files.zip.display()))?;
             output::print(&format!("  table:          {}", files.csv.display()))?;
         }
     }
-    if json {
+    if form == ResultsForm::Json {
         output::json(&values)?;
     }
     Ok(status)

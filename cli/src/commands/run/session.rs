@@ -10,6 +10,7 @@ use bench_state::Scope;
 use serde_json::Value;
 
 use super::interrupt::Interrupt;
+use super::results::ResultsForm;
 use super::watch::{self, Shown, WatchResult};
 use super::{WorkArgs, requeue_path, results};
 use crate::client::{Client, ServerArgs};
@@ -147,12 +148,12 @@ impl Session {
         runs: &[RunId],
         demo_wanted: bool,
         work: &WorkArgs,
-        json: bool,
+        form: ResultsForm,
         then: impl AsyncFnOnce(&Client) -> anyhow::Result<()>,
     ) -> anyhow::Result<ExitStatus> {
         logs::show_only(runs);
         let interrupt = Interrupt::listen();
-        let mut worked = self.finish_here_or_there(runs, demo_wanted, work, json, &interrupt).await;
+        let mut worked = self.finish_here_or_there(runs, demo_wanted, work, form, &interrupt).await;
         if matches!(worked, Ok(ExitStatus::Success | ExitStatus::Failure))
             && let Err(error) = then(&self.client).await
         {
@@ -222,12 +223,12 @@ impl Session {
         runs: &[RunId],
         demo_wanted: bool,
         work: &WorkArgs,
-        json: bool,
+        form: ResultsForm,
         interrupt: &Interrupt,
     ) -> anyhow::Result<ExitStatus> {
         let mut shown = Shown::new();
         loop {
-            match self.watch_and_show(runs, demo_wanted, work, json, interrupt, &mut shown).await? {
+            match self.watch_and_show(runs, demo_wanted, work, form, interrupt, &mut shown).await? {
                 Watched::Ended(status) => return Ok(status),
                 Watched::OwnerEnded => self.take_over(runs).await.map_err(|error| {
                     let resume: Vec<String> =
@@ -246,7 +247,7 @@ impl Session {
         runs: &[RunId],
         demo_wanted: bool,
         work: &WorkArgs,
-        json: bool,
+        form: ResultsForm,
         interrupt: &Interrupt,
         shown: &mut Shown,
     ) -> anyhow::Result<Watched> {
@@ -289,7 +290,7 @@ impl Session {
             stack.abort().await;
             over = watch::fetch_runs(&self.client, runs).await?;
         }
-        results::show(&self.client, self.stack(), &over, &work.out, json).await.map(Watched::Ended)
+        results::show(&self.client, self.stack(), &over, &work.out, form).await.map(Watched::Ended)
     }
 
     /// Opens the data directory again after its owner has ended, and continues the runs that no process works on.

@@ -281,6 +281,9 @@ mod tests {
         let mut documented: BTreeSet<String> = order.as_object().unwrap().keys().cloned().collect();
         assert!(documented.remove("config"), "it is for programs");
         assert!(documented.remove("name") && documented.insert("time_zone".into()), "they are a schedule's");
+        for other in ["tasks", "agent"] {
+            assert!(documented.remove(other), "schedules of terminal tasks are refused");
+        }
         for other in ["reasoning_effort", "omit"] {
             assert!(documented.remove(other), "it excludes another setting");
         }

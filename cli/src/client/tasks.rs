@@ -1,0 +1,86 @@
+//! Uploads of terminal tasks.
+
+use bench_domain::Code;
+use http::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+use super::files::{form, upload_headers};
+use super::{Client, Payload, Transport, encode};
+use crate::refusal::Refusal;
+use crate::task_archive::TaskArchive;
+
+/// Maximum size of an archive within a request to a server. API Gateway accepts 6 MB, and base64 takes up a third of
+/// that.
+const IN_REQUEST_BYTES_MAX: usize = 4 << 20;
+
+/// A task at the API.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Task {
+    pub(crate) id: u64,
+    pub(crate) name: String,
+    /// Id of the item in runs: `NAME@HASH12`.
+    pub(crate) task: String,
+    pub(crate) content_hash: String,
+    pub(crate) status: String,
+    pub(crate) created_at: String,
+    pub(crate) total_runs: u64,
+    pub(crate) passed_runs: u64,
+}
+
+/// Address for an archive.
+#[derive(Debug, Deserialize)]
+struct Upload {
+    upload_url: String,
+    headers: BTreeMap<String, String>,
+    key: String,
+}
+
+impl Client {
+    /// Uploads a task under a name.
+    pub(crate) async fn add_task(&self, archive: &TaskArchive, name: &str) -> anyhow::Result<Task> {
+        if let Transport::Remote(_) = self.transport
+            && archive.bytes.len() > IN_REQUEST_BYTES_MAX
+        {
+            match self.add_task_by_upload(archive, name).await {
+                Err(error)
+                    if error
+                        .downcast_ref::<Refusal>()
+                        .is_some_and(|refused| refused.code() == Some(Code::UploadsNotOffered)) => {}
+                other => return other,
+            }
+        }
+        let path = format!("/api/tasks?name={}&agent=oracle", encode(name));
+        self.send_archive(&path, archive).await
+    }
+
+    /// Checks a task without storing it.
+    pub(crate) async fn check_task(&self, archive: &TaskArchive) -> anyhow::Result<Value> {
+        self.send_archive("/api/tasks/check", archive).await
+    }
+
+    async fn send_archive<T: serde::de::DeserializeOwned>(
+        &self,
+        path: &str,
+        archive: &TaskArchive,
+    ) -> anyhow::Result<T> {
+        let (boundary, body) = form(&mut archive.bytes.as_slice(), archive.bytes.len() as u64).await?;
+        let content_type = format!("multipart/form-data; boundary={boundary}");
+        self.request(Method::POST, path, Payload::Bytes { content_type, bytes: body.into() }).await
+    }
+
+    /// Sends an archive directly to the server's file store.
+    async fn add_task_by_upload(&self, archive: &TaskArchive, name: &str) -> anyhow::Result<Task> {
+        let sha256 = hex::encode(Sha256::digest(&archive.bytes));
+        let order = json!({ "bytes": archive.bytes.len(), "sha256": sha256 });
+        let upload: Upload = self.post("/api/tasks/uploads", Some(&order)).await?;
+        let headers = upload_headers(&upload.headers)?;
+        if let Transport::Remote(remote) = &self.transport {
+            remote.put_bytes(&upload.upload_url, headers, archive.bytes.clone()).await?;
+        }
+        let named = json!({ "upload": upload.key, "name": name, "agent": "oracle" });
+        self.post("/api/tasks", Some(&named)).await
+    }
+}

@@ -1,0 +1,238 @@
+//! `bench tasks`.
+
+mod check;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::run::WorkArgs;
+use super::{Api, ApiArgs};
+use crate::client::{ServerArgs, Task, encode};
+use crate::data_dir::DataArgs;
+use crate::exit::{ExitStatus, Problem};
+use crate::output;
+use crate::table::{Column, Table};
+use crate::task_archive::{self, TaskArchive};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  bench tasks check ./my-task
+      proves a task: its solution earns the reward, and doing nothing does not
+  bench tasks add ./my-task
+      stores a task, for the page and for orders
+  bench tasks list
+  bench tasks remove 3
+
+A task is a folder or a ZIP archive with task.toml (Harbor's format) or
+task.yaml (Terminal-Bench 1). `bench run --task PATH` runs one without storing
+it first. docs/terminal-tasks.md explains formats, limits and refusals.";
+
+const LIST_EXAMPLE: &str = "\
+Example:
+  bench tasks list --json";
+const ADD_EXAMPLES: &str = "\
+Examples:
+  bench tasks add ./my-task
+  bench tasks add ./tasks other.zip --server https://bench.example
+      all tasks in a folder, and an archive, at a server";
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  bench tasks check ./my-task
+  bench tasks check my-task.zip --no-episodes
+      reads the files only; starts no containers";
+const REMOVE_EXAMPLE: &str = "\
+Example:
+  bench tasks remove 3
+      removes the task; its runs are canceled and kept";
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct TasksArgs {
+    #[command(subcommand)]
+    command: Option<TasksCommand>,
+    #[command(flatten)]
+    api: ApiArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum TasksCommand {
+    /// List the stored tasks, with the pass rate of their episodes; the default
+    #[command(after_help = LIST_EXAMPLE)]
+    List(ApiArgs),
+    /// Check tasks and store them
+    #[command(after_help = ADD_EXAMPLES)]
+    Add(AddArgs),
+    /// Prove tasks: the agent `oracle` earns the full reward and `nop` does not, twice each
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(CheckArgs),
+    /// Remove stored tasks; their open runs are canceled
+    #[command(after_help = REMOVE_EXAMPLE)]
+    Remove(RemoveArgs),
+}
+
+#[derive(Debug, Args)]
+struct AddArgs {
+    /// Task: a folder, a folder of tasks, or a ZIP archive
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Name of the task [default: the name of its folder or file]
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+    #[command(flatten)]
+    api: ApiArgs,
+}
+
+#[derive(Debug, Args)]
+struct CheckArgs {
+    /// Task: a folder, a folder of tasks, or a ZIP archive
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Read the files only, without running episodes
+    #[arg(long)]
+    no_episodes: bool,
+    #[command(flatten)]
+    work: WorkArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long, help_heading = None)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct RemoveArgs {
+    /// Id of the task, as listed
+    #[arg(required = true, value_name = "ID")]
+    tasks: Vec<u64>,
+    #[command(flatten)]
+    api: ApiArgs,
+}
+
+pub(crate) async fn run(args: TasksArgs) -> anyhow::Result<ExitStatus> {
+    match args.command.unwrap_or(TasksCommand::List(args.api)) {
+        TasksCommand::List(args) => with(&args, async |api| list(api, args.json).await).await,
+        TasksCommand::Add(args) => {
+            let archives = task_archive::read_all(&args.paths)?;
+            if args.name.is_some() && archives.len() > 1 {
+                return Err(Problem::usage("--name can't be given for several tasks").into());
+            }
+            with(&args.api, async |api| add(api, &args, &archives).await).await
+        }
+        TasksCommand::Check(args) => check::run(args).await,
+        TasksCommand::Remove(args) => with(&args.api, async |api| remove(api, &args).await).await,
+    }
+}
+
+async fn with(
+    args: &ApiArgs,
+    act: impl AsyncFnOnce(&Api) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitStatus> {
+    let api = Api::open(&args.server, &args.data).await?;
+    let done = act(&api).await;
+    api.close().await;
+    done.map(|()| ExitStatus::Success)
+}
+
+async fn list(api: &Api, json: bool) -> anyhow::Result<()> {
+    let mut tasks: Vec<Value> = Vec::new();
+    loop {
+        let path = format!("/api/tasks?limit=100&skip={}", tasks.len());
+        let page: Vec<Value> = api.client.get(&path).await?;
+        let is_last = page.len() < 100;
+        tasks.extend(page);
+        if is_last {
+            break;
+        }
+    }
+    if json {
+        return output::json(&tasks);
+    }
+    if tasks.is_empty() {
+        output::note("There are no tasks; `bench tasks add PATH` stores one");
+        return Ok(());
+    }
+    let tasks: Vec<Task> = tasks.into_iter().map(serde_json::from_value).collect::<Result<_, _>>()?;
+    output::print_table(&table(&tasks))
+}
+
+fn table(tasks: &[Task]) -> Table {
+    let mut table = Table::new([
+        Column::number("ID"),
+        Column::text("NAME"),
+        Column::text("TASK"),
+        Column::text("STATUS"),
+        Column::number("PASSED"),
+        Column::number("EPISODES"),
+        Column::text("CREATED"),
+    ]);
+    for task in tasks {
+        table.row([
+            task.id.to_string(),
+            task.name.clone(),
+            task.task.clone(),
+            task.status.clone(),
+            task.passed_runs.to_string(),
+            task.total_runs.to_string(),
+            task.created_at.get(..16).unwrap_or(&task.created_at).replace('T', " "),
+        ]);
+    }
+    table
+}
+
+async fn add(api: &Api, args: &AddArgs, archives: &[TaskArchive]) -> anyhow::Result<()> {
+    let mut added = Vec::new();
+    for archive in archives {
+        let name = args.name.as_deref().unwrap_or(&archive.name);
+        let task = api.client.add_task(archive, name).await;
+        let task = task.map_err(|error| refused(archive, error))?;
+        if !args.api.json {
+            output::print(&format!("Stored task {}: {}", task.id, task.task))?;
+        }
+        added.push(
+            json!({ "id": task.id, "name": task.name, "task": task.task, "content_hash": task.content_hash }),
+        );
+    }
+    if args.api.json { output::json(&added) } else { Ok(()) }
+}
+
+/// Names the task that a refusal is about.
+fn refused(archive: &TaskArchive, error: anyhow::Error) -> anyhow::Error {
+    error.context(format!("the task `{}` was not accepted", archive.name))
+}
+
+async fn remove(api: &Api, args: &RemoveArgs) -> anyhow::Result<()> {
+    let mut removed = Vec::new();
+    for id in &args.tasks {
+        let answer: Value = api.client.delete(&format!("/api/tasks/{}", encode(&id.to_string()))).await?;
+        if !args.api.json {
+            output::print(&format!("Removed task {id}"))?;
+        }
+        removed.push(answer);
+    }
+    if args.api.json { output::json(&removed) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn screen_of_tasks() {
+        let task = |id: u64, name: &str, passed: u64, total: u64| Task {
+            id,
+            name: name.to_owned(),
+            task: format!("{name}@0123456789ab"),
+            content_hash: "0".repeat(64),
+            status: "completed".to_owned(),
+            created_at: "2026-01-02T03:04:05.678901".to_owned(),
+            total_runs: total,
+            passed_runs: passed,
+        };
+        let tasks = [task(12, "hello-world", 7, 10), task(3, "fix-csv", 0, 0)];
+        crate::screen_tests::check("tasks", |layout| table(&tasks).render(layout));
+    }
+}

@@ -1,0 +1,162 @@
+//! `bench tasks check`: proves that tasks can be solved, and that they aren't solved from the start.
+
+use std::collections::BTreeMap;
+
+use bench_domain::RunId;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{CheckArgs, refused};
+use crate::client::Client;
+use crate::commands::run::session::Session;
+use crate::commands::run::tasks::order_tasks;
+use crate::commands::{Api, run::results};
+use crate::exit::{ExitStatus, Problem};
+use crate::{format, output, task_archive};
+
+/// Number of episodes of each agent.
+const EPISODES: u32 = 2;
+
+/// Number of episodes to read at once.
+const PAGE_EPISODES: usize = 100;
+
+/// Episodes of a task by one agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Count {
+    passed: u32,
+    graded: u32,
+}
+
+/// Episode, as a sample of a run.
+#[derive(Debug, Deserialize)]
+struct Episode {
+    source_id: Option<String>,
+    score: Option<f64>,
+    #[serde(default)]
+    error: Option<String>,
+}
+
+pub(super) async fn run(args: CheckArgs) -> anyhow::Result<ExitStatus> {
+    let archives = task_archive::read_all(&args.paths)?;
+    if args.no_episodes {
+        let api = Api::open(&args.server, &args.data).await?;
+        let mut checked = Vec::new();
+        let mut done = Ok(());
+        for archive in &archives {
+            match api.client.check_task(archive).await {
+                Ok(found) => checked.push((archive.name.as_str(), found)),
+                Err(error) => {
+                    done = Err(refused(archive, error));
+                    break;
+                }
+            }
+        }
+        api.close().await;
+        done?;
+        if args.json {
+            let found: Vec<Value> = checked.into_iter().map(|(_, found)| found).collect();
+            return output::json(&found).map(|()| ExitStatus::Success);
+        }
+        for (name, _) in checked {
+            output::print(&format!("{name}: its files are accepted"))?;
+        }
+        return Ok(ExitStatus::Success);
+    }
+    results::check_folder(&args.work.out)?;
+    let session = Session::open(&args.work, &args.server, &args.data).await?;
+    let ordered = async {
+        let mut runs = Vec::new();
+        for agent in ["oracle", "nop"] {
+            runs.push(order_tasks(&session, &archives, agent, EPISODES).await?);
+        }
+        anyhow::Ok(runs)
+    };
+    match ordered.await {
+        Err(error) => {
+            session.give_up().await;
+            Err(error)
+        }
+        Ok(ordered) => {
+            let (runs, holds): (Vec<RunId>, Vec<_>) = ordered.into_iter().unzip();
+            let mut session = session;
+            session.keep_until_watched(holds.into_iter().flatten().collect());
+            let [oracle, nop] = [runs.first().copied(), runs.get(1).copied()];
+            let (json, work) = (args.json, &args.work);
+            let form = if json { results::ResultsForm::Nothing } else { results::ResultsForm::Text };
+            let proof = async |client: &Client| judge(client, oracle, nop, json).await;
+            session.finish_runs(&runs, true, work, form, proof).await
+        }
+    }
+}
+
+/// Compares the episodes of both runs, prints a line for each task, and fails if one isn't proven.
+async fn judge(client: &Client, oracle: Option<RunId>, nop: Option<RunId>, json: bool) -> anyhow::Result<()> {
+    let (Some(oracle), Some(nop)) = (oracle, nop) else { return Ok(()) };
+    let (solved, mut problems) = episodes(client, oracle).await?;
+    let (unsolved, others) = episodes(client, nop).await?;
+    problems.extend(others);
+    let mut shown = Vec::new();
+    let mut failed = 0_u64;
+    for (task, solution) in &solved {
+        let nothing = unsolved.get(task).copied().unwrap_or_default();
+        let is_proven = *solution == Count { passed: EPISODES, graded: EPISODES }
+            && nothing == Count { passed: 0, graded: EPISODES };
+        failed += u64::from(!is_proven);
+        let verdict = if is_proven { "proven" } else { "NOT proven" };
+        if !json {
+            output::print(&format!(
+                "{task}: {verdict}; the solution passed {} of {EPISODES} episodes, doing nothing {} of {EPISODES}",
+                solution.passed, nothing.passed
+            ))?;
+            let why = problems.iter().filter(|(of, _)| of == task).map(|(_, why)| why);
+            for why in why.take(2) {
+                output::print(&format!("  {why}"))?;
+            }
+        }
+        shown.push(json!({
+            "task": task, "proven": is_proven, "oracle_passed": solution.passed, "nop_passed": nothing.passed,
+            "oracle_graded": solution.graded, "nop_graded": nothing.graded, "runs": [oracle, nop],
+        }));
+    }
+    if json {
+        output::json(&shown)?;
+    }
+    match failed {
+        0 => Ok(()),
+        failed => Err(Problem::failure(format!("{} not proven", format::plural(failed, "task")))
+            .hint(format!("`bench runs {oracle} --items` and `bench runs {nop} --items` list the episodes"))
+            .into()),
+    }
+}
+
+/// Counts the episodes of a run by task, and collects why episodes have no grade.
+async fn episodes(
+    client: &Client,
+    run: RunId,
+) -> anyhow::Result<(BTreeMap<String, Count>, Vec<(String, String)>)> {
+    let mut found: Vec<Episode> = Vec::new();
+    loop {
+        let path =
+            format!("/api/runs/{run}/benchmarks/terminal_tasks?limit={PAGE_EPISODES}&offset={}", found.len());
+        let mut page: Value = client.get(&path).await?;
+        let items = page.pointer_mut("/items/items").map(Value::take).unwrap_or_default();
+        let items: Vec<Episode> = serde_json::from_value(items)?;
+        let is_last = items.len() < PAGE_EPISODES;
+        found.extend(items);
+        if is_last {
+            break;
+        }
+    }
+    let (mut counts, mut problems) = (BTreeMap::<String, Count>::new(), Vec::new());
+    for episode in found {
+        let task = episode.source_id.unwrap_or_default();
+        let count = counts.entry(task.clone()).or_default();
+        if let Some(score) = episode.score {
+            count.graded += 1;
+            count.passed += u32::from(score >= 1.0);
+        } else if let Some(error) = episode.error {
+            problems.push((task, error));
+        }
+    }
+    Ok((counts, problems))
+}

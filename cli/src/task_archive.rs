@@ -1,0 +1,192 @@
+//! Terminal tasks on this machine's disk, as archives for the store of tasks.
+
+use std::fs::{self, File};
+use std::io::{Cursor, Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use bench_tasks::{ARCHIVE_BYTES_MAX, EXPANDED_BYTES_MAX, TaskLimits};
+use bench_terminal_tasks::{AdmissionLimits, admit_archive};
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use crate::exit::Problem;
+
+/// Files that make a folder a task.
+const TASK_FILES: [&str; 2] = ["task.toml", "task.yaml"];
+/// Maximum number of files of a task.
+const FILES_MAX: usize = 10_000;
+
+/// An archive to upload.
+#[derive(Debug)]
+pub(crate) struct TaskArchive {
+    /// Name of the folder or file.
+    pub(crate) name: String,
+    /// The ZIP archive.
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl TaskArchive {
+    /// Returns the content hash of the task in the archive.
+    ///
+    /// # Errors
+    /// Names file and line of a task that isn't admitted.
+    pub(crate) fn content_hash(&self) -> anyhow::Result<String> {
+        let (trees, limits) = (TaskLimits::default().tree, AdmissionLimits::any_demand());
+        let admitted = admit_archive(Cursor::new(&self.bytes), trees, &limits);
+        let admitted = admitted.with_context(|| format!("the task `{}` was not accepted", self.name))?;
+        Ok(admitted.hash.to_string())
+    }
+}
+
+/// Reads the tasks at all paths.
+pub(crate) fn read_all(paths: &[PathBuf]) -> anyhow::Result<Vec<TaskArchive>> {
+    let mut archives = Vec::new();
+    for path in paths {
+        archives.extend(read(path)?);
+    }
+    Ok(archives)
+}
+
+/// Reads the tasks at a path: a ZIP archive, a task's folder, or a folder of such folders.
+fn read(path: &Path) -> anyhow::Result<Vec<TaskArchive>> {
+    let shown = path.display();
+    let metadata = fs::metadata(path)
+        .map_err(|error| Problem::usage(format!("could not read the task `{shown}`: {error}")))?;
+    if metadata.is_file() {
+        if metadata.len() > ARCHIVE_BYTES_MAX {
+            let why = format!("`{shown}` has more than {ARCHIVE_BYTES_MAX} bytes");
+            return Err(Problem::usage(why).into());
+        }
+        let bytes = fs::read(path).with_context(|| format!("could not read `{shown}`"))?;
+        return Ok(vec![TaskArchive { name: stem(path), bytes }]);
+    }
+    if is_task(path) {
+        return Ok(vec![archive(path)?]);
+    }
+    let entries = fs::read_dir(path).with_context(|| format!("could not read `{shown}`"))?;
+    let mut folders: Vec<PathBuf> =
+        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|folder| is_task(folder)).collect();
+    folders.sort();
+    if folders.is_empty() {
+        return Err(Problem::usage(format!("`{shown}` is not a terminal task, and has none in its folders"))
+            .hint("a task's folder has the file task.toml (Harbor) or task.yaml (Terminal-Bench 1)")
+            .into());
+    }
+    folders.iter().map(|folder| archive(folder)).collect()
+}
+
+fn is_task(folder: &Path) -> bool {
+    folder.is_dir() && TASK_FILES.iter().any(|file| folder.join(file).is_file())
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map_or_else(|| "task".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Packs a folder. The same files give the same bytes.
+fn archive(folder: &Path) -> anyhow::Result<TaskArchive> {
+    // The folder may be `.`, whose name only the resolved path has.
+    let resolved = folder.canonicalize().with_context(|| format!("could not read `{}`", folder.display()))?;
+    let name = resolved.file_name().map_or_else(|| "task".to_owned(), |name| name.to_string_lossy().into());
+    let mut files = Vec::new();
+    list(&resolved, &mut files)?;
+    files.sort();
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    let mut left = EXPANDED_BYTES_MAX;
+    for path in files {
+        let shown = path.display();
+        let inner = path.strip_prefix(&resolved).unwrap_or(&path);
+        let inner = inner
+            .to_str()
+            .ok_or_else(|| Problem::usage(format!("`{shown}` has a name that is not UTF-8")))?;
+        let file = File::open(&path).with_context(|| format!("could not read `{shown}`"))?;
+        let mut content = Vec::new();
+        file.take(left + 1).read_to_end(&mut content).with_context(|| format!("could not read `{shown}`"))?;
+        left = left.checked_sub(content.len() as u64).ok_or_else(|| {
+            Problem::usage(format!(
+                "the task `{}` has more than {EXPANDED_BYTES_MAX} bytes",
+                folder.display()
+            ))
+            .hint("let its Dockerfile download or make large files")
+        })?;
+        let options = SimpleFileOptions::default()
+            .last_modified_time(zip::DateTime::default())
+            .unix_permissions(mode(&path));
+        zip.start_file(format!("{name}/{inner}"), options)?;
+        zip.write_all(&content)?;
+    }
+    Ok(TaskArchive { name, bytes: zip.finish()?.into_inner() })
+}
+
+/// Lists the files of a folder. Links are refused, since they may lead out of the task.
+fn list(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    let entries = fs::read_dir(folder).with_context(|| format!("could not read `{}`", folder.display()))?;
+    for entry in entries {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        if kind.is_dir() {
+            list(&path, files)?;
+        } else if kind.is_file() {
+            files.push(path);
+        } else {
+            return Err(Problem::usage(format!("`{}` is neither a file nor a folder", path.display()))
+                .hint("a task has no links, pipes or devices: copy the file to where it is needed")
+                .into());
+        }
+        if files.len() > FILES_MAX {
+            let why = format!("`{}` has more than {FILES_MAX} files", folder.display());
+            return Err(Problem::usage(why).into());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    let is_executable = fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0);
+    if is_executable { 0o755 } else { 0o644 }
+}
+
+#[cfg(not(unix))]
+fn mode(_path: &Path) -> u32 {
+    0o644
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_a_task_a_folder_of_tasks_or_an_archive() {
+        let folder = tempfile::tempdir().unwrap();
+        let tasks = folder.path().join("tasks");
+        for name in ["b", "a"] {
+            fs::create_dir_all(tasks.join(name).join("tests")).unwrap();
+            fs::write(tasks.join(name).join("task.toml"), "").unwrap();
+            fs::write(tasks.join(name).join("tests/test.sh"), name).unwrap();
+        }
+        fs::create_dir_all(tasks.join("other")).unwrap();
+        let all = read(&tasks).unwrap();
+        assert_eq!(all.iter().map(|task| task.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        let one = read(&tasks.join("a")).unwrap();
+        assert_eq!(one[0].bytes, all[0].bytes, "the same files give the same bytes");
+        let packed = folder.path().join("packed.zip");
+        fs::write(&packed, &one[0].bytes).unwrap();
+        let packed = read(&packed).unwrap();
+        assert_eq!((packed[0].name.as_str(), packed[0].bytes.len()), ("packed", one[0].bytes.len()));
+        assert!(read(&tasks.join("other")).unwrap_err().to_string().contains("is not a terminal task"));
+        assert!(read(&tasks.join("none")).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("task.toml"), "").unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).unwrap();
+        let error = read(folder.path()).unwrap_err();
+        assert!(error.to_string().contains("neither a file nor a folder"), "{error}");
+    }
+}

@@ -1,0 +1,201 @@
+//! Episodes ordered by the command, in one process with its own sandbox host.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde_json::{Value, json};
+
+use crate::support::{CommandOutput, TestDir};
+
+/// Variables by which podman finds its storage.
+const PODMAN_VARS: [&str; 2] = ["CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF"];
+/// Variables by which the docker command finds another engine.
+const DOCKER_VARS: [&str; 2] = ["DOCKER_HOST", "DOCKER_CONFIG"];
+const DOCKERFILE: &str = "FROM scratch\nCOPY busybox /bin/busybox\nRUN [\"/bin/busybox\", \"--install\", \"-s\", \"/bin\"]\n\
+    RUN printf '#!/bin/sh\\nexec sh \"$@\"\\n' > /bin/bash && chmod +x /bin/bash && mkdir -p /tmp /root /etc /app\n\
+    ENV PATH=/bin\nWORKDIR /app\n";
+const EPISODES: usize = 12;
+/// Number of kills of the command, and of processes that it started between two of those.
+const COMMAND_KILLS: usize = 2;
+const PROCESS_KILLS: usize = 4;
+/// Minimum time between two kills of the command, which loses all sandboxes: an episode gives up after five of them.
+const LIFE_MIN: Duration = Duration::from_secs(12);
+/// Maximum time of the test with kills.
+const TIME_MAX: Duration = Duration::from_secs(400);
+
+/// Folder with a task, and the variables of the engine.
+struct Place {
+    dir: TestDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { dir: TestDir::new() }
+    }
+
+    /// Writes a task with this solution and this test.
+    fn task(&self, name: &str, solution: &str, test: &str) -> PathBuf {
+        let folder = self.dir.path(name);
+        let busybox = ["/bin/busybox", "/usr/bin/busybox"].iter().find_map(|path| std::fs::read(path).ok());
+        let busybox = busybox.expect("these tests need /bin/busybox: install the package busybox-static");
+        let config = "[environment]\nnetwork_mode = \"no-network\"\n";
+        for (path, content) in [
+            ("task.toml", config.as_bytes()),
+            ("instruction.md", b"Create the file `done`."),
+            ("environment/Dockerfile", DOCKERFILE.as_bytes()),
+            ("environment/busybox", &busybox),
+            ("solution/solve.sh", solution.as_bytes()),
+            ("tests/test.sh", test.as_bytes()),
+        ] {
+            let path = folder.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, content).unwrap();
+            make_executable(&path);
+        }
+        folder
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.dir.command(args);
+        // With podman's storage, the command starts a service of its own.
+        let has_podman = std::env::var_os(PODMAN_VARS[1]).is_some();
+        for name in if has_podman { PODMAN_VARS } else { DOCKER_VARS } {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        command
+    }
+
+    fn bench(&self, args: &[&str]) -> CommandOutput {
+        CommandOutput::new(&self.command(args).output().unwrap())
+    }
+}
+
+fn make_executable(path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Returns containers, networks and volumes of the engine.
+fn objects() -> BTreeSet<String> {
+    let lists: [&[&str]; 3] = [&["ps", "--all"], &["network", "ls"], &["volume", "ls"]];
+    let listed = lists.iter().flat_map(|list| {
+        let output = Command::new("docker").args(*list).arg("--quiet").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(|line| format!("{} {line}", list[0])).collect::<Vec<_>>()
+    });
+    listed.collect()
+}
+
+const SOLUTION: &str = "#!/bin/sh\nsleep 1\ntouch done\n";
+const TEST: &str = "#!/bin/sh\nif [ -f done ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n";
+
+/// Held by each test, since they count what the engine has.
+static ENGINE: Mutex<()> = Mutex::new(());
+
+#[test]
+fn a_check_proves_a_task_or_says_what_is_wrong_with_it() {
+    let _engine = ENGINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = objects();
+    let place = Place::new();
+    let good = place.task("good", SOLUTION, TEST);
+    let given_away = place.task("given-away", SOLUTION, "#!/bin/sh\necho 1 > /logs/verifier/reward.txt\n");
+    let (good, given_away) = (good.to_str().unwrap(), given_away.to_str().unwrap());
+    let proven = place.bench(&["tasks", "check", good]);
+    assert_eq!(proven.code, 0, "{}{}", proven.stdout, proven.stderr);
+    assert!(proven.stdout.contains("proven"), "{}", proven.stdout);
+    let refused = place.bench(&["tasks", "check", "--json", given_away]);
+    refused.assert_refused(1, "1 task not proven");
+    let found: Value = serde_json::from_str(&refused.stdout).unwrap();
+    assert_eq!((&found[0]["proven"], &found[0]["nop_passed"]), (&json!(false), &json!(2)), "{found:#}");
+    assert_eq!(objects(), before);
+}
+
+/// Kills the command, and processes that it started, at random moments while episodes have containers. A killed command
+/// is resumed.
+#[test]
+fn episodes_survive_the_end_of_any_process() {
+    let _engine = ENGINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let seed = std::env::var("BENCH_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed: u64 = seed.unwrap_or_else(rand::random);
+    println!("seed {seed} (repeat with BENCH_TEST_SEED={seed})");
+    let mut random = StdRng::seed_from_u64(seed);
+    let (before, began) = (objects(), Instant::now());
+    let place = Place::new();
+    let task = place.task("survivor", SOLUTION, TEST);
+    let samples = EPISODES.to_string();
+    let order =
+        ["run", "--json", "--task", task.to_str().unwrap(), "--agent", "oracle", "--samples", &samples];
+    let (mut run, mut command_kills, mut process_kills) = (None::<String>, 0, 0);
+    loop {
+        assert!(began.elapsed() < TIME_MAX, "the episodes do not get through");
+        let args: Vec<&str> = match &run {
+            Some(run) => vec!["run", "--json", "--resume", run],
+            None => order.to_vec(),
+        };
+        let mut child = place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (started_at, mut left) = (Instant::now(), PROCESS_KILLS);
+        let ended = loop {
+            std::thread::sleep(Duration::from_millis(random.random_range(100..=2_500)));
+            if child.try_wait().unwrap().is_some() {
+                break true;
+            }
+            if command_kills < COMMAND_KILLS && started_at.elapsed() > LIFE_MIN {
+                command_kills += 1;
+                child.kill().unwrap();
+                break false;
+            }
+            let started = if is_any_episode_running() { descendants(child.id()) } else { Vec::new() };
+            if left > 0 && !started.is_empty() && kill(started[random.random_range(0..started.len())]) {
+                left -= 1;
+                process_kills += 1;
+            }
+        };
+        let output = CommandOutput::new(&child.wait_with_output().unwrap());
+        if ended {
+            assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+            break;
+        }
+        if run.is_none() {
+            let runs: Value = serde_json::from_str(&place.bench(&["runs", "--json"]).stdout).unwrap();
+            run = runs[0]["id"].as_str().map(str::to_owned);
+        }
+    }
+    println!("{command_kills} kills of the command, {process_kills} of processes that it started");
+    assert!(command_kills == COMMAND_KILLS && process_kills > PROCESS_KILLS, "too few kills");
+    let items = place.bench(&["runs", &run.unwrap(), "--items", "--json"]).stdout;
+    let items: Vec<Value> = serde_json::from_str(&items).unwrap();
+    let others: Vec<&Value> = items.iter().filter(|item| item["outcome"] != "correct").collect();
+    assert!(items.len() == EPISODES && others.is_empty(), "{others:#?}");
+    assert_eq!(objects(), before);
+}
+
+/// Returns true if the engine has a container of an episode.
+fn is_any_episode_running() -> bool {
+    let filter = ["ps", "--quiet", "--filter", "label=bench-runner.environment"];
+    Command::new("docker").args(filter).output().is_ok_and(|output| !output.stdout.is_empty())
+}
+
+/// Returns the processes that a process started, and those that they started.
+fn descendants(parent: u32) -> Vec<u32> {
+    let path = format!("/proc/{parent}/task");
+    let threads = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let children = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    let direct: Vec<u32> = children
+        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>())
+        .collect();
+    direct.into_iter().flat_map(|pid| std::iter::once(pid).chain(descendants(pid))).collect()
+}
+
+/// Kills a process. Returns false if it has ended meanwhile.
+fn kill(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok()
+}

@@ -1,0 +1,7 @@
+//! Tests of the command on a container engine: `make test-containers`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "what fails here fails the test")]
+
+mod episodes;
+#[path = "../it/support.rs"]
+#[allow(dead_code, reason = "the other tests use the rest of it")]
+mod support;
