@@ -1,0 +1,44 @@
+//! Messages of `bash` to the model. All of them are our own.
+
+use super::{BashSettings, FormatError};
+use crate::output::limit_output;
+use crate::step::CommandResult;
+
+/// Returns the first message.
+pub(super) fn task(settings: &BashSettings, instruction: &str) -> String {
+    let seconds = (settings.command_time_ms / 1_000).to_string();
+    let introduction =
+        include_str!("task.txt").replace("{seconds}", &seconds).replace("{folder}", &settings.folder);
+    format!("{introduction}{instruction}\n")
+}
+
+/// Returns the message about a reply without an action.
+pub(super) fn format_error(error: FormatError) -> String {
+    format!("Nothing was run: {error}. Send a reply with exactly one `bash` or `done` block.")
+}
+
+/// Returns the message about a reply that was cut.
+pub(super) fn output_cut() -> String {
+    "Nothing was run: your reply reached the maximum length and was cut. Send a shorter one; write long files in \
+     several turns."
+        .to_owned()
+}
+
+/// Returns the message with the result of a command.
+pub(super) fn result(settings: &BashSettings, result: &CommandResult) -> String {
+    let seconds = settings.command_time_ms / 1_000;
+    let outcome = match (result.is_timed_out, result.exit_code) {
+        (true, _) => format!("Killed after {seconds} seconds."),
+        (false, Some(code)) => format!("Exit code: {code}"),
+        (false, None) => "Killed.".to_owned(),
+    };
+    let output = limit_output(&result.output, settings.output_bytes_max);
+    let omitted = match result.omitted_bytes {
+        0 => String::new(),
+        bytes => format!("\n[{bytes} bytes in the middle of the output were not fetched]"),
+    };
+    match output.is_empty() {
+        true => format!("{outcome}\nNo output."),
+        false => format!("{outcome}\nOutput:\n{output}{omitted}"),
+    }
+}
