@@ -4,7 +4,7 @@ import { api } from './core/api.js'
 import { connection } from './core/connection.js'
 import { h, replace, setText } from './core/dom.js'
 import { timeOfDay } from './core/format.js'
-import { openKeyDialog } from './components/key-dialog.js'
+import { withModule } from './core/states.js'
 
 /** Links of the navigation: path, text, and names of the views below. @type {[string, string, string[]][]} */
 const LINKS = [
@@ -13,9 +13,10 @@ const LINKS = [
   ['/compare', 'Compare', ['compare']],
   ['/leaderboard', 'Leaderboard', ['leaderboard']],
   ['/benchmarks', 'Benchmarks', ['benchmarks', 'benchmark']],
+  ['/tasks', 'Tasks', ['tasks', 'task']],
   ['/schedules', 'Schedules', ['schedules', 'schedule']],
   ['/ops', 'Ops', ['ops']],
-  ['/verify', 'Verify', ['verify', 'archive-run', 'archive-item']],
+  ['/verify', 'Verify', ['verify', 'archive-run', 'archive-item', 'archive-compare']],
   ['/docs', 'API', ['docs']],
 ]
 
@@ -39,7 +40,8 @@ export function startFrame() {
     for (const { a, names } of links) {
       if (!names.includes(name)) { a.removeAttribute('aria-current'); continue }
       a.setAttribute('aria-current', names[0] === name ? 'page' : 'true')
-      a.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+      // Before the next frame, which lays the page out anyway, and not while the view is waiting to be loaded.
+      requestAnimationFrame(() => a.scrollIntoView({ block: 'nearest', inline: 'nearest' }))
     }
   })
   document.body.prepend(
@@ -64,13 +66,13 @@ function themeButton() {
   const root = document.documentElement
   let theme = /** @type {typeof THEMES[number]} */ (localStorage.getItem('bench-theme') ?? 'auto')
   if (!THEMES.includes(theme)) theme = 'auto'
-  const button = h('button', { type: 'button', class: 'plain icon' })
+  const symbol = h('span', { 'aria-hidden': 'true' })
+  const button = h('button', { type: 'button', class: 'plain icon', title: 'Change the theme' }, symbol)
   const show = () => {
     if (theme === 'auto') delete root.dataset.theme
     else root.dataset.theme = theme
     button.setAttribute('aria-label', THEME_WORDS[theme])
-    button.title = THEME_WORDS[theme]
-    setText(button, THEME_SYMBOLS[theme])
+    setText(symbol, THEME_SYMBOLS[theme])
   }
   button.addEventListener('click', () => {
     theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]
@@ -96,4 +98,9 @@ function connectionBar() {
   connection.addEventListener('change', show)
   show()
   return bar
+}
+
+/** Opens the dialog. */
+export function openKeyDialog() {
+  void withModule(() => import('./components/key-form.js'), ({ openKeyForm }) => openKeyForm())
 }

@@ -2,7 +2,7 @@
  * Writes TypeScript declarations of the API's schemas to target/page/api.d.ts, from the description that `bench serve` sends.
  *
  * Every schema becomes a type in the global namespace `Api`, so that JSDoc names it without an import: `Api.RunView`. Fields of
- * responses are always present; those of requests are optional unless they are required. Descriptions become comments.
+ * responses that may be null are always present; other fields are optional unless they are required. Descriptions become comments.
  */
 
 import fs from 'node:fs'
@@ -60,15 +60,23 @@ function collect(value) {
 }
 
 /**
- * Marks all fields of a response's schema as present.
+ * Marks the fields of a response's schema that may be null as present: the API sends null instead of leaving them out.
  *
  * @param {unknown} value a schema or a part of it
  */
 function requireAll(value) {
   if (typeof value !== 'object' || value === null) return
   const schema = /** @type {Schema} */ (value)
-  if (schema.properties) schema.required = Object.keys(schema.properties)
+  if (schema.properties) {
+    const nullable = Object.entries(schema.properties).filter(([, field]) => mayBeNull(field)).map(([name]) => name)
+    schema.required = [...new Set([...schema.required ?? [], ...nullable])]
+  }
   Object.values(schema).forEach(requireAll)
+}
+
+/** @param {Schema} schema @returns {boolean} */
+function mayBeNull({ type, oneOf }) {
+  return type === 'null' || (Array.isArray(type) && type.includes('null')) || Boolean(oneOf?.some(mayBeNull))
 }
 
 /**

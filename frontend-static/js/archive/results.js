@@ -1,5 +1,6 @@
 /** Contents of `results.json`: the run and its benchmarks at once, items when they are shown. */
 
+import { shortHash } from '../core/format.js'
 import { decodeUtf8, repeatedKeys } from './json.js'
 import { Refusal } from './reasons.js'
 import { scanResults } from './scan.js'
@@ -142,6 +143,7 @@ function rowOf(item, at) {
     input_tokens: number(item.input_tokens),
     output_tokens: number(item.output_tokens),
     attempts: number(item.attempts),
+    item_hash: shortHash(text(item.item_hash)),
   }
 }
 

@@ -176,7 +176,7 @@ export function sampleView(row, item) {
     id: '', created_at: '', body_sha256: null, body_url: null, cut: [], hidden: false, truncated: false,
     prompt: null, response: null, reasoning: null, steps: null, expected: null, test_code: null,
     is_correct: null, reason: null, detail: null, error: null, error_code: null, judge_prompt: null, judge_output: null,
-    item_hash: null, item_metadata: null, model_reported: null,
+    item_metadata: null, finish_reason: null, model_reported: null,
     ...row, ...item,
   }
 }

@@ -1,5 +1,6 @@
 /** A verified archive in memory as a source of the run and item views. Nothing is asked of a server. */
 
+import { address } from '../core/api.js'
 import { path } from '../core/router.js'
 import { benchmarkView, runView, sampleView, summaryView } from './run-view.js'
 
@@ -21,7 +22,8 @@ export class ArchiveSource {
     this.id = String(results.run.id ?? '')
   }
 
-  runPath() { return path('verify', 'run') }
+  /** @param {Record<string, string>} [query] */
+  runPath(query) { return address(path('verify', 'run'), { run: this.id, ...query }) }
 
   /**
    * @param {string} benchmark
@@ -29,7 +31,7 @@ export class ArchiveSource {
    * @param {number} [sample]
    */
   itemPath(benchmark, item, sample = 0) {
-    return path('verify', 'items', benchmark, item) + (sample ? `?sample=${sample}` : '')
+    return address(path('verify', 'items', benchmark, item), { run: this.id, sample: sample || null })
   }
 
   async run() {
@@ -38,8 +40,16 @@ export class ArchiveSource {
 
   /** @param {string} benchmark */
   async index(benchmark) {
-    const at = this.#at(benchmark)
-    return at < 0 ? null : { hidden: false, rows: this.results.rows[at] }
+    return this.#at(benchmark) < 0 ? null : { hidden: false, rows: this.rows(benchmark) }
+  }
+
+  /**
+   * Returns the rows of a benchmark; none if the archive doesn't have it.
+   *
+   * @param {string} benchmark
+   */
+  rows(benchmark) {
+    return this.results.rows[this.#at(benchmark)] ?? []
   }
 
   /** @param {ItemsQuery} query */
@@ -97,19 +107,39 @@ function names(row, name) {
   return name.startsWith('#') ? row.item_id === name.slice(1) : row.source_id === name
 }
 
-/** Archive that the reader looks at now. @type {ArchiveSource | null} */
-let opened = null
+/** Archives that are kept at most, so that a tab's memory stays small: as many as can be compared. */
+const ARCHIVES_MAX = 6
+
+/** Verified archives by the id of their run, the latest last. @type {Map<string, ArchiveSource>} */
+const opened = new Map()
 
 /**
- * Keeps an archive for the views under `/verify`.
+ * Keeps an archive for the views under `/verify`. The oldest one makes room.
  *
- * @param {ArchiveSource | null} source
+ * @param {ArchiveSource} source
  */
 export function openArchive(source) {
-  opened = source
+  opened.delete(source.id)
+  opened.set(source.id, source)
+  for (const id of [...opened.keys()].slice(0, -ARCHIVES_MAX)) opened.delete(id)
 }
 
-/** Returns the archive that was opened last; null after a reload, since archives are kept in memory only. */
-export function openedArchive() {
-  return opened
+/** @param {ArchiveSource} source */
+export function closeArchive({ id }) {
+  opened.delete(id)
+}
+
+/** Returns the archives of this tab, the latest last. None after a reload, since they are kept in memory only. */
+export function openedArchives() {
+  return [...opened.values()]
+}
+
+/**
+ * Returns the archive of a run, or the latest one.
+ *
+ * @param {string | null} run
+ * @returns {ArchiveSource | null}
+ */
+export function openedArchive(run) {
+  return (run === null ? openedArchives().at(-1) : opened.get(run)) ?? null
 }

@@ -8,6 +8,7 @@
 
 import { inflate } from './inflate.js'
 import { damaged, dataBefore, dataBetween, notZip, quote, Refusal, zip64 } from './reasons.js'
+
 import {
   CENTRAL_SIGNATURE, checkExtra, DEFLATED, DESCRIPTOR_SIGNATURE, END_BYTES, END_SIGNATURE, Fields, FLAG_DESCRIPTOR,
   LOCAL_BYTES, LOCAL_SIGNATURE, readCentralHeader, STORED, ZIP64_LOCATOR_BYTES, ZIP64_LOCATOR_SIGNATURE,

@@ -3,9 +3,8 @@
  * a table.
  */
 
-import { h, replace, svg, uniqueId } from '../core/dom.js'
+import { h, replace, svg, uniqueId, useStyles } from '../core/dom.js'
 import { router } from '../core/router.js'
-import { useStyles } from '../core/style.js'
 
 await useStyles('components/chart.css')
 

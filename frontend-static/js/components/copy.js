@@ -1,9 +1,12 @@
 /** `<bench-copy>`: a text with a button that copies it. */
 
-import { announce } from '../core/announce.js'
+import { announce } from '../core/states.js'
 import { h, replace, setText } from '../core/dom.js'
 
-/** The text is the property `text`, or what is inside. With the attribute `inline` it is shown within a line. */
+/** Characters of the text that name the button for screen readers. */
+const NAME_MAX = 60
+
+/** The text is the property `text`, or what is inside. With the attribute `inline` it is shown within a line. `data-name` says what it is. */
 export class BenchCopy extends HTMLElement {
   #text = ''
 
@@ -19,7 +22,8 @@ export class BenchCopy extends HTMLElement {
   }
 
   #show() {
-    const button = h('button', { type: 'button', class: 'button small' }, 'Copy')
+    const start = this.#text.split('\n')[0].slice(0, NAME_MAX)
+    const button = h('button', { type: 'button', class: 'button small', 'aria-label': `Copy ${this.dataset.name ?? (start === this.#text ? start : `${start}…`)}` }, 'Copy')
     button.addEventListener('click', async () => {
       const done = await copyText(this.#text)
       setText(button, done ? 'Copied' : 'Select and copy')
@@ -50,11 +54,12 @@ export async function copyText(text) {
  * Makes a text with a copy button.
  *
  * @param {string} text
- * @param {{inline?: boolean}} [options]
+ * @param {{inline?: boolean, name?: string}} [options] `name` says what it is, for screen readers; by default its beginning does
  */
-export function copyBox(text, { inline = false } = {}) {
+export function copyBox(text, { inline = false, name } = {}) {
   const element = /** @type {BenchCopy} */ (document.createElement('bench-copy'))
   if (inline) element.setAttribute('inline', '')
+  if (name) element.dataset.name = name
   element.text = text
   return element
 }

@@ -62,17 +62,3 @@ export function openDialog(options) {
   document.body.append(element)
   return { close: () => element.querySelector('dialog')?.close() }
 }
-
-/**
- * Makes a labeled field for a form.
- *
- * @param {string} label
- * @param {HTMLElement} control
- * @param {string} [hint]
- */
-export function field(label, control, hint) {
-  const id = control.id || uniqueId('field')
-  control.id = id
-  if (hint) control.setAttribute('aria-describedby', `${id}-hint`)
-  return h('div', { class: 'field' }, h('label', { for: id }, label), control, hint && h('p', { id: `${id}-hint`, class: 'hint' }, hint))
-}

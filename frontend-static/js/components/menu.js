@@ -1,4 +1,4 @@
-/** `<bench-menu>`: a button with a list of actions and links. Arrow keys move, Escape closes and gives the focus back. */
+/** `<bench-menu>`: a button with a list of actions and links. Arrow keys move, Escape closes; what is chosen or closed gives the focus back. */
 
 import { h, replace, uniqueId } from '../core/dom.js'
 
@@ -28,10 +28,11 @@ export class BenchMenu extends HTMLElement {
   set(label, items, name) {
     replace(this.#button, label, h('span', { 'aria-hidden': 'true' }, '▾'))
     if (name) this.#button.setAttribute('aria-label', name)
+    this.#button.dataset.key = `menu ${label}`
     this.#list.setAttribute('aria-label', name ?? label)
     replace(this.#list, items.map((item) => {
       if (!item) return h('hr', null)
-      const props = { role: 'menuitem', tabindex: '-1', class: item.danger ? 'danger' : null, on: { click: () => { this.close(); item.run?.() } } }
+      const props = { role: 'menuitem', tabindex: '-1', class: item.danger ? 'danger' : null, on: { click: () => { this.close(); this.#button.focus(); item.run?.() } } }
       return item.href
         ? h('a', { ...props, href: item.href, download: item.download ?? null }, item.label)
         : h('button', { ...props, type: 'button' }, item.label)

@@ -114,7 +114,8 @@ export class TableLines {
         else replace(cell, h('a', { href: href(row), tabindex: '-1' }, content))
       }
       else if (typeof content === 'string') setText(cell, content)
-      else replace(cell, content)
+      // Most neighbors have the same outcome: an equal element needs no style and no layout of its own.
+      else if (!(content instanceof Node && cell.childNodes.length === 1 && content.isEqualNode(cell.firstChild))) replace(cell, content)
     })
   }
 }

@@ -175,8 +175,14 @@ export class BenchTable extends HTMLElement {
   #draw() {
     if (!this.#options || this.#viewport.hidden) return
     const { scrollTop, clientHeight } = this.#viewport
-    const first = Math.max(0, Math.floor(scrollTop / this.#rowHeight) - MARGIN)
-    const last = Math.min(this.#count, Math.ceil((scrollTop + clientHeight) / this.#rowHeight) + MARGIN)
+    const top = Math.floor(scrollTop / this.#rowHeight)
+    const end = Math.ceil((scrollTop + clientHeight) / this.#rowHeight)
+    // After a jump, no line can stay. Those in sight come first, and the margins with the next frame.
+    const isJump = !this.#lines.at(top) && !this.#lines.at(end - 1)
+    const margin = isJump ? 0 : MARGIN
+    const first = Math.max(0, top - margin)
+    const last = Math.min(this.#count, end + margin)
+    if (isJump && first < last) this.#schedule()
     const isMissing = this.#lines.draw(this.#rows, { first, last, selected: this.#selected })
     const selected = this.#lines.at(this.#selected)
     if (selected) this.#viewport.setAttribute('aria-activedescendant', selected.id)

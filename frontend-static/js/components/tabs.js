@@ -29,6 +29,11 @@ export class BenchTabs extends HTMLElement {
     this.select(tabs.some(({ name }) => name === selected) ? /** @type {string} */ (selected) : tabs[0]?.name)
   }
 
+  connectedCallback() {
+    // Before it is laid out, the list can't be scrolled to the selected tab.
+    requestAnimationFrame(() => reveal(this.#tabs.find(({ button }) => button.tabIndex === 0)?.button))
+  }
+
   /**
    * Shows a tab.
    *
@@ -41,7 +46,7 @@ export class BenchTabs extends HTMLElement {
       tab.button.setAttribute('aria-selected', String(isSelected))
       tab.button.tabIndex = isSelected ? 0 : -1
       tab.panel.toggleAttribute('hidden', !isSelected)
-      if (isSelected) tab.button.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+      if (isSelected) reveal(tab.button)
     }
     if (byReader) this.dispatchEvent(new CustomEvent('select', { detail: name }))
   }
@@ -58,6 +63,19 @@ export class BenchTabs extends HTMLElement {
   }
 }
 customElements.define('bench-tabs', BenchTabs)
+
+/**
+ * Scrolls the list sideways to a tab, and nothing else: `scrollIntoView` would move the page too.
+ *
+ * @param {HTMLElement | undefined} button
+ */
+function reveal(button) {
+  const list = button?.parentElement
+  if (!button || !list) return
+  const [start, end] = [button.offsetLeft - list.offsetLeft, button.offsetLeft - list.offsetLeft + button.offsetWidth]
+  if (start < list.scrollLeft) list.scrollLeft = start
+  else if (end > list.scrollLeft + list.clientWidth) list.scrollLeft = end - list.clientWidth
+}
 
 /**
  * Makes tabs.

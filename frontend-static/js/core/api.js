@@ -1,7 +1,8 @@
 /** Requests to the HTTP API of the server that served the page. */
 
-import { hintOf } from './codes.js'
-import { connection } from './connection.js'
+import { connection, OfflineError } from './connection.js'
+
+/** @typedef {{code: string, file: string | null, line: number | null}} Refusal place and code of a problem in an uploaded task */
 
 /** An error that the server answered with. */
 export class ApiError extends Error {
@@ -10,24 +11,17 @@ export class ApiError extends Error {
    * @param {string | null} code stable code, see docs/codes.md
    * @param {string} message sentence for people
    * @param {{field: string, message: string}[]} fields problems of single fields
+   * @param {Refusal | null} [refusal] where an uploaded task was refused
    */
-  constructor(status, code, message, fields) {
+  constructor(status, code, message, fields, refusal = null) {
     super(message)
     this.name = 'ApiError'
     this.status = status
     this.code = code
     this.fields = fields
+    this.refusal = refusal
     /** Sentence that says what to do; empty if there is nothing to add. */
     this.hint = hintOf(code)
-  }
-}
-
-/** The server could not be reached. */
-export class OfflineError extends Error {
-  constructor() {
-    super('The server can\'t be reached.')
-    this.name = 'OfflineError'
-    this.hint = 'The page keeps trying, and continues by itself.'
   }
 }
 
@@ -79,6 +73,7 @@ class Api extends EventTarget {
       if (this.#remembered && value) localStorage.setItem(name, value)
       else localStorage.removeItem(name)
     }
+    pageStart.answers.clear()
     this.dispatchEvent(new Event('key'))
   }
 
@@ -160,10 +155,11 @@ class Api extends EventTarget {
     for (const [name, value] of Object.entries(options.headers ?? {})) { if (value) headers.set(name, value) }
     let response
     try {
-      response = await fetch(address(path, options.query), {
+      const target = address(path, options.query)
+      response = await ((method === 'GET' && pageStart.take(target)) || fetch(target, {
         method, headers, signal: options.signal, credentials: 'same-origin',
         body: body === undefined || isRaw ? body : JSON.stringify(body),
-      })
+      }))
     } catch (error) {
       if (options.signal?.aborted) throw error
       connection.lost()
@@ -216,23 +212,57 @@ export function curl(method, path, body, options = {}) {
  * @returns {Promise<ApiError>}
  */
 async function errorOf(response) {
-  /** @type {{code?: string, detail?: string | {loc?: (string | number)[], msg?: string}[]} | null} */
+  /** @type {Partial<Api.ErrorBody> | null} */
   let body = null
   try { body = await response.json() } catch { /* a proxy's error without JSON */ }
   const detail = body?.detail
   if (Array.isArray(detail)) {
     const fields = detail.map((entry) => ({
-      field: (entry.loc ?? []).filter((part) => part !== 'body' && part !== 'query').join('.'),
-      message: String(entry.msg ?? ''),
+      field: entry.loc.filter((part) => part !== 'body' && part !== 'query').join('.'),
+      message: entry.msg,
     }))
     const message = fields.map(({ field, message }) => (field ? `${field}: ${message}` : message)).join('; ')
     return new ApiError(response.status, body?.code ?? null, message || `HTTP ${response.status}`, fields)
   }
-  const message = typeof detail === 'string' && detail ? sentence(detail) : `The server answered with HTTP ${response.status}.`
-  return new ApiError(response.status, body?.code ?? null, message, [])
+  const { refusal = null } = /** @type {{refusal?: Refusal | null}} */ (body ?? {})
+  const message = typeof detail !== 'string' || !detail ? `The server answered with HTTP ${response.status}.`
+    // The sentence begins with a file's name, which stays as it is.
+    : refusal?.file && detail.startsWith(refusal.file) ? detail : sentence(detail)
+  return new ApiError(response.status, body?.code ?? null, message, [], refusal)
 }
 
-/** @param {string} text */
+/** Makes a sentence, since a hint may follow. @param {string} text */
 function sentence(text) {
-  return text.charAt(0).toUpperCase() + text.slice(1)
+  return text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.')
+}
+
+/** @type {Record<string, string>} */
+const HINTS = {
+  missing_credentials: 'Enter your key or access token: the button “Key” in the header.',
+  invalid_credentials: 'Enter your key again: the button “Key” in the header.',
+  invalid_access_token: 'Ask the operator for a new access token, then enter it with the button “Key” in the header.',
+  invalid_admin_secret: 'Enter the operator’s secret again: the button “Key” in the header.',
+  not_owner: 'Enter the key that the run or schedule was made with: the button “Key” in the header.',
+  invalid_key: 'Enter a key that the provider accepts.',
+  key_required: 'Enter the provider’s key again; it was deleted when the run ended.',
+  judge_key_required: 'Enter the key of the judge’s provider.',
+  too_many_attempts: 'Wait a minute, then try again.',
+  server_busy: 'Wait a few seconds, then try again.',
+  order_rate_limit: 'Wait a minute, then try again.',
+  open_runs_limit: 'Wait until a run is over, or cancel one.',
+  concurrent_change: 'Look at the present state, then try again.',
+  maintenance: 'Try again later.',
+  run_not_found: 'It may have been deleted. The list of runs has those that exist.',
+  route_not_found: 'This server may be older than the page.',
+  budget_too_small: 'The budget counts everything that the run ever spent: give a larger one.',
+  price_unknown: 'Give a budget in tokens instead.',
+}
+
+/**
+ * Returns what to do about an error; empty if there is nothing to add.
+ *
+ * @param {string | null | undefined} code
+ */
+export function hintOf(code) {
+  return (code && HINTS[code]) || ''
 }

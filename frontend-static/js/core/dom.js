@@ -1,5 +1,6 @@
 /**
- * Elements without markup strings: everything that comes from a model, a dataset or a caller becomes a text node.
+ * Elements without markup strings: everything that comes from a model, a dataset or a caller becomes a text node. Also parts
+ * that are drawn again only when what they show has changed, labeled fields, and stylesheets of views.
  */
 
 /** @typedef {Node | string | number | null | undefined | false | Child[]} Child */
@@ -67,6 +68,11 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text
 }
 
+/** Waits until the browser has drawn what is there, so that what follows doesn't delay it. */
+export function painted() {
+  return new Promise((resolve) => { requestAnimationFrame(() => setTimeout(resolve)) })
+}
+
 /**
  * Makes a unique id, for labels and descriptions.
  *
@@ -104,4 +110,83 @@ function append(parent, children) {
     if (Array.isArray(child)) append(parent, child)
     else parent.append(child instanceof Node ? child : String(child))
   }
+}
+
+/** @type {Map<string, Promise<void>>} */
+const loading = new Map()
+
+/**
+ * Loads stylesheets by their path under `css/`, once each, such as `views/run.css`. Views wait for it before they show
+ * anything, so that nothing is drawn without its style. A missing file isn't an error.
+ *
+ * @param {...string} paths
+ * @returns {Promise<void>}
+ */
+export async function useStyles(...paths) {
+  await Promise.all(paths.map((path) => {
+    let wait = loading.get(path)
+    if (!wait) loading.set(path, wait = load(path))
+    return wait
+  }))
+}
+
+/** @param {string} path */
+function load(path) {
+  return /** @type {Promise<void>} */ (new Promise((resolve) => {
+    const link = document.createElement('link')
+    link.rel = 'stylesheet'
+    link.href = new URL(`../../css/${path}`, import.meta.url).href
+    link.onload = link.onerror = () => resolve()
+    document.head.append(link)
+  }))
+}
+
+/**
+ * Makes a part of a view. `show` draws into the element if the key of the value differs from the last one. If the focus
+ * was on an element with `data-key` inside, the new element with the same key gets it.
+ *
+ * @template [T=unknown]
+ * @param {HTMLElement} element
+ * @param {(value: T) => unknown} key anything that JSON can write: what the part depends on
+ * @param {(value: T) => import('./dom.js').Child} make
+ */
+export function part(element, key, make) {
+  let last = ''
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer
+  return {
+    element,
+    /** @param {T} value */
+    show(value) {
+      const text = JSON.stringify(key(value)) ?? ''
+      if (text === last) return
+      clearTimeout(timer)
+      if (element.querySelector('bench-menu [aria-expanded="true"]')) {
+        // A menu that the reader has open stays; what has changed is drawn once it is closed.
+        timer = setTimeout(() => this.show(value), 500)
+        return
+      }
+      last = text
+      const active = element.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement).closest('[data-key]') : null
+      const focused = active?.getAttribute('data-key')
+      replace(element, make(value))
+      if (focused) {
+        /** @type {HTMLElement | null} */ (element.querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus({ preventScroll: true })
+      }
+    },
+  }
+}
+
+/**
+ * Makes a labeled field for a form.
+ *
+ * @param {string} label
+ * @param {HTMLElement} control
+ * @param {string} [hint]
+ */
+export function field(label, control, hint) {
+  const id = control.id || uniqueId('field')
+  control.id = id
+  if (hint) control.setAttribute('aria-describedby', `${id}-hint`)
+  return h('div', { class: 'field' }, h('label', { for: id }, label), control, hint && h('p', { id: `${id}-hint`, class: 'hint' }, hint))
 }

@@ -6,16 +6,29 @@ export const none = '–'
 /** @typedef {number | null | undefined} MaybeNumber */
 /** @typedef {string | Date | null | undefined} MaybeTime */
 
+/**
+ * Makes a value when it is first needed: an `Intl` object takes milliseconds, and no view needs all of them.
+ *
+ * @template T
+ * @param {() => T} make
+ */
+const lazy = (make) => {
+  /** @type {T | undefined} */
+  let value
+  return () => (value ??= make())
+}
+
 /** @param {Intl.NumberFormatOptions} options */
 const numbers = (options) => {
-  const format = new Intl.NumberFormat(undefined, options)
-  return (/** @type {number} */ value) => format.format(value)
+  const format = lazy(() => new Intl.NumberFormat(undefined, options))
+  return (/** @type {number} */ value) => format().format(value)
 }
 const whole = numbers({ maximumFractionDigits: 0 })
 const oneDigit = numbers({ minimumFractionDigits: 1, maximumFractionDigits: 1 })
-const compact = numbers({ notation: 'compact', maximumFractionDigits: 1 })
+const compact = numbers({ notation: 'compact', minimumFractionDigits: 1, maximumFractionDigits: 1 })
 const decimal = numbers({ minimumFractionDigits: 2, maximumFractionDigits: 2 })
 const upTo4 = numbers({ maximumFractionDigits: 4 })
+const fourDigits = numbers({ minimumFractionDigits: 4, maximumFractionDigits: 4 })
 
 /**
  * Formats a share with one digit: 0.519 is `51.9%`.
@@ -81,7 +94,7 @@ export function tokens(value) {
  */
 export function usd(value) {
   if (value === null || value === undefined) return none
-  if (value !== 0 && Math.abs(value) < 0.01) return `$${numbers({ minimumFractionDigits: 4, maximumFractionDigits: 4 })(value)}`
+  if (value !== 0 && Math.abs(value) < 0.01) return `$${fourDigits(value)}`
   return `$${decimal(value)}`
 }
 
@@ -112,7 +125,7 @@ function pair(first, firstUnit, second, secondUnit) {
   return second ? `${first} ${firstUnit} ${second} ${secondUnit}` : `${first} ${firstUnit}`
 }
 
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' })
+const relative = lazy(() => new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' }))
 /** @type {[number, Intl.RelativeTimeFormatUnit][]} */
 const UNITS = [[60, 'second'], [3600, 'minute'], [86_400, 'hour'], [30 * 86_400, 'day'], [365 * 86_400, 'month'], [Infinity, 'year']]
 
@@ -126,33 +139,33 @@ export function ago(time) {
   const seconds = (new Date(time).getTime() - Date.now()) / 1000
   let before = 1
   for (const [limit, unit] of UNITS) {
-    if (Math.abs(seconds) < limit) return relative.format(Math.trunc(seconds / before), unit)
+    if (Math.abs(seconds) < limit) return relative().format(Math.trunc(seconds / before), unit)
     before = limit
   }
   return none
 }
 
-const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
-const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
-const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
+const full = lazy(() => new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' }))
+const clock = lazy(() => new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' }))
+const day = lazy(() => new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' }))
 
 /** @param {MaybeTime} time */
 export function dateTime(time) {
-  return time ? full.format(new Date(time)) : none
+  return time ? full().format(new Date(time)) : none
 }
 
 /** @param {MaybeTime} time */
 export function timeOfDay(time) {
-  return time ? clock.format(new Date(time)) : none
+  return time ? clock().format(new Date(time)) : none
 }
 
 /** @param {MaybeTime} time */
 export function date(time) {
-  return time ? day.format(new Date(time)) : none
+  return time ? day().format(new Date(time)) : none
 }
 
 /** Name of the reader's time zone, such as `Europe/Berlin`. */
-export const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone
+export const timeZone = lazy(() => Intl.DateTimeFormat().resolvedOptions().timeZone)
 
 /**
  * Formats a size in bytes with binary units.
@@ -185,4 +198,16 @@ export function plural(n, word, words = `${word}s`) {
  */
 export function shortId(id) {
   return id.slice(0, 8)
+}
+
+/** Digits of the hash of a question in an index. */
+const HASH_DIGITS = 12
+
+/**
+ * Returns the digits of the hash of a question that an index has.
+ *
+ * @param {string | null | undefined} hash whole hash
+ */
+export function shortHash(hash) {
+  return hash?.slice(0, HASH_DIGITS) ?? null
 }

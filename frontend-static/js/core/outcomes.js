@@ -49,6 +49,19 @@ export function outcomeOf(name) {
 }
 
 /**
+ * Replaces the names of counted outcomes in a sentence of the API by their words: `4 infrastructure-error` becomes
+ * `4 infrastructure errors`.
+ *
+ * @param {string} text
+ */
+export function outcomesInWords(text) {
+  return text.replace(/([\d,]+) ([a-z]+(?:-[a-z]+)*)/g, (all, count, name) => {
+    if (!Object.hasOwn(OUTCOMES, name)) return all
+    return `${count} ${OUTCOMES[name].label.toLowerCase()}${name === 'infrastructure-error' && count !== '1' ? 's' : ''}`
+  })
+}
+
+/**
  * Makes the mark of an outcome: symbol and word.
  *
  * @param {string | null | undefined} name

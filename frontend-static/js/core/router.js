@@ -2,7 +2,7 @@
 
 import { h } from './dom.js'
 
-/** @typedef {{mount: (context: import('./view.js').Context) => Promise<void> | void}} ViewModule */
+/** @typedef {{mount: (context: import('../app.js').Context) => Promise<void> | void}} ViewModule */
 /** @typedef {() => Promise<ViewModule>} Load */
 /** @typedef {{load: Load, params: Record<string, string>, path: string, name: string}} Match */
 

@@ -144,9 +144,11 @@ export function isBenchmarkOpen(b) {
  * Describes which items were ordered: `10% of the items, seed “demo”`.
  *
  * @param {Run} run
+ * @param {number} [seedMax] characters of the seed; longer ones are cut
  */
-export function subsetText(run) {
-  const seed = run.subset_seed ? `, seed “${run.subset_seed}”` : ''
+export function subsetText(run, seedMax = Infinity) {
+  const text = run.subset_seed ?? ''
+  const seed = text && `, seed “${text.length > seedMax ? `${text.slice(0, seedMax / 2)}…` : text}”`
   if (run.items) return plural(run.items.length, 'named item')
   if (run.subset_count) return `${plural(run.subset_count, 'item')} of each benchmark${seed}`
   return run.subset_pct === 100 ? 'all items' : `${number(run.subset_pct)}% of the items${seed}`

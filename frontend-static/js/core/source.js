@@ -1,6 +1,7 @@
 /** Where a run's data come from: the server, or a verified archive in memory. The run and item views know only this. */
 
-import { api } from './api.js'
+import { address, api } from './api.js'
+import { painted } from './dom.js'
 import { path } from './router.js'
 import { isBenchmarkOpen, isOpen } from './run-facts.js'
 
@@ -18,6 +19,7 @@ import { isBenchmarkOpen, isOpen } from './run-facts.js'
  * @property {number | null} input_tokens
  * @property {number | null} output_tokens
  * @property {number | null} attempts
+ * @property {string | null} item_hash first digits of the hash of the item's question; null if it isn't known
  */
 
 /**
@@ -36,18 +38,19 @@ import { isBenchmarkOpen, isOpen } from './run-facts.js'
  * @property {number} [offset]
  * @property {string} [cursor] `next_cursor` of the page before
  * @property {number} [limit]
+ * @property {boolean} [texts] false leaves out what is in stored bodies
  */
 
 /** @typedef {import('./run-facts.js').Run} Run */
 /** @typedef {import('./run-facts.js').RunBenchmark} RunBenchmark */
-/** @typedef {Api.PageItem & {attempts?: number | null, finish_reason?: string | null}} Sample one with texts; only those of archives have attempts */
+/** @typedef {Omit<Api.PageItem, 'attempts'> & {attempts: number | null}} Sample one with texts; archives of other programs have no attempts */
 /** @typedef {Omit<Api.DetailsView, 'benchmark' | 'items'> & {benchmark: RunBenchmark, items: Omit<Api.ItemsPage, 'items'> & {items: Sample[]}}} Details */
 
 /**
  * @typedef {object} RunSource
  * @property {string} id id of the run
  * @property {boolean} live true if the data can change and the server can act on the run
- * @property {() => string} runPath path of the run view
+ * @property {(query?: Record<string, string>) => string} runPath path of the run view, with entries of its query
  * @property {(benchmark: string, item: string, sample?: number) => string} itemPath path of an item view
  * @property {(signal?: AbortSignal) => Promise<Run>} run
  * @property {(benchmark: string, signal?: AbortSignal) => Promise<ItemIndex | null>} index null if there is none
@@ -66,6 +69,9 @@ export function hasIndexOf(run, b) {
   return Boolean(b.index) && !isOpen(run) && !isBenchmarkOpen(b)
 }
 
+/** Rows of an index that are read at once, so that the page answers input in between. */
+const CHUNK = 3000
+
 /** A run on the server. @implements {RunSource} */
 export class ApiSource {
   live = true
@@ -80,7 +86,8 @@ export class ApiSource {
     this.indexes = new Map()
   }
 
-  runPath() { return path('runs', this.id) }
+  /** @param {Record<string, string>} [query] */
+  runPath(query) { return address(path('runs', this.id), query) }
 
   /**
    * @param {string} benchmark
@@ -134,7 +141,10 @@ export class ApiSource {
       /** @type {Api.ItemIndexView} */
       const page = await api.get(`${this.base}/items/index`, { query: { benchmark, part } })
       hidden ||= page.hidden
-      rows.push(...rowsOf(page))
+      for (let at = 0; at < page.rows.length; at += CHUNK) {
+        if (rows.length > 0) await painted()
+        rows.push(...rowsOf({ ...page, rows: page.rows.slice(at, at + CHUNK) }))
+      }
     }
     return { hidden, rows }
   }
@@ -194,18 +204,23 @@ export function apiSource(id) {
  */
 export function rowsOf({ columns, rows, groups, outcomes }) {
   const at = Object.fromEntries(columns.map((name, i) => [name, i]))
-  return /** @type {any[][]} */ (rows).map((row) => ({
-    position: row[at.position],
-    sample: row[at.sample],
-    item_id: String(row[at.item_id]),
-    source_id: row[at.source_id],
-    group: row[at.group] === null ? null : groups[row[at.group]],
-    outcome: row[at.outcome] === null ? null : outcomes[row[at.outcome]],
-    score: row[at.score],
-    extracted: row[at.extracted],
-    latency_ms: row[at.latency_ms],
-    input_tokens: row[at.input_tokens],
-    output_tokens: row[at.output_tokens],
-    attempts: row[at.attempts],
-  }))
+  return rows.map((row) => {
+    const number = (/** @type {string} */ name) => { const value = row[at[name]]; return typeof value === 'number' ? value : null }
+    const text = (/** @type {string} */ name) => { const value = row[at[name]]; return typeof value === 'string' ? value : null }
+    return {
+      position: number('position') ?? 0,
+      sample: number('sample') ?? 0,
+      item_id: text('item_id') ?? '',
+      source_id: text('source_id'),
+      group: groups[number('group') ?? -1] ?? null,
+      outcome: outcomes[number('outcome') ?? -1] ?? null,
+      score: number('score'),
+      extracted: text('extracted'),
+      latency_ms: number('latency_ms'),
+      input_tokens: number('input_tokens'),
+      output_tokens: number('output_tokens'),
+      attempts: number('attempts'),
+      item_hash: text('item_hash'),
+    }
+  })
 }

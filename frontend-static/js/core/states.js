@@ -1,6 +1,6 @@
-/** States that every view and component shares: loading, empty, failed, offline. */
+/** What every view and component shares: loading, empty, failed, offline; notices; parts that are loaded on request. */
 
-import { h } from './dom.js'
+import { h, setText } from './dom.js'
 
 /**
  * Makes the note that something is being loaded. It appears after a moment, so that quick answers don't flicker.
@@ -26,13 +26,13 @@ export function empty(title, text, ...actions) {
 /**
  * Makes the note that something failed: what, and what to do.
  *
- * @param {Error & {hint?: string, code?: string | null}} error
+ * @param {Error & {hint?: string, code?: string | null, status?: number}} error
  * @param {(() => void) | null} [retry]
  * @param {'h1' | 'h2'} [level] heading; `h1` if the whole view failed
  */
 export function failure(error, retry, level = 'h2') {
   return h('section', { class: 'state failure', role: 'alert' },
-    h(level, null, error.name === 'OfflineError' ? 'No connection to the server' : 'This didn\'t work'),
+    h(level, null, error.name === 'OfflineError' ? 'No connection to the server' : error.status === 404 ? 'Not found' : 'This didn’t work'),
     h('p', null, error.message),
     error.hint && h('p', null, error.hint),
     error.code && h('p', { class: 'dim' }, 'Code: ', h('code', null, error.code)),
@@ -54,4 +54,54 @@ export function problem(error) {
 export function offlineNote() {
   return h('p', { class: 'note warn', role: 'status' },
     'No connection to the server. What you see may be out of date; the page keeps trying.')
+}
+
+const polite = h('div', { class: 'visually-hidden', role: 'status', 'aria-live': 'polite' })
+const toasts = h('div', { class: 'toasts', 'aria-live': 'polite', role: 'status' })
+
+/** Adds the live regions to the page. They have to exist before the first message. */
+export function startAnnouncer() {
+  document.body.append(polite, toasts)
+}
+
+/**
+ * Tells screen readers of a change that others can see.
+ *
+ * @param {string} text
+ */
+export function announce(text) {
+  setText(polite, '')
+  requestAnimationFrame(() => setText(polite, text))
+}
+
+/**
+ * Shows a short notice for some seconds, and says it to screen readers.
+ *
+ * @param {string} text
+ * @param {{kind?: 'good' | 'bad', seconds?: number}} [options]
+ */
+export function toast(text, { kind = 'good', seconds = 6 } = {}) {
+  const element = h('p', { class: `toast ${kind}` }, text)
+  toasts.append(element)
+  setTimeout(() => element.remove(), seconds * 1000)
+}
+
+/**
+ * Loads a module and uses it. A module that can't be loaded is told as a notice.
+ *
+ * @template M
+ * @param {() => Promise<M>} load an `import()`
+ * @param {(module: M) => void} use
+ */
+export async function withModule(load, use) {
+  let module
+  try {
+    module = await load()
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    // Browsers remember that, so that only a new page tries again.
+    toast('This part of the page couldn’t be loaded. Load the page again when the server can be reached.', { kind: 'bad' })
+    return
+  }
+  use(module)
 }

@@ -5,9 +5,8 @@
  * button for the rest, so that a hostile answer of a megabyte costs no more than an ordinary one.
  */
 
+import { h, useStyles } from '../core/dom.js'
 import { appendBlocks } from './blocks.js'
-import { h } from '../core/dom.js'
-import { useStyles } from '../core/style.js'
 import { pieces, textNodes } from './safe.js'
 
 export { renderCode, renderJson } from './highlight.js'

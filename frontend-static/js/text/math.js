@@ -6,6 +6,7 @@
  */
 
 import { delimiter, fence, make, space, styled, Unsupported, withLimits } from './mathml.js'
+
 import {
   ACCENTS, ENVIRONMENTS, FUNCTIONS, IDENTIFIERS, IGNORED, INTEGRALS, LARGE, LIMITS, OPERATORS, SPACES, STYLES,
   TEXTS,

@@ -6,7 +6,7 @@ import { mount as mountItem } from './item.js'
 /**
  * Shows the view.
  *
- * @param {import('../core/view.js').Context} context
+ * @param {import('../app.js').Context} context
  */
 export function mount(context) {
   return mountArchive(context, mountItem)

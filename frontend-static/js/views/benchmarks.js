@@ -1,15 +1,14 @@
 /** All benchmarks by category: what they measure, on how many items, under which protocol and license. */
 
 import { api } from '../core/api.js'
-import { h, replace, setText } from '../core/dom.js'
+import { h, replace, setText, useStyles } from '../core/dom.js'
 import { integer, plural } from '../core/format.js'
 import { path, query } from '../core/router.js'
 import { empty } from '../core/states.js'
-import { useStyles } from '../core/style.js'
 import { byCategory } from './new-run/benchmark-picker.js'
 import { rich } from './new-run/text.js'
 
-/** @param {import('../core/view.js').Context} context */
+/** @param {import('../app.js').Context} context */
 export async function mount({ root, signal, title }) {
   title('Benchmarks')
   const [{ benchmarks }] = await Promise.all([

@@ -1,22 +1,25 @@
 /** Comparison of two or more runs on the items that they share. */
 
-import { h, replace } from '../core/dom.js'
+import { api } from '../core/api.js'
+import { h, replace, useStyles } from '../core/dom.js'
 import { plural } from '../core/format.js'
+import { path } from '../core/router.js'
+import { ApiSource } from '../core/source.js'
 import { failure, loading } from '../core/states.js'
-import { useStyles } from '../core/style.js'
 import { BenchTabs } from '../components/tabs.js'
 import { agreementMatrix, rightAndWrong } from './compare/agreement.js'
 import { chartsOf } from './compare/charts.js'
 import { chooser } from './compare/chooser.js'
-import { comparability } from './compare/comparability.js'
+import { comparability, questionsNote } from './compare/comparability.js'
 import { disagreements } from './compare/disagreements.js'
 import { onlyInSome, runList } from './compare/head.js'
 import { adjustedValues, benchmarkOf, loadRows, loadRuns, namesOf, pairOf, RUNS_MAX } from './compare/load.js'
 import { pairedDifferences } from './compare/pairs.js'
 import { pairItems } from './compare/statistics.js'
 
-/** @typedef {import('../core/view.js').Context} Context */
+/** @typedef {import('../app.js').Context} Context */
 /** @typedef {import('./compare/load.js').Compared} Compared */
+/** @typedef {import('../core/source.js').RunSource} RunSource */
 
 /**
  * Shows the view.
@@ -27,29 +30,51 @@ export async function mount(context) {
   const { root, query, signal, title } = context
   await useStyles('views/compare.css', 'views/run.css')
   title('Compare runs')
-  const ids = [...new Set((query.get('runs') ?? '').split(',').map((id) => id.trim()).filter(Boolean))].slice(0, RUNS_MAX)
+  const ids = idsFrom(query)
   if (ids.length < 2 || query.get('choose')) {
     replace(root, h('h1', null, 'Compare runs'), await chooser({ chosen: ids, signal }))
     return
   }
   replace(root, h('h1', null, 'Compare runs'), loading('Comparing'))
-  const all = await loadRuns(ids, signal)
+  const byServer = (/** @type {RunSource} */ a, /** @type {RunSource} */ b) => /** @type {Promise<Api.ComparisonView>} */ (api.get(`/api${path('runs', a.id, 'compare', b.id)}`, { signal }))
+  const all = await loadRuns(ids.map((id) => new ApiSource(id)), byServer, signal)
   if (signal.aborted) return
+  showComparison(context, all, '/compare', all.length < RUNS_MAX && h('a', { class: 'button', href: `/compare?runs=${ids.join(',')}&choose=1` }, 'Change the selection'))
+}
+
+/**
+ * Shows compared runs.
+ *
+ * @param {Context} context
+ * @param {Compared[]} all the baseline first
+ * @param {string} base path of the view
+ * @param {import('../core/dom.js').Child} change link to the selection
+ */
+export function showComparison(context, all, base, change) {
+  const { root, query, title } = context
   title(`${all.map(({ label }) => label).join(', ')} – compare`)
   const names = namesOf(all[0].run).filter((name) => all.some((compared) => pairOf(compared, name)))
   const chosen = names.includes(query.get('benchmark') ?? '') ? /** @type {string} */ (query.get('benchmark')) : names[0]
   const place = h('div', { class: 'view' })
   const adjusted = adjustedValues(all)
   replace(root,
-    h('div', { class: 'view-head' }, h('h1', null, `Compare ${plural(all.length, 'run')}`),
-      all.length < RUNS_MAX && h('a', { class: 'button', href: `/compare?runs=${ids.join(',')}&choose=1` }, 'Change the selection')),
-    runList(all), onlyInSome(all),
+    h('div', { class: 'view-head' }, h('h1', null, `Compare ${plural(all.length, 'run')}`), change),
+    runList(all, base), onlyInSome(all),
     names.length > 1 && benchmarkTabs(names, chosen, (name) => {
       query.set({ benchmark: name, item: null, show: null, group: null })
       showBenchmark(place, all, name, adjusted, context)
     }), place)
   if (chosen) showBenchmark(place, all, chosen, adjusted, context)
   else replace(place, h('p', { class: 'note warn' }, 'None of these runs can be compared with the baseline, as said beside each.'))
+}
+
+/**
+ * Returns the ids of the runs in the address, the baseline first.
+ *
+ * @param {Context['query']} query
+ */
+export function idsFrom(query) {
+  return [...new Set((query.get('runs') ?? '').split(',').map((id) => id.trim()).filter(Boolean))].slice(0, RUNS_MAX)
 }
 
 /** @param {string[]} names @param {string} chosen @param {(name: string) => void} select */
@@ -69,10 +94,11 @@ function benchmarkTabs(names, chosen, select) {
  */
 function showBenchmark(place, all, name, adjusted, context) {
   const items = h('div', { class: 'view' })
+  const isShared = all.some((compared) => (pairOf(compared, name)?.items ?? 0) > 0)
   replace(place,
-    h('div', { class: 'compare-notes' }, comparability(all, name)),
+    h('div', { class: 'compare-notes' }, comparability(all, name), h('div', { class: 'compare-questions', hidden: true })),
     pairedDifferences(all, name, adjusted),
-    h('section', { 'aria-labelledby': 'agreement-title' }, h('h2', { id: 'agreement-title' }, 'Agreement'), rightAndWrong(all, name), h('div', { class: 'compare-matrix' })),
+    isShared && h('section', { 'aria-labelledby': 'agreement-title' }, h('h2', { id: 'agreement-title' }, 'Agreement'), rightAndWrong(all, name), h('div', { class: 'compare-matrix' })),
     items, chartsOf(all, name))
   showItems(items, all, name, false, context)
 }
@@ -103,10 +129,15 @@ async function showItems(place, all, name, isAsked, context) {
     }
     const rows = loaded.map((one) => one.rows ?? [])
     const bySourceId = !isSameDataset && rows.every((index) => index.some(({ source_id: id }) => id !== null))
-    const items = pairItems(rows, bySourceId)
+    const items = pairItems(rows, { bySourceId, isSameDataset })
     const matrix = place.parentElement?.querySelector('.compare-matrix')
     if (matrix) replace(matrix, agreementMatrix(shown, items))
     const areUnknown = !isSameDataset && !loaded.every(({ hasHashes }) => hasHashes)
+    const questions = /** @type {HTMLElement | null | undefined} */ (place.parentElement?.querySelector('.compare-questions'))
+    if (questions && !isSameDataset && !areUnknown) {
+      questions.hidden = false
+      replace(questions, questionsNote(items))
+    }
     replace(place, areUnknown && changedNote(shown, name, again), disagreements({ shown, items, name, query, signal, announce }))
   } catch (problem) {
     if (!signal.aborted) replace(place, failure(/** @type {Error} */ (problem), again))
@@ -123,7 +154,7 @@ function lackingNote(lacking, name, load) {
 /** Offers to find the items whose question differs, for which texts have to be loaded. @param {Compared[]} shown @param {string} name @param {() => void} load */
 function changedNote(shown, name, load) {
   return h('div', { class: 'note warn' },
-    h('p', null, `The runs used different datasets, so an id may have another question in each. Such items are in the list below, but in none of the figures above. To find them, the page has to load ${samplesOf(shown, name)} with texts.`),
+    h('p', null, `The runs used different datasets, so an id may have another question in each. Such items are in no figure above. To list them, the page has to load ${samplesOf(shown, name)} with texts.`),
     h('p', { class: 'actions' }, h('button', { type: 'button', class: 'button', on: { click: load } }, 'Find them')))
 }
 

@@ -1,20 +1,19 @@
 /** The HTTP API, from the server's own description, with commands for the reader's own run. */
 
 import { api } from '../core/api.js'
-import { h, replace, setText } from '../core/dom.js'
+import { h, replace, setText, useStyles } from '../core/dom.js'
 import { plural } from '../core/format.js'
 import { query } from '../core/router.js'
-import { useStyles } from '../core/style.js'
 import { rich } from './new-run/text.js'
 import { loadOwn } from './docs/own.js'
 import { guide } from './docs/guide.js'
-import { OperationView, operationsOf } from './docs/operation.js'
+import { operationsOf, OperationView } from './docs/operation.js'
 
 /** Headings of groups, in the order of the page. */
 const GROUPS = { runs: 'Runs', catalog: 'Models and benchmarks', schedules: 'Schedules', exports: 'Archives and keys',
-  operations: 'Operations', access: 'Access list', server: 'Server' }
+  operations: 'Operations', access: 'Access list', tasks: 'Terminal tasks', server: 'Server' }
 
-/** @param {import('../core/view.js').Context} context */
+/** @param {import('../app.js').Context} context */
 export async function mount({ root, signal, title, announce }) {
   title('API')
   const [document_, own] = await Promise.all([

@@ -1,17 +1,17 @@
 /** An item of a run: what was asked, what the model answered, how it was graded. */
 
-import { h, replace } from '../core/dom.js'
+import { h, replace, useStyles } from '../core/dom.js'
 import { integer, plural } from '../core/format.js'
+import { isOutcomeOnly, messageParts } from '../core/messages.js'
 import { outcomeMark, outcomeOf } from '../core/outcomes.js'
 import { cautionList, cautionsOf } from '../core/run-facts.js'
 import { ApiSource, apiSource } from '../core/source.js'
 import { empty } from '../core/states.js'
-import { useStyles } from '../core/style.js'
 import { router } from '../core/router.js'
 import { factsOf } from './item/facts.js'
 import { neighborsOf } from './item/neighbors.js'
 import { textsOf } from './item/texts.js'
-import { NAMES, filterFrom, filterQuery } from './run/item-list.js'
+import { filterFrom, filterQuery } from './run/item-list.js'
 
 /** @typedef {import('../core/run-facts.js').RunBenchmark} RunBenchmark */
 /** @typedef {import('../core/source.js').Sample} Sample */
@@ -19,7 +19,7 @@ import { NAMES, filterFrom, filterQuery } from './run/item-list.js'
 /**
  * Shows an item of a run of the server, or of the context's source.
  *
- * @param {import('../core/view.js').Context} context
+ * @param {import('../app.js').Context} context
  */
 export async function mount(context) {
   const { root, params, query, signal, title, announce } = context
@@ -33,7 +33,7 @@ export async function mount(context) {
   if (signal.aborted) return
   const b = run.benchmarks.find((entry) => entry.benchmark_name === benchmark)
   const filter = filterFrom(query)
-  const back = `${source.runPath()}?${new URLSearchParams({ benchmark, ...Object.fromEntries(NAMES.filter((name) => filter[name]).map((name) => [name, filter[name]])) })}`
+  const back = source.runPath({ benchmark, ...filter })
   const crumbs = h('nav', { class: 'crumbs', 'aria-label': 'Place' },
     source.live ? h('a', { href: '/runs' }, 'Runs') : h('a', { href: '/verify' }, 'Verify'), ' › ', h('a', { href: source.runPath() }, run.name ?? run.model), ' › ', h('a', { href: back }, benchmark))
   if (!item || !b) {
@@ -43,15 +43,20 @@ export async function mount(context) {
   }
   const name = item.source_id ?? `#${item.item_id}`
   title(`Item ${name} – ${benchmark}`)
-  const { meaning } = outcomeOf(item.outcome)
+  const [reason, response] = messageParts(item.reason ?? outcomeOf(item.outcome).meaning)
+  const saysMore = item.error && item.error !== item.reason && !(item.reason && isOutcomeOnly(item.error))
+  const [error, errorResponse] = saysMore ? messageParts(item.error ?? '') : ['', null]
   const place = h('div', { class: 'actions step' })
+  const episode = await episodeParts(item, run, source, signal)
+  if (signal.aborted) return
   replace(root,
     h('div', { class: 'item-head' }, crumbs,
       h('div', { class: 'view-head' }, h('h1', null, `Item ${name}`, ' ', outcomeMark(item.outcome)), place),
-      h('p', { class: 'reason' }, item.reason ?? meaning, item.error && item.error !== item.reason && h('span', { class: 'bad' }, ` ${item.error}`),
+      h('p', { class: 'reason' }, reason, error && h('span', { class: 'bad' }, ` ${error}`),
         item.error_code && h('span', { class: 'dim' }, ' Code ', h('code', null, item.error_code), '.')),
+      response ?? errorResponse,
       samplesNav(source, b, item, filterQuery(filter)), cautionList(cautionsOf(b).filter(({ text }) => !/^[\d.,]+ |^coverage/.test(text)))),
-    factsOf(item), ...textsOf(item))
+    ...(episode ? [...episode, ...textsOf({ ...item, judge_output: null, response: null, cut: item.cut ?? [] }, { question: 'Instruction' })] : [factsOf(item), ...textsOf(item)]))
   announce(`Item ${name}: ${outcomeOf(item.outcome).label}.`)
 
   const wait = neighborsOf({ source, b, item, filter, signal })
@@ -59,9 +64,24 @@ export async function mount(context) {
   const neighbors = await wait
   if (signal.aborted) return
   const step = (/** @type {string} */ text, /** @type {string} */ key, /** @type {string | null} */ href, /** @type {string} */ rel) =>
-    h('a', { class: 'button', rel, href, 'aria-disabled': href ? null : 'true', 'aria-keyshortcuts': key }, text, ' ', h('kbd', null, key))
+    h('a', { class: 'button', rel, href, role: href ? null : 'link', 'aria-disabled': href ? null : 'true', 'aria-keyshortcuts': key }, text, ' ', h('kbd', { 'aria-hidden': 'true' }, key))
   replace(place, neighbors.total > 0 && h('span', { class: 'dim' }, `${integer(neighbors.at + 1)} of ${plural(neighbors.total, 'sample')}`),
     step('Previous', 'k', neighbors.previous, 'prev'), step('Next', 'j', neighbors.next, 'next'))
+}
+
+/**
+ * Makes the parts of an episode; null for samples of other kinds, which don't load this.
+ *
+ * @param {Sample} item
+ * @param {import('../core/run-facts.js').Run} run
+ * @param {import('../core/source.js').RunSource} source
+ * @param {AbortSignal} signal
+ */
+async function episodeParts(item, run, source, signal) {
+  if (!item.judge_output || !('episode_steps' in item.judge_output)) return null
+  const { episodeOf, episodeSections } = await import('./item/episode.js')
+  const episode = episodeOf(item)
+  return episode && episodeSections(episode, item, { run, isLive: source.live, signal })
 }
 
 /**

@@ -1,11 +1,10 @@
 /** Models ranked within one benchmark, only under equal conditions, with differences that chance explains as ties. */
 
 import { api } from '../core/api.js'
-import { h, replace } from '../core/dom.js'
+import { h, replace, useStyles } from '../core/dom.js'
 import { plural } from '../core/format.js'
 import { query } from '../core/router.js'
 import { empty, failure, loading } from '../core/states.js'
-import { useStyles } from '../core/style.js'
 import { copyBox } from '../components/copy.js'
 import { board } from './leaderboard/board.js'
 
@@ -15,7 +14,7 @@ const REASONS = {
   own_endpoint: 'with base URLs of their own', own_items: 'with items that no other run has', failed: 'failed', private: 'private',
 }
 
-/** @param {import('../core/view.js').Context} context */
+/** @param {import('../app.js').Context} context */
 export async function mount({ root, signal, title, announce }) {
   title('Leaderboard')
   await useStyles('views/leaderboard.css')

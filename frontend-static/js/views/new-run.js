@@ -1,22 +1,19 @@
 /** Orders a run: model, benchmarks, items and settings, with an estimate before it starts. */
 
 import { api } from '../core/api.js'
-import { toast } from '../core/announce.js'
-import { h, replace } from '../core/dom.js'
+import { toast, withModule } from '../core/states.js'
+import { h, replace, useStyles } from '../core/dom.js'
 import { router } from '../core/router.js'
-import { useStyles } from '../core/style.js'
-import { copyBox } from '../components/copy.js'
 import { findModels } from './new-run/model-picker.js'
 import { keepEstimate } from './new-run/estimate.js'
 import { OrderState } from './new-run/state.js'
-import { benchCommand, curlCommand } from './new-run/commands.js'
 import { clearProblems, focusInvalid, orderSections, showProblems } from './new-run/order-form.js'
 import { estimatePanel } from './new-run/summary.js'
 import { orderOf, queryOf } from './new-run/address.js'
 import { orderOfRun, relevant, SHARE_DEFAULT } from './new-run/order.js'
 import { serverNotices } from './new-run/notices.js'
 
-/** @param {import('../core/view.js').Context} context */
+/** @param {import('../app.js').Context} context */
 export async function mount({ root, signal, title }) {
   title('New run')
   await useStyles('views/new-run.css')
@@ -32,9 +29,11 @@ export async function mount({ root, signal, title }) {
  */
 export async function mountOrderForm(root, { signal, heading, level = 'h1', keepsAddress }) {
   const query = keepsAddress ? new URLSearchParams(location.search) : new URLSearchParams()
-  const [{ benchmarks }, { models }, asked] = await Promise.all([
+  const [{ benchmarks: all }, { models }, asked] = await Promise.all([
     /** @type {Promise<Api.BenchmarksView>} */ (api.get('/api/benchmarks', { signal })), findModels('', signal), orderAsked(query, signal),
   ])
+  // Items of terminal tasks are uploaded; they have an order form of their own.
+  const benchmarks = all.filter(({ name }) => name !== 'terminal_tasks')
   const state = new OrderState(withDefaults(asked, benchmarks, models))
   const panel = estimatePanel()
   const notices = serverNotices(signal, (isOpen) => { start.disabled = !isOpen })
@@ -111,15 +110,7 @@ function commandsPanel(state) {
   const body = h('div', { class: 'commands' })
   const element = h('details', { class: 'order-commands' }, h('summary', null, 'The same as a command'), body)
   const refresh = () => {
-    if (!element.open) return
-    const hasKey = state.key !== '' || api.key !== ''
-    const bench = copyBox(benchCommand(relevant(state.order)))
-    const curl = copyBox(curlCommand(state.order, { path: state.path, hasKey, hasJudgeKey: state.judgeKey !== '' }))
-    replace(body,
-      h('h3', null, 'bench'), bench, h('h3', null, 'curl'), curl,
-      hasKey || state.judgeKey ? h('p', { class: 'form-hint' }, 'Keys are read from ', h('code', null, 'BENCH_API_KEY'), ' and ',
-        h('code', null, 'BENCH_JUDGE_API_KEY'), '.') : null,
-      h('p', { class: 'form-hint' }, 'Without ', h('code', null, '--server'), ', the first command runs in the terminal’s own process.'))
+    if (element.open) void withModule(() => import('./new-run/order-commands.js'), ({ orderCommands }) => replace(body, orderCommands(state)))
   }
   element.addEventListener('toggle', refresh)
   return { element, refresh }

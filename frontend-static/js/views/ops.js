@@ -1,11 +1,10 @@
 /** State of the system: what waits, who works, where the tokens go, and what needs attention. */
 
 import { api, curl } from '../core/api.js'
-import { h, replace } from '../core/dom.js'
+import { h, replace, useStyles } from '../core/dom.js'
 import { timeOfDay } from '../core/format.js'
-import { poll } from '../core/poll.js'
+import { poll } from '../core/connection.js'
 import { query } from '../core/router.js'
-import { useStyles } from '../core/style.js'
 import { copyBox } from '../components/copy.js'
 import { attention } from './ops/attention.js'
 import { hostChart, loadChart } from './ops/charts.js'
@@ -21,7 +20,7 @@ const HOURS_DEFAULT = 12
 /** Milliseconds between two looks. */
 const INTERVAL = 15_000
 
-/** @param {import('../core/view.js').Context} context */
+/** @param {import('../app.js').Context} context */
 export async function mount({ root, signal, title }) {
   title('Ops')
   const asked = Number(query.get('hours'))

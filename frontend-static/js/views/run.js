@@ -1,27 +1,24 @@
 /** A run: score and what to know about it, progress, benchmarks, items, log, actions. */
 
 import { api } from '../core/api.js'
-import { h, replace } from '../core/dom.js'
-import { poll } from '../core/poll.js'
+import { h, painted, replace, useStyles } from '../core/dom.js'
+import { poll } from '../core/connection.js'
 import { isBenchmarkOpen, isOpen } from '../core/run-facts.js'
 import { statusOf } from '../core/outcomes.js'
 import { apiSource } from '../core/source.js'
-import { useStyles } from '../core/style.js'
+import { withModule } from '../core/states.js'
 import { benchmarkPanel } from './run/benchmark-panel.js'
 import { benchmarksTable } from './run/benchmarks-table.js'
-import { eventLog } from './run/events.js'
 import { headOf } from './run/head.js'
-import { judgings } from './run/judgings.js'
 import { noticesOf } from './run/notices.js'
 import { scorePart } from './run/score.js'
-import { printReport } from './run/report.js'
 
 /** @typedef {import('../core/run-facts.js').Run} Run */
 
 /**
  * Shows a run of the server, or of the context's source.
  *
- * @param {import('../core/view.js').Context} context
+ * @param {import('../app.js').Context} context
  */
 export async function mount(context) {
   const { root, params, query, signal, title, announce } = context
@@ -45,9 +42,10 @@ export async function mount(context) {
   let chosen = names.includes(query.get('benchmark') ?? '') ? /** @type {string} */ (query.get('benchmark')) : names[0]
   const table = benchmarksTable({ select })
   const panel = benchmarkPanel({ source, query, signal, announce, onSummary: (name, summary) => table.setCounts(name, summary?.outcomes) })
-  const log = source.events ? eventLog({ source, signal }) : null
-  const judged = source.live ? judgings({ signal }) : null
-  const report = h('div', { class: 'print-only' })
+  const below = h('div', { class: 'below' })
+  /** @type {ReturnType<typeof import('./run/below.js').eventLog> | null} */
+  let log = null
+  let showBelow = (/** @type {Run} */ _) => {}
 
   let status = ''
   let ticks = 0
@@ -57,9 +55,7 @@ export async function mount(context) {
     for (const part of parts) part.show(value)
     table.show(value)
     if (chosen) { table.select(chosen); panel.show(value, chosen) }
-    replace(report, printReport(value))
-    judged?.show(value)
-    log?.setOpen(isOpen(value))
+    showBelow(value)
     const now = statusOf(value)
     if (status && now !== status) announce(`The run is now ${now}.`)
     else if (isOpen(value) && Math.floor((value.progress?.percent ?? 0) / 25) > quarter) announce(`${Math.floor(value.progress.percent)}% of the items are done.`)
@@ -72,8 +68,21 @@ export async function mount(context) {
       else if (ticks > 1) log?.refresh()
     } else { panel.refresh(); log?.refresh() }
   }
-  replace(root, ...parts.map(({ element }) => element), table.element, panel.element, log?.element, judged?.element, report)
+  replace(root, ...parts.map(({ element }) => element), table.element, panel.element, below)
   show(run)
+  void painted().then(() => withModule(() => import('./run/below.js'), ({ eventLog, judgings, printReport }) => {
+    if (signal.aborted) return
+    log = source.events ? eventLog({ source, signal }) : null
+    const judged = source.live ? judgings({ signal }) : null
+    const report = h('div', { class: 'print-only' })
+    showBelow = (value) => {
+      replace(report, printReport(value))
+      judged?.show(value)
+      log?.setOpen(isOpen(value))
+    }
+    replace(below, log?.element, judged?.element, report)
+    showBelow(run0)
+  }))
   const name = (/** @type {Run} */ value) => value.name ?? value.model
   if (!source.live) return
   /** @type {ReturnType<typeof poll> | null} */

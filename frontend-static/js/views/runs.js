@@ -1,20 +1,20 @@
 /** Runs: filters in the address, rows that update in place, selection for a comparison. */
 
 import { api } from '../core/api.js'
-import { h, replace, setText } from '../core/dom.js'
+import { h, replace, setText, useStyles } from '../core/dom.js'
 import { integer, plural } from '../core/format.js'
-import { poll } from '../core/poll.js'
+import { poll } from '../core/connection.js'
 import { isOpen } from '../core/run-facts.js'
 import { empty, failure, loading } from '../core/states.js'
-import { useStyles } from '../core/style.js'
-import { FILTERS, filterForm } from './runs/filters.js'
+import { openKeyDialog } from '../frame.js'
+import { filterForm, FILTERS } from './runs/filters.js'
 import { runsTable } from './runs/table.js'
 
 /** Runs on a page. */
 const PAGE = 50
 
-/** @param {import('../core/view.js').Context} context */
-export async function mount({ root, query, signal, title, announce }) {
+/** @param {import('../app.js').Context} context */
+export async function mount({ root, query, signal, title, announce, runs: known }) {
   title('Runs')
   await useStyles('views/runs.css')
   const head = h('div', { class: 'view-head' }, h('h1', null, 'Runs'), h('a', { class: 'button primary', href: '/new' }, 'New run'))
@@ -51,7 +51,12 @@ export async function mount({ root, query, signal, title, announce }) {
     let isFirst = true
     poll(
       /** @returns {Promise<Api.RunsView>} */
-      (signal) => api.get('/api/runs', { query: { ...filter, limit: PAGE, offset: offset || null }, signal }),
+      async (signal) => {
+        /** @type {Api.RunsView} */
+        const page = known ?? await api.get('/api/runs', { query: { ...filter, limit: PAGE, offset: offset || null }, signal })
+        known = null
+        return page
+      },
       (page) => {
         if (isFirst) {
           isFirst = false
@@ -81,7 +86,9 @@ export async function mount({ root, query, signal, title, announce }) {
     compare.hidden = isEmpty
     if (page.runs.length > 0) { replace(list, table.element); return }
     if (isFiltered) {
-      replace(list, empty('No such runs', 'No run matches these filters.',
+      const needsKey = query.get('owner') === 'me' && !api.key && !api.adminSecret
+      replace(list, empty('No such runs', needsKey ? 'No run matches these filters. Without your key, a server on another machine doesn’t know which runs are yours.' : 'No run matches these filters.',
+        needsKey && h('button', { type: 'button', class: 'button', on: { click: openKeyDialog } }, 'Enter key'), ' ',
         h('button', { type: 'button', class: 'button', on: { click: () => { filters.clear() } } }, 'Remove all filters')))
       return
     }

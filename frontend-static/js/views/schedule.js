@@ -1,12 +1,11 @@
 /** One schedule: its next times, its settings, and its history with regressions. */
 
 import { api, curl } from '../core/api.js'
-import { toast } from '../core/announce.js'
-import { h, replace } from '../core/dom.js'
+import { toast } from '../core/states.js'
+import { h, replace, useStyles } from '../core/dom.js'
 import { ago, dateTime, timeZone } from '../core/format.js'
-import { poll } from '../core/poll.js'
+import { poll } from '../core/connection.js'
 import { query, router } from '../core/router.js'
-import { useStyles } from '../core/style.js'
 import { copyBox } from '../components/copy.js'
 import { openDialog } from '../components/dialog.js'
 import { facts } from './benchmark/facts.js'
@@ -19,7 +18,7 @@ import { cronInWords } from './schedules/times.js'
 /** Firings of a page of the history. */
 const FIRINGS = 50
 
-/** @param {import('../core/view.js').Context} context */
+/** @param {import('../app.js').Context} context */
 export async function mount({ root, params, signal, title }) {
   await useStyles('views/schedules.css', 'views/benchmarks.css')
   if (params.schedule === 'new') {
@@ -92,6 +91,7 @@ function headOf(schedule, base, update) {
   }
   const button = (/** @type {string} */ label, /** @type {(event: Event & {currentTarget: HTMLButtonElement}) => void} */ click) => h('button', { type: 'button', class: 'button', on: { click } }, label)
   return [
+    h('nav', { class: 'crumbs', 'aria-label': 'Place' }, h('a', { href: '/schedules' }, 'Schedules')),
     h('h1', null, name, ' ', !enabled && h('span', { class: 'badge warn' }, 'Paused')),
     is_owner && h('div', { class: 'actions' },
       button('Run now', act(() => api.post(`${base}/run-now`), 'The run starts within a minute.')),
@@ -129,7 +129,7 @@ function aboutOf(schedule) {
   return [
     facts([
       ['Planned times', [words && `${words}, `, h('code', null, schedule.cron), ` in ${schedule.time_zone}`]],
-      ['Next', next ? [h('strong', null, dateTime(next)), ` (${timeZone}), ${ago(next)}`,
+      ['Next', next ? [h('strong', null, dateTime(next)), ` (${timeZone()}, ${ago(next)})`,
         later.length > 0 && h('span', { class: 'dim' }, `; then ${later.map(dateTime).join(', ')}`)] : 'none while it is paused'],
       ['Model', schedule.model],
       ['Benchmarks', schedule.benchmarks.map((each, i) => [i > 0 && ', ',

@@ -1,19 +1,18 @@
 /** All schedules: what is next, what is paused, and whether the last run got worse. */
 
 import { api } from '../core/api.js'
-import { h, replace } from '../core/dom.js'
+import { h, replace, useStyles } from '../core/dom.js'
 import { ago, dateTime, plural, timeZone } from '../core/format.js'
-import { poll } from '../core/poll.js'
+import { poll } from '../core/connection.js'
 import { path } from '../core/router.js'
 import { empty } from '../core/states.js'
-import { useStyles } from '../core/style.js'
 import { differences, firingScore, firingStatus } from './schedules/firing.js'
 import { timesInWords } from './schedules/times.js'
 
 /** Schedules of a page of the API. */
 const PAGE = 200
 
-/** @param {import('../core/view.js').Context} context */
+/** @param {import('../app.js').Context} context */
 export async function mount({ root, signal, title }) {
   title('Schedules')
   const load = () => allSchedules(signal)
@@ -25,7 +24,7 @@ export async function mount({ root, signal, title }) {
     list)
   const show = (/** @type {Api.ScheduleView[]} */ schedules) => {
     const paused = schedules.filter(({ enabled }) => !enabled).length
-    replace(count, `${plural(schedules.length, 'schedule')}${paused > 0 ? `, ${paused} paused` : ''}. Times are in your zone, ${timeZone}.`)
+    replace(count, `${plural(schedules.length, 'schedule')}${paused > 0 ? `, ${paused} paused` : ''}. Times are in your zone, ${timeZone()}.`)
     replace(list, schedules.length > 0 ? table(schedules)
       : empty('No schedules yet', 'A schedule orders the same run again and again, and says when a model got worse on the same items.',
         h('a', { class: 'button', href: '/schedules/new' }, 'New schedule')))
@@ -51,7 +50,7 @@ async function allSchedules(signal) {
 
 /** @param {Api.ScheduleView[]} schedules */
 function table(schedules) {
-  return h('table', { class: 'cards schedules-table' },
+  return h('table', { class: 'cards schedules-table', 'aria-label': 'Schedules' },
     h('thead', null, h('tr', null, ['Schedule', 'Model and benchmarks', 'Next run', 'Last run', 'Score',
       'Change'].map((name) => h('th', { scope: 'col' }, name)))),
     h('tbody', null, schedules.map((schedule) => h('tr', { class: schedule.enabled ? null : 'paused' },

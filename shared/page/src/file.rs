@@ -74,6 +74,11 @@ impl File {
         file
     }
 
+    /// Returns true for scripts and styles, which act only in the document that loads them.
+    pub(crate) fn is_subresource(&self) -> bool {
+        self.content_type.starts_with("text/javascript") || self.content_type.starts_with("text/css")
+    }
+
     /// Responds with the file, or with 304 if the client has it.
     pub(crate) fn respond(&self, request: &HeaderMap) -> Response {
         let compressed = self.compressed.as_ref().filter(|_| accepts_gzip(request));

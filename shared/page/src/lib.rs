@@ -2,8 +2,8 @@
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | [`routes`] | `frontend-static/routes.json`: paths that answer with the page, for clients that ask for HTML |
-//! | [`headers`] | Content-Security-Policy and other headers of all files |
+//! | [`routes`] | `frontend-static/routes.json`: paths that answer with the page or the API, for clients that ask for HTML |
+//! | [`headers`] | Content-Security-Policy and other headers of files |
 //! | `file` | a file as a response: content type, entity tag, compression |
 //! | `compiled` | the files, compiled in |
 //! | `folder` | files of a folder, and live reload |
@@ -25,7 +25,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use bench_domain::Code;
 use bench_web::ApiError;
-use http::{HeaderValue, Method, header};
+use http::{HeaderValue, Method, StatusCode, header};
 
 use crate::file::File;
 use crate::folder::Folder;
@@ -85,22 +85,27 @@ async fn answer(State(page): State<Page>, request: Request, next: Next) -> Respo
         return next.run(request).await;
     }
     let path = request.uri().path();
-    let name = match routes::answer(path, request.headers()) {
+    let answer = routes::answer(path, request.headers());
+    let name = match answer {
         Answer::Api => return next.run(request).await,
-        Answer::Page => INDEX,
+        Answer::Page | Answer::Missing => INDEX,
         Answer::File(name) => name,
     };
     let is_page_route = !path.starts_with(routes::FILES);
     if let Source::Folder(folder) = &*page.0
         && let Some(response) = folder.reload(name)
     {
-        return headers::add(response);
+        return headers::add(response, false);
     }
-    let response = match page.file(name).await {
-        Ok(Some(file)) => headers::add(file.respond(request.headers())),
+    let mut response = match page.file(name).await {
+        Ok(Some(file)) => headers::add(file.respond(request.headers()), file.is_subresource()),
         Ok(None) => ApiError::new(Code::RouteNotFound, "Not Found").into_response(),
         Err(error) => error.into_response(),
     };
+    // A browser that has the page already gets 304, and shows what it has.
+    if answer == Answer::Missing && response.status() == StatusCode::OK {
+        *response.status_mut() = StatusCode::NOT_FOUND;
+    }
     if is_page_route { with_vary(response) } else { response }
 }
 

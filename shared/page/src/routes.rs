@@ -1,5 +1,7 @@
 //! Paths that answer with the page: `frontend-static/routes.json`.
 //!
+//! Clients that ask for HTML get the page at every address outside of the API. Where the page has no view, it says so.
+//!
 //! The file also has test cases, for this module and for the CloudFront Function `PageRoutes` of `template.yaml`.
 
 use std::sync::LazyLock;
@@ -13,8 +15,9 @@ pub const FILES: &str = "/page/";
 /// Table of page routes.
 pub(crate) const TABLE: &str = include_str!("../../../frontend-static/routes.json");
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Table {
+    api: Vec<String>,
     routes: Vec<String>,
 }
 
@@ -23,6 +26,8 @@ struct Table {
 pub enum Answer<'a> {
     /// The page's `index.html`.
     Page,
+    /// The page's `index.html` for an address that has no view.
+    Missing,
     /// A file of the page, by its name in the folder. It may be missing.
     File(&'a str),
     /// The answer of the API, which may have no such path.
@@ -34,16 +39,34 @@ pub fn answer<'a>(path: &'a str, headers: &HeaderMap) -> Answer<'a> {
     if let Some(name) = path.strip_prefix(FILES) {
         return Answer::File(name);
     }
-    if is_page_route(path) && asks_for_html(headers) { Answer::Page } else { Answer::Api }
+    if !asks_for_html(headers) {
+        Answer::Api
+    } else if is_page_route(path) {
+        Answer::Page
+    } else if api_paths().iter().any(|start| path.starts_with(start)) {
+        Answer::Api
+    } else {
+        Answer::Missing
+    }
 }
 
 /// Returns the page routes. A segment in braces stands for any segment that isn't empty.
 pub fn page_routes() -> &'static [String] {
-    static ROUTES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    &table().routes
+}
+
+/// Returns the starts of paths that only the API answers. Paths that begin with two slashes belong to it, too: in a browser
+/// they would be addresses of other hosts.
+pub fn api_paths() -> &'static [String] {
+    &table().api
+}
+
+fn table() -> &'static Table {
+    static PARSED: LazyLock<Table> = LazyLock::new(|| {
         // A test reads the table, which is compiled in.
-        serde_json::from_str(TABLE).map(|table: Table| table.routes).unwrap_or_default()
+        serde_json::from_str(TABLE).unwrap_or_default()
     });
-    &ROUTES
+    &PARSED
 }
 
 fn is_page_route(path: &str) -> bool {

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::routing::get;
+use bench_web::Subresource;
 use http::StatusCode;
 use serde::Deserialize;
 use tower::ServiceExt;
@@ -17,6 +18,7 @@ const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*
 pub(crate) struct Cases {
     pub(crate) index: String,
     pub(crate) files: String,
+    pub(crate) api: Vec<String>,
     pub(crate) routes: Vec<String>,
     pub(crate) cases: Vec<Case>,
 }
@@ -54,7 +56,7 @@ fn header<'a>(response: &'a Response, name: &str) -> &'a str {
 async fn the_table_of_routes_holds() {
     let table = cases();
     assert_eq!((table.index.as_str(), table.files.as_str()), ("/page/index.html", routes::FILES));
-    assert_eq!(table.routes, routes::page_routes());
+    assert_eq!((table.routes.as_slice(), table.api.as_slice()), (routes::page_routes(), routes::api_paths()));
     for route in &table.routes {
         let covered = table.cases.iter().any(|case| {
             let same = case.path.split('/').count() == route.split('/').count();
@@ -71,12 +73,13 @@ async fn the_table_of_routes_holds() {
         let given = match text.as_slice() {
             b"api" => "api",
             _ if case.path.starts_with(routes::FILES) => "file",
+            text if text == index && status == StatusCode::NOT_FOUND => "missing",
             text if text == index => "page",
             _ => "another",
         };
         assert_eq!(given, case.answer, "{} {:?}", case.path, case.accept);
         let name = case.path.strip_prefix(routes::FILES);
-        let is_missing = name.is_some_and(|name| compiled::file(name).is_none());
+        let is_missing = case.answer == "missing" || name.is_some_and(|name| compiled::file(name).is_none());
         assert_eq!(status == StatusCode::NOT_FOUND, is_missing, "{}", case.path);
     }
     // Only GET and HEAD get the page.
@@ -120,7 +123,7 @@ async fn a_file_is_sent_once_and_compressed() {
 }
 
 #[tokio::test]
-async fn every_file_has_the_headers_and_a_known_type() {
+async fn every_file_has_its_headers_and_a_known_type() {
     for (name, bytes) in compiled::FILES {
         assert!(
             file::content_type(name).is_some(),
@@ -130,7 +133,19 @@ async fn every_file_has_the_headers_and_a_known_type() {
         for (header_name, value) in headers::HEADERS {
             assert_eq!(header(&response, header_name), value, "{name}");
         }
+        // Only scripts and styles do without the headers of documents, also if the client has them already.
+        let tag = header(&response, "etag").to_owned();
         assert_eq!(body(response).await, *bytes, "{name}");
+        let is_subresource = name.ends_with(".js") || name.ends_with(".css");
+        for known in ["", tag.as_str()] {
+            let response =
+                ask(&Page::compiled(), "GET", &format!("/page/{name}"), &[("if-none-match", known)]).await;
+            assert_eq!(response.extensions().get::<Subresource>().is_some(), is_subresource, "{name}");
+            for (header_name, value) in headers::DOCUMENT_HEADERS {
+                let wanted = if is_subresource { "" } else { value };
+                assert_eq!(header(&response, header_name), wanted, "{name}");
+            }
+        }
     }
     let index = ask(&Page::compiled(), "GET", "/runs", &[("accept", BROWSER)]).await;
     assert_eq!(header(&index, "content-type"), "text/html; charset=utf-8");

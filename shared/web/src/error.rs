@@ -30,9 +30,23 @@ pub struct ApiError {
     detail: Detail,
     cause: Option<String>,
     retry_after: Option<Duration>,
+    refusal: Option<Box<AdmissionRefusal>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// Place and code of the problem for which an uploaded task was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct AdmissionRefusal {
+    /// Stable code of the problem; docs/codes.md lists them as admission codes.
+    pub code: &'static str,
+    /// File in the archive; null if it is the archive or the task as a whole.
+    pub file: Option<String>,
+    /// Line of the file, from 1; null if the problem has none.
+    pub line: Option<u32>,
+}
+
+/// Sentence for people, or the problems of a request with invalid fields.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = ErrorDetail)]
 #[serde(untagged)]
 enum Detail {
     Text(String),
@@ -44,11 +58,14 @@ enum Detail {
 pub struct ErrorBody {
     /// Sentence for people. For a request with invalid fields (422), a list of problems instead, each with `type`,
     /// `loc`, `msg` and `input`.
-    #[schema(value_type = Object)]
     detail: Detail,
     /// Stable code for programs. `detail` may be reworded.
     #[schema(value_type = CodeSchema)]
     code: Code,
+    /// Problem of a task that was refused. Left out for all other errors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = AdmissionRefusal, required = false)]
+    refusal: Option<Box<AdmissionRefusal>>,
 }
 
 impl ApiError {
@@ -63,7 +80,7 @@ impl ApiError {
     }
 
     fn with_detail(code: Code, detail: Detail) -> Self {
-        Self { code, status: status(code.status()), detail, cause: None, retry_after: None }
+        Self { code, status: status(code.status()), detail, cause: None, retry_after: None, refusal: None }
     }
 
     /// Creates a 413 for a body of more than `bytes_max` bytes.
@@ -76,6 +93,13 @@ impl ApiError {
     #[must_use]
     pub const fn after(mut self, wait: Duration) -> Self {
         self.retry_after = Some(wait);
+        self
+    }
+
+    /// Adds the problem of a task that was refused.
+    #[must_use]
+    pub fn refused_for(mut self, refusal: AdmissionRefusal) -> Self {
+        self.refusal = Some(Box::new(refusal));
         self
     }
 
@@ -155,8 +179,8 @@ impl IntoResponse for ApiError {
         if let Some(cause) = &self.cause {
             tracing::error!(http.status = self.status.as_u16(), error = %cause, "A request failed: {cause}");
         }
-        let mut response =
-            (self.status, Json(ErrorBody { detail: self.detail, code: self.code })).into_response();
+        let body = ErrorBody { detail: self.detail, code: self.code, refusal: self.refusal };
+        let mut response = (self.status, Json(body)).into_response();
         if let Some(wait) = self.retry_after {
             // Whole seconds, rounded up, so that callers don't retry too early.
             let seconds = HeaderValue::from(wait.as_millis().div_ceil(1_000).max(1) as u64);

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaType, Type};
 
 /// Problem with one field of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -13,17 +14,25 @@ pub struct FieldError {
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// Location: `body` or `query`, then the field's name, then the index in a list or the name in an object.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(schema_with = loc_schema)]
     pub loc: Vec<Value>,
     /// Problem, in a sentence for people.
     pub msg: String,
     /// Value as sent, cut to 400 characters.
-    #[schema(value_type = Object)]
     pub input: Value,
-    /// Limit that the value exceeds; for `value_error`, the sentence of `msg` without its prefix, as `error`.
+    /// Limit that the value exceeds; for `value_error`, the sentence of `msg` without its prefix, as `error`. Left out for
+    /// other kinds of problems.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Object, required = false)]
     pub ctx: Option<Value>,
+}
+
+/// Returns the schema of a location: a list of names and indices.
+fn loc_schema() -> ArrayBuilder {
+    let part = SchemaType::from_iter([Type::String, Type::Integer]);
+    ArrayBuilder::new().items(ObjectBuilder::new().schema_type(part)).description(Some(
+        "Location: `body` or `query`, then the field's name, then the index in a list or the name in an object.",
+    ))
 }
 
 impl FieldError {

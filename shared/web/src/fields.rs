@@ -15,6 +15,7 @@ use axum::extract::Query;
 use http::Uri;
 use serde_json::{Map, Value};
 
+use crate::query_key::KEY_PARAMETER;
 use crate::{ApiError, FieldError};
 
 /// Maximum length of the input that a problem quotes, in characters.
@@ -31,6 +32,8 @@ pub enum Location {
     Body,
     /// The query string.
     Query,
+    /// The path.
+    Path,
 }
 
 impl Location {
@@ -38,6 +41,7 @@ impl Location {
         match self {
             Self::Body => "body",
             Self::Query => "query",
+            Self::Path => "path",
         }
     }
 }
@@ -66,10 +70,17 @@ impl FieldReader {
         }
     }
 
-    /// Creates a reader of a query string. If a name is repeated, the last value counts.
+    /// Creates a reader of the parameters of a path.
+    pub fn from_path(parameters: &[(&str, &str)]) -> Self {
+        let fields = parameters.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value)));
+        Self { location: Location::Path, ..Self::from_body(fields.collect()) }
+    }
+
+    /// Creates a reader of a query string. If a name is repeated, the last value counts. A key in it
+    /// ([`KEY_PARAMETER`]) is left out, so that no problem can quote it.
     pub fn from_query(uri: &Uri) -> Self {
         let pairs = Query::<Vec<(String, String)>>::try_from_uri(uri).map(|pairs| pairs.0);
-        let pairs = pairs.unwrap_or_default().into_iter();
+        let pairs = pairs.unwrap_or_default().into_iter().filter(|(name, _)| name != KEY_PARAMETER);
         let fields = pairs.map(|(name, value)| (name, Value::String(value))).collect();
         Self {
             location: Location::Query,
@@ -107,6 +118,12 @@ impl FieldReader {
     pub fn finish(mut self) -> Result<(), ApiError> {
         self.problems.truncate(PROBLEMS_MAX);
         if self.problems.is_empty() { Ok(()) } else { Err(ApiError::validation(self.problems)) }
+    }
+
+    /// Returns all problems, to report them together with those of other parts of the request.
+    pub fn into_problems(mut self) -> Vec<FieldError> {
+        self.problems.truncate(PROBLEMS_MAX);
+        self.problems
     }
 
     /// Notes a problem that the caller of this reader found.

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`error`] | [`ApiError`]: a status and `{"detail": …, "code": …}` |
 //! | [`fields`] | reading JSON bodies and query strings, with all problems reported at once |
+//! | `query_key` | keys in query strings, which nothing may log, store or echo |
 //! | [`Path`] | parameters of a path, refused in the form of other errors |
 //! | [`auth`] | identifies callers and decides what they may change |
 //! | [`guard`] | checks secrets before handlers run: delays wrong admin secrets, looks up access tokens |
@@ -18,19 +19,22 @@
 pub mod attempts;
 pub mod auth;
 pub mod body;
+mod compression;
 pub mod error;
 mod field_error;
 pub mod fields;
 pub mod guard;
 mod path;
+mod query_key;
 pub mod server;
 pub mod size;
 pub mod views;
 
 pub use auth::{Access, Caller};
-pub use error::ApiError;
+pub use error::{AdmissionRefusal, ApiError};
 pub use field_error::FieldError;
 pub use fields::{FieldReader, Location};
 pub use guard::{Guard, SecretLimits};
 pub use path::Path;
-pub use server::{ServerConfig, finish, finish_around};
+pub use query_key::{KEY_PARAMETER, QueryKey, take_query_key, without_query_key};
+pub use server::{ServerConfig, Subresource, finish, finish_around};

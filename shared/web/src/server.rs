@@ -1,6 +1,6 @@
 //! Common layers of all routers: panics, unknown paths, Host and Origin, CORS, security headers.
 //!
-//! `tower-http` sets the headers that don't depend on the request. Its layers for panics and CORS aren't used: its panic
+//! `tower-http` adds `Vary`. Its layers for panics and CORS aren't used: its panic
 //! handler doesn't see the request, which must be in the log, and `CorsLayer` answers every `OPTIONS` request, even one
 //! that isn't a preflight, and disallowed origins with 200, where clients of the compatible system expect 405 and 400.
 
@@ -12,20 +12,25 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{Request, State};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use bench_domain::Code;
 use futures_util::FutureExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use tower_http::set_header::SetResponseHeaderLayer;
 
-use crate::ApiError;
+use crate::query_key::without_query_key;
+use crate::{ApiError, compression};
 
 /// Time for which a browser may cache the response to a preflight request, in seconds.
 const PREFLIGHT_AGE_S: &str = "600";
 const METHODS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
 /// Content security policy of responses that have none of their own.
 const NO_CONTENT_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
+
+/// Marks a response, in its extensions, as a script or a style of a page. It gets no headers that only matter for documents.
+#[derive(Debug, Clone, Copy)]
+pub struct Subresource;
 
 /// Host and origin checks of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -79,20 +84,29 @@ pub fn finish(routes: Router, config: ServerConfig) -> Router {
 pub fn finish_around(routes: Router, config: ServerConfig, add: impl FnOnce(Router) -> Router) -> Router {
     let varies = (!config.allowed_origins.is_empty()).then_some(HeaderValue::from_static("Origin"));
     add(routes.fallback(unknown_path).method_not_allowed_fallback(wrong_method)).layer((
-        default_header(header::CONTENT_SECURITY_POLICY, NO_CONTENT_POLICY),
-        default_header(header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        default_header(header::X_FRAME_OPTIONS, "DENY"),
-        default_header(header::REFERRER_POLICY, "no-referrer"),
-        default_header(HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-        default_header(header::CACHE_CONTROL, "no-store"),
+        compression::layer(),
+        map_response(add_default_headers),
         SetResponseHeaderLayer::appending(header::VARY, varies),
         from_fn_with_state(Arc::new(config), apply_layers),
     ))
 }
 
-/// Sets a header of every response that doesn't have it already.
-fn default_header(name: HeaderName, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {
-    SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value))
+/// Adds the headers that a response doesn't have already.
+async fn add_default_headers(mut response: Response) -> Response {
+    let is_subresource = response.extensions().get::<Subresource>().is_some();
+    let headers = response.headers_mut();
+    let mut add = |name: HeaderName, value: &'static str| {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    };
+    add(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    add(header::CACHE_CONTROL, "no-store");
+    if !is_subresource {
+        add(header::CONTENT_SECURITY_POLICY, NO_CONTENT_POLICY);
+        add(header::X_FRAME_OPTIONS, "DENY");
+        add(header::REFERRER_POLICY, "no-referrer");
+        add(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
+    }
+    response
 }
 
 async fn unknown_path(uri: Uri) -> Response {
@@ -114,7 +128,9 @@ fn without_last_slash(uri: &Uri) -> Option<String> {
         && !path.ends_with('/')
         && !path.starts_with("//")
         && !path.contains('\\');
-    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    // The response must not repeat a key.
+    let query = uri.query().map(without_query_key).filter(|query| !query.is_empty());
+    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
     on_this_server.then(|| format!("{path}{query}"))
 }
 
@@ -292,6 +308,8 @@ mod tests {
         let moved = ask(&open, "GET", "/x/?a=1", &[]).await;
         assert_eq!(moved.status(), 307);
         assert_eq!(moved.headers()["location"], "/x?a=1");
+        let moved = ask(&open, "GET", "/x/?openrouter_api_key=sk-planted", &[]).await;
+        assert_eq!(moved.headers()["location"], "/x");
         for elsewhere in ["//evil.example/", "///evil.example/", "/\\evil.example/", "/x//"] {
             let Ok(uri) = elsewhere.parse::<Uri>() else { continue };
             assert_eq!(without_last_slash(&uri), None, "{elsewhere}");
@@ -407,6 +425,20 @@ mod tests {
             assert_eq!(answer.headers()["x-content-type-options"], "nosniff");
             assert_eq!(answer.headers()["x-frame-options"], "DENY");
             assert!(answer.headers()["content-security-policy"].to_str().unwrap().contains("'none'"));
+        }
+    }
+
+    #[tokio::test]
+    async fn scripts_and_styles_get_no_headers_of_documents() {
+        let routes = Router::new().route("/x.js", get(|| async { (axum::Extension(Subresource), "1") }));
+        let request = Request::builder().uri("/x.js").body(Body::empty()).unwrap();
+        let answer = finish(routes, ServerConfig::default()).oneshot(request).await.unwrap();
+        assert_eq!(answer.headers()["x-content-type-options"], "nosniff");
+        assert_eq!(answer.headers()["cache-control"], "no-store");
+        for name in
+            ["content-security-policy", "x-frame-options", "referrer-policy", "cross-origin-opener-policy"]
+        {
+            assert!(!answer.headers().contains_key(name), "{name}");
         }
     }
 

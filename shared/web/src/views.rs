@@ -6,6 +6,7 @@
 mod benchmark;
 mod budget;
 mod clean;
+mod episode;
 mod event;
 mod execution;
 mod item;

@@ -1,6 +1,8 @@
 /** Two runs on the items that they share. */
 
 import assert from 'node:assert/strict'
+import path from 'node:path'
+import { writeLines } from '../support/dataset.js'
 import { settled } from '../support/navigation.js'
 import { pageTest } from '../support/page-test.js'
 
@@ -47,6 +49,43 @@ pageTest('every chart of a comparison has a table with the same numbers', async 
   }
 })
 
+pageTest('labels of close points in a chart cover neither each other nor a point', async ({ open }) => {
+  const { page } = await open('/compare')
+  for (const width of [320, 560, 736]) {
+    const covered = await page.evaluate(async (width) => {
+      const { scatterChart } = await import(/** @type {any} */ ('/page/js/charts/scatter-chart.js'))
+      const place = document.createElement('div')
+      place.style.width = `${width}px`
+      document.querySelector('main')?.append(place)
+      const format = String
+      const points = [[0.010, 0.615], [0.022, 0.681], [0.023, 0.684], [0.093, 0.844], [0.091, 0.842]]
+        .map(([x, y], series) => ({ label: `${'ABCDE'[series]} provider/model`, x, y, low: y - 0.06, high: y + 0.05, series }))
+      place.append(scatterChart({ title: 'Close', x: { label: 'Cost', format }, y: { label: 'Score', format, formatInterval: format }, points }))
+      const boxes = [...place.querySelectorAll('text')].filter((text) => /provider|…/.test(text.textContent ?? '')).map((text) => ({ name: text.textContent, box: text.getBoundingClientRect() }))
+      const marks = [...place.querySelectorAll('svg .chart-mark')].map((mark, i) => ({ name: `point ${i}`, box: mark.getBoundingClientRect() }))
+      const isOver = (/** @type {DOMRect} */ a, /** @type {DOMRect} */ b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3
+      const found = boxes.flatMap((one, i) => [...boxes.slice(i + 1), ...marks].filter((other) => isOver(one.box, other.box)).map((other) => `${one.name} and ${other.name}`))
+      place.remove()
+      if (width > 500) found.push(...boxes.filter(({ name }) => name?.includes('…')).map(({ name }) => `${name} is cut`))
+      return boxes.length === points.length ? found : [`${boxes.length} labels`]
+    }, width)
+    assert.deepEqual(covered, [], `${width} px`)
+  }
+})
+
+pageTest('runs without a common item have no difference', async ({ bench, model, open }) => {
+  model.answer = () => ({ text: 'The answer is (A).' })
+  const runs = []
+  for (const items of [['0', '1'], ['2', '3']]) runs.push(await bench.ended((await bench.order({ subset_count: undefined, subset_seed: undefined, items: items.map((item) => `#${item}`) })).id))
+  const { page } = await open(`/compare?runs=${runs.map(({ id }) => id).join(',')}`)
+  await settled(page)
+  const main = page.getByRole('main')
+  await main.getByText(/no graded item in common, so there is no difference to state/).waitFor()
+  assert.equal(await main.getByRole('region', { name: 'Paired differences' }).count(), 0)
+  assert.equal(await main.getByRole('heading', { name: 'Agreement' }).count(), 0)
+  assert.match(await main.getByLabel('Show').locator('option:checked').innerText(), /Graded in some runs only \(4\)/, 'the list shows what there is')
+})
+
 pageTest('runs that measure different things say so', async ({ bench, open }) => {
   const one = await bench.ended((await bench.order({ subset_seed: 'a' })).id)
   const two = await bench.ended((await bench.order({ subset_seed: 'b', generation: undefined, temperature: 0.7 })).id)
@@ -57,4 +96,62 @@ pageTest('runs that measure different things say so', async ({ bench, open }) =>
   await page.goto(`/compare?runs=${one.id},${other.id}`)
   await settled(page)
   assert.match(await page.getByRole('main').innerText(), /no benchmark|not comparable|in common|share/i)
+})
+
+/** More samples than those whose texts the page loads without asking. */
+const MANY = 210
+
+/**
+ * Runs the oracle on two revisions of a dataset, in which three of the items have different questions.
+ *
+ * @param {import('../support/bench.js').Bench} bench
+ * @returns {Promise<string[]>} ids of the runs
+ */
+async function runsOfTwoRevisions(bench) {
+  const items = Array.from({ length: MANY }, (_, i) => ({ id: `q${i + 1}`, problem: `What is ${i} plus one?`, answer: i + 1 }))
+  const later = items.map((item, i) => ([4, 100, 209].includes(i) ? { ...item, problem: `${item.problem} Think twice.` } : item))
+  for (const [name, rows] of /** @type {const} */ ([['first', items], ['second', later]])) {
+    writeLines(path.join(bench.folder, `${name}.jsonl`), rows)
+    await bench.run('run', '--model', 'oracle', '--benchmark', 'aime_2025', '--dataset', `aime_2025=${name}.jsonl`, '--samples', '1', '--yes', '--name', name, '--out', path.join(bench.folder, name))
+  }
+  const { runs } = await bench.api('GET', '/api/runs')
+  return ['first', 'second'].map((name) => runs.find((/** @type {Api.RunView} */ run) => run.name === name).id)
+}
+
+pageTest('items whose question differs between revisions of a dataset are named from the indexes', async ({ bench, open }) => {
+  const ids = await runsOfTwoRevisions(bench)
+  const { page } = await open('/runs')
+  /** @type {string[]} */
+  const withTexts = []
+  page.on('request', (request) => { if (/\/benchmarks\/aime_2025\?.*cursor/.test(request.url())) withTexts.push(request.url()) })
+  await page.goto(`/compare?runs=${ids.join(',')}`)
+  await settled(page)
+  const main = page.getByRole('main')
+  await main.getByText('3 items with different questions: q5, q101, q210.').waitFor()
+  assert.deepEqual(withTexts, [], 'no texts were loaded')
+  await main.getByLabel('Show', { exact: true }).selectOption({ label: 'Different questions (3)' })
+  const list = main.getByRole('region', { name: 'Item by item' })
+  for (const item of ['q5', 'q101', 'q210']) await list.getByRole('button', { name: item, exact: true }).waitFor()
+  await list.getByText('3 items', { exact: true }).waitFor()
+  // They count for no figure.
+  await main.getByText(`A and B agree on 100.0% of ${MANY - 3} items`).waitFor()
+})
+
+pageTest('indexes of earlier versions say that the items whose question differs aren’t known', async ({ bench, open }) => {
+  const ids = await runsOfTwoRevisions(bench)
+  const { page } = await open('/runs')
+  await page.route('**/items/index?*', async (route) => {
+    const response = await route.fetch()
+    const index = await response.json()
+    const at = index.columns.indexOf('item_hash')
+    const without = (/** @type {unknown[]} */ values) => values.filter((_, i) => i !== at)
+    await route.fulfill({ response, json: { ...index, columns: without(index.columns), rows: index.rows.map(without) } })
+  })
+  await page.goto(`/compare?runs=${ids.join(',')}`)
+  await settled(page)
+  const main = page.getByRole('main')
+  await main.getByRole('button', { name: 'Find them' }).waitFor()
+  assert.equal(await main.getByText(/different questions/i).count(), 0)
+  await main.getByRole('button', { name: 'Find them' }).click()
+  await main.getByText('3 items with different questions: q5, q101, q210.').waitFor()
 })

@@ -23,6 +23,17 @@ pageTest('a lost connection is shown, and the page continues by itself', async (
   await bar.first().waitFor({ state: 'detached' }).catch(async () => assert.equal(await bar.first().isVisible(), false))
 })
 
+pageTest('a page whose files can’t be loaded says so, and is loaded again', async (world) => {
+  const { page, guard } = await world.window()
+  guard.allow(/net::ERR_FAILED/)
+  await page.route('**/page/js/core/dom.js', (route) => route.abort())
+  await page.goto('/runs')
+  await page.getByRole('alert').getByText('A file of this page couldn’t be loaded').waitFor()
+  await page.unroute('**/page/js/core/dom.js')
+  await page.getByRole('button', { name: 'Load the page again' }).click()
+  await page.getByRole('heading', { level: 1 }).waitFor()
+})
+
 pageTest('a view that is opened while offline appears when the connection is back', async ({ bench, open }) => {
   const run = await bench.order()
   await bench.ended(run.id)

@@ -46,3 +46,13 @@ pageTest('a reader runs the demo, reads the score, opens an item and verifies th
   await page.waitForURL(/\/verify\/run/)
   assert.match(await page.getByRole('region', { name: 'Score' }).innerText(), /100\.0%/)
 })
+
+pageTest('what to know about the only benchmark of a run is said once', async ({ bench, open }) => {
+  const run = await bench.ended((await bench.order({ selected_benchmarks: ['aime_2025'], subset_count: 2 })).id)
+  const { page } = await open(`/runs/${run.id}`)
+  const score = page.getByRole('region', { name: 'Score' })
+  const cautions = score.getByRole('list', { name: 'What to know about this score' })
+  await cautions.getByText('DEMO').waitFor()
+  await cautions.getByText('prompt: own').waitFor()
+  assert.equal(await page.getByRole('region', { name: 'Benchmarks' }).getByRole('row').getByText('DEMO').count(), 0)
+})

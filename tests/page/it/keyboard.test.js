@@ -1,6 +1,7 @@
 /** Everything works with a keyboard alone. */
 
 import assert from 'node:assert/strict'
+import fs from 'node:fs'
 import { follow, settled } from '../support/navigation.js'
 import { pageTest } from '../support/page-test.js'
 
@@ -99,3 +100,32 @@ pageTest('a run is ordered, watched, read and canceled with a keyboard alone', a
   assert.match(await page.evaluate(() => document.activeElement?.textContent ?? ''), /Cancel|More|⋯/, 'the focus is given back')
   release()
 }, { timeout: 150_000 })
+
+pageTest('from the first visit to a verified archive with a keyboard alone', async ({ open }) => {
+  const { page } = await open('/')
+  await settled(page)
+  await tabTo(page, ({ name }) => name === 'Run the demo', 'the demo')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor({ timeout: 30_000 })
+  await settled(page)
+  assert.ok(await page.evaluate(() => document.activeElement?.closest('main') !== null), 'the new view has the focus')
+  await tabTo(page, ({ name }) => name === 'What these figures mean', 'the meaning of the figures')
+  await page.keyboard.press('Enter')
+  await page.getByText('Graded of planned samples').waitFor()
+  await tabTo(page, ({ name }) => /^Export/.test(name), 'Export', 'Shift+Tab')
+  await page.keyboard.press('Enter')
+  await page.getByRole('menuitem', { name: 'Signed archive (ZIP)' }).waitFor()
+  for (let i = 0; i < 6 && !await page.evaluate(() => /^Signed archive/.test(document.activeElement?.textContent ?? '')); i += 1) await page.keyboard.press('ArrowDown')
+  const [download] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('Enter')])
+  assert.ok(await page.evaluate(() => /^Export/.test(document.activeElement?.textContent ?? '')), 'the focus is back at the menu')
+
+  await tabTo(page, ({ name, role }) => role === 'a' && name === 'Verify', 'Verify', 'Shift+Tab')
+  await follow(page, () => page.keyboard.press('Enter'))
+  await tabTo(page, ({ name }) => name === 'Choose archives', 'the file')
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.keyboard.press('Enter')])
+  await chooser.setFiles({ name: 'results.zip', mimeType: 'application/zip', buffer: fs.readFileSync(await download.path()) })
+  await page.getByRole('heading', { level: 2, name: 'Valid: results.zip' }).waitFor()
+  await tabTo(page, ({ name }) => /^Browse the run/.test(name), 'the run in the archive')
+  await follow(page, () => page.keyboard.press('Enter'))
+  assert.match(await page.getByRole('region', { name: 'Score' }).innerText(), /100\.0%/)
+}, { timeout: 120_000 })

@@ -18,7 +18,7 @@ async function shell(bench, command) {
 }
 
 pageTest('an order has an estimate, and its commands order the same run', async ({ bench, open }) => {
-  const { page } = await open('/new?model_id=oracle&selected_benchmarks=mmlu_pro&subset_count=5&subset_seed=page&demo=true')
+  const { page } = await open('/new?model=oracle&benchmarks=mmlu_pro&subset_count=5&subset_seed=page&demo=true')
   await settled(page)
   const main = page.getByRole('main')
   await main.getByRole('checkbox', { name: /MMLU-Pro/ }).first().waitFor()
@@ -45,7 +45,7 @@ pageTest('an order has an estimate, and its commands order the same run', async 
 
 pageTest('a key is kept in memory only', async ({ model, open }) => {
   model.answer = () => ({ text: 'The answer is (A).' })
-  const { page, context, guard } = await open('/new?model_id=openai-compatible/mine&selected_benchmarks=mmlu_pro&subset_count=2&demo=true')
+  const { page, context, guard } = await open('/new?model=openai-compatible/mine&benchmarks=mmlu_pro&subset_count=2&demo=true')
   guard.allow(/40[0-9] \(/)
   await settled(page)
   const main = page.getByRole('main')
@@ -60,7 +60,7 @@ pageTest('a key is kept in memory only', async ({ model, open }) => {
 })
 
 pageTest('a refused order says what is wrong at its field', async ({ open }) => {
-  const { page, guard } = await open('/new?model_id=oracle&selected_benchmarks=mmlu_pro&subset_count=5&demo=true')
+  const { page, guard } = await open('/new?model=oracle&benchmarks=mmlu_pro&subset_count=5&demo=true')
   guard.allow(/(400|404|422) \(/)
   await settled(page)
   const main = page.getByRole('main')

@@ -49,7 +49,23 @@ async function followLinks(page, links) {
     if (!(response.headers()['content-type'] ?? '').startsWith('text/html')) continue
     await go(page, href)
     const text = await page.getByRole('main').innerText()
-    if (/Nothing is here|This didn't work|Item not found/.test(text)) dead.push(`${href} in ${from}: ${text.slice(0, 100)}`)
+    if (/Nothing is here|This didn’t work|Not found|Item not found/.test(text)) dead.push(`${href} in ${from}: ${text.slice(0, 100)}`)
   }
   return dead
 }
+
+pageTest('on a phone, the selected tab is in sight, and a verdict doesn\'t scroll sideways', async ({ bench, open }) => {
+  const run = await bench.ended((await bench.order()).id)
+  const { page } = await open(`/runs/${run.id}?tab=settings`, { viewport: PHONE })
+  await settled(page)
+  const tab = page.getByRole('tab', { name: 'Settings', selected: true })
+  const [box, list] = [await tab.boundingBox(), await page.getByRole('tablist').boundingBox()]
+  assert.ok(box && list && box.x >= list.x && box.x + box.width <= list.x + list.width + 1, 'the selected tab is in sight')
+  assert.equal(await page.evaluate(() => scrollY), 0, 'the page stays at its top')
+  await go(page, '/verify')
+  await page.locator('input[type=file]').setInputFiles({ name: 'good.zip', mimeType: 'application/zip', buffer: await bench.archive(run.id) })
+  const verdict = page.getByRole('region', { name: /good\.zip/ })
+  await verdict.waitFor()
+  assert.equal(await verdict.locator('.scroll-x').evaluate((e) => e.scrollWidth - e.clientWidth), 0)
+  assert.match(await verdict.getByRole('table').innerText(), /Coverage|100\.0%/)
+})

@@ -31,6 +31,28 @@ pageTest('a schedule is created, paused and removed', async ({ bench, open }) =>
   assert.equal((await list()).length, 0)
 })
 
+pageTest('a failed run of a schedule is explained once', async ({ bench, open }) => {
+  const schedule = await bench.api('POST', '/api/schedules', { name: 'nightly', cron: '30 2 * * *', time_zone: 'UTC', model_id: 'oracle', selected_benchmarks: ['mmlu_pro'], demo: true })
+  const error = 'mmlu_pro: only 0 of 20 samples were graded (coverage 0.0%, needed 90.0%): 20 infrastructure-error'
+  const { page } = await open('/schedules')
+  // The scheduler starts runs once a minute, which is too long for a test.
+  await page.route(`**/api/schedules/${schedule.id}/firings?*`, (route) => route.fulfill({ json: {
+    next_before: null,
+    firings: [{
+      planned_at: '2026-11-25T12:46:14Z', status: 'ended', run_id: null, started_at: '2026-11-25T12:46:41Z', ended_at: '2026-11-25T13:01:16Z', run_status: 'failed', score: null,
+      error, error_code: 'too_few_graded', overdue_at: null, missed_earlier: 0, comparison: null,
+      notices: [{ kind: 'failed', text: `The run of schedule nightly failed: ${error}`, webhook: { state: 'done', error: null }, topic: { state: 'not_wanted', error: null } }],
+    }],
+  } }))
+  await page.getByRole('link', { name: 'nightly' }).click()
+  const history = page.getByRole('region', { name: 'History' })
+  await history.getByText('20 infrastructure errors').waitFor()
+  await history.getByText('The webhook was called.').waitFor()
+  assert.equal((await history.innerText()).match(/only 0 of 20/g)?.length, 1)
+  await page.getByRole('navigation', { name: 'Place' }).getByRole('link', { name: 'Schedules' }).click()
+  await page.getByRole('table', { name: 'Schedules' }).waitFor()
+})
+
 pageTest('the description of the API lists every path', async ({ bench, open }) => {
   const { paths } = await bench.api('GET', '/openapi.json')
   const { page } = await open('/docs')

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import path from 'node:path'
+import { seriousFindings } from '../support/accessibility.js'
 import { ROOT } from '../support/bench.js'
 import { idle } from '../support/browser.js'
 import { go } from '../support/navigation.js'
@@ -108,6 +109,92 @@ pageTest('a verified archive is browsed offline, with the same views', async ({ 
   await page.getByRole('heading', { level: 1 }).first().waitFor()
   assert.deepEqual(guard.requests.slice(before), [], 'nothing was asked')
   await bench.start()
+})
+
+pageTest('archives are compared offline, with the figures of the server', async ({ bench, model, open }) => {
+  model.answer = ({ model: name, text, before }) => {
+    const letter = 'ABCDEFGHIJ'[(text.length + (name === 'one' ? 0 : text.length % 3)) % 10]
+    return { text: text.includes('boxed') ? `\\boxed{${(text.length + before) % 2 ? 70 : 1}}` : `The answer is (${letter}).` }
+  }
+  const runs = []
+  for (const name of ['one', 'two']) runs.push(await bench.ended((await bench.order({ model_id: `openai-compatible/${name}`, selected_benchmarks: ['mmlu_pro', 'aime_2025'], subset_count: 27 })).id))
+  const [a, b] = runs
+  const expected = await bench.api('GET', `/api/runs/${a.id}/compare/${b.id}`)
+  const { page, context, guard } = await open(`/compare?runs=${a.id},${b.id}`)
+  const paired = page.getByRole('region', { name: 'Paired differences' })
+  const online = await paired.innerText()
+
+  await go(page, '/verify')
+  const files = await Promise.all(runs.map(async ({ id }, i) => ({ name: `${i}.zip`, mimeType: 'application/zip', buffer: await bench.archive(id) })))
+  await page.locator('input[type=file]').first().setInputFiles(files)
+  const list = page.getByRole('region', { name: 'Verified archives in this tab' })
+  await list.getByRole('link', { name: '1.zip' }).waitFor()
+  assert.equal(await page.getByRole('heading', { name: /^Valid: / }).count(), 2)
+  assert.deepEqual(await seriousFindings(page), [])
+  await idle(page)
+  await context.setOffline(true)
+  guard.allow(/net::ERR_INTERNET_DISCONNECTED/)
+  const before = guard.requests.length
+  await list.getByRole('link', { name: 'Compare 2 archives' }).click()
+  await paired.waitFor()
+  assert.equal(await paired.innerText(), online, 'the same table')
+  assert.deepEqual(await seriousFindings(page), [])
+  const computed = await page.evaluate(async () => {
+    const { openedArchives } = await import(/** @type {any} */ ('/page/js/archive/source.js'))
+    const { compareArchives } = await import(/** @type {any} */ ('/page/js/archive/compare.js'))
+    const sides = openedArchives().map(async (/** @type {any} */ source) => ({ run: await source.run(), rowsOf: (/** @type {string} */ name) => source.rows(name) }))
+    return compareArchives(...await Promise.all(sides)).benchmarks
+  })
+  assert.deepEqual(computed.map(plain), expected.benchmarks.map((/** @type {any} */ each) => plain(Object.fromEntries(Object.keys(computed[0]).map((key) => [key, each[key]])))))
+
+  // The items lead to each archive, and back.
+  const item = page.getByRole('main').locator('a[href*="/verify/items/mmlu_pro/"]').first()
+  await item.click()
+  await page.getByRole('heading', { level: 1, name: /^Item/ }).waitFor()
+  assert.equal(new URL(page.url()).searchParams.get('run'), a.id)
+  await page.goBack()
+  await paired.waitFor()
+  await page.getByRole('link', { name: 'Change the selection' }).click()
+  await list.getByRole('button', { name: 'Close 0.zip' }).click()
+  await list.getByText('Choose another archive to compare the two.').waitFor()
+  await page.getByRole('link', { name: '1.zip' }).click()
+  await page.getByRole('heading', { level: 1, name: 'openai-compatible/two' }).waitFor()
+  assert.deepEqual(guard.requests.slice(before), [], 'nothing was asked')
+  await context.setOffline(false)
+})
+
+/**
+ * Rounds the numbers of a comparison: sums in another order differ in their last digits.
+ *
+ * @param {any} value
+ * @returns {any}
+ */
+function plain(value) {
+  if (typeof value === 'number') return Number(value.toPrecision(7))
+  if (Array.isArray(value)) return value.map(plain)
+  return value && typeof value === 'object' ? Object.fromEntries(Object.entries(value).map(([key, each]) => [key, plain(each)])) : value
+}
+
+pageTest('a browser without Ed25519 offers the check of the server', async ({ bench, open }) => {
+  const run = await bench.ended((await bench.order()).id)
+  const archive = await bench.archive(run.id)
+  const { page, guard } = await open('/verify')
+  await page.addInitScript(() => {
+    SubtleCrypto.prototype.importKey = () => Promise.reject(new DOMException('Unrecognized name.', 'NotSupportedError'))
+  })
+  await page.reload()
+  await page.locator('input[type=file]').first().setInputFiles({ name: 'results.zip', mimeType: 'application/zip', buffer: archive })
+  const upload = page.getByRole('button', { name: /Upload it for the server’s check/ })
+  await upload.click()
+  await page.getByRole('heading', { name: /^Valid, says the server: results\.zip/ }).waitFor()
+
+  // A deployed server accepts 4 MB.
+  guard.allow(/413/)
+  await page.route('**/api/exports/verify', (route) => route.fulfill({ status: 413, json: { code: 'body_too_large', detail: 'too large' } }))
+  await page.locator('input[type=file]').first().setInputFiles({ name: 'it\'s large.zip', mimeType: 'application/zip', buffer: archive })
+  await upload.click()
+  await page.getByRole('heading', { name: 'Too large for the server’s check' }).waitFor()
+  await page.getByText(`bench verify 'it'\\''s large.zip' --server ${new URL(page.url()).origin} --here`).waitFor()
 })
 
 pageTest('archive views without an archive say so', async ({ open }) => {

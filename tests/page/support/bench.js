@@ -12,6 +12,8 @@ import { fileURLToPath } from 'node:url'
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 /** The command under test. `BENCH_UNDER_TEST` names another build. */
 export const COMMAND = path.resolve(ROOT, process.env.BENCH_UNDER_TEST || 'target/debug/bench')
+/** Further arguments of `bench serve`. `BENCH_PAGE_FOLDER` names a folder to serve the page from instead of the built-in one. */
+const PAGE = process.env.BENCH_PAGE_FOLDER ? ['--page', path.resolve(ROOT, process.env.BENCH_PAGE_FOLDER)] : []
 
 /** Time in which the server must answer after its start, in milliseconds. */
 const START_MS = 30_000
@@ -44,7 +46,9 @@ export class Bench {
     // Nothing of the caller's environment: no proxy, no key and no `.env` of the current folder.
     this.environment = {
       PATH: process.env.PATH ?? '', HOME: folder, LANG: 'C.UTF-8', BENCH_HOME: path.join(folder, 'data'),
-      BENCH_DURABILITY: 'normal', HF_HUB_OFFLINE: 'true', SKIP_MODEL_SYNC: 'true', ...environment,
+      BENCH_DURABILITY: 'normal', HF_HUB_OFFLINE: 'true', SKIP_MODEL_SYNC: 'true',
+      // The same on machines with and without a container engine.
+      BENCH_SANDBOX_ENGINE: 'none', ...environment,
     }
     this.port = 0
   }
@@ -65,7 +69,7 @@ export class Bench {
    */
   async start(...args) {
     this.port ||= await freePort()
-    const child = spawn(COMMAND, ['serve', '--port', String(this.port), ...args], { cwd: this.folder, env: this.environment })
+    const child = spawn(COMMAND, ['serve', '--port', String(this.port), ...(args.includes('--page') ? [] : PAGE), ...args], { cwd: this.folder, env: this.environment })
     this.#process = child
     children.add(child)
     child.on('exit', () => children.delete(child))

@@ -19,6 +19,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
  * @property {string} [reasoning]
  * @property {string} [finish] finish reason, by default `stop`
  * @property {number} [status] HTTP status of an error
+ * @property {string} [body] body of the error instead of the usual one
  * @property {number} [delay] milliseconds before the reply
  */
 
@@ -91,7 +92,7 @@ export class ModelServer {
     if (response.destroyed) return
     if (reply.status) {
       response.writeHead(reply.status, { 'content-type': 'application/json' })
-        .end(JSON.stringify({ error: { message: `the model server answers ${reply.status}`, type: 'server_error' } }))
+        .end(reply.body ?? JSON.stringify({ error: { message: `the model server answers ${reply.status}`, type: 'server_error' } }))
       return
     }
     send(response, body, reply, question)

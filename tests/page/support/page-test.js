@@ -13,7 +13,7 @@ after(closeBrowser)
  * @param {import('./world.js').Options} [options]
  */
 export function pageTest(name, body, options = {}) {
-  test(name, { timeout: options.timeout ?? 90_000 }, async () => {
+  test(name, { timeout: options.timeout ?? 90_000, skip: options.skip }, async () => {
     const world = await World.start(options)
     try {
       await body(world)

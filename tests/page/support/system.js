@@ -3,6 +3,7 @@
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { knowing, questions, writeDataset } from './questions.js'
+import { uploadTask } from './tasks.js'
 
 /** Models with their prices in dollars per million tokens. */
 const MODELS = {
@@ -27,6 +28,7 @@ export const ENVIRONMENT = { WORKER_ITEM_ATTEMPTS: '1', ADMIN_SECRET: '' }
  * @property {Api.RunView} canceled
  * @property {Api.RunView} open
  * @property {Api.ScheduleView} schedule
+ * @property {number} task id of an uploaded task
  * @property {() => void} release lets the open run go on
  */
 
@@ -62,7 +64,8 @@ export async function fillSystem(bench, model, items = 45, firings = 1) {
   const held = model.answer
   model.answer = (question) => (++count > 9 ? held(question) : answer(question))
   const open = await bench.order({ model_id: 'openai-compatible/lumen-mini', subset_count: 28, name: 'Nightly', tags: ['nightly'] })
-  return { oracle, large, small, errors, failed, canceled, open, schedule, release: hold }
+  const { id: task } = await uploadTask(bench, 'count-lines')
+  return { oracle, large, small, errors, failed, canceled, open, schedule, task, release: hold }
 }
 
 /**
@@ -116,7 +119,7 @@ export async function scheduleEnded(bench, id) {
  * @param {Awaited<ReturnType<typeof fillSystem>>} system
  * @returns {[string, string][]}
  */
-export function viewsOf({ oracle, large, small, errors, failed, open, schedule }) {
+export function viewsOf({ oracle, large, small, errors, failed, open, schedule, task }) {
   return [
     ['runs', '/runs'],
     ['new-run', '/new'],
@@ -133,6 +136,8 @@ export function viewsOf({ oracle, large, small, errors, failed, open, schedule }
     ['benchmarks', '/benchmarks'],
     ['benchmark', '/benchmarks/mmlu_pro'],
     ['leaderboard', '/leaderboard?benchmark=mmlu_pro'],
+    ['tasks', '/tasks'],
+    ['task', `/tasks/${task}`],
     ['schedules', '/schedules'],
     ['schedule', `/schedules/${schedule.id}`],
     ['ops', '/ops'],

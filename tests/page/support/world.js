@@ -29,6 +29,7 @@ export async function closeBrowser() {
  * @property {Record<string, string>} [environment] further variables of the server
  * @property {(folder: string) => Promise<void>} [prepare] fills the folder before the server starts
  * @property {number} [timeout] milliseconds
+ * @property {string | false} [skip] reason why the test can't run here
  */
 
 /** What a test works with. */

@@ -2,6 +2,7 @@
 
 import { h } from '../../core/dom.js'
 import { duration, integer } from '../../core/format.js'
+import { metricLabel } from '../../core/metrics.js'
 import { rich } from '../new-run/text.js'
 import { isPending } from '../benchmarks.js'
 import { bullets, digest, facts, outside } from './facts.js'
@@ -25,7 +26,7 @@ export function protocolPanel(protocol) {
       ['Time limit', `${duration(protocol.item_timeout_seconds)} per answer`],
       protocol.stepwise && ['Steps', 'items have several questions, asked one after the other'],
       ['Parser', protocol.parser],
-      ['Metrics', (protocol.metrics ?? []).join(', ')],
+      ['Metrics', (protocol.metrics ?? []).map((name) => metricLabel([name])).join('; ')],
     ]),
     judge && part('Judge', facts([
       ['Authors use', judge.official_model],

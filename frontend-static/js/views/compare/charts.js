@@ -5,14 +5,16 @@ import { integer, interval, percent, usd } from '../../core/format.js'
 import { scaleOf } from '../../core/run-facts.js'
 import { intervalChart } from '../../charts/interval-chart.js'
 import { scatterChart } from '../../charts/scatter-chart.js'
-import { groupScores, wilson } from '../run/groups.js'
-import { benchmarkOf } from './load.js'
+import { wilson } from '../../core/metrics.js'
+import { groupScores } from '../run/groups.js'
+import { benchmarkOf, pairOf } from './load.js'
 
 /** Groups that the chart has at most: the largest ones. */
 const GROUPS_MAX = 20
 
 /** @typedef {import('./load.js').Compared} Compared */
-/** @typedef {{compared: Compared, b: Api.RunBenchmarkView, score: number, label: string}} Scored */
+/** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
+/** @typedef {{compared: Compared, b: RunBenchmark, score: number, label: string}} Scored */
 
 /**
  * Makes the charts of a benchmark.
@@ -30,10 +32,11 @@ export function chartsOf(all, name) {
   const format = (/** @type {number} */ value) => percent(value)
   const formatTick = (/** @type {number} */ value) => percent(value, 0)
   const formatInterval = (/** @type {number} */ from, /** @type {number} */ to) => interval([from, to])
+  const isPaired = all.some((compared) => (pairOf(compared, name)?.items ?? 0) > 0)
   const isCut = (/** @type {Scored} */ { b }) => b.coverage !== null && b.coverage < 1
   const charts = [intervalChart({
     title: 'Score with 95% interval', column: 'Run', series: ['Score'], domain: [low, high],
-    note: scored.some(isCut) ? 'Not every planned sample was graded: the coverage of each run is beside its score.' : 'Each run on all of its own items. Overlapping intervals don’t mean that two runs are equal; the paired difference above is the sharper test.',
+    note: scored.some(isCut) ? 'Not every planned sample was graded: the coverage of each run is beside its score.' : `Each run on all of its own items. Overlapping intervals don’t mean that two runs are equal${isPaired ? '; the paired difference above is the sharper test' : ''}.`,
     rows: scored.map((one) => ({
       label: one.label,
       values: [{ value: one.score, low: one.b.interval?.low, high: one.b.interval?.high, note: `${integer(one.b.graded_samples)} graded samples${isCut(one) ? `, coverage ${percent(one.b.coverage)}` : ''}`, href: one.compared.source.runPath() }],
@@ -44,7 +47,8 @@ export function chartsOf(all, name) {
     const cost = costOf(one.b)
     return cost === null ? [] : [{ ...one, cost }]
   })
-  if (paid.length > 0) {
+  // One point shows no relation.
+  if (paid.length > 1) {
     charts.push(scatterChart({
       title: 'Score against cost',
       note: paid.length < scored.length ? `Without ${scored.filter((one) => !paid.some(({ b }) => b === one.b)).map(({ compared }) => compared.letter).join(', ')}, whose price isn’t known.` : 'Cost of the answers and of the judge in this benchmark. Higher and further left is better.',
@@ -54,10 +58,10 @@ export function chartsOf(all, name) {
   }
   const groups = groupChart(scored, name, { format, formatTick, formatInterval })
   return h('section', { class: 'compare-charts', 'aria-labelledby': 'charts-title' }, h('h2', { id: 'charts-title' }, 'Charts'), charts, groups,
-    paid.length === 0 && h('p', { class: 'hint' }, 'There is no chart of score against cost: the price of none of these runs is known, or nothing was paid.'))
+    paid.length < 2 && h('p', { class: 'hint' }, 'There is no chart of score against cost: it needs two runs whose cost is known.'))
 }
 
-/** Cost of a benchmark with its judge, in dollars; null if the price isn't known. @param {Api.RunBenchmarkView} b @returns {number | null} */
+/** Cost of a benchmark with its judge, in dollars; null if the price isn't known. @param {RunBenchmark} b @returns {number | null} */
 function costOf(b) {
   const answers = b.cost?.total_usd ?? null
   if (answers === null || (b.judge && b.judge_cost?.total_usd === undefined && b.judge_input_tokens > 0)) return null

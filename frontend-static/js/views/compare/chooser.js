@@ -37,11 +37,11 @@ export async function chooser({ chosen, signal }) {
     if (runs.length < 2 && chosen.length === 0) {
       return empty('There are no two runs to compare', 'A comparison needs two runs that are over and have a benchmark in common.', h('a', { class: 'button primary', href: '/new' }, 'New run'))
     }
-    replace(list, h('div', { class: 'scroll-x' }, h('table', { class: 'figures' },
+    replace(list, h('div', { class: 'scroll-x' }, h('table', { class: 'figures', 'aria-label': 'Latest runs that are over' },
       h('thead', null, h('tr', null, ['', 'Run', 'Score', 'Ordered'].map((name) => h('th', { scope: 'col', class: name === 'Score' ? 'number' : null }, name || h('span', { class: 'visually-hidden' }, 'Choose'))))),
       h('tbody', null, runs.map((run) => h('tr', null,
         h('td', null, h('input', {
-          type: 'checkbox', id: `choose-${run.id}`, '.checked': ids.includes(run.id),
+          type: 'checkbox', id: `choose-${run.id}`, 'aria-label': `${run.name ?? run.model} ${shortId(run.id)}`, '.checked': ids.includes(run.id),
           on: { change: (/** @type {Event} */ event) => {
             if (/** @type {HTMLInputElement} */ (event.target).checked) ids.push(run.id)
             else ids.splice(ids.indexOf(run.id), 1)

@@ -1,15 +1,21 @@
 /** Whether the scores measure the same thing, and what differs if they don't. */
 
 import { h } from '../../core/dom.js'
-import { integer } from '../../core/format.js'
+import { integer, plural } from '../../core/format.js'
+import { itemName } from './disagreements.js'
 import { benchmarkOf, pairOf } from './load.js'
+import { isGraded } from './statistics.js'
 
 /** @typedef {import('./load.js').Compared} Compared */
+/** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
+
+/** Items that the note about questions names at most. */
+const NAMED_MAX = 20
 
 /** Sentence of the API about demo data, which isn't about comparability. */
 const isDemo = (/** @type {string} */ text) => text.startsWith('Demo data')
 
-/** Settings that decide whether scores are comparable: name, and text of one run's value. @type {[string, (benchmark: Api.RunBenchmarkView) => string][]} */
+/** Settings that decide whether scores are comparable: name, and text of one run's value. @type {[string, (benchmark: RunBenchmark) => string][]} */
 const SETTINGS = [
   ['Dataset', (b) => (b.dataset ? `${b.dataset.id} (${b.dataset.source})` : 'not planned')],
   ['Revision', (b) => String(b.dataset?.revision ?? '–').slice(0, 12)],
@@ -58,7 +64,24 @@ export function comparability(all, name) {
   ]
 }
 
-/** @param {{letter: string, b: Api.RunBenchmarkView}[]} present @param {typeof SETTINGS} rows */
+/**
+ * Makes the note about the questions of runs on different datasets: it names the items whose question differs.
+ *
+ * @param {import('./statistics.js').PairedItem[]} items
+ */
+export function questionsNote(items) {
+  const changed = items.filter(({ isChanged }) => isChanged)
+  if (changed.length > 0) {
+    const names = changed.slice(0, NAMED_MAX).flatMap((item, at) => [at > 0 && ', ', h('code', null, itemName(item))])
+    const others = changed.length - NAMED_MAX
+    return h('p', { class: 'note warn' }, h('b', null, `${plural(changed.length, 'item')} with different questions: `), names, others > 0 && ` and ${integer(others)} more`,
+      '. The id is the same in the runs, the question isn’t; these items aren’t compared.')
+  }
+  const common = items.filter(({ sides }) => sides.every(isGraded)).length
+  return common > 0 && h('p', { class: 'note' }, `The runs used different datasets, but the same question for each of the ${plural(common, 'item')} in common.`)
+}
+
+/** @param {{letter: string, b: RunBenchmark}[]} present @param {typeof SETTINGS} rows */
 function settingsTable(present, rows) {
   return h('details', { class: 'compare-settings', open: true }, h('summary', null, 'Settings that differ'),
     h('div', { class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Settings that differ' }, h('table', { class: 'figures' },

@@ -26,7 +26,8 @@ export function disagreements({ shown, items, name, query, signal, announce }) {
   const groups = [...new Set(items.flatMap(({ group }) => group ?? []))].sort()
   const kind = h('select', { id: 'compare-show' }, kinds.map(({ key, label, found }) => h('option', { value: key }, `${label} (${integer(found.length)})`)))
   const group = h('select', { id: 'compare-group' }, h('option', { value: '' }, 'All groups'), groups.map((one) => h('option', { value: one }, one)))
-  kind.value = kinds.some(({ key }) => key === query.get('show')) ? /** @type {string} */ (query.get('show')) : kinds[0].key
+  const usual = (kinds.find(({ found }) => found.length > 0) ?? kinds[0]).key
+  kind.value = kinds.some(({ key }) => key === query.get('show')) ? /** @type {string} */ (query.get('show')) : usual
   group.value = groups.includes(query.get('group') ?? '') ? /** @type {string} */ (query.get('group')) : ''
   const count = h('span', { class: 'dim', role: 'status' })
   const detail = h('div', { class: 'compare-detail' })
@@ -49,7 +50,7 @@ export function disagreements({ shown, items, name, query, signal, announce }) {
     count.textContent = plural(found.length, 'item')
   }
   const changed = () => {
-    query.set({ show: kind.value === kinds[0].key ? null : kind.value, group: group.value })
+    query.set({ show: kind.value === usual ? null : kind.value, group: group.value })
     draw()
     announce(count.textContent ?? '')
   }
@@ -66,7 +67,7 @@ export function disagreements({ shown, items, name, query, signal, announce }) {
     h('div', { class: 'filters' },
       h('div', { class: 'field' }, h('label', { for: 'compare-show' }, 'Show'), kind),
       groups.length > 0 && h('div', { class: 'field' }, h('label', { for: 'compare-group' }, 'Group'), group), count),
-    h('p', { class: 'hint' }, h('kbd', null, 'j'), ' ', h('kbd', null, 'k'), ' move, ', h('kbd', null, 'Enter'), ' shows the answers side by side; a result opens the item in its run.'),
+    h('p', { class: 'hint keys' }, h('kbd', null, 'j'), ' ', h('kbd', null, 'k'), ' move, ', h('kbd', null, 'Enter'), ' shows the answers side by side; a result opens the item in its run.'),
     table, detail)
 }
 
@@ -91,6 +92,7 @@ function sideCell(item, at, { source, letter }, name) {
   const content = side.rows.length > 1
     ? [h('span', { class: side.isRight ? 'good' : 'bad', 'aria-hidden': 'true' }, side.isRight ? '✓ ' : '✗ '), `${side.correct} of ${side.graded} right`]
     : [outcomeMark(row.outcome), row.extracted && h('span', { class: 'dim' }, ` ${row.extracted}`)]
+  if (item.isChanged) content.push(h('code', { class: 'dim', title: 'Hash of the question in this run' }, ` ${row.item_hash?.slice(0, 6) ?? ''}`))
   return h('a', { href: source.itemPath(name, row.item_id), tabindex: '-1', 'aria-label': side.rows.length > 1 ? `${letter}: ${side.correct} of ${side.graded} samples right` : null }, content)
 }
 
@@ -114,7 +116,7 @@ function kindsOf(shown, items) {
     { key: 'right', label: shown.length > 2 ? 'All right' : 'Both right', found: common.filter((item) => right(item) === shown.length) },
     { key: 'outcome', label: 'Another outcome', found: common.filter((item) => shown.some((_, at) => text(item, at) !== text(item, 0))) },
     { key: 'common', label: 'All items in common', found: common },
-    { key: 'changed', label: 'Another question in each run', found: items.filter(({ isChanged }) => isChanged) },
+    { key: 'changed', label: shown.length > 2 ? 'Different questions in some runs' : 'Different questions', found: items.filter(({ isChanged }) => isChanged) },
     { key: 'missing', label: 'Graded in some runs only', found: items.filter((item) => item.sides.some(isGraded) && !item.sides.every(isGraded)) },
   )
   return kinds.filter(({ found }, at) => at === 0 || found.length > 0)

@@ -11,11 +11,12 @@ import { shape } from '../../charts/chart.js'
  * Makes the list of compared runs.
  *
  * @param {import('./load.js').Compared[]} all
+ * @param {string} base path of the view
  */
-export function runList(all) {
-  const to = (/** @type {string[]} */ ids) => `/compare?runs=${ids.join(',')}`
+export function runList(all, base) {
+  const to = (/** @type {string[]} */ ids) => `${base}?runs=${ids.join(',')}`
   const ids = all.map(({ id }) => id)
-  return h('ol', { class: 'compare-runs' }, all.map((compared) => {
+  return h('ol', { class: 'compare-runs', 'aria-label': 'Compared runs' }, all.map((compared) => {
     const { letter, label, series, run, problem, id, source } = compared
     const others = ids.filter((other) => other !== id)
     return h('li', null,

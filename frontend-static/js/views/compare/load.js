@@ -1,10 +1,7 @@
 /** Data of a comparison: the runs, the API's comparisons with the first of them, and the indexes of their items. */
 
-import { api } from '../../core/api.js'
-import { shortId } from '../../core/format.js'
-import { path } from '../../core/router.js'
+import { shortHash, shortId } from '../../core/format.js'
 import { isOpen } from '../../core/run-facts.js'
-import { ApiSource } from '../../core/source.js'
 import { holm } from './statistics.js'
 
 /** Runs that are compared at once, at most: one letter and one series of a chart for each. */
@@ -16,6 +13,11 @@ const SMALL = 200
 /** Samples of one page of the API. */
 const PAGE = 500
 
+/** @typedef {import('../../core/source.js').RunSource} RunSource */
+/** @typedef {import('../../core/run-facts.js').Run} Run */
+/** @typedef {Api.PairedView & Pick<Api.BenchmarkComparison, 'benchmark_name' | 'same_dataset' | 'same_protocol' | 'same_judge' | 'warnings'>} PairedBenchmark */
+/** @typedef {{benchmarks: PairedBenchmark[], only_in_a: string[], only_in_b: string[]}} Comparison of a run with the baseline */
+
 /**
  * One of the compared runs.
  *
@@ -24,21 +26,21 @@ const PAGE = 500
  * @property {string} letter `A` is the baseline
  * @property {string} label its model, or what tells it from other runs of the model
  * @property {number} series index from 0
- * @property {ApiSource} source
- * @property {Api.RunView} run
- * @property {Api.ComparisonView | null} comparison with the baseline; null for the baseline itself, and if there is none
+ * @property {RunSource} source
+ * @property {Run} run
+ * @property {Comparison | null} comparison with the baseline; null for the baseline itself, and if there is none
  * @property {string} problem why there is no comparison; empty if there is one
  */
 
 /**
  * Loads runs, and compares each with the first.
  *
- * @param {string[]} ids
+ * @param {RunSource[]} sources
+ * @param {(baseline: RunSource, source: RunSource) => Promise<Comparison>} compare
  * @param {AbortSignal} signal
  * @returns {Promise<Compared[]>}
  */
-export async function loadRuns(ids, signal) {
-  const sources = ids.map((id) => new ApiSource(id))
+export async function loadRuns(sources, compare, signal) {
   const runs = await Promise.all(sources.map((source) => source.run(signal).catch((problem) => {
     if (!signal.aborted) problem.message = `Run ${shortId(source.id)}: ${problem.message}`
     throw problem
@@ -50,7 +52,7 @@ export async function loadRuns(ids, signal) {
     compared.problem = whyNot(runs[0], run)
     if (!compared.problem) {
       try {
-        compared.comparison = await api.get(`/api${path('runs', runs[0].id, 'compare', run.id)}`, { signal })
+        compared.comparison = await compare(sources[0], sources[series])
       } catch (problem) {
         if (signal.aborted) throw problem
         compared.problem = /** @type {Error} */ (problem).message
@@ -63,12 +65,12 @@ export async function loadRuns(ids, signal) {
 /**
  * Returns a short text that tells a run from the others: its model, its name if several are of the same model, or else its id.
  *
- * @param {Api.RunView} run
- * @param {Api.RunView[]} runs All compared runs, with this one.
+ * @param {Run} run
+ * @param {Run[]} runs All compared runs, with this one.
  * @returns {string}
  */
 function labelOf(run, runs) {
-  const isUnique = (/** @type {(run: Api.RunView) => unknown} */ key) => runs.filter((other) => key(other) === key(run)).length === 1
+  const isUnique = (/** @type {(run: Run) => unknown} */ key) => runs.filter((other) => key(other) === key(run)).length === 1
   if (isUnique(({ model }) => model)) return run.model
   return run.name && isUnique(({ name }) => name) ? run.name : `${run.model} ${shortId(run.id)}`
 }
@@ -76,8 +78,8 @@ function labelOf(run, runs) {
 /**
  * Returns why two runs can't be compared; empty if they can. What can be seen here isn't asked of the server.
  *
- * @param {Api.RunView} a
- * @param {Api.RunView} b
+ * @param {Run} a
+ * @param {Run} b
  */
 function whyNot(a, b) {
   if (a.id === b.id) return 'It is the same run.'
@@ -87,7 +89,7 @@ function whyNot(a, b) {
   return namesOf(a).some((name) => names.includes(name)) ? '' : 'It has no benchmark in common with the baseline.'
 }
 
-/** @param {Api.RunView} run @returns {string[]} */
+/** @param {Run} run @returns {string[]} */
 export function namesOf(run) {
   return run.benchmarks.map((benchmark) => benchmark.benchmark_name)
 }
@@ -126,15 +128,12 @@ export function adjustedValues(all) {
   return { count: tests.length, of: ({ letter }, name) => byKey.get(`${letter} ${name}`) ?? null }
 }
 
-/**
- * A sample without texts. The hash of its question is known only if its samples were loaded with texts.
- *
- * @typedef {import('../../core/source.js').IndexRow & {item_hash?: string | null}} Row
- */
+/** @typedef {import('../../core/source.js').IndexRow} Row */
 
 /**
- * Loads the rows of a benchmark's samples: from the index, or from the samples themselves for runs without one and where
- * hashes of questions are needed. Texts of many samples are loaded only if the reader asked for it.
+ * Loads the rows of a benchmark's samples: from the index, or from the samples themselves for runs without one, and where
+ * hashes of questions are needed that an index of an older version lacks. Texts of many samples are loaded only if the reader
+ * asked for it.
  *
  * @param {Compared} compared
  * @param {string} name
@@ -145,10 +144,9 @@ export function adjustedValues(all) {
 export async function loadRows(compared, name, { needsHashes, isAsked }, signal) {
   const planned = benchmarkOf(compared, name)?.planned_samples ?? 0
   const mayLoadTexts = isAsked || planned <= SMALL
-  if (!needsHashes || !mayLoadTexts) {
-    const index = await compared.source.index(name, signal)
-    if (index) return { rows: index.rows, hasHashes: false }
-  }
+  const index = await compared.source.index(name, signal)
+  const hasHashes = Boolean(index?.rows.some((row) => row.item_hash !== null))
+  if (index && (hasHashes || !needsHashes || !mayLoadTexts)) return { rows: index.rows, hasHashes }
   if (!mayLoadTexts) return { rows: null, hasHashes: false }
   /** @type {Row[]} */
   const rows = []
@@ -160,7 +158,7 @@ export async function loadRows(compared, name, { needsHashes, isAsked }, signal)
   return { rows, hasHashes: true }
 }
 
-/** Keeps of a sample what an index has, and the hash of its question. @param {import('../../core/source.js').Sample} item @returns {Row} */
-function rowOf({ position, sample, item_id, source_id, group, outcome, score, extracted, latency_ms, input_tokens, output_tokens, item_hash }) {
-  return { position, sample, item_id, source_id, group, outcome, score, extracted, latency_ms, input_tokens, output_tokens, attempts: null, item_hash }
+/** Keeps of a sample what an index has. @param {import('../../core/source.js').Sample} item @returns {Row} */
+function rowOf({ position, sample, item_id, source_id, group, outcome, score, extracted, latency_ms, input_tokens, output_tokens, attempts, item_hash }) {
+  return { position, sample, item_id, source_id, group, outcome, score, extracted, latency_ms, input_tokens, output_tokens, attempts, item_hash: shortHash(item_hash) }
 }

@@ -21,6 +21,10 @@ export function pairedDifferences(all, name, adjusted) {
     return pair ? [{ compared, pair }] : []
   })
   if (pairs.length === 0) return h('p', { class: 'dim' }, 'No run can be compared with the baseline on this benchmark.')
+  if (pairs.every(({ pair }) => pair.items === 0)) {
+    return h('section', { class: 'compare-paired', 'aria-labelledby': 'paired-title' }, h('h2', { id: 'paired-title' }, 'Difference to A on the same items'),
+      h('p', { class: 'conclusion' }, 'The runs have no graded item in common, so there is no difference to state. Their scores below are of different items.'))
+  }
   const isCorrected = adjusted.count > 0
   const columns = [
     'Run', 'Mean of A', 'Mean of the run', 'Difference', '95% interval', 'p', ...(isCorrected ? ['p (Holm)'] : []), 'Items', 'Only A right', 'Only the run right',
@@ -42,14 +46,14 @@ export function pairedDifferences(all, name, adjusted) {
     differenceChart(pairs))
 }
 
-/** @param {Compared} compared @param {Api.BenchmarkComparison} pair @param {number | null} p @param {boolean} isCorrected */
+/** @param {Compared} compared @param {import('./load.js').PairedBenchmark} pair @param {number | null} p @param {boolean} isCorrected */
 function sentence(compared, pair, p, isCorrected) {
   const test = p === null ? '' : `p ${pValue(p).startsWith('<') ? '' : '= '}${pValue(p)}${isCorrected ? ' after correction' : ''}`
   const isLike = pair.same_dataset && pair.same_protocol && pair.same_judge
   return conclusion(pair, p, { format: points, a: 'A', b: compared.letter, test }) + (isLike ? '' : ' What makes the runs not comparable may explain it too.')
 }
 
-/** @param {{compared: Compared, pair: Api.BenchmarkComparison}[]} pairs */
+/** @param {{compared: Compared, pair: import('./load.js').PairedBenchmark}[]} pairs */
 function differenceChart(pairs) {
   const shown = pairs.filter(({ pair }) => pair.difference !== null)
   if (shown.length === 0) return null

@@ -3,6 +3,7 @@
 import { h, replace } from '../../core/dom.js'
 import { link } from '../../core/router.js'
 import { failure, loading } from '../../core/states.js'
+import { messageParts } from '../../core/messages.js'
 import { outcomeMark } from '../../core/outcomes.js'
 import { renderAnswer, renderPlain } from '../../text/answer.js'
 import { itemName } from './disagreements.js'
@@ -73,5 +74,11 @@ function answer({ letter, label, source }, sample, side, name) {
     h('p', { class: 'actions' }, outcomeMark(sample.outcome), sample.extracted && h('span', null, 'Answer ', h('b', null, sample.extracted)), link(source.itemPath(name, sample.item_id, sample.sample), `Open in ${letter}`)),
     count > 1 && h('p', { class: 'hint' }, `Sample 1 of ${count}; ${side.correct} of ${side.graded} graded samples are right.`),
     sample.hidden ? h('p', { class: 'dim' }, 'The dataset is gated: only the owner of the run sees texts.')
-      : sample.response ? renderAnswer(sample.response, { firstChars: FIRST_CHARS }) : h('p', { class: 'dim' }, sample.error ?? 'There is no answer.'))
+      : sample.response ? renderAnswer(sample.response, { firstChars: FIRST_CHARS }) : withoutAnswer(sample.error ?? 'There is no answer.'))
+}
+
+/** @param {string} why */
+function withoutAnswer(why) {
+  const [text, response] = messageParts(why)
+  return [h('p', { class: 'dim' }, text), response]
 }

@@ -43,10 +43,11 @@ export function holm(values) {
  * Pairs the items of several runs.
  *
  * @param {Row[][]} indexes One per run.
- * @param {boolean} bySourceId True to match items by the dataset's own ids, as for two revisions of a dataset.
+ * @param {{bySourceId: boolean, isSameDataset: boolean}} options `bySourceId` matches items by the dataset's own ids, as for two
+ *   revisions of a dataset. In the same dataset, an id always has the same question.
  * @returns {PairedItem[]} in the order of the dataset
  */
-export function pairItems(indexes, bySourceId) {
+export function pairItems(indexes, { bySourceId, isSameDataset }) {
   /** @type {Map<string, PairedItem>} */
   const items = new Map()
   for (const [run, rows] of indexes.entries()) {
@@ -62,7 +63,7 @@ export function pairItems(indexes, bySourceId) {
   for (const item of items.values()) {
     const { sides } = item
     const hashes = new Set(sides.flatMap((side) => side?.rows.flatMap(({ item_hash: hash }) => hash ?? []).slice(0, 1) ?? []))
-    item.isChanged = hashes.size > 1
+    item.isChanged = !isSameDataset && hashes.size > 1
     for (const side of sides) {
       if (!side) continue
       side.rows.sort((one, other) => one.sample - other.sample)

@@ -31,5 +31,5 @@ export function guide(own) {
  * @param {string} command
  */
 function step(title, text, command) {
-  return h('li', null, h('h3', null, title), h('p', { class: 'dim' }, text), copyBox(command))
+  return h('li', null, h('h3', null, title), h('p', { class: 'dim' }, text), copyBox(command, { name: `the command “${title}”` }))
 }

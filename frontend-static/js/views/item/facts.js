@@ -12,7 +12,7 @@ export const SHORT = 120
 /**
  * What the page shows of the data about an answer.
  *
- * @typedef {{worker_attempts?: number, waits?: number, first_token_ms?: number, finish_reason?: string, system_prompt?: string}} Metadata
+ * @typedef {{worker_attempts?: number, waits?: number, first_token_ms?: number, system_prompt?: string}} Metadata
  */
 
 /** @param {Sample} item */
@@ -25,14 +25,23 @@ export function factsOf(item) {
     ['Score', sampleScore(item.score)],
     ['Time', item.latency_ms === null || item.latency_ms === undefined ? none : duration(item.latency_ms / 1000),
       meta.first_token_ms ? `first token after ${duration(meta.first_token_ms / 1000)}` : ''],
-    ['Tokens', `${integer(item.input_tokens)} → ${integer(item.output_tokens)}`, 'in → out'],
+    ['Tokens', ...tokensOf(item)],
     ['Attempts', integer(attempts), meta.waits ? `${integer(meta.waits)} waits` : ''],
-    ['Finish reason', meta.finish_reason ?? item.finish_reason ?? none, item.truncated ? 'cut off by the token limit' : ''],
+    ['Finish reason', item.finish_reason ?? none, item.truncated ? 'cut off by the token limit' : ''],
   ]
   if (item.group) facts.push(['Group', item.group])
   return h('section', { class: 'item-facts', 'aria-label': 'Grade and figures' },
     h('dl', { class: 'answers' }, answer('Extracted answer', item.extracted), answer('Expected answer', item.expected)),
     h('dl', { class: 'tiles' }, facts.map(([term, value, small]) => h('div', null, h('dt', null, term), h('dd', null, value, small && h('small', null, small))))))
+}
+
+/**
+ * @param {Sample} item
+ * @returns {[string, string?]}
+ */
+function tokensOf({ input_tokens: input, output_tokens: output }) {
+  const isKnown = typeof input === 'number' || typeof output === 'number'
+  return isKnown ? [`${integer(input)} → ${integer(output)}`, 'in → out'] : [none]
 }
 
 /**

@@ -2,10 +2,10 @@
 
 import { h } from '../../core/dom.js'
 import { duration, integer, none } from '../../core/format.js'
+import { announce } from '../../core/states.js'
 import { copyText } from '../../components/copy.js'
 import { renderAnswer, renderCode, renderJson, renderPlain } from '../../text/answer.js'
-import { announce } from '../../core/announce.js'
-import { SHORT, identityOf } from './facts.js'
+import { identityOf, SHORT } from './facts.js'
 
 /** @typedef {import('../../core/source.js').Sample} Sample */
 /** @typedef {{end?: string, exit_code?: number | null, elapsed_ms?: number, stdout?: string, stderr?: string}} ProgramOutput of a sandbox */
@@ -14,9 +14,10 @@ import { SHORT, identityOf } from './facts.js'
  * Lists the sections of a sample.
  *
  * @param {Sample} item
+ * @param {{question?: string}} [options] `question` is the title of the prompt of a sample that has no answer of a model
  * @returns {(HTMLElement | null)[]}
  */
-export function textsOf(item) {
+export function textsOf(item, { question } = {}) {
   if (item.hidden) {
     return [h('p', { class: 'note' }, 'The dataset is gated: prompts and answers are shown to the run\'s owner only. Enter your key with the button “Key” in the header.'), identitySection(item)]
   }
@@ -26,9 +27,9 @@ export function textsOf(item) {
   return [
     (item.cut ?? []).length > 0 ? cutNote(item) : null,
     ...(steps.length > 0 ? steps.map(stepSection) : [
-      section('Prompt', item.prompt, renderPlain, { bounded: true }),
+      section(question ?? 'Prompt', item.prompt, renderPlain, { bounded: true }),
       section('Reasoning', item.reasoning, renderAnswer),
-      item.response === null && item.prompt === null ? h('p', { class: 'dim' }, never) : section('Response', item.response ?? '', renderAnswer, { always: true }),
+      question ? null : item.response === null && item.prompt === null ? h('p', { class: 'dim' }, never) : section('Response', item.response ?? '', renderAnswer, { always: true }),
     ]),
     (item.extracted ?? '').length > SHORT ? section('Extracted answer', item.extracted, renderPlain) : null,
     (item.expected ?? '').length > SHORT ? section('Expected answer', item.expected, renderPlain) : null,

@@ -2,8 +2,8 @@
 
 import { h } from '../../core/dom.js'
 import { ago, date, dateTime, integer, none, percent, plural, usd } from '../../core/format.js'
+import { intervalFigure } from '../../components/figures.js'
 import { sentence } from '../new-run/problems.js'
-import { intervalFigure } from '../../components/interval.js'
 
 /**
  * @param {Api.BoardView} board

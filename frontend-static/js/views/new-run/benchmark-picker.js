@@ -17,10 +17,19 @@ export function byCategory(benchmarks) {
   /** @type {Map<string, Api.BenchmarkView[]>} */
   const groups = new Map()
   for (const benchmark of benchmarks) {
-    const name = benchmark.category ?? 'Other'
+    const name = categoryLabel(benchmark)
     groups.set(name, [...(groups.get(name) ?? []), benchmark])
   }
   return groups
+}
+
+/**
+ * Returns a benchmark's category in sentence case: the compatible API writes `Core Benchmarks`. Abbreviations stay.
+ *
+ * @param {Api.BenchmarkView} benchmark
+ */
+export function categoryLabel({ category }) {
+  return (category ?? 'Other').replace(/(?<=\s)\p{Lu}(?=\p{Ll})/gu, (letter) => letter.toLowerCase())
 }
 
 /**

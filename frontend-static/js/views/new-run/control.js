@@ -1,12 +1,10 @@
 /** Labeled controls of the form, each with its hint and with room for the problem that the API names. */
 
-import { h } from '../../core/dom.js'
+import { h, uniqueId } from '../../core/dom.js'
 import { format, parse } from './fields.js'
 
 /** @typedef {import('../../core/dom.js').Child} Child */
 /** @typedef {import('./fields.js').FieldValue} FieldValue */
-
-let ids = 0
 
 /**
  * Frames a control with its label, hint and problem. Errors are found by `path`.
@@ -15,7 +13,7 @@ let ids = 0
  * @param {(ids: {id: string, describedBy: string}) => Child} draw makes the control
  */
 export function framed(spec, draw) {
-  const id = `field-${++ids}`
+  const id = uniqueId('field')
   const describedBy = [spec.hint && `${id}-hint`, `${id}-problem`].filter(Boolean).join(' ')
   const label = spec.isGroup
     ? h('span', { class: 'form-label', id: `${id}-label` }, spec.label)
@@ -78,7 +76,7 @@ export function select(attributes, values, current, labels = /** @type {Record<s
  * @param {(value: FieldValue | undefined) => void} changed
  */
 function switchField(spec, value, changed) {
-  const id = `field-${++ids}`
+  const id = uniqueId('field')
   return h('div', { class: 'form-field form-switch', dataset: { path: spec.name } },
     h('input', {
       type: 'checkbox', id, name: spec.name, '.checked': value === true, 'aria-describedby': `${id}-hint ${id}-problem`,

@@ -1,11 +1,10 @@
 /** Offer for an empty system: a run that takes seconds and needs no key, and the form for a run of one's own. */
 
 import { api } from '../../core/api.js'
-import { h, replace } from '../../core/dom.js'
+import { h, painted, replace, useStyles } from '../../core/dom.js'
+import { failure, problem, withModule } from '../../core/states.js'
 import { router } from '../../core/router.js'
-import { problem } from '../../core/states.js'
-import { useStyles } from '../../core/style.js'
-import { mountOrderForm } from '../new-run.js'
+import { openKeyDialog } from '../../frame.js'
 
 /** Order of the first run: two benchmarks of different kinds, with answers from the dataset itself. */
 const ORDER = { model_id: 'oracle', selected_benchmarks: ['mmlu_pro', 'ifbench'], demo: true, name: 'First run' }
@@ -28,7 +27,7 @@ export async function showFirstVisit(root, { signal }) {
       const run = await api.post('/api/runs', ORDER, { signal })
       router.go(`/runs/${run.id}`)
     } catch (error) {
-      if (!signal.aborted) replace(errors, problem(/** @type {Error} */ (error)))
+      if (!signal.aborted) replace(errors, ...refusal(/** @type {Error} */ (error)))
       button.disabled = false
       button.textContent = 'Run the demo'
     }
@@ -39,8 +38,30 @@ export async function showFirstVisit(root, { signal }) {
       h('p', { class: 'sub' }, 'Measure language models on published benchmarks, by their authors’ protocols, with signed results that others can check.')),
     h('section', { class: 'first-visit', 'aria-labelledby': 'first-visit' },
       h('h2', { id: 'first-visit' }, 'No runs yet. See one in a few seconds'),
-      h('p', null, 'The demo answers about 60 bundled questions with their own solutions: no account, no key, no cost. You will see progress, scores with intervals, single items, and a signed archive to verify. Its scores say nothing about a model.'),
+      h('p', null, 'The demo answers about 60 bundled questions with their own solutions: no account, no cost, and on your own machine no key. You will see progress, scores with intervals, single items, and a signed archive to verify. Its scores say nothing about a model.'),
       errors, h('p', { class: 'actions' }, button)),
     form)
-  await mountOrderForm(form, { signal, heading: 'Configure benchmark run', level: 'h2', keepsAddress: false })
+  // The offer doesn't wait for the form.
+  void painted().then(() => {
+    if (signal.aborted) return
+    pageStart.preload('/new')
+    void withModule(() => import('../new-run.js'), ({ mountOrderForm }) => {
+      const show = () => {
+        mountOrderForm(form, { signal, heading: 'Configure benchmark run', level: 'h2', keepsAddress: false })
+          .catch((error) => { if (!signal.aborted) replace(form, failure(error, show)) })
+      }
+      show()
+    })
+  })
+}
+
+/**
+ * Says why the run wasn't started. A server on another machine asks for a key, which the reader can enter right there.
+ *
+ * @param {Error & {code?: string | null}} error
+ */
+function refusal(error) {
+  if (error.code !== 'missing_credentials') return [problem(error)]
+  return [h('p', { class: 'problem', role: 'alert' }, 'This server starts runs only with a key. Enter it, then run the demo again.'),
+    h('p', { class: 'actions' }, h('button', { type: 'button', class: 'button', on: { click: openKeyDialog } }, 'Enter key'))]
 }

@@ -2,15 +2,15 @@
 
 import { api } from '../../core/api.js'
 import { h } from '../../core/dom.js'
-import { framed } from './control.js'
+import { framed, setProblem } from './control.js'
 
 /**
  * Makes the field of the key that pays for the answers.
  *
  * @param {import('./state.js').OrderState} state
- * @param {{what?: string}} [options] `what` names what is paid
+ * @param {{what?: string, signal: AbortSignal}} options `what` names what is paid
  */
-export function keyField(state, { what = 'this run' } = {}) {
+export function keyField(state, { what = 'this run', signal }) {
   const remember = h('label', { class: 'check' },
     h('input', {
       type: 'checkbox', '.checked': api.isRemembered && api.key !== '',
@@ -19,10 +19,18 @@ export function keyField(state, { what = 'this run' } = {}) {
     ' Keep it in this browser after the page is closed')
   const key = secretField('key', `Key for ${what}`,
     `Key of the model’s provider, or an access token of this server. The server stores it encrypted, uses it for ${what} only, and deletes it afterwards. Here it stays in memory.`,
-    api.key ? 'the key from the header' : '',
+    fromHeader(),
     (value) => { state.key = value; state.changed('key') })
   key.append(remember)
+  api.addEventListener('key', () => {
+    key.querySelector('input')?.setAttribute('placeholder', fromHeader())
+    if (api.key) setProblem(key, null)
+  }, { signal })
   return key
+}
+
+function fromHeader() {
+  return api.key ? 'the key from the header' : ''
 }
 
 /**

@@ -3,7 +3,7 @@
 import { api } from '../../core/api.js'
 import { h, replace } from '../../core/dom.js'
 import { plural } from '../../core/format.js'
-import { poll } from '../../core/poll.js'
+import { poll } from '../../core/connection.js'
 import { sentence } from './problems.js'
 
 /** Milliseconds between two looks at the server's status. */
@@ -31,7 +31,7 @@ export function serverNotices(signal, opened) {
     replace(element,
       maintenance && h('p', { class: 'note warn' }, h('strong', null, 'Maintenance. '), sentence(maintenance)),
       isFull && h('p', { class: 'note' },
-        `${plural(running, 'run')} in progress and ${queued} waiting. This server works on ${capacity} at a time, so a new run may wait.`))
+        `The server is busy with ${plural(running, 'run')}${queued > 0 ? `, and ${plural(queued, 'run waits', 'runs wait')}` : ''}, so a new run may have to wait.`))
     element.hidden = element.childElementCount === 0
     opened(!maintenance)
   }, { signal, interval: INTERVAL, max: 4 * INTERVAL, onError: () => {} })

@@ -38,7 +38,7 @@ export function orderSections({ state, benchmarks, signal, payer, hasName = true
     counted('Generation settings', 'the benchmark’s own', GENERATION, state, plain),
     counted('Budget and limits', 'none', [...BUDGET, ...LIMITS], state, plain),
     counted(hasName ? 'Name, tags and notes' : 'Tags and notes', 'for people and lists', labels, state, plain),
-    optional('Key', state.key ? 'set' : 'only if you pay yourself, or this server asks for one', false, keyField(state, { what: payer })),
+    optional('Key', state.key ? 'set' : 'only if you pay yourself, or this server asks for one', false, keyField(state, { what: payer, signal })),
   ]
 }
 

@@ -75,5 +75,5 @@ function summary(series, format, hasPeak) {
  * @param {string} text
  */
 function nothing(title, text) {
-  return h('section', { class: 'chart-nothing' }, h('h3', null, title), h('p', { class: 'dim' }, text))
+  return h('section', { class: 'chart-nothing' }, h('h2', null, title), h('p', { class: 'dim' }, text))
 }

@@ -1,7 +1,7 @@
 /** Counts of workers and runs, tokens, and the load of the host. */
 
 import { h } from '../../core/dom.js'
-import { bytes, integer, percent, plural } from '../../core/format.js'
+import { bytes, integer, percent, plural, tokens } from '../../core/format.js'
 
 /**
  * @param {Api.OverviewView} overview
@@ -15,10 +15,10 @@ export function tiles(overview, resources) {
     tile('Running runs', integer(queue_counts.running), `${integer(worker_config.worker_item_concurrency)} samples at a time per worker`),
     tile('Queued runs', integer(queue_counts.queued), 'waiting to start'),
     tile('Succeeded runs', integer(queue_counts.succeeded), `${integer(queue_counts.failed)} failed, ${integer(queue_counts.canceled)} canceled`),
-    tile('Tokens, 24 hours', millions(day.input_tokens + day.output_tokens),
-      `${millions(day.input_tokens)} in, ${millions(day.output_tokens)} out`),
-    tile('Tokens, 7 days', millions(week.input_tokens + week.output_tokens),
-      `${millions(week.input_tokens)} in, ${millions(week.output_tokens)} out`),
+    tile('Tokens, 24 hours', tokens(day.input_tokens + day.output_tokens),
+      `${tokens(day.input_tokens)} in, ${tokens(day.output_tokens)} out`),
+    tile('Tokens, 7 days', tokens(week.input_tokens + week.output_tokens),
+      `${tokens(week.input_tokens)} in, ${tokens(week.output_tokens)} out`),
     tile('Host CPU', share(resources?.cpu_percent), resources?.cpuCount ? plural(resources.cpuCount, 'processor') : 'no sandbox host'),
     tile('Host memory', share(resources?.memory_percent),
       resources ? `${bytes(resources.memoryUsedBytes)} of ${bytes(resources.memoryTotalBytes)}` : 'no sandbox host'),
@@ -38,9 +38,4 @@ function tile(name, value, note) {
 /** @param {number | null | undefined} value in percent */
 function share(value) {
   return percent(value === null || value === undefined ? null : value / 100)
-}
-
-/** @param {number} n */
-function millions(n) {
-  return `${(n / 1e6).toLocaleString(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 2 })} M`
 }

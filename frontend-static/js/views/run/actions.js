@@ -1,17 +1,13 @@
-/** Actions on a run: each asks, does it, and tells what happened. */
+/** Actions on a run. The dialog of an action is loaded when the reader chooses it. */
 
-import { toast } from '../../core/announce.js'
-import { api } from '../../core/api.js'
-import { h } from '../../core/dom.js'
-import { plural } from '../../core/format.js'
-import { router } from '../../core/router.js'
+import { plural, shortId } from '../../core/format.js'
+import { withModule } from '../../core/states.js'
 import { canOf, countOf } from '../../core/run-facts.js'
-import { field, openDialog } from '../../components/dialog.js'
-import { openEdit } from './edit.js'
-import { openRejudge } from './rejudge.js'
 
 /** @typedef {import('../../core/run-facts.js').Run} Run */
 /** @typedef {() => void} Changed is called after an action, so that the view loads the run again */
+
+const dialogs = () => import('./action-dialogs.js')
 
 /**
  * Lists the actions that the reader may take, for buttons and menus. The most likely one comes first.
@@ -22,92 +18,43 @@ import { openRejudge } from './rejudge.js'
  */
 export function actionsOf(run, changed) {
   const can = canOf(run)
+  const requeue = (/** @type {'resume' | 'requeue' | 'errors'} */ kind) => () => {
+    void withModule(dialogs, ({ openRequeue }) => openRequeue(run, kind, changed))
+  }
   const list = []
   const errors = countOf(run, 'infrastructure-error')
-  if (can.resume) list.push({ name: 'resume', label: 'Resume…', run: () => openRequeue(run, 'resume', changed) })
-  if (can.requeue && !can.resume) list.push({ name: 'requeue', label: 'Requeue failures…', run: () => openRequeue(run, 'requeue', changed) })
+  if (can.resume) list.push({ name: 'resume', label: 'Resume…', run: requeue('resume') })
+  if (can.requeue && !can.resume) list.push({ name: 'requeue', label: 'Requeue failures…', run: requeue('requeue') })
   if (can.requeue_errors && !can.requeue) {
-    list.push({ name: 'requeue-errors', label: errors > 0 ? `Requeue ${plural(errors, 'error')}…` : 'Requeue errors…', run: () => openRequeue(run, 'errors', changed) })
+    list.push({ name: 'requeue-errors', label: errors > 0 ? `Requeue ${plural(errors, 'error')}…` : 'Requeue errors…', run: requeue('errors') })
   }
-  if (can.rejudge) list.push({ name: 'rejudge', label: 'Judge again…', run: () => openRejudge(run, canOf(run)) })
-  if (can.cancel) list.push({ name: 'cancel', label: 'Cancel…', danger: true, run: () => openCancel(run, changed) })
-  if (can.edit) list.push({ name: 'edit', label: 'Name, tags, notes…', run: () => openEdit(run, changed) })
-  if (can.delete) list.push({ name: 'delete', label: 'Delete…', danger: true, run: () => openDelete(run) })
+  if (can.rejudge) list.push({ name: 'rejudge', label: 'Judge again…', run: () => withModule(() => import('./rejudge.js'), ({ openRejudge }) => openRejudge(run, canOf(run))) })
+  if (can.cancel) list.push({ name: 'cancel', label: 'Cancel…', danger: true, run: () => withModule(dialogs, ({ openCancel }) => openCancel(run, changed)) })
+  if (can.edit) list.push({ name: 'edit', label: 'Name, tags, notes…', run: () => withModule(() => import('./edit.js'), ({ openEdit }) => openEdit(run, changed)) })
+  if (can.delete) list.push({ name: 'delete', label: 'Delete…', danger: true, run: () => withModule(dialogs, ({ openDelete }) => openDelete(run)) })
   return list
 }
 
-/**
- * @param {Run} run
- * @param {Changed} changed
- */
-function openCancel(run, changed) {
-  openDialog({
-    title: 'Cancel this run?',
-    content: h('p', null, 'No further sample is asked. Answers that have arrived are kept, and the run can be requeued later.'),
-    action: 'Cancel the run', danger: true,
-    run: async () => {
-      await api.post(`/api/runs/${run.id}/cancel`)
-      toast('The run is being canceled.')
-      changed()
-    },
-  })
-}
-
-const REQUEUE = {
-  resume: ['Resume this run?', 'Resume', 'The process that ran it has ended. This server continues it; finished samples are kept.'],
-  requeue: ['Requeue failures?', 'Requeue', 'Samples without a grade are asked again. Grades are kept.'],
-  errors: ['Requeue errors?', 'Requeue', 'Samples that ended with an infrastructure error are asked again. Everything else is kept.'],
-}
+const downloads = () => import('./download.js')
 
 /**
+ * Lists the exports of a run, for a menu.
+ *
  * @param {Run} run
- * @param {'resume' | 'requeue' | 'errors'} kind
- * @param {Changed} changed
+ * @param {AbortSignal} signal
  */
-function openRequeue(run, kind, changed) {
-  const can = canOf(run)
-  const [title, action, text] = REQUEUE[kind]
-  const key = h('input', { type: 'password', autocomplete: 'off', required: true })
-  const judgeKey = h('input', { type: 'password', autocomplete: 'off' })
-  const usd = h('input', { type: 'number', min: '0', step: 'any', inputmode: 'decimal', '.value': run.budget?.usd ?? '' })
-  const tokens = h('input', { type: 'number', min: '1', step: '1', inputmode: 'numeric', '.value': run.budget?.tokens ?? '' })
-  openDialog({
-    title, action,
-    content: [
-      h('p', null, text),
-      can.needs_key && field('Key of the model\'s provider', key, 'It was deleted when the run ended. It is sent for this run only.'),
-      can.needs_judge_key && field('Key of the judge\'s provider', judgeKey),
-      run.budget && [
-        h('p', { class: 'hint' }, 'The budget counts everything that the run ever spent.'),
-        field('Budget in US dollars', usd), field('Budget in tokens', tokens),
-      ],
-    ],
-    run: async () => {
-      /** @type {Api.RequeueBody} */
-      const body = {}
-      if (kind === 'errors') body.errors = true
-      if (usd.value && Number(usd.value) !== run.budget?.usd) body.budget_usd = Number(usd.value)
-      if (tokens.value && Number(tokens.value) !== run.budget?.tokens) body.budget_tokens = Number(tokens.value)
-      await api.post(`/api/admin/runs/${run.id}/requeue`, body, { headers: {
-        authorization: can.needs_key ? `Bearer ${key.value.trim()}` : null,
-        'x-judge-authorization': judgeKey.value ? `Bearer ${judgeKey.value.trim()}` : null,
-      } })
-      toast(kind === 'resume' ? 'The run continues.' : 'The samples are queued again.')
-      changed()
-    },
-  })
+export function exportItems(run, signal) {
+  const file = (/** @type {string} */ format) => () => withModule(downloads, ({ download }) =>
+    download(`/api/runs/${run.id}/export`, { format }, `${fileName(run)}.${format}`, signal))
+  return [
+    { label: 'Signed archive (ZIP)', run: file('zip') },
+    { label: 'Table (CSV)', run: file('csv') },
+    { label: 'All samples (JSONL)', run: file('jsonl') },
+    { label: 'Run without samples (JSON)', run: () => withModule(downloads, ({ save }) => save(new Blob([JSON.stringify(run, null, 2)], { type: 'application/json' }), `${fileName(run)}.json`)) },
+  ]
 }
 
 /** @param {Run} run */
-function openDelete(run) {
-  openDialog({
-    title: 'Delete this run?',
-    content: h('p', null, 'Its scores, answers and exports are removed from the server for good. Archives that were downloaded stay valid.'),
-    action: 'Delete the run', danger: true,
-    run: async () => {
-      await api.delete(`/api/runs/${run.id}`)
-      toast('The run was deleted.')
-      router.go('/runs')
-    },
-  })
+function fileName(run) {
+  return `${String(run.model_slug ?? run.model ?? 'run').replaceAll(/[^A-Za-z0-9._-]+/g, '-')}-${shortId(run.id)}`
 }

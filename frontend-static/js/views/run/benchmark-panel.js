@@ -1,15 +1,13 @@
 /** The chosen benchmark of a run: items, figures, groups, errors, settings. */
 
-import { h, replace } from '../../core/dom.js'
-import { part } from '../../core/patch.js'
+import { h, part, replace } from '../../core/dom.js'
+import { withModule } from '../../core/states.js'
 import { isBenchmarkOpen } from '../../core/run-facts.js'
 import { tabs } from '../../components/tabs.js'
-import { errorsOf } from './errors.js'
-import { figuresOf } from './figures.js'
-import { groupsOf } from './groups.js'
 import { itemsPanel } from './items.js'
-import { saveProtocol } from './protocol.js'
-import { settingsOf } from './settings.js'
+
+/** Benchmark whose samples are episodes. */
+const TERMINAL_TASKS = 'terminal_tasks'
 
 /** @typedef {import('../../core/run-facts.js').Run} Run */
 /** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
@@ -58,21 +56,50 @@ function panelOf({ source, query, signal: parent, announce, onSummary, run, b: f
   let summary = null
   let summaryKey = ''
   const items = itemsPanel({ source, query, signal, announce, name })
-  const figures = part(h('div', null), () => [summary, b.metrics, b.score, b.completed_samples, b.cost], () => figuresOf(b, summary))
-  const groups = part(h('div', null), () => [b.metrics?.groups, b.metrics?.categories], () => groupsOf(b))
-  const errors = part(h('div', null), () => [summary?.error_breakdown, b.error_causes, b.error_message], () => errorsOf(b, summary))
-  const settings = part(h('div', null), () => [b.generation, b.options, b.dataset, b.protocol, b.judge, b.prompt_digest, run.limits, run.budget], () => settingsOf(b, run))
+  /** @type {typeof import('./below.js') | null} */
+  let below = null
+  /** Tabs other than the items: each is drawn while it is chosen. @type {Record<string, ReturnType<typeof part>>} */
+  const parts = {
+    figures: part(h('div', null), () => [summary, b.metrics, b.score, b.completed_samples, b.cost], () => below?.figuresOf(b, summary)),
+    groups: part(h('div', null), () => [b.metrics?.groups, b.metrics?.categories], () => below?.groupsOf(b)),
+    errors: part(h('div', null), () => [summary?.error_breakdown, b.error_causes, b.error_message], () => below?.errorsOf(b, summary)),
+    settings: part(h('div', null), () => [b.generation, b.options, b.dataset, b.protocol, b.judge, b.prompt_digest, run.limits, run.budget], () => below?.settingsOf(b, run)),
+  }
+  // Episodes of terminal tasks are read as a grid, unless the address asks for some of them.
+  /** @type {ReturnType<typeof import('./episodes.js').episodesPanel> | null} */
+  let episodes = null
+  const grid = name === TERMINAL_TASKS ? h('div', null) : null
+  const usual = grid && !['outcome', 'group', 'q', 'sort'].some((filter) => query.get(filter)) ? 'episodes' : 'items'
+  let tab = query.get('tab') ?? usual
   const bar = tabs(`Views of ${name}`, [
-    { name: 'items', label: 'Items', panel: items.element }, { name: 'figures', label: 'Figures', panel: figures.element },
-    { name: 'groups', label: 'Groups', panel: groups.element }, { name: 'errors', label: 'Errors', panel: errors.element },
-    { name: 'settings', label: 'Settings', panel: settings.element },
-  ], query.get('tab'))
+    ...(grid ? [{ name: 'episodes', label: 'Episodes', panel: grid }] : []),
+    { name: 'items', label: 'Items', panel: items.element }, { name: 'figures', label: 'Figures', panel: parts.figures.element },
+    { name: 'groups', label: 'Groups', panel: parts.groups.element }, { name: 'errors', label: 'Errors', panel: parts.errors.element },
+    { name: 'settings', label: 'Settings', panel: parts.settings.element },
+  ], tab)
+  const showTab = () => {
+    if (grid && tab === 'episodes') {
+      if (episodes) void episodes.show(run, b)
+      else void withModule(() => import('./episodes.js'), ({ episodesPanel }) => {
+        if (episodes || signal.aborted) return
+        episodes = episodesPanel({ source, signal })
+        replace(grid, episodes.element)
+        showTab()
+      })
+      return
+    }
+    if (below) { parts[tab]?.show(null); return }
+    if (parts[tab]) void withModule(() => import('./below.js'), (module) => { below = module; showTab() })
+  }
   bar.addEventListener('select', (event) => {
-    const tab = /** @type {CustomEvent} */ (event).detail
-    query.set('tab', tab === 'items' ? null : tab)
+    tab = /** @type {CustomEvent} */ (event).detail
+    query.set('tab', tab === usual ? null : tab)
+    showTab()
   })
   const protocol = h('button', { type: 'button', class: 'button small' }, 'Export protocol (Markdown)')
-  protocol.addEventListener('click', () => void saveProtocol({ source, run, b, button: protocol, signal }))
+  protocol.addEventListener('click', () => {
+    void withModule(() => import('./protocol.js'), ({ saveProtocol }) => saveProtocol({ source, run, b, button: protocol, signal }))
+  })
   const element = h('div', null,
     h('div', { class: 'section-head' }, h('h2', { id: 'chosen' }, name), h('div', { class: 'actions' }, protocol)),
     bar)
@@ -86,7 +113,7 @@ function panelOf({ source, query, signal: parent, announce, onSummary, run, b: f
     show(newRun, newB) {
       run = newRun
       b = newB
-      for (const p of [figures, groups, errors, settings]) p.show(null)
+      showTab()
       items.show(run, b)
     },
     async refresh() {
@@ -96,7 +123,7 @@ function panelOf({ source, query, signal: parent, announce, onSummary, run, b: f
       try {
         const details = (isBenchmarkOpen(b) ? await items.reload() : null) ?? await source.items({ benchmark: name, limit: 1 }, signal)
         summary = details.summary
-        for (const p of [figures, errors]) p.show(null)
+        showTab()
         onSummary(name, summary)
       } catch (error) {
         summaryKey = ''

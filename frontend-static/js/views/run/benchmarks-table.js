@@ -1,16 +1,14 @@
 /** Benchmarks of a run: status, progress or score with interval, outcomes. One of them is chosen. */
 
-import { h } from '../../core/dom.js'
+import { h, part } from '../../core/dom.js'
 import { integer, none, tokens, usd } from '../../core/format.js'
 import { statusBadge } from '../../core/outcomes.js'
-import { part } from '../../core/patch.js'
-import { cautionList, cautionsOf, isBenchmarkOpen, scaleOf } from '../../core/run-facts.js'
-import { intervalFigure } from '../../components/interval.js'
-import { outcomesFigure } from '../../components/outcomes.js'
-import { progressBar } from '../../components/progress.js'
+import { cautionList, cautionsOf, isBenchmarkOpen, runCautionsOf, scaleOf } from '../../core/run-facts.js'
+import { intervalFigure, outcomesFigure, progressBar } from '../../components/figures.js'
 
 /** @typedef {import('../../core/run-facts.js').Run} Run */
 /** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
+/** @typedef {ReturnType<typeof cautionsOf>[number]} Caution */
 
 /** @param {{select: (name: string) => void}} options */
 export function benchmarksTable({ select }) {
@@ -21,12 +19,14 @@ export function benchmarksTable({ select }) {
       h('thead', null, h('tr', null, ['Benchmark', 'Status', 'Score with 95% interval', 'Outcomes'].map((text) => h('th', { scope: 'col' }, text)),
         ['Samples', 'Tokens', 'Cost'].map((text) => h('th', { scope: 'col', class: 'number' }, text)))),
       body)))
-  /** @type {Map<string, {row: HTMLElement, show: (b: RunBenchmark) => void, setCounts: (counts: Record<string, number>) => void}>} */
+  /** @type {Map<string, {row: HTMLElement, show: (b: RunBenchmark, cautions: Caution[]) => void, setCounts: (counts: Record<string, number>) => void}>} */
   const rows = new Map()
   return {
     element,
     /** @param {Run} run */
     show(run) {
+      // What is said about a run of one benchmark isn't repeated in its row.
+      const said = new Set(run.benchmarks.length === 1 ? runCautionsOf(run).map(({ text }) => text) : [])
       for (const b of run.benchmarks) {
         let entry = rows.get(b.benchmark_name)
         if (!entry) {
@@ -34,7 +34,7 @@ export function benchmarksTable({ select }) {
           rows.set(b.benchmark_name, entry)
           body.append(entry.row)
         }
-        entry.show(b)
+        entry.show(b, cautionsOf(b).filter(({ text }) => !said.has(text)))
       }
     },
     /**
@@ -64,11 +64,13 @@ function newRow(name, select) {
   let counts = null
   /** @type {RunBenchmark | null} */
   let latest = null
+  /** @type {Caution[]} */
+  let cautions = []
   const cell = (/** @type {string} */ label, /** @type {(b: RunBenchmark) => unknown} */ key, /** @type {(b: RunBenchmark) => import('../../core/dom.js').Child} */ make, className = '') =>
     part(h('td', { class: className, 'data-label': label }), key, make)
   const parts = [
     cell('Status', (b) => b.status, (b) => statusBadge(b.status)),
-    cell('Score', (b) => [b.status, b.score, b.interval, b.coverage, b.completed_samples, b.planned_samples, b.score_of_graded, cautionsOf(b)], (b) => scoreCell(b, bar), 'score'),
+    cell('Score', (b) => [b.status, b.score, b.interval, b.coverage, b.completed_samples, b.planned_samples, b.score_of_graded, cautions], (b) => scoreCell(b, bar, cautions), 'score'),
     cell('Outcomes', (b) => [b.outcomes, counts, b.completed_samples, b.correct_samples, b.graded_samples], (b) => outcomesCell(b, counts), 'outcomes'),
     cell('Samples', (b) => [b.completed_samples, b.planned_samples], (b) => samplesText(b), 'number'),
     cell('Tokens', (b) => [b.input_tokens, b.output_tokens], (b) => tokens(b.input_tokens + b.output_tokens || null), 'number'),
@@ -77,24 +79,25 @@ function newRow(name, select) {
   const row = h('tr', null,
     h('th', { scope: 'row' }, h('button', { type: 'button', class: 'link', on: { click: () => select(name) } }, name)),
     parts.map(({ element }) => element))
-  const show = (/** @type {RunBenchmark} */ b) => { latest = b; parts.forEach((p) => p.show(b)) }
-  return { row, show, setCounts: (/** @type {Record<string, number>} */ now) => { counts = now; if (latest) show(latest) } }
+  const show = (/** @type {RunBenchmark} */ b, /** @type {Caution[]} */ list) => { latest = b; cautions = list; parts.forEach((p) => p.show(b)) }
+  return { row, show, setCounts: (/** @type {Record<string, number>} */ now) => { counts = now; if (latest) show(latest, cautions) } }
 }
 
 /**
  * @param {RunBenchmark} b
- * @param {import('../../components/progress.js').BenchProgress} bar
+ * @param {import('../../components/figures.js').BenchProgress} bar
+ * @param {Caution[]} cautions
  */
-function scoreCell(b, bar) {
+function scoreCell(b, bar, cautions) {
   if (isBenchmarkOpen(b)) {
     bar.show(b.completed_samples, b.planned_samples || b.total_items, { label: `Progress of ${b.benchmark_name}`, unit: 'samples' })
-    return [bar, cautionList(cautionsOf(b))]
+    return [bar, cautionList(cautions)]
   }
   const isLow = b.score === null && b.score_of_graded !== null && b.score_of_graded !== undefined
   return [
     b.score !== null ? intervalFigure(b.score, b.interval, { scale: scaleOf(b.benchmark_name) }) : none,
     isLow && h('span', { class: 'dim sub' }, `no score: below ${Math.round((b.coverage_min ?? .9) * 100)}% coverage`),
-    cautionList(cautionsOf(b)),
+    cautionList(cautions),
   ]
 }
 

@@ -1,9 +1,9 @@
 /** Form for the labels of a run: name, tags, notes. */
 
-import { toast } from '../../core/announce.js'
+import { toast } from '../../core/states.js'
 import { api } from '../../core/api.js'
-import { h } from '../../core/dom.js'
-import { field, openDialog } from '../../components/dialog.js'
+import { field, h } from '../../core/dom.js'
+import { openDialog } from '../../components/dialog.js'
 
 /** @typedef {import('../../core/run-facts.js').Run} Run */
 

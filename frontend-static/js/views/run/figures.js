@@ -2,6 +2,7 @@
 
 import { h } from '../../core/dom.js'
 import { duration, integer, interval, none, number, percent, tokens, usd } from '../../core/format.js'
+import { metricLabel } from '../../core/metrics.js'
 import { isBenchmarkOpen } from '../../core/run-facts.js'
 
 /** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
@@ -37,7 +38,7 @@ function tiles(b, s) {
     ['Items', `${integer(b.completed_items)} / ${integer(b.sampled_items)}`, share],
     ['Correct', integer(b.correct_samples)],
     ['Incorrect', integer(s?.incorrect ?? Math.max(0, b.graded_samples - b.correct_samples)), 'graded, not correct'],
-    ['Errors', integer(s?.errors ?? ungraded)],
+    ['Errors', integer(s?.errors ?? ungraded), s ? 'see the tab Errors' : 'not graded'],
     ['Coverage', percent(b.coverage), `needed ${percent(b.coverage_min)}`],
     ['Correct of all', percent(b.accuracy_all), 'errors count as wrong'],
     ['Average time', s?.avg_latency_ms !== null && s?.avg_latency_ms !== undefined ? duration(s.avg_latency_ms / 1000) : none],
@@ -58,27 +59,27 @@ function dollars(value) {
   return value === null || value === undefined ? none : `$${value.toFixed(4)}`
 }
 
-/** @param {Record<string, unknown>} metrics */
+/** @param {Api.Metrics} metrics */
 function metricsTable(metrics) {
   const entries = flat(metrics)
   return h('details', { class: 'metrics', open: entries.length <= 40 }, h('summary', null, h('h3', null, 'All metrics'), h('span', { class: 'dim' }, ` ${entries.length}`)),
     h('div', { class: 'metric-columns' }, h('table', { class: 'figures' },
       h('thead', { class: 'visually-hidden' }, h('tr', null, h('th', { scope: 'col' }, 'Metric'), h('th', { scope: 'col' }, 'Value'))),
-      h('tbody', null, entries.map(([key, value]) => h('tr', null, h('th', { scope: 'row' }, key), h('td', { class: 'number' }, value)))))))
+      h('tbody', null, entries.map(([path, value]) => h('tr', null, h('th', { scope: 'row', title: path.join('.') }, metricLabel(path)), h('td', { class: 'number' }, value)))))))
 }
 
 /**
  * Lists single figures of nested metrics, with their path.
  *
  * @param {Record<string, unknown>} metrics
- * @param {string} prefix
- * @returns {[string, string][]}
+ * @param {string[]} outer names of the metrics that contain these
+ * @returns {[string[], string][]}
  */
-function flat(metrics, prefix = '') {
+function flat(metrics, outer = []) {
   return Object.entries(metrics).flatMap(([key, value]) => {
-    if (prefix === '' && SHOWN_ELSEWHERE.has(key)) return []
-    const name = prefix + key.replaceAll('_', ' ')
-    if (value !== null && typeof value === 'object' && !Array.isArray(value)) return flat(/** @type {Record<string, unknown>} */ (value), `${name} · `)
-    return [/** @type {[string, string]} */ ([name, typeof value === 'number' ? number(value) : value === null ? none : String(value)])]
+    if (outer.length === 0 && SHOWN_ELSEWHERE.has(key)) return []
+    if (value !== null && typeof value === 'object' && !Array.isArray(value)) return flat(/** @type {Record<string, unknown>} */ (value), [...outer, key])
+    const path = [...outer, key]
+    return [/** @type {[string[], string]} */ ([path, typeof value === 'number' ? number(value) : value === null ? none : String(value)])]
   })
 }

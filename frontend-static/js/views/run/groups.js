@@ -2,13 +2,11 @@
 
 import { h } from '../../core/dom.js'
 import { integer, percent } from '../../core/format.js'
+import { wilson } from '../../core/metrics.js'
 import { isBenchmarkOpen, scaleOf } from '../../core/run-facts.js'
-import { intervalFigure } from '../../components/interval.js'
+import { intervalFigure } from '../../components/figures.js'
 
 /** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
-
-/** Quantile of the normal distribution for 95% intervals. */
-const Z = 1.959964
 
 /** @param {RunBenchmark} b */
 export function groupsOf(b) {
@@ -35,20 +33,5 @@ export function groupsOf(b) {
  * @param {RunBenchmark} b
  */
 export function groupScores(b) {
-  return /** @type {Record<string, {score: number | null, correct: number, graded: number, ended: number}> | undefined} */ (b.metrics?.groups)
-}
-
-/**
- * Wilson's 95% interval of a share.
- *
- * @param {number} correct
- * @param {number} n
- * @returns {{low: number, high: number} | null} null without samples
- */
-export function wilson(correct, n) {
-  if (n === 0) return null
-  const p = correct / n
-  const center = (p + Z * Z / (2 * n)) / (1 + Z * Z / n)
-  const half = Z / (1 + Z * Z / n) * Math.sqrt(p * (1 - p) / n + Z * Z / (4 * n * n))
-  return { low: Math.max(0, center - half), high: Math.min(1, center + half) }
+  return b.metrics?.groups
 }

@@ -1,17 +1,13 @@
 /** Title, status and actions of a run. */
 
-import { h } from '../../core/dom.js'
+import { h, part } from '../../core/dom.js'
 import { dateTime, shortId } from '../../core/format.js'
+import { withModule } from '../../core/states.js'
 import { statusBadge, statusOf } from '../../core/outcomes.js'
-import { part } from '../../core/patch.js'
 import { canOf, isOpen, subsetText } from '../../core/run-facts.js'
-import { copyBox } from '../../components/copy.js'
+import { openKeyDialog } from '../../frame.js'
 import { menu } from '../../components/menu.js'
-import { openKeyDialog } from '../../components/key-dialog.js'
-import { openDialog } from '../../components/dialog.js'
-import { curl } from '../../core/api.js'
-import { actionsOf } from './actions.js'
-import { exportItems } from './export.js'
+import { actionsOf, exportItems } from './actions.js'
 
 /** @typedef {import('../../core/run-facts.js').Run} Run */
 
@@ -27,7 +23,7 @@ export function headOf({ source, signal, changed }) {
     (run) => [
       h('div', { class: 'titles' },
         h('nav', { 'aria-label': 'Place', class: 'crumbs' }, source.live ? h('a', { href: '/runs' }, 'Runs') : h('a', { href: '/verify' }, 'Verify')),
-        h('h1', null, run.model, ' ', statusBadge(statusOf(run))),
+        h('h1', { tabindex: '-1', dataset: { key: 'title' } }, run.model, ' ', statusBadge(statusOf(run))),
         run.name && h('p', { class: 'run-name' }, run.name),
         h('p', { class: 'dim' }, `${source.live ? 'Run' : 'Archive of run'} ${shortId(run.id)}, ordered ${dateTime(run.created_at)}, ${subsetText(run)}`,
           run.endpoint_host && `, answered by ${run.endpoint_host}`),
@@ -54,21 +50,9 @@ function actions(run, signal, changed) {
     h('a', { class: 'button', href: `/compare?runs=${run.id}`, dataset: { key: 'compare' } }, 'Compare'),
     exports,
     all.length === 0 && h('button', { type: 'button', class: 'button', title: 'Actions on this run need the key or access token that made it, or the operator\'s secret.', dataset: { key: 'key' }, on: { click: openKeyDialog } }, 'Enter key for actions'),
-    menu('More', [...rest, ...(rest.length > 0 ? [null] : []), { label: 'Commands for this run', run: () => openCommands(run) }]))
+    menu('More', [...rest, ...(rest.length > 0 ? [null] : []), { label: 'Commands for this run', run: () => withModule(() => import('./commands.js'), ({ openCommands }) => openCommands(run)) }]))
 }
 
 function printButton() {
   return h('button', { type: 'button', class: 'button', on: { click: () => print() } }, 'Print')
-}
-
-/** @param {Run} run */
-function openCommands(run) {
-  openDialog({
-    title: 'Commands for this run', wide: true,
-    content: [
-      h('h3', null, 'In a terminal'), copyBox(`bench runs ${run.id} --server ${location.origin}`), copyBox(`bench export ${run.id} --server ${location.origin} --out results.zip\nbench verify results.zip`),
-      h('h3', null, 'The same over HTTP'), copyBox(curl('GET', `/api/runs/${run.id}`)), copyBox(`${curl('GET', `/api/runs/${run.id}/export?format=zip`)} -L -o results.zip`),
-      h('h3', null, 'Id'), copyBox(run.id),
-    ],
-  })
 }

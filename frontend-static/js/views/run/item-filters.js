@@ -1,9 +1,8 @@
 /** Filters of the table of samples; their state is in the address. */
 
-import { h, replace } from '../../core/dom.js'
+import { field, h, replace } from '../../core/dom.js'
 import { integer } from '../../core/format.js'
 import { OPEN, OUTCOME_NAMES, outcomeOf } from '../../core/outcomes.js'
-import { field } from '../../components/dialog.js'
 import { NOT_ENDED } from './item-list.js'
 
 /** Milliseconds without a key press after which a typed text is used. */

@@ -1,11 +1,13 @@
 /** Filters and order of samples: the same for the table and for going from item to item. */
 
+import { shortHash } from '../../core/format.js'
+
 /** @typedef {import('../../core/source.js').Sample} Sample */
 /** @typedef {import('../../core/source.js').IndexRow} IndexRow */
 /** @typedef {{outcome: string, group: string, q: string, sort: string}} ItemFilter `sort` is a column, with `-` in front for descending */
 
 /** Names in the address. */
-export const NAMES = /** @type {const} */ (['outcome', 'group', 'q', 'sort'])
+const NAMES = /** @type {const} */ (['outcome', 'group', 'q', 'sort'])
 
 /**
  * Reads the filter from the address.
@@ -105,6 +107,6 @@ export function rowOf(item) {
   return {
     position: item.position, sample: item.sample, item_id: String(item.item_id), source_id: item.source_id, group: item.group, outcome: item.outcome,
     score: item.score, extracted: item.extracted, latency_ms: item.latency_ms, input_tokens: item.input_tokens, output_tokens: item.output_tokens,
-    attempts: item.attempts ?? null,
+    attempts: item.attempts, item_hash: shortHash(item.item_hash),
   }
 }

@@ -1,9 +1,9 @@
 /** Markdown protocol of a benchmark: every sample with all its texts, as one file. */
 
-import { announce, toast } from '../../core/announce.js'
+import { announce, toast } from '../../core/states.js'
 import { setText } from '../../core/dom.js'
 import { dateTime, integer, none, number, timeZone } from '../../core/format.js'
-import { save } from './export.js'
+import { save } from './download.js'
 
 /** @typedef {import('../../core/run-facts.js').Run} Run */
 /** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
@@ -57,7 +57,7 @@ function head(run, b) {
     ['Changed settings', (b.changed_settings ?? []).join('; ') || 'none'],
     ['Subset', run.subset_count ? `${run.subset_count} items` : `${run.subset_pct} %`], ['Seed', run.subset_seed ?? none], ['Items', `${b.sampled_items} of ${b.total_items}`],
     ['Status', b.status], ['Score', number(b.score)], ['95% interval', b.interval ? `${number(b.interval.low)} to ${number(b.interval.high)} (${b.interval.method})` : none],
-    ['Coverage', number(b.coverage)], ['Made', `${dateTime(new Date())} (${timeZone})`],
+    ['Coverage', number(b.coverage)], ['Made', `${dateTime(new Date())} (${timeZone()})`],
   ]
   return `# Benchmark protocol: ${b.benchmark_name}\n\n${rows.map(([name, value]) => `- ${name}: ${value}`).join('\n')}\n`
 }

@@ -1,10 +1,10 @@
 /** Form of a judging: which model grades the stored answers again. */
 
-import { toast } from '../../core/announce.js'
+import { toast } from '../../core/states.js'
 import { api } from '../../core/api.js'
-import { h, replace, uniqueId } from '../../core/dom.js'
+import { field, h, replace, uniqueId } from '../../core/dom.js'
 import { path, router } from '../../core/router.js'
-import { field, openDialog } from '../../components/dialog.js'
+import { openDialog } from '../../components/dialog.js'
 
 /** @typedef {import('../../core/run-facts.js').Run} Run */
 

@@ -14,7 +14,7 @@ const FULL_MAX = 3
 export function printReport(run) {
   const isFull = run.benchmarks.length <= FULL_MAX
   return h('section', { class: isFull ? 'report full' : 'report' }, isFull ? run.benchmarks.map(settingsList) : settingsTable(run),
-    h('p', { class: 'dim' }, `Run ${run.id}, ${location.origin}/runs/${run.id}. Printed ${dateTime(new Date())} (${timeZone}). The signed archive of the run can be verified without this server.`))
+    h('p', { class: 'dim' }, `Run ${run.id}, ${location.origin}/runs/${run.id}. Printed ${dateTime(new Date())} (${timeZone()}). The signed archive of the run can be verified without this server.`))
 
   /** @param {RunBenchmark} b */
   function settingsList(b) {

@@ -1,11 +1,10 @@
 /** The score of a run with its interval, what to know about it, and the figures of the whole run. */
 
-import { h } from '../../core/dom.js'
+import { h, part } from '../../core/dom.js'
 import { duration, integer, none, number, percent, plural, tokens, usd } from '../../core/format.js'
-import { part } from '../../core/patch.js'
 import { cautionList, elapsedSeconds, isOpen, runCautionsOf, scoreOf } from '../../core/run-facts.js'
-import { intervalFigure } from '../../components/interval.js'
-import { progressBar } from '../../components/progress.js'
+import { outcomeOf } from '../../core/outcomes.js'
+import { intervalFigure, progressBar } from '../../components/figures.js'
 
 /** @typedef {import('../../core/run-facts.js').Run} Run */
 
@@ -21,7 +20,8 @@ export function scorePart() {
   })
   const figures = part(h('dl', { class: 'tiles' }), (/** @type {Run} */ run) => tilesOf(run), (run) => tilesOf(run).map(([term, value, small]) =>
     h('div', null, h('dt', null, term), h('dd', null, value, small && [' ', h('small', null, small)]))))
-  const element = h('section', { class: 'run-score', 'aria-label': 'Score' }, score.element, progress.element, figures.element)
+  const meanings = part(h('div', null), meaningsOf, explanation)
+  const element = h('section', { class: 'run-score', 'aria-label': 'Score' }, score.element, progress.element, figures.element, meanings.element)
   return {
     element,
     /** @param {Run} run */
@@ -29,6 +29,9 @@ export function scorePart() {
       score.show(run)
       progress.show(run)
       figures.show(run)
+      const isRead = meanings.element.querySelector('details')?.open
+      meanings.show(run)
+      if (isRead) meanings.element.querySelector('details')?.setAttribute('open', '')
     },
   }
 }
@@ -49,7 +52,7 @@ function scoreOfRun(run) {
   figure.style.setProperty('--interval-width', '12rem')
   return [
     h('p', { class: 'big' }, percent(score)),
-    h('div', { class: 'beside' }, interval && h('p', { class: 'figure' }, figure, h('span', { class: 'dim' }, ' 95%\u00a0interval')),
+    h('div', { class: 'beside' }, interval && h('p', { class: 'figure' }, figure, h('span', { class: 'dim', 'aria-hidden': 'true' }, ' 95%\u00a0interval')),
       h('p', null, label[0]?.toUpperCase() + label.slice(1), run.benchmarks.length > 1 && h('span', { class: 'dim' }, '; it is the score of none of them')), cautions),
   ]
 }
@@ -109,4 +112,35 @@ function tilesOf(run) {
   tiles.push(['Cost', usd(cost), cost === null ? ((run.spent?.tokens ?? 0) > 0 ? 'price unknown' : '') : run.spent?.estimated_tokens ? 'estimated' : ''])
   if (run.budget) tiles.push(['Budget', run.budget.usd !== null ? usd(run.budget.usd) : tokens(run.budget.tokens), run.budget.usd === null ? 'tokens' : ''])
   return tiles
+}
+
+/**
+ * Lists the terms that a run shows, each with its meaning: cautions first, then figures, then outcomes.
+ *
+ * @param {Run} run
+ * @returns {[string, string][]}
+ */
+export function meaningsOf(run) {
+  const isOne = run.benchmarks.length === 1
+  const { interval } = scoreOf(run)
+  const names = [...new Set(run.benchmarks.flatMap((b) => Object.entries(b.outcomes ?? {}).filter(([, n]) => n > 0).map(([name]) => name)))]
+  /** @type {[string, string][]} */
+  const list = runCautionsOf(run).filter(({ text }) => !/^(coverage|[\d.,]+) /.test(text)).map(({ text, title }) => [text, title])
+  list.push(['Score', isOne ? 'Mean of the graded samples: a correct one counts 1, a partial one its share, all others 0. Samples that failed through no fault of the model are in no score.'
+    : 'Mean of the benchmarks’ scores, so it is the score of none of them. Each of these is the mean of its graded samples.'])
+  if (run.benchmarks.some((b) => b.interval) || isOpen(run)) {
+    list.push(['95% interval', `Range in which the true score plausibly lies: of 100 intervals made this way, 95 contain it. ${interval?.method === 'wilson' ? 'It is Wilson’s. ' : ''}Few items make it wide.`])
+  }
+  list.push(
+    ['Coverage', `Graded of planned samples. Below ${percent(run.coverage_min ?? 0.9, 0)}, a benchmark has no score and the run fails.`],
+    ['Items, samples', 'An item is a question of the dataset; benchmarks that ask it several times have several samples of each.'],
+  )
+  for (const name of names) list.push([outcomeOf(name).label, outcomeOf(name).meaning])
+  return list
+}
+
+/** @param {Run} run */
+export function explanation(run) {
+  return h('details', { class: 'meanings no-print' }, h('summary', null, 'What these figures mean'),
+    h('dl', { class: 'facts' }, meaningsOf(run).map(([term, text]) => [h('dt', null, term), h('dd', null, text)])))
 }

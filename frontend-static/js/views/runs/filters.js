@@ -1,8 +1,7 @@
 /** Filters of the list of runs, each an entry in the address. */
 
 import { api } from '../../core/api.js'
-import { h } from '../../core/dom.js'
-import { field } from '../../components/dialog.js'
+import { field, h } from '../../core/dom.js'
 
 /** Names of the filters, as the API calls them. */
 export const FILTERS = ['status', 'model', 'benchmark', 'owner', 'tag', 'search']

@@ -2,19 +2,20 @@
 
 import { h, replace } from '../../core/dom.js'
 import { ago, dateTime, duration, integer, none, percent, shortId, tokens, usd } from '../../core/format.js'
-import { statusBadge, statusOf } from '../../core/outcomes.js'
+import { splitMessage } from '../../core/messages.js'
+import { outcomesInWords, statusBadge, statusOf } from '../../core/outcomes.js'
 import { path } from '../../core/router.js'
 import { canOf, cautionList, elapsedSeconds, isOpen, runCautionsOf, scoreOf, subsetText } from '../../core/run-facts.js'
-import { intervalFigure } from '../../components/interval.js'
+import { intervalFigure, progressBar } from '../../components/figures.js'
 import { menu } from '../../components/menu.js'
-import { progressBar } from '../../components/progress.js'
-import { actionsOf } from '../run/actions.js'
-import { exportItems } from '../run/export.js'
+import { actionsOf, exportItems } from '../run/actions.js'
 
 /** @typedef {import('../../core/run-facts.js').Run} Run */
 
 /** Benchmarks that a row names; further ones are counted. */
 const BENCHMARKS_MAX = 6
+/** Characters of a seed that a row shows: schedules take their id. */
+const SEED_MAX = 16
 /** Statuses of benchmarks without a score that a row names. */
 const FAILED = new Set(['failed', 'skipped', 'needs_setup'])
 
@@ -81,14 +82,14 @@ function newRow(first, chosen, onSelect, changed, signal) {
     ['model', labelKey, modelCell],
     ['status', (run) => `${statusOf(run)} ${run.queue_position}`, statusCell],
     ['score', (run) => JSON.stringify([run.overall_score, isOpen(run), run.error_message, isOpen(run) && run.progress, run.eta_seconds]), (run) => scoreCell(run, bar)],
-    ['number items', (run) => `${run.progress.completed}/${run.progress.total}`, (run) => (isOpen(run) ? none : integer(run.progress.total))],
+    ['number items', (run) => `${run.progress.completed}/${run.progress.total}`, itemsCell],
     ['number tokens', (run) => String(run.spent?.tokens), (run) => tokens(run.spent?.tokens || null)],
     ['number cost', (run) => String(run.spent?.usd), (run) => usd(run.spent?.usd ?? run.cost?.total_usd)],
     ['number took', (run) => String(run.completed_at ?? run.progress.completed), (run) => duration(elapsedSeconds(run))],
     ['number when', (run) => run.created_at, (run) => h('time', { datetime: run.created_at, title: dateTime(run.created_at) }, ago(run.created_at))],
     ['menu', (run) => `${run.status} ${JSON.stringify(canOf(run))}`, (run) => { fillMenu(actions, run, changed, signal); return actions }],
   ]
-  const tds = cells.map(([name]) => h('td', { class: name }))
+  const tds = cells.map(([name]) => (name === 'model' ? h('th', { scope: 'row', class: name }) : h('td', { class: name })))
   const keys = cells.map(() => '')
   const row = h('tr', null, h('td', { class: 'select' }, check), tds)
   const update = (/** @type {Run} */ run) => {
@@ -115,7 +116,7 @@ function modelCell(run) {
     h('a', { href: path('runs', run.id), class: 'name' }, run.model),
     run.name && h('span', { class: 'run-name' }, run.name),
     benchmarkStrip(run),
-    h('span', { class: 'dim sub' }, `${subsetText(run)} · ${shortId(run.id)}`),
+    h('span', { class: 'dim sub', title: run.subset_seed ? `seed “${run.subset_seed}”` : null }, `${subsetText(run, SEED_MAX)} · ${shortId(run.id)}`), ' ',
     (run.tags ?? []).length > 0 && h('span', { class: 'tags' }, run.tags.map((/** @type {string} */ tag) => h('a', { class: 'tag', href: `/runs?tag=${encodeURIComponent(tag)}` }, tag))),
   ]
 }
@@ -134,13 +135,19 @@ function benchmarkStrip(run) {
 }
 
 /** @param {Run} run */
+function itemsCell(run) {
+  const { completed, total } = run.progress
+  return isOpen(run) ? none : completed === total ? integer(total) : `${integer(completed)} of ${integer(total)}`
+}
+
+/** @param {Run} run */
 function statusCell(run) {
   return [statusBadge(statusOf(run)), run.queue_position !== null && h('span', { class: 'dim sub' }, `position ${run.queue_position}`)]
 }
 
 /**
  * @param {Run} run
- * @param {import('../../components/progress.js').BenchProgress} bar
+ * @param {import('../../components/figures.js').BenchProgress} bar
  */
 function scoreCell(run, bar) {
   if (isOpen(run)) {
@@ -149,8 +156,14 @@ function scoreCell(run, bar) {
     return bar
   }
   const { score, interval, label, scale } = scoreOf(run)
-  if (score === null) return [none, cautionList(runCautionsOf(run), 3), run.error_message && h('span', { class: 'sub bad clip', title: run.error_message }, run.error_message)]
+  if (score === null) return [none, cautionList(runCautionsOf(run), 3), run.error_message && failureLine(run.error_message)]
   return [intervalFigure(score, interval, { scale }), run.benchmarks.length > 1 && h('span', { class: 'dim sub' }, label), cautionList(runCautionsOf(run), 3)]
+}
+
+/** @param {string} message */
+function failureLine(message) {
+  const text = outcomesInWords(splitMessage(message).text)
+  return h('span', { class: 'sub bad clip', title: text }, text)
 }
 
 /**

@@ -1,12 +1,10 @@
 /** Form of a new or changed schedule: its times, and the order of its runs. */
 
-import { api } from '../../core/api.js'
-import { toast } from '../../core/announce.js'
-import { h, replace } from '../../core/dom.js'
+import { api, curl } from '../../core/api.js'
+import { toast } from '../../core/states.js'
+import { h, replace, useStyles } from '../../core/dom.js'
 import { path, router } from '../../core/router.js'
 import { timeZone } from '../../core/format.js'
-import { useStyles } from '../../core/style.js'
-import { curl } from '../../core/api.js'
 import { copyBox } from '../../components/copy.js'
 import { field, framed, group } from '../new-run/control.js'
 import { lines, option, optionsOf, quote } from '../new-run/commands.js'
@@ -35,7 +33,7 @@ export async function showScheduleForm(root, schedule, signal) {
   ])
   const before = schedule ? orderOfSchedule(schedule) : null
   const state = new OrderState(before ? structuredClone(before) : {
-    name: '', cron: '30 2 * * *', time_zone: timeZone, model_id: models[0]?.model, subset_pct: SHARE_DEFAULT,
+    name: '', cron: '30 2 * * *', time_zone: timeZone(), model_id: models[0]?.model, subset_pct: SHARE_DEFAULT,
     selected_benchmarks: benchmarks.filter((each) => each.default_selected).map((each) => each.name),
   })
   const panel = estimatePanel()

@@ -3,6 +3,9 @@
 import { api } from '../../core/api.js'
 import { h, replace } from '../../core/dom.js'
 import { ago, dateTime } from '../../core/format.js'
+import { messageParts } from '../../core/messages.js'
+import { outcomesInWords } from '../../core/outcomes.js'
+import { toast } from '../../core/states.js'
 import { differences, doubts, firingScore, firingStatus } from '../schedules/firing.js'
 import { sentence } from '../new-run/problems.js'
 import { historyFigure } from './chart.js'
@@ -44,6 +47,8 @@ export function historySection(base, signal) {
       older.push(...page.firings)
       before = page.next_before
       draw()
+    } catch (error) {
+      if (!signal.aborted) toast(/** @type {Error} */ (error).message, { kind: 'bad' })
     } finally {
       more.disabled = false
     }
@@ -72,10 +77,11 @@ function row(firing) {
   return h('tr', { class: firing.comparison?.regressed ? 'regressed' : null },
     h('th', { scope: 'row' }, h('time', { datetime: firing.planned_at }, dateTime(firing.planned_at)), h('small', null, ago(firing.planned_at))),
     h('td', { dataset: { label: 'State' } }, firingStatus(firing),
-      firing.error && h('small', null, firing.error),
+      firing.error && messageParts(firing.error, outcomesInWords).map((part) => part && h('small', null, part)),
       firing.missed_earlier > 0 && h('small', null, `${firing.missed_earlier} earlier times were missed, too`),
       notices.map((notice) => h('small', null,
-        notice.kind === 'regressed' ? delivery(notice) : `${sentence(notice.text)} ${delivery(notice)}`))),
+        // What the row says already isn't repeated.
+        notice.kind === 'regressed' || (firing.error && notice.text.includes(firing.error)) ? delivery(notice) : `${sentence(notice.text)} ${delivery(notice)}`))),
     h('td', { dataset: { label: 'Score' } }, firingScore(firing)),
     h('td', { dataset: { label: 'Difference' } }, firing.comparison
       ? [differences(firing.comparison), doubts(firing.comparison).map((text) => h('small', { class: 'doubt' }, text)),

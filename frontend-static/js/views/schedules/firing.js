@@ -30,7 +30,7 @@ export function differences(comparison) {
   return (comparison?.benchmarks ?? []).map((each) => h('span', { class: each.regressed ? 'difference regressed' : 'difference' },
     h('span', { class: 'dim' }, each.benchmark_name), ' ',
     each.difference === null ? 'not comparable' : points(each.difference),
-    each.interval && h('span', { class: 'dim' }, ` (${range(/** @type {{low: number, high: number}} */ (each.interval))})`),
+    each.interval && h('span', { class: 'dim' }, ` (${range(each.interval)})`),
     each.regressed && ' ▼ worse'))
 }
 

@@ -1,13 +1,12 @@
 /** Frame around the views of a verified archive: what was verified, and whose key signed. */
 
-import { h, replace } from '../../core/dom.js'
+import { h, replace, useStyles } from '../../core/dom.js'
 import { link } from '../../core/router.js'
 import { empty } from '../../core/states.js'
-import { useStyles } from '../../core/style.js'
 import { openedArchive } from '../../archive/source.js'
 import { keyName } from './keys.js'
 
-/** @typedef {import('../../core/view.js').Context} Context */
+/** @typedef {import('../../app.js').Context} Context */
 
 /**
  * Shows a view of the archive that was verified last in this tab.
@@ -16,13 +15,13 @@ import { keyName } from './keys.js'
  * @param {(context: Context) => Promise<void> | void} mount Run or item view.
  */
 export async function mountArchive(context, mount) {
-  const { root, title } = context
+  const { root, query, title } = context
   await useStyles('views/verify.css')
-  const source = openedArchive()
+  const source = openedArchive(query.get('run'))
   if (!source) {
     title('Archive')
     replace(root, h('h1', null, 'No archive is open'),
-      empty('', 'Archives stay in the memory of this tab and are gone after a reload. Choose the file again.', link('/verify', 'Verify an archive')))
+      empty('', 'Archives stay in the memory of this tab and are gone after a reload. Choose the file again.', link('/verify', 'Verify archives')))
     return
   }
   const { fileName, verification: { signer } } = source.proof

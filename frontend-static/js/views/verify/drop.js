@@ -6,26 +6,28 @@ import { h } from '../../core/dom.js'
 const KEY_FILE = /\.(json|txt|pem|pub|key)$/i
 
 /**
- * Makes the field for an archive.
+ * Makes the field for archives.
  *
- * @param {{signal: AbortSignal, archive: (file: File) => void, keys: (file: File) => void}} options
+ * @param {{signal: AbortSignal, archives: (files: File[]) => void, keys: (file: File) => void}} options
  */
-export function dropField({ signal, archive, keys }) {
-  const input = h('input', { type: 'file', id: 'verify-file', accept: '.zip,application/zip', class: 'visually-hidden' })
+export function dropField({ signal, archives, keys }) {
+  const input = h('input', { type: 'file', multiple: true, id: 'verify-file', accept: '.zip,application/zip', class: 'visually-hidden' })
   const field = h('div', { class: 'drop' }, input,
-    h('label', { for: 'verify-file', class: 'button primary' }, 'Choose an archive'),
-    h('span', null, 'or drop a ZIP here'))
+    h('label', { for: 'verify-file', class: 'button primary' }, 'Choose archives'),
+    h('span', null, 'or drop ZIP files here'))
   const take = (/** @type {FileList | undefined | null} */ files) => {
-    for (const file of files ?? []) {
-      if (KEY_FILE.test(file.name)) keys(file)
-      else archive(file)
-    }
+    const all = [...files ?? []]
+    for (const file of all) if (KEY_FILE.test(file.name)) keys(file)
+    const found = all.filter((file) => !KEY_FILE.test(file.name))
+    if (found.length > 0) archives(found)
   }
   input.addEventListener('change', () => {
     take(input.files)
     // The same file may be chosen again after it was changed.
     input.value = ''
   })
+  // It looks like a button, so Enter opens it as Space does.
+  input.addEventListener('keydown', (event) => { if (event.key === 'Enter') { event.preventDefault(); input.click() } })
   let depth = 0
   const show = (/** @type {number} */ change) => {
     depth = Math.max(0, depth + change)

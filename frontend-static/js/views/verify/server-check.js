@@ -1,5 +1,6 @@
 /** Verification by the server, for browsers that can't check Ed25519 signatures. The archive is uploaded for it. */
 
+import { copyBox } from '../../components/copy.js'
 import { api } from '../../core/api.js'
 import { h, replace } from '../../core/dom.js'
 import { bytes, dateTime, percent } from '../../core/format.js'
@@ -22,8 +23,20 @@ export async function checkByServer(place, file, signal) {
     replace(place, show(result, file))
     place.querySelector('h2')?.focus()
   } catch (problem) {
-    if (!signal.aborted) replace(place, failure(/** @type {Error} */ (problem), () => checkByServer(place, file, signal)))
+    if (signal.aborted) return
+    const { code } = /** @type {{code?: string}} */ (problem)
+    if (code === 'body_too_large') replace(place, tooLarge(file))
+    else replace(place, failure(/** @type {Error} */ (problem), () => checkByServer(place, file, signal)))
   }
+}
+
+/** @param {File} file larger than the server's limit on requests */
+function tooLarge(file) {
+  const name = file.name.replaceAll('\'', '\'\\\'\'')
+  return h('section', { class: 'state failure', role: 'alert' },
+    h('h2', null, 'Too large for the server’s check'),
+    h('p', null, `This server doesn’t accept ${bytes(file.size)} in a request. The command checks the archive on your machine, with this server’s keys:`),
+    copyBox(`bench verify '${name}' --server ${location.origin} --here`))
 }
 
 /** @param {Api.VerificationView} result @param {File} file */
@@ -31,7 +44,7 @@ function show(result, file) {
   const fact = (/** @type {string} */ name, /** @type {string | null} */ value) => (value === null ? null : [h('dt', null, name), h('dd', null, value)])
   return h('section', { class: 'verdict' },
     h('div', { class: `note ${result.valid ? 'good' : 'bad'}` },
-      h('h2', { tabindex: '-1' }, `${result.valid ? '✓ Valid' : '✗ Not valid'}, says the server: `, h('span', { class: 'file-name' }, file.name)),
+      h('h2', { tabindex: '-1' }, h('span', { 'aria-hidden': 'true' }, result.valid ? '✓ ' : '✗ '), `${result.valid ? 'Valid' : 'Not valid'}, says the server: `, h('span', { class: 'file-name' }, file.name)),
       result.errors.length > 0 && h('p', null, result.errors.map((/** @type {string} */ text) => `${text.replace(/[:\s]+$/, '')}.`).join(' '))),
     h('dl', { class: 'facts' },
       fact('Signature', result.signature_valid ? 'valid' : 'not valid'),

@@ -1,9 +1,9 @@
 /** Result of a verification: verdict, key, parts, differences, and the facts that are proven. */
 
-import { h } from '../../core/dom.js'
+import { h, uniqueId } from '../../core/dom.js'
 import { dateTime, integer, percent } from '../../core/format.js'
 import { cautionList, cautionsOf } from '../../core/run-facts.js'
-import { intervalFigure } from '../../components/interval.js'
+import { intervalFigure } from '../../components/figures.js'
 import { differences } from '../../archive/differences.js'
 import { partsOf } from '../../archive/parts.js'
 import { runView } from '../../archive/run-view.js'
@@ -26,9 +26,10 @@ const STATES = {
  */
 export function verdict(verification, { fileName, actions, trust }) {
   const { kind, symbol, title } = STATES[verification.state]
-  return h('section', { class: 'verdict', 'aria-labelledby': 'verdict-title' },
+  const id = uniqueId('verdict')
+  return h('section', { class: 'verdict', 'aria-labelledby': id },
     h('div', { class: `note ${kind}` },
-      h('h2', { id: 'verdict-title', tabindex: '-1' }, h('span', { 'aria-hidden': 'true' }, `${symbol} `), `${title}: `, h('span', { class: 'file-name' }, fileName)),
+      h('h2', { id, tabindex: '-1' }, h('span', { 'aria-hidden': 'true' }, `${symbol} `), `${title}: `, h('span', { class: 'file-name' }, fileName)),
       h('p', null, sentence(verification))),
     verification.state === 'unknown-key' && unknownKey(verification, trust),
     verification.state === 'valid' && facts(verification),
@@ -72,14 +73,15 @@ function facts({ results, manifest }) {
       h('dt', null, 'Items'), h('dd', null, subset(run)),
       h('dt', null, 'Completed'), h('dd', null, dateTime(results.exportedAt)),
       manifest?.software?.version && [h('dt', null, 'Made by'), h('dd', null, `${manifest.software.name ?? ''} ${manifest.software.version}`)]),
-    h('div', { class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Benchmarks' }, h('table', { class: 'verify-benchmarks' },
+    h('div', { class: 'scroll-x' }, h('table', { class: 'verify-benchmarks' },
+      h('caption', { class: 'visually-hidden' }, 'Benchmarks of the archive'),
       h('thead', null, h('tr', null, ['Benchmark', 'Score and 95% interval', 'Coverage', 'Dataset', 'Protocol'].map((name) => h('th', { scope: 'col' }, name)))),
       h('tbody', null, run.benchmarks.map((b) => h('tr', null,
         h('th', { scope: 'row' }, b.benchmark_name),
         h('td', null, intervalFigure(b.score, b.interval), cautionList(cautionsOf(b))),
-        h('td', null, percent(b.coverage)),
-        h('td', null, b.dataset ? `${b.dataset.id} @ ${String(b.dataset.revision).slice(0, 12)}` : '–'),
-        h('td', null, b.protocol_name ?? b.protocol ?? '–')))))),
+        h('td', { 'data-label': 'Coverage' }, percent(b.coverage)),
+        h('td', { 'data-label': 'Dataset' }, b.dataset ? `${b.dataset.id} @ ${String(b.dataset.revision).slice(0, 12)}` : '–'),
+        h('td', { 'data-label': 'Protocol' }, b.protocol_name ?? b.protocol ?? '–')))))),
   ]
 }
 
@@ -96,8 +98,9 @@ function differenceTable({ isSigned, isIntact, manifest, results }) {
   if (found.length === 0) {
     return h('p', null, 'None of the signed figures differs: the change is in texts or details of single items, which are signed only as a whole.')
   }
-  return h('section', { class: 'differences', 'aria-labelledby': 'differences-title' },
-    h('h3', { id: 'differences-title' }, 'What differs'),
+  const id = uniqueId('differences')
+  return h('section', { class: 'differences', 'aria-labelledby': id },
+    h('h3', { id }, 'What differs'),
     h('p', { class: 'hint' }, 'manifest.json is genuine. These figures in results.json contradict it; texts of items may have been changed as well.'),
     h('div', { class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Table of what differs' }, h('table', null,
       h('thead', null, h('tr', null, ['Where', 'Signed', 'In results.json'].map((name) => h('th', { scope: 'col' }, name)))),
@@ -108,8 +111,9 @@ function differenceTable({ isSigned, isIntact, manifest, results }) {
 /** @param {Verification} verification */
 function partTable(verification) {
   const signs = { good: ['✓', 'Proven'], bad: ['✗', 'Differs'], unknown: ['–', 'Not proven'] }
-  return h('section', { class: 'parts', 'aria-labelledby': 'parts-title' },
-    h('h3', { id: 'parts-title' }, 'Parts of the archive'),
+  const id = uniqueId('parts')
+  return h('section', { class: 'parts', 'aria-labelledby': id },
+    h('h3', { id }, 'Parts of the archive'),
     h('ul', null, partsOf(verification).map(({ part, state, text }) => h('li', { class: state },
       h('span', { class: 'sign' }, h('span', { 'aria-hidden': 'true' }, signs[state][0]), h('span', { class: 'visually-hidden' }, `${signs[state][1]}: `)),
       h('code', null, part), h('span', null, text)))))

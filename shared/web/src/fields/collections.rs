@@ -38,6 +38,27 @@ impl FieldReader {
         Some(texts)
     }
 
+    /// Reads an optional list of names: texts, and whole numbers in their written form.
+    pub fn maybe_names(&mut self, name: &str, entries_max: usize, chars_max: usize) -> Option<Vec<String>> {
+        if let Some(Value::Array(entries)) = self.fields.get_mut(name) {
+            for entry in entries.iter_mut().filter(|entry| entry.is_u64()) {
+                *entry = Value::String(entry.to_string());
+            }
+        }
+        self.maybe_texts(name, entries_max, chars_max)
+    }
+
+    /// Returns the texts in a list, without reading the field: whatever is wrong with it is noted when it is read.
+    pub fn peek_texts(&self, name: &str) -> Vec<String> {
+        let entries = self.fields.get(name).and_then(Value::as_array);
+        entries.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// Sets a field that follows from others, as if it had been sent.
+    pub fn set(&mut self, name: &str, value: Value) {
+        self.fields.insert(name.to_owned(), value);
+    }
+
     /// Reads an optional object.
     pub fn maybe_object(&mut self, name: &str) -> Option<Map<String, Value>> {
         match self.present(name)? {

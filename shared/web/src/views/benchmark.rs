@@ -40,7 +40,7 @@ pub struct RunBenchmarkView {
     pub score: Option<f64>,
     /// All metrics of the benchmark; null until it is over. `accuracy` is correct / planned samples: errors count as
     /// wrong.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<MetricsSchema>)]
     pub metrics: Option<Map<String, Value>>,
     /// Problem with the benchmark, or step that the operator has to take.
     pub error_message: Option<String>,
@@ -121,6 +121,50 @@ pub struct RunBenchmarkView {
     pub judge_estimated_tokens: u64,
     /// Cost of the judge's tokens so far; null if the judge's price isn't known.
     pub judge_cost: Option<CostView>,
+}
+
+/// Metrics of a benchmark that is over: those of the compatible system, the whole report, and further ones of the
+/// protocol.
+#[derive(Debug, ToSchema)]
+#[schema(as = Metrics)]
+#[allow(dead_code)] // describes the map that `metrics` returns
+struct MetricsSchema {
+    /// Correct / planned samples: errors count as wrong.
+    accuracy: f64,
+    /// Items of the dataset.
+    total_items: u64,
+    /// Planned items.
+    sampled_items: u64,
+    /// Ordered share of the items in percent, 1 to 100.
+    sampled_pct: u32,
+    /// Ordered number of items, which takes precedence over the share; null if the order doesn't name one.
+    subset_count: Option<u64>,
+    /// Seed that selected the items; null if the order doesn't name one.
+    subset_seed: Option<String>,
+    /// Correct samples.
+    correct: u64,
+    /// Mean score of the graded samples; null if the coverage is too low.
+    score: Option<f64>,
+    /// Counts and score of each group of items; empty without groups.
+    groups: BTreeMap<String, GroupMetricsSchema>,
+    /// Further metrics, by name.
+    #[serde(flatten)]
+    others: BTreeMap<String, Value>,
+}
+
+/// Counts and score of a group of items.
+#[derive(Debug, ToSchema)]
+#[schema(as = GroupMetrics)]
+#[allow(dead_code)] // describes `GroupReport` of the domain
+struct GroupMetricsSchema {
+    /// Samples that ended.
+    ended: u64,
+    /// Graded samples.
+    graded: u64,
+    /// Correct samples.
+    correct: u64,
+    /// Mean score of the graded samples; null if there are none.
+    score: Option<f64>,
 }
 
 /// Size of the compact index of a benchmark's samples.
@@ -204,7 +248,7 @@ pub struct GenerationView {
     pub extra_body: Option<Value>,
     /// Settings of the benchmark that requests leave out.
     #[serde(default)]
-    #[schema(value_type = Vec<String>)]
+    #[schema(value_type = Vec<String>, required = true)]
     pub omit: Vec<OmittedSetting>,
     /// Name of the request's field for `max_tokens`, if ordered.
     #[serde(default)]

@@ -119,12 +119,12 @@ fn files(files: &BTreeMap<String, HarvestedFile>) -> Map<String, Value> {
 }
 
 /// Returns at most `bytes_max` bytes from the beginning of a text.
-fn beginning(text: &str, bytes_max: usize) -> &str {
+pub(super) fn beginning(text: &str, bytes_max: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes_max)).unwrap_or_default()
 }
 
 /// Returns at most `bytes_max` bytes from the end of a text.
-fn end_of(text: &str, bytes_max: usize) -> &str {
+pub(super) fn end_of(text: &str, bytes_max: usize) -> &str {
     let from = text.ceil_char_boundary(text.len().saturating_sub(bytes_max));
     text.get(from..).unwrap_or_default()
 }

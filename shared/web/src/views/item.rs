@@ -11,6 +11,7 @@ use crate::error::CodeSchema;
 use uuid::Uuid;
 
 use super::clean::{clean, clean_object, clean_value, object};
+use super::episode::episode_results;
 use super::execution::{StepView, steps, test_results};
 
 /// Error of an answer that the token limit cut off; clients of the compatible system look for this text.
@@ -46,7 +47,8 @@ pub struct ItemView {
     /// Score of the sample, from 0 to 1 (for `aa_omniscience` from -1 to 1); null if it wasn't graded.
     pub score: Option<f64>,
     /// The judge's `reply` with its metadata. If the answer was run in a sandbox instead: `end`, `exit_code`, the
-    /// ends of its output, and the files that it left, each cut to a limit. Null otherwise.
+    /// ends of its output, and the files that it left, each cut to a limit. Of an episode: `agent`, `engine`, `rewards`,
+    /// `episode_steps`, `exception`, `test_output`, and the ends of its `logs`. Null otherwise.
     #[schema(value_type = Option<Object>)]
     pub judge_output: Option<Map<String, Value>>,
     /// Prompt of the judge; null if no judge was asked.
@@ -102,6 +104,10 @@ pub struct ItemView {
     pub body_sha256: Option<String>,
     /// True if texts are left out, because the dataset is gated and the caller doesn't own the run.
     pub hidden: bool,
+    /// Number of attempts to answer, without attempts of a judge or a sandbox.
+    pub attempts: u32,
+    /// Reason why the model stopped, as the provider reported it; null without an answer.
+    pub finish_reason: Option<String>,
 }
 
 /// Creates the view of a sample, with its stored body if there is one.
@@ -125,7 +131,8 @@ pub fn item_view(
         score: None,
         judge_output: body.and_then(|body| match (&body.judge_reply, &body.execution) {
             (Some(judge_reply), _) => Some(judge_output(judge_reply)),
-            (None, execution) => execution.as_ref().map(test_results),
+            (None, Some(execution)) => Some(test_results(execution)),
+            (None, None) => body.episode.as_ref().map(episode_results),
         }),
         judge_prompt: body
             .and_then(|body| body.judge_reply.as_ref())
@@ -151,6 +158,8 @@ pub fn item_view(
         model_reported: None,
         body_sha256: None,
         hidden: false,
+        attempts: record.attempts().0,
+        finish_reason: body.and_then(|body| body.answer.finish.as_wire()).map(clean),
     };
     view.body_sha256 = record.stored_body().map(|body| body.sha256.clone());
     let Some(finished) = &record.finished else {

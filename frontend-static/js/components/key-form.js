@@ -1,12 +1,12 @@
-/** Dialog for the reader's key: bearer key or access token, or the operator's secret. */
+/** Form for the reader's key: bearer key or access token, or the operator's secret. */
 
 import { api } from '../core/api.js'
-import { toast } from '../core/announce.js'
-import { h } from '../core/dom.js'
-import { field, openDialog } from './dialog.js'
+import { toast } from '../core/states.js'
+import { field, h } from '../core/dom.js'
+import { openDialog } from './dialog.js'
 
-/** Opens the dialog. */
-export function openKeyDialog() {
+/** Opens the form in a dialog. */
+export function openKeyForm() {
   const key = h('input', { type: 'password', name: 'key', autocomplete: 'off', spellcheck: 'false', '.value': api.key })
   const secret = h('input', { type: 'password', name: 'secret', autocomplete: 'off', spellcheck: 'false', '.value': api.adminSecret })
   const remember = h('input', { type: 'checkbox', name: 'remember', '.checked': api.isRemembered })
@@ -19,11 +19,22 @@ export function openKeyDialog() {
       h('label', { class: 'check' }, remember, ' Keep it in this browser after the page is closed'),
     ],
     action: 'Use',
-    run: () => {
+    run: async () => {
+      await checkSecret(secret.value.trim())
       api.rememberKey(remember.checked)
       api.key = key.value
       api.adminSecret = secret.value
       toast(api.key || api.adminSecret ? 'Key set.' : 'Key removed.')
     },
   })
+}
+
+/**
+ * Asks for what only the operator may read, so that a wrong secret is refused where it is entered. Reading other things
+ * would never tell.
+ *
+ * @param {string} secret empty for none
+ */
+async function checkSecret(secret) {
+  if (secret) await api.get('/api/admin/access', { withoutKey: true, headers: { 'x-admin-secret': secret } })
 }

@@ -1,33 +1,13 @@
-/** Files of a run: exports of the server, and files that the page makes. */
+/** Downloads of exports, and files that the page makes. */
 
-import { announce, toast } from '../../core/announce.js'
-import { ApiError, address, api, curl } from '../../core/api.js'
+import { announce, toast } from '../../core/states.js'
+import { address, api, ApiError, curl } from '../../core/api.js'
 import { h } from '../../core/dom.js'
-import { shortId } from '../../core/format.js'
 import { copyBox } from '../../components/copy.js'
 import { openDialog } from '../../components/dialog.js'
 
-/** @typedef {import('../../core/run-facts.js').Run} Run */
-
 /** Seconds between two questions for an export that isn't ready. */
 const NOT_READY_SECONDS = 2
-
-/**
- * Lists the exports of a run, for a menu.
- *
- * @param {Run} run
- * @param {AbortSignal} signal
- */
-export function exportItems(run, signal) {
-  const file = (/** @type {string} */ format) => () => download(
-    `/api/runs/${run.id}/export`, { format }, `${fileName(run)}.${format}`, signal)
-  return [
-    { label: 'Signed archive (ZIP)', run: file('zip') },
-    { label: 'Table (CSV)', run: file('csv') },
-    { label: 'All samples (JSONL)', run: file('jsonl') },
-    { label: 'Run without samples (JSON)', run: () => save(new Blob([JSON.stringify(run, null, 2)], { type: 'application/json' }), `${fileName(run)}.json`) },
-  ]
-}
 
 /**
  * Downloads a file. Large files are redirects to another address, which only the browser itself may follow.
@@ -37,7 +17,7 @@ export function exportItems(run, signal) {
  * @param {string} name
  * @param {AbortSignal} signal
  */
-async function download(path, query, name, signal) {
+export async function download(path, query, name, signal) {
   announce(`Preparing ${name}.`)
   const url = address(path, query)
   /** @type {Record<string, string>} */
@@ -94,9 +74,4 @@ export function save(blob, name) {
   const a = h('a', { href: url, download: name })
   a.click()
   setTimeout(() => URL.revokeObjectURL(url), 60_000)
-}
-
-/** @param {Run} run */
-function fileName(run) {
-  return `${String(run.model_slug ?? run.model ?? 'run').replaceAll(/[^A-Za-z0-9._-]+/g, '-')}-${shortId(run.id)}`
 }

@@ -1,0 +1,196 @@
+/** An episode of a terminal task: rewards, steps, exception, test output and logs. Containers wrote all of it, so it is only text. */
+
+import { api } from '../../core/api.js'
+import { h, replace, setText } from '../../core/dom.js'
+import { bytes, duration, integer, none, number } from '../../core/format.js'
+import { problem } from '../../core/states.js'
+import { renderPlain } from '../../text/answer.js'
+
+/** @typedef {import('../../core/source.js').Sample} Sample */
+/** @typedef {{name: string, message: string}} Exception */
+/** @typedef {{name: string | null, rewards: Record<string, number> | null, exception: Exception | null, agent_ms: number | null, verifier_ms: number | null, tests: {total: number, passed: number, failed: number} | null}} Step */
+/** @typedef {{name: string, bytes: number, end: string, cut: boolean}} Log */
+/**
+ * @typedef {{agent: string, engine: string, round: number, rewards: Record<string, number> | null, setup_ms: number | null, exception: Exception | null,
+ *   episode_steps: Step[], test_output: string, logs: Log[]}} Episode
+ */
+
+/**
+ * Returns the episode of a sample; null if it is another kind of sample, or isn't over.
+ *
+ * @param {Sample} item
+ * @returns {Episode | null}
+ */
+export function episodeOf(item) {
+  const output = /** @type {Partial<Episode> | null} */ (item.judge_output)
+  return output && Array.isArray(output.episode_steps) ? /** @type {Episode} */ (output) : null
+}
+
+/**
+ * Makes the sections of an episode.
+ *
+ * @param {Episode} episode
+ * @param {Sample} item
+ * @param {{run: import('../../core/run-facts.js').Run, isLive: boolean, signal: AbortSignal}} options
+ */
+export function episodeSections(episode, item, { run, isLive, signal }) {
+  const tests = sumOf(episode.episode_steps)
+  const passed = item.outcome === 'correct'
+  /** @type {[string, import('../../core/dom.js').Child, string?][]} */
+  const tiles = [
+    ['Agent', episode.agent || none], ['Tests', tests ? `${integer(tests.passed)} of ${integer(tests.total)}` : none, tests ? `${integer(tests.failed)} failed` : 'not counted'],
+    ['Time', ms(timeOf(episode)), 'setup, agent and verifier'], ['Setup', ms(episode.setup_ms)], ['Agent’s time', ms(total(episode, 'agent_ms'))], ['Verifier’s time', ms(total(episode, 'verifier_ms'))],
+    ['Engine', episode.engine || none, episode.round > 1 ? `sandbox ${episode.round}` : ''],
+  ]
+  return [
+    h('section', { class: 'episode-result', 'aria-label': 'Result of the episode' },
+      h('dl', { class: 'rewards' }, rewards(episode.rewards, passed)),
+      h('dl', { class: 'tiles' }, tiles.map(([term, value, small]) => h('div', null, h('dt', null, term), h('dd', null, value, small && h('small', null, small)))))),
+    episode.exception && exceptionNote(episode.exception, 'The episode ended by an exception'),
+    stepsTable(episode.episode_steps),
+    h('section', { class: 'text' }, h('h2', null, 'Test output'),
+      episode.test_output ? h('div', { class: 'box' }, renderPlain(episode.test_output)) : h('p', { class: 'dim' }, 'The tests wrote no output.')),
+    episode.logs.length > 0 && h('section', { class: 'text episode-logs', 'aria-labelledby': 'logs' }, h('h2', { id: 'logs' }, 'Logs'),
+      episode.logs.map((log) => logDetails(log, { item, run, isLive, signal }))),
+  ].filter((element) => element instanceof HTMLElement)
+}
+
+/**
+ * @param {Record<string, number> | null} values
+ * @param {boolean} passed
+ */
+function rewards(values, passed) {
+  const entries = Object.entries(values ?? {})
+  if (entries.length === 0) return h('div', null, h('dt', null, 'Reward'), h('dd', null, none, h('small', null, 'the verifier gave none')))
+  return entries.map(([name, value]) => {
+    const isPartial = !passed && value > 0 && value < 1
+    return h('div', { class: isPartial ? 'partial' : null }, h('dt', null, entries.length === 1 && name === 'reward' ? 'Reward' : `Reward: ${name}`),
+      h('dd', null, number(value), isPartial && h('small', null, 'partial: it doesn’t pass')))
+  })
+}
+
+/**
+ * @param {Exception} exception
+ * @param {string} title
+ */
+function exceptionNote({ name, message }, title) {
+  return h('section', { class: 'note bad' }, h('p', null, h('strong', null, `${title}: `), h('code', null, name)), message && h('p', { class: 'message' }, message))
+}
+
+/** @param {Step[]} steps */
+function stepsTable(steps) {
+  if (steps.length === 0) return null
+  const exceptions = steps.some(({ exception }) => exception)
+  return h('section', { 'aria-labelledby': 'steps' }, h('h2', { id: 'steps' }, steps.length === 1 ? 'Step' : 'Steps'),
+    h('div', { class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Steps' }, h('table', { class: 'figures' },
+      h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Step'), h('th', { scope: 'col', class: 'number' }, 'Reward'),
+        h('th', { scope: 'col', class: 'number' }, 'Tests passed'), h('th', { scope: 'col', class: 'number' }, 'Failed'), h('th', { scope: 'col', class: 'number' }, 'Agent'),
+        h('th', { scope: 'col', class: 'number' }, 'Verifier'), exceptions && h('th', { scope: 'col' }, 'Exception'))),
+      h('tbody', null, steps.map((step, i) => h('tr', null,
+        h('th', { scope: 'row' }, step.name ?? `${i + 1}`), h('td', { class: 'number' }, rewardsText(step.rewards)),
+        h('td', { class: 'number' }, step.tests ? `${integer(step.tests.passed)} of ${integer(step.tests.total)}` : none), h('td', { class: 'number' }, integer(step.tests?.failed)),
+        h('td', { class: 'number' }, ms(step.agent_ms)), h('td', { class: 'number' }, ms(step.verifier_ms)),
+        exceptions && h('td', { class: 'message' }, step.exception && [h('code', null, step.exception.name), step.exception.message && ` ${step.exception.message}`])))))))
+}
+
+/** @param {Record<string, number> | null} values */
+function rewardsText(values) {
+  const entries = Object.entries(values ?? {})
+  if (entries.length === 0) return none
+  return entries.map(([name, value]) => (entries.length === 1 ? number(value) : `${name} ${number(value)}`)).join(', ')
+}
+
+/**
+ * Makes a log: its end at once, all of it page by page when the reader asks for it.
+ *
+ * @param {Log} log
+ * @param {{item: Sample, run: import('../../core/run-facts.js').Run, isLive: boolean, signal: AbortSignal}} options
+ */
+function logDetails(log, { item, run, isLive, signal }) {
+  const box = h('div', { class: 'box log-text', tabindex: '0', role: 'region', 'aria-label': log.name })
+  const state = h('span', { class: 'dim', role: 'status' })
+  const more = h('button', { type: 'button', class: 'button small', hidden: !log.cut || !isLive }, 'Read it from the beginning')
+  const errors = h('div', null)
+  const details = h('details', null, h('summary', null, h('code', null, log.name), h('span', { class: 'dim' }, ` ${bytes(log.bytes)}${log.cut ? ', the end' : ''}`)),
+    h('p', { class: 'actions' }, more, state), errors, box)
+  details.addEventListener('toggle', () => replace(box, log.end ? renderPlain(log.end) : h('p', { class: 'dim' }, 'Empty.')), { once: true })
+  /** Next page; null before the first one. @type {number | null} */
+  let offset = null
+  /** @type {string | null} */
+  let address = null
+  more.addEventListener('click', async () => {
+    more.disabled = true
+    replace(errors)
+    try {
+      address ??= await logsAddress(run, item, signal)
+      if (!address) {
+        more.hidden = true
+        setText(state, 'Only the end is shown here: the server pages logs of a task’s own executions.')
+        return
+      }
+      /** @type {Api.EpisodeLogs} */
+      const page = await api.get(address, { query: { log: log.name, offset: offset ?? 0 }, signal })
+      if (offset === null) replace(box)
+      box.append(renderPlain(page.logs))
+      offset = page.next_offset ?? 0
+      more.hidden = page.next_offset === null
+      setText(more, 'Next page')
+      setText(state, page.next_offset === null ? 'All of it is shown.' : `${bytes(page.next_offset)} of it are shown.`)
+    } catch (error) {
+      if (!signal.aborted) replace(errors, problem(/** @type {Error} */ (error)))
+    } finally { more.disabled = false }
+  })
+  return details
+}
+
+/**
+ * Finds the address of an episode's logs: its task, and its place among the task's episodes.
+ *
+ * @param {import('../../core/run-facts.js').Run} run
+ * @param {Sample} item
+ * @param {AbortSignal} signal
+ * @returns {Promise<string | null>} null if the run isn't one of the task's own
+ */
+async function logsAddress(run, item, signal) {
+  const id = (run.tags ?? []).map((tag) => /^task-(\d+)$/.exec(tag)?.[1]).find(Boolean)
+  if (!id) return null
+  /** @type {Api.TaskDetail} */
+  const task = await api.get(`/api/tasks/${id}`, { signal })
+  const at = task.run_ids.indexOf(run.id)
+  if (at < 0) return null
+  const before = await Promise.all(task.run_ids.slice(0, at).map((/** @type {string} */ other) => /** @type {Promise<Api.RunView>} */ (api.get(`/api/runs/${other}`, { signal }))))
+  const first = before.reduce((sum, other) => sum + (other.benchmarks[0]?.samples_per_item ?? 0), 0)
+  const episode = task.runs[first + item.sample]
+  return episode ? `/api/tasks/${id}/runs/${episode.id}/logs` : null
+}
+
+/** @param {Step[]} steps */
+function sumOf(steps) {
+  const counted = steps.flatMap(({ tests }) => tests ?? [])
+  if (counted.length === 0) return null
+  return counted.reduce((sum, tests) => ({ total: sum.total + tests.total, passed: sum.passed + tests.passed, failed: sum.failed + tests.failed }), { total: 0, passed: 0, failed: 0 })
+}
+
+/**
+ * @param {Episode} episode
+ * @param {'agent_ms' | 'verifier_ms'} name
+ */
+function total(episode, name) {
+  const values = episode.episode_steps.flatMap((step) => step[name] ?? [])
+  return values.length > 0 ? values.reduce((sum, value) => sum + value, 0) : null
+}
+
+/**
+ * Time of an episode in milliseconds; null if no part of it was measured.
+ *
+ * @param {Episode} episode
+ */
+function timeOf(episode) {
+  const parts = [episode.setup_ms, total(episode, 'agent_ms'), total(episode, 'verifier_ms')].flatMap((part) => part ?? [])
+  return parts.length > 0 ? parts.reduce((sum, part) => sum + part, 0) : null
+}
+
+/** @param {number | null | undefined} value milliseconds */
+function ms(value) {
+  return value === null || value === undefined ? none : duration(value / 1000)
+}

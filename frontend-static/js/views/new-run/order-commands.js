@@ -1,0 +1,24 @@
+/** The order of the form as commands, to copy. */
+
+import { api } from '../../core/api.js'
+import { h } from '../../core/dom.js'
+import { copyBox } from '../../components/copy.js'
+import { benchCommand, curlCommand } from './commands.js'
+import { relevant } from './order.js'
+
+/**
+ * Makes the commands of the present order.
+ *
+ * @param {import('./state.js').OrderState} state
+ */
+export function orderCommands(state) {
+  const hasKey = state.key !== '' || api.key !== ''
+  const bench = copyBox(benchCommand(relevant(state.order)))
+  const curl = copyBox(curlCommand(state.order, { path: state.path, hasKey, hasJudgeKey: state.judgeKey !== '' }))
+  return [
+    h('h3', null, 'bench'), bench, h('h3', null, 'curl'), curl,
+    hasKey || state.judgeKey ? h('p', { class: 'form-hint' }, 'Keys are read from ', h('code', null, 'BENCH_API_KEY'), ' and ',
+      h('code', null, 'BENCH_JUDGE_API_KEY'), '.') : null,
+    h('p', { class: 'form-hint' }, 'Without ', h('code', null, '--server'), ', the first command runs in the terminal’s own process.'),
+  ]
+}

@@ -1,0 +1,105 @@
+/** Episodes of a run of terminal tasks. While the run is open they are read without texts, and only after one has ended. */
+
+import { announce } from '../../core/states.js'
+import { h, setText } from '../../core/dom.js'
+import { hasIndexOf } from '../../core/source.js'
+import { episodeGrid, gridInWords } from '../../components/episode-grid.js'
+
+/** @typedef {import('../../core/run-facts.js').Run} Run */
+/** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
+/** @typedef {import('../../components/episode-grid.js').EpisodeRow} EpisodeRow */
+
+/** Episodes of a request. */
+const PAGE = 500
+/** Share of the episodes after which screen readers are told of the progress. */
+const TOLD = 0.25
+
+/**
+ * @param {{source: import('../../core/source.js').RunSource, signal: AbortSignal, label?: string}} options
+ */
+export function episodesPanel({ source, signal, label = 'Episodes' }) {
+  const grid = episodeGrid()
+  const text = h('p', { class: 'dim episodes-text' })
+  const element = h('div', { class: 'episodes' }, text, grid)
+  let key = ''
+  let told = 0
+  let busy = false
+  /** @type {[Run, RunBenchmark] | null} */
+  let latest = null
+  const draw = (/** @type {EpisodeRow[]} */ rows) => {
+    grid.show(rows, label)
+    const words = gridInWords(rows)
+    setText(text, words)
+    const all = rows.flatMap(({ episodes }) => episodes)
+    const share = all.filter(({ outcome }) => outcome !== null).length / Math.max(1, all.length)
+    if (key && source.live && (Math.floor(share / TOLD) > told)) { if (told >= 0 && element.isConnected && latest && isOpenOf(latest)) announce(words) }
+    told = Math.floor(share / TOLD)
+  }
+  const load = async () => {
+    if (busy || !latest) return
+    const [run, b] = latest
+    const now = `${run.generation_number} ${b.status} ${b.completed_samples} ${b.planned_samples}`
+    if (now === key) return
+    busy = true
+    try {
+      const rows = b.planned_samples > 0 || !source.live ? await rowsOf(source, run, b, signal) : []
+      if (signal.aborted) return
+      if (rows.length === 0) setText(text, 'The episodes aren’t planned yet.')
+      else draw(rows)
+      key = now
+    } catch (error) {
+      if (!signal.aborted) setText(text, /** @type {Error} */ (error).message)
+    } finally { busy = false }
+  }
+  return {
+    element,
+    /**
+     * @param {Run} run
+     * @param {RunBenchmark} b
+     */
+    show(run, b) {
+      latest = [run, b]
+      return load()
+    },
+  }
+}
+
+/** @param {[Run, RunBenchmark]} latest */
+function isOpenOf([, b]) {
+  return b.completed_samples < b.planned_samples
+}
+
+/**
+ * Loads all episodes of a run by task.
+ *
+ * @param {import('../../core/source.js').RunSource} source
+ * @param {Run} run
+ * @param {RunBenchmark} b
+ * @param {AbortSignal} signal
+ * @returns {Promise<EpisodeRow[]>}
+ */
+async function rowsOf(source, run, b, signal) {
+  /** @type {Map<string, EpisodeRow>} */
+  const rows = new Map()
+  const add = (/** @type {{item_id: string, source_id: string | null, sample: number, outcome: string | null, score: number | null}} */ sample) => {
+    const id = String(sample.item_id)
+    let row = rows.get(id)
+    if (!row) {
+      row = { key: id, name: sample.source_id ?? `#${id}`, href: (at) => source.itemPath(b.benchmark_name, id, at), episodes: [] }
+      rows.set(id, row)
+    }
+    row.episodes.push({ sample: sample.sample, outcome: sample.outcome, score: sample.score })
+  }
+  const index = !source.live || hasIndexOf(run, b) ? await source.index(b.benchmark_name, signal) : null
+  if (index) index.rows.forEach(add)
+  else {
+    for (let cursor = '', isFirst = true; isFirst || cursor; isFirst = false) {
+      const page = await source.items({ benchmark: b.benchmark_name, limit: PAGE, cursor, texts: false }, signal)
+      page.items.items.forEach((item) => add({ ...item, item_id: String(item.item_id) }))
+      cursor = page.items.next_cursor ?? ''
+    }
+  }
+  const all = [...rows.values()].toSorted((x, y) => x.name.localeCompare(y.name))
+  for (const row of all) row.episodes.sort((x, y) => x.sample - y.sample)
+  return all
+}

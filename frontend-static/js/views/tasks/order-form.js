@@ -1,0 +1,71 @@
+/** Order of episodes: agent, number, and what an agent with a model needs. A key stays in memory and goes into this request only. */
+
+import { api } from '../../core/api.js'
+import { field, h, replace, setText } from '../../core/dom.js'
+import { plural } from '../../core/format.js'
+import { problem } from '../../core/states.js'
+import { needsModel } from './facts.js'
+
+/** Largest number of episodes of a task in an order. */
+const EPISODES_MAX = 100
+
+/**
+ * @typedef {object} OrderFormOptions
+ * @property {Api.Agent[]} agents
+ * @property {string} [agent] agent that is chosen first
+ * @property {number} [count] number of episodes of each task
+ * @property {() => number} [tasks] number of tasks; default 1
+ * @property {AbortSignal} signal
+ * @property {(order: {agent: string, samples: number, model_id: string | undefined}, key: string) => Promise<void>} order places it
+ */
+
+/** @param {OrderFormOptions} options */
+export function episodeOrderForm({ agents, agent: chosen, count: first = 10, tasks = () => 1, signal, order }) {
+  const agent = h('select', { name: 'agent' }, agents.map(({ id, name }) => h('option', { value: id }, name)))
+  if (chosen && agents.some(({ id }) => id === chosen)) agent.value = chosen
+  const count = h('input', { name: 'samples', type: 'number', min: '1', max: String(EPISODES_MAX), required: true, inputmode: 'numeric', '.value': String(first) })
+  const model = h('input', { name: 'model', spellcheck: 'false', autocomplete: 'off', placeholder: 'openai/gpt-5' })
+  const key = h('input', { name: 'key', type: 'password', autocomplete: 'off', spellcheck: 'false', 'data-1p-ignore': true, placeholder: api.key ? 'the key from the header' : '' })
+  const forModel = h('div', { class: 'for-model' }, field('Model', model, 'At OpenRouter'),
+    field('Key for these episodes', key, 'Stays in memory; the server deletes it afterwards.'))
+  const errors = h('div', null)
+  const submit = h('button', { type: 'submit', class: 'button primary' })
+  const episodes = field('Episodes of each task', count)
+  const form = h('form', { class: 'episode-order', 'aria-label': 'Order episodes' }, field('Agent', agent), episodes, forModel, submit, errors)
+  const show = () => {
+    forModel.hidden = !needsModel(agent.value)
+    model.required = !forModel.hidden
+    const n = tasks()
+    const label = episodes.querySelector('label')
+    if (label) setText(label, n > 1 ? 'Episodes of each task' : 'Episodes')
+    setText(submit, `Order ${plural(Math.max(0, Math.trunc(Number(count.value))) * n, 'episode')}${n > 1 ? ` of ${plural(n, 'task')}` : ''}`)
+  }
+  form.addEventListener('input', show)
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault()
+    submit.disabled = true
+    replace(errors)
+    try {
+      const needs = needsModel(agent.value)
+      await order({ agent: agent.value, samples: Number(count.value), model_id: needs ? model.value.trim() : undefined }, needs ? key.value.trim() : '')
+      key.value = ''
+    } catch (error) {
+      if (!signal.aborted) replace(errors, problem(/** @type {Error} */ (error)))
+    } finally { submit.disabled = false }
+  })
+  show()
+  return { element: form, show }
+}
+
+/**
+ * Orders one run with episodes of tasks.
+ *
+ * @param {string[]} tasks ids
+ * @param {{agent: string, samples: number, model_id: string | undefined}} order
+ * @param {string} key empty for that of the header
+ * @param {string[]} [tags]
+ * @returns {Promise<Api.CreatedView>}
+ */
+export function orderEpisodes(tasks, order, key, tags = []) {
+  return api.post('/api/runs', { ...order, tasks, ...(tags.length > 0 ? { tags } : {}) }, { headers: { authorization: key ? `Bearer ${key}` : null } })
+}

@@ -1,0 +1,220 @@
+/** Terminal tasks: upload, refusals, orders, the grid of episodes, and what an episode shows. Episodes themselves are scripted. */
+
+import assert from 'node:assert/strict'
+import { assertFits, seriousFindings } from '../support/accessibility.js'
+import { PHONE } from '../support/browser.js'
+import { go, settled } from '../support/navigation.js'
+import { pageTest } from '../support/page-test.js'
+import { EPISODE, refusedArchive, scriptedRun, serveRun, taskArchive, uploadTask } from '../support/tasks.js'
+
+/** Names of 75 tasks, of which ten episodes each are 750. */
+const TASKS = Array.from({ length: 75 }, (_, i) => `task-${String(i + 1).padStart(2, '0')}`)
+
+/**
+ * @param {string} name
+ * @param {Buffer} buffer
+ */
+function file(name, buffer) {
+  return { name, mimeType: 'application/zip', buffer }
+}
+
+pageTest('tasks are uploaded with live admission, listed and deleted', async ({ bench, open }) => {
+  const { page, guard } = await open('/tasks')
+  guard.allow(/400 \(Bad Request\)/)
+  await page.getByRole('heading', { name: 'No tasks yet' }).waitFor()
+  await page.locator('#task-files').setInputFiles([file('count.zip', taskArchive('count')), file('escape.zip', refusedArchive()), file('notes.zip', Buffer.from('no archive'))])
+
+  // The refusal names file and line.
+  const refused = page.locator('.upload-card').filter({ hasText: 'escape.zip' })
+  await refused.getByRole('alert').waitFor()
+  assert.match(await refused.innerText(), /Refused\..*privileged/s)
+  assert.match(await refused.innerText(), /File\s+.*docker-compose\.yaml/)
+  assert.match(await refused.innerText(), /Line\s+4/)
+  await page.locator('.upload-card').filter({ hasText: 'notes.zip' }).getByRole('alert').waitFor()
+  assert.equal((await bench.api('GET', '/api/tasks')).length, 0)
+
+  const card = page.locator('.upload-card').filter({ hasText: 'count.zip' })
+  await card.getByText('Admitted.').waitFor()
+  assert.match(await card.innerText(), /Harbor · 5 files/)
+  await card.getByLabel('Episodes').fill('4')
+  await card.getByRole('button', { name: 'Add task' }).click()
+  await card.getByText('Added as').waitFor()
+  const row = page.getByRole('row').filter({ has: page.getByRole('rowheader') })
+  await row.getByText('Not started').waitFor()
+  const [task] = await bench.api('GET', '/api/tasks')
+  assert.deepEqual([task.agent, task.num_runs], ['oracle', 4])
+
+  await row.getByRole('button', { name: /^Delete/ }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete the task' }).click()
+  await page.getByRole('heading', { name: 'No tasks yet' }).waitFor()
+  assert.equal((await bench.api('GET', '/api/tasks')).length, 0)
+})
+
+pageTest('an archive can be dropped anywhere on the page', async ({ open }) => {
+  const { page } = await open('/tasks')
+  const data = [...taskArchive('dropped')]
+  await page.evaluate((bytes) => {
+    const transfer = new DataTransfer()
+    transfer.items.add(new File([new Uint8Array(bytes)], 'dropped.zip', { type: 'application/zip' }))
+    document.body.dispatchEvent(new DragEvent('dragenter', { bubbles: true, dataTransfer: transfer }))
+    document.body.dispatchEvent(new DragEvent('drop', { bubbles: true, cancelable: true, dataTransfer: transfer }))
+  }, data)
+  await page.locator('.upload-card').getByText('Admitted.').waitFor()
+})
+
+pageTest('an archive above the limit of requests goes to the address that the server gives', async ({ open, bench }) => {
+  const { page, guard } = await open('/tasks')
+  guard.allow(/413|404/)
+  await page.route('**/api/tasks/check', (route) => route.fulfill({ status: 413, json: { detail: 'the request body has more than 6 MB', code: 'body_too_large' } }))
+  /** @type {any} */
+  let sent = null
+  let put = 0
+  await page.route((url) => url.pathname === '/api/tasks', (route) => {
+    if (route.request().method() !== 'POST') return route.continue()
+    if (route.request().headers()['content-type']?.startsWith('multipart')) return route.fulfill({ status: 413, json: { detail: 'too large', code: 'body_too_large' } })
+    sent = route.request().postDataJSON()
+    return route.fulfill({ json: { id: 7, name: sent.name } })
+  })
+  await page.route('**/api/tasks/uploads', (route) => {
+    assert.match(route.request().postDataJSON().sha256, /^[0-9a-f]{64}$/)
+    return route.fulfill({ json: { upload_url: `${bench.origin}/upload-place`, method: 'PUT', headers: { 'x-amz-checksum-sha256': 'x' }, key: 'task-key', expires: '' } })
+  })
+  await page.route('**/upload-place', (route) => { put = route.request().postDataBuffer()?.length ?? 0; return route.fulfill({ status: 200, body: '' }) })
+  const archive = taskArchive('large')
+  await page.locator('#task-files').setInputFiles([file('large.zip', archive)])
+  await page.getByText('Too large to be checked first').waitFor()
+  await page.getByRole('button', { name: 'Add task' }).click()
+  await page.getByText('Added as').waitFor()
+  assert.equal(put, archive.length)
+  assert.deepEqual([sent.upload, sent.name, sent.file_name], ['task-key', 'large', 'large.zip'])
+})
+
+pageTest('episodes are ordered of one task and of several', async ({ bench, open }) => {
+  const first = await uploadTask(bench, 'one', 2)
+  await uploadTask(bench, 'two', 2)
+  const { page } = await open(`/tasks/${first.id}`)
+  await page.getByText('No episodes yet').waitFor()
+  await page.getByRole('spinbutton', { name: 'Episodes' }).fill('101')
+  await page.getByRole('button', { name: 'Order 101 episodes' }).click()
+  assert.equal((await bench.api('GET', '/api/runs')).total, 0, 'more than 100 episodes are not ordered')
+  await page.getByRole('spinbutton', { name: 'Episodes' }).fill('2')
+  await page.getByRole('button', { name: 'Order 2 episodes' }).click()
+  await page.getByRole('grid').getByRole('gridcell').nth(1).waitFor()
+  const task = await bench.api('GET', `/api/tasks/${first.id}`)
+  assert.equal(task.total_runs, 2)
+
+  await go(page, '/tasks')
+  await page.getByLabel('Select all tasks of this page').check()
+  await page.getByLabel('Episodes of each task').fill('3')
+  await page.getByRole('button', { name: 'Order 6 episodes of 2 tasks' }).click()
+  await page.waitForURL(/\/runs\/[0-9a-f-]{36}/)
+  const id = page.url().split('/').at(-1) ?? ''
+  await page.getByRole('gridcell').nth(5).waitFor()
+  assert.equal(await page.getByRole('gridcell').count(), 6)
+  const [b] = (await bench.api('GET', `/api/runs/${id}`)).benchmarks
+  assert.deepEqual([b.benchmark_name, b.samples_per_item], ['terminal_tasks', 3])
+  for (const { id: run } of (await bench.api('GET', '/api/runs')).runs) await fetch(`${bench.origin}/api/runs/${run}/cancel`, { method: 'POST' })
+})
+
+pageTest('episodes without a grade are beside the pass rate, not in it', async ({ bench, open }) => {
+  const task = await uploadTask(bench, 'count')
+  const { page } = await open('/runs')
+  await page.route('**/api/tasks?*', (route) => route.fulfill({ json: [{ ...task, status: 'completed', total_runs: 10, passed_runs: 4, failed_runs: 6, error_runs: 5 }] }))
+  await page.route('**/api/stats', (route) => route.fulfill({ json: {
+    tasks: { total: 1, pending: 0, running: 0, completed: 1, failed: 0 }, runs: { total: 10, passed: 4, failed: 1, error: 5 },
+  } }))
+  await page.getByRole('link', { name: 'Tasks' }).click()
+  const cell = page.getByRole('row').filter({ hasText: 'count' }).getByRole('cell').filter({ hasText: '80.0%' })
+  await cell.getByText('5 not graded').waitFor()
+  await page.getByText('10 episodes: 4 passed, 1 failed, 5 not graded.').waitFor()
+})
+
+pageTest('750 episodes stay readable, reachable and in place', async ({ bench, open }) => {
+  const base = await bench.ended((await bench.order({ subset_count: 4 })).id)
+  const script = scriptedRun(base, { tasks: TASKS, samples: 10, ended: 200 })
+  script.run.created_at = new Date().toISOString()
+  const window = await open('/runs')
+  const { page } = window
+  await serveRun(page, script)
+  await go(page, `/runs/${base.id}`)
+  const grid = page.getByRole('grid', { name: 'Episodes' })
+  await grid.waitFor()
+  assert.equal(await grid.getByRole('gridcell').count(), 750)
+  assert.match(await page.locator('.episodes-text').innerText(), /^200 of 750 episodes are over: /)
+  assert.equal(await grid.locator('a[tabindex="0"]').count(), 1, 'one cell is in the tab order')
+
+  // Keyboard: right, down to the next line of tasks, of which two are beside each other, end.
+  const focused = () => page.evaluate(() => document.activeElement?.getAttribute('aria-label'))
+  await grid.locator('a').first().focus()
+  await page.keyboard.press('ArrowRight')
+  assert.match(await focused() ?? '', /^task-01@\w+, episode 2: /)
+  await page.keyboard.press('ArrowDown')
+  assert.match(await focused() ?? '', /^task-03@\w+, episode 2: /)
+  await page.keyboard.press('End')
+  assert.match(await focused() ?? '', /^task-75@\w+, episode 10: Not ended/)
+  const scroll = await page.evaluate(() => scrollY)
+
+  // An update changes cells in place.
+  script.end(700)
+  await page.locator('.episodes-text', { hasText: /^700 of 750 episodes are over/ }).waitFor({ timeout: 30_000 })
+  assert.match(await focused() ?? '', /^task-75@\w+, episode 10: Not ended/)
+  assert.equal(await page.evaluate(() => scrollY), scroll)
+  assert.deepEqual(await seriousFindings(page), [])
+  await page.emulateMedia({ colorScheme: 'dark' })
+  assert.deepEqual(await seriousFindings(page), [])
+  await page.setViewportSize(PHONE)
+  await assertFits(page, 'run of 750 episodes')
+  assert.deepEqual(await page.locator('[aria-live], [role="status"]').evaluateAll((all) => all.filter((e) => e.closest('.episodes')).length), 0, 'cells are in no live region')
+}, { timeout: 120_000 })
+
+pageTest('an episode shows rewards, steps, exception, test output and logs as text', async ({ bench, open }) => {
+  const base = await bench.ended((await bench.order({ subset_count: 4 })).id)
+  const task = await uploadTask(bench, 'logs', 3)
+  const script = scriptedRun(base, { tasks: ['logs'], samples: 3, tags: [`task-${task.id}`] })
+  script.items[1].outcome = 'partial'
+  const { page } = await open('/runs')
+  await serveRun(page, script, { texts: () => EPISODE })
+  await page.route((url) => url.pathname === `/api/tasks/${task.id}`, (route) => route.fulfill({ json: { ...task, run_ids: [base.id], runs: [11, 12, 13].map((id) => ({ id, task_id: task.id })) } }))
+  /** @type {string[]} */
+  const asked = []
+  await page.route((url) => url.pathname === `/api/tasks/${task.id}/runs/12/logs`, (route) => {
+    const query = new URL(route.request().url()).searchParams
+    asked.push(`${query.get('log')} ${query.get('offset')}`)
+    const offset = Number(query.get('offset'))
+    return route.fulfill({ json: { logs: `page at ${offset} <b>not bold</b>`, log_files: [], log: query.get('log'), offset, next_offset: offset < 131_072 ? offset + 65_536 : null } })
+  })
+  await go(page, `/runs/${base.id}`)
+  await page.getByRole('grid').getByRole('gridcell').nth(1).getByRole('link').click()
+  await page.getByRole('heading', { level: 1, name: /logs@/ }).waitFor()
+  await settled(page)
+  const main = page.getByRole('main')
+  const text = await main.innerText()
+  for (const part of ['0.5', 'partial: it doesn’t pass', 'oracle', 'podman 5.4.2', '5 of 7', 'AgentTimeoutError', 'test_rows PASSED', '<img src=x onerror']) assert.ok(text.includes(part), `${part} is shown: ${text.slice(0, 1500)}`)
+  assert.match(text, /Time\s+1 min 8 s\s+setup, agent and verifier/, 'the time of the whole episode')
+  assert.doesNotMatch(await page.title(), /broken/)
+  assert.equal(await main.locator('img, script').count(), 0)
+
+  await main.getByText('agent/oracle.txt').click()
+  await main.getByText('end of a long log').waitFor()
+  await main.getByRole('button', { name: 'Read it from the beginning' }).click()
+  await main.getByText('page at 0 <b>not bold</b>').waitFor()
+  await main.getByRole('button', { name: 'Next page' }).click()
+  await main.getByRole('button', { name: 'Next page' }).click()
+  await main.getByText('All of it is shown.').waitFor()
+  assert.deepEqual(asked, ['agent/oracle.txt 0', 'agent/oracle.txt 65536', 'agent/oracle.txt 131072'])
+  assert.deepEqual(await seriousFindings(page), [])
+  await page.setViewportSize(PHONE)
+  await assertFits(page, 'episode')
+})
+
+pageTest('tasks show a lost connection and recover', async ({ bench, open }) => {
+  await uploadTask(bench, 'kept')
+  const { page, context, guard } = await open('/tasks')
+  guard.allow(/ERR_INTERNET_DISCONNECTED/)
+  await page.getByRole('rowheader', { name: /kept/ }).waitFor()
+  await context.setOffline(true)
+  await page.getByText(/You are offline since/).waitFor()
+  await page.getByRole('rowheader', { name: /kept/ }).waitFor()
+  await context.setOffline(false)
+  await page.locator('.connection').waitFor({ state: 'hidden' })
+})
