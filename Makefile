@@ -30,13 +30,16 @@ test:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --workspace --test engine --locked -- -D warnings
 
-## Measures speed and memory of the whole embedded system, and the overhead of sandboxes; not a test.
+## Measures speed and memory of the whole embedded system, the overhead of sandboxes, and the cost of terminal tasks' turns; not a
+## test. `DOCKER_HOST` names a container engine for episodes on one.
 bench:
 	$(CARGO) build --release --locked --package bench-cli --package bench-tests
 	target/release/bench-load
 	target/release/bench-sandboxes
 	target/release/bench-jobs
+	target/release/bench-episodes
 
 ## Measures start-up time, memory and size of every function as deployed, and of an empty function for comparison; not a test.
 ## `make bench-lambda PROFILE=release` builds faster, but its results say less about the deployed functions.
@@ -61,5 +64,7 @@ clean:
 	$(CARGO) clean
 
 include infra/Makefile.inc
+include tests/containers/Makefile.inc
+include tests/harbor/Makefile.inc
 include tests/stack/Makefile.inc
 include tests/page/Makefile.inc

@@ -1,0 +1,4 @@
+#!/bin/bash
+touch begun
+sleep 300
+touch done

@@ -1,0 +1,2 @@
+#!/bin/bash
+cp input.txt prepared.txt
