@@ -40,8 +40,8 @@ def classic_args(request, image, build):
 
 def run_build(request, image, limit_s):
     if request["builder"] == "buildkit":
-        args = ["compose", "--project-name", request["project"], "--file", "project.json", "build", image["service"]]
-        return docker(*args, limit_s=limit_s, more={"DOCKER_BUILDKIT": "1"})
+        args = ["--file", "project.json", "build", image["service"]]
+        return compose(request["project"], *args, limit_s=limit_s, more={"DOCKER_BUILDKIT": "1"})
     with open("project.json", encoding="utf-8") as file:
         build = json.load(file)["services"][image["service"]]["build"]
     args, inline = classic_args(request, image, build)

@@ -1,5 +1,5 @@
 # The beginning of every program of this crate: runs the docker command, with limits, and reports failures by kind.
-import json, os, signal, subprocess, threading, time
+import json, os, re, signal, subprocess, threading, time
 
 # Variables that the docker command gets. It must see nothing else of the sandbox: compose puts variables into containers.
 KEPT = ("PATH", "HOME", "DOCKER_HOST", "DOCKER_CONFIG")
@@ -27,6 +27,10 @@ ENGINE_FAULTS = (
     "server misbehaving",
     "context deadline exceeded",
 )
+# Status of `docker compose` whose plugin was killed: the plugin itself never ends with it.
+PLUGIN_KILLED = 255
+# How the docker command ends its error if no plugin answers its question what it is: errors of compose don't end so.
+NO_PLUGIN = re.compile(r"(Run|See) 'docker --help'( for more information)?\.?\s*\Z")
 
 
 class Failed(Exception):
@@ -116,6 +120,14 @@ def docker(
         # The command itself was killed, which no task can do.
         raise Failed("engine", "docker %s was ended by signal %d" % (args[0], -child.returncode), err.text())
     return Ran(child.returncode, out, err, timed_out)
+
+
+def compose(project, *args, **more):
+    """Runs a compose command of a project. The plugin, a process of its own, being killed isn't the project's fault."""
+    ran = docker("compose", "--project-name", project, *args, **more)
+    if not ran.timed_out and (ran.code == PLUGIN_KILLED or (ran.code and NO_PLUGIN.search(ran.err.text()))):
+        raise Failed("engine", "the compose plugin of the docker command was killed or is missing", ran.log())
+    return ran
 
 
 def waited(child, until, watch):

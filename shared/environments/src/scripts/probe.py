@@ -1,12 +1,28 @@
 # Finds out what engine the sandbox has.
+
+# A sandbox without an engine fails a whole run, so an engine that restarts, or a killed command, has time to recover.
+PATIENCE_S, PAUSE_S = 8, 1
+
+
+def answer(*args):
+    """Repeats a command until it succeeds or the patience ends. Returns its last run."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        ran = docker(*args, limit_s=SHORT_S // 2, out_max=256 * 1024)
+        if ran.code == 0 or ran.timed_out or time.monotonic() > until:
+            return ran
+        time.sleep(PAUSE_S)
+
+
 def main(request, workspace):
-    server = docker("version", "--format", "{{json .Server}}", out_max=256 * 1024)
+    server = answer("version", "--format", "{{json .Server}}")
     if server.code != 0:
         kind = "no-engine" if not server.timed_out else "engine"
         raise Failed(kind, "the docker command reaches no engine", server.log())
-    compose = docker("compose", "version", "--short")
-    if compose.code != 0:
-        raise Failed("no-engine", "the docker command has no compose plugin: install it in the sandbox", compose.log())
+    plugin = answer("compose", "version", "--short")
+    if plugin.code != 0:
+        kind = "no-engine" if not plugin.timed_out else "engine"
+        raise Failed(kind, "the docker command has no compose plugin: install it in the sandbox", plugin.log())
     server = json.loads(server.out.text())
     names = [str(part.get("Name", "")) for part in server.get("Components") or []]
     is_podman = any("podman" in name.lower() for name in names)
@@ -15,7 +31,7 @@ def main(request, workspace):
     return {
         "engine": "podman" if is_podman else "docker",
         "version": str(server.get("Version") or "unknown")[:64],
-        "compose": compose.out.text().strip()[:64],
+        "compose": plugin.out.text().strip()[:64],
         "builder": "buildkit" if has_kit else "classic",
         "workspace": workspace,
         "host_workspace": os.environ.get("SANDY_HOST_VOLUME") or workspace,

@@ -10,11 +10,11 @@ def main(request, workspace):
     with open(base, "w", encoding="utf-8") as file:
         file.write(request["base"].replace("@FOLDER@", json.dumps(at)[1:-1].replace("$", "$$")))
     files = [base, *(os.path.join(task, path) for path in request["files"])]
-    args = ["compose", "--project-name", project, "--project-directory", at]
+    args = ["--project-directory", at]
     for path in files:
         args += ["--file", path]
     config = Kept(2 * request["bytes_max"])
-    ran = docker(*args, "config", "--format", "json", more=request["variables"], take=config.add)
+    ran = compose(project, *args, "config", "--format", "json", more=request["variables"], take=config.add)
     if ran.code != 0:
         kind = "engine" if ran.timed_out else "project"
         raise Failed(kind, "docker compose can't read the task's compose file", ran.log())

@@ -5,8 +5,8 @@ INIT_NAMES = ("docker-init", "container-init", "catatonit")
 
 
 def up(request, limit_s):
-    args = ["compose", "--project-name", request["project"], "--file", "project.json", "up", "--detach", "--no-build"]
-    return docker(*args, "--pull", "never", "--wait", "--wait-timeout", str(limit_s), limit_s=limit_s)
+    args = ["--file", "project.json", "up", "--detach", "--no-build", "--pull", "never"]
+    return compose(request["project"], *args, "--wait", "--wait-timeout", str(limit_s), limit_s=limit_s)
 
 
 def drop_init():

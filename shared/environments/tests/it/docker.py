@@ -13,11 +13,12 @@ def path(*parts):
 def log(*words):
     with open(path("calls.log"), "a", encoding="utf-8") as file:
         file.write(json.dumps({"call": " ".join(words), "env": sorted(os.environ)}) + "\n")
-    # A test can hold a call, or let it fail, by a file with its name.
+    # A test can hold a call, or let it fail with a text or a status, by a file with its name.
     while os.path.exists(path("hold-" + words[0])):
         time.sleep(0.01)
     if os.path.exists(path("fail-" + words[0])):
-        sys.exit(open(path("fail-" + words[0]), encoding="utf-8").read())
+        text = open(path("fail-" + words[0]), encoding="utf-8").read()
+        sys.exit(int(text) if text.isdecimal() else text)
 
 
 def value(option):

@@ -39,6 +39,33 @@ async fn failures_of_the_engine_are_not_the_task_s() {
 }
 
 #[tokio::test]
+async fn a_killed_compose_plugin_is_not_the_task_s_fault() {
+    for (end, kind) in [
+        ("255", ErrorKind::Infrastructure),
+        (
+            "docker: unknown command: docker compose\n\nRun 'docker --help' for more information\n",
+            ErrorKind::Infrastructure,
+        ),
+        ("docker: 'compose' is not a docker command.\nSee 'docker --help'\n", ErrorKind::Infrastructure),
+        ("docker-compose.yaml: the service 'docker --help' has no image", ErrorKind::Task),
+        ("15", ErrorKind::Task),
+    ] {
+        let world = World::new().await;
+        let environment = environment("ep1");
+        world.set("fail-config", end);
+        let failed = world.project(&environment).await.unwrap_err();
+        assert_eq!(failed.kind(), kind, "{end}: {failed:?}");
+
+        let world = World::new().await;
+        let project = world.project(&environment).await.unwrap();
+        world.finish(&environment, "build", &build(&project)).await.unwrap();
+        world.set("fail-up", end);
+        let failed = world.finish(&environment, "start", &start(&project)).await.unwrap_err();
+        assert_eq!(failed.kind(), kind, "{end}: {failed:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_build_that_never_ends_is_ended() {
     let world = World::new().await;
     let environment = environment("ep1");
