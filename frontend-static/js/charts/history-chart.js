@@ -53,7 +53,7 @@ function draw(width, points, formatTick, text) {
   const across = timeScale([Math.min(...times), Math.max(...times)], [left + 12, right - 12], Math.max(2, Math.floor(width / 120)))
   const values = points.flatMap(({ value, low, high }) => [value, low, high].filter((one) => typeof one === 'number'))
   const up = linear(values.length > 0 ? [Math.min(...values), Math.max(...values)] : [0, 1], [bottom, top], { count: 4 })
-  const shapes = [...leftAxis(up, formatTick, { left, right }), ...bottomAxis(across, across.label, { top, bottom, right })]
+  const shapes = [...leftAxis(up, formatTick, { left, right }), ...bottomAxis(across, across.label, { spans: [[top, bottom]], bottom, right })]
   const scored = points.filter(({ value }) => value !== null)
   const path = scored.map(({ time, value }, at) => `${at === 0 ? 'M' : 'L'}${across.to(Date.parse(time))} ${up.to(/** @type {number} */ (value))}`)
   shapes.push(svg('path', { class: 'chart-line series-1', d: path.join('') }))

@@ -77,12 +77,20 @@ function draw(width, { rows, series, format, formatTick = format, domain, refere
   const shapes = []
   /** @type {import('./chart.js').Mark[]} */
   const marks = []
+  // Vertical lines end below a label that stands above its row, so that they don't cross its text.
+  /** @type {[number, number][]} */
+  const spans = []
   let y = 6
   for (const [index, row] of rows.entries()) {
     if (isNarrow) {
       const side = series.length > 1 ? '' : text(row.values[0])
-      shapes.push(label(row.label, { x: 0, y: y + 12, width: width - widthOf(side) - 12 }), label(side, { x: width, y: y + 12, class: 'end number' }))
+      // Names of models differ at their end, so they are cut only if a line of their own is too short.
+      const isStacked = widthOf(row.label) + widthOf(side) + 12 > width
+      shapes.push(label(row.label, { x: 0, y: y + 12, width: isStacked ? width : Infinity }))
+      if (isStacked && side) y += LABEL
+      shapes.push(label(side, { x: width, y: y + 12, class: 'end number' }))
       y += LABEL
+      spans.push([y, y + LINE * row.values.length])
     } else {
       shapes.push(label(row.label, { x: left - 8, y: y + LINE * row.values.length / 2 + 4, class: 'end', width: left - 8 }))
       if (series.length === 1) shapes.push(label(text(row.values[0]), { x: width, y: y + LINE / 2 + 4, class: 'end number' }))
@@ -103,8 +111,9 @@ function draw(width, { rows, series, format, formatTick = format, domain, refere
     }
     y += GAP
   }
-  const under = bottomAxis(scale, formatTick, { top: 0, bottom: y, right })
-  if (isNumber(reference)) under.push(line(scale.to(reference), 0, scale.to(reference), y, 'chart-reference'))
+  if (!isNarrow) spans.push([0, y])
+  const under = bottomAxis(scale, formatTick, { spans, bottom: y, right })
+  if (isNumber(reference)) under.push(...spans.map(([top, bottom]) => line(scale.to(reference), top, scale.to(reference), bottom, 'chart-reference')))
   return { height: y + 24, shapes: [...under, ...shapes], marks }
 }
 

@@ -32,12 +32,19 @@ export function line(x1, y1, x2, y2, name) {
  *
  * @param {import('./scale.js').Scale} scale
  * @param {(value: number) => string} format
- * @param {{top: number, bottom: number, title?: string, right: number}} place
+ * @param {{spans: [number, number][], bottom: number, title?: string, right: number}} place `spans` are the heights that the
+ *   lines of the grid cover
  */
-export function bottomAxis(scale, format, { top, bottom, title, right }) {
+export function bottomAxis(scale, format, { spans, bottom, title, right }) {
   const shapes = scale.ticks.flatMap((tick) => {
     const x = scale.to(tick)
-    return [line(x, top, x, bottom, 'chart-grid'), label(format(tick), { x, y: bottom + 16, class: 'middle dim' })]
+    const text = format(tick)
+    // A label at the edge begins there, so that none of it is outside.
+    const isAtEdge = x < widthOf(text) * 0.6
+    return [
+      ...spans.map(([top, end]) => line(x, top, x, end, 'chart-grid')),
+      label(text, { x: isAtEdge ? 0 : x, y: bottom + 16, class: isAtEdge ? 'dim' : 'middle dim' }),
+    ]
   })
   if (title) shapes.push(label(title, { x: right, y: bottom + 34, class: 'end dim' }))
   return shapes

@@ -56,7 +56,7 @@ function draw(width, { x, y, points, interval }) {
   const title = isLogarithmic ? `${x.label}, logarithmic` : x.label
   /** @type {SVGElement[]} */
   const shapes = [
-    ...leftAxis(up, y.formatTick ?? y.format, { left, right }), ...bottomAxis(across, x.format, { top, bottom, title, right }),
+    ...leftAxis(up, y.formatTick ?? y.format, { left, right }), ...bottomAxis(across, x.format, { spans: [[top, bottom]], bottom, title, right }),
     label(y.label, { x: 0, y: 10, class: 'dim' }),
   ]
   /** What labels must not cover. @type {Box[]} */

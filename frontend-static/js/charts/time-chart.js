@@ -47,7 +47,7 @@ function draw(width, { series, format, value, times, max }) {
   const first = times.length > 0 ? times[0] : Date.now() - 3_600_000
   const across = timeScale([first, times.at(-1) ?? Date.now()], [left, right], Math.max(2, Math.floor(width / 110)))
   const up = linear([0, max ?? Math.max(...all, 1)], [bottom, top], { count: 4, isExact: max !== undefined })
-  const shapes = [...leftAxis(up, format, { left, right }), ...bottomAxis(across, across.label, { top, bottom, right })]
+  const shapes = [...leftAxis(up, format, { left, right }), ...bottomAxis(across, across.label, { spans: [[top, bottom]], bottom, right })]
   for (const [index, { points }] of series.entries()) {
     let d = ''
     let isPen = false

@@ -49,6 +49,38 @@ pageTest('every chart of a comparison has a table with the same numbers', async 
   }
 })
 
+pageTest('no line of an interval chart crosses a label, and long names are whole on a phone', async ({ open }) => {
+  const { page } = await open('/compare')
+  for (const width of [358, 560, 736]) {
+    const { crossed, cut, outside } = await page.evaluate(async (width) => {
+      const { intervalChart } = await import(/** @type {any} */ ('/page/js/charts/interval-chart.js'))
+      const place = document.createElement('div')
+      place.style.width = `${width}px`
+      document.querySelector('main')?.append(place)
+      const format = (/** @type {number} */ value) => `${value < 0 ? '−' : '+'}${Math.abs(value * 100).toFixed(1)} pp`
+      const row = (/** @type {string} */ label, /** @type {number} */ value) => ({ label, values: [{ value, low: value - 0.055, high: value + 0.055 }] })
+      place.append(intervalChart({
+        title: 'Difference', column: 'Run', series: ['Difference'], reference: 0, format, formatTick: (/** @type {number} */ value) => `${value < 0 ? '−' : ''}${Math.abs(value * 100)} pp`,
+        formatInterval: (/** @type {number} */ low, /** @type {number} */ high) => `${format(low)} to ${format(high)}`,
+        rows: [row('B openai-compatible/atlas-8b-instruct', -0.2), row('C openai-compatible/lumen-mini', 0.01)],
+      }))
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      const texts = [...place.querySelectorAll('svg .chart-text')].map((element) => ({ text: element.textContent, box: element.getBoundingClientRect() }))
+      const lines = [...place.querySelectorAll('svg .chart-grid, svg .chart-reference')].map((element) => element.getBoundingClientRect())
+      const left = place.getBoundingClientRect().left
+      const result = {
+        crossed: texts.filter(({ box }) => lines.some((l) => l.left > box.left + 1 && l.left < box.right - 1 && l.top < box.bottom - 3 && l.bottom > box.top + 3)).map(({ text }) => text),
+        cut: texts.filter(({ text }) => text?.includes('…')).map(({ text }) => text),
+        outside: texts.filter(({ box }) => box.left < left - 1 || box.right > left + width + 1).map(({ text }) => text),
+      }
+      place.remove()
+      return result
+    }, width)
+    assert.deepEqual({ crossed, outside }, { crossed: [], outside: [] }, `at ${width} px`)
+    if (width < 400) assert.deepEqual(cut, [], 'a name that fits into a line is whole')
+  }
+})
+
 pageTest('labels of close points in a chart cover neither each other nor a point', async ({ open }) => {
   const { page } = await open('/compare')
   for (const width of [320, 560, 736]) {

@@ -106,8 +106,13 @@ function tilesOf(run) {
     ['Coverage', run.coverage === null || run.coverage === undefined ? none : percent(run.coverage), isOpen(run) ? 'so far' : ''],
     ['Time', duration(seconds)],
   ]
-  if (seconds && seconds >= 1 && done > 0) tiles.push(['Rate', number(Math.round(done / seconds * 600) / 10), 'samples/min'])
-  tiles.push(['Tokens', tokens(run.spent?.tokens ?? (run.input_tokens ?? 0) + (run.output_tokens ?? 0)), `${tokens(run.input_tokens)} in, ${tokens(run.output_tokens)} out`])
+  if (seconds && seconds >= 1 && done > 0) {
+    const rate = done / seconds * 60
+    tiles.push(['Rate', rate < 100 ? number(Math.round(rate * 10) / 10) : integer(rate), 'samples/min'])
+  }
+  // As in the table of benchmarks, no tokens are no figure: the run asked no model, or no answer came.
+  const used = run.spent?.tokens ?? (run.input_tokens ?? 0) + (run.output_tokens ?? 0)
+  tiles.push(['Tokens', tokens(used || null), used > 0 ? `${tokens(run.input_tokens)} in, ${tokens(run.output_tokens)} out` : ''])
   const cost = run.spent?.usd ?? run.cost?.total_usd ?? null
   tiles.push(['Cost', usd(cost), cost === null ? ((run.spent?.tokens ?? 0) > 0 ? 'price unknown' : '') : run.spent?.estimated_tokens ? 'estimated' : ''])
   if (run.budget) tiles.push(['Budget', run.budget.usd !== null ? usd(run.budget.usd) : tokens(run.budget.tokens), run.budget.usd === null ? 'tokens' : ''])
