@@ -2,9 +2,9 @@
 
 import { api } from './core/api.js'
 import { connection } from './core/connection.js'
-import { h, replace, setText } from './core/dom.js'
+import { h, painted, replace, setText } from './core/dom.js'
 import { timeOfDay } from './core/format.js'
-import { withModule } from './core/states.js'
+import { toast, withModule } from './core/states.js'
 
 /** Links of the navigation: path, text, and names of the views below. @type {[string, string, string[]][]} */
 const LINKS = [
@@ -56,9 +56,11 @@ export function startFrame() {
 
 function keyButton() {
   const state = h('span', null)
-  const show = () => setText(state, api.adminSecret ? 'Operator' : api.key ? 'Key set' : 'Key')
-  api.addEventListener('key', show)
+  const show = () => setText(state, api.isRefused ? 'Key refused' : api.adminSecret ? 'Operator' : api.key ? 'Key set' : 'Key')
+  for (const event of ['key', 'refused']) api.addEventListener(event, show)
   show()
+  api.addEventListener('refused', () => toast('The server refuses your key: it is wrong, was revoked or has expired. Enter another one with the button “Key refused”.', { kind: 'bad', seconds: 20 }))
+  if (api.key || api.adminSecret) void painted().then(() => import('./components/key-check.js')).then(({ checkStored }) => checkStored()).catch(() => {})
   return h('button', { type: 'button', class: 'plain', title: 'Key or access token for actions on runs', on: { click: openKeyDialog } }, state)
 }
 

@@ -1,9 +1,14 @@
 /** Form for the reader's key: bearer key or access token, or the operator's secret. */
 
 import { api } from '../core/api.js'
+import { plural } from '../core/format.js'
 import { toast } from '../core/states.js'
 import { field, h } from '../core/dom.js'
 import { openDialog } from './dialog.js'
+import { checkKey, checkSecret } from './key-check.js'
+
+/** First characters of access tokens. */
+const TOKEN = 'bra_'
 
 /** Opens the form in a dialog. */
 export function openKeyForm() {
@@ -20,21 +25,27 @@ export function openKeyForm() {
     ],
     action: 'Use',
     run: async () => {
-      await checkSecret(secret.value.trim())
+      const [givenKey, givenSecret] = [key.value.trim(), secret.value.trim()]
+      if (givenSecret) await checkSecret(givenSecret)
+      const runs = givenKey ? await checkKey(givenKey) : 0
       api.rememberKey(remember.checked)
-      api.key = key.value
-      api.adminSecret = secret.value
-      toast(api.key || api.adminSecret ? 'Key set.' : 'Key removed.')
+      api.key = givenKey
+      api.adminSecret = givenSecret
+      toast(noticeOf(givenKey, givenSecret, runs))
     },
   })
 }
 
 /**
- * Asks for what only the operator may read, so that a wrong secret is refused where it is entered. Reading other things
- * would never tell.
+ * Says what the server knows about a key that it accepts.
  *
- * @param {string} secret empty for none
+ * @param {string} key
+ * @param {string} secret
+ * @param {number} runs runs that belong to the key
  */
-async function checkSecret(secret) {
-  if (secret) await api.get('/api/admin/access', { withoutKey: true, headers: { 'x-admin-secret': secret } })
+function noticeOf(key, secret, runs) {
+  if (!key) return secret ? 'Operator’s secret set.' : 'Key removed.'
+  if (runs > 0) return `Key set. ${plural(runs, 'run')} of this server ${runs === 1 ? 'belongs' : 'belong'} to it.`
+  const isToken = key.startsWith(TOKEN)
+  return `${isToken ? 'Access token accepted' : 'Key set'}. No run of this server belongs to it yet${isToken ? '' : '; its provider checks it when you start a run'}.`
 }

@@ -36,10 +36,14 @@ export class ApiError extends Error {
 const KEY = 'bench-key'
 const SECRET = 'bench-admin-secret'
 
+/** Codes of answers to a request with a key or secret that the server doesn't accept. */
+const REFUSED = new Set(['invalid_access_token', 'invalid_admin_secret', 'invalid_credentials'])
+
 class Api extends EventTarget {
   #key = localStorage.getItem(KEY) ?? ''
   #secret = localStorage.getItem(SECRET) ?? ''
   #remembered = Boolean(this.#key || this.#secret)
+  #refused = false
 
   /** Key or access token of the reader, sent as a bearer token. Empty for none. */
   get key() { return this.#key }
@@ -54,6 +58,9 @@ class Api extends EventTarget {
     this.#secret = value.trim()
     this.#store()
   }
+
+  /** True if the server has refused the key or the secret since it was set: it is wrong, was revoked or has expired. */
+  get isRefused() { return this.#refused }
 
   /** True if this browser keeps the key after the page is closed. */
   get isRemembered() { return this.#remembered }
@@ -74,6 +81,7 @@ class Api extends EventTarget {
       else localStorage.removeItem(name)
     }
     pageStart.answers.clear()
+    this.#refused = false
     this.dispatchEvent(new Event('key'))
   }
 
@@ -166,12 +174,18 @@ class Api extends EventTarget {
       throw new OfflineError()
     }
     connection.restored()
-    if (!response.ok) throw await errorOf(response)
-    return response
+    if (response.ok) return response
+    const error = await errorOf(response)
+    const isOwn = !options.withoutKey && !options.headers?.authorization
+    if (isOwn && !this.#refused && REFUSED.has(error.code ?? '')) {
+      this.#refused = true
+      this.dispatchEvent(new Event('refused'))
+    }
+    throw error
   }
 }
 
-/** The API, with the reader's key. Sends the event `key` when the key changes. */
+/** The API, with the reader's key. Sends the event `key` when the key changes, and `refused` when the server refuses it. */
 export const api = new Api()
 
 /**

@@ -42,6 +42,44 @@ pageTest('a first visit to a server of others asks for a token, and runs the dem
   await page.getByRole('menuitem', { name: /^Delete/ }).waitFor()
 }, OPTIONS)
 
+pageTest('a wrong key is refused where it is entered, and a stored one that was revoked is noticed', async ({ bench, open }) => {
+  const { page, context, guard } = await open('/runs')
+  guard.allow(REFUSED)
+  const banner = page.getByRole('banner')
+  const dialog = page.getByRole('dialog', { name: 'Your key' })
+  await banner.getByRole('button', { name: 'Key', exact: true }).click()
+  const field = dialog.getByRole('textbox', { name: 'Key or access token' })
+  for (const [key, refusal] of /** @type {[string, RegExp][]} */ ([['bra_0000', /token is unknown, was revoked or has expired/], ['my key', /This is not a key/], ['ключ', /This is not a key/]])) {
+    await field.fill(key)
+    await dialog.getByRole('button', { name: 'Use' }).click()
+    await dialog.getByRole('alert').filter({ hasText: refusal }).waitFor()
+  }
+  await banner.getByRole('button', { name: 'Key', exact: true, includeHidden: true }).waitFor({ state: 'attached' })
+
+  // A provider's key is known to its provider only.
+  await enter(page, 'Key or access token', 'sk-unknown')
+  await page.getByText('Key set. No run of this server belongs to it yet; its provider checks it when you start a run.').waitFor()
+
+  const token = await makeToken(bench, { name: 'lab', oracle: true })
+  await banner.getByRole('button', { name: 'Key set' }).click()
+  await dialog.getByLabel('Keep it in this browser').check()
+  await enter(page, 'Key or access token', token)
+  await page.getByText('Access token accepted.').waitFor()
+  const headers = { 'x-admin-secret': SECRET }
+  const { entries } = await (await fetch(`${bench.origin}/api/admin/access`, { headers })).json()
+  await fetch(`${bench.origin}/api/admin/access/${entries[0].id}`, { method: 'DELETE', headers })
+  await go(page, '/runs')
+  await banner.getByRole('button', { name: 'Key refused' }).waitFor()
+  await page.getByText(/The server refuses your key/).waitFor()
+  assert.match(JSON.stringify(await context.storageState()), /bra_/)
+  // Without the key, the page is as for everybody else.
+  await banner.getByRole('button', { name: 'Key refused' }).click()
+  await enter(page, 'Key or access token', '')
+  await page.getByText('Key removed.').waitFor()
+  await banner.getByRole('button', { name: 'Key', exact: true }).waitFor()
+  assert.doesNotMatch(JSON.stringify(await context.storageState()), /bra_/)
+}, OPTIONS)
+
 pageTest('an order without a key says so at the field, and a token from the header answers it', async ({ bench, model, open }) => {
   model.answer = () => ({ text: 'The answer is (A).' })
   const { page, context, guard } = await open('/new?model=openai-compatible/mine&benchmarks=mmlu_pro&subset_count=2&demo=true')
@@ -53,8 +91,9 @@ pageTest('an order without a key says so at the field, and a token from the head
   await main.getByText('This server starts runs only with a key: enter one.').waitFor()
   assert.equal(await key.getAttribute('aria-invalid'), 'true')
   await page.getByRole('banner').getByRole('button', { name: 'Key' }).click()
-  await enter(page, 'Key or access token', 'bra_0000')
+  await enter(page, 'Key or access token', await makeToken(bench, { name: 'short', expires_in_seconds: 60 }))
   assert.equal(await key.getAttribute('aria-invalid'), null, 'the key of the header answers the problem')
+  await key.fill('bra_0000')
   await main.getByRole('button', { name: 'Start run' }).click()
   await main.locator('[aria-invalid]').waitFor()
   assert.match(await main.innerText(), /token/i, 'an unknown token is named as such')
