@@ -172,6 +172,7 @@ async function firstRuns(signal) {
 for (const [pattern, name, load] of VIEWS) router.register(pattern, load, name)
 // Loads the view while the frame is built. An error is shown in the view's place, which loads it again.
 router.match(location.pathname)?.load().catch(() => {})
+sessionStorage.removeItem('bench-reloads')
 startAnnouncer()
 showViews(startFrame())
 router.start()

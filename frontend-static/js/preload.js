@@ -377,17 +377,28 @@ for (const route of new Set([...Object.keys(DATA), ...Object.keys(FILES)])) {
   pageStart.preload(route)
 }
 
+/** Entry of the session's storage with the number of times that the page was loaded again by itself. Removed by `app.js`. */
+const RELOADS = 'bench-reloads'
+/** Milliseconds until the page loads itself again, by the number of times that it has done so. */
+const RELOAD_AFTER_MS = [1000, 5000, 15_000]
+
 // Without one of its modules the page stays empty, and no module is there to say so.
 addEventListener('error', ({ target }) => {
   if (!(target instanceof HTMLScriptElement)) return
+  const reloads = Number(sessionStorage.getItem(RELOADS) ?? 0)
+  const reload = () => {
+    sessionStorage.setItem(RELOADS, String(reloads + 1))
+    location.reload()
+  }
   const main = document.createElement('main')
   const text = document.createElement('p')
   const again = document.createElement('button')
   text.setAttribute('role', 'alert')
-  text.textContent = 'A file of this page couldn’t be loaded, because the connection was interrupted or the server is gone.'
+  text.textContent = `A file of this page couldn’t be loaded, because the connection was interrupted or the server is gone.${reloads < RELOAD_AFTER_MS.length ? ' The page tries again in a few seconds.' : ''}`
   again.className = 'button'
   again.textContent = 'Load the page again'
   again.addEventListener('click', () => location.reload())
   main.append(text, again)
   document.body.replaceChildren(main)
+  if (reloads < RELOAD_AFTER_MS.length) setTimeout(reload, RELOAD_AFTER_MS[reloads])
 }, true)

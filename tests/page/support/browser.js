@@ -44,8 +44,8 @@ export class Guard {
   pending = new Set()
   /** Time at which a request was sent or answered last. */
   changed = 0
-  /** @type {RegExp[]} */
-  #allowed = []
+  /** Another process on this machine has made or removed a network interface, as container engines do; Chromium repeats the request. @type {RegExp[]} */
+  #allowed = [/net::ERR_NETWORK_CHANGED/]
 
   /**
    * Lets messages of this form pass, such as the browser's own note about a request that a test makes fail.
