@@ -8,7 +8,7 @@
 
 import { h, setText, useStyles } from '../core/dom.js'
 import { plural } from '../core/format.js'
-import { outcomeOf } from '../core/outcomes.js'
+import { OUTCOME_NAMES, outcomeOf } from '../core/outcomes.js'
 import { sampleScore } from '../core/run-facts.js'
 
 await useStyles('components/episodes.css')
@@ -87,7 +87,7 @@ export class BenchEpisodes extends HTMLElement {
     const { symbol, color } = outcomeOf(episode.outcome)
     const label = `${row.name}, episode ${episode.sample + 1}: ${episodeInWords(episode)}`
     link.href = row.href(episode.sample)
-    link.className = shapeOf(episode.outcome)
+    link.className = `episode ${shapeOf(episode.outcome)}`
     link.title = label
     link.setAttribute('aria-label', label)
     link.style.setProperty('--color', `var(${color})`)
@@ -178,6 +178,24 @@ export function gridInWords(rows) {
   const all = plural(episodes.length, 'episode')
   return ended.length === episodes.length ? `${all}: ${parts.join(', ')}.` : `${ended.length} of ${all} ${ended.length === 1 ? 'is' : 'are'} over${ended.length > 0 ? `: ${parts.join(', ')}` : ''}.`
 }
+
+/**
+ * Makes the legend of the cells that a grid has. Screen readers hear the outcome of each cell instead.
+ *
+ * @param {EpisodeRow[]} rows
+ */
+export function gridLegend(rows) {
+  const shown = new Set(rows.flatMap((row) => row.episodes).map(({ outcome }) => outcome))
+  const known = [...OUTCOME_NAMES, null].filter((outcome) => shown.has(outcome))
+  const other = [...shown].filter((outcome) => !known.includes(outcome))
+  return h('ul', { class: 'episode-legend', 'aria-hidden': 'true' }, [...known, ...other].map((outcome) => {
+    const { symbol, color } = outcomeOf(outcome)
+    return h('li', null, h('span', { class: `episode ${shapeOf(outcome)}`, style: { '--color': `var(${color})` } }, symbol), LEGEND[outcome ?? ''] ?? outcomeOf(outcome).label.toLowerCase())
+  }))
+}
+
+/** Words of the legend that differ from those of other samples. @type {Record<string, string>} */
+const LEGEND = { correct: 'passed', partial: 'partial reward, doesn’t pass', incorrect: 'failed', 'infrastructure-error': 'infrastructure error, not graded' }
 
 /** Makes a grid of episodes. */
 export function episodeGrid() {

@@ -16,6 +16,15 @@ import { outcomeOf } from './outcomes.js'
  */
 /** @typedef {{total_usd: number, input_usd?: number, output_usd?: number}} Cost */
 
+/**
+ * True for the benchmark whose samples are episodes of terminal tasks.
+ *
+ * @param {string} benchmark
+ */
+export function hasEpisodes(benchmark) {
+  return benchmark === 'terminal_tasks'
+}
+
 /** @param {{status: string}} run */
 export function isOpen(run) {
   return run.status === 'queued' || run.status === 'running'

@@ -4,7 +4,7 @@ import { h, replace, useStyles } from '../core/dom.js'
 import { integer, plural } from '../core/format.js'
 import { isOutcomeOnly, messageParts } from '../core/messages.js'
 import { outcomeMark, outcomeOf } from '../core/outcomes.js'
-import { cautionList, cautionsOf } from '../core/run-facts.js'
+import { cautionList, cautionsOf, hasEpisodes } from '../core/run-facts.js'
 import { ApiSource, apiSource } from '../core/source.js'
 import { empty } from '../core/states.js'
 import { router } from '../core/router.js'
@@ -15,6 +15,11 @@ import { filterFrom, filterQuery } from './run/item-list.js'
 
 /** @typedef {import('../core/run-facts.js').RunBenchmark} RunBenchmark */
 /** @typedef {import('../core/source.js').Sample} Sample */
+
+/** Meanings of outcomes that differ for episodes, which have rewards and no answers. @type {Record<string, string>} */
+const EPISODE_MEANINGS = {
+  correct: 'The episode got the full reward.', partial: 'The episode got a part of the reward, so it doesn’t pass.', incorrect: 'The episode got no reward.',
+}
 
 /**
  * Shows an item of a run of the server, or of the context's source.
@@ -41,9 +46,11 @@ export async function mount(context) {
     replace(root, crumbs, h('h1', null, 'Item not found'), empty('', `The run has no sample ${sample + 1} of item ${id} in ${benchmark}.`, h('a', { class: 'button', href: back }, 'All items')))
     return
   }
-  const name = item.source_id ?? `#${item.item_id}`
-  title(`Item ${name} – ${benchmark}`)
-  const [reason, response] = messageParts(item.reason ?? outcomeOf(item.outcome).meaning)
+  const label = item.source_id ?? `#${item.item_id}`
+  const isEpisode = hasEpisodes(benchmark)
+  const name = isEpisode ? `Episode ${item.sample + 1} of ${label}` : `Item ${label}`
+  title(`${name} – ${benchmark}`)
+  const [reason, response] = messageParts(item.reason ?? ((isEpisode && EPISODE_MEANINGS[item.outcome ?? '']) || outcomeOf(item.outcome).meaning))
   const saysMore = item.error && item.error !== item.reason && !(item.reason && isOutcomeOnly(item.error))
   const [error, errorResponse] = saysMore ? messageParts(item.error ?? '') : ['', null]
   const place = h('div', { class: 'actions step' })
@@ -51,13 +58,13 @@ export async function mount(context) {
   if (signal.aborted) return
   replace(root,
     h('div', { class: 'item-head' }, crumbs,
-      h('div', { class: 'view-head' }, h('h1', null, `Item ${name}`, ' ', outcomeMark(item.outcome)), place),
+      h('div', { class: 'view-head' }, h('h1', null, name, ' ', outcomeMark(item.outcome)), place),
       h('p', { class: 'reason' }, reason, error && h('span', { class: 'bad' }, ` ${error}`),
         item.error_code && h('span', { class: 'dim' }, ' Code ', h('code', null, item.error_code), '.')),
       response ?? errorResponse,
       samplesNav(source, b, item, filterQuery(filter)), cautionList(cautionsOf(b).filter(({ text }) => !/^[\d.,]+ |^coverage/.test(text)))),
     ...(episode ? [...episode, ...textsOf({ ...item, judge_output: null, response: null, cut: item.cut ?? [] }, { question: 'Instruction' })] : [factsOf(item), ...textsOf(item)]))
-  announce(`Item ${name}: ${outcomeOf(item.outcome).label}.`)
+  announce(`${name}: ${outcomeOf(item.outcome).label}.`)
 
   const wait = neighborsOf({ source, b, item, filter, signal })
   followKeys({ k: wait.then(({ previous }) => previous), j: wait.then(({ next }) => next), u: Promise.resolve(back) }, signal)
@@ -65,7 +72,7 @@ export async function mount(context) {
   if (signal.aborted) return
   const step = (/** @type {string} */ text, /** @type {string} */ key, /** @type {string | null} */ href, /** @type {string} */ rel) =>
     h('a', { class: 'button', rel, href, role: href ? null : 'link', 'aria-disabled': href ? null : 'true', 'aria-keyshortcuts': key }, text, ' ', h('kbd', { 'aria-hidden': 'true' }, key))
-  replace(place, neighbors.total > 0 && h('span', { class: 'dim' }, `${integer(neighbors.at + 1)} of ${plural(neighbors.total, 'sample')}`),
+  replace(place, neighbors.total > 0 && h('span', { class: 'dim' }, `${integer(neighbors.at + 1)} of ${plural(neighbors.total, isEpisode ? 'episode' : 'sample')}`),
     step('Previous', 'k', neighbors.previous, 'prev'), step('Next', 'j', neighbors.next, 'next'))
 }
 
@@ -111,7 +118,8 @@ function followKeys(paths, signal) {
 function samplesNav(source, b, item, filter) {
   const count = b.samples_per_item ?? 1
   if (count < 2) return null
-  return h('nav', { class: 'samples', 'aria-label': 'Samples of this item' }, 'Sample ', Array.from({ length: count }, (_, i) => {
+  const [label, word] = hasEpisodes(b.benchmark_name) ? ['Episodes of this task', 'Episode'] : ['Samples of this item', 'Sample']
+  return h('nav', { class: 'samples', 'aria-label': label }, `${word} `, Array.from({ length: count }, (_, i) => {
     const path = source.itemPath(b.benchmark_name, String(item.item_id), i)
     return h('a', { href: filter ? `${path}${path.includes('?') ? '&' : '?'}${filter}` : path, 'aria-current': i === item.sample ? 'page' : null }, String(i + 1))
   }))

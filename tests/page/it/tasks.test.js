@@ -142,6 +142,8 @@ pageTest('750 episodes stay readable, reachable and in place', async ({ bench, o
   assert.equal(await grid.getByRole('gridcell').count(), 750)
   assert.match(await page.locator('.episodes-text').innerText(), /^200 of 750 episodes are over: /)
   assert.equal(await grid.locator('a[tabindex="0"]').count(), 1, 'one cell is in the tab order')
+  assert.deepEqual(await page.locator('.episode-legend li').allInnerTexts().then((texts) => texts.map((text) => text.replace(/\s+/g, ' '))),
+    ['✓ passed', '◐ partial reward, doesn’t pass', '✗ failed', '! infrastructure error, not graded', '· not ended'], 'every symbol is explained')
 
   // Keyboard: right, down to the next line of tasks, of which two are beside each other, end.
   const focused = () => page.evaluate(() => document.activeElement?.getAttribute('aria-label'))
@@ -185,7 +187,7 @@ pageTest('an episode shows rewards, steps, exception, test output and logs as te
   })
   await go(page, `/runs/${base.id}`)
   await page.getByRole('grid').getByRole('gridcell').nth(1).getByRole('link').click()
-  await page.getByRole('heading', { level: 1, name: /logs@/ }).waitFor()
+  await page.getByRole('heading', { level: 1, name: /^Episode 2 of logs@/ }).waitFor()
   await settled(page)
   const main = page.getByRole('main')
   const text = await main.innerText()

@@ -80,17 +80,17 @@ function exceptionNote({ name, message }, title) {
 /** @param {Step[]} steps */
 function stepsTable(steps) {
   if (steps.length === 0) return null
-  const exceptions = steps.some(({ exception }) => exception)
   return h('section', { 'aria-labelledby': 'steps' }, h('h2', { id: 'steps' }, steps.length === 1 ? 'Step' : 'Steps'),
     h('div', { class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Steps' }, h('table', { class: 'figures' },
       h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Step'), h('th', { scope: 'col', class: 'number' }, 'Reward'),
         h('th', { scope: 'col', class: 'number' }, 'Tests passed'), h('th', { scope: 'col', class: 'number' }, 'Failed'), h('th', { scope: 'col', class: 'number' }, 'Agent'),
-        h('th', { scope: 'col', class: 'number' }, 'Verifier'), exceptions && h('th', { scope: 'col' }, 'Exception'))),
-      h('tbody', null, steps.map((step, i) => h('tr', null,
+        h('th', { scope: 'col', class: 'number' }, 'Verifier'))),
+      h('tbody', null, steps.map((step, i) => [h('tr', null,
         h('th', { scope: 'row' }, step.name ?? `${i + 1}`), h('td', { class: 'number' }, rewardsText(step.rewards)),
         h('td', { class: 'number' }, step.tests ? `${integer(step.tests.passed)} of ${integer(step.tests.total)}` : none), h('td', { class: 'number' }, integer(step.tests?.failed)),
-        h('td', { class: 'number' }, ms(step.agent_ms)), h('td', { class: 'number' }, ms(step.verifier_ms)),
-        exceptions && h('td', { class: 'message' }, step.exception && [h('code', null, step.exception.name), step.exception.message && ` ${step.exception.message}`])))))))
+        h('td', { class: 'number' }, ms(step.agent_ms)), h('td', { class: 'number' }, ms(step.verifier_ms))),
+      // In a line of its own, since it may be long.
+      step.exception && h('tr', { class: 'exception' }, h('td', { class: 'message', colspan: '6' }, h('div', null, h('span', { class: 'visually-hidden' }, 'Exception: '), h('code', null, step.exception.name), step.exception.message && ` ${step.exception.message}`)))])))))
 }
 
 /** @param {Record<string, number> | null} values */

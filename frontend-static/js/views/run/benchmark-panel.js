@@ -2,12 +2,9 @@
 
 import { h, part, replace } from '../../core/dom.js'
 import { withModule } from '../../core/states.js'
-import { isBenchmarkOpen } from '../../core/run-facts.js'
+import { hasEpisodes, isBenchmarkOpen } from '../../core/run-facts.js'
 import { tabs } from '../../components/tabs.js'
 import { itemsPanel } from './items.js'
-
-/** Benchmark whose samples are episodes. */
-const TERMINAL_TASKS = 'terminal_tasks'
 
 /** @typedef {import('../../core/run-facts.js').Run} Run */
 /** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
@@ -68,7 +65,7 @@ function panelOf({ source, query, signal: parent, announce, onSummary, run, b: f
   // Episodes of terminal tasks are read as a grid, unless the address asks for some of them.
   /** @type {ReturnType<typeof import('./episodes.js').episodesPanel> | null} */
   let episodes = null
-  const grid = name === TERMINAL_TASKS ? h('div', null) : null
+  const grid = hasEpisodes(name) ? h('div', null) : null
   const usual = grid && !['outcome', 'group', 'q', 'sort'].some((filter) => query.get(filter)) ? 'episodes' : 'items'
   let tab = query.get('tab') ?? usual
   const bar = tabs(`Views of ${name}`, [

@@ -1,9 +1,9 @@
 /** Episodes of a run of terminal tasks. While the run is open they are read without texts, and only after one has ended. */
 
 import { announce } from '../../core/states.js'
-import { h, setText } from '../../core/dom.js'
+import { h, part, setText } from '../../core/dom.js'
 import { hasIndexOf } from '../../core/source.js'
-import { episodeGrid, gridInWords } from '../../components/episode-grid.js'
+import { episodeGrid, gridInWords, gridLegend } from '../../components/episode-grid.js'
 
 /** @typedef {import('../../core/run-facts.js').Run} Run */
 /** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
@@ -20,7 +20,8 @@ const TOLD = 0.25
 export function episodesPanel({ source, signal, label = 'Episodes' }) {
   const grid = episodeGrid()
   const text = h('p', { class: 'dim episodes-text' })
-  const element = h('div', { class: 'episodes' }, text, grid)
+  const legend = part(h('div', null), (/** @type {EpisodeRow[]} */ rows) => [...new Set(rows.flatMap(({ episodes }) => episodes).map(({ outcome }) => outcome))].sort(), gridLegend)
+  const element = h('div', { class: 'episodes' }, text, legend.element, grid)
   let key = ''
   let told = 0
   let busy = false
@@ -30,6 +31,7 @@ export function episodesPanel({ source, signal, label = 'Episodes' }) {
     grid.show(rows, label)
     const words = gridInWords(rows)
     setText(text, words)
+    legend.show(rows)
     const all = rows.flatMap(({ episodes }) => episodes)
     const share = all.filter(({ outcome }) => outcome !== null).length / Math.max(1, all.length)
     if (key && source.live && (Math.floor(share / TOLD) > told)) { if (told >= 0 && element.isConnected && latest && isOpenOf(latest)) announce(words) }

@@ -55,7 +55,7 @@ export function passRate(passed, graded) {
  * @param {Api.Task} task
  */
 export function taskRate({ passed_runs: passed, failed_runs: failed, error_runs: errors }) {
-  return [passRate(passed, passed + failed - errors), errors > 0 && h('span', { class: 'caution', title: 'They ended without a grade, and are in no rate.' }, `${integer(errors)} not graded`)]
+  return [passRate(passed, passed + failed - errors), errors > 0 && ' ', errors > 0 && h('span', { class: 'caution', title: 'They ended without a grade, and are in no rate.' }, `${integer(errors)} not graded`)]
 }
 
 /**
