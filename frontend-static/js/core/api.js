@@ -45,6 +45,21 @@ class Api extends EventTarget {
   #remembered = Boolean(this.#key || this.#secret)
   #refused = false
 
+  constructor() {
+    super()
+    // A key that another window of this browser stores or removes counts here, too.
+    addEventListener('storage', ({ key: name }) => {
+      if (name !== null && name !== KEY && name !== SECRET) return
+      const [key, secret] = [KEY, SECRET].map((name) => localStorage.getItem(name) ?? '')
+      const isStored = Boolean(key || secret)
+      if (!isStored && !this.#remembered) return
+      this.#key = key
+      this.#secret = secret
+      this.#remembered = isStored
+      this.#changed()
+    })
+  }
+
   /** Key or access token of the reader, sent as a bearer token. Empty for none. */
   get key() { return this.#key }
   set key(value) {
@@ -80,6 +95,10 @@ class Api extends EventTarget {
       if (this.#remembered && value) localStorage.setItem(name, value)
       else localStorage.removeItem(name)
     }
+    this.#changed()
+  }
+
+  #changed() {
     pageStart.answers.clear()
     this.#refused = false
     this.dispatchEvent(new Event('key'))

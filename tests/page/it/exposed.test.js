@@ -61,10 +61,13 @@ pageTest('a wrong key is refused where it is entered, and a stored one that was 
   await page.getByText('Key set. No run of this server belongs to it yet; its provider checks it when you start a run.').waitFor()
 
   const token = await makeToken(bench, { name: 'lab', oracle: true })
+  const second = await context.newPage()
+  await go(second, '/runs')
   await banner.getByRole('button', { name: 'Key set' }).click()
   await dialog.getByLabel('Keep it in this browser').check()
   await enter(page, 'Key or access token', token)
   await page.getByText('Access token accepted.').waitFor()
+  await second.getByRole('banner').getByRole('button', { name: 'Key set' }).waitFor()
   const headers = { 'x-admin-secret': SECRET }
   const { entries } = await (await fetch(`${bench.origin}/api/admin/access`, { headers })).json()
   await fetch(`${bench.origin}/api/admin/access/${entries[0].id}`, { method: 'DELETE', headers })
@@ -76,7 +79,7 @@ pageTest('a wrong key is refused where it is entered, and a stored one that was 
   await banner.getByRole('button', { name: 'Key refused' }).click()
   await enter(page, 'Key or access token', '')
   await page.getByText('Key removed.').waitFor()
-  await banner.getByRole('button', { name: 'Key', exact: true }).waitFor()
+  for (const window of [page, second]) await window.getByRole('banner').getByRole('button', { name: 'Key', exact: true }).waitFor()
   assert.doesNotMatch(JSON.stringify(await context.storageState()), /bra_/)
 }, OPTIONS)
 

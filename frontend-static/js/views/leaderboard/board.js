@@ -23,7 +23,7 @@ export function board(board, benchmark, index) {
         runs.length > 8 ? 'Compare the first 8' : runs.length > 2 ? `Compare all ${runs.length}` : 'Compare both')),
     h('p', { class: 'board-conditions' }, conditions(board)),
     h('div', { class: 'scroll-x' }, h('table', { class: 'board-table' },
-      h('thead', null, h('tr', null, ['Rank', 'Model', `Score, 95% interval from ${percent(scale[0], 0)} to ${percent(scale[1], 0)}`,
+      h('thead', null, h('tr', null, ['Rank', 'Model', `Score with 95% interval, scale ${percent(scale[0], 0)}–${percent(scale[1], 0)}`,
         'Best', 'Latest run', 'Cost']
         .map((name) => h('th', { scope: 'col' }, name)))),
       h('tbody', null, entries.map((entry, i) => row(entry, entries[i - 1], scale))))))
