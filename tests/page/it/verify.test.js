@@ -97,6 +97,7 @@ pageTest('a verified archive is browsed offline, with the same views', async ({ 
   await page.waitForURL(/\/verify\/run/)
   const grid = page.getByRole('grid', { name: /Samples of mmlu_pro/ })
   await grid.getByRole('row').nth(12).waitFor()
+  assert.match(await page.getByRole('region', { name: 'Score' }).innerText(), /Time\s+\d+ s\s+to the second/, 'archives have whole seconds')
   const { outcomes } = run.benchmarks[0].metrics
   await page.getByRole('form', { name: 'Filter samples' }).getByLabel('Outcome').selectOption('unparsed')
   await page.waitForFunction(([element, count]) => /** @type {Element} */ (element).getAttribute('aria-rowcount') === count, /** @type {const} */ ([await grid.elementHandle(), String(outcomes.unparsed + 1)]))

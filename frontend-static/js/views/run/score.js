@@ -90,6 +90,9 @@ function leftText(run) {
   return run.waiting ? 'no estimate while it waits' : 'no estimate yet'
 }
 
+/** Seconds below which a run is short. */
+const SHORT_S = 60
+
 /**
  * @param {Run} run
  * @returns {[string, string, string?][]}
@@ -98,15 +101,17 @@ function tilesOf(run) {
   const sum = (/** @type {'completed_samples' | 'correct_samples' | 'graded_samples' | 'planned_samples'} */ name) => run.benchmarks.reduce((s, b) => s + (b[name] ?? 0), 0)
   const seconds = elapsedSeconds(run)
   const done = sum('completed_samples')
+  // Archives have times in whole seconds, which are too coarse for the figures of a short run.
+  const isRounded = seconds !== null && seconds < SHORT_S && !`${run.started_at}${run.completed_at}`.includes('.')
   /** @type {[string, string, string?][]} */
   const tiles = [
     ['Items', integer(run.progress?.completed), run.progress && run.progress.completed !== run.progress.total ? `of ${integer(run.progress.total)}` : ''],
     ['Samples', integer(done), sum('planned_samples') !== done ? `of ${integer(sum('planned_samples'))}` : ''],
     ['Correct', integer(sum('correct_samples')), `of ${integer(sum('graded_samples'))} graded`],
     ['Coverage', run.coverage === null || run.coverage === undefined ? none : percent(run.coverage), isOpen(run) ? 'so far' : ''],
-    ['Time', duration(seconds)],
+    ['Time', isRounded ? `${integer(seconds)} s` : duration(seconds), isRounded ? 'to the second' : ''],
   ]
-  if (seconds && seconds >= 1 && done > 0) {
+  if (seconds && seconds >= 1 && done > 0 && !isRounded) {
     const rate = done / seconds * 60
     tiles.push(['Rate', rate < 100 ? number(Math.round(rate * 10) / 10) : integer(rate), 'samples/min'])
   }
