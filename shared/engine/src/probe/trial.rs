@@ -27,8 +27,10 @@ pub(super) async fn run(client: &Client, instance: Option<&str>) -> Result<(), S
     if let Some(owner) = &owner {
         owner.write_into(&mut labels);
     }
-    let image = import(client, &labels).await?;
-    let ran = run_container(client, &image, &labels).await;
+    // A name of its own makes a layer of its own: removing the image of another process could take a shared one away.
+    let name = format!("trial-{}", uuid::Uuid::new_v4().simple());
+    let image = import(client, &name, &labels).await?;
+    let ran = run_container(client, &image, &name, &labels).await;
     if let Err(error) = client.expect(Method::DELETE, &format!("/images/{image}"), None).await {
         tracing::warn!(%error, "Image of the engine's trial was not removed");
     }
@@ -36,8 +38,8 @@ pub(super) async fn run(client: &Client, instance: Option<&str>) -> Result<(), S
 }
 
 /// Imports the image without a name, since several processes may probe the same engine, and returns its id.
-async fn import(client: &Client, labels: &Map<String, Value>) -> Result<String, String> {
-    let archive = crate::context::program_archive("trial", &program());
+async fn import(client: &Client, name: &str, labels: &Map<String, Value>) -> Result<String, String> {
+    let archive = crate::context::program_archive(name, &program());
     let address = format!("/images/create?{}", import_query(labels));
     let mut import =
         request(Method::POST, &address, full(Bytes::from(archive))).map_err(|error| error.to_string())?;
@@ -66,13 +68,18 @@ fn import_query(labels: &Map<String, Value>) -> String {
     query.finish()
 }
 
-async fn run_container(client: &Client, image: &str, labels: &Map<String, Value>) -> Result<(), String> {
+async fn run_container(
+    client: &Client,
+    image: &str,
+    name: &str,
+    labels: &Map<String, Value>,
+) -> Result<(), String> {
     let call = async |method: Method, path: &str, body| {
         client.expect(method, path, body).await.map_err(|error| format!("it can't run a container: {error}"))
     };
     let body = json!({
         "Image": image,
-        "Cmd": ["/trial"],
+        "Cmd": [format!("/{name}")],
         "Labels": labels,
         "HostConfig": {
             "NetworkMode": "none",
