@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::run::ModelRef;
 use crate::sample::SampleSummary;
 use crate::statistics::{
     ClusteredMean, Interval, PassEstimate, Percentiles, clustered_mean, mean_pass_at_k, mean_pass_hat_k,
@@ -57,7 +58,7 @@ pub struct BenchmarkReport {
     pub pass_hat: BTreeMap<u32, PassEstimate>,
     /// Tokens of all answers.
     pub usage: Usage,
-    /// Number of answers without token counts from the provider.
+    /// Number of answers without token counts from the provider. 0 for runs that ask no model.
     pub without_usage: u64,
     /// Cost of the tokens, if the provider's price is known.
     pub cost: Option<Cost>,
@@ -174,6 +175,8 @@ impl BenchmarkReport {
 /// Keeps a few numbers per sample, not the samples.
 #[derive(Debug, Default)]
 pub struct ReportBuilder {
+    /// True for a run that asks no model: no provider could have counted its tokens.
+    asks_no_model: bool,
     outcomes: OutcomeCounts,
     score_sum: f64,
     truncated_answers: u64,
@@ -193,6 +196,11 @@ struct ItemScores {
 }
 
 impl ReportBuilder {
+    /// Creates a builder for a run of this model.
+    pub fn new(model: &ModelRef) -> Self {
+        Self { asks_no_model: !model.is_asked(), ..Self::default() }
+    }
+
     /// Counts a finished sample.
     pub fn add(&mut self, sample: &SampleSummary) {
         self.outcomes.add(sample.outcome);
@@ -200,7 +208,7 @@ impl ReportBuilder {
         self.latencies_ms.extend(sample.latency_ms);
         match sample.usage {
             Some(usage) => self.usage = self.usage.plus(usage),
-            None => self.without_usage += u64::from(sample.latency_ms.is_some()),
+            None => self.without_usage += u64::from(sample.latency_ms.is_some() && !self.asks_no_model),
         }
         if let Some(usage) = sample.judge_usage {
             self.judge_usage = Some(self.judge_usage.unwrap_or_default().plus(usage));
@@ -421,6 +429,20 @@ mod tests {
         assert_eq!(report.judge_cost.unwrap().total_usd(), 3.0);
         let text = serde_json::to_string(&report).unwrap();
         assert_eq!(serde_json::from_str::<BenchmarkReport>(&text).unwrap(), report);
+    }
+
+    #[test]
+    fn only_a_model_can_omit_token_counts() {
+        for (provider, expected) in [("openrouter", 1), ("replay", 1), ("oracle", 0), ("nop", 0)] {
+            let mut builder = ReportBuilder::new(&crate::testing::model(&format!("{provider}/m")));
+            builder.add(&SampleSummary { usage: None, ..sample(0, 0, Outcome::Correct) });
+            builder.add(&SampleSummary {
+                usage: None,
+                latency_ms: None,
+                ..sample(1, 0, Outcome::InfrastructureError)
+            });
+            assert_eq!(builder.finish(2, 1, 0.5, None).without_usage, expected, "{provider}");
+        }
     }
 
     #[test]

@@ -338,7 +338,7 @@ async fn summary(
     if is_too_long || (!is_closed && samples > OPEN_SAMPLES_MAX) {
         return Ok(None);
     }
-    let mut builder = SummaryBuilder::default();
+    let mut builder = SummaryBuilder::new(&run.spec.model);
     let mut offset = 0;
     while offset < samples {
         let page = api.state.samples_page(run.spec.id, benchmark, offset, SUMMARY_PAGE).await?;

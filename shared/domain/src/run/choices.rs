@@ -49,6 +49,11 @@ impl ModelRef {
         }
     }
 
+    /// Returns true if a model gives the answers; false for `oracle` and `nop`.
+    pub fn is_asked(&self) -> bool {
+        !matches!(self.provider.as_str(), "oracle" | "nop")
+    }
+
     /// Returns the name with its provider, followed by the host if known: `openai-compatible/m at 127.0.0.1:8000`.
     pub fn name_with_host(&self) -> String {
         name_with_host(&self.qualified(), self.endpoint_host.as_deref())

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use bench_domain::run::ModelRef;
 use bench_domain::{Code, Outcome, OutcomeCounts, Price};
 use bench_state::{SampleRecord, SampleResult, ShardCount};
 use serde::Serialize;
@@ -54,8 +55,8 @@ pub struct SummaryView {
     /// Number of samples by outcome; null for a large benchmark until it is over.
     #[schema(value_type = Option<std::collections::BTreeMap<String, u64>>)]
     pub outcomes: Option<OutcomeCounts>,
-    /// Answers for which the provider sent no token counts; no sum of tokens or costs includes them. Null for a large
-    /// benchmark until it is over.
+    /// Answers for which the provider sent no token counts; no sum of tokens or costs includes them. 0 for a run that asks no
+    /// model. Null for a large benchmark until it is over.
     pub without_usage: Option<u64>,
     /// Samples that are answered but not yet judged or run in a sandbox; no other sum includes them. Null for a large
     /// benchmark until it is over.
@@ -77,6 +78,8 @@ pub struct ErrorCount {
 /// Sums up samples one by one, in any order.
 #[derive(Debug, Default)]
 pub struct SummaryBuilder {
+    /// True for a run that asks no model: no provider could have counted its tokens.
+    asks_no_model: bool,
     counts: ShardCount,
     errors: u64,
     latencies: u64,
@@ -88,6 +91,11 @@ pub struct SummaryBuilder {
 }
 
 impl SummaryBuilder {
+    /// Creates a builder for a run of this model.
+    pub fn new(model: &ModelRef) -> Self {
+        Self { asks_no_model: !model.is_asked(), ..Self::default() }
+    }
+
     /// Counts a sample if it is over or waits for its judge.
     pub fn add_sample(&mut self, sample: &SampleRecord) {
         self.unjudged += u64::from(sample.unjudged_answer().is_some());
@@ -102,7 +110,8 @@ impl SummaryBuilder {
         self.counts.done += 1;
         self.counts.graded += u64::from(outcome.is_graded());
         self.counts.correct += u64::from(outcome == Outcome::Correct);
-        self.without_usage += u64::from(finished.body.is_some() && finished.usage.is_none());
+        self.without_usage +=
+            u64::from(finished.body.is_some() && finished.usage.is_none() && !self.asks_no_model);
         let usage = finished.usage.unwrap_or_default();
         self.counts.input_tokens = self.counts.input_tokens.saturating_add(usage.input_tokens);
         self.counts.output_tokens = self.counts.output_tokens.saturating_add(usage.output_tokens);
