@@ -48,7 +48,8 @@ runc=$(command -v runc || true)
 
 if [ -z "${DOCKER_HOST:-}" ]; then
   # In a session of its own, since what runs here needs the engine for its cleanup after Ctrl-C.
-  setsid podman system service --time 0 "unix://$folder/podman.sock" 2>"$folder/podman.log" &
+  # Podman writes a file into its working folder when a container runs out of memory.
+  (cd "$folder" && exec setsid podman system service --time 0 "unix://$folder/podman.sock") 2>"$folder/podman.log" &
   service=$!
   export DOCKER_HOST=unix://$folder/podman.sock
   for _ in $(seq 100); do

@@ -60,7 +60,7 @@ impl fmt::Display for Settings {
 impl Podman {
     /// Starts the service and waits until it answers.
     pub(super) async fn start(settings: Settings, options: &ProbeOptions) -> io::Result<Self> {
-        let folder = &options.run_folder;
+        let folder = std::path::absolute(&options.run_folder)?;
         let socket = folder.join("podman.sock");
         match std::fs::remove_file(&socket) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -70,6 +70,8 @@ impl Podman {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", GUARD, "sh", "podman", "system", "service", "--time", "0"]);
         command.arg(format!("unix://{}", socket.display()));
+        // Podman writes a file into its working folder when a container runs out of memory.
+        command.current_dir(&folder);
         // Variables of this program, which may be secrets, don't reach containers through podman.
         command.env_clear().env("PATH", &options.path);
         let folders = [
