@@ -4,7 +4,7 @@ import { query, router } from './core/router.js'
 import { announce, empty, failure, loading, startAnnouncer } from './core/states.js'
 import { connection, OfflineError, poll } from './core/connection.js'
 import { api } from './core/api.js'
-import { h, replace } from './core/dom.js'
+import { h, replace, useStyles } from './core/dom.js'
 import { startFrame } from './frame.js'
 
 /** Runs on the first page of the list. */
@@ -146,7 +146,7 @@ async function mountHome(context) {
   if (signal.aborted) return
   if (first?.total === 0) {
     title('Runs')
-    const { showFirstVisit } = await import('./views/new-run/first-visit.js')
+    const [{ showFirstVisit }] = await Promise.all([import('./views/new-run/first-visit.js'), useStyles('views/new-run.css')])
     if (!signal.aborted) await showFirstVisit(root, { signal })
     return
   }

@@ -23,10 +23,11 @@ const rows = []
 const world = await World.start({ serve: ['--concurrency', '64'] })
 try {
   await measureLoading('first visit', '/')
+  await measureTime('first visit, with the form of a run', '/', '.order-form')
   console.error(`making a run of ${ITEMS} items …`)
   const run = await largeRun(world.bench, ITEMS)
   await measureLoading('list of runs', '/runs')
-  await measureLoading(`run of ${ITEMS} items`, `/runs/${run.id}`)
+  await measureLoading(`run of ${ITEMS} items`, `/runs/${run.id}`, 'bench-table .line')
   await measureScrolling(run.id)
   await measureWatching()
 } finally {
@@ -40,14 +41,24 @@ for (const [name, value, aim] of rows) console.log(`${name.padEnd(widths[0])}  $
 /**
  * @param {string} name
  * @param {string} address
+ * @param {string} [part] selector of what makes the view usable
  */
-async function measureLoading(name, address) {
+async function measureLoading(name, address, part) {
   const sizes = await loadBytes(await world.window(), address)
   rows.push([`${name}: bytes`, kilobytes(sizes.files + sizes.data),
     `${address.length > 6 ? '' : 'aim ≤ 100 KB; '}files ${kilobytes(sizes.files)}, data ${kilobytes(sizes.data)}, ${sizes.requests} requests`])
+  await measureTime(`${name}: usable`, address, part)
+}
+
+/**
+ * @param {string} name
+ * @param {string} address
+ * @param {string} [part]
+ */
+async function measureTime(name, address, part) {
   const times = []
-  for (let i = 0; i < REPEATS; i += 1) times.push(await readyMilliseconds(await world.window(), address, SLOWDOWN))
-  rows.push([`${name}: usable, processor slowed ×${SLOWDOWN}`, `${Math.round(median(times))} ms`, 'aim ≤ 1,000 ms'])
+  for (let i = 0; i < REPEATS; i += 1) times.push(await readyMilliseconds(await world.window(), address, SLOWDOWN, part))
+  rows.push([`${name}, processor slowed ×${SLOWDOWN}`, `${Math.round(median(times))} ms`, `aim ≤ 1,000 ms; ${times.map(Math.round).join(', ')}`])
 }
 
 /** @param {string} id of the large run */

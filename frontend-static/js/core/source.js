@@ -137,9 +137,13 @@ export class ApiSource {
     /** @type {IndexRow[]} */
     const rows = []
     let hidden = false
+    /** @returns {Promise<Api.ItemIndexView>} */
+    const load = (/** @type {number} */ part) => api.get(`${this.base}/items/index`, { query: { benchmark, part } })
+    let next = load(0)
     for (let part = 0; part < parts; part += 1) {
-      /** @type {Api.ItemIndexView} */
-      const page = await api.get(`${this.base}/items/index`, { query: { benchmark, part } })
+      const page = await next
+      // The next part is on its way while this one is read.
+      if (part + 1 < parts) { next = load(part + 1); next.catch(() => {}) }
       hidden ||= page.hidden
       for (let at = 0; at < page.rows.length; at += CHUNK) {
         if (rows.length > 0) await painted()

@@ -26,6 +26,10 @@ export async function mount(context) {
   const [run] = await Promise.all([source.run(signal), useStyles('views/run.css')])
   if (signal.aborted) return
   title(`${run.name ?? run.model} – run`)
+  const names = run.benchmarks.map((b) => b.benchmark_name)
+  let chosen = names.includes(query.get('benchmark') ?? '') ? /** @type {string} */ (query.get('benchmark')) : names[0]
+  // The samples are on their way while the view is built.
+  if (source.live && chosen) source.index(chosen, signal).catch(() => {})
 
   let changed = () => {}
   const parts = [headOf({ source, signal, changed: () => changed() }), noticesOf({ source }), scorePart()]
@@ -38,8 +42,6 @@ export async function mount(context) {
     announce(`Benchmark ${name}.`)
   }
   let run0 = run
-  const names = run.benchmarks.map((b) => b.benchmark_name)
-  let chosen = names.includes(query.get('benchmark') ?? '') ? /** @type {string} */ (query.get('benchmark')) : names[0]
   const table = benchmarksTable({ select })
   const panel = benchmarkPanel({ source, query, signal, announce, onSummary: (name, summary) => table.setCounts(name, summary?.outcomes) })
   const below = h('div', { class: 'below' })

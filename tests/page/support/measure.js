@@ -1,7 +1,7 @@
 /** Measurements of pages and of the server. */
 
 import fs from 'node:fs'
-import { ready, settled } from './navigation.js'
+import { settled } from './navigation.js'
 
 /** Clock ticks in a second, in which Linux counts processor time. */
 const TICKS = 100
@@ -42,27 +42,29 @@ export async function loadBytes({ page, context }, address) {
 
 /**
  * Loads a view with an empty cache and a slowed processor, and returns the milliseconds until it is complete and answers input.
+ * The page itself says when, as a message: anything that asks it from outside first loads its own large script into the page.
  *
  * @param {Window} window
  * @param {string} address
  * @param {number} slowdown
+ * @param {string} [part] selector of what must be there as well
  */
-export async function readyMilliseconds({ page, context }, address, slowdown) {
+export async function readyMilliseconds({ page, context }, address, slowdown, part = 'main') {
   const session = await context.newCDPSession(page)
   await session.send('Emulation.setCPUThrottlingRate', { rate: slowdown })
-  await page.addInitScript(() => {
+  await page.addInitScript((wanted) => {
     const look = () => {
-      if (!document.querySelector('main .view[data-ready]') || document.querySelector('.state.loading')) return
+      if (!document.querySelector('main .view[data-ready]') || document.querySelector('.state.loading') || !document.querySelector(wanted)) return
       observer.disconnect()
       // Work that is queued already comes first, as it would before a click.
-      requestAnimationFrame(() => setTimeout(() => { Object.assign(window, { usableAt: performance.now() }) }))
+      requestAnimationFrame(() => setTimeout(() => console.debug(`usable at ${performance.now()}`)))
     }
     const observer = new MutationObserver(look)
     observer.observe(document, { childList: true, subtree: true, attributes: true, attributeFilter: ['data-ready'] })
-  })
-  await page.goto(address)
-  await ready(page)
-  const time = await (await page.waitForFunction(() => Reflect.get(window, 'usableAt'))).jsonValue()
+  }, part)
+  const usable = page.waitForEvent('console', (message) => message.text().startsWith('usable at '))
+  await page.goto(address, { waitUntil: 'commit' })
+  const time = Number((await usable).text().slice('usable at '.length))
   await context.close()
   return time
 }
