@@ -24,7 +24,12 @@ finish() {
   awk -v under="$folder/" 'index($5, under) == 1 { print $5 }' /proc/self/mountinfo | sort -r | while read -r place; do
     umount --lazy "$place" 2>/dev/null || true
   done
-  rm -rf "$folder"
+  # What podman was still writing keeps a folder from being removed for a moment.
+  for _ in 1 2 3 4 5; do
+    if rm -rf "$folder" 2>/dev/null; then return; fi
+    sleep 1
+  done
+  echo "$folder could not be removed." >&2
 }
 trap finish EXIT
 
