@@ -92,6 +92,12 @@ pub trait Benchmark: Layout {
         None
     }
 
+    /// Returns true if an agent works on the items in episodes. It asks the model as often as it needs, so that no prompt
+    /// is sent before the episode.
+    fn has_agent(&self) -> bool {
+        false
+    }
+
     /// Returns the protocol for items of several questions; `None` if each item is one question.
     fn steps(&self) -> Option<&'static dyn Steps> {
         None

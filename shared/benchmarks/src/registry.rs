@@ -40,7 +40,7 @@ pub fn all() -> &'static [&'static dyn Benchmark] {
 
 /// Returns the benchmarks whose items users bring.
 fn brought() -> &'static [&'static dyn Benchmark] {
-    static BROUGHT: &[&dyn Benchmark] = &[&TerminalTasks];
+    static BROUGHT: &[&dyn Benchmark] = &[&TerminalTasks::UPLOADED];
     BROUGHT
 }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use bench_domain::{Answer, Prompt, Stage};
-use bench_items::{DatasetSpec, Item, Layout, Row, RowError};
+use bench_items::{DatasetSpec, Item, Layout, Row, RowError, TemplateSpec};
 
 use crate::benchmark::Benchmark;
 use crate::grading::Grading;
@@ -16,9 +16,21 @@ use crate::metadata::{Link, Metadata, Template, TemplateSource};
 use crate::options::{OptionError, OptionMetadata, Options};
 use crate::scorers::Scorer;
 
+mod agent;
+
+pub use agent::{AgentChoice, OFFICIAL_WHEEL, agent_choice, agent_option_names};
+
 /// Tasks that users upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TerminalTasks;
+pub struct TerminalTasks {
+    /// Official texts that the run's agent sends to the model.
+    texts: &'static [TemplateSpec],
+}
+
+impl TerminalTasks {
+    /// The tasks, for an agent without official texts.
+    pub const UPLOADED: Self = Self { texts: &[] };
+}
 
 /// Column with the name of a task and the first digits of its content hash, which is the item's own id.
 pub const TASK_COLUMN: &str = "task";
@@ -58,11 +70,23 @@ static METADATA: Metadata = Metadata {
 
 static SPEC: DatasetSpec = DatasetSpec { license: "that of each task", ..DatasetSpec::DEFAULT };
 
-static OPTIONS: [OptionMetadata; 1] = [OptionMetadata {
-    name: "env.NAME",
-    description: "value of the variable NAME, for tasks that ask for it with `${NAME}`; it is stored with the run, so give no keys",
-    default: "",
-}];
+static OPTIONS: [OptionMetadata; 3] = [
+    OptionMetadata {
+        name: "env.NAME",
+        description: "value of the variable NAME, for tasks that ask for it with `${NAME}`; it is stored with the run, so give no keys",
+        default: "",
+    },
+    OptionMetadata {
+        name: "agent",
+        description: "agent that asks the model: `terminus-2` types keystrokes into a terminal, `bash` runs one command a turn",
+        default: "",
+    },
+    OptionMetadata {
+        name: "agent.NAME",
+        description: "option NAME of the agent, such as `max_turns`, `max_cost_usd` or `parser_name`",
+        default: "",
+    },
+];
 
 /// Returns the variables that a run's options give to its tasks.
 pub fn task_variables(options: Option<&Options>) -> BTreeMap<String, String> {
@@ -89,6 +113,10 @@ impl Layout for TerminalTasks {
         &[TASK_HASH_COLUMN]
     }
 
+    fn templates(&self) -> &'static [TemplateSpec] {
+        self.texts
+    }
+
     fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {
         let hash = text(&row, TASK_HASH_COLUMN)?;
         let is_hash = hash.len() == 64 && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -111,8 +139,16 @@ impl Benchmark for TerminalTasks {
         &METADATA
     }
 
-    fn template(&self, _templates: &Templates) -> Template {
-        Template::new(TemplateSource::Official, &[])
+    fn template(&self, templates: &Templates) -> Template {
+        let found: Vec<&str> =
+            self.texts.iter().filter_map(|spec| templates.get(spec.name).map(String::as_str)).collect();
+        let source =
+            if found.len() == self.texts.len() { TemplateSource::Official } else { TemplateSource::Own };
+        Template::new(source, &found)
+    }
+
+    fn has_agent(&self) -> bool {
+        true
     }
 
     fn prompt(&self, item: &Item, _material: &Material) -> Result<Prompt, ItemProblem> {
@@ -130,7 +166,7 @@ impl Benchmark for TerminalTasks {
     }
 
     fn with_options(&self, options: &Options) -> Result<Option<&'static dyn Benchmark>, OptionError> {
-        for name in options.keys() {
+        for name in options.keys().filter(|name| !agent::is_agent_option(name)) {
             let Some(variable) = name.strip_prefix(VARIABLE) else {
                 return Err(OptionError::unknown(name, &OPTIONS));
             };
@@ -141,7 +177,7 @@ impl Benchmark for TerminalTasks {
                 )));
             }
         }
-        Ok(None)
+        Ok(agent::checked_texts(options)?.map(|changed| changed as &'static dyn Benchmark))
     }
 }
 
@@ -179,25 +215,25 @@ mod tests {
 
     #[test]
     fn a_row_is_a_task() {
-        let item = TerminalTasks.item(3, row(&"0a".repeat(32))).unwrap().unwrap();
+        let item = TerminalTasks::UPLOADED.item(3, row(&"0a".repeat(32))).unwrap().unwrap();
         assert_eq!((item.id.as_str(), item.group.as_deref()), ("3", Some("hello@012345678901")));
-        assert_eq!(TerminalTasks.prompt(&item, &Material::default()).unwrap().as_text(), "Do it.");
+        assert_eq!(TerminalTasks::UPLOADED.prompt(&item, &Material::default()).unwrap().as_text(), "Do it.");
         assert_eq!(
-            Scorer::grade(&TerminalTasks, &item, &Answer::local("")),
+            Scorer::grade(&TerminalTasks::UPLOADED, &item, &Answer::local("")),
             Grading::NeedsTurn(Stage::Episode)
         );
         for bad in ["", "0A", &"0a".repeat(31), "../../etc"] {
-            assert!(TerminalTasks.item(0, row(bad)).is_err(), "{bad}");
+            assert!(TerminalTasks::UPLOADED.item(0, row(bad)).is_err(), "{bad}");
         }
-        assert!(TerminalTasks.item(0, Row::new()).is_err());
+        assert!(TerminalTasks::UPLOADED.item(0, Row::new()).is_err());
     }
 
     #[test]
     fn options_are_variables() {
         let options = |name: &str| Options::from([(name.to_owned(), "1".to_owned())]);
-        assert!(TerminalTasks.with_options(&options("env.A_1")).is_ok());
-        for bad in ["A", "env.", "env.A=B", "env.A B", "agent"] {
-            assert!(TerminalTasks.with_options(&options(bad)).is_err(), "{bad}");
+        assert!(TerminalTasks::UPLOADED.with_options(&options("env.A_1")).is_ok());
+        for bad in ["A", "env.", "env.A=B", "env.A B", "agents"] {
+            assert!(TerminalTasks::UPLOADED.with_options(&options(bad)).is_err(), "{bad}");
         }
         let variables = task_variables(Some(&options("env.A")));
         assert_eq!(variables, [("A".to_owned(), "1".to_owned())].into());

@@ -10,17 +10,25 @@ pub enum Agent {
     Oracle,
     /// Does nothing.
     Nop,
+    /// Types a model's keystrokes into a terminal, as Harbor's agent of this name does.
+    Terminus2,
+    /// Runs a model's commands, one a turn.
+    Bash,
 }
 
 impl Agent {
     /// All agents of this version, in the order of lists.
-    pub const ALL: [Self; 2] = [Self::Oracle, Self::Nop];
+    pub const ALL: [Self; 4] = [Self::Oracle, Self::Nop, Self::Terminus2, Self::Bash];
+    /// Agent of orders that name a model but no agent.
+    pub const DEFAULT: Self = Self::Terminus2;
 
     /// Returns the name in orders and results. An agent that asks no model has the name of its run's model, too.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Oracle => "oracle",
             Self::Nop => "nop",
+            Self::Terminus2 => "terminus-2",
+            Self::Bash => "bash",
         }
     }
 
@@ -29,7 +37,14 @@ impl Agent {
         match self {
             Self::Oracle => "Oracle (Testing)",
             Self::Nop => "No operation (Testing)",
+            Self::Terminus2 => "Terminus 2",
+            Self::Bash => "Bash",
         }
+    }
+
+    /// Returns true if the agent asks the run's model. The others have a source of answers with their own name.
+    pub const fn asks_model(self) -> bool {
+        matches!(self, Self::Terminus2 | Self::Bash)
     }
 }
 
@@ -41,7 +56,7 @@ impl fmt::Display for Agent {
 
 /// Error for the name of an agent that this version doesn't have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("this version has no agent `{name}`; its agents are {}", Agent::ALL.map(|agent| format!("`{agent}`")).join(" and "))]
+#[error("this version has no agent `{name}`; its agents are {}", Agent::ALL.map(|agent| format!("`{agent}`")).join(", "))]
 pub struct UnknownAgent {
     /// The name, without control characters, cut to 50 characters.
     name: String,
@@ -66,10 +81,10 @@ mod tests {
         for agent in Agent::ALL {
             assert_eq!(agent.as_str().parse(), Ok(agent));
         }
-        let error = "terminus-2\u{1b}".parse::<Agent>().unwrap_err();
+        let error = "terminus\u{1b}".parse::<Agent>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "this version has no agent `terminus-2`; its agents are `oracle` and `nop`"
+            "this version has no agent `terminus`; its agents are `oracle`, `nop`, `terminus-2`, `bash`"
         );
     }
 }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::Usage;
+
 /// Checkpoint of an episode: what its next turn needs. Saved before each side effect outside the sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EpisodeState {
@@ -21,6 +23,78 @@ pub struct EpisodeState {
     /// Operation that was running when the last turn ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<OpenOperation>,
+    /// Agent that asks a model, while it works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentProgress>,
+    /// Tokens of all model calls of the sample, those of earlier rounds included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paid: Option<Usage>,
+}
+
+/// Progress of an agent that asks a model. Its transcript is stored in records, one for each of its steps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentProgress {
+    /// Index of the task's step on which it works.
+    pub task_step: usize,
+    /// Number of stored records of its transcript.
+    pub records: u32,
+    /// State of the agent as JSON; its size is bounded.
+    pub state: Value,
+    /// Milliseconds that count against its time limit: those of model calls and commands, without waits for a provider, a
+    /// sandbox or a message.
+    pub elapsed_ms: u64,
+    /// What it has used.
+    #[serde(default)]
+    pub totals: AgentTotals,
+}
+
+/// Record of a step of an agent: its progress afterwards, and what the step adds to the transcript. Written once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentRecord {
+    /// Progress after the step.
+    pub progress: AgentProgress,
+    /// Parts of the transcript as JSON, in order.
+    pub parts: Vec<Value>,
+    /// Tokens of the step's model call; `None` if it made none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paid: Option<Usage>,
+}
+
+/// Sums over the model calls of an agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct AgentTotals {
+    /// Turns that were begun.
+    pub turns: u32,
+    /// Model calls that were answered.
+    pub calls: u32,
+    /// Tokens of requests, those read from a cache included.
+    pub input_tokens: u64,
+    /// Part of the requests' tokens that was read from a cache.
+    pub cached_tokens: u64,
+    /// Tokens of replies, reasoning included.
+    pub output_tokens: u64,
+    /// Cost in US dollars; 0 if it is unknown.
+    pub cost_usd: f64,
+    /// Milliseconds of model calls.
+    pub model_ms: u64,
+}
+
+/// End of an agent that asks a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentOutcome {
+    /// Reason for the end, such as `completed` or `turn_limit`.
+    pub end: String,
+    /// Exception that Harbor raises for it, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exception: Option<EpisodeException>,
+    /// Origin of the agent's own texts: `official` or `own`.
+    pub prompt: String,
+    /// Milliseconds that counted against its time limit.
+    pub elapsed_ms: u64,
+    /// What it used.
+    pub totals: AgentTotals,
+    /// Number of stored records of its transcript.
+    pub records: u32,
 }
 
 /// Operation that hasn't ended.
@@ -37,7 +111,15 @@ pub struct OpenOperation {
 impl EpisodeState {
     /// Creates the state of a round that hasn't begun.
     pub fn new(round: u32, nonce: impl Into<String>) -> Self {
-        Self { round, nonce: nonce.into(), sandbox: None, done: Map::new(), open: None }
+        Self {
+            round,
+            nonce: nonce.into(),
+            sandbox: None,
+            done: Map::new(),
+            open: None,
+            agent: None,
+            paid: None,
+        }
     }
 }
 
@@ -85,6 +167,9 @@ pub struct EpisodeStep {
     /// Run time of the agent in milliseconds; `None` if it did not begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_ms: Option<u64>,
+    /// End of an agent that asks a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentOutcome>,
     /// Run time of the test script in milliseconds; `None` if it did not begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verifier_ms: Option<u64>,

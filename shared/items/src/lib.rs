@@ -21,4 +21,4 @@ pub use item::{Item, Row, RowError};
 pub use layout::Layout;
 pub use names::{ItemNames, NameError, NameProblems, ROW_SIGN};
 pub use source_id::{SOURCE_ID_CHARS_MAX, source_id};
-pub use template::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
+pub use template::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec, WheelSpec};

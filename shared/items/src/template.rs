@@ -27,6 +27,9 @@ impl TemplateSpec {
             TemplateOrigin::Hub { id, commit, path } => {
                 format!("https://huggingface.co/datasets/{id}/blob/{commit}/{path}")
             }
+            TemplateOrigin::Wheel { wheel, .. } => {
+                format!("https://pypi.org/project/{}/{}/#files", wheel.package, wheel.version)
+            }
         }
     }
 }
@@ -42,7 +45,7 @@ pub enum TemplateRole {
     GivenStep,
 }
 
-/// File at a commit.
+/// File at a commit, or in a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TemplateOrigin {
     /// In a repository on GitHub.
@@ -63,6 +66,26 @@ pub enum TemplateOrigin {
         /// Path within the repository.
         path: &'static str,
     },
+    /// In a wheel at the Python package index.
+    Wheel {
+        /// The wheel.
+        wheel: WheelSpec,
+        /// Path within the wheel.
+        path: &'static str,
+    },
+}
+
+/// Wheel at the Python package index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WheelSpec {
+    /// Name of the package, normalized.
+    pub package: &'static str,
+    /// Version.
+    pub version: &'static str,
+    /// File name.
+    pub file: &'static str,
+    /// SHA-256 of the file, lowercase hex.
+    pub sha256: &'static str,
 }
 
 /// Part of a file.

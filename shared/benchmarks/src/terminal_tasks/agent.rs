@@ -1,0 +1,151 @@
+//! The agent of a run of terminal tasks, with its options, as options of the benchmark.
+
+use std::collections::BTreeMap;
+
+use bench_agents::bash::BashSettings;
+use bench_agents::terminus2::{
+    OFFICIAL_PROGRAM, OfficialFile, ReplyFormat, Terminus2Settings, official_template,
+};
+use bench_domain::Agent;
+use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec, WheelSpec};
+
+use super::TerminalTasks;
+use crate::options::{OptionError, Options};
+
+/// Name of the option with the agent, and beginning of the names of the agent's own options.
+const AGENT: &str = "agent";
+const AGENT_OPTION: &str = "agent.";
+/// Working folder of `bash`, where only the validity of its options matters.
+const ANY_FOLDER: &str = "/";
+
+/// Wheel that contains the official texts of `terminus-2`.
+pub const OFFICIAL_WHEEL: WheelSpec = WheelSpec {
+    package: "harbor",
+    version: "0.25.0",
+    file: "harbor-0.25.0-py3-none-any.whl",
+    sha256: "51923ac567fc57b03279e93468b105f689628bcac2cd3d541d4e44aa5c0ec309",
+};
+
+const PROGRAM: TemplateSpec = text("terminus_2_program", OFFICIAL_PROGRAM);
+static JSON_TEXTS: [TemplateSpec; 2] =
+    [text("terminus_2_template", official_template(ReplyFormat::Json)), PROGRAM];
+static XML_TEXTS: [TemplateSpec; 2] =
+    [text("terminus_2_template", official_template(ReplyFormat::Xml)), PROGRAM];
+static WITH_JSON: TerminalTasks = TerminalTasks { texts: &JSON_TEXTS };
+static WITH_XML: TerminalTasks = TerminalTasks { texts: &XML_TEXTS };
+
+const fn text(name: &'static str, file: OfficialFile) -> TemplateSpec {
+    TemplateSpec {
+        name,
+        origin: TemplateOrigin::Wheel { wheel: OFFICIAL_WHEEL, path: file.path },
+        part: TemplatePart::Whole,
+        sha256: Some(file.sha256),
+        role: TemplateRole::Wording,
+    }
+}
+
+/// Agent of a run, with its options.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentChoice {
+    /// The agent.
+    pub agent: Agent,
+    /// Its options by name.
+    pub options: BTreeMap<String, String>,
+}
+
+/// Returns the agent of a run: that of its options if a model is asked, otherwise the one that its source of answers names.
+pub fn agent_choice(source: &str, options: Option<&Options>) -> AgentChoice {
+    let own: BTreeMap<String, String> = options
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, value)| Some((name.strip_prefix(AGENT_OPTION)?.to_owned(), value.clone())))
+        .collect();
+    if let Some(agent) = source.parse::<Agent>().ok().filter(|agent| !agent.asks_model()) {
+        return AgentChoice { agent, options: own };
+    }
+    let named = options.and_then(|options| options.get(AGENT)?.parse().ok());
+    AgentChoice { agent: named.unwrap_or(Agent::DEFAULT), options: own }
+}
+
+/// Returns the options of the benchmark that stand for an agent and its options.
+pub fn agent_option_names(agent: Agent, options: &BTreeMap<String, String>) -> Options {
+    let own = options.iter().map(|(name, value)| (format!("{AGENT_OPTION}{name}"), value.clone()));
+    let named = agent.asks_model().then(|| (AGENT.to_owned(), agent.as_str().to_owned()));
+    own.chain(named).collect()
+}
+
+/// Returns true for the agent and its options.
+pub(super) fn is_agent_option(name: &str) -> bool {
+    name == AGENT || name.starts_with(AGENT_OPTION)
+}
+
+/// Checks agent and agent's options. Returns the benchmark with the official texts that the agent sends, if it has any.
+pub(super) fn checked_texts(options: &Options) -> Result<Option<&'static TerminalTasks>, OptionError> {
+    if !options.keys().any(|name| is_agent_option(name)) {
+        return Ok(None);
+    }
+    let named = options.get(AGENT).filter(|name| !name.is_empty());
+    let agent = match named {
+        Some(name) => name.parse::<Agent>().map_err(|unknown| OptionError(unknown.to_string()))?,
+        None => Agent::DEFAULT,
+    };
+    if !agent.asks_model() {
+        return Err(OptionError(format!(
+            "the agent `{agent}` asks no model: order the model `{agent}` instead of this option"
+        )));
+    }
+    let own = agent_choice("", Some(options)).options;
+    let invalid = |error: bench_agents::OptionError| OptionError(error.to_string());
+    if agent == Agent::Bash {
+        BashSettings::parse(&own, ANY_FOLDER).map_err(invalid)?;
+        return Ok(None);
+    }
+    let settings = Terminus2Settings::parse(&own).map_err(invalid)?;
+    Ok(match settings.format {
+        ReplyFormat::Json => Some(&WITH_JSON),
+        ReplyFormat::Xml => Some(&WITH_XML),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(pairs: &[(&str, &str)]) -> Options {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn the_agent_is_an_option_of_the_benchmark() {
+        let all = options(&[("agent", "bash"), ("agent.max_turns", "3"), ("env.A", "1")]);
+        let choice = agent_choice("openrouter", Some(&all));
+        assert_eq!((choice.agent, choice.options), (Agent::Bash, options(&[("max_turns", "3")])));
+        assert_eq!(agent_choice("openrouter", None).agent, Agent::Terminus2);
+        assert_eq!(agent_choice("nop", Some(&all)).agent, Agent::Nop);
+        let named = agent_option_names(Agent::Bash, &options(&[("max_turns", "3")]));
+        assert_eq!(named, options(&[("agent", "bash"), ("agent.max_turns", "3")]));
+        assert_eq!(
+            agent_option_names(Agent::Terminus2, &Options::new()),
+            options(&[("agent", "terminus-2")])
+        );
+        assert_eq!(agent_option_names(Agent::Oracle, &Options::new()), Options::new());
+        assert_eq!(checked_texts(&options(&[("env.A", "1")])).unwrap(), None);
+    }
+
+    #[test]
+    fn options_are_checked_by_their_agent() {
+        for (given, part) in [
+            (options(&[("agent", "claude")]), "has no agent `claude`"),
+            (options(&[("agent", "oracle")]), "asks no model"),
+            (options(&[("agent", "bash"), ("agent.parser_name", "xml")]), "no option `parser_name`"),
+            (options(&[("agent.max_turns", "0")]), "must be a number from 1"),
+            (options(&[("agent.nope", "0")]), "has no option `nope`"),
+        ] {
+            let error = checked_texts(&given).unwrap_err().to_string();
+            assert!(error.contains(part), "{given:?}: {error}");
+        }
+        let xml = checked_texts(&options(&[("agent.parser_name", "xml")])).unwrap();
+        assert_eq!(xml, Some(&WITH_XML));
+        assert_eq!(checked_texts(&options(&[("agent", "bash")])).unwrap(), None);
+    }
+}
