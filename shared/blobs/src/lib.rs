@@ -5,7 +5,7 @@
 //! | prefix | holds | written by |
 //! | --- | --- | --- |
 //! | `datasets/` | normalized datasets: one frame per item, and an index | planner, command line |
-//! | `bodies/RUN/` | prompt and answer of each attempt of a sample | worker |
+//! | `bodies/RUN/` | prompt and answer of each attempt of a sample; steps of agents in episodes | worker |
 //! | `indexes/RUN/` | compact index of the samples of each benchmark, by generation of the run | finisher |
 //! | `uploads/` | stored responses for `replay`; files from callers, until they are processed | command line, callers |
 //! | `tasks/` | archives of uploaded terminal tasks, by content hash, and facts about them | API, command line |
@@ -13,6 +13,7 @@
 //!
 //! All text is compressed with zstd, which the suffix `.zst` of the key shows; indexes with gzip, since browsers read them.
 
+mod agent_records;
 mod bodies;
 mod error;
 mod frames;
@@ -31,6 +32,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use agent_records::AgentRecords;
 pub use bodies::{bodies_prefix, body_key, exports_prefix, task_key};
 pub use error::BlobError;
 pub use frames::{compress, decompress};

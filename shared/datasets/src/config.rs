@@ -9,6 +9,8 @@ use std::time::Duration;
 const HUB_URL_DEFAULT: &str = "https://huggingface.co";
 /// Base address of files on GitHub unless `BENCH_GITHUB_RAW_URL` sets another one.
 const GITHUB_RAW_URL_DEFAULT: &str = "https://raw.githubusercontent.com";
+/// Base address of the Python package index unless `BENCH_PYPI_URL` sets another one.
+const PYPI_URL_DEFAULT: &str = "https://pypi.org";
 /// Prefix of the variables that pin a revision.
 const PIN_PREFIX: &str = "BENCH_DATASET_REVISION_";
 
@@ -47,6 +49,9 @@ pub struct LibraryConfig {
     /// Base address of files on GitHub, followed by `OWNER/NAME/COMMIT/PATH` (`BENCH_GITHUB_RAW_URL`). The token is
     /// never sent there.
     pub github_raw_url: String,
+    /// Base address of the Python package index, followed by `simple/PACKAGE/` (`BENCH_PYPI_URL`). The token is never sent
+    /// there.
+    pub pypi_url: String,
     /// If true (`HF_HUB_OFFLINE`), no request is sent: cached data is used, otherwise demo data and the program's own
     /// wording.
     pub offline: bool,
@@ -70,6 +75,7 @@ impl LibraryConfig {
         Self {
             hub_url: HUB_URL_DEFAULT.to_owned(),
             github_raw_url: GITHUB_RAW_URL_DEFAULT.to_owned(),
+            pypi_url: PYPI_URL_DEFAULT.to_owned(),
             token: None,
             offline: false,
             cache_dir: cache_dir.into(),
@@ -98,6 +104,7 @@ impl LibraryConfig {
                 _ if value.is_empty() => {}
                 "HF_ENDPOINT" => config.hub_url = parse_address(&name, value)?,
                 "BENCH_GITHUB_RAW_URL" => config.github_raw_url = parse_address(&name, value)?,
+                "BENCH_PYPI_URL" => config.pypi_url = parse_address(&name, value)?,
                 "HF_TOKEN" => {
                     if !value.bytes().all(|byte| byte.is_ascii_graphic()) {
                         return Err(format!("{name}: a token has visible ASCII characters only"));

@@ -21,6 +21,8 @@ pub struct Library {
     pub(crate) hub: Hub,
     /// Client for files on GitHub; it uses the protocol of a hub, without a token.
     pub(crate) github: Hub,
+    /// Client for the Python package index, likewise.
+    pub(crate) pypi: Hub,
 }
 
 /// A dataset whose items can be loaded.
@@ -51,7 +53,9 @@ impl Library {
     pub fn new(blobs: Blobs, config: LibraryConfig) -> Self {
         let github_url = config.github_raw_url.clone();
         let github = Hub::new(LibraryConfig { hub_url: github_url, token: None, ..config.clone() });
-        Self { blobs, hub: Hub::new(config), github }
+        let pypi_url = config.pypi_url.clone();
+        let pypi = Hub::new(LibraryConfig { hub_url: pypi_url, token: None, ..config.clone() });
+        Self { blobs, hub: Hub::new(config), github, pypi }
     }
 
     /// Checks without any request whether the dataset can be prepared: gated datasets need a token.

@@ -10,15 +10,17 @@
 
 mod part;
 mod python;
+mod wheel;
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use bench_blobs::{BlobError, Blobs};
-use bench_items::{Layout, TemplateOrigin, TemplateRole, TemplateSpec};
+use bench_items::{Layout, TemplateOrigin, TemplateRole, TemplateSpec, WheelSpec};
 use sha2::{Digest, Sha256};
 
+use crate::config::LibraryConfig;
 use crate::error::DatasetError;
 use crate::hub::Hub;
 use crate::keys;
@@ -79,6 +81,8 @@ struct Unavailable(String);
 struct OriginCache {
     /// Files or errors, by the address of the host and the path; one file may contain several texts.
     files: HashMap<(String, String), Result<Vec<u8>, String>>,
+    /// Wheels or errors, by file name.
+    wheels: HashMap<&'static str, Result<Vec<u8>, String>>,
     /// Addresses of unreachable hosts, with the reason.
     unreachable: HashMap<String, String>,
 }
@@ -145,26 +149,7 @@ impl Library {
         origins: &mut OriginCache,
         progress: &dyn Progress,
     ) -> Result<Result<TemplateText, Unavailable>, DatasetError> {
-        let (hub, dataset, place, path) = self.locate(spec);
-        let OriginCache { files, unreachable } = origins;
-        let file = match files.entry((hub.config().hub_url.clone(), place.join("/"))) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => {
-                let file = match unreachable.get(&hub.config().hub_url) {
-                    Some(reason) => Err(reason.clone()),
-                    None => {
-                        progress.step(Step::Downloading { file: path, done_bytes: 0, total_bytes: None });
-                        download(hub, &dataset, &place, unreachable, progress).await
-                    }
-                };
-                new.insert(file)
-            }
-        };
-        let text = match file {
-            Ok(file) => part::extract(path, file, spec.part)
-                .map_err(|reason| format!("{}: {reason}", unique_name(spec))),
-            Err(reason) => Err(reason.clone()),
-        };
+        let text = self.text_at_origin(spec, origins, progress).await;
         let text = match text {
             Ok(text) if text.len() > TEXT_BYTES_MAX => {
                 return Ok(Err(Unavailable(format!(
@@ -187,18 +172,72 @@ impl Library {
         Ok(Ok(TemplateText { sha256, text }))
     }
 
-    /// Returns the client, the repository, the path segments of the address, and the file's path.
-    fn locate(&self, spec: &TemplateSpec) -> (&Hub, String, Vec<&'static str>, &'static str) {
-        match spec.origin {
+    /// Downloads the file that contains a text, and extracts the text.
+    async fn text_at_origin(
+        &self,
+        spec: &TemplateSpec,
+        origins: &mut OriginCache,
+        progress: &dyn Progress,
+    ) -> Result<String, String> {
+        let named = |reason: String| format!("{}: {reason}", unique_name(spec));
+        let OriginCache { files, wheels, unreachable } = origins;
+        let (hub, dataset, place, path) = match spec.origin {
+            TemplateOrigin::Wheel { wheel, path } => {
+                let archive = match wheels.entry(wheel.file) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(new) => new.insert(self.download_wheel(&wheel, unreachable, progress).await),
+                };
+                let archive = archive.as_ref().map_err(Clone::clone)?;
+                let file = wheel::file(&wheel, archive, path, FILE_BYTES_MAX)?;
+                return part::extract(path, &file, spec.part).map_err(named);
+            }
             TemplateOrigin::GitHub { repository, commit, path } => {
                 let parts = repository.split('/').chain([commit]).chain(path.split('/'));
-                (&self.github, repository.to_owned(), parts.collect(), path)
+                (&self.github, repository.to_owned(), parts.collect::<Vec<_>>(), path)
             }
             TemplateOrigin::Hub { id, commit, path } => {
                 let parts = ["datasets"].into_iter().chain(id.split('/')).chain(["resolve", commit]);
                 (&self.hub, id.to_owned(), parts.chain(path.split('/')).collect(), path)
             }
+        };
+        let file = match files.entry((hub.config().hub_url.clone(), place.join("/"))) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let file = match unreachable.get(&hub.config().hub_url) {
+                    Some(reason) => Err(reason.clone()),
+                    None => {
+                        progress.step(Step::Downloading { file: path, done_bytes: 0, total_bytes: None });
+                        download(hub, &dataset, &place, FILE_BYTES_MAX, unreachable, progress).await
+                    }
+                };
+                new.insert(file)
+            }
+        };
+        match file {
+            Ok(file) => part::extract(path, file, spec.part).map_err(named),
+            Err(reason) => Err(reason.clone()),
         }
+    }
+
+    /// Downloads a wheel, which the page of its package names.
+    async fn download_wheel(
+        &self,
+        wheel: &WheelSpec,
+        unreachable: &mut HashMap<String, String>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<u8>, String> {
+        let index = &self.pypi;
+        progress.step(Step::Downloading { file: wheel.file, done_bytes: 0, total_bytes: None });
+        // With the slash at its end, the address is the page's own.
+        let place = ["simple", wheel.package, ""];
+        let page =
+            download(index, wheel.package, &place, wheel::PAGE_BYTES_MAX, unreachable, progress).await?;
+        let base = format!("{}/simple/{}/", index.config().hub_url.trim_end_matches('/'), wheel.package);
+        let address = wheel::find_link(&page, &base, wheel)?;
+        let origin = address.origin().ascii_serialization();
+        let host = Hub::new(LibraryConfig { hub_url: origin, ..index.config().clone() });
+        let place: Vec<&str> = address.path_segments().into_iter().flatten().collect();
+        download(&host, wheel.package, &place, wheel::WHEEL_BYTES_MAX, unreachable, progress).await
     }
 }
 
@@ -224,6 +263,7 @@ async fn download(
     hub: &Hub,
     dataset: &str,
     place: &[&str],
+    bytes_max: usize,
     unreachable: &mut HashMap<String, String>,
     progress: &dyn Progress,
 ) -> Result<Vec<u8>, String> {
@@ -231,7 +271,7 @@ async fn download(
         unreachable.insert(hub.config().hub_url.clone(), reason.clone());
         Err(reason)
     };
-    let file = hub.download_small_file(dataset, place, FILE_BYTES_MAX, progress);
+    let file = hub.download_small_file(dataset, place, bytes_max, progress);
     match tokio::time::timeout(FILE_TIMEOUT, file).await {
         Ok(Ok(file)) => Ok(file),
         Ok(Err(DatasetError::Unreachable { hub, problem })) => {
@@ -254,6 +294,7 @@ fn unique_name(spec: &TemplateSpec) -> String {
     let origin = match spec.origin {
         TemplateOrigin::GitHub { repository, commit, path } => format!("github {repository}@{commit}/{path}"),
         TemplateOrigin::Hub { id, commit, path } => format!("hub {id}@{commit}/{path}"),
+        TemplateOrigin::Wheel { wheel, path } => format!("wheel {}/{path}", wheel.file),
     };
     format!("{origin}, {}", spec.part)
 }

@@ -48,6 +48,22 @@ pub struct AgentProgress {
     pub totals: AgentTotals,
 }
 
+impl AgentProgress {
+    /// Creates the progress of an agent that hasn't begun.
+    pub const fn new(task_step: usize) -> Self {
+        let totals = AgentTotals {
+            turns: 0,
+            calls: 0,
+            input_tokens: 0,
+            cached_tokens: 0,
+            output_tokens: 0,
+            cost_usd: 0.0,
+            model_ms: 0,
+        };
+        Self { task_step, records: 0, state: Value::Null, elapsed_ms: 0, totals }
+    }
+}
+
 /// Record of a step of an agent: its progress afterwards, and what the step adds to the transcript. Written once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentRecord {

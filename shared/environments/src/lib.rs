@@ -5,7 +5,7 @@
 //! | [`EngineHost`] | a sandbox with a container engine: probe, removal, leftovers, network |
 //! | [`Environment`] | one task's containers: name, folders and labels; plain data that callers save |
 //! | [`ComposeFiles`], [`Project`] | compose files of the task, and the project that they become |
-//! | [`Operation`], [`EngineHost::advance`] | durable operations: [`Unpack`], [`Resolve`], [`Build`], [`Start`], [`Exec`], [`PutFiles`], [`FetchFiles`], [`CheckHealth`] |
+//! | [`Operation`], [`EngineHost::advance`] | durable operations: [`Unpack`], [`Resolve`], [`Build`], [`Start`], [`Exec`], [`PutFiles`], [`FetchFiles`], [`CheckHealth`], [`TypeKeys`] |
 //! | [`EnvironmentError`] | failures, by whose fault they are and what callers can do |
 //!
 //! Everything goes through the `docker` command and its compose plugin in the sandbox, which find the engine by
@@ -42,6 +42,6 @@ pub use limits::{BuildLimits, ContainerLimits};
 pub use name::{EnvironmentName, InvalidName, OperationName};
 pub use operation::{Operation, Progress};
 pub use operations::{
-    Build, Built, CheckHealth, Exec, ExecResult, FetchFiles, FetchedFile, FetchedFiles, Kept, PutFiles,
-    Resolve, SkipReason, SkippedFile, Start, Started, Unpack,
+    Build, Built, Captured, CheckHealth, Exec, ExecResult, FetchFiles, FetchedFile, FetchedFiles, Kept,
+    PutFiles, Resolve, SkipReason, SkippedFile, Start, Started, Stroke, TypeKeys, Unpack,
 };

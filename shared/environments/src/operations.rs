@@ -7,6 +7,7 @@ mod health;
 mod put;
 mod resolve;
 mod start;
+mod type_keys;
 mod unpack;
 
 pub use build::{Build, Built};
@@ -16,6 +17,7 @@ pub use health::CheckHealth;
 pub use put::PutFiles;
 pub use resolve::Resolve;
 pub use start::{Start, Started};
+pub use type_keys::{Captured, Stroke, TypeKeys};
 pub use unpack::Unpack;
 
 /// Time limit of operations that only move files of the sandbox or ask the engine.

@@ -20,6 +20,7 @@ program!(BUILD, "operation.py", "lock.py", "build.py");
 program!(START, "operation.py", "start.py");
 program!(EXEC, "operation.py", "exec.py");
 program!(CHECK_HEALTH, "operation.py", "exec.py", "health.py");
+program!(TYPE_KEYS, "operation.py", "exec.py", "type.py");
 program!(PUT, "operation.py", "put.py");
 program!(FETCH, "operation.py", "fetch.py");
 program!(PROBE, "query.py", "probe.py");

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use bench_domain::{EpisodeLog, EpisodeReport, EpisodeState};
+use bench_domain::{AgentRecord, EpisodeLog, EpisodeReport, EpisodeState};
 use bench_environments::{EngineHost, EnvironmentError, EnvironmentName, Labels, Leftover};
 use bench_sandy::Sandy;
 use tokio::time::Instant;
@@ -12,6 +12,7 @@ use crate::phases::{self, Course, Keeping};
 use crate::program::Program;
 use crate::stop::Stop;
 use crate::task::{EpisodeTask, environment_name};
+use crate::thinker::ModelRequest;
 
 /// Maximum size of one kept file and of all of them together, in bytes.
 const LOG_BYTES_MAX: usize = 8 << 20;
@@ -37,6 +38,11 @@ pub struct Episode<'a> {
 pub enum Advance {
     /// An operation is running. The checkpoint has changed; the next turn follows after this wait.
     Waiting(Duration),
+    /// The agent asks its model. The caller puts the answer into [`Thinker::answer`](crate::Thinker) and repeats the call.
+    Asks(ModelRequest),
+    /// The agent made a step. The caller stores the record, adds it to the transcript, sets the checkpoint's agent to its
+    /// progress, saves the checkpoint, and repeats the call.
+    Stepped(Box<AgentRecord>),
     /// The episode is over, and its environments are removed as far as the engine could be reached.
     Ended(Box<EpisodeReport>),
     /// The sandbox, its host or its engine failed. The turn can be repeated, or the episode started over in another
@@ -61,6 +67,8 @@ impl Episode<'_> {
             Ok(()) => {}
             Err(Stop::Wait(wait)) => return Advance::Waiting(wait),
             Err(Stop::Failure(error)) => return Advance::Failed(error),
+            Err(Stop::Ask(request)) => return Advance::Asks(request),
+            Err(Stop::Stepped(record)) => return Advance::Stepped(record),
             Err(Stop::Exception(exception, log)) => {
                 course.report.logs.extend(log.map(|text| log_of(ENGINE_LOG, text.as_bytes())));
                 course.report.exception = Some(exception);
@@ -69,7 +77,8 @@ impl Episode<'_> {
         let keepings = std::mem::take(&mut course.keepings);
         for keeping in &keepings {
             match collect(&mut program, &mut course.report, keeping).await {
-                Ok(()) | Err(Stop::Exception(..)) => {}
+                // Fetching files asks no model.
+                Ok(()) | Err(Stop::Exception(..) | Stop::Ask(_) | Stop::Stepped(_)) => {}
                 Err(Stop::Wait(wait)) => return Advance::Waiting(wait),
                 Err(Stop::Failure(error)) => return Advance::Failed(error),
             }

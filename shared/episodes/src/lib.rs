@@ -15,9 +15,11 @@ mod phases;
 mod program;
 mod stop;
 mod task;
+mod thinker;
 mod verdict;
 
 pub use episode::{Advance, Episode, cancel, remove_other_rounds};
 pub use files::{TaskFiles, TaskFilesError};
 pub use task::{EpisodeTask, environment_name};
+pub use thinker::{ModelAnswer, ModelRequest, REFUSED, Thinker};
 pub use verdict::{is_retried, verdict};

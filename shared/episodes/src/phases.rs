@@ -4,6 +4,7 @@ mod agent;
 mod container;
 mod pane;
 mod setup;
+mod think;
 mod verifier;
 
 use bench_domain::{EpisodeReport, EpisodeStep};

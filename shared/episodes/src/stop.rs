@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use bench_domain::EpisodeException;
+use bench_domain::{AgentRecord, EpisodeException};
 use bench_environments::{EnvironmentError, ErrorKind, Limit};
+
+use crate::thinker::ModelRequest;
 
 /// Exception of a task that this program can't run, or whose files contradict each other.
 pub(crate) const TASK_REFUSED: &str = "TaskRefusedError";
@@ -25,6 +27,10 @@ pub(crate) enum Stop {
     Exception(EpisodeException, Option<String>),
     /// The sandbox, its host or its engine failed.
     Failure(EnvironmentError),
+    /// The agent asks its model.
+    Ask(ModelRequest),
+    /// The agent made a step, which has to be stored.
+    Stepped(Box<AgentRecord>),
 }
 
 /// Phase of an episode, which decides what a failure means.

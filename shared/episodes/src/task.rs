@@ -7,6 +7,7 @@ use bench_environments::{Environment, EnvironmentError, InvalidName, Labels};
 
 use crate::TaskFiles;
 use crate::stop::Stop;
+use crate::thinker::Thinker;
 
 /// Task, agent and variables of an episode.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +16,8 @@ pub struct EpisodeTask<'a> {
     pub files: &'a TaskFiles,
     /// The agent.
     pub agent: Agent,
+    /// What the agent needs that asks a model; `None` for the others.
+    pub thinker: Option<&'a Thinker>,
     /// Variables of the order, for the task's `${NAME}`.
     pub variables: &'a BTreeMap<String, String>,
     /// Labels of everything that the episode has at the container engine.

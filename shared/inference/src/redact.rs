@@ -147,7 +147,8 @@ impl Keys {
         }
     }
 
-    fn redact_value(&self, value: &mut serde_json::Value) {
+    /// Removes keys from all strings and field names of a JSON value.
+    pub fn redact_value(&self, value: &mut serde_json::Value) {
         match value {
             serde_json::Value::String(text) => {
                 self.redact_in(text);

@@ -57,6 +57,10 @@ impl Pipeline {
         let source = self.answer_source(claimed);
         // `None`: the sample was ended, put off or given back.
         let body = match source {
+            // The agent asks it in the episode.
+            AnswerSource::Model(_) if claimed.benchmark.benchmark.has_agent() => {
+                self.answer_nothing(claimed).await?
+            }
             AnswerSource::Model(client) => self.ask_model(claimed, client).await?,
             AnswerSource::Oracle => self.ask_oracle(claimed).await?,
             AnswerSource::Nop => self.answer_nothing(claimed).await?,
@@ -67,7 +71,7 @@ impl Pipeline {
             }
         };
         let Some(body) = body else { return Ok(()) };
-        let spent = source.spent_on(&body).into();
+        let spent = spent_on(claimed, source, &body).into();
         let receipt = claimed.run.receive(spent);
         let stored = self.store(claimed, &body, spent).await?;
         let graded = self.grade(claimed, body, stored).await;
@@ -89,7 +93,7 @@ impl Pipeline {
         let (source, item) = (self.answer_source(claimed), claimed.item(&self.blobs).await?);
         // An answer that was already counted, and is graded again after a requeue, adds no cost.
         let counted = claimed.record.counted == Some(stored.attempt);
-        let spent = if counted { Usage::default() } else { source.spent_on(&body) };
+        let spent = if counted { Usage::default() } else { spent_on(claimed, source, &body) };
         // Tokens shown to operators. Those of the item's earlier questions were counted with their own
         // answers.
         let was_asked = !matches!(source, AnswerSource::EarlierRun(_));
@@ -128,7 +132,7 @@ impl Pipeline {
     }
 
     /// Returns the source of the run's answers. The run's first sample creates it.
-    fn answer_source<'a>(&self, claimed: &'a ClaimedSample) -> &'a AnswerSource {
+    pub(crate) fn answer_source<'a>(&self, claimed: &'a ClaimedSample) -> &'a AnswerSource {
         let run = &claimed.run;
         run.answers.get_or_init(|| AnswerSource::new(run, &self.clients))
     }
@@ -171,6 +175,14 @@ impl Pipeline {
             Ok(None) => Err(ItemProblem::no_question()),
             Err(problem) => Err(problem),
         })
+    }
+}
+
+/// Returns the tokens that an answer cost. Those of an agent are counted in its episode.
+fn spent_on(claimed: &ClaimedSample, source: &AnswerSource, body: &SampleBody) -> Usage {
+    match claimed.benchmark.benchmark.has_agent() {
+        true => Usage::default(),
+        false => source.spent_on(body),
     }
 }
 

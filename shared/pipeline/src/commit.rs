@@ -102,7 +102,8 @@ impl Pipeline {
             let code = verdict.code.map_or("", Code::as_str);
             tracing::warn!(run.id = %claimed.sample.run, error.code = code, "Sample {} ended: {why}", claimed.sample);
         }
-        let finished = claimed.record.to_finished(verdict, bench_clock::now());
+        let mut finished = claimed.record.to_finished(verdict, bench_clock::now());
+        finished.usage = finished.usage.or_else(|| claimed.paid());
         self.commit(claimed, &finished, Spending::default(), None).await
     }
 

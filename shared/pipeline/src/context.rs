@@ -11,6 +11,7 @@ mod refusals;
 mod runs;
 mod source;
 mod task_cache;
+mod transcripts;
 
 pub use self::benchmark::{MaterialLoader, SUPPORT_BYTES_MAX};
 pub(crate) use self::claimed::ClaimedSample;
@@ -21,3 +22,4 @@ pub use self::refusals::REFUSED_SAMPLES;
 pub(crate) use self::runs::RunCache;
 pub(crate) use self::source::{AnswerSource, EarlierRun, JudgeSource, ORACLE, Plans, ResponsesFile};
 pub(crate) use self::task_cache::TaskCache;
+pub(crate) use self::transcripts::Transcripts;

@@ -10,12 +10,15 @@
 //! A lost sandbox, or a failure that isn't the agent's, starts the episode over in another one. Waiting for a free
 //! sandbox counts against no limit.
 
+mod agent;
 mod cleanup;
 mod failure;
+mod reply;
 mod task;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use bench_benchmarks::{AgentChoice, agent_choice};
 use bench_domain::sample::AttemptHistory;
 use bench_domain::{Agent, Code, EpisodeReport, EpisodeState, SampleBody, Spending, Stage, Verdict};
 use bench_environments::Labels;
@@ -27,7 +30,7 @@ use bench_state::{LedgerEntry, SampleResult, StateError, Turn};
 
 use crate::Pipeline;
 use crate::commit::StoredBody;
-use crate::context::ClaimedSample;
+use crate::context::{ClaimedSample, Role};
 use crate::error::PipelineError;
 
 /// Time for which a sandbox stays in the ledger beyond the task's own limits: waits for the builder, transfers and late
@@ -63,11 +66,8 @@ impl Pipeline {
         {
             return self.end_episode(turn, &state, report, stored).await;
         }
-        let Some(agent) = agent_of(claimed) else {
-            return self
-                .fail_run(claimed, Code::InvalidItem, "this version has no agent for the run's model")
-                .await;
-        };
+        claimed.note_paid(state.paid);
+        let agent = agent_choice_of(claimed).agent;
         let Some(task) = self.load_task(turn, &state).await? else { return Ok(()) };
         if !self.runs.is_open(claimed).await? {
             self.end_last_episode_sandbox(&state).await;
@@ -136,25 +136,68 @@ impl Pipeline {
         task: &TaskFiles,
         agent: Agent,
     ) -> Result<(), PipelineError> {
-        let labels = labels_of(turn.claimed);
-        let variables = variables_of(turn.claimed);
-        let about = EpisodeTask { files: task, agent, variables: &variables, labels: &labels };
-        let episode = Episode { sandy: &self.sandboxes.sandy, sandbox, task: about };
-        let left = turn.claimed.deadline.0.since(bench_clock::now()).saturating_sub(self.config.reserve);
-        let advance = episode.advance(&mut state, self.sandboxes.linger.min(left));
-        let Some(advanced) = self.while_open(turn.claimed, advance).await else {
-            self.end_last_episode_sandbox(&state).await;
-            return self.give_back(turn.claimed).await;
-        };
-        match advanced {
-            Advance::Waiting(wait) => {
-                if !self.save_episode(turn, &state).await? {
-                    return Ok(());
-                }
-                self.put_episode_off(turn, wait).await
+        let claimed = turn.claimed;
+        let labels = labels_of(claimed);
+        let variables = variables_of(claimed);
+        let mut thinker = None;
+        if agent.asks_model() {
+            thinker = self.thinker(turn, &state).await?;
+            if thinker.is_none() {
+                return Ok(());
             }
-            Advance::Failed(error) => self.handle_episode_failure(turn, &state, &error).await,
-            Advance::Ended(report) => self.keep_report(turn, &state, *report).await,
+        }
+        let began = Instant::now();
+        loop {
+            if let Some(thinker) = &mut thinker {
+                thinker.at = Some(bench_clock::now().to_string());
+            }
+            let (files, thinking) = (task, thinker.as_ref());
+            let about =
+                EpisodeTask { files, agent, thinker: thinking, variables: &variables, labels: &labels };
+            let episode = Episode { sandy: &self.sandboxes.sandy, sandbox, task: about };
+            let left = claimed.deadline.0.since(bench_clock::now()).saturating_sub(self.config.reserve);
+            let advance = episode.advance(&mut state, self.sandboxes.linger.min(left));
+            let Some(advanced) = self.while_open(claimed, advance).await else {
+                self.end_last_episode_sandbox(&state).await;
+                return self.give_back(claimed).await;
+            };
+            match (advanced, &mut thinker) {
+                (Advance::Waiting(wait), _) => {
+                    if !self.save_episode(turn, &state).await? {
+                        return Ok(());
+                    }
+                    return self.put_episode_off(turn, wait).await;
+                }
+                (Advance::Failed(error), _) => {
+                    return self.handle_episode_failure(turn, &state, &error).await;
+                }
+                (Advance::Ended(report), _) => return self.keep_report(turn, &state, *report).await,
+                (Advance::Asks(request), Some(thinker)) => {
+                    let is_late = claimed.deadline.remaining(self.config.reserve)
+                        < self.answer_limit(claimed, Role::Model);
+                    if is_late && began.elapsed() > self.sandboxes.linger {
+                        return self.put_episode_off(turn, Duration::ZERO).await;
+                    }
+                    if self.answer_agent(turn, &mut state, thinker, &request).await?.is_none() {
+                        return Ok(());
+                    }
+                }
+                (Advance::Stepped(record), Some(thinker)) => {
+                    let is_reply = record.paid.is_some();
+                    if !self.keep_step(turn, &mut state, thinker, *record).await? {
+                        return Ok(());
+                    }
+                    // The commands of a reply follow in the same message.
+                    if !is_reply && began.elapsed() > self.sandboxes.linger {
+                        return self.put_episode_off(turn, Duration::ZERO).await;
+                    }
+                }
+                (Advance::Asks(_) | Advance::Stepped(_), None) => {
+                    self.end_last_episode_sandbox(&state).await;
+                    let why = "an agent without a model asked for one";
+                    return self.end_without_verdict(claimed, Code::InternalError, why).await;
+                }
+            }
         }
     }
 
@@ -215,9 +258,12 @@ impl Pipeline {
         let finished = SampleResult {
             body: Some(stored.into()),
             latency_ms: report.duration_ms(),
+            usage: state.paid,
             ..record.to_finished(verdict, bench_clock::now())
         };
-        self.commit(turn.claimed, &finished, Spending::default(), None).await
+        // A run with a budget counted each call when it was stored.
+        let spent = state.paid.filter(|_| turn.claimed.run.ledger.is_none()).unwrap_or_default();
+        self.commit(turn.claimed, &finished, Role::Model.spending(spent), None).await
     }
 
     /// Saves the checkpoint. Returns `false` if another attempt holds the sample now.
@@ -252,9 +298,10 @@ fn labels_of(claimed: &ClaimedSample) -> Labels {
     Labels { owner: OWNER.to_owned(), run: sample.run.to_string(), sample: sample.to_string() }
 }
 
-/// Returns the agent of a run: those that ask no model have its name.
-fn agent_of(claimed: &ClaimedSample) -> Option<Agent> {
-    claimed.run.spec.model.provider.parse().ok()
+/// Returns the agent of a run, with its options.
+fn agent_choice_of(claimed: &ClaimedSample) -> AgentChoice {
+    let spec = &claimed.run.spec;
+    agent_choice(&spec.model.provider, spec.options.get(&claimed.sample.benchmark))
 }
 
 /// Returns the variables that the order gives to its tasks.

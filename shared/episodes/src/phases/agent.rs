@@ -7,12 +7,12 @@ use bench_domain::{Agent, EpisodeException, EpisodeStep};
 use bench_terminal_tasks::{Solution, Step, TaskFormat, solution_files, workdir_files};
 
 use super::container::{self, Command, Container, user_name};
-use super::{Course, Keeping, ignore, step_folder};
+use super::{Course, Keeping, ignore, step_folder, think};
 use crate::program::Program;
 use crate::stop::{Phase, Stop};
 
 /// Time limit of an agent whose task has none.
-const AGENT_MAX: Duration = Duration::from_secs(23 * 3_600);
+pub(super) const AGENT_MAX: Duration = Duration::from_secs(23 * 3_600);
 /// Time limit of a step's `setup.sh`.
 const SETUP_MAX: Duration = Duration::from_secs(600);
 
@@ -31,6 +31,7 @@ pub(super) async fn run(
     match course.task.agent {
         Agent::Nop => result.agent_ms = Some(0),
         Agent::Oracle => oracle(program, course, container, index, step, result).await?,
+        Agent::Terminus2 | Agent::Bash => think::run(program, course, container, index, step, result).await?,
     }
     container.use_network(program, None).await?;
     keep_logs(program, course, container, index, step).await

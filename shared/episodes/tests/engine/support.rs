@@ -61,7 +61,7 @@ impl World {
         let nonce = uuid::Uuid::new_v4().simple().to_string();
         let labels = labels(&nonce);
         let variables = BTreeMap::from([("GIVEN".to_owned(), "from the order".to_owned())]);
-        let about = EpisodeTask { files: &files, agent, variables: &variables, labels: &labels };
+        let about = EpisodeTask { files: &files, agent, thinker: None, variables: &variables, labels: &labels };
         let mut state = EpisodeState::new(1, nonce.as_str());
         let until = tokio::time::Instant::now() + EPISODE_MAX;
         let mut turns = 0;
@@ -77,6 +77,7 @@ impl World {
                 Advance::Waiting(wait) => tokio::time::sleep(wait.min(Duration::from_millis(300))).await,
                 Advance::Ended(report) => break Ok(*report),
                 Advance::Failed(error) => break Err(error),
+                other => panic!("the agent asks no model: {other:?}"),
             }
         };
         assert!(linger > Duration::from_secs(5) || turns > 1, "{turns} turns");
@@ -93,7 +94,7 @@ impl World {
         labels: &Labels,
     ) -> (EpisodeState, String) {
         let (files, variables) = (files(task), BTreeMap::new());
-        let about = EpisodeTask { files: &files, agent: Agent::Oracle, variables: &variables, labels };
+        let about = EpisodeTask { files: &files, agent: Agent::Oracle, thinker: None, variables: &variables, labels };
         let mut state = EpisodeState::new(1, labels.sample.as_str());
         while state.open.as_ref().is_none_or(|open| !open.name.ends_with("-agent")) {
             let episode = Episode { sandy: &self.sandy, sandbox: &self.sandbox, task: about };

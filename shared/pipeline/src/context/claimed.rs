@@ -1,9 +1,10 @@
 //! A claimed sample with everything that its stages need.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bench_blobs::Blobs;
-use bench_domain::{SampleRef, Stage, Timestamp};
+use bench_domain::{SampleRef, Stage, Timestamp, Usage};
 use bench_items::Item;
 use bench_lambda::Deadline;
 use bench_queue::Message;
@@ -28,6 +29,10 @@ pub(crate) struct ClaimedSample {
     pub(crate) deadline: Deadline,
     /// Time at which this attempt took the probe of its provider's wait, if it did.
     pub(crate) probed_at: OnceLock<Timestamp>,
+    /// Tokens of the sample's model calls so far, if its answer comes from an episode.
+    paid: Mutex<Option<Usage>>,
+    /// True once this attempt has a record of its own of the agent's last step.
+    has_record: AtomicBool,
     item: OnceCell<Item>,
 }
 
@@ -48,6 +53,8 @@ impl ClaimedSample {
             attempt,
             deadline,
             probed_at: OnceLock::new(),
+            paid: Mutex::default(),
+            has_record: AtomicBool::new(false),
             item: OnceCell::new(),
         }
     }
@@ -56,6 +63,26 @@ impl ClaimedSample {
     pub(crate) async fn item(&self, blobs: &Blobs) -> Result<&Item, PipelineError> {
         let load = || self.benchmark.item(blobs, &self.record, self.sample.position.sample);
         self.item.get_or_try_init(load).await
+    }
+
+    /// Notes the tokens of the episode's model calls so far.
+    pub(crate) fn note_paid(&self, paid: Option<Usage>) {
+        *self.paid.lock().unwrap_or_else(PoisonError::into_inner) = paid;
+    }
+
+    /// Returns the tokens of the episode's model calls so far.
+    pub(crate) fn paid(&self) -> Option<Usage> {
+        *self.paid.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the agent's last step is known to this attempt.
+    pub(crate) fn note_record(&self) {
+        self.has_record.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if an earlier attempt may have stored a step that the checkpoint doesn't name.
+    pub(crate) fn looks_for_record(&self) -> bool {
+        !self.has_record.swap(true, Ordering::Relaxed)
     }
 
     /// Builds this sample's message for a stage.

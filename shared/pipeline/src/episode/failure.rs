@@ -82,7 +82,8 @@ impl Pipeline {
         }
         let sample = &turn.claimed.sample;
         tracing::info!(run.id = %sample.run, "Sample {sample} starts over in another sandbox: {why}");
-        if !self.save_episode(turn, &new_round(round)).await? {
+        let next = EpisodeState { paid: state.paid, ..new_round(round) };
+        if !self.save_episode(turn, &next).await? {
             return Ok(());
         }
         self.put_episode_off(turn, Duration::ZERO).await
