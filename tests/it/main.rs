@@ -13,6 +13,7 @@ mod callers_key;
 mod cancel;
 mod cost;
 mod deployed;
+mod episodes;
 mod fairness;
 mod finisher;
 mod gated;

@@ -8,6 +8,7 @@ pub mod items;
 pub mod measure;
 pub mod model_server;
 pub mod runtime_api;
+pub mod scripted_host;
 
 pub use bench_sandy::testing as sandy_server;
 

@@ -10,7 +10,7 @@ use anyhow::{Context, bail, ensure};
 use bench_domain::Timestamp;
 use serde_json::Value;
 
-use crate::task;
+use bench_tests::scripted_host::task;
 
 /// Episodes for each processor.
 const EPISODES_PER_PROCESSOR: usize = 8;

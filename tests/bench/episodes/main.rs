@@ -15,12 +15,8 @@
 //! of the same image. Uses loopback only and ends by itself.
 
 mod engine;
-mod host;
 mod load;
-mod request;
-mod script;
 mod server;
-mod task;
 
 use std::path::Path;
 

@@ -27,9 +27,9 @@ fn sandbox_host(world: &World) -> SandboxHost {
 }
 
 fn sandy(world: &World) -> SandyConfig {
-    let config = world.sandboxes.as_ref().map(|server| {
+    let config = world.sandbox_address().map(|address| {
         let vars = |name: &str| match name {
-            "SANDY_BASE_URL" => Some(server.base_url()),
+            "SANDY_BASE_URL" => Some(address.clone()),
             "SANDY_API_KEY" => Some(KEY.to_owned()),
             _ => None,
         };
@@ -127,6 +127,19 @@ impl ManualDriver {
         response.batch_item_failures.is_empty()
     }
 
+    /// Handles messages one by one until none is left, each twice.
+    pub(crate) async fn drain_twice(&self) {
+        loop {
+            let mut any = false;
+            for queue in QueueName::ALL {
+                any |= self.drain_some(queue, 2).await;
+            }
+            if !any {
+                return;
+            }
+        }
+    }
+
     /// Handles messages one by one until none is left. Received messages stay visible, so that they are still there
     /// if a test stops in between.
     pub(crate) async fn drain(&self) {
@@ -142,6 +155,10 @@ impl ManualDriver {
     }
 
     async fn drain_one(&self, queue: QueueName) -> bool {
+        self.drain_some(queue, 1).await
+    }
+
+    async fn drain_some(&self, queue: QueueName, deliveries: u32) -> bool {
         let url = self.queues.url(queue).unwrap();
         let receive = self.queues.client().receive_message().queue_url(url).visibility_timeout(0);
         let received =
@@ -154,7 +171,11 @@ impl ManualDriver {
         record.receipt_handle = Some(receipt.clone());
         let mut event = SqsEvent::default();
         event.records = vec![record];
-        if self.call(queue, event).await.batch_item_failures.is_empty() {
+        let mut is_done = false;
+        for _ in 0..deliveries {
+            is_done = self.call(queue, event.clone()).await.batch_item_failures.is_empty();
+        }
+        if is_done {
             self.queues
                 .client()
                 .delete_message()

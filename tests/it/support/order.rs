@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bench_benchmarks::TerminalTasks;
 use bench_datasets::NoProgress;
 use bench_domain::run::{AuthMode, DatasetChoice, JudgeSpec, ModelRef, Owner, RejudgedRun};
 use bench_domain::{
@@ -12,7 +13,9 @@ use bench_domain::{
 use bench_queue::Message;
 use bench_state::credentials::SealedKey;
 use bench_state::{EventKind, NewEvent};
+use bench_tasks::{TaskUpload, UploadedArchive};
 use bench_tests::model_server::JUDGE;
+use bench_tests::scripted_host::task;
 
 use super::World;
 use super::data;
@@ -26,6 +29,8 @@ pub(crate) struct Order {
     aa_omniscience: usize,
     livecodebench: usize,
     scicode: usize,
+    tasks: usize,
+    options: BTreeMap<String, String>,
     samples: Option<u32>,
     judge: Option<JudgeSpec>,
     judge_key: Option<String>,
@@ -62,6 +67,13 @@ impl Order {
     /// Orders this number of problems in SciCode's form, one sample each, from the model server.
     pub(crate) fn scicode(items: usize) -> Self {
         Self { scicode: items, samples: Some(1), ..Self::default() }
+    }
+
+    /// Orders this number of terminal tasks, one sample each, for an agent with these options.
+    pub(crate) fn tasks(tasks: usize, agent: &str, options: &[(&str, &str)]) -> Self {
+        let own = options.iter().map(|(name, value)| (format!("agent.{name}"), (*value).to_owned()));
+        let options = own.chain([("agent".to_owned(), agent.to_owned())]).collect();
+        Self { tasks, options, samples: Some(1), ..Self::default() }
     }
 
     /// Removes the judge.
@@ -162,7 +174,31 @@ impl Order {
             benchmarks.push(name.parse().unwrap());
             datasets.insert(name.parse().unwrap(), DatasetChoice::Local { revision: taken.used.revision });
         }
+        if self.tasks > 0 {
+            let name: BenchmarkName = "terminal_tasks".parse().unwrap();
+            benchmarks.push(name.clone());
+            datasets.insert(name, self.import_tasks(world).await);
+        }
         (benchmarks, datasets)
+    }
+
+    async fn import_tasks(&self, world: &World) -> DatasetChoice {
+        let store = &world.stack.api.tasks;
+        let mut tasks = Vec::new();
+        for number in 0..self.tasks {
+            let archive = UploadedArchive::from_bytes(&task::archive(number).unwrap()).unwrap();
+            let upload = TaskUpload {
+                name: format!("task-{number}"),
+                file_name: "task.zip".to_owned(),
+                model: "m".to_owned(),
+                agent: "terminus-2".to_owned(),
+                harness: "harbor".to_owned(),
+                num_runs: 1,
+                owner: Owner::Local,
+            };
+            tasks.push(store.add(archive, upload).await.unwrap().0);
+        }
+        store.dataset(&tasks, &TerminalTasks::UPLOADED).await.unwrap()
     }
 
     /// Imports the datasets and returns the order for a schedule.
@@ -190,6 +226,10 @@ impl Order {
             price: self.price,
             budget: self.budget,
             limits: self.limits,
+            options: match self.options.is_empty() {
+                true => BTreeMap::new(),
+                false => [("terminal_tasks".parse().unwrap(), self.options.clone())].into(),
+            },
             ..testing::template("openai-compatible/m", "mmlu_pro")
         }
     }

@@ -16,6 +16,7 @@ use bench_scheduler::Scheduler;
 use bench_stack::{Stack, StackOptions};
 use bench_state::{RunWithBenchmarks, SampleRecord};
 use bench_tests::model_server::{ModelRequest, ModelServer, Reply};
+use bench_tests::scripted_host::ScriptedHost;
 
 /// Maximum wait for anything: a safety limit, not a performance goal.
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -40,6 +41,8 @@ pub(crate) struct Settings {
     pub(crate) kms: bool,
     /// Options of the sandbox host. `None` for no host.
     pub(crate) sandboxes: Option<Options>,
+    /// Number of calls for which each operation of the scripted sandbox host is running. `None` for no such host.
+    pub(crate) scripted: Option<u32>,
 }
 
 impl Default for Settings {
@@ -53,6 +56,7 @@ impl Default for Settings {
             vars: &[],
             kms: false,
             sandboxes: None,
+            scripted: None,
         }
     }
 }
@@ -63,6 +67,8 @@ pub(crate) struct World {
     pub(crate) model: ModelServer,
     /// The sandbox host, if there is one.
     pub(crate) sandboxes: Option<SandyServer>,
+    /// The scripted sandbox host, if there is one.
+    pub(crate) scripted: Option<ScriptedHost>,
     settings: Settings,
     dir: tempfile::TempDir,
 }
@@ -98,13 +104,23 @@ impl World {
             Some(options) => Some(SandyServer::start(options.clone()).await.unwrap()),
             None => None,
         };
-        let stack = open_stack(dir.path(), &settings, sandboxes.as_ref()).await;
-        Self { stack, model, sandboxes, settings, dir }
+        let scripted = match settings.scripted {
+            Some(polls) => Some(ScriptedHost::start(polls).await.unwrap()),
+            None => None,
+        };
+        let host = sandbox_address(sandboxes.as_ref(), scripted.as_ref());
+        let stack = open_stack(dir.path(), &settings, host).await;
+        Self { stack, model, sandboxes, scripted, settings, dir }
+    }
+
+    /// Returns the address of the world's sandbox host.
+    pub(crate) fn sandbox_address(&self) -> Option<String> {
+        sandbox_address(self.sandboxes.as_ref(), self.scripted.as_ref())
     }
 
     /// Ends the stack and opens it again in the same directory.
     pub(crate) async fn reopen(self, end: Shutdown) -> Self {
-        let Self { stack, model, sandboxes, settings, dir } = self;
+        let Self { stack, model, sandboxes, scripted, settings, dir } = self;
         match end {
             Shutdown::Stopped => stack.stop(Duration::from_secs(10)).await,
             Shutdown::Killed => {
@@ -114,9 +130,10 @@ impl World {
                 drop(stack);
             }
         }
-        let mut stack = open_stack(dir.path(), &settings, sandboxes.as_ref()).await;
+        let host = sandbox_address(sandboxes.as_ref(), scripted.as_ref());
+        let mut stack = open_stack(dir.path(), &settings, host).await;
         stack.start().await.unwrap();
-        Self { stack, model, sandboxes, settings, dir }
+        Self { stack, model, sandboxes, scripted, settings, dir }
     }
 
     /// Returns the folder for a test's own files.
@@ -271,7 +288,11 @@ impl World {
     }
 }
 
-async fn open_stack(dir: &Path, settings: &Settings, sandboxes: Option<&SandyServer>) -> Stack {
+fn sandbox_address(real: Option<&SandyServer>, scripted: Option<&ScriptedHost>) -> Option<String> {
+    real.map(SandyServer::base_url).or_else(|| scripted.map(|host| host.base_url().to_owned()))
+}
+
+async fn open_stack(dir: &Path, settings: &Settings, sandboxes: Option<String>) -> Stack {
     let mut last = String::new();
     // Retried, since injected faults apply to the opening, too, and users would start the program again.
     for _ in 0..10 {
@@ -293,8 +314,8 @@ async fn open_stack(dir: &Path, settings: &Settings, sandboxes: Option<&SandySer
             .chain(settings.vars)
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
         );
-        if let Some(server) = sandboxes {
-            options.vars.insert("SANDY_BASE_URL".to_owned(), server.base_url());
+        if let Some(address) = &sandboxes {
+            options.vars.insert("SANDY_BASE_URL".to_owned(), address.clone());
             options.vars.insert("SANDY_API_KEY".to_owned(), testing::KEY.to_owned());
         }
         match Stack::open(options).await {

@@ -45,9 +45,13 @@ pub(crate) struct OrderArgs {
     /// `terminal_tasks`
     #[arg(long, env = "BENCH_TASK", value_name = "PATH")]
     pub(super) task: Vec<PathBuf>,
-    /// Agent that works on the terminal tasks: `oracle` runs the task's own solution, `nop` does nothing
+    /// Agent that works on the terminal tasks: `terminus-2` lets the model type into a terminal, `bash` runs its commands
+    /// one by one, `oracle` runs the task's own solution, `nop` does nothing [default: terminus-2 if a model is given]
     #[arg(long, env = "BENCH_AGENT", value_name = "NAME")]
     pub(super) agent: Option<String>,
+    /// Option of the agent, such as max_turns=50, max_cost_usd=2 or parser_name=xml; repeat for several
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(super) agent_option: Vec<String>,
     /// Protocol of a benchmark instead of its default one; repeat for several benchmarks. The name is optional if only
     /// one benchmark is run
     #[arg(long, env = "BENCH_PROTOCOL", value_name = "[NAME=]PROTOCOL", value_delimiter = ',')]
@@ -197,13 +201,25 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
     if agent.is_some() && !has_tasks {
         return Err(Problem::usage("--agent needs terminal tasks").hint("give them with --task PATH").into());
     }
+    if !args.order.agent_option.is_empty() && !has_tasks {
+        let problem = "--agent-option needs terminal tasks";
+        return Err(Problem::usage(problem).hint("give them with --task PATH").into());
+    }
+    let protocols = parse_protocols(&args.order.protocol, &benchmarks, remote)?;
+    let mut options = parse_options(&args.order.option, &benchmarks, &protocols, remote)?;
     let named = match has_tasks {
-        true => tasks::models(&args.order.model, agent)?,
+        true => {
+            let (named, of_agent) = tasks::models(&args.order.model, agent, &args.order.agent_option)?;
+            if !of_agent.is_empty() {
+                options.entry(TERMINAL_TASKS.to_owned()).or_default().extend(of_agent);
+                configured(TERMINAL_TASKS, &protocols, &options)?;
+            }
+            named
+        }
         false => args.order.model.clone(),
     };
-    let protocols = parse_protocols(&args.order.protocol, &benchmarks, remote)?;
     let plan = Plan {
-        options: parse_options(&args.order.option, &benchmarks, &protocols, remote)?,
+        options,
         protocols,
         judge: args.order.judge.judge_or_variable(remote)?,
         judge_base_url: args.order.judge_base_url.clone().filter(|url| !url.trim().is_empty()),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context;
-use bench_benchmarks::TerminalTasks;
+use bench_benchmarks::{Options, TerminalTasks, agent_option_names};
 use bench_domain::run::DatasetChoice;
 use bench_domain::{Agent, BenchmarkName, RunId, UnknownAgent};
 use bench_runs::{Order, Orderer, TERMINAL_TASKS, TrustedSettings};
@@ -17,29 +17,70 @@ use crate::exit::Problem;
 use crate::task_archive::TaskArchive;
 use crate::views::Run;
 
-/// Returns the models of an order with tasks: an agent that asks no model is one itself.
-pub(super) fn models(models: &[String], agent: Option<&str>) -> anyhow::Result<Vec<String>> {
+/// Returns the models of an order with tasks, and the options of the benchmark for the agent. An agent that asks no model
+/// is a model itself.
+pub(super) fn models(
+    models: &[String],
+    agent: Option<&str>,
+    options: &[String],
+) -> anyhow::Result<(Vec<String>, Options)> {
     let named: Vec<&str> = models.iter().map(|name| name.trim()).filter(|name| !name.is_empty()).collect();
-    let Some(agent) = agent else {
-        if named.is_empty() {
+    let options = parse_options(options)?;
+    let is_agent = |model: &&str| model.parse::<Agent>().is_ok_and(|agent| !agent.asks_model());
+    let agent: Agent = match agent {
+        Some(agent) => {
+            agent.parse().map_err(|unknown: UnknownAgent| Problem::usage(unknown.to_string()))?
+        }
+        None if named.is_empty() => {
             return Err(Problem::usage("no agent was given")
-                .hint("give --agent oracle or --agent nop")
+                .hint("give --model for the agent terminus-2, or --agent oracle or --agent nop")
                 .into());
         }
-        if named.iter().any(|model| model.parse::<Agent>().is_err()) {
-            return Err(Problem::usage("no agent of this version works on terminal tasks with a model")
-                .hint("give --agent oracle or --agent nop, and no model")
-                .into());
+        None if named.iter().all(is_agent) => {
+            refuse_options(&options, named[0])?;
+            return Ok((named.into_iter().map(str::to_owned).collect(), Options::new()));
         }
-        return Ok(named.into_iter().map(str::to_owned).collect());
+        None => Agent::DEFAULT,
     };
-    let agent: Agent = agent.parse().map_err(|unknown: UnknownAgent| Problem::usage(unknown.to_string()))?;
+    if agent.asks_model() {
+        if let Some(model) = named.iter().copied().find(is_agent) {
+            let problem = format!("the agent `{agent}` asks a model, and `{model}` is none");
+            return Err(Problem::usage(problem).hint("order them one after the other").into());
+        }
+        // Without a model, the default one is used, or missed, as for other benchmarks.
+        let named = named.into_iter().map(str::to_owned).collect();
+        return Ok((named, agent_option_names(agent, &options)));
+    }
+    refuse_options(&options, agent.as_str())?;
     match named.iter().find(|model| **model != agent.as_str()) {
         Some(_) => {
             Err(Problem::usage(format!("the agent `{agent}` asks no model; leave --model out")).into())
         }
-        None => Ok(vec![agent.as_str().to_owned()]),
+        None => Ok((vec![agent.as_str().to_owned()], Options::new())),
     }
+}
+
+fn refuse_options(options: &BTreeMap<String, String>, agent: &str) -> anyhow::Result<()> {
+    match options.keys().next() {
+        None => Ok(()),
+        Some(_) => Err(Problem::usage(format!("--agent-option: the agent `{agent}` has no options")).into()),
+    }
+}
+
+/// Parses `NAME=VALUE`.
+fn parse_options(given: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut options = BTreeMap::new();
+    for text in given.iter().map(|text| text.trim()).filter(|text| !text.is_empty()) {
+        let (name, value) = text
+            .split_once('=')
+            .map(|(name, value)| (name.trim(), value.trim()))
+            .filter(|(name, value)| !name.is_empty() && !value.is_empty())
+            .ok_or_else(|| Problem::usage(format!("--agent-option: `{text}` is not NAME=VALUE")))?;
+        if options.insert(name.to_owned(), value.to_owned()).is_some() {
+            return Err(Problem::usage(format!("--agent-option: `{name}` is given twice")).into());
+        }
+    }
+    Ok(options)
 }
 
 /// Stores tasks that aren't stored yet, and returns all of them.
@@ -112,22 +153,41 @@ pub(crate) async fn order_tasks(
 
 #[cfg(test)]
 mod tests {
+    fn models(given: &[&str], agent: Option<&str>, options: &[&str]) -> Result<String, String> {
+        let texts = |given: &[&str]| given.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let found = super::models(&texts(given), agent, &texts(options));
+        found
+            .map(|(models, options)| {
+                let options: Vec<_> =
+                    options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                format!("{} {}", models.join(","), options.join(",")).trim().to_owned()
+            })
+            .map_err(|error| error.to_string())
+    }
+
     #[test]
     fn an_agent_without_a_model_is_one() {
-        let models = |given: &[&str], agent: Option<&str>| {
-            let given: Vec<String> = given.iter().map(|name| (*name).to_owned()).collect();
-            super::models(&given, agent).map_err(|error| error.to_string())
-        };
-        assert_eq!(models(&[], Some("oracle")).unwrap(), ["oracle"]);
-        assert_eq!(models(&["oracle"], Some("oracle")).unwrap(), ["oracle"]);
-        assert_eq!(models(&["oracle", "nop"], None).unwrap(), ["oracle", "nop"]);
-        for (given, agent, part) in [
-            (vec![], None, "no agent was given"),
-            (vec![], Some("claude"), "has no agent `claude`"),
-            (vec!["openrouter/a/b"], Some("nop"), "leave --model out"),
-            (vec!["openrouter/a/b"], None, "no agent of this version"),
+        assert_eq!(models(&[], Some("oracle"), &[]).unwrap(), "oracle");
+        assert_eq!(models(&["oracle"], Some("oracle"), &[]).unwrap(), "oracle");
+        assert_eq!(models(&["oracle", "nop"], None, &[]).unwrap(), "oracle,nop");
+        for (given, agent, options, part) in [
+            (vec![], None, vec![], "no agent was given"),
+            (vec![], Some("claude"), vec![], "has no agent `claude`"),
+            (vec!["openrouter/a/b"], Some("nop"), vec![], "leave --model out"),
+            (vec!["oracle"], Some("bash"), vec![], "`oracle` is none"),
+            (vec!["oracle", "a/b"], None, vec![], "`oracle` is none"),
+            (vec![], Some("nop"), vec!["max_turns=1"], "`nop` has no options"),
+            (vec!["a/b"], None, vec!["x"], "is not NAME=VALUE"),
+            (vec!["a/b"], None, vec!["x=1", "x=2"], "`x` is given twice"),
         ] {
-            assert!(models(&given, agent).unwrap_err().contains(part), "{given:?} {agent:?}");
+            assert!(models(&given, agent, &options).unwrap_err().contains(part), "{given:?} {agent:?}");
         }
+    }
+
+    #[test]
+    fn an_agent_that_asks_a_model_is_an_option() {
+        assert_eq!(models(&["a/b"], None, &[]).unwrap(), "a/b agent=terminus-2");
+        let bash = models(&["a/b", "c/d"], Some("bash"), &["max_turns=3"]).unwrap();
+        assert_eq!(bash, "a/b,c/d agent=bash,agent.max_turns=3");
     }
 }

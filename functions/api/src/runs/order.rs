@@ -75,9 +75,13 @@ pub(crate) struct OrderBody {
     /// run has the benchmark `terminal_tasks` then, and `samples` episodes of each task.
     #[schema(value_type = Option<Vec<String>>)]
     tasks: Option<()>,
-    /// Agent of the episodes, of `GET /api/agents`. It decides the model if it asks none, so `model_id` can be left out.
+    /// Agent of the episodes, of `GET /api/agents`; `terminus-2` if only `model_id` is given. It decides the model if it
+    /// asks none, so `model_id` can be left out then.
     #[schema(max_length = 50)]
     agent: Option<String>,
+    /// Options of the agent by name, such as `{"max_turns": 50}`: texts, numbers or Booleans.
+    #[schema(value_type = Option<std::collections::BTreeMap<String, String>>)]
+    agent_options: Option<()>,
     /// Samples per item. Defaults to the protocol's.
     #[schema(minimum = 1, maximum = 1000)]
     samples: Option<u32>,
@@ -284,6 +288,7 @@ pub(crate) fn order_fields(run: &RunTemplate) -> Map<String, Value> {
         "samples": samples,
         "tasks": Value::Null,
         "agent": Value::Null,
+        "agent_options": Value::Null,
         "items": run.item_names(),
         "demo": run.is_demo(),
         "name": name,

@@ -6,7 +6,7 @@ mod fields;
 mod selection;
 mod visible;
 
-pub(crate) use agent::{find_agent, model_of};
+pub(crate) use agent::{agent_options, find_agent, model_of};
 pub(crate) use dataset::import;
 pub(crate) use fields::{OrderedTasks, refuse_task_fields, take_task_fields};
 pub(crate) use selection::{outline_tasks, select_tasks};

@@ -1,6 +1,8 @@
 //! Orders of episodes of one task.
 
-use bench_domain::RunLabels;
+use std::collections::BTreeMap;
+
+use bench_domain::{Code, RunLabels};
 use bench_runs::{CreatedRun, Order, Orderer, TERMINAL_TASKS, TrustedSettings};
 use bench_state::TaskRecord;
 use bench_web::ApiError;
@@ -9,7 +11,7 @@ use http::request::Parts;
 use crate::Api;
 use crate::refusal::refusal;
 use crate::runs::create;
-use crate::runs::tasks::{find_agent, import, model_of};
+use crate::runs::tasks::{agent_options, find_agent, import, model_of};
 
 /// Orders episodes of one task as a run. The same `key` orders one run only.
 ///
@@ -27,8 +29,11 @@ pub(crate) async fn order_episodes(
     create::refuse_in_maintenance(api)?;
     let name = TERMINAL_TASKS.parse().map_err(ApiError::internal)?;
     let dataset = import(api, std::slice::from_ref(task)).await?;
+    let options = agent_options(agent, &BTreeMap::new());
+    let options = options.map_err(|problem| ApiError::new(Code::InvalidRequest, problem))?;
     let order = Order {
-        model: model_of(agent).to_owned(),
+        model: model_of(agent, &task.facts.model),
+        options: [(TERMINAL_TASKS.to_owned(), options)].into(),
         benchmarks: Some(vec![TERMINAL_TASKS.to_owned()]),
         samples: Some(samples),
         labels: RunLabels { tags: vec![format!("task-{}", task.id)], ..RunLabels::default() },

@@ -54,6 +54,16 @@ impl FieldReader {
         entries.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
+    /// Returns the object of a field without reading it, an empty one if the field is missing or null; `None` if it is
+    /// something else, which is noted when it is read.
+    pub fn peek_object(&self, name: &str) -> Option<Map<String, Value>> {
+        match self.fields.get(name) {
+            None | Some(Value::Null) => Some(Map::new()),
+            Some(Value::Object(object)) => Some(object.clone()),
+            Some(_) => None,
+        }
+    }
+
     /// Sets a field that follows from others, as if it had been sent.
     pub fn set(&mut self, name: &str, value: Value) {
         self.fields.insert(name.to_owned(), value);

@@ -1,15 +1,20 @@
-//! Fields `tasks` and `agent` of orders of runs.
+//! Fields `tasks`, `agent` and `agent_options` of orders of runs.
 
+use bench_domain::Agent;
 use bench_runs::TERMINAL_TASKS;
 use bench_web::FieldReader;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
-use super::agent::{find_agent, model_of};
+use super::agent::{agent_options, find_agent};
+use crate::runs::choices::OPTIONS_FIELD;
 
 /// Maximum number of tasks of an order.
 const TASKS_MAX: usize = 1_000;
 const REFERENCE_CHARS_MAX: usize = 255;
 const AGENT_CHARS_MAX: usize = 50;
+/// Maximum number of options of an agent, and length of a value.
+const AGENT_OPTIONS_MAX: usize = 50;
+const OPTION_CHARS_MAX: usize = 256;
 
 /// Tasks of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +27,8 @@ pub(crate) struct OrderedTasks {
 pub(crate) fn take_task_fields(fields: &mut FieldReader) -> Option<OrderedTasks> {
     let tasks = fields.maybe_names("tasks", TASKS_MAX, REFERENCE_CHARS_MAX).unwrap_or_default();
     let agent = fields.maybe_text("agent", AGENT_CHARS_MAX);
+    let has_options = fields.has("agent_options");
+    let own = fields.maybe_settings("agent_options", AGENT_OPTIONS_MAX, OPTION_CHARS_MAX).unwrap_or_default();
     let benchmarks = fields.peek_texts("selected_benchmarks");
     let is_tasks = |name: &String| name.trim().eq_ignore_ascii_case(TERMINAL_TASKS);
     if tasks.is_empty() {
@@ -31,6 +38,8 @@ pub(crate) fn take_task_fields(fields: &mut FieldReader) -> Option<OrderedTasks>
             fields.note("missing", "tasks", msg);
         } else if agent.is_some() {
             fields.note_invalid("agent", "only orders of `tasks` have an agent");
+        } else if has_options {
+            fields.note_invalid("agent_options", "only orders of `tasks` have an agent");
         }
         return None;
     }
@@ -47,25 +56,64 @@ pub(crate) fn take_task_fields(fields: &mut FieldReader) -> Option<OrderedTasks>
         fields.note_invalid("items", "the items are the `tasks`");
     }
     let model = fields.maybe_text("model_id", usize::MAX).filter(|model| !model.trim().is_empty());
-    // A model that is an agent's own source of answers names the agent.
-    let Some(agent) = agent.or_else(|| model.clone()) else {
-        fields.note("missing", "agent", "Field required");
-        return None;
+    // The benchmark's own option names the agent if the field doesn't.
+    let in_options = fields.peek_object(OPTIONS_FIELD).and_then(|all| {
+        all.get(TERMINAL_TASKS)?.get("agent")?.as_str().map(str::to_owned)
+    });
+    let agent = match agent.as_ref().or(in_options.as_ref()) {
+        Some(name) => fields.checked("agent", find_agent(name.trim()).map_err(|error| error.message())),
+        None => match &model {
+            Some(model) => Some(agent_of_model(model.trim()).unwrap_or(Agent::DEFAULT)),
+            None => {
+                fields.note("missing", "agent", "Field required");
+                None
+            }
+        },
     };
-    match (fields.checked("agent", find_agent(agent.trim()).map_err(|error| error.message())), model) {
-        (Some(agent), None) => fields.set("model_id", json!(model_of(agent))),
-        (Some(found), Some(model)) if model.trim() != model_of(found) => {
-            let problem = format!("the agent `{}` asks no model; leave `model_id` out", found.as_str());
+    let Some(agent) = agent else { return Some(OrderedTasks { tasks }) };
+    match model.as_deref().map(str::trim) {
+        None if agent.asks_model() => {
+            let problem = format!("Field required: the agent `{agent}` asks a model");
+            fields.note("missing", "model_id", problem);
+        }
+        None => fields.set("model_id", json!(agent.as_str())),
+        Some(model) if agent.asks_model() && agent_of_model(model).is_some() => {
+            fields.note_invalid("model_id", format!("the agent `{agent}` asks a model, and `{model}` is none"));
+        }
+        Some(model) if !agent.asks_model() && model != agent.as_str() => {
+            let problem = format!("the agent `{agent}` asks no model; leave `model_id` out");
             fields.note_invalid("model_id", problem);
         }
-        _ => {}
+        Some(_) => {}
+    }
+    if let Some(options) = fields.checked("agent_options", agent_options(agent, &own)) {
+        add_options(fields, options);
     }
     Some(OrderedTasks { tasks })
 }
 
+/// Returns the agent of a source of answers that is one itself.
+fn agent_of_model(model: &str) -> Option<Agent> {
+    model.parse::<Agent>().ok().filter(|agent| !agent.asks_model())
+}
+
+/// Adds options to those of the benchmark that were sent.
+fn add_options(fields: &mut FieldReader, options: bench_benchmarks::Options) {
+    if options.is_empty() {
+        return;
+    }
+    // What isn't an object is reported when the field is read.
+    let Some(mut sent) = fields.peek_object(OPTIONS_FIELD) else { return };
+    let of_tasks = sent.entry(TERMINAL_TASKS).or_insert_with(|| Value::Object(Map::new()));
+    if let Value::Object(of_tasks) = of_tasks {
+        of_tasks.extend(options.into_iter().map(|(name, value)| (name, Value::from(value))));
+    }
+    fields.set(OPTIONS_FIELD, Value::Object(sent));
+}
+
 /// Refuses tasks in an order that is stored for later: a task may be removed before.
 pub(crate) fn refuse_task_fields(fields: &mut FieldReader) {
-    for name in ["tasks", "agent"] {
+    for name in ["tasks", "agent", "agent_options"] {
         fields.refuse(name, "Schedules of terminal tasks are not supported; order a run of them");
     }
 }
@@ -94,10 +142,33 @@ mod tests {
     }
 
     #[test]
+    fn agents_that_ask_a_model_are_options_of_the_benchmark() {
+        let sent = json!({
+            "tasks": [1], "agent": "bash", "model_id": "a/b", "agent_options": { "max_turns": 3 },
+            "benchmark_options": { "terminal_tasks": { "env.A": "1" } },
+        });
+        let (_, mut fields) = read(sent);
+        let options = fields.maybe_object(OPTIONS_FIELD).unwrap();
+        let expected = json!({ "terminal_tasks": { "agent": "bash", "agent.max_turns": "3", "env.A": "1" } });
+        assert_eq!(Value::Object(options), expected);
+        let (_, mut fields) = read(json!({ "tasks": [1], "model_id": "a/b" }));
+        let options = fields.maybe_object(OPTIONS_FIELD).unwrap();
+        assert_eq!(Value::Object(options), json!({ "terminal_tasks": { "agent": "terminus-2" } }));
+    }
+
+    #[test]
     fn contradictions_are_reported() {
         for (body, field) in [
             (json!({ "tasks": [1] }), "agent"),
-            (json!({ "tasks": [1], "agent": "terminus-2" }), "agent"),
+            (json!({ "tasks": [1], "agent": "claude" }), "agent"),
+            (json!({ "tasks": [1], "agent": "terminus-2" }), "model_id"),
+            (json!({ "tasks": [1], "agent": "bash", "model_id": "nop" }), "model_id"),
+            (
+                json!({ "tasks": [1], "agent": "bash", "model_id": "a/b", "agent_options": { "parser_name": "xml" } }),
+                "agent_options",
+            ),
+            (json!({ "tasks": [1], "agent": "nop", "agent_options": { "max_turns": 1 } }), "agent_options"),
+            (json!({ "agent_options": { "max_turns": 1 } }), "agent_options"),
             (json!({ "agent": "oracle" }), "agent"),
             (json!({ "tasks": [1], "agent": "oracle", "model_id": "openai/gpt-5" }), "model_id"),
             (

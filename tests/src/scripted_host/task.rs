@@ -1,4 +1,6 @@
 //! Small tasks in Harbor's format.
+//!
+//! Their instructions have a marker by which the model server counts questions.
 
 use std::fs;
 use std::io::{Cursor, Write as _};
@@ -29,7 +31,7 @@ timeout_sec = 5
 retries = 3
 ";
 /// Makes an image of one static program, which needs no registry.
-pub(crate) const DOCKERFILE: &str = "\
+pub const DOCKERFILE: &str = "\
 FROM scratch
 COPY busybox /bin/busybox
 RUN [\"/bin/busybox\", \"--install\", \"-s\", \"/bin\"]
@@ -44,7 +46,7 @@ const TEST: &str = "#!/bin/sh\nif [ -f done ]; then echo 1; else echo 0; fi > /l
 fn files(number: usize) -> [(&'static str, String); 5] {
     [
         ("task.toml", CONFIG.to_owned()),
-        ("instruction.md", format!("Create the file `done`. This is task {number}.\n")),
+        ("instruction.md", format!("Create the file `done`. This is task [item {number}].\n")),
         ("environment/Dockerfile", DOCKERFILE.to_owned()),
         ("solution/solve.sh", SOLUTION.to_owned()),
         ("tests/test.sh", TEST.to_owned()),
@@ -52,7 +54,7 @@ fn files(number: usize) -> [(&'static str, String); 5] {
 }
 
 /// Returns the archive of a task for the scripted host, which builds no image.
-pub(crate) fn archive(number: usize) -> anyhow::Result<Vec<u8>> {
+pub fn archive(number: usize) -> anyhow::Result<Vec<u8>> {
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().unix_permissions(0o755);
     for (path, text) in files(number) {
@@ -63,7 +65,7 @@ pub(crate) fn archive(number: usize) -> anyhow::Result<Vec<u8>> {
 }
 
 /// Writes a task for a container engine into a new folder.
-pub(crate) fn write(folder: &Path, busybox: &Path) -> anyhow::Result<()> {
+pub fn write(folder: &Path, busybox: &Path) -> anyhow::Result<()> {
     for (path, text) in files(0) {
         let path = folder.join(path);
         fs::create_dir_all(path.parent().context("a file has no folder")?)?;

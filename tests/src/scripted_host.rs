@@ -1,4 +1,11 @@
 //! A sandbox host that speaks Sandy's protocol and starts no processes: every command is answered from a script.
+//!
+//! Each sandbox has a terminal that shows what was typed, and runs commands by naming them. What an agent does there is
+//! logged once per operation, as a host with durable operations does it once.
+
+mod request;
+mod script;
+pub mod task;
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -15,14 +22,13 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::request::{Request, RequestKind, RunRequest};
-use crate::script;
+use request::{Request, RequestKind, RunRequest};
 
 /// Time by which an answer about a running operation comes later than the caller asked, so that no call comes too early.
 const LATE: Duration = Duration::from_millis(5);
 
 /// A running host. Stops when it is dropped.
-pub(crate) struct ScriptedHost {
+pub struct ScriptedHost {
     address: String,
     shared: Arc<Shared>,
     task: JoinHandle<()>,
@@ -38,13 +44,28 @@ struct Shared {
     calls: AtomicU64,
     /// First command that the host could not answer.
     problem: Mutex<Option<String>>,
+    /// What agents did.
+    acts: Mutex<Vec<Act>>,
+}
+
+/// An operation of an agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Act {
+    /// Sandbox.
+    pub sandbox: String,
+    /// Name of the operation's job.
+    pub job: String,
+    /// What was typed, or the command.
+    pub text: String,
+    request: Value,
+    done: Value,
 }
 
 type Answer = (StatusCode, Json<Value>);
 
 impl ScriptedHost {
     /// Starts a host on a free port, on which every operation is running for the first `polls` calls about it.
-    pub(crate) async fn start(polls: u32) -> anyhow::Result<Self> {
+    pub async fn start(polls: u32) -> anyhow::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = format!("http://{}", listener.local_addr()?);
         let shared = Arc::new(Shared {
@@ -53,6 +74,7 @@ impl ScriptedHost {
             created: AtomicU64::new(0),
             calls: AtomicU64::new(0),
             problem: Mutex::default(),
+            acts: Mutex::default(),
         });
         let routes = Router::new()
             .route("/api/resources", get(async || Json(json!({ "canCreateSandbox": true }))))
@@ -70,22 +92,37 @@ impl ScriptedHost {
     }
 
     /// Returns the value of `SANDY_BASE_URL`.
-    pub(crate) fn base_url(&self) -> &str {
+    pub fn base_url(&self) -> &str {
         &self.address
     }
 
     /// Returns the number of commands that were run.
-    pub(crate) fn calls(&self) -> u64 {
+    pub fn calls(&self) -> u64 {
         self.shared.calls.load(Ordering::Relaxed)
     }
 
+    /// Returns what agents did, in order.
+    pub fn acts(&self) -> Vec<Act> {
+        self.shared.acts().clone()
+    }
+
+    /// Returns the number of sandboxes so far.
+    pub fn created(&self) -> u64 {
+        self.shared.created.load(Ordering::Relaxed)
+    }
+
+    /// Loses all sandboxes, as after a restart of the host.
+    pub fn lose_all(&self) {
+        self.shared.sandboxes().clear();
+    }
+
     /// Returns the number of sandboxes that weren't ended.
-    pub(crate) fn open_sandboxes(&self) -> usize {
+    pub fn open_sandboxes(&self) -> usize {
         self.shared.sandboxes().len()
     }
 
     /// Returns a sentence about the first command that the script has no answer to.
-    pub(crate) fn problem(&self) -> Option<String> {
+    pub fn problem(&self) -> Option<String> {
         self.shared.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -99,6 +136,28 @@ impl Drop for ScriptedHost {
 impl Shared {
     fn sandboxes(&self) -> MutexGuard<'_, HashMap<String, HashMap<String, u32>>> {
         self.sandboxes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn acts(&self) -> MutexGuard<'_, Vec<Act>> {
+        self.acts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Carries out an operation of an agent once. Returns its result; `None` for operations of the runner.
+    fn act(&self, sandbox: &str, run: &RunRequest) -> anyhow::Result<Option<Value>> {
+        if !run.job.contains("-do-") {
+            return Ok(None);
+        }
+        let request = run.operation()?;
+        let mut acts = self.acts();
+        if let Some(known) = acts.iter().find(|act| act.sandbox == sandbox && act.job == run.job) {
+            anyhow::ensure!(known.request == request, "operation `{}` was repeated with another request", run.job);
+            return Ok(Some(known.done.clone()));
+        }
+        let text = script::act_text(&request);
+        let typed = acts.iter().filter(|act| act.sandbox == sandbox).map(|act| act.text.as_str());
+        let done = script::act_result(&request, &typed.chain([text.as_str()]).collect::<String>());
+        acts.push(Act { sandbox: sandbox.to_owned(), job: run.job.clone(), text, request, done: done.clone() });
+        Ok(Some(done))
     }
 
     /// Counts a call about an operation. Returns true if the operation is still running.
@@ -179,5 +238,6 @@ async fn operation(shared: &Shared, sandbox: &str, mark: &str, run: &RunRequest)
         return Ok(script::running_answer(mark));
     }
     let number = sandbox.trim_start_matches("sb-").parse()?;
-    script::over_answer(mark, run, number)
+    let done = shared.act(sandbox, run)?;
+    script::over_answer(mark, run, number, done)
 }

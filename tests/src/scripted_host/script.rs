@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::request::RunRequest;
+use super::request::RunRequest;
 
 /// Folder of a sandbox.
 const WORKSPACE: &str = "/workspace";
@@ -37,8 +37,16 @@ pub(crate) fn running_answer(mark: &str) -> String {
 }
 
 /// Returns the answer about an operation that has ended, with its results.
-pub(crate) fn over_answer(mark: &str, run: &RunRequest, sandbox: u64) -> anyhow::Result<String> {
-    let results = results(&run.operation()?, sandbox)?;
+pub(crate) fn over_answer(
+    mark: &str,
+    run: &RunRequest,
+    sandbox: u64,
+    act: Option<Value>,
+) -> anyhow::Result<String> {
+    let results = match act {
+        Some(done) => vec![(RESULT, json!({ "done": done }).to_string())],
+        None => results(&run.operation()?, sandbox)?,
+    };
     let mut answer = format!(
         "{mark} over exited 0 {ELAPSED_MS}\n{mark} isolation :\n{mark} noted exited 0 {ELAPSED_MS}\n{mark} tail out :\n\
          {mark} tail err :\n"
@@ -51,6 +59,31 @@ pub(crate) fn over_answer(mark: &str, run: &RunRequest, sandbox: u64) -> anyhow:
     }
     writeln!(answer, "{mark} end")?;
     Ok(answer)
+}
+
+/// Returns what an agent typed, or its command.
+pub(crate) fn act_text(request: &Value) -> String {
+    let strokes = request["strokes"].as_array().into_iter().flatten();
+    let commands = strokes.flat_map(|stroke| stroke["commands"].as_array().into_iter().flatten());
+    let typed: Vec<String> = commands.filter_map(Value::as_str).map(|line| format!("{line}\n")).collect();
+    match request["command"].as_array().and_then(|command| command.last()).and_then(Value::as_str) {
+        Some(line) if request.get("strokes").is_none() => format!("{line}\n"),
+        _ => typed.concat(),
+    }
+}
+
+/// Returns the result of an agent's operation after everything that was typed in its sandbox. A terminal ends with
+/// `exit`.
+pub(crate) fn act_result(request: &Value, all: &str) -> Value {
+    if request.get("strokes").is_some() {
+        return json!({
+            "alive": !all.contains("exit"), "typed": 1, "history": format!("$ {all}"), "screen": format!("$ {all}"),
+            "elapsed_ms": ELAPSED_MS,
+        });
+    }
+    let output = json!({ "head": format!("ran {}", act_text(request)), "tail": "", "omitted": 0 });
+    let nothing = json!({ "head": "", "tail": "", "omitted": 0 });
+    json!({ "exit_code": 0, "started": true, "stdout": output, "stderr": nothing, "elapsed_ms": ELAPSED_MS })
 }
 
 /// Returns the result files of an operation. Operations are recognized by the fields of their requests.

@@ -1,0 +1,87 @@
+//! Failures of the provider and of sandboxes in the middle of an episode.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use bench_domain::{Outcome, RunId};
+use bench_queue::Depth;
+use bench_tests::model_server::{ModelRequest, Reply};
+
+use super::{CALLS, acts_by_sandbox, expected_acts, host, only_sample, settings, turns_before, works};
+use crate::support::{Expected, ManualDriver, Order, World, check, runtime};
+
+/// Failures of the provider, more than end an ordinary sample.
+const FAILURES: u64 = 7;
+
+/// Processes messages until the run is over; some of them have to wait.
+async fn drain(world: &World, driver: &ManualDriver, run: RunId) {
+    loop {
+        driver.drain().await;
+        let idle = world.depths().await.iter().all(|(_, live, _)| *live == Depth::default());
+        if idle && !world.stored_run(run).await.run.state.status().is_open() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[test]
+fn a_provider_that_fails_puts_the_episode_off() {
+    runtime().block_on(async {
+        let failed = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&failed);
+        let rule = move |request: &ModelRequest| match turns_before(request) {
+            1 if counter.fetch_add(1, Ordering::SeqCst) < FAILURES => {
+                Reply::Status(500, "{}".to_owned(), vec![("retry-after", "0".to_owned())])
+            }
+            _ => works(request),
+        };
+        let world = World::open(settings(), rule).await;
+        let run = Order::tasks(1, "bash", &[]).place(&world).await;
+        drain(&world, &ManualDriver::new(&world, 0), run).await;
+        check(&world, run, Expected::SUCCEEDED).await;
+        assert_eq!(acts_by_sandbox(&world), [expected_acts("bash")]);
+        assert!(failed.load(Ordering::SeqCst) > FAILURES);
+        let (sample, body) = only_sample(&world, run).await;
+        assert_eq!(sample.finished.unwrap().verdict.outcome, Outcome::Correct);
+        // The waits count against no limit of the agent: two commands of a second each.
+        let outcome = body.episode.unwrap().steps[0].agent.clone().unwrap();
+        assert!(outcome.elapsed_ms < 4_000, "{}", outcome.elapsed_ms);
+    });
+}
+
+#[test]
+fn a_lost_sandbox_starts_the_episode_over() {
+    runtime().block_on(async {
+        let lose = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&lose);
+        let rule = move |request: &ModelRequest| {
+            if turns_before(request) == 1 {
+                seen.store(true, Ordering::SeqCst);
+            }
+            works(request)
+        };
+        let world = World::open(settings(), rule).await;
+        let run = Order::tasks(1, "bash", &[]).place(&world).await;
+        let driver = ManualDriver::new(&world, 0);
+        let work = drain(&world, &driver, run);
+        let losing = async {
+            while !lose.load(Ordering::SeqCst) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            host(&world).lose_all();
+        };
+        tokio::join!(work, losing);
+        check(&world, run, Expected::SUCCEEDED).await;
+        let acts = acts_by_sandbox(&world);
+        assert_eq!((acts.len(), acts.last()), (2, Some(&expected_acts("bash"))));
+        assert!(world.model.total() > CALLS);
+        let (sample, body) = only_sample(&world, run).await;
+        let report = body.episode.unwrap();
+        assert_eq!(report.round, 2);
+        let of_round = report.steps[0].agent.clone().unwrap().totals;
+        let usage = sample.finished.unwrap().usage.unwrap();
+        assert!(usage.input_tokens > of_round.input_tokens, "the lost round was paid for, too");
+    });
+}
