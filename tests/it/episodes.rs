@@ -5,6 +5,8 @@ mod kills;
 mod limits;
 mod outages;
 
+use std::time::Duration;
+
 use bench_domain::{Outcome, RunId, SampleBody};
 use bench_state::SampleRecord;
 use bench_tests::model_server::{ModelRequest, Reply};
@@ -117,10 +119,17 @@ fn agents_work_turn_by_turn() {
 #[test]
 fn each_message_is_delivered_twice() {
     runtime().block_on(async {
-        for (agent, polls) in [("terminus-2", 0), ("bash", 0), ("terminus-2", 1)] {
+        for (agent, polls) in [("terminus-2", 0), ("bash", 0), ("bash", 1)] {
             let world = World::open(Settings { scripted: Some(polls), ..settings() }, works).await;
             let run = Order::tasks(1, agent, &[]).place(&world).await;
-            ManualDriver::new(&world, 0).drain_twice().await;
+            let driver = ManualDriver::new(&world, 0);
+            let mut messages = driver.drain_twice().await;
+            while world.stored_run(run).await.run.state.status().is_open() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                messages += driver.drain_twice().await;
+            }
+            // A message for each turn, and for each operation that is still running.
+            assert!(messages > 5, "{messages} messages");
             check(&world, run, Expected::SUCCEEDED).await;
             assert_eq!(acts_by_sandbox(&world), [expected_acts(agent)]);
             assert_eq!((world.model.total(), host(&world).problem()), (CALLS, None));

@@ -147,6 +147,7 @@ impl Pipeline {
             }
         }
         let began = Instant::now();
+        let mut has_stepped = false;
         loop {
             if let Some(thinker) = &mut thinker {
                 thinker.at = Some(bench_clock::now().to_string());
@@ -175,7 +176,7 @@ impl Pipeline {
                 (Advance::Asks(request), Some(thinker)) => {
                     let is_late = claimed.deadline.remaining(self.config.reserve)
                         < self.answer_limit(claimed, Role::Model);
-                    if is_late && began.elapsed() > self.sandboxes.linger {
+                    if is_late && has_stepped {
                         return self.put_episode_off(turn, Duration::ZERO).await;
                     }
                     if self.answer_agent(turn, &mut state, thinker, &request).await?.is_none() {
@@ -184,6 +185,7 @@ impl Pipeline {
                 }
                 (Advance::Stepped(record), Some(thinker)) => {
                     let is_reply = record.paid.is_some();
+                    has_stepped = true;
                     if !self.keep_step(turn, &mut state, thinker, *record).await? {
                         return Ok(());
                     }

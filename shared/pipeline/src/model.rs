@@ -21,6 +21,8 @@ use crate::error::PipelineError;
 
 /// Interval at which a call in flight checks whether its run is still open.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// Time limit for one answer to an agent.
+const AGENTS_ANSWER_MAX: Duration = Duration::from_secs(1_200);
 
 /// A question to a model.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +53,12 @@ impl Pipeline {
     /// of the judge have the benchmark's limit.
     pub(crate) fn answer_limit(&self, claimed: &ClaimedSample, role: Role) -> Duration {
         let own = claimed.run.spec.limits.timeout_seconds.filter(|_| role == Role::Model);
-        self.config.answer_time.for_run(claimed.benchmark.benchmark, own)
+        let limit = self.config.answer_time.for_run(claimed.benchmark.benchmark, own);
+        match claimed.benchmark.benchmark.has_agent() {
+            // The benchmark's limit is that of a whole episode.
+            true if own.is_none() => limit.min(AGENTS_ANSWER_MAX),
+            _ => limit,
+        }
     }
 
     /// Asks a model once, unless its provider asked for a wait that hasn't ended. Returns early if the run

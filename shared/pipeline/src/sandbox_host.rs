@@ -42,4 +42,10 @@ impl SandboxHost {
     pub fn on_this_machine(self, files: PathBuf) -> Self {
         Self { linger: Duration::from_secs(20), files: Some(files), ..self }
     }
+
+    /// Sets the time for which an attempt polls a running operation, and goes on with an agent's next turn.
+    #[must_use]
+    pub fn with_linger(self, linger: Duration) -> Self {
+        Self { linger, ..self }
+    }
 }

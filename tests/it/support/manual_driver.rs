@@ -21,9 +21,10 @@ use super::World;
 /// Time limit of an invocation.
 const INVOCATION: Duration = Duration::from_secs(300);
 
-/// Returns the world's sandbox host. A turn polls a new job until it is over.
+/// Returns the world's sandbox host. A turn polls a new job until it is over; on the scripted host, it does one thing.
 fn sandbox_host(world: &World) -> SandboxHost {
-    SandboxHost::new(sandy(world)).on_this_machine(world.files().join("sandbox-files"))
+    let host = SandboxHost::new(sandy(world)).on_this_machine(world.files().join("sandbox-files"));
+    if world.scripted.is_some() { host.with_linger(Duration::ZERO) } else { host }
 }
 
 fn sandy(world: &World) -> SandyConfig {
@@ -127,15 +128,18 @@ impl ManualDriver {
         response.batch_item_failures.is_empty()
     }
 
-    /// Handles messages one by one until none is left, each twice.
-    pub(crate) async fn drain_twice(&self) {
+    /// Handles messages one by one until none is left, each twice. Returns their number.
+    pub(crate) async fn drain_twice(&self) -> usize {
+        let mut count = 0;
         loop {
             let mut any = false;
             for queue in QueueName::ALL {
-                any |= self.drain_some(queue, 2).await;
+                let had_one = self.drain_some(queue, 2).await;
+                any |= had_one;
+                count += usize::from(had_one);
             }
             if !any {
-                return;
+                return count;
             }
         }
     }
