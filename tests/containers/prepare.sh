@@ -29,12 +29,13 @@ look() {
   has ip || missing+=(iproute2)
   has curl || missing+=(curl)
   has docker || missing+=(docker-cli)
+  has tmux || missing+=(tmux)
   is_static_busybox || missing+=(busybox-static)
 }
 
 say_missing() {
   echo "The container tests need $*. Debian, Ubuntu: \`apt-get install podman runc netavark aardvark-dns iptables nftables" \
-    "iproute2 curl busybox-static docker-cli docker-compose\` (before Debian 13: docker.io instead of docker-cli, and the" \
+    "iproute2 curl tmux busybox-static docker-cli docker-compose\` (before Debian 13: docker.io instead of docker-cli, and the" \
     "plugin \`docker-compose\` in $compose_folder)." >&2
   exit 1
 }

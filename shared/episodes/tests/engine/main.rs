@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // these are tests
 
+mod agents;
 mod graded;
 mod support;
+mod thinking;
 mod trouble;

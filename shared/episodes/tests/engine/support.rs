@@ -50,6 +50,14 @@ impl World {
         Self { server, sandy, sandbox, _permit: permit }
     }
 
+    pub(crate) fn sandy(&self) -> &Sandy {
+        &self.sandy
+    }
+
+    pub(crate) fn sandbox(&self) -> &str {
+        &self.sandbox
+    }
+
     /// Runs an episode with turns of `linger` each, and checks that nothing is left of it.
     pub(crate) async fn run(
         &self,

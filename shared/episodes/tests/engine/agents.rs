@@ -1,0 +1,80 @@
+//! Agents that ask a model, in real containers with a real terminal.
+
+use bench_domain::{Agent, Outcome};
+use serde_json::{Value, json};
+
+use crate::support::{World, task};
+use crate::thinking::DOCKERFILE;
+
+const FILES: [(&str, &str); 1] = [("environment/Dockerfile", DOCKERFILE)];
+
+fn reply(keystrokes: &[(&str, f64)], is_complete: bool) -> String {
+    let commands: Vec<Value> =
+        keystrokes.iter().map(|(keys, wait)| json!({ "keystrokes": keys, "duration": wait })).collect();
+    let commands = Value::Array(commands);
+    format!(r#"{{"analysis":"a","plan":"p","commands":{commands},"task_complete":{is_complete}}}"#)
+}
+
+#[tokio::test]
+async fn a_model_types_into_a_terminal() {
+    let world = World::new().await;
+    let long = format!("cat > long.txt <<'END'\n{}END\n", "0123456789abcdef\n".repeat(6_000));
+    let replies = [
+        reply(&[("echo first >> log.txt\n", 0.3), ("cat log.txt\n", 0.5)], false),
+        reply(&[("sleep 100\n", 0.3), ("C-c", 0.3), ("echo $?\n", 0.5)], false),
+        reply(&[(long.as_str(), 2.0), ("wc -c long.txt\n", 0.5)], false),
+        "no JSON at all".to_owned(),
+        reply(&[("touch done\n", 0.3)], true),
+        reply(&[("echo 'it''s'\n", 0.1)], true),
+    ];
+    let thought = world.think(&task(&FILES), Agent::Terminus2, &[], &replies).await;
+    let messages = thought.messages();
+    assert_eq!(thought.end(), "completed", "{messages:#?}");
+    assert!(messages[0].contains("Create the file `done`."), "{}", messages[0]);
+    assert!(messages[1].starts_with("New Terminal Output:"), "{}", messages[1]);
+    assert_eq!(messages[1].matches("\nfirst\n").count(), 1, "typed once: {}", messages[1]);
+    assert!(messages[2].contains("^C") && messages[2].contains("130"), "{}", messages[2]);
+    // 6,000 lines of 17 bytes arrive whole, though no command can be so long.
+    assert!(messages[3].contains("102000 long.txt"), "{}", &messages[3]);
+    assert!(messages[4].contains("ERROR:"), "{}", messages[4]);
+    let report = &thought.report;
+    assert_eq!(bench_episodes::verdict(report).outcome, Outcome::Correct, "{report:?}");
+    assert!(report.log("agent/terminus_2.pane").is_some_and(|log| log.text.contains("first")));
+    println!("{} bytes stored in {} turns", thought.stored_bytes, replies.len());
+}
+
+#[tokio::test]
+async fn keystrokes_that_end_the_terminal_end_the_agent() {
+    for keys in ["exit\n", "tmux kill-server\n"] {
+        let world = World::new().await;
+        let replies = [reply(&[("touch done\n", 0.2), (keys, 0.5)], false)];
+        let thought = world.think(&task(&FILES), Agent::Terminus2, &[], &replies).await;
+        assert_eq!(thought.end(), "terminal_ended");
+        assert_eq!(bench_episodes::verdict(&thought.report).outcome, Outcome::Correct, "{keys}: it is graded");
+    }
+}
+
+#[tokio::test]
+async fn a_model_runs_commands() {
+    let world = World::new().await;
+    let long = format!("cat > long.txt <<'END'\n{}END\nwc -c long.txt", "0123456789abcdef\n".repeat(6_000));
+    let fenced = |script: &str| format!("```bash\n{script}\n```\n");
+    let replies = [
+        fenced("echo once >> log.txt; cat log.txt; echo error >&2; pwd; exit 3"),
+        fenced("sleep 100"),
+        fenced(&long),
+        fenced("yes | head -c 30000"),
+        fenced("touch done; kill -9 $$"),
+        "```done\n```".to_owned(),
+    ];
+    let options = [("command_timeout_sec", "2")];
+    let thought = world.think(&task(&FILES), Agent::Bash, &options, &replies).await;
+    let messages = thought.messages();
+    assert_eq!(messages[1], "Exit code: 3\nOutput:\nonce\nerror\n/app\n");
+    assert!(messages[2].starts_with("Killed after 2 seconds."), "{}", messages[2]);
+    assert!(messages[3].contains("102000 long.txt"), "{}", messages[3]);
+    assert!(messages[4].contains("bytes") && messages[4].len() < 12_000, "{}", messages[4]);
+    assert!(messages[5].starts_with("Exit code: 137"), "{}", messages[5]);
+    assert_eq!(thought.end(), "completed");
+    assert_eq!(bench_episodes::verdict(&thought.report).outcome, Outcome::Correct);
+}
