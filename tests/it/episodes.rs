@@ -110,6 +110,13 @@ fn agents_work_turn_by_turn() {
                 (outcome.totals.input_tokens, outcome.totals.output_tokens)
             );
             assert!(usage.input_tokens > 0 && outcome.totals.model_ms > 0);
+            let trajectory = report.log("agent/trajectory.json").unwrap();
+            let trajectory: Value = serde_json::from_str(&trajectory.text).unwrap();
+            assert_eq!(
+                (&trajectory["schema_version"], &trajectory["final_metrics"]["total_prompt_tokens"]),
+                (&Value::from("ATIF-v1.8"), &Value::from(usage.input_tokens))
+            );
+            assert_eq!(finished.verdict.detail["prompt"], "own");
             // Without a network, the official texts aren't there.
             assert_eq!(outcome.prompt, "own");
         }

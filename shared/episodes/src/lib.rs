@@ -16,10 +16,12 @@ mod program;
 mod stop;
 mod task;
 mod thinker;
+mod trajectory;
 mod verdict;
 
 pub use episode::{Advance, Episode, cancel, remove_other_rounds};
 pub use files::{TaskFiles, TaskFilesError};
 pub use task::{EpisodeTask, environment_name};
 pub use thinker::{ModelAnswer, ModelRequest, REFUSED, Thinker};
+pub use trajectory::trajectory_logs;
 pub use verdict::{is_retried, verdict};

@@ -2,6 +2,7 @@
 
 mod agent;
 mod container;
+mod keystrokes;
 mod pane;
 mod setup;
 mod think;
@@ -15,6 +16,7 @@ use crate::program::Program;
 use crate::stop::Stop;
 use crate::task::{self, EpisodeTask};
 use container::Container;
+pub(crate) use think::Machine;
 
 /// Time at which the episode began, in the checkpoint.
 const BEGAN: &str = "began";
@@ -112,7 +114,7 @@ fn engine_log(step: &Step, text: String) -> bench_domain::EpisodeLog {
 }
 
 /// Returns the path of a step's file or folder among the kept files.
-fn step_folder(step: &Step, name: &str) -> String {
+pub(crate) fn step_folder(step: &Step, name: &str) -> String {
     match &step.name {
         Some(step) => format!("steps/{step}/{name}"),
         None => name.to_owned(),

@@ -17,6 +17,12 @@ pub fn verdict(report: &EpisodeReport) -> Verdict {
     if !report.engine.is_empty() {
         detail.insert("engine".to_owned(), report.engine.as_str().into());
     }
+    let outcome = report.steps.iter().rev().find_map(|step| step.agent.as_ref());
+    if let Some(outcome) = outcome {
+        detail.insert("prompt".to_owned(), outcome.prompt.as_str().into());
+        detail.insert("agent_end".to_owned(), outcome.end.as_str().into());
+        detail.insert("turns".to_owned(), outcome.totals.turns.into());
+    }
     if let Some(exception) = report.last_exception() {
         detail.insert("exception".to_owned(), exception.name.as_str().into());
     }

@@ -172,7 +172,10 @@ impl Pipeline {
                 (Advance::Failed(error), _) => {
                     return self.handle_episode_failure(turn, &state, &error).await;
                 }
-                (Advance::Ended(report), _) => return self.keep_report(turn, &state, *report).await,
+                (Advance::Ended(mut report), _) => {
+                    self.add_trajectories(turn, &state, task, agent, &mut report).await?;
+                    return self.keep_report(turn, &state, *report).await;
+                }
                 (Advance::Asks(request), Some(thinker)) => {
                     let is_late = claimed.deadline.remaining(self.config.reserve)
                         < self.answer_limit(claimed, Role::Model);

@@ -47,6 +47,15 @@ pub struct Stroke {
     pub commands: Vec<String>,
     /// Time between the beginning of typing and what follows.
     pub wait: Duration,
+    /// Time limit of each command.
+    pub limit: Duration,
+}
+
+impl Stroke {
+    /// Creates keystrokes whose commands end at once.
+    pub fn new(commands: Vec<String>, wait: Duration) -> Self {
+        Self { commands, wait, limit: SHORT / 2 }
+    }
 }
 
 /// Result of [`TypeKeys`]. Its texts are untrusted.
@@ -85,7 +94,10 @@ impl Program for TypeKeys {
         let mut request = common.to_request(environment)?;
         let strokes = self.strokes.iter();
         let strokes: Vec<Value> = strokes
-            .map(|stroke| json!({ "commands": stroke.commands, "wait_ms": millis(stroke.wait) }))
+            .map(|stroke| {
+                let (wait, limit) = (millis(stroke.wait), millis(stroke.limit));
+                json!({ "commands": stroke.commands, "wait_ms": wait, "limit_ms": limit })
+            })
             .collect();
         for (name, value) in [
             ("strokes", Value::from(strokes)),
@@ -100,10 +112,11 @@ impl Program for TypeKeys {
     }
 
     fn time_limit(&self) -> Duration {
-        let waits: Duration = self.strokes.iter().map(|stroke| stroke.wait).sum();
-        let commands = self.strokes.iter().map(|stroke| stroke.commands.len()).sum::<usize>();
-        let calls = u32::try_from(commands).unwrap_or(u32::MAX).saturating_add(3);
-        waits.saturating_add((SHORT / 2).saturating_mul(calls))
+        let of_stroke = |stroke: &Stroke| {
+            let commands = u32::try_from(stroke.commands.len()).unwrap_or(u32::MAX);
+            stroke.wait.saturating_add(stroke.limit.saturating_mul(commands))
+        };
+        self.strokes.iter().map(of_stroke).fold(2 * SHORT, Duration::saturating_add)
     }
 }
 

@@ -5,9 +5,9 @@ DISK_WAIT_S = 5
 DEAD = 3
 
 
-def shell(request, line, out_max=LOG_MAX):
+def shell(request, line, out_max=LOG_MAX, limit_s=SHORT_S):
     exec_request = {**request, "command": ["sh", "-c", line], "stdout_bytes_max": out_max, "stderr_bytes_max": LOG_MAX}
-    return run({**exec_request, "disk_bytes_max": None}, SHORT_S)
+    return run({**exec_request, "disk_bytes_max": None}, limit_s)
 
 
 def typed(request):
@@ -15,7 +15,7 @@ def typed(request):
     for index, stroke in enumerate(request["strokes"]):
         began = time.monotonic()
         for line in stroke["commands"]:
-            if shell(request, line)["exit_code"] != 0:
+            if shell(request, line, limit_s=stroke["limit_ms"] / 1000)["exit_code"] != 0:
                 return index
         time.sleep(max(0, stroke["wait_ms"] / 1000 - (time.monotonic() - began)))
     return len(request["strokes"])

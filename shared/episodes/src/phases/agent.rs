@@ -7,7 +7,7 @@ use bench_domain::{Agent, EpisodeException, EpisodeStep};
 use bench_terminal_tasks::{Solution, Step, TaskFormat, solution_files, workdir_files};
 
 use super::container::{self, Command, Container, user_name};
-use super::{Course, Keeping, ignore, step_folder, think};
+use super::{Course, Keeping, ignore, keystrokes, step_folder, think};
 use crate::program::Program;
 use crate::stop::{Phase, Stop};
 
@@ -80,7 +80,7 @@ async fn prepare(
 /// Runs the task's solution.
 async fn oracle(
     program: &mut Program<'_>,
-    course: &Course<'_>,
+    course: &mut Course<'_>,
     container: &Container,
     index: usize,
     step: &Step,
@@ -89,11 +89,8 @@ async fn oracle(
     let admitted = &course.task.files.admitted;
     let (path, env) = match &step.solution {
         Some(Solution::Script { path, env }) => (path, env),
-        Some(Solution::Keystrokes(_)) => {
-            return Err(Stop::refused(
-                "the task's solution is a list of keystrokes, which the agent `oracle` can't type yet: add \
-                 `solution.sh`",
-            ));
+        Some(Solution::Keystrokes(keys)) => {
+            return keystrokes::run(program, course, container, (index, step), keys, result).await;
         }
         None => return Err(Stop::refused("the task has no solution, which the agent `oracle` runs")),
     };

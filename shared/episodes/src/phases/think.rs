@@ -9,13 +9,16 @@ mod machine;
 mod outcome;
 mod terminal;
 
+pub(crate) use self::machine::Machine;
+pub(super) use self::terminal::{logs_folder, start as start_terminal};
+
 use std::time::Duration;
 
 use bench_agents::{Act, End, Observation, Seen};
 use bench_domain::{AgentOutcome, AgentProgress, AgentRecord, ChatMessage, EpisodeStep, Prompt, Role};
 use bench_terminal_tasks::Step;
 
-use self::machine::{Machine, MachineState};
+use self::machine::MachineState;
 use super::Course;
 use super::agent::AGENT_MAX;
 use super::container::Container;

@@ -6,10 +6,10 @@
 
 use std::time::Duration;
 
-use bench_agents::{ModelFailure, ModelFailureKind, Seen};
+use bench_agents::{ModelFailure, ModelFailureKind, Seen, TrajectoryNames};
 use bench_blobs::{AgentRecords, BlobError};
-use bench_domain::{AgentRecord, Code, EpisodeState, Usage};
-use bench_episodes::{ModelAnswer, ModelRequest, REFUSED, Thinker};
+use bench_domain::{Agent, AgentRecord, Code, EpisodeReport, EpisodeState, Usage};
+use bench_episodes::{ModelAnswer, ModelRequest, REFUSED, TaskFiles, Thinker, trajectory_logs};
 use bench_inference::tokens::usage_or_estimate;
 use bench_inference::{Failure, FailureKind, TooLong};
 use bench_lambda::metrics;
@@ -128,6 +128,44 @@ impl Pipeline {
         state.agent = Some(record.progress);
         turn.claimed.note_record();
         self.save_episode(turn, state).await
+    }
+
+    /// Adds the trajectories of an agent to the report, each from its stored transcript.
+    pub(super) async fn add_trajectories(
+        &self,
+        turn: EpisodeTurn<'_>,
+        state: &EpisodeState,
+        task: &TaskFiles,
+        agent: Agent,
+        report: &mut EpisodeReport,
+    ) -> Result<(), PipelineError> {
+        if !agent.asks_model() {
+            return Ok(());
+        }
+        let claimed = turn.claimed;
+        let options = agent_choice_of(claimed).options;
+        let texts = claimed.benchmark.templates(&self.blobs).await?;
+        for task_step in 0..report.steps.len().max(1) {
+            // An agent that was cut off by the end of its container is still in the checkpoint.
+            let open = state.agent.as_ref().filter(|open| open.task_step == task_step);
+            let outcome = report.steps.get(task_step).and_then(|step| step.agent.as_ref());
+            let Some(records) =
+                outcome.map(|outcome| outcome.records).or_else(|| open.map(|open| open.records))
+            else {
+                continue;
+            };
+            let place = AgentRecords::new(&claimed.sample, &state.nonce, task_step);
+            let Some(transcript) = self.transcripts.load(&self.blobs, &place, records).await? else {
+                continue;
+            };
+            let mut thinker = Thinker::new(options.clone(), texts.clone());
+            thinker.transcript = transcript;
+            let session = format!("{}__agent", claimed.sample);
+            let names =
+                TrajectoryNames { session: &session, model: &claimed.run.spec.model.qualified() };
+            report.logs.extend(trajectory_logs(task, agent, &thinker, task_step, names));
+        }
+        Ok(())
     }
 
     async fn store_record(

@@ -30,7 +30,7 @@ impl Work<'_, '_> {
         let strokes = strokes.iter().enumerate().map(|(at, keys)| {
             let wait = Duration::from_millis(keys.wait_ms()).min(left);
             left = left.saturating_sub(wait);
-            Stroke { commands: keys.send_commands(&format!("s{}-{step}-{at}", self.index)), wait }
+            Stroke::new(keys.send_commands(&format!("s{}-{step}-{at}", self.index)), wait)
         });
         let operation = TypeKeys {
             container: self.container.id.clone(),

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use bench_agents::session::{KEEP_HISTORY, STOP_RECORDING, start_recording, start_session};
 use bench_agents::terminus2::Terminus2Settings;
-use bench_terminal_tasks::TaskFormat;
+use bench_terminal_tasks::{Step, TaskFormat};
 
 use super::Work;
 use super::machine::Machine;
-use crate::phases::container::{Command, ROOT, user_name};
+use crate::phases::container::{Command, Container, ROOT, user_name};
+use crate::program::Program;
 use crate::stop::{Phase, Stop};
 
 /// Time limits of the installation of missing programs, and of other commands.
@@ -25,64 +26,85 @@ pub(super) struct Terminal {
     is_recorded: bool,
 }
 
+/// Installs tmux, and the recorder if it is named, and starts the terminal of a step of the task.
+pub(in crate::phases) async fn start(
+    program: &mut Program<'_>,
+    container: &Container,
+    (index, step): (usize, &Step),
+    (columns, rows): (u16, u16),
+    logs: &str,
+    recorder: &str,
+) -> Result<(), Stop> {
+    let install = format!("recorder={recorder}\n{INSTALL}");
+    let root = Some(ROOT.to_owned());
+    if shell(program, container, &format!("s{index}-install"), &install, root, INSTALL_MAX).await? != Some(0)
+    {
+        return Err(Stop::exception(
+            "RuntimeError",
+            "the container has no tmux, and it could not be installed",
+        ));
+    }
+    let start = start_session(columns, rows, &format!("{logs}/terminus_2.pane"), &BTreeMap::new());
+    // A session of the task's previous step would have the same name.
+    let before = if index > 0 { "tmux kill-session -t terminus-2 2>/dev/null; " } else { "" };
+    let start = format!("{before}{start} && {{ {KEEP_HISTORY}; true; }}");
+    let user = user_name(&step.agent.user);
+    match shell(program, container, &format!("s{index}-terminal"), &start, user, COMMAND_MAX).await? {
+        Some(0) => Ok(()),
+        _ => Err(Stop::exception("RuntimeError", "the terminal session could not be started")),
+    }
+}
+
+/// Returns the folder of the agent's logs.
+pub(in crate::phases) const fn logs_folder(format: &TaskFormat) -> &'static str {
+    match format {
+        TaskFormat::TerminalBench1 => "/agent-logs",
+        TaskFormat::Harbor { .. } => "/logs/agent",
+    }
+}
+
 impl Work<'_, '_> {
     /// Starts the terminal that the agent needs, if it needs one.
     pub(super) async fn open_terminal(&mut self, machine: &Machine) -> Result<Option<Terminal>, Stop> {
         let Machine::Terminus2(agent) = machine else { return Ok(None) };
         let settings: &Terminus2Settings = agent.settings();
         let recorder = if settings.is_recording { "asciinema" } else { "" };
-        let install = format!("recorder={recorder}\n{INSTALL}");
-        if self.command("install", &install, true, INSTALL_MAX).await? != Some(0) {
-            return Err(Stop::exception("RuntimeError", "the container has no tmux, and it could not be installed"));
+        let logs = logs_folder(&self.course.task.files.admitted.task.format);
+        let size = (settings.columns, settings.rows);
+        start(self.program, self.container, (self.index, self.step), size, logs, recorder).await?;
+        let has_recorder = settings.is_recording && self.command("recorder", "asciinema --version").await?;
+        if has_recorder {
+            let [record, clear] = start_recording(&format!("{logs}/recording.cast"));
+            self.command("record", &format!("{record}\nsleep 1\n{clear}")).await?;
         }
-        let pane = format!("{}/terminus_2.pane", self.logs());
-        let start = start_session(settings.columns, settings.rows, &pane, &BTreeMap::new());
-        // A session of the task's previous step would have the same name.
-        let before = "tmux kill-session -t terminus-2 2>/dev/null; ";
-        let before = if self.index > 0 { before } else { "" };
-        let start = format!("{before}{start} && {{ {KEEP_HISTORY}; true; }}");
-        if self.command("terminal", &start, false, COMMAND_MAX).await? != Some(0) {
-            return Err(Stop::exception("RuntimeError", "the terminal session could not be started"));
-        }
-        if !settings.is_recording || self.command("recorder", "asciinema --version", false, COMMAND_MAX).await? != Some(0)
-        {
-            return Ok(Some(Terminal { is_recorded: false }));
-        }
-        let [record, clear] = start_recording(&format!("{}/recording.cast", self.logs()));
-        let record = format!("{record}\nsleep 1\n{clear}");
-        self.command("record", &record, false, COMMAND_MAX).await?;
-        Ok(Some(Terminal { is_recorded: true }))
+        Ok(Some(Terminal { is_recorded: has_recorder }))
     }
 
     /// Ends the recording.
     pub(super) async fn close_terminal(&mut self, terminal: Option<Terminal>) -> Result<(), Stop> {
         if terminal.is_some_and(|terminal| terminal.is_recorded) {
-            let stop = format!("{STOP_RECORDING}; sleep 0.5 || sleep 1");
-            self.command("stop-record", &stop, false, COMMAND_MAX).await?;
+            self.command("stop-record", &format!("{STOP_RECORDING}; sleep 0.5 || sleep 1")).await?;
         }
         Ok(())
     }
 
-    /// Returns the folder of the agent's logs.
-    fn logs(&self) -> &'static str {
-        match self.course.task.files.admitted.task.format {
-            TaskFormat::TerminalBench1 => "/agent-logs",
-            _ => "/logs/agent",
-        }
+    /// Runs a short command as the agent's user. Returns true if it succeeds.
+    async fn command(&mut self, name: &str, line: &str) -> Result<bool, Stop> {
+        let (name, user) = (format!("s{}-{name}", self.index), user_name(&self.step.agent.user));
+        let code = shell(self.program, self.container, &name, line, user, COMMAND_MAX).await?;
+        Ok(code == Some(0))
     }
+}
 
-    /// Runs a command once, and returns its exit code; `None` if it took too long.
-    async fn command(
-        &mut self,
-        name: &str,
-        line: &str,
-        is_root: bool,
-        time_limit: Duration,
-    ) -> Result<Option<i32>, Stop> {
-        let user = if is_root { Some(ROOT.to_owned()) } else { user_name(&self.step.agent.user) };
-        let command = Command { line, user, env: BTreeMap::new(), time_limit, phase: Phase::Agent };
-        let name = format!("s{}-{name}", self.index);
-        let ended = self.container.shell(self.program, &name, command).await?;
-        Ok(ended.exit_code)
-    }
+/// Runs a command once, and returns its exit code; `None` if it took too long.
+async fn shell(
+    program: &mut Program<'_>,
+    container: &Container,
+    name: &str,
+    line: &str,
+    user: Option<String>,
+    time_limit: Duration,
+) -> Result<Option<i32>, Stop> {
+    let command = Command { line, user, env: BTreeMap::new(), time_limit, phase: Phase::Agent };
+    Ok(container.shell(program, name, command).await?.exit_code)
 }
