@@ -60,6 +60,8 @@ static METADATA: Metadata = Metadata {
         "Files that are already at `/tests` are removed before the tests are copied, so that an agent can't leave traps there.",
         "An environment that ends under the agent's commands is graded with the reward 0.",
         "Tests of Terminal-Bench 1 run without a terminal, so that their output isn't wrapped at 160 columns.",
+        "Only model calls and commands count against the agent's time limit, not waits for a provider or a sandbox; the turn in which it is reached ends first.",
+        "Of a terminal's history, the last 8 MiB count.",
     ],
     item_timeout_seconds: 24 * 3_600,
     setup_notes: "A sandbox host with a container engine is needed: install podman or docker.",

@@ -1,9 +1,9 @@
 //! Limits of agents and runs, which end an episode between turns.
 
 use bench_domain::{Outcome, RunStatus};
-use bench_tests::model_server::Reply;
+use bench_tests::model_server::{ModelRequest, Reply};
 
-use super::{host, json_reply, only_sample, settings, works};
+use super::{host, json_reply, only_sample, settings, turns_before, works};
 use crate::support::{Expected, ManualDriver, Order, World, check, runtime};
 
 #[test]
@@ -29,6 +29,31 @@ fn an_agent_that_never_finishes_ends_by_its_options_and_is_graded() {
             );
             assert_eq!(sample.finished.unwrap().verdict.outcome, Outcome::Correct, "its work is graded");
         }
+    });
+}
+
+/// Stored bytes grow with the turns, not with their square: each text is stored once.
+#[test]
+fn a_transcript_is_linear() {
+    runtime().block_on(async {
+        let mut sizes = Vec::new();
+        for turns in ["20", "80"] {
+            // Texts that don't compress well: each turn has a number of its own.
+            let goes_on = |request: &ModelRequest| {
+                let text: String = (0..200).map(|at| format!("{:x}", turns_before(request) * 7919 + at)).collect();
+                Reply::Text(format!("```bash\necho {text}\n```\n"))
+            };
+            let world = World::open(settings(), goes_on).await;
+            let run = Order::tasks(1, "bash", &[("max_turns", turns)]).place(&world).await;
+            ManualDriver::new(&world, 0).drain().await;
+            check(&world, run, Expected::SUCCEEDED).await;
+            let (objects, _) =
+                world.stack.blobs.list(&bench_blobs::bodies_prefix(run), None).await.unwrap();
+            let records = objects.iter().filter(|object| object.key.contains(".episode/"));
+            sizes.push(records.map(|object| object.length).sum::<u64>());
+        }
+        println!("{} bytes stored in a turn", sizes[1] / 80);
+        assert!(sizes[1] < sizes[0] * 5, "{sizes:?}");
     });
 }
 

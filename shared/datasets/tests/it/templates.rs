@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bench_blobs::Blobs;
 use bench_datasets::{Library, NoProgress, OfficialTexts, TemplateLookup, load_template, load_templates};
-use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
+use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec, WheelSpec};
 
 use crate::custom_layout::{CustomLayout, constant, leak, sha256, templates};
 use crate::hub_server::{Fault, Repository, TestHub};
@@ -254,4 +254,49 @@ async fn a_silent_origin_does_not_hold_up_the_run() {
     let found = load(&library, &[constant("ASK", "src/ask.py", None)], TemplateLookup::StoreThenOrigin).await;
     assert!(found.notes[0].contains("no response in time"), "{:?}", found.notes);
     drop(listener);
+}
+
+/// Serves a package index at a free port: a page with a relative link, and the wheel.
+async fn package_index(wheel: Vec<u8>) -> String {
+    let page = "<a href=\"../../files/quiz-1.0-py3-none-any.whl#sha256=0\">quiz</a>";
+    let app = axum::Router::new()
+        .route("/simple/quiz/", axum::routing::get(move || async move { page }))
+        .route("/files/quiz-1.0-py3-none-any.whl", axum::routing::get(move || async move { wheel }));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    format!("http://{address}")
+}
+
+#[tokio::test]
+async fn texts_come_from_a_pinned_wheel() {
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    zip.start_file("quiz/ask.txt", zip::write::SimpleFileOptions::default()).unwrap();
+    std::io::Write::write_all(&mut zip, ASK.as_bytes()).unwrap();
+    let archive = zip.finish().unwrap().into_inner();
+    let digest = leak(hex::encode(sha2::Digest::finalize(sha2::Digest::chain_update(
+        <sha2::Sha256 as sha2::Digest>::new(),
+        &archive,
+    ))));
+    let (bench, hub, index) =
+        (Bench::new().await, TestHub::start().await, package_index(archive).await);
+    let library = bench.library_with(&hub, |config| config.pypi_url = index);
+    let wheel = |sha256| WheelSpec {
+        package: "quiz",
+        version: "1.0",
+        file: "quiz-1.0-py3-none-any.whl",
+        sha256,
+    };
+    let spec = |wheel| TemplateSpec {
+        name: "ask",
+        role: TemplateRole::Wording,
+        origin: TemplateOrigin::Wheel { wheel, path: "quiz/ask.txt" },
+        part: TemplatePart::Whole,
+        sha256: Some(leak(sha256(ASK))),
+    };
+    let wrong = load(&library, &[spec(wheel("0"))], TemplateLookup::StoreThenOrigin).await;
+    assert!(wrong.texts.is_empty() && wrong.notes[0].contains("instead of 0"), "{:?}", wrong.notes);
+    let found = load(&library, &[spec(wheel(digest))], TemplateLookup::StoreThenOrigin).await;
+    assert_eq!((found.texts["ask"].text.as_str(), found.notes.len()), (ASK, 0));
+    assert_eq!(text(&bench.blobs, ASK).await.as_deref(), Some(ASK));
 }

@@ -78,3 +78,30 @@ async fn a_model_runs_commands() {
     assert_eq!(thought.end(), "completed");
     assert_eq!(bench_episodes::verdict(&thought.report).outcome, Outcome::Correct);
 }
+
+#[tokio::test]
+async fn the_oracle_types_keystrokes() {
+    let world = World::new().await;
+    let config = "instruction: Create the file `done`.\ndifficulty: easy\nmax_agent_timeout_sec: 60\nmax_test_timeout_sec: 60\n";
+    let compose = "services:\n  client:\n    build:\n      dockerfile: Dockerfile\n    image: ${T_BENCH_TASK_DOCKER_CLIENT_IMAGE_NAME}\n    \
+        container_name: ${T_BENCH_TASK_DOCKER_CLIENT_CONTAINER_NAME}\n    command: [\"sh\", \"-c\", \"sleep infinity\"]\n    \
+        volumes:\n      - ${T_BENCH_TASK_LOGS_PATH}:${T_BENCH_CONTAINER_LOGS_PATH}\n      - \
+        ${T_BENCH_TASK_AGENT_LOGS_PATH}:${T_BENCH_CONTAINER_AGENT_LOGS_PATH}\n    network_mode: none\n";
+    let test = "cd /app; echo '=== short test summary info ==='; [ -f done ] && echo PASSED t.py::test_a || echo FAILED t.py::test_a\n";
+    let solution = "- command: sleep 2; touch almost\n  block: true\n  max_timeout_sec: 20\n- command: mv almost 'done'\n  min_timeout_sec: 1\n";
+    let files = [
+        ("task.yaml", config),
+        ("docker-compose.yaml", compose),
+        ("Dockerfile", DOCKERFILE),
+        ("run-tests.sh", test),
+        ("solution.yaml", solution),
+    ];
+    let report = world.in_terminal(&files, Agent::Oracle).await;
+    assert_eq!(bench_episodes::verdict(&report).outcome, Outcome::Correct, "{report:?}");
+    assert!(report.log("agent/oracle.txt").is_some_and(|log| log.text.contains("mv almost")), "{report:?}");
+    let late = "- command: sleep 50\n  block: true\n  max_timeout_sec: 2\n- command: touch done\n";
+    let files = files.map(|(path, text)| if path == "solution.yaml" { (path, late) } else { (path, text) });
+    let report = world.in_terminal(&files, Agent::Oracle).await;
+    assert_eq!(bench_episodes::verdict(&report).outcome, Outcome::Incorrect, "{report:?}");
+    assert_eq!(report.last_exception().map(|raised| raised.name.as_str()), Some("AgentTimeoutError"));
+}

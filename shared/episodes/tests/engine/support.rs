@@ -65,11 +65,20 @@ impl World {
         agent: Agent,
         linger: Duration,
     ) -> Result<EpisodeReport, EnvironmentError> {
-        let files = files(task);
+        self.run_files(&files(task), agent, linger).await
+    }
+
+    /// Does the same with a task that was read.
+    pub(crate) async fn run_files(
+        &self,
+        files: &TaskFiles,
+        agent: Agent,
+        linger: Duration,
+    ) -> Result<EpisodeReport, EnvironmentError> {
         let nonce = uuid::Uuid::new_v4().simple().to_string();
         let labels = labels(&nonce);
         let variables = BTreeMap::from([("GIVEN".to_owned(), "from the order".to_owned())]);
-        let about = EpisodeTask { files: &files, agent, thinker: None, variables: &variables, labels: &labels };
+        let about = EpisodeTask { files, agent, thinker: None, variables: &variables, labels: &labels };
         let mut state = EpisodeState::new(1, nonce.as_str());
         let until = tokio::time::Instant::now() + EPISODE_MAX;
         let mut turns = 0;

@@ -117,6 +117,13 @@ impl World {
     }
 }
 
+impl World {
+    /// Runs an episode of an agent that asks no model, in the image of this machine's terminal.
+    pub(crate) async fn in_terminal(&self, task: &[(&str, &str)], agent: Agent) -> EpisodeReport {
+        self.run_files(&terminal_files(task), agent, Duration::from_secs(20)).await.unwrap()
+    }
+}
+
 /// Reads a task of these files, with this machine's shell and terminal for its image.
 fn terminal_files(task: &[(&str, &str)]) -> TaskFiles {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
@@ -124,8 +131,12 @@ fn terminal_files(task: &[(&str, &str)]) -> TaskFiles {
         zip.start_file(path, SimpleFileOptions::default().unix_permissions(mode)).unwrap();
         zip.write_all(bytes).unwrap();
     };
+    let mut folder = String::new();
     for (path, text) in task {
         add(path, text.as_bytes(), 0o644);
+        if let Some(found) = path.strip_suffix("Dockerfile") {
+            folder = format!("{found}root");
+        }
     }
     let read = |path: &str| {
         std::fs::read(path).unwrap_or_else(|error| {
@@ -133,30 +144,30 @@ fn terminal_files(task: &[(&str, &str)]) -> TaskFiles {
         })
     };
     let busybox = ["/bin/busybox", "/usr/bin/busybox"].iter().find(|path| Path::new(path).exists());
-    add("environment/root/bin/busybox", &read(busybox.unwrap_or(&"/bin/busybox")), 0o755);
+    add(&format!("{folder}/bin/busybox"), &read(busybox.unwrap_or(&"/bin/busybox")), 0o755);
     let mut libraries = std::collections::BTreeSet::new();
     for program in PROGRAMS {
         let path = format!("/usr/bin/{program}");
-        add(&format!("environment/root/bin/{program}"), &read(&path), 0o755);
+        add(&format!("{folder}/bin/{program}"), &read(&path), 0o755);
         let loaded = std::process::Command::new("ldd").arg(&path).output().unwrap();
         let loaded = String::from_utf8(loaded.stdout).unwrap();
         libraries.extend(loaded.split_whitespace().filter(|word| word.starts_with('/')).map(str::to_owned));
     }
     for library in libraries {
-        add(&format!("environment/root{library}"), &read(&library), 0o755);
+        add(&format!("{folder}{library}"), &read(&library), 0o755);
     }
     for name in ["tmux-256color", "screen", "screen-256color", "xterm-256color"] {
         let found = ["/lib/terminfo", "/usr/share/terminfo"].iter().find_map(|folder| {
             std::fs::read(format!("{folder}/{}/{name}", &name[..1])).ok()
         });
         if let Some(terminal) = found {
-            add(&format!("environment/root/usr/share/terminfo/{}/{name}", &name[..1]), &terminal, 0o644);
+            add(&format!("{folder}/usr/share/terminfo/{}/{name}", &name[..1]), &terminal, 0o644);
         }
     }
     for entry in std::fs::read_dir(LOCALE).into_iter().flatten().flatten() {
         if entry.file_type().unwrap().is_file() {
             let name = entry.file_name().into_string().unwrap();
-            add(&format!("environment/root{LOCALE}/{name}"), &std::fs::read(entry.path()).unwrap(), 0o644);
+            add(&format!("{folder}{LOCALE}/{name}"), &std::fs::read(entry.path()).unwrap(), 0o644);
         }
     }
     let archive = zip.finish().unwrap().into_inner();
