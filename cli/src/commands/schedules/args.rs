@@ -281,7 +281,7 @@ mod tests {
         let mut documented: BTreeSet<String> = order.as_object().unwrap().keys().cloned().collect();
         assert!(documented.remove("config"), "it is for programs");
         assert!(documented.remove("name") && documented.insert("time_zone".into()), "they are a schedule's");
-        for other in ["tasks", "agent"] {
+        for other in ["tasks", "agent", "agent_options"] {
             assert!(documented.remove(other), "schedules of terminal tasks are refused");
         }
         for other in ["reasoning_effort", "omit"] {
