@@ -46,10 +46,8 @@ fn works(request: &ModelRequest) -> Reply {
 }
 
 fn json_reply(keystrokes: &[&str], is_complete: bool) -> String {
-    let commands: Vec<Value> = keystrokes
-        .iter()
-        .map(|keys| serde_json::json!({ "keystrokes": keys, "duration": 0.01 }))
-        .collect();
+    let commands: Vec<Value> =
+        keystrokes.iter().map(|keys| serde_json::json!({ "keystrokes": keys, "duration": 0.01 })).collect();
     serde_json::json!({ "analysis": "a", "plan": "p", "commands": commands, "task_complete": is_complete })
         .to_string()
 }

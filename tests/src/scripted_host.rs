@@ -150,13 +150,23 @@ impl Shared {
         let request = run.operation()?;
         let mut acts = self.acts();
         if let Some(known) = acts.iter().find(|act| act.sandbox == sandbox && act.job == run.job) {
-            anyhow::ensure!(known.request == request, "operation `{}` was repeated with another request", run.job);
+            anyhow::ensure!(
+                known.request == request,
+                "operation `{}` was repeated with another request",
+                run.job
+            );
             return Ok(Some(known.done.clone()));
         }
         let text = script::act_text(&request);
         let typed = acts.iter().filter(|act| act.sandbox == sandbox).map(|act| act.text.as_str());
         let done = script::act_result(&request, &typed.chain([text.as_str()]).collect::<String>());
-        acts.push(Act { sandbox: sandbox.to_owned(), job: run.job.clone(), text, request, done: done.clone() });
+        acts.push(Act {
+            sandbox: sandbox.to_owned(),
+            job: run.job.clone(),
+            text,
+            request,
+            done: done.clone(),
+        });
         Ok(Some(done))
     }
 

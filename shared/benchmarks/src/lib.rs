@@ -64,8 +64,8 @@ pub use scorers::judge::{Judge, JudgeMetadata, NoVerdict};
 pub use scorers::sandbox::{JobMaterial, Round, SandboxGrader, SandboxMetadata, UnreadableReport};
 pub use steps::{NextStep, Steps};
 pub use terminal_tasks::{
-    AgentChoice, OFFICIAL_WHEEL, TASK_COLUMN, TASK_HASH_COLUMN, TASK_INSTRUCTION_COLUMN, TerminalTasks, agent_choice,
-    agent_option_names, task_variables,
+    AgentChoice, OFFICIAL_WHEEL, TASK_COLUMN, TASK_HASH_COLUMN, TASK_INSTRUCTION_COLUMN, TerminalTasks,
+    agent_choice, agent_option_names, task_variables,
 };
 
 #[cfg(test)]

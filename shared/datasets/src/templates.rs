@@ -185,7 +185,9 @@ impl Library {
             TemplateOrigin::Wheel { wheel, path } => {
                 let archive = match wheels.entry(wheel.file) {
                     Entry::Occupied(known) => known.into_mut(),
-                    Entry::Vacant(new) => new.insert(self.download_wheel(&wheel, unreachable, progress).await),
+                    Entry::Vacant(new) => {
+                        new.insert(self.download_wheel(&wheel, unreachable, progress).await)
+                    }
                 };
                 let archive = archive.as_ref().map_err(Clone::clone)?;
                 let file = wheel::file(&wheel, archive, path, FILE_BYTES_MAX)?;

@@ -78,8 +78,8 @@ impl Thinker {
     /// Returns the texts of `terminus-2`: the official ones if all were loaded, otherwise our own.
     pub(crate) fn terminus2_texts(&self, format: ReplyFormat) -> Terminus2Texts {
         let official = self.texts.get(TEMPLATE).zip(self.texts.get(PROGRAM));
-        let official = official
-            .and_then(|(template, program)| Terminus2Texts::official(format, template, program).ok());
+        let official =
+            official.and_then(|(template, program)| Terminus2Texts::official(format, template, program).ok());
         official.unwrap_or_else(|| Terminus2Texts::own(format))
     }
 

@@ -33,10 +33,12 @@ pub fn trajectory_logs(
         }
         Err(_) => Vec::new(),
     };
-    let named = trajectories.into_iter().flat_map(|(main, aside)| {
-        std::iter::once(("trajectory.json".to_owned(), main)).chain(aside)
-    });
-    named.filter_map(|(name, trajectory)| log(step_folder(step, &format!("agent/{name}")), &trajectory)).collect()
+    let named = trajectories
+        .into_iter()
+        .flat_map(|(main, aside)| std::iter::once(("trajectory.json".to_owned(), main)).chain(aside));
+    named
+        .filter_map(|(name, trajectory)| log(step_folder(step, &format!("agent/{name}")), &trajectory))
+        .collect()
 }
 
 fn log(name: String, trajectory: &Trajectory) -> Option<EpisodeLog> {

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use anyhow::{bail, ensure};
 use serde_json::Value;
 
-use bench_tests::scripted_host::ScriptedHost;
 use crate::server::Server;
+use bench_tests::scripted_host::ScriptedHost;
 use bench_tests::scripted_host::task;
 
 /// Samples that the server works on at once: more than episodes, so that none waits for a place.

@@ -40,15 +40,15 @@ fn a_transcript_is_linear() {
         for turns in ["20", "80"] {
             // Texts that don't compress well: each turn has a number of its own.
             let goes_on = |request: &ModelRequest| {
-                let text: String = (0..200).map(|at| format!("{:x}", turns_before(request) * 7919 + at)).collect();
+                let text: String =
+                    (0..200).map(|at| format!("{:x}", turns_before(request) * 7919 + at)).collect();
                 Reply::Text(format!("```bash\necho {text}\n```\n"))
             };
             let world = World::open(settings(), goes_on).await;
             let run = Order::tasks(1, "bash", &[("max_turns", turns)]).place(&world).await;
             ManualDriver::new(&world, 0).drain().await;
             check(&world, run, Expected::SUCCEEDED).await;
-            let (objects, _) =
-                world.stack.blobs.list(&bench_blobs::bodies_prefix(run), None).await.unwrap();
+            let (objects, _) = world.stack.blobs.list(&bench_blobs::bodies_prefix(run), None).await.unwrap();
             let records = objects.iter().filter(|object| object.key.contains(".episode/"));
             sizes.push(records.map(|object| object.length).sum::<u64>());
         }

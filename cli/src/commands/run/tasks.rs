@@ -28,9 +28,7 @@ pub(super) fn models(
     let options = parse_options(options)?;
     let is_agent = |model: &&str| model.parse::<Agent>().is_ok_and(|agent| !agent.asks_model());
     let agent: Agent = match agent {
-        Some(agent) => {
-            agent.parse().map_err(|unknown: UnknownAgent| Problem::usage(unknown.to_string()))?
-        }
+        Some(agent) => agent.parse().map_err(|unknown: UnknownAgent| Problem::usage(unknown.to_string()))?,
         None if named.is_empty() => {
             return Err(Problem::usage("no agent was given")
                 .hint("give --model for the agent terminus-2, or --agent oracle or --agent nop")
@@ -158,8 +156,7 @@ mod tests {
         let found = super::models(&texts(given), agent, &texts(options));
         found
             .map(|(models, options)| {
-                let options: Vec<_> =
-                    options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                let options: Vec<_> = options.iter().map(|(name, value)| format!("{name}={value}")).collect();
                 format!("{} {}", models.join(","), options.join(",")).trim().to_owned()
             })
             .map_err(|error| error.to_string())

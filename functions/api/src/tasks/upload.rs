@@ -209,6 +209,8 @@ fn copy(parts: &Parts) -> Parts {
     let mut head = http::Request::new(()).into_parts().0;
     head.headers = parts.headers.clone();
     head.method = parts.method.clone();
+    // Among them is that the routes have no limit of their own.
+    head.extensions = parts.extensions.clone();
     head
 }
 

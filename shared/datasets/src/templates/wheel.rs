@@ -20,21 +20,26 @@ pub(super) fn find_link(page: &[u8], page_url: &str, wheel: &WheelSpec) -> Resul
         rest.get(1..)?.split_once(quote).map(|(link, _)| link.replace("&amp;", "&"))
     });
     let mut addresses = links.filter_map(|link| base.join(&link).ok());
-    let found = addresses.find(|address| {
-        address.path_segments().and_then(|mut parts| parts.next_back()) == Some(wheel.file)
-    });
+    let found = addresses
+        .find(|address| address.path_segments().and_then(|mut parts| parts.next_back()) == Some(wheel.file));
     let mut found = found.ok_or_else(|| format!("the package index has no `{}`", wheel.file))?;
     found.set_fragment(None);
     Ok(found)
 }
 
 /// Returns a file of a wheel, whose digest is checked first.
-pub(super) fn file(wheel: &WheelSpec, archive: &[u8], path: &str, bytes_max: usize) -> Result<Vec<u8>, String> {
+pub(super) fn file(
+    wheel: &WheelSpec,
+    archive: &[u8],
+    path: &str,
+    bytes_max: usize,
+) -> Result<Vec<u8>, String> {
     let sha256 = hex::encode(Sha256::digest(archive));
     if sha256 != wheel.sha256 {
         return Err(format!("{}: its SHA-256 is {sha256} instead of {}", wheel.file, wheel.sha256));
     }
-    let mut archive = ZipArchive::new(Cursor::new(archive)).map_err(|error| format!("{}: {error}", wheel.file))?;
+    let mut archive =
+        ZipArchive::new(Cursor::new(archive)).map_err(|error| format!("{}: {error}", wheel.file))?;
     let file = archive.by_name(path).map_err(|error| format!("{}, `{path}`: {error}", wheel.file))?;
     let mut content = Vec::new();
     let read = file.take(bytes_max as u64 + 1).read_to_end(&mut content);

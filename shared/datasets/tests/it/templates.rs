@@ -278,15 +278,10 @@ async fn texts_come_from_a_pinned_wheel() {
         <sha2::Sha256 as sha2::Digest>::new(),
         &archive,
     ))));
-    let (bench, hub, index) =
-        (Bench::new().await, TestHub::start().await, package_index(archive).await);
+    let (bench, hub, index) = (Bench::new().await, TestHub::start().await, package_index(archive).await);
     let library = bench.library_with(&hub, |config| config.pypi_url = index);
-    let wheel = |sha256| WheelSpec {
-        package: "quiz",
-        version: "1.0",
-        file: "quiz-1.0-py3-none-any.whl",
-        sha256,
-    };
+    let wheel =
+        |sha256| WheelSpec { package: "quiz", version: "1.0", file: "quiz-1.0-py3-none-any.whl", sha256 };
     let spec = |wheel| TemplateSpec {
         name: "ask",
         role: TemplateRole::Wording,

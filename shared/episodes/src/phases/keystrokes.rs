@@ -70,8 +70,7 @@ fn stroke(keys: &Keystrokes, left: &mut Duration) -> Stroke {
         (false, false) => vec![send(&[keys.command.as_str()])],
     };
     let wait = if waits { Duration::ZERO } else { keys.min_timeout.min(*left) };
-    let limit =
-        if waits { keys.max_timeout.min(*left).max(Duration::from_secs(1)) } else { Duration::ZERO };
+    let limit = if waits { keys.max_timeout.min(*left).max(Duration::from_secs(1)) } else { Duration::ZERO };
     *left = left.saturating_sub(wait.max(limit));
     let stroke = Stroke::new(commands, wait);
     if waits { Stroke { limit, ..stroke } } else { stroke }

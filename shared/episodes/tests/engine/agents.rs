@@ -50,7 +50,11 @@ async fn keystrokes_that_end_the_terminal_end_the_agent() {
         let replies = [reply(&[("touch done\n", 0.2), (keys, 0.5)], false)];
         let thought = world.think(&task(&FILES), Agent::Terminus2, &[], &replies).await;
         assert_eq!(thought.end(), "terminal_ended");
-        assert_eq!(bench_episodes::verdict(&thought.report).outcome, Outcome::Correct, "{keys}: it is graded");
+        assert_eq!(
+            bench_episodes::verdict(&thought.report).outcome,
+            Outcome::Correct,
+            "{keys}: it is graded"
+        );
     }
 }
 

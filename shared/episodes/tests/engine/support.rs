@@ -111,7 +111,8 @@ impl World {
         labels: &Labels,
     ) -> (EpisodeState, String) {
         let (files, variables) = (files(task), BTreeMap::new());
-        let about = EpisodeTask { files: &files, agent: Agent::Oracle, thinker: None, variables: &variables, labels };
+        let about =
+            EpisodeTask { files: &files, agent: Agent::Oracle, thinker: None, variables: &variables, labels };
         let mut state = EpisodeState::new(1, labels.sample.as_str());
         while state.open.as_ref().is_none_or(|open| !open.name.ends_with("-agent")) {
             let episode = Episode { sandy: &self.sandy, sandbox: &self.sandbox, task: about };

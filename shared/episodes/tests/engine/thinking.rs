@@ -95,7 +95,8 @@ impl World {
                 Advance::Waiting(wait) => tokio::time::sleep(wait.min(Duration::from_millis(300))).await,
                 Advance::Asks(request) => {
                     let turn = request.prompt.messages.len() / 2;
-                    let text = replies.get(turn).cloned().unwrap_or_else(|| panic!("turn {turn} has no reply"));
+                    let text =
+                        replies.get(turn).cloned().unwrap_or_else(|| panic!("turn {turn} has no reply"));
                     let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };
                     let reply = ModelReply { text, usage, latency_ms: 100, ..ModelReply::default() };
                     let paid = bench_domain::Usage::counted(10, 5, 0);
@@ -139,9 +140,8 @@ fn terminal_files(task: &[(&str, &str)]) -> TaskFiles {
         }
     }
     let read = |path: &str| {
-        std::fs::read(path).unwrap_or_else(|error| {
-            panic!("these tests need tmux, bash and busybox-static: {path}: {error}")
-        })
+        std::fs::read(path)
+            .unwrap_or_else(|error| panic!("these tests need tmux, bash and busybox-static: {path}: {error}"))
     };
     let busybox = ["/bin/busybox", "/usr/bin/busybox"].iter().find(|path| Path::new(path).exists());
     add(&format!("{folder}/bin/busybox"), &read(busybox.unwrap_or(&"/bin/busybox")), 0o755);
@@ -157,9 +157,9 @@ fn terminal_files(task: &[(&str, &str)]) -> TaskFiles {
         add(&format!("{folder}{library}"), &read(&library), 0o755);
     }
     for name in ["tmux-256color", "screen", "screen-256color", "xterm-256color"] {
-        let found = ["/lib/terminfo", "/usr/share/terminfo"].iter().find_map(|folder| {
-            std::fs::read(format!("{folder}/{}/{name}", &name[..1])).ok()
-        });
+        let found = ["/lib/terminfo", "/usr/share/terminfo"]
+            .iter()
+            .find_map(|folder| std::fs::read(format!("{folder}/{}/{name}", &name[..1])).ok());
         if let Some(terminal) = found {
             add(&format!("{folder}/usr/share/terminfo/{}/{name}", &name[..1]), &terminal, 0o644);
         }

@@ -55,7 +55,8 @@ impl Transcripts {
     /// Keeps a transcript in memory.
     pub(crate) fn note(&self, place: &AgentRecords, records: u32, transcript: &Transcript) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = known.iter().position(|one| one.prefix == place.prefix()).and_then(|at| known.remove(at));
+        let before =
+            known.iter().position(|one| one.prefix == place.prefix()).and_then(|at| known.remove(at));
         // The parts of known records never change, so only the new ones are copied.
         let mut one = before.filter(|one| one.records <= records).unwrap_or_else(|| Known {
             prefix: place.prefix().to_owned(),

@@ -161,8 +161,7 @@ impl Pipeline {
             let mut thinker = Thinker::new(options.clone(), texts.clone());
             thinker.transcript = transcript;
             let session = format!("{}__agent", claimed.sample);
-            let names =
-                TrajectoryNames { session: &session, model: &claimed.run.spec.model.qualified() };
+            let names = TrajectoryNames { session: &session, model: &claimed.run.spec.model.qualified() };
             report.logs.extend(trajectory_logs(task, agent, &thinker, task_step, names));
         }
         Ok(())

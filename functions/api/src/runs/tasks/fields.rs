@@ -57,9 +57,9 @@ pub(crate) fn take_task_fields(fields: &mut FieldReader) -> Option<OrderedTasks>
     }
     let model = fields.maybe_text("model_id", usize::MAX).filter(|model| !model.trim().is_empty());
     // The benchmark's own option names the agent if the field doesn't.
-    let in_options = fields.peek_object(OPTIONS_FIELD).and_then(|all| {
-        all.get(TERMINAL_TASKS)?.get("agent")?.as_str().map(str::to_owned)
-    });
+    let in_options = fields
+        .peek_object(OPTIONS_FIELD)
+        .and_then(|all| all.get(TERMINAL_TASKS)?.get("agent")?.as_str().map(str::to_owned));
     let agent = match agent.as_ref().or(in_options.as_ref()) {
         Some(name) => fields.checked("agent", find_agent(name.trim()).map_err(|error| error.message())),
         None => match &model {
@@ -78,7 +78,8 @@ pub(crate) fn take_task_fields(fields: &mut FieldReader) -> Option<OrderedTasks>
         }
         None => fields.set("model_id", json!(agent.as_str())),
         Some(model) if agent.asks_model() && agent_of_model(model).is_some() => {
-            fields.note_invalid("model_id", format!("the agent `{agent}` asks a model, and `{model}` is none"));
+            fields
+                .note_invalid("model_id", format!("the agent `{agent}` asks a model, and `{model}` is none"));
         }
         Some(model) if !agent.asks_model() && model != agent.as_str() => {
             let problem = format!("the agent `{agent}` asks no model; leave `model_id` out");

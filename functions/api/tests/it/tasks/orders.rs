@@ -45,7 +45,11 @@ async fn wrong_orders_are_refused_with_the_field() {
     for (body, status, part) in [
         (json!({ "tasks": [9], "agent": "oracle" }), 404, "Task not found: `9`"),
         (json!({ "tasks": ["x\u{1b}"], "agent": "oracle" }), 404, "`x`"),
-        (json!({ "tasks": [1], "agent": "claude" }), 422, "its agents are `oracle`, `nop`, `terminus-2`, `bash`"),
+        (
+            json!({ "tasks": [1], "agent": "claude" }),
+            422,
+            "its agents are `oracle`, `nop`, `terminus-2`, `bash`",
+        ),
         (json!({ "tasks": [1] }), 422, "agent"),
         (
             json!({ "tasks": [1], "agent": "oracle", "selected_benchmarks": ["mmlu_pro"] }),

@@ -84,3 +84,21 @@ async fn an_upload_belongs_to_its_caller() {
     assert_eq!(server.order("/api/tasks", &b, &body).await.status, 404);
     assert_eq!(server.order("/api/tasks", &a, &body).await.status, 200);
 }
+
+/// Archives have their own limit, not that of other request bodies, which is 2 MB.
+#[tokio::test]
+async fn an_archive_of_some_megabytes_is_accepted() {
+    let server = Server::local().await;
+    // Text that doesn't compress: digits of a generator.
+    let mut number = 1_u64;
+    let noise: String = (0..5_000_000)
+        .map(|_| {
+            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            char::from(b' ' + u8::try_from((number >> 33) % 95).unwrap())
+        })
+        .collect();
+    let zip = task_zip("x", &[("fix-it/environment/noise.txt", &noise)]);
+    assert!(zip.len() > 3_000_000, "{}", zip.len());
+    let reply = server.upload("name=large&agent=oracle", &[], &zip).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+}

@@ -46,11 +46,8 @@ impl Work<'_, '_> {
         let name = format!("s{}-do-{step}", self.index);
         let environment = self.container.environment.clone();
         let captured = self.program.run(&environment, &name, &operation, Phase::Agent).await?;
-        let terminal = TerminalState {
-            is_alive: captured.alive,
-            history: captured.history,
-            screen: captured.screen,
-        };
+        let terminal =
+            TerminalState { is_alive: captured.alive, history: captured.history, screen: captured.screen };
         Ok((Seen::Terminal(terminal), captured.elapsed_ms, None))
     }
 
