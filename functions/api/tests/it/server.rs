@@ -231,7 +231,12 @@ impl Server {
 
     /// Orders a run of the oracle from this machine and returns its id.
     pub(crate) async fn run_of(&self, benchmarks: &[&str]) -> RunId {
-        let body = json!({ "model_id": "oracle", "selected_benchmarks": benchmarks, "demo": true });
+        self.run_of_model("oracle", benchmarks).await
+    }
+
+    /// Orders a run of a model from this machine and returns its id.
+    pub(crate) async fn run_of_model(&self, model: &str, benchmarks: &[&str]) -> RunId {
+        let body = json!({ "model_id": model, "selected_benchmarks": benchmarks, "demo": true });
         let reply = self.order("/api/runs", &[], &body).await;
         assert_eq!(reply.status, 201, "{}", reply.text);
         reply.json()["id"].as_str().unwrap().parse().unwrap()

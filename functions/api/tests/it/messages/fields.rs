@@ -87,6 +87,9 @@ fn of_orders() -> Vec<(&'static str, Value)> {
         ("tasks", json!([1])),
         ("agent", json!("oracle")),
         ("agent", json!(7)),
+        ("agent_options", json!({ "max_turns": "5" })),
+        ("agent_options", json!("max_turns")),
+        ("agent_options", json!({ "max_turns": [5] })),
     ]
     .into_iter()
     .chain(of_labels())

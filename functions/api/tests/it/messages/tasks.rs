@@ -73,12 +73,20 @@ async fn tasks(recorder: &mut Recorder, server: &Server) {
     recorder.send(server, "POST", "/api/tasks/7/execute-async?openrouter_api_key=two%20words", &[]).await;
     let body = json!({ "tasks": ["fix-it@0123456789ab"], "agent": "oracle" });
     recorder.post(server, "/api/runs", &[], &body.to_string(), &body).await;
+    for (agent, options) in [
+        ("oracle", json!({ "max_turns": "5" })),
+        ("bash", json!({ "nope": "5" })),
+        ("terminus-2", json!({ "max_turns": "many" })),
+    ] {
+        let body = json!({ "tasks": [1], "model_id": "oracle", "agent": agent, "agent_options": options });
+        recorder.post(server, "/api/runs", &[], &body.to_string(), &body).await;
+    }
     let schedule = json!({ "name": "n", "cron": "0 0 * * *", "model_id": "oracle", "tasks": [1] });
     recorder.post(server, "/api/schedules", &[], &schedule.to_string(), &schedule).await;
 }
 
 async fn executions(recorder: &mut Recorder, server: &Server) {
-    server.upload("name=a&agent=terminus-2", &[], &task_zip("a", &[])).await;
+    server.upload("name=a&agent=claude-code", &[], &task_zip("a", &[])).await;
     recorder.send(server, "POST", "/api/tasks/1/execute-async", &[]).await;
     recorder.send(server, "POST", "/api/tasks/1/retry", &[]).await;
     server.upload("name=b&agent=oracle&num_runs=1", &[], &task_zip("b", &[])).await;
