@@ -201,7 +201,7 @@ impl Finisher {
         benchmark: &BenchmarkRecord,
     ) -> Result<Option<Report>, FinishError> {
         let Some(plan) = &benchmark.plan else { return Ok(None) };
-        let (mut builder, mut in_hand) = (ReportBuilder::new(&run.spec.model), 0);
+        let (mut builder, mut in_hand) = (ReportBuilder::new(run.spec.model.is_asked()), 0);
         let known = bench_benchmarks::find_for_run(&run.spec, &benchmark.name);
         let mut metrics = known.and_then(|known| known.metrics());
         // An error message may quote an item that only the run's owner may see.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::ModelRef;
 use crate::sample::SampleSummary;
 use crate::statistics::{
     ClusteredMean, Interval, PassEstimate, Percentiles, clustered_mean, mean_pass_at_k, mean_pass_hat_k,
@@ -196,9 +195,9 @@ struct ItemScores {
 }
 
 impl ReportBuilder {
-    /// Creates a builder for a run of this model.
-    pub fn new(model: &ModelRef) -> Self {
-        Self { asks_no_model: !model.is_asked(), ..Self::default() }
+    /// Creates a builder for a run that asks a model for its answers, or for one that doesn't.
+    pub fn new(asks_model: bool) -> Self {
+        Self { asks_no_model: !asks_model, ..Self::default() }
     }
 
     /// Counts a finished sample.
@@ -434,7 +433,8 @@ mod tests {
     #[test]
     fn only_a_model_can_omit_token_counts() {
         for (provider, expected) in [("openrouter", 1), ("replay", 1), ("oracle", 0), ("nop", 0)] {
-            let mut builder = ReportBuilder::new(&crate::testing::model(&format!("{provider}/m")));
+            let model = crate::testing::model(&format!("{provider}/m"));
+            let mut builder = ReportBuilder::new(model.is_asked());
             builder.add(&SampleSummary { usage: None, ..sample(0, 0, Outcome::Correct) });
             builder.add(&SampleSummary {
                 usage: None,
