@@ -6,7 +6,7 @@ use std::process::Command;
 
 use bench_engine::NetworkPolicy;
 
-use crate::support::{BUSYBOX, Sandbox, World, stdout};
+use crate::support::{BUSYBOX, ONE_AT_A_TIME, Sandbox, World, stdout};
 
 /// Answers every connection on all addresses of this machine, and returns the port.
 fn machine_service() -> u16 {
@@ -71,6 +71,7 @@ fn address_of(world: &World, container: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn limited_networks_reach_neither_the_machine_nor_other_sandboxes() {
+    let _alone = ONE_AT_A_TIME.lock().await;
     let world = World::start().await;
     if let Some(reason) = &world.engine.report().unfiltered {
         panic!("this test needs a firewall: {reason}");

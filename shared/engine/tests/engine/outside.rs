@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 
 use bench_engine::NetworkPolicy;
 
-use crate::support::{BUSYBOX, Sandbox, World};
+use crate::support::{BUSYBOX, ONE_AT_A_TIME, Sandbox, World};
 
 const PUBLIC: &str = "192.31.196.2";
 /// A private network, a carrier's, and the block of metadata services.
@@ -79,6 +79,7 @@ fn expect_answer(sandbox: &Sandbox, address: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_public_network_reaches_public_addresses_only() {
+    let _alone = ONE_AT_A_TIME.lock().await;
     let world = World::start().await;
     let _outside = Outside::start();
     let open = world.sandbox("open", NetworkPolicy::Unfiltered);

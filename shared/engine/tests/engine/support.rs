@@ -17,6 +17,9 @@ const BUSYBOX_PROGRAMS: [&str; 4] =
 
 /// Number of tests that use the image. The first imports it, and the last removes it.
 static IMAGE_USERS: Mutex<usize> = Mutex::new(0);
+/// Held by tests of limited and open networks: an interface's name goes from one network to the next, and the other test's
+/// firewall could still limit it.
+pub(crate) static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// An engine for one test.
 pub(crate) struct World {

@@ -16,6 +16,10 @@ LOG_MAX = 16 * 1024
 # Texts of an engine that doesn't work, or not at the moment. No task can cause them with an engine that works.
 ENGINE_FAULTS = (
     "cannot connect to the docker daemon",
+    # Of the filter in front of an engine that has ended or hangs.
+    "can't connect to the container engine",
+    "the container engine did not answer",
+    "the sandbox is stopping",
     "error during connect",
     "no space left on device",
     "connection reset by peer",
@@ -170,9 +174,10 @@ def container_state(container):
     if ran.code == 0:
         status, oom, code = ran.out.text().strip().split("\t")
         return {"status": status, "out_of_memory": oom == "true", "exit_code": int(code)}
-    if is_engine_fault(ran):
-        raise Failed("engine", "docker inspect failed", ran.log())
-    return None
+    # Only the engine can say that a container is gone: anything else, such as a service that was killed, is its own failure.
+    if "no such container" in ran.log().lower():
+        return None
+    raise Failed("engine", "docker inspect failed", ran.log())
 
 
 def expect_running(container):

@@ -127,6 +127,7 @@ def main():
             log("lock")
             print(create(value("--name"), dict(label.split("=", 1) for label in values("--label"))))
         case ["container", "inspect", *_, found]:
+            log("inspect")
             if not any(labels["id"] == found for _, labels in containers()):
                 sys.exit("Error: No such container: " + found)
             print("running\tfalse\t0")

@@ -105,6 +105,26 @@ async fn a_lost_container_is_recognized() {
 }
 
 #[tokio::test]
+async fn an_engine_that_has_ended_is_no_lost_container() {
+    let world = World::new().await;
+    let environment = environment("ep1");
+    let started = world.start(&environment).await.unwrap();
+    for (at, why) in [
+        "can't connect to the container engine at `/x`: Connection refused (os error 111)",
+        "the container engine did not answer properly: connection closed before message completed",
+        "the sandbox is stopping",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        world.set("fail-exec", &format!("Error response from daemon: {why}"));
+        world.set("fail-inspect", &format!("Error response from daemon: {why}"));
+        let failed = world.finish(&environment, &format!("exec-{at}"), &shell(&started, "true")).await;
+        assert_eq!(failed.map_err(|error| error.kind()), Err(ErrorKind::Infrastructure), "{why}");
+    }
+}
+
+#[tokio::test]
 async fn a_refused_project_starts_nothing() {
     let world = World::new().await;
     let environment = environment("ep1");
