@@ -121,8 +121,11 @@ pageTest('from the first visit to a verified archive with a keyboard alone', asy
 
   await tabTo(page, ({ name, role }) => role === 'a' && name === 'Verify', 'Verify', 'Shift+Tab')
   await follow(page, () => page.keyboard.press('Enter'))
+  // From the first listener on, the browser hands choosers over; that takes it a moment.
+  const chosen = page.waitForEvent('filechooser')
   await tabTo(page, ({ name }) => name === 'Choose archives', 'the file')
-  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.keyboard.press('Enter')])
+  await page.keyboard.press('Enter')
+  const chooser = await chosen
   await chooser.setFiles({ name: 'results.zip', mimeType: 'application/zip', buffer: fs.readFileSync(await download.path()) })
   await page.getByRole('heading', { level: 2, name: 'Valid: results.zip' }).waitFor()
   await tabTo(page, ({ name }) => /^Browse the run/.test(name), 'the run in the archive')
