@@ -33,20 +33,7 @@ fn answer(sandbox: &Sandbox, network: &str, address: &str, port: u16) -> String 
     answers(sandbox, network, &[(address.to_owned(), port)])
 }
 
-/// Fails if a service doesn't answer a container in a network. Podman sometimes loses the output of a container that ends
-/// at once, so this asks again.
-fn expect_answer(sandbox: &Sandbox, network: &str, address: &str, port: u16, expected: &str) {
-    let mut found = String::new();
-    for _ in 0..5 {
-        found = answer(sandbox, network, address, port);
-        if found == expected {
-            return;
-        }
-    }
-    panic!("{address} answered `{found}` instead of `{expected}`");
-}
-
-/// Does the same as [`answer`] for several services at once.
+/// Does the same for several services at once.
 fn answers(sandbox: &Sandbox, network: &str, services: &[(String, u16)]) -> String {
     let tries: Vec<_> = services.iter().map(|(address, port)| attempt(address, *port)).collect();
     let command = format!("{} wait", tries.concat());
@@ -81,12 +68,12 @@ async fn limited_networks_reach_neither_the_machine_nor_other_sandboxes() {
     let network = format!("open-{}", world.instance);
     open.succeed(&["network", "create", &network]);
     // Proves that the attempts below would succeed without limits.
-    expect_answer(&open, &network, &gateway(&world, &network), port, "machine");
+    assert_eq!(answer(&open, &network, &gateway(&world, &network), port), "machine");
     let serve = ["sh", "-c", "while true; do echo peer | nc -l -p 7000; done"];
     let name = format!("peer-{}", world.instance);
     open.succeed(&[&["run", "-d", "--name", &name, "--network", &network, BUSYBOX][..], &serve].concat());
     let other = address_of(&world, &name);
-    expect_answer(&open, &network, &other, 7000, "peer");
+    assert_eq!(answer(&open, &network, &other, 7000), "peer");
     open.succeed(&["rm", "-f", &name]);
     open.succeed(&[&["run", "-d", "--name", &name, "--network", &network, BUSYBOX][..], &serve].concat());
     let other = address_of(&world, &name);
@@ -98,7 +85,7 @@ async fn limited_networks_reach_neither_the_machine_nor_other_sandboxes() {
         let own = format!("own-{id}-{}", world.instance);
         sandbox
             .succeed(&[&["run", "-d", "--name", &own, "--network", &network, BUSYBOX][..], &serve].concat());
-        expect_answer(&sandbox, &network, &address_of(&world, &own), 7000, "peer");
+        assert_eq!(answer(&sandbox, &network, &address_of(&world, &own), 7000), "peer", "{id}");
         let machine: Vec<_> = machine_addresses().into_iter().map(|address| (address, port)).collect();
         let others = [(other.clone(), 7000), (gateway(&world, &network), port)];
         assert_eq!(answers(&sandbox, &network, &[&machine[..], &others].concat()), "", "{id}");
@@ -118,7 +105,7 @@ async fn limited_networks_reach_neither_the_machine_nor_other_sandboxes() {
         );
         sandbox.proxy.stop().await.unwrap();
     }
-    expect_answer(&open, &network, &other, 7000, "peer");
+    assert_eq!(answer(&open, &network, &other, 7000), "peer");
     open.proxy.stop().await.unwrap();
     world.stop().await;
 }

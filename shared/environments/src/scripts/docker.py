@@ -13,7 +13,7 @@ MERCY_S = 2
 # Shortest and longest interval at which a running docker command is watched.
 WATCH_S, WATCH_MAX_S = 5, 30
 LOG_MAX = 16 * 1024
-# Texts of an engine that doesn't work, or not at the moment. No task can cause them with an engine that works.
+# Texts of an engine that doesn't work, or not at the moment. A task whose build prints one of them is tried again.
 ENGINE_FAULTS = (
     "cannot connect to the docker daemon",
     # Of the filter in front of an engine that has ended or hangs.
