@@ -18,6 +18,8 @@ mod volume;
 pub(crate) use self::build::check_build;
 pub(crate) use self::container::check_create;
 pub(crate) use self::exec::{check_exec, check_exec_start};
-pub(crate) use self::network::{check_connect, check_disconnect, check_network, default_network};
+pub(crate) use self::network::{
+    INTERFACE_OPTION, check_connect, check_disconnect, check_network, default_network, name_interface,
+};
 pub(crate) use self::update::check_update;
 pub(crate) use self::volume::check_volume;

@@ -18,7 +18,7 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum length of nft's message in an error, in characters.
 const MESSAGE_CHARS_MAX: usize = 300;
 /// Maximum length of an interface's name, in characters.
-const INTERFACE_CHARS_MAX: usize = 15;
+pub(crate) const INTERFACE_CHARS_MAX: usize = 15;
 
 /// Addresses that aren't public: of this machine, private networks, carriers, metadata services, documentation,
 /// benchmarks, and groups.

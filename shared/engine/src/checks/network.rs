@@ -49,6 +49,9 @@ const ENDPOINT: &[(&str, Rule)] = &[
     ("GwPriority", Elsewhere),
 ];
 
+/// Option of both engines that names the interface of a network on this machine.
+pub(crate) const INTERFACE_OPTION: &str = "com.docker.network.bridge.name";
+
 /// A container that is connected to a network or disconnected from it.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -94,6 +97,11 @@ pub(crate) fn default_network(rules: &SandboxRules) -> Value {
         "Internal": rules.network == NetworkPolicy::None,
         "Labels": labels,
     })
+}
+
+/// Names the interface of a checked network, which has no other options.
+pub(crate) fn name_interface(body: &mut Value, interface: &str) {
+    body["Options"] = json!({ INTERFACE_OPTION: interface });
 }
 
 /// Checks the settings of a container in a network.

@@ -1,21 +1,24 @@
 //! Calls on networks.
 
-use http::{Method, Response};
+use http::{Method, Response, StatusCode};
 use hyper::body::Incoming;
+use serde_json::Value;
 
 use super::Shared;
 use super::dispatch::Call;
 use super::forward::json_response;
-use crate::checks::{check_connect, check_disconnect, check_network, default_network};
+use crate::checks::{
+    INTERFACE_OPTION, check_connect, check_disconnect, check_network, default_network, name_interface,
+};
 use crate::cleanup::{OwnKind, own_ids};
 use crate::client::AnyBody;
 use crate::context::Builder;
-use crate::firewall::Reach;
+use crate::firewall::{INTERFACE_CHARS_MAX, Reach};
 use crate::refusal::Refusal;
 use crate::rules::NetworkPolicy;
 
 impl Shared {
-    /// Creates a network with the sandbox's label, and limits its reach before a container can join it.
+    /// Creates a network with the sandbox's label. Its reach is limited before it exists.
     pub(super) async fn create_network(
         &self,
         call: Call,
@@ -25,11 +28,7 @@ impl Shared {
         check_network(&mut body, &self.rules)?;
         let _creating = self.creating.lock().await;
         self.count_networks().await?;
-        let is_internal = body["Internal"] == true;
-        let (status, created) = self.client.call(Method::POST, &call.address(""), Some(&body)).await?;
-        if let Some(id) = created["Id"].as_str().filter(|_| status.is_success()) {
-            self.limit_network(id, is_internal).await?;
-        }
+        let (status, created) = self.create_limited(&call.address(""), body).await?;
         let mut response = json_response(&created);
         *response.status_mut() = status;
         Ok(response)
@@ -58,45 +57,71 @@ impl Shared {
         self.limit_network(id, found["Internal"] == true).await
     }
 
-    /// Limits the reach of a new network. Removes the network if that fails.
+    /// Limits the reach of a new interface, and has the engine create a checked network on it. Returns the engine's
+    /// answer.
+    async fn create_limited(&self, address: &str, mut body: Value) -> Result<(StatusCode, Value), Refusal> {
+        let interface = new_interface();
+        name_interface(&mut body, &interface);
+        self.limit(&interface, body["Internal"] == true).await?;
+        let answer = self.client.call(Method::POST, address, Some(&body)).await;
+        let created = answer.as_ref().ok().filter(|(status, _)| status.is_success());
+        match created.and_then(|(_, created)| created["Id"].as_str()) {
+            Some(id) => {
+                self.interfaces.lock().await.insert(id.to_owned(), interface);
+            }
+            None => {
+                if let Some(firewall) = &self.firewall {
+                    firewall.forget(&interface).await;
+                }
+            }
+        }
+        Ok(answer?)
+    }
+
+    /// Limits the reach of a network that an earlier proxy created. Removes the network if that fails.
     async fn limit_network(&self, id: &str, is_internal: bool) -> Result<(), Refusal> {
+        let limited = async {
+            let interface = self.interface_of(id).await?;
+            self.limit(&interface, is_internal).await?;
+            self.interfaces.lock().await.insert(id.to_owned(), interface);
+            Ok(())
+        };
+        if let Err(refusal) = limited.await {
+            self.client.expect(Method::DELETE, &format!("/networks/{id}"), None).await?;
+            return Err(refusal);
+        }
+        Ok(())
+    }
+
+    /// Limits the reach of an interface by the sandbox's rules.
+    async fn limit(&self, interface: &str, is_internal: bool) -> Result<(), Refusal> {
         let reach = match self.rules.network {
             NetworkPolicy::Unfiltered => return Ok(()),
             NetworkPolicy::Public if !is_internal => Reach::Public,
             NetworkPolicy::Public | NetworkPolicy::None => Reach::Closed,
         };
-        let limited = async {
-            let Some(firewall) = &self.firewall else {
-                return Err("nftables are not available to the host".to_owned());
-            };
-            let interface = self.interface_of(id).await?;
-            // Podman's name server is on this machine, and also answers for names outside a closed network.
-            let has_dns = self.builder == Builder::Buildah && reach == Reach::Public;
-            firewall.limit(&interface, reach, has_dns).await?;
-            self.interfaces.lock().await.insert(id.to_owned(), interface);
-            Ok(())
+        let Some(firewall) = &self.firewall else {
+            return Err(unlimited("nftables are not available to the host"));
         };
-        if let Err(reason) = limited.await {
-            self.client.expect(Method::DELETE, &format!("/networks/{id}"), None).await?;
-            return Err(Refusal::field(
-                "network",
-                format!("no networks, since they can't be limited: {reason}"),
-            ));
-        }
-        Ok(())
+        // Podman's name server is on this machine, and also answers for names outside a closed network.
+        let has_dns = self.builder == Builder::Buildah && reach == Reach::Public;
+        firewall.limit(interface, reach, has_dns).await.map_err(|reason| unlimited(&reason))
     }
 
     /// Returns the name of a network's interface on this machine.
-    async fn interface_of(&self, id: &str) -> Result<String, String> {
+    async fn interface_of(&self, id: &str) -> Result<String, Refusal> {
         if self.builder == Builder::Classic {
+            let found = self.client.expect(Method::GET, &format!("/networks/{id}"), None).await?;
+            if let Some(interface) = found["Options"][INTERFACE_OPTION].as_str() {
+                return Ok(interface.to_owned());
+            }
             // The name that dockerd gives to a network without options.
             return Ok(format!("br-{}", id.get(..12).unwrap_or_default()));
         }
-        let address = format!("/v4.0.0/libpod/networks/{id}/json");
         let found =
-            self.client.expect(Method::GET, &address, None).await.map_err(|error| error.to_string())?;
+            self.client.expect(Method::GET, &format!("/v4.0.0/libpod/networks/{id}/json"), None).await?;
         let interface = found["network_interface"].as_str().map(str::to_owned);
-        interface.ok_or_else(|| "podman doesn't name the network's interface".to_owned())
+        interface.ok_or_else(|| unlimited("podman doesn't name the network's interface"))
     }
 
     /// Removes the limits of all networks, which no longer exist.
@@ -133,10 +158,9 @@ impl Shared {
             Ok(id) => self.ensure_limited(&id).await,
             Err(Refusal::NotFound { .. }) => {
                 let body = default_network(&self.rules);
-                let (status, answer) =
-                    self.client.call(Method::POST, "/networks/create", Some(&body)).await?;
-                if let Some(id) = answer["Id"].as_str().filter(|_| status.is_success()) {
-                    return self.limit_network(id, self.rules.network == NetworkPolicy::None).await;
+                let (status, answer) = self.create_limited("/networks/create", body).await?;
+                if status.is_success() {
+                    return Ok(());
                 }
                 let message = answer["message"].as_str().unwrap_or("no message");
                 Err(Refusal::Malformed(format!("the sandbox's network can't be created: {message}")))
@@ -152,4 +176,15 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+/// Returns a name for a network's interface that no other network has. Engines number their own names and use them again,
+/// which would apply the rules that a killed process left behind to somebody else's network.
+fn new_interface() -> String {
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    format!("bx{}", &id[..INTERFACE_CHARS_MAX - 2])
+}
+
+fn unlimited(reason: &str) -> Refusal {
+    Refusal::field("network", format!("no networks, since they can't be limited: {reason}"))
 }
