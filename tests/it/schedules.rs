@@ -47,6 +47,7 @@ async fn nightly_schedule(world: &World, items: usize, change: impl FnOnce(&mut 
         owner: Owner::Local,
         timing: Timing::new("0 2 * * *", "UTC").unwrap(),
         run: Order::mmlu_pro(items).template(world).await.with_fixed_seed(id),
+        tasks: Vec::new(),
         auth: AuthMode::System,
         webhook: None,
         enabled: true,

@@ -25,6 +25,8 @@ Examples:
   bench schedules add --name nightly --cron '30 2 * * *' \\
       --time-zone Europe/Berlin --model chutes/MODEL --benchmark mmlu_pro \\
       --subset-count 500 --budget-usd 5
+  bench schedules add --name agents --cron '0 3 * * SUN' --task FOLDER \
+      --agent bash --model openrouter/MODEL
   bench schedules history nightly
       each run compared with the one before, on the same items
   bench schedules edit nightly --cron '0 4 * * MON-FRI'
@@ -127,6 +129,8 @@ struct Schedule {
     subset_count: Option<u64>,
     subset_seed: Option<String>,
     items: Vec<String>,
+    #[serde(default)]
+    tasks: Vec<String>,
     #[serde(flatten)]
     settings: OrderSettings,
     demo: bool,
@@ -315,7 +319,7 @@ async fn add(api: &Api, args: &AddArgs) -> anyhow::Result<()> {
 }
 
 async fn edit(api: &Api, args: &EditArgs) -> anyhow::Result<()> {
-    let body = args.body()?;
+    let body = args.body(&api.client).await?;
     let (path, _) = path_of(api, args.schedule()).await?;
     let changed: Value = api.client.patch(&path, &body).await?;
     warn_of_ignored(&changed);

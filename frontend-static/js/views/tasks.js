@@ -43,10 +43,13 @@ export async function mount({ root, query, signal, title }) {
     },
   })
   const hint = h('p', { class: 'dim' }, 'Select tasks to order their episodes as one run.')
-  const order = h('div', { class: 'tasks-bar' }, hint, form.element)
+  const schedule = h('a', { class: 'button' }, 'On a schedule')
+  const order = h('div', { class: 'tasks-bar' }, hint, form.element, schedule)
   const showOrder = () => {
     hint.hidden = chosen.size > 0
     form.element.hidden = chosen.size === 0
+    schedule.hidden = chosen.size === 0
+    schedule.href = `/schedules/new?tasks=${[...chosen].join(',')}`
     form.show()
   }
   const rows = rowsOf({ chosen, changed: showOrder, removed: () => updates.now() })

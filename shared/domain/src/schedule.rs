@@ -41,6 +41,10 @@ pub struct Schedule {
     pub timing: Timing,
     /// Order of each run.
     pub run: RunTemplate,
+    /// Uploaded tasks whose dataset is the order's. They can't be removed while the schedule exists. Empty for other
+    /// benchmarks.
+    #[serde(default)]
+    pub tasks: Vec<ScheduledTask>,
     /// Owner of the key that pays for the answers. With [`AuthMode::ApiKey`], the schedule's own key is stored encrypted
     /// until the schedule is deleted.
     pub auth: AuthMode,
@@ -55,6 +59,15 @@ pub struct Schedule {
     pub updated_at: Timestamp,
     /// Next planned time. `None` if the schedule is off, or if its plan has no further time.
     pub next_at: Option<Timestamp>,
+}
+
+/// An uploaded terminal task of a schedule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduledTask {
+    /// Id of the task.
+    pub id: u64,
+    /// Id of its item, `NAME@` and the first 12 digits of the content hash.
+    pub item: String,
 }
 
 impl Schedule {
@@ -120,6 +133,7 @@ mod tests {
                 subset: Subset { count: Some(5), ..Subset::default() },
                 ..testing::template("oracle/oracle", "mmlu_pro")
             },
+            tasks: Vec::new(),
             auth: AuthMode::System,
             webhook: None,
             enabled: true,

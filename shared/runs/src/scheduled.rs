@@ -131,6 +131,9 @@ impl RunCreator {
             self.check_owner(schedule, now).await?;
             let sealed =
                 self.schedule_keys(schedule).await?.seal(&self.credentials, run, FIRST_GENERATION).await?;
+            // Before the run exists, so that a repeated call after a crash needn't do it.
+            let tasks: Vec<u64> = schedule.tasks.iter().map(|task| task.id).collect();
+            self.state.note_task_order(&tasks, run).await?;
             match self.write(&spec, &[], None, sealed).await? {
                 Creation::Limited(LimitScope::Owner) => return Err(ScheduledRunError::TooManyOpenRuns),
                 Creation::Limited(LimitScope::Total) => return Err(ScheduledRunError::TooManyOpenRunsInAll),

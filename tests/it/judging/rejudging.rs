@@ -95,6 +95,7 @@ fn a_schedules_judge_is_asked_with_the_schedules_key_for_it() {
             owner: Owner::Local,
             timing: Timing::new("0 2 * * *", "UTC").unwrap(),
             run: run.with_fixed_seed(id),
+            tasks: Vec::new(),
             auth: AuthMode::System,
             webhook: None,
             enabled: true,

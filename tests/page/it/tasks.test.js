@@ -50,6 +50,36 @@ pageTest('tasks are uploaded with live admission, listed and deleted', async ({ 
   assert.equal((await bench.api('GET', '/api/tasks')).length, 0)
 })
 
+pageTest('tasks run on a schedule, which can be changed', async ({ bench, open }) => {
+  for (const name of ['one', 'two']) await uploadTask(bench, name)
+  const { page } = await open('/tasks')
+  await page.getByRole('checkbox', { name: /one/ }).check()
+  await page.getByRole('link', { name: 'On a schedule' }).click()
+  const form = page.getByRole('form', { name: 'New schedule' })
+  await form.getByLabel('Name', { exact: true }).fill('agents')
+  assert.equal(await form.getByRole('checkbox', { name: /^one/ }).isChecked(), true)
+  assert.equal(await form.getByLabel('Agent').inputValue(), 'oracle')
+  assert.equal(await form.getByRole('combobox', { name: 'Model' }).isVisible(), false)
+  // An earlier estimate is pale until the present one is there.
+  await page.locator('.estimate[aria-busy=false] strong').first().waitFor()
+  assert.deepEqual(await seriousFindings(page), [])
+  await form.getByRole('button', { name: 'Create schedule' }).click()
+  await page.getByRole('heading', { level: 1, name: 'agents' }).waitFor()
+  const stored = async () => (await bench.api('GET', '/api/schedules')).schedules[0]
+  const first = await stored()
+  assert.match(first.tasks.join(), /^bench-runner\/one@[0-9a-f]{12}$/)
+  assert.equal(first.model, 'oracle')
+
+  await page.getByRole('link', { name: 'Edit' }).click()
+  const edit = page.getByRole('form', { name: 'Edit agents' })
+  await edit.getByRole('checkbox', { name: /^two/ }).check()
+  await edit.getByLabel('Agent').selectOption('nop')
+  await edit.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('heading', { level: 1, name: 'agents', exact: true }).waitFor()
+  const second = await stored()
+  assert.deepEqual([second.tasks.length, second.model, second.cron], [2, 'nop', first.cron])
+})
+
 pageTest('an archive can be dropped anywhere on the page', async ({ open }) => {
   const { page } = await open('/tasks')
   const data = [...taskArchive('dropped')]

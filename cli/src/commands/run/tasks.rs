@@ -66,7 +66,7 @@ fn refuse_options(options: &BTreeMap<String, String>, agent: &str) -> anyhow::Re
 }
 
 /// Parses `NAME=VALUE`.
-fn parse_options(given: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
+pub(crate) fn parse_options(given: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
     let mut options = BTreeMap::new();
     for text in given.iter().map(|text| text.trim()).filter(|text| !text.is_empty()) {
         let (name, value) = text
@@ -82,7 +82,7 @@ fn parse_options(given: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
 }
 
 /// Stores tasks that aren't stored yet, and returns all of them.
-pub(super) async fn store(client: &Client, archives: &[TaskArchive]) -> anyhow::Result<Vec<Task>> {
+pub(crate) async fn store(client: &Client, archives: &[TaskArchive]) -> anyhow::Result<Vec<Task>> {
     let mut known: BTreeMap<u64, Task> = BTreeMap::new();
     loop {
         let page: Vec<Task> = client.get(&format!("/api/tasks?limit=100&skip={}", known.len())).await?;

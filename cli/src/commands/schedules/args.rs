@@ -1,6 +1,9 @@
 //! Settings of a schedule on the command line.
 
+use std::path::PathBuf;
+
 use bench_inference::{ModelName, ModelSource};
+use bench_runs::TERMINAL_TASKS;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -11,9 +14,10 @@ use crate::commands::labels::{parse_notes, parse_tag};
 use crate::commands::options::parse_options;
 use crate::commands::order_settings::OrderSettings;
 use crate::commands::run::budget::BudgetArgs;
-use crate::commands::run::preselected;
+use crate::commands::run::{preselected, tasks};
 use crate::commands::{ApiArgs, find_benchmark};
 use crate::exit::Problem;
+use crate::task_archive;
 
 /// Makes a schedule.
 #[derive(Debug, Args)]
@@ -81,6 +85,16 @@ struct ScheduleOrderArgs {
     /// Benchmark to run; repeat for several [default for new schedules: those marked as default in `bench benchmarks`]
     #[arg(long, short, value_name = "NAME", value_delimiter = ',')]
     benchmark: Vec<String>,
+    /// Terminal task to run: a folder, a folder of tasks, or a ZIP archive; repeat for several. An edit replaces all earlier
+    /// tasks
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["benchmark", "item", "demo"])]
+    task: Vec<PathBuf>,
+    /// Agent that works on the terminal tasks, as for `bench run`
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Option of the agent, such as max_turns=50; repeat for several
+    #[arg(long, value_name = "NAME=VALUE")]
+    agent_option: Vec<String>,
     /// Run only this item, given by the dataset's own id, such as its question_id, or by the index of its row, from 0, as
     /// '#12'; repeat for several
     #[arg(long, value_name = "ID")]
@@ -135,6 +149,9 @@ impl ScheduleOrderArgs {
         given("time_zone", self.time_zone.as_ref().map(|zone| json!(zone)));
         let benchmarks = self.benchmarks(remote)?;
         given("selected_benchmarks", (!benchmarks.is_empty()).then(|| json!(benchmarks)));
+        given("agent", self.agent.as_ref().map(|agent| json!(agent)));
+        let agent_options = tasks::parse_options(&self.agent_option)?;
+        given("agent_options", (!agent_options.is_empty()).then(|| json!(agent_options)));
         given("items", (!self.item.is_empty()).then(|| json!(self.item)));
         given("subset_pct", self.subset_pct.map(|pct| json!(pct)));
         // A share replaces a number.
@@ -154,6 +171,18 @@ impl ScheduleOrderArgs {
         self.settings.check()?;
         fields.extend(self.settings.fields());
         Ok(fields)
+    }
+
+    /// Stores the given tasks that aren't stored yet, and names them in the fields.
+    async fn add_tasks(&self, client: &Client, fields: &mut Map<String, Value>) -> anyhow::Result<()> {
+        if self.task.is_empty() {
+            return Ok(());
+        }
+        let stored = tasks::store(client, &task_archive::read_all(&self.task)?).await?;
+        let ids: Vec<String> = stored.iter().map(|task| task.id.to_string()).collect();
+        fields.insert("tasks".to_owned(), json!(ids));
+        fields.insert("selected_benchmarks".to_owned(), json!([TERMINAL_TASKS]));
+        Ok(())
     }
 
     /// Returns the names of the benchmarks. A server may have further ones.
@@ -191,10 +220,15 @@ impl AddArgs {
     /// Builds the request body of a new schedule.
     pub(super) async fn body(&self, client: &Client) -> anyhow::Result<Value> {
         let mut fields = self.order.fields(self.api.server.server().is_some())?;
-        if self.order.model.is_none() {
-            return Err(Problem::usage("no model was given").hint("give one with --model").into());
+        if self.order.model.is_none() && self.order.agent.is_none() {
+            let hint = match self.order.task.is_empty() {
+                true => "give one with --model",
+                false => "give --model for the agent terminus-2, or --agent oracle or --agent nop",
+            };
+            return Err(Problem::usage("no model was given").hint(hint).into());
         }
-        if self.order.benchmark.is_empty() {
+        self.order.add_tasks(client, &mut fields).await?;
+        if self.order.benchmark.is_empty() && self.order.task.is_empty() {
             fields.insert("selected_benchmarks".to_owned(), json!(preselected(client).await?));
         }
         if let Some(judge) = self.order.judge.judge_or_variable(true)?.body() {
@@ -219,8 +253,9 @@ impl EditArgs {
     }
 
     /// Builds the request body of a change.
-    pub(super) fn body(&self) -> anyhow::Result<Value> {
+    pub(super) async fn body(&self, client: &Client) -> anyhow::Result<Value> {
         let mut fields = self.order.fields(self.api.server.server().is_some())?;
+        self.order.add_tasks(client, &mut fields).await?;
         fields.extend(self.name.as_ref().map(|name| ("name".to_owned(), json!(name))));
         fields.extend(self.cron.as_ref().map(|cron| ("cron".to_owned(), json!(cron))));
         let webhook = if self.no_webhook { Some(Value::Null) } else { webhook(self.webhook_url.as_deref()) };
@@ -262,6 +297,9 @@ mod tests {
             time_zone: text("UTC"),
             model: text("chutes/a/b"),
             benchmark: vec!["mmlu_pro".into()],
+            task: Vec::new(),
+            agent: text("bash"),
+            agent_option: vec!["max_turns=3".into()],
             item: vec!["#1".into()],
             subset_pct: Some(50),
             subset_count: Some(5),
@@ -281,9 +319,7 @@ mod tests {
         let mut documented: BTreeSet<String> = order.as_object().unwrap().keys().cloned().collect();
         assert!(documented.remove("config"), "it is for programs");
         assert!(documented.remove("name") && documented.insert("time_zone".into()), "they are a schedule's");
-        for other in ["tasks", "agent", "agent_options"] {
-            assert!(documented.remove(other), "schedules of terminal tasks are refused");
-        }
+        assert!(documented.remove("tasks"), "they are stored before");
         for other in ["reasoning_effort", "omit"] {
             assert!(documented.remove(other), "it excludes another setting");
         }

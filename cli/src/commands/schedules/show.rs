@@ -63,6 +63,7 @@ pub(super) fn detail(schedule: &Schedule) -> Page {
     }
     field("model", Some(schedule.model.clone()));
     field("benchmarks", Some(benchmarks(schedule)));
+    field("tasks", (!schedule.tasks.is_empty()).then(|| schedule.tasks.join(", ")));
     let seed = schedule.subset_seed.as_ref().map_or_else(String::new, |seed| format!(", seed {seed}"));
     field(
         "items",

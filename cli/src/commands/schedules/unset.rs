@@ -145,7 +145,7 @@ mod tests {
             settings().into_iter().map(|setting| setting.field).collect();
         let document = bench_api::document();
         let order = document["components"]["schemas"]["Order"]["properties"].as_object().unwrap();
-        // Schedules of terminal tasks are refused.
+        // An order of tasks has tasks and an agent.
         let of_tasks = ["tasks", "agent", "agent_options"];
         let kept = ["model_id", "provider", "selected_benchmarks", "name", "config"];
         let kept: Vec<&str> = kept.into_iter().chain(of_tasks).collect();

@@ -33,7 +33,9 @@ export function optionsOf(order) {
   const kept = relevant(order)
   const parts = []
   if (kept.model_id) parts.push(option('--model', kept.model_id))
-  for (const name of kept.selected_benchmarks ?? []) parts.push(option('--benchmark', name))
+  if (kept.tasks) parts.push(...kept.tasks.map(() => '--task PATH'))
+  else for (const name of kept.selected_benchmarks ?? []) parts.push(option('--benchmark', name))
+  if (kept.agent) parts.push(option('--agent', kept.agent))
   for (const [name, protocol] of Object.entries(kept.protocols ?? {})) parts.push(option('--protocol', `${name}=${protocol}`))
   for (const [name, options] of Object.entries(kept.benchmark_options ?? {})) {
     for (const [key, value] of Object.entries(options)) parts.push(option('--option', `${name}.${key}=${value}`))

@@ -52,7 +52,7 @@ export function keepEstimate(state, benchmarks, show, signal) {
     settings = now
     const selected = order.selected_benchmarks ?? []
     try {
-      if (!order.model_id || selected.length === 0) present({ isCurrent: true })
+      if (!(order.model_id || order.tasks) || selected.length === 0) present({ isCurrent: true })
       else {
         const estimate = await ask(order)
         if (signal.aborted || isStale) return

@@ -20,13 +20,14 @@ import { fieldAt, problemsOf } from './problems.js'
  * @param {AbortSignal} options.signal
  * @param {string} [options.payer] what the key pays for
  * @param {boolean} [options.hasName] false leaves the name out of the labels
+ * @param {HTMLElement[]} [options.subject] sections instead of those that choose model, benchmarks, items and judge
  * @returns {HTMLElement[]}
  */
-export function orderSections({ state, benchmarks, signal, payer, hasName = true }) {
+export function orderSections({ state, benchmarks, signal, payer, hasName = true, subject }) {
   const plain = (/** @type {import('./fields.js').FieldSpec} */ spec) =>
     field(spec, valueAt(state.order, spec.name), (value) => state.set(spec.name, value))
   const labels = hasName ? LABELS : LABELS.filter(({ name }) => name !== 'name')
-  return [
+  const parts = subject ?? [
     h('div', { class: 'form-section form-model' }, modelPicker({
       path: 'model_id', label: 'Model', value: state.order.model_id ?? '', placeholder: 'Search by name or provider', signal,
       hint: 'A model that isn’t listed can be typed as PROVIDER/NAME.',
@@ -35,6 +36,9 @@ export function orderSections({ state, benchmarks, signal, payer, hasName = true
     h('section', { class: 'form-part', 'aria-label': 'Benchmarks' }, benchmarkPicker(benchmarks, state)),
     itemsFields(state),
     judgeFields(benchmarks, state, signal),
+  ]
+  return [
+    ...parts,
     counted('Generation settings', 'the benchmark’s own', GENERATION, state, plain),
     counted('Budget and limits', 'none', [...BUDGET, ...LIMITS], state, plain),
     counted(hasName ? 'Name, tags and notes' : 'Tags and notes', 'for people and lists', labels, state, plain),

@@ -3,7 +3,7 @@
 import { api, curl } from '../../core/api.js'
 import { toast } from '../../core/states.js'
 import { h, replace, useStyles } from '../../core/dom.js'
-import { path, router } from '../../core/router.js'
+import { path, query, router } from '../../core/router.js'
 import { timeZone } from '../../core/format.js'
 import { copyBox } from '../../components/copy.js'
 import { field, framed, group } from '../new-run/control.js'
@@ -16,6 +16,7 @@ import { OrderState } from '../new-run/state.js'
 import { estimatePanel } from '../new-run/summary.js'
 import { cronInWords } from '../schedules/times.js'
 import { changes, orderOfSchedule } from './order.js'
+import { loadChoices, orderOfTasks, taskSections } from './task-fields.js'
 
 /** Planned times that the form offers. */
 const TIMES = { '30 2 * * *': 'Every night', '0 4 * * MON-FRI': 'Weekdays', '0 22 * * SUN': 'Sundays', '0 */6 * * *': 'Every 6 hours' }
@@ -28,13 +29,18 @@ const TIMES = { '30 2 * * *': 'Every night', '0 4 * * MON-FRI': 'Weekdays', '0 2
  * @param {AbortSignal} signal
  */
 export async function showScheduleForm(root, schedule, signal) {
+  const ids = query.get('tasks')
+  const isOfTasks = schedule ? schedule.tasks.length > 0 : ids !== null
+  const choices = isOfTasks ? await loadChoices(signal) : null
   const [{ benchmarks }, { models }] = await Promise.all([
     /** @type {Promise<Api.BenchmarksView>} */ (api.get('/api/benchmarks', { signal })), findModels('', signal, 1), useStyles('views/new-run.css'),
   ])
   const before = schedule ? orderOfSchedule(schedule) : null
   const state = new OrderState(before ? structuredClone(before) : {
-    name: '', cron: '30 2 * * *', time_zone: timeZone(), model_id: models[0]?.model, subset_pct: SHARE_DEFAULT,
-    selected_benchmarks: benchmarks.filter((each) => each.default_selected).map((each) => each.name),
+    name: '', cron: '30 2 * * *', time_zone: timeZone(),
+    ...(choices ? orderOfTasks(ids ?? '', choices) : {
+      model_id: models[0]?.model, subset_pct: SHARE_DEFAULT, selected_benchmarks: benchmarks.filter((each) => each.default_selected).map((each) => each.name),
+    }),
   })
   const panel = estimatePanel()
   const heading = schedule ? `Edit ${schedule.name}` : 'New schedule'
@@ -47,7 +53,9 @@ export async function showScheduleForm(root, schedule, signal) {
   state.addEventListener('change', refresh)
   const form = h('form', { class: 'order-form', novalidate: true, 'aria-label': heading },
     h('div', { class: 'order-sections' }, timeFields(state),
-      orderSections({ state, benchmarks, signal, payer: 'the schedule’s runs', hasName: false })),
+      orderSections({
+        state, benchmarks, signal, payer: 'the schedule’s runs', hasName: false, subject: choices ? taskSections({ state, choices, signal }) : undefined,
+      })),
     h('div', { class: 'order-side' }, panel.element, h('div', { class: 'order-bar' }, errors, panel.line, save), details))
   form.addEventListener('submit', async (event) => {
     event.preventDefault()
@@ -71,7 +79,7 @@ export async function showScheduleForm(root, schedule, signal) {
   replace(root, h('div', { class: 'view-head' }, h('h1', null, heading),
     h('a', { class: 'button', href: schedule ? path('schedules', schedule.id) : '/schedules' }, 'Discard'),
     h('p', { class: 'sub' }, 'All runs of a schedule ask the same items, so that each can be compared with the one before. The estimate is for one run.')), form)
-  keepEstimate(state, benchmarks, panel.show, signal)
+  keepEstimate(state, choices ? [] : benchmarks, panel.show, signal)
 }
 
 /** @param {OrderState} state */

@@ -2,6 +2,8 @@
 
 import { PLAIN } from '../new-run/fields.js'
 import { relevant, setAt, valueAt } from '../new-run/order.js'
+import { needsModel } from '../tasks/facts.js'
+import { TERMINAL_TASKS } from './task-fields.js'
 
 /** Fields that only schedules have. */
 const OWN = ['name', 'cron', 'time_zone', 'webhook_url', 'enabled']
@@ -22,6 +24,11 @@ export function orderOfSchedule(schedule) {
   for (const { name } of PLAIN) if (!name.startsWith('judge.')) put(name, valueAt(schedule, name))
   if (order.items || order.subset_count !== undefined) delete order.subset_pct
   for (const name of ['protocols', 'benchmark_options', ...OWN]) put(name, valueAt(schedule, name))
+  if (schedule.tasks.length > 0) {
+    order.tasks = schedule.tasks
+    order.agent = schedule.benchmark_options[TERMINAL_TASKS]?.agent ?? schedule.model
+    if (!needsModel(order.agent)) delete order.model_id
+  }
   put('judge.model_id', schedule.judge?.model)
   for (const name of /** @type {const} */ (['temperature', 'seed', 'max_tokens'])) put(`judge.${name}`, schedule.judge?.[name])
   return order

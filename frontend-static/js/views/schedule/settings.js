@@ -18,7 +18,8 @@ export function settingsOf(schedule) {
       isSet ? (typeof value === 'object' ? JSON.stringify(value) : typeof value === 'number' ? value.toLocaleString() : String(value)) : null])
   })
   return [
-    ['Items', items],
+    ['Tasks', schedule.tasks.join(', ')],
+    ['Items', schedule.tasks.length > 0 ? null : items],
     ...set,
     ['Protocols', pairs(schedule.protocols)],
     ['Options', Object.entries(schedule.benchmark_options).map(([name, options]) => `${name}: ${pairs(options)}`).join('; ')],

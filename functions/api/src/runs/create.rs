@@ -144,6 +144,7 @@ async fn order_tasks(
     };
     let created = create(api, parts, order, orderer, found).await?;
     if created.is_new {
+        let tasks: Vec<u64> = tasks.iter().map(|task| task.id).collect();
         api.state.note_task_order(&tasks, created.run.run.spec.id).await?;
     }
     answer(api, parts, created).await

@@ -1,9 +1,10 @@
 //! Schedules, read from a request or from a change that is applied to a stored schedule.
 
+use bench_domain::Agent;
 use bench_domain::schedule::{
     CRON_CHARS_MAX, NAME_CHARS_MAX, Schedule, Timing, WEBHOOK_CHARS_MAX, Webhook, validate_name,
 };
-use bench_runs::{Order, OrderWarning};
+use bench_runs::{Order, OrderWarning, TERMINAL_TASKS};
 use bench_web::{ApiError, FieldReader};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -12,7 +13,7 @@ use utoipa::ToSchema;
 use crate::runs::choices::OPTIONS_FIELD;
 use crate::runs::judge::JUDGE_MODEL_ALIAS;
 use crate::runs::order::{OrderBody, order_fields, read_unnamed_order};
-use crate::runs::tasks::refuse_task_fields;
+use crate::runs::tasks::{OrderedTasks, take_task_fields};
 
 const ZONE_CHARS_MAX: usize = 100;
 const ZONE_DEFAULT: &str = "UTC";
@@ -22,7 +23,10 @@ const ANY_CRON: &str = "0 0 * * *";
 /// Fields of the schedule itself, not of its runs.
 const OWN_FIELDS: [&str; 5] = ["name", "cron", "time_zone", "webhook_url", "enabled"];
 /// Fields that choose the model.
-const MODEL_FIELDS: [&str; 2] = ["model_id", "provider"];
+const MODEL_FIELDS: [&str; 3] = ["model_id", "provider", AGENT_FIELD];
+/// Also chooses the model if the agent asks none.
+const AGENT_FIELD: &str = "agent";
+const TASKS_FIELD: &str = "tasks";
 const JUDGE_FIELD: &str = "judge";
 const PROTOCOLS_FIELD: &str = "protocols";
 
@@ -59,6 +63,7 @@ pub(crate) struct ScheduleOrder {
 pub(super) struct ScheduleBody {
     pub(super) settings: Settings,
     pub(super) order: Order,
+    pub(super) tasks: Option<OrderedTasks>,
 }
 
 /// Settings of the schedule itself.
@@ -81,11 +86,11 @@ impl ScheduleBody {
         let timing = read_timing(&mut fields);
         let webhook = read_webhook(&mut fields, local);
         let enabled = read_enabled(&mut fields);
-        refuse_task_fields(&mut fields);
+        let tasks = take_task_fields(&mut fields);
         // Also reports the problems noted so far.
         let order = read_unnamed_order(fields)?;
         let (Some(name), Some(timing)) = (name, timing) else { return Err(unread()) };
-        Ok(Self { settings: Settings { name, timing, webhook, enabled }, order })
+        Ok(Self { settings: Settings { name, timing, webhook, enabled }, order, tasks })
     }
 }
 
@@ -119,6 +124,13 @@ fn read_webhook(fields: &mut FieldReader, local: bool) -> Option<Webhook> {
 
 fn read_enabled(fields: &mut FieldReader) -> bool {
     fields.maybe_flag("enabled").unwrap_or(true)
+}
+
+/// The order of a changed schedule.
+#[derive(Debug)]
+pub(super) struct ChangedOrder {
+    pub(super) order: Order,
+    pub(super) tasks: Option<OrderedTasks>,
 }
 
 /// A change of a schedule.
@@ -173,7 +185,7 @@ impl Change {
         &self,
         schedule: &Schedule,
         local: bool,
-    ) -> Result<(Settings, Option<Order>), ApiError> {
+    ) -> Result<(Settings, Option<ChangedOrder>), ApiError> {
         let changes = |name: &str| self.fields.contains_key(name);
         let mut fields = self.merge(schedule);
         let name = match changes("name") {
@@ -190,8 +202,8 @@ impl Change {
         };
         let enabled = if changes("enabled") { read_enabled(&mut fields) } else { schedule.enabled };
         let order = if self.touches_run() {
-            refuse_task_fields(&mut fields);
-            Some(read_unnamed_order(fields)?)
+            let tasks = take_task_fields(&mut fields);
+            Some(ChangedOrder { order: read_unnamed_order(fields)?, tasks })
         } else {
             fields.finish()?;
             None
@@ -210,6 +222,10 @@ impl Change {
             // The two are read together.
             fields.insert("cron".to_owned(), json!(schedule.timing.cron()));
             fields.insert("time_zone".to_owned(), json!(schedule.timing.time_zone()));
+        }
+        fields.insert(TASKS_FIELD.to_owned(), schedule.tasks.iter().map(|task| task.item.as_str()).collect());
+        if let Some(agent) = self.fields.get(AGENT_FIELD) {
+            replace_agent(&mut fields, agent.as_str().unwrap_or_default());
         }
         fields.extend(self.fields.clone());
         // Only the sent fields of the judge change.
@@ -230,6 +246,19 @@ impl Change {
             }
         }
         FieldReader::from_body(fields)
+    }
+}
+
+/// Removes the agent of a stored order with its options, and its model if that is an agent itself or the new agent asks none.
+fn replace_agent(fields: &mut Map<String, Value>, new: &str) {
+    let of_tasks = fields.get_mut(OPTIONS_FIELD).and_then(|all| all.get_mut(TERMINAL_TASKS));
+    if let Some(Value::Object(options)) = of_tasks {
+        options.retain(|name, _| name != AGENT_FIELD && !name.starts_with("agent."));
+    }
+    let model = fields.get("model_id").and_then(Value::as_str).unwrap_or_default();
+    let asks_none = |name: &str| name.parse::<Agent>().is_ok_and(|agent| !agent.asks_model());
+    if asks_none(model) || asks_none(new.trim()) {
+        fields.remove("model_id");
     }
 }
 

@@ -1,10 +1,10 @@
 //! Creates, changes and deletes schedules.
 
 use bench_domain::run::{AuthMode, Owner};
-use bench_domain::schedule::{Firing, SCHEDULES_MAX, Schedule};
-use bench_domain::{Code, ScheduleId, Secret};
+use bench_domain::schedule::{Firing, SCHEDULES_MAX, Schedule, ScheduledTask};
+use bench_domain::{BenchmarkName, Code, ScheduleId, Secret};
 use bench_inference::ModelSource;
-use bench_runs::{FoundModel, Order, Orderer, ResolvedOrder, TrustedSettings};
+use bench_runs::{FoundModel, Order, Orderer, ResolvedOrder, TERMINAL_TASKS, TrustedSettings};
 use bench_state::credentials::SealedKey;
 use bench_state::{FiringRef, ScheduleRecord, ScheduleWrite, Transition};
 use bench_web::auth::provider_key;
@@ -12,12 +12,13 @@ use bench_web::{ApiError, Caller};
 use http::HeaderMap;
 use http::request::Parts;
 
-use super::body::{Change, ScheduleBody, Settings};
+use super::body::{Change, ChangedOrder, ScheduleBody, Settings};
 use super::find::{find_owned, not_found};
 use crate::Api;
 use crate::refusal::refusal;
 use crate::runs::admission;
 use crate::runs::admission::OrderScope;
+use crate::runs::tasks::{OrderedTasks, select_tasks};
 
 /// Maximum number of attempts at a write that conflicts with other writes.
 const WRITE_ATTEMPTS_MAX: u32 = 20;
@@ -42,8 +43,8 @@ pub(super) async fn create(
     body: ScheduleBody,
     parts: &Parts,
 ) -> Result<(Schedule, Vec<String>), ApiError> {
-    let ScheduleBody { settings: Settings { name, timing, webhook, enabled }, order } = body;
-    let orderer = orderer(api, parts).await?;
+    let ScheduleBody { settings: Settings { name, timing, webhook, enabled }, mut order, tasks } = body;
+    let mut orderer = orderer(api, parts).await?;
     let owned = api.state.list_schedules().await?;
     if owned.iter().filter(|record| record.schedule.owner == orderer.owner).count() >= OWNED_MAX {
         return Err(ApiError::new(
@@ -52,8 +53,16 @@ pub(super) async fn create(
         ));
     }
     refuse_taken_name(&owned, &orderer.owner, None, &name)?;
+    let tasks = match &tasks {
+        Some(tasks) => select(api, parts, &orderer, &mut order, tasks).await?,
+        None => Vec::new(),
+    };
     let found = api.orders.find_model(&order, Some(&orderer)).await.map_err(refusal)?;
-    admit(api, parts, &orderer, &found).await?;
+    if !tasks.is_empty() && !found.source.is_remote() {
+        // A key that no provider gets isn't stored.
+        orderer.api_key = None;
+    }
+    admit(api, parts, &orderer, &found, &tasks).await?;
     let ResolvedOrder { template: run, ignored, judge_key } =
         api.orders.template(order, &orderer, found, None).await.map_err(refusal)?;
     api.orders.runs.check_samples(&orderer.owner, &run).map_err(refusal)?;
@@ -66,6 +75,7 @@ pub(super) async fn create(
         owner: orderer.owner.clone(),
         timing,
         run: run.with_fixed_seed(id),
+        tasks,
         auth: orderer.auth(),
         webhook,
         enabled,
@@ -116,8 +126,28 @@ fn refuse_taken_name(
     if taken { Err(name_taken(name)) } else { Ok(()) }
 }
 
-async fn admit(api: &Api, parts: &Parts, orderer: &Orderer, found: &FoundModel) -> Result<(), ApiError> {
-    let scope = OrderScope { source: found.source, slug: &found.model.slug, benchmarks: &[] };
+/// Sets the dataset of an order's tasks, and returns them.
+async fn select(
+    api: &Api,
+    parts: &Parts,
+    orderer: &Orderer,
+    order: &mut Order,
+    ordered: &OrderedTasks,
+) -> Result<Vec<ScheduledTask>, ApiError> {
+    let tasks = select_tasks(api, &parts.headers, orderer, order, ordered).await?;
+    Ok(tasks.iter().map(|task| ScheduledTask { id: task.id, item: bench_tasks::item_id(task) }).collect())
+}
+
+async fn admit(
+    api: &Api,
+    parts: &Parts,
+    orderer: &Orderer,
+    found: &FoundModel,
+    tasks: &[ScheduledTask],
+) -> Result<(), ApiError> {
+    let of_tasks: Vec<BenchmarkName> = TERMINAL_TASKS.parse().into_iter().collect();
+    let benchmarks = if tasks.is_empty() { &[] } else { of_tasks.as_slice() };
+    let scope = OrderScope { source: found.source, slug: &found.model.slug, benchmarks };
     admission::admit(api, parts, orderer, scope).await
 }
 
@@ -132,26 +162,28 @@ pub(super) async fn change(
     for _ in 0..WRITE_ATTEMPTS_MAX {
         let (record, caller) = find_owned(api, id, &parts.headers).await?;
         let old = &record.schedule;
-        let (settings, order) = change.apply(old, api.config.server.local)?;
+        let (settings, changed) = change.apply(old, api.config.server.local)?;
         let Settings { name, timing, webhook, enabled } = settings;
-        let warnings = order.as_ref().map(|order| change.warnings(&order.warnings)).unwrap_or_default();
+        let warnings =
+            changed.as_ref().map(|changed| change.warnings(&changed.order.warnings)).unwrap_or_default();
         if name != old.name {
             refuse_taken_name(&api.state.list_schedules().await?, &old.owner, Some(old.id), &name)?;
         }
-        let ResolvedOrder { template: run, ignored, judge_key } = if let Some(order) = order {
+        let (ResolvedOrder { template: run, ignored, judge_key }, tasks) = if let Some(changed) = changed {
             let orderer = orderer_for_change(api, old, &caller, parts).await?;
-            let ordered = resolve_changed_run(api, parts, old, order, &orderer, change).await?;
+            let (ordered, tasks) = resolve_changed_run(api, parts, old, changed, &orderer, change).await?;
             api.orders.runs.check_samples(&old.owner, &ordered.template).map_err(refusal)?;
             if !is_counted {
                 api.orders.runs.count_order(&old.owner).await.map_err(refusal)?;
                 is_counted = true;
             }
-            ordered
+            (ordered, tasks)
         } else {
-            ResolvedOrder { template: old.run.clone(), ignored: Vec::new(), judge_key: None }
+            let unchanged = ResolvedOrder { template: old.run.clone(), ignored: Vec::new(), judge_key: None };
+            (unchanged, old.tasks.clone())
         };
         let now = bench_clock::now();
-        let mut new = Schedule { name, timing, webhook, enabled, run, updated_at: now, ..old.clone() };
+        let mut new = Schedule { name, timing, webhook, enabled, run, tasks, updated_at: now, ..old.clone() };
         if new.timing != old.timing || new.enabled != old.enabled {
             new.next_at = new.next_after(now);
         }
@@ -198,11 +230,16 @@ async fn resolve_changed_run(
     api: &Api,
     parts: &Parts,
     schedule: &Schedule,
-    mut order: Order,
+    ChangedOrder { mut order, tasks }: ChangedOrder,
     orderer: &Orderer,
     change: &Change,
-) -> Result<ResolvedOrder, ApiError> {
+) -> Result<(ResolvedOrder, Vec<ScheduledTask>), ApiError> {
     let old = &schedule.run;
+    order.trusted = TrustedSettings { coverage_min: Some(old.coverage_min), ..TrustedSettings::default() };
+    let tasks = match &tasks {
+        Some(tasks) => select(api, parts, orderer, &mut order, tasks).await?,
+        None => Vec::new(),
+    };
     let found = if change.touches_model() {
         api.orders.find_model(&order, Some(orderer)).await.map_err(refusal)?
     } else {
@@ -211,12 +248,11 @@ async fn resolve_changed_run(
             source.ok_or_else(|| ApiError::internal(format!("no provider {}", old.model.provider)))?;
         FoundModel { model: old.model.clone(), source, chute_id: None, price: old.price }
     };
-    admit(api, parts, orderer, &found).await?;
-    order.trusted = TrustedSettings { coverage_min: Some(old.coverage_min), ..TrustedSettings::default() };
+    admit(api, parts, orderer, &found, &tasks).await?;
     // The judge's key is already stored, and callers don't send it again.
     let kept = old.judge.clone().filter(|_| !change.touches_judge() && orderer.judge_key.is_none());
     let ordered = api.orders.template(order, orderer, found, kept).await.map_err(refusal)?;
-    Ok(ResolvedOrder { template: ordered.template.with_fixed_seed(schedule.id), ..ordered })
+    Ok((ResolvedOrder { template: ordered.template.with_fixed_seed(schedule.id), ..ordered }, tasks))
 }
 
 /// Deletes a schedule with its key and its history.

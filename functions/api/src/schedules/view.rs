@@ -61,6 +61,8 @@ pub struct ScheduleView {
     /// Items that the order names, instead of a subset: the dataset's own ids, or `#` and the index of the row. Empty
     /// otherwise.
     pub items: Vec<String>,
+    /// Uploaded terminal tasks, as `NAME@` and the first 12 digits of the content hash. Empty for other benchmarks.
+    pub tasks: Vec<String>,
     /// Samples per item; null uses the protocol's.
     pub samples: Option<u32>,
     /// Temperature of the answers; null uses the protocol's.
@@ -266,6 +268,7 @@ impl ScheduleView {
             subset_count: *count,
             subset_seed: seed.clone(),
             items: schedule.run.item_names(),
+            tasks: schedule.tasks.iter().map(|task| task.item.clone()).collect(),
             samples: *samples,
             temperature: settings.temperature,
             max_tokens: settings.max_tokens,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use bench_domain::{Code, RunId};
+use bench_state::ScheduleRecord;
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, Path};
 use http::{HeaderMap, Uri};
@@ -26,7 +27,7 @@ use crate::runs::tasks::{task_error, task_not_found};
         (status = 200, body = MessageView),
         (status = 401, body = ErrorBody),
         (status = 404, body = ErrorBody, description = "There is no such task, or it belongs to another caller"),
-        (status = 409, body = ErrorBody, description = "An open run also has episodes of other tasks"),
+        (status = 409, body = ErrorBody, description = "An open run also has episodes of other tasks, or a schedule runs the task"),
         (status = 422, body = ErrorBody),
     ),
 )]
@@ -43,6 +44,7 @@ pub(crate) async fn delete_task(
     // A task whose removal was interrupted is hidden, and its removal continues here.
     let task = api.state.task(id).await?.filter(|task| caller.owns(&task.facts.owner));
     let task = task.ok_or_else(task_not_found)?;
+    refuse_scheduled(&api, id).await?;
     let mut runs = Vec::new();
     for order in api.state.task_orders(id).await? {
         if order.tasks > 1 && is_open(&api, order.run).await? {
@@ -64,6 +66,22 @@ pub(crate) async fn delete_task(
     }
     api.tasks.remove(&task).await.map_err(task_error)?;
     Ok(Json(MessageView { message: "Task deleted successfully".to_owned() }))
+}
+
+/// Refuses the removal of a task that a schedule runs.
+async fn refuse_scheduled(api: &Api, task: u64) -> Result<(), ApiError> {
+    let schedules = api.state.list_schedules().await?;
+    let runs_it = |record: &&ScheduleRecord| record.schedule.tasks.iter().any(|other| other.id == task);
+    match schedules.iter().find(runs_it) {
+        Some(record) => Err(ApiError::new(
+            Code::TaskInUse,
+            format!(
+                "the schedule `{}` runs this task; change the schedule's `tasks`, or delete it, before you remove the task",
+                record.schedule.name
+            ),
+        )),
+        None => Ok(()),
+    }
 }
 
 async fn is_open(api: &Api, run: RunId) -> Result<bool, ApiError> {

@@ -6,6 +6,7 @@ mod keys;
 mod load;
 mod orders;
 mod permissions;
+mod schedules;
 mod shapes;
 pub(crate) mod support;
 mod uploads;

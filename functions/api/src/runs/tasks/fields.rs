@@ -112,13 +112,6 @@ fn add_options(fields: &mut FieldReader, options: bench_benchmarks::Options) {
     fields.set(OPTIONS_FIELD, Value::Object(sent));
 }
 
-/// Refuses tasks in an order that is stored for later: a task may be removed before.
-pub(crate) fn refuse_task_fields(fields: &mut FieldReader) {
-    for name in ["tasks", "agent", "agent_options"] {
-        fields.refuse(name, "Schedules of terminal tasks are not supported; order a run of them");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::Value;

@@ -43,7 +43,7 @@ pub(crate) async fn find_tasks(
     Ok(found)
 }
 
-/// Sets the dataset of an order's tasks, and returns their ids.
+/// Sets the dataset of an order's tasks, and returns them.
 ///
 /// # Errors
 /// 403 for callers without the permission, 404 for an unknown task.
@@ -53,14 +53,14 @@ pub(crate) async fn select_tasks(
     orderer: &Orderer,
     order: &mut Order,
     ordered: &OrderedTasks,
-) -> Result<Vec<u64>, ApiError> {
+) -> Result<Vec<TaskRecord>, ApiError> {
     let checked = orderer.standing.check_uploads(&api.config.runs.policy);
     checked.map_err(|refused| refusal(refused.into()))?;
     let tasks = find_tasks(api, headers, ordered).await?;
     warn_of_repeats(order, ordered, &tasks);
     let name = TERMINAL_TASKS.parse().map_err(ApiError::internal)?;
     order.trusted.datasets.insert(name, import(api, &tasks).await?);
-    Ok(tasks.iter().map(|task| task.id).collect())
+    Ok(tasks)
 }
 
 /// Names the tasks of an order that isn't placed as its items, so that their number is known.

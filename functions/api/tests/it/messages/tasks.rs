@@ -100,4 +100,7 @@ async fn executions(recorder: &mut Recorder, server: &Server) {
     let both = id(&server.order("/api/runs", &[], &json!({ "tasks": [1, 2], "agent": "nop" })).await);
     recorder.name(&both, "RUN");
     recorder.send(server, "DELETE", "/api/tasks/2", &[]).await;
+    let body = json!({ "name": "t", "cron": "0 0 * * *", "agent": "oracle", "tasks": [1] });
+    assert_eq!(server.order("/api/schedules", &[], &body).await.status, 201);
+    recorder.send(server, "DELETE", "/api/tasks/1", &[]).await;
 }
