@@ -1,6 +1,7 @@
 //! Agents that ask a model in episodes, with a scripted sandbox host: turns that survive the same failures as a worker's
 //! attempts.
 
+mod ends;
 mod kills;
 mod limits;
 mod outages;
@@ -8,6 +9,7 @@ mod outages;
 use std::time::Duration;
 
 use bench_domain::{Outcome, RunId, SampleBody};
+use bench_queue::Depth;
 use bench_state::SampleRecord;
 use bench_tests::model_server::{ModelRequest, Reply};
 use bench_tests::scripted_host::ScriptedHost;
@@ -82,6 +84,11 @@ async fn only_sample(world: &World, run: RunId) -> (SampleRecord, SampleBody) {
     let address = World::sample_ref(&found, NAME, sample.position);
     let body = world.stack.blobs.get_body(&address, stored.attempt, Some(&stored.sha256)).await.unwrap();
     (sample, body.unwrap().0)
+}
+
+/// Returns true if no message is left, not even one that waits for its time.
+async fn is_idle(world: &World) -> bool {
+    world.depths().await.iter().all(|(_, live, _)| *live == Depth::default())
 }
 
 #[test]

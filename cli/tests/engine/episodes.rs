@@ -29,17 +29,17 @@ const LIFE_MIN: Duration = Duration::from_secs(12);
 const TIME_MAX: Duration = Duration::from_secs(400);
 
 /// Folder with a task, and the variables of the engine.
-struct Place {
+pub(crate) struct Place {
     dir: TestDir,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { dir: TestDir::new() }
     }
 
     /// Writes a task with this solution and this test.
-    fn task(&self, name: &str, solution: &str, test: &str) -> PathBuf {
+    pub(crate) fn task(&self, name: &str, solution: &str, test: &str) -> PathBuf {
         let folder = self.dir.path(name);
         let busybox = ["/bin/busybox", "/usr/bin/busybox"].iter().find_map(|path| std::fs::read(path).ok());
         let busybox = busybox.expect("these tests need /bin/busybox: install the package busybox-static");
@@ -60,7 +60,7 @@ impl Place {
         folder
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.dir.command(args);
         // With podman's storage, the command starts a service of its own.
         let has_podman = std::env::var_os(PODMAN_VARS[1]).is_some();
@@ -83,7 +83,7 @@ fn make_executable(path: &Path) {
 }
 
 /// Returns containers, networks and volumes of the engine.
-fn objects() -> BTreeSet<String> {
+pub(crate) fn objects() -> BTreeSet<String> {
     let lists: [&[&str]; 3] = [&["ps", "--all"], &["network", "ls"], &["volume", "ls"]];
     let listed = lists.iter().flat_map(|list| {
         let output = Command::new("docker").args(*list).arg("--quiet").output().unwrap();
@@ -98,7 +98,7 @@ const SOLUTION: &str = "#!/bin/sh\nsleep 1\ntouch done\n";
 const TEST: &str = "#!/bin/sh\nif [ -f done ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n";
 
 /// Held by each test, since they count what the engine has.
-static ENGINE: Mutex<()> = Mutex::new(());
+pub(crate) static ENGINE: Mutex<()> = Mutex::new(());
 
 #[test]
 fn a_check_proves_a_task_or_says_what_is_wrong_with_it() {

@@ -28,6 +28,9 @@ impl Finisher {
             // would leave it behind.
             return Ok(self.queues.send(&Message::Finish { run, generation }, LOOK_AGAIN).await?);
         }
+        if !self.has_ended_sandboxes(run, generation).await? {
+            return Ok(self.queues.send(&Message::Finish { run, generation }, LOOK_AGAIN).await?);
+        }
         self.credentials.delete(run).await?;
         self.blobs.delete_prefix(&bodies_prefix(run)).await?;
         self.blobs.delete_prefix(&exports_prefix(run)).await?;

@@ -7,6 +7,7 @@
 mod counted;
 mod deleted;
 mod index;
+mod sandboxes;
 mod stopped;
 
 use std::collections::BTreeSet;
@@ -16,7 +17,7 @@ use bench_benchmarks::{FinishedSample, GroupTally};
 use bench_blobs::{BlobError, Blobs};
 use bench_domain::report::{BenchmarkReport, ReportBuilder};
 use bench_domain::run::BenchmarkState;
-use bench_domain::{CauseCounts, Code, Outcome, RunId};
+use bench_domain::{CauseCounts, Code, Outcome, RunId, RunStatus};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, forward, handle_batch};
 use bench_queue::{Message, QueueError, QueueName, Queues};
 use bench_state::credentials::Credentials;
@@ -278,7 +279,10 @@ impl Finisher {
         if self.state.note_settled(run.spec.id, run.generation).await? {
             self.count_end(run.spec.id).await;
         }
-        Ok(())
+        match run.state.status() {
+            RunStatus::Succeeded => Ok(()),
+            _ => self.end_sandboxes(run.spec.id, run.generation).await,
+        }
     }
 }
 

@@ -5,9 +5,11 @@
 //! never touches a sandbox that isn't in our ledger. A sandbox created just before a crash, and never entered, ends
 //! by the rules of its host.
 
-use bench_domain::Timestamp;
-use bench_sandy::SandyErrorKind;
-use bench_state::StateError;
+use bench_domain::{SampleRef, Timestamp};
+use bench_environments::{EngineHost, EnvironmentError, ErrorKind, Labels};
+use bench_sandy::job::JobError;
+use bench_sandy::{NewSandbox, SandyError, SandyErrorKind};
+use bench_state::{LedgerEntry, StateError};
 
 use crate::scheduler::Scheduler;
 
@@ -27,7 +29,7 @@ impl Scheduler {
             if entry.host != host {
                 continue;
             }
-            match self.sandy.terminate(&entry.sandbox).await {
+            match self.end_overdue(&entry).await? {
                 Ok(()) => {
                     tracing::warn!(run.id = %entry.sample.run, "A sandbox of sample {} was left over and is ended", entry.sample);
                     self.state.forget_sandbox(&entry.sandbox).await?;
@@ -46,5 +48,42 @@ impl Scheduler {
             }
         }
         Ok(ended)
+    }
+
+    /// Ends a sandbox, after what its sample has at its container engine: a host may keep that when the sandbox ends.
+    async fn end_overdue(&self, entry: &LedgerEntry) -> Result<Result<(), SandyError>, StateError> {
+        if entry.has_engine
+            // An open sample may be in another sandbox by now. It removes what its earlier ones left by itself.
+            && self.is_over(&entry.sample).await?
+            && let Err(error) = self.remove_environments(entry).await
+        {
+            tracing::warn!(%error, "Containers of sample {} were not removed: {error}", entry.sample);
+        }
+        Ok(self.sandy.terminate(&entry.sandbox).await)
+    }
+
+    async fn is_over(&self, sample: &SampleRef) -> Result<bool, StateError> {
+        let run = self.state.run(sample.run).await?;
+        if !run.is_some_and(|run| run.state.status().is_open()) {
+            return Ok(true);
+        }
+        Ok(self.state.sample(sample).await?.is_none_or(|found| found.finished.is_some()))
+    }
+
+    /// Removes what a sample has at its engine, through another sandbox of the host if its own was lost.
+    async fn remove_environments(&self, entry: &LedgerEntry) -> Result<(), EnvironmentError> {
+        let labels = Labels::of_sample(&entry.sample);
+        let removed = EngineHost::new(&self.sandy, &entry.sandbox).remove_labeled(&labels, None).await;
+        match removed {
+            Err(error) if error.kind() == ErrorKind::SandboxLost => {}
+            other => return other,
+        }
+        let new = NewSandbox { docker_socket: true, preemptable: false, ..NewSandbox::default() };
+        let other = self.sandy.create(&new).await.map_err(JobError::from)?;
+        let removed = EngineHost::new(&self.sandy, &other).remove_labeled(&labels, None).await;
+        if let Err(error) = self.sandy.terminate(&other).await {
+            tracing::warn!(%error, "A sandbox could not be ended now: {error}");
+        }
+        removed
     }
 }

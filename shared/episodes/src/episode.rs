@@ -1,10 +1,9 @@
 //! An episode, and its turns.
 
-use std::str::FromStr;
 use std::time::Duration;
 
 use bench_domain::{AgentRecord, EpisodeLog, EpisodeReport, EpisodeState};
-use bench_environments::{EngineHost, EnvironmentError, EnvironmentName, Labels, Leftover};
+use bench_environments::{EngineHost, EnvironmentError, Labels};
 use bench_sandy::Sandy;
 use tokio::time::Instant;
 
@@ -122,12 +121,7 @@ pub async fn remove_other_rounds(
     nonce: &str,
 ) -> Result<(), EnvironmentError> {
     let host = EngineHost::new(sandy, sandbox);
-    let is_same = |left: &Leftover| {
-        (&left.owner, &left.run, &left.sample) == (&labels.owner, &labels.run, &labels.sample)
-            && !left.environment.starts_with(&environment_name(nonce))
-    };
-    let others = host.leftovers().await?.into_iter().filter(is_same);
-    remove_all(host, others.map(|left| left.environment)).await
+    host.remove_labeled(labels, Some(&environment_name(nonce))).await
 }
 
 /// Removes all environments of a round: the agent's and those of verifiers.
@@ -139,21 +133,7 @@ async fn remove_environments(host: EngineHost<'_>, nonce: &str) -> Result<(), En
         .map(|left| left.environment)
         .filter(|name| name.strip_prefix(&main).is_some_and(|rest| rest.starts_with("-v")));
     // Also if nothing is left of it: nothing of it can start afterwards.
-    remove_all(host, others.chain([main.clone()])).await
-}
-
-/// Removes environments. Returns the last error, after all were tried.
-async fn remove_all(
-    host: EngineHost<'_>,
-    names: impl Iterator<Item = String>,
-) -> Result<(), EnvironmentError> {
-    let mut removed = Ok(());
-    for name in names.filter_map(|name| EnvironmentName::from_str(&name).ok()) {
-        if let Err(error) = host.remove(&name).await {
-            removed = Err(error);
-        }
-    }
-    removed
+    host.remove_all(others.chain([main.clone()])).await
 }
 
 /// Reads files that were fetched, and adds them to the report.

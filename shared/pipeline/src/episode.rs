@@ -40,8 +40,6 @@ const LEASE_MARGIN: Duration = Duration::from_secs(4 * 3_600);
 const EPISODE_MAX: Duration = Duration::from_secs(48 * 3_600);
 /// Interval at which a turn checks whether its run is still open.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// Owner in the labels of containers.
-const OWNER: &str = "bench-runner";
 
 /// A claimed sample with its turn, as of the claim.
 #[derive(Clone, Copy)]
@@ -102,6 +100,7 @@ impl Pipeline {
             host: self.sandboxes.name.clone(),
             sample: turn.claimed.sample.clone(),
             until: bench_clock::now().plus(time_limit + LEASE_MARGIN),
+            has_engine: true,
         };
         state.sandbox = Some(sandbox.clone());
         let saved = match self.state.note_sandbox(&entry).await {
@@ -299,8 +298,7 @@ fn engine_sandbox() -> NewSandbox {
 
 /// Returns the labels of everything that a sample has at the engine.
 fn labels_of(claimed: &ClaimedSample) -> Labels {
-    let sample = &claimed.sample;
-    Labels { owner: OWNER.to_owned(), run: sample.run.to_string(), sample: sample.to_string() }
+    Labels::of_sample(&claimed.sample)
 }
 
 /// Returns the agent of a run, with its options.

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bench_domain::{Outcome, RunId};
-use bench_queue::Depth;
 use bench_tests::model_server::{ModelRequest, Reply};
 
-use super::{CALLS, acts_by_sandbox, expected_acts, host, only_sample, settings, turns_before, works};
+use super::{
+    CALLS, acts_by_sandbox, expected_acts, host, is_idle, only_sample, settings, turns_before, works,
+};
 use crate::support::{Expected, ManualDriver, Order, World, check, runtime};
 
 /// Failures of the provider, more than end an ordinary sample.
@@ -18,8 +19,7 @@ const FAILURES: u64 = 7;
 async fn drain(world: &World, driver: &ManualDriver, run: RunId) {
     loop {
         driver.drain().await;
-        let idle = world.depths().await.iter().all(|(_, live, _)| *live == Depth::default());
-        if idle && !world.stored_run(run).await.run.state.status().is_open() {
+        if is_idle(world).await && !world.stored_run(run).await.run.state.status().is_open() {
             return;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;

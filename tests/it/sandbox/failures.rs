@@ -192,8 +192,8 @@ fn the_reaper_touches_only_what_is_ours_and_over() {
         for (host, lease) in [("loopback", 0), ("loopback", 3_600), ("elsewhere:443", 0)] {
             let sandbox = sandy.create(&new).await.unwrap();
             let until = now.plus(Duration::from_secs(lease));
-            let entry =
-                LedgerEntry { sandbox: sandbox.clone(), host: host.into(), sample: sample.clone(), until };
+            let (host, sample) = (host.to_owned(), sample.clone());
+            let entry = LedgerEntry { sandbox: sandbox.clone(), host, sample, until, has_engine: false };
             world.stack.state.note_sandbox(&entry).await.unwrap();
             created.push(sandbox);
         }

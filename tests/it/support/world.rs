@@ -283,6 +283,10 @@ impl World {
         bench_api::cancel_run(&self.stack.api, run).await.unwrap();
     }
 
+    pub(crate) async fn delete(&self, run: RunId) {
+        bench_api::delete_run(&self.stack.api, run).await.unwrap();
+    }
+
     pub(crate) async fn requeue(&self, run: RunId, key: Option<&str>) {
         bench_api::requeue_run(&self.stack.api, run, key.and_then(Secret::new)).await.unwrap();
     }

@@ -48,6 +48,7 @@ impl Pipeline {
             host: self.sandboxes.name.clone(),
             sample: turn.claimed.sample.clone(),
             until: bench_clock::now().plus(work.spec.time_limit + LEASE_MARGIN),
+            has_engine: false,
         };
         let starting = creating.with_state(JobState::Starting { sandbox: sandbox.clone() });
         let noted = self.state.note_sandbox(&entry).await;
