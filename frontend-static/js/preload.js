@@ -176,6 +176,8 @@ const FILES = {
     'js/components/figures.js',
     'js/core/outcomes.js',
     'js/views/tasks/order-form.js',
+    'js/views/new-run/state.js',
+    'js/views/new-run/order.js',
     'js/views/tasks/upload.js',
     'js/views/tasks/send.js',
   ],
@@ -195,6 +197,8 @@ const FILES = {
     'js/core/metrics.js',
     'js/components/figures.js',
     'js/views/tasks/order-form.js',
+    'js/views/new-run/state.js',
+    'js/views/new-run/order.js',
   ],
   '/schedules': [
     'css/views/schedules.css',

@@ -2,6 +2,15 @@
 
 import { setAt } from './order.js'
 
+/**
+ * Returns the path to which an order is posted: with a provider's key, the one where that key pays.
+ *
+ * @param {string} key empty for none
+ */
+export function runsPath(key) {
+  return key && !key.startsWith('bra_') ? '/api/runs/api' : '/api/runs'
+}
+
 export class OrderState extends EventTarget {
   /** Key that pays for this run; it stays in this object. Empty for none. */
   key = ''
@@ -40,9 +49,9 @@ export class OrderState extends EventTarget {
     this.dispatchEvent(new Event('estimates'))
   }
 
-  /** Path of the API for this order: with a provider's key for this run, the one where that key pays. */
+  /** Path of the API for this order. */
   get path() {
-    return this.key && !this.key.startsWith('bra_') ? '/api/runs/api' : '/api/runs'
+    return runsPath(this.key)
   }
 
   /** Headers with the keys of this run. */

@@ -4,6 +4,7 @@ import { api } from '../../core/api.js'
 import { field, h, replace, setText } from '../../core/dom.js'
 import { plural } from '../../core/format.js'
 import { problem } from '../../core/states.js'
+import { runsPath } from '../new-run/state.js'
 import { needsModel } from './facts.js'
 
 /** Largest number of episodes of a task in an order. */
@@ -67,5 +68,5 @@ export function episodeOrderForm({ agents, agent: chosen, count: first = 10, tas
  * @returns {Promise<Api.CreatedView>}
  */
 export function orderEpisodes(tasks, order, key, tags = []) {
-  return api.post('/api/runs', { ...order, tasks, ...(tags.length > 0 ? { tags } : {}) }, { headers: { authorization: key ? `Bearer ${key}` : null } })
+  return api.post(runsPath(key || api.key), { ...order, tasks, ...(tags.length > 0 ? { tags } : {}) }, { headers: { authorization: key ? `Bearer ${key}` : null } })
 }

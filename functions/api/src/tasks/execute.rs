@@ -5,8 +5,9 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Request, State};
 use bench_domain::Code;
-use bench_runs::CreatedRun;
+use bench_runs::{CreatedRun, Orderer};
 use bench_state::{TaskRecord, TaskRun, TaskRunWrite};
+use bench_web::auth::provider_key;
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, Path};
 use http::request::Parts;
@@ -175,9 +176,19 @@ pub(crate) async fn post_retry(
     Ok(Json(TaskDoneView { message: "Task reset for retry".to_owned(), task_id: task.id }))
 }
 
+/// Identifies who orders episodes. A key that was sent pays for them, also that of the person at this machine and of admins.
+async fn episode_orderer(api: &Api, parts: &Parts) -> Result<Orderer, ApiError> {
+    let orderer = uploader(api, parts).await?;
+    let api_key = match orderer.api_key {
+        Some(key) => Some(key),
+        None => provider_key(&parts.headers)?,
+    };
+    Ok(Orderer { api_key, ..orderer })
+}
+
 /// Orders all episodes of a pending task.
 async fn execute(api: &Api, parts: &Parts, task: u64) -> Result<TaskRecord, ApiError> {
-    let orderer = uploader(api, parts).await?;
+    let orderer = episode_orderer(api, parts).await?;
     let request_key = idempotency_key(&parts.headers)?;
     let task = visible_task(api, &parts.headers, task).await?;
     if let Some(first) = api.state.task_runs(&task).await?.first() {
@@ -210,7 +221,7 @@ async fn execute(api: &Api, parts: &Parts, task: u64) -> Result<TaskRecord, ApiE
 
 /// Orders one more episode of a task.
 async fn execute_one(api: &Api, parts: &Parts, task: u64) -> Result<TaskRun, ApiError> {
-    let orderer = uploader(api, parts).await?;
+    let orderer = episode_orderer(api, parts).await?;
     let request_key = idempotency_key(&parts.headers)?;
     let task = visible_task(api, &parts.headers, task).await?;
     let known = |runs: &[TaskRun]| {

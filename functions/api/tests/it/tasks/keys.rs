@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use bench_domain::Code;
+use bench_domain::run::{AuthMode, Owner};
 use serde_json::json;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -107,6 +108,27 @@ async fn a_planted_key_is_nowhere() {
     assert!(!written.is_empty(), "the log was collected");
     assert!(!contains(&written), "the key is in the log");
     assert_not_in_folder(server.folder());
+}
+
+/// As the first runner's clients send it, to a server without a key of its own.
+#[tokio::test]
+async fn a_sent_key_pays_for_episodes_on_this_machine() {
+    let server = Server::local().await;
+    for (name, header) in [("query", None), ("header", Some(format!("Bearer {PLANTED}")))] {
+        let query = format!("name={name}&agent=terminus-2&model=openrouter/openai/gpt-5.2&num_runs=2");
+        let task = server.upload(&query, &[], &task_zip(name, &[])).await.json()["id"].as_u64().unwrap();
+        let without = server.post(&format!("/api/tasks/{task}/execute-async"), &[]).await;
+        assert_eq!(without.code(), Some(Code::ProviderNotConfigured), "{}", without.text);
+        let path = format!("/api/tasks/{task}/execute-async");
+        let reply = match &header {
+            Some(header) => server.post(&path, &[("authorization", header)]).await,
+            None => server.post(&format!("{path}?openrouter_api_key={PLANTED}"), &[]).await,
+        };
+        assert_eq!(reply.status, 200, "{}", reply.text);
+        let run = server.last_run(task).await;
+        let spec = server.api.state.run(run).await.unwrap().unwrap().spec;
+        assert_eq!((spec.auth, &spec.owner), (AuthMode::ApiKey, &Owner::Local), "{name}");
+    }
 }
 
 #[tokio::test]
