@@ -1,6 +1,8 @@
 # Runs a command in a container. At its time limit, kills the command's process group there: the engine itself would only
 # stop to listen.
 KILL_S = 10
+# Status of `docker exec` whose connection to the engine broke; a command may also end with it.
+CUT = 255
 
 
 def exec_args(request):
@@ -49,6 +51,12 @@ def written_bytes(project):
     return max((int(size) for size in ran.out.text().split() if size.isdigit()), default=0)
 
 
+def is_still_running(container, pid):
+    """Returns true if a command runs although docker says that it ended, or if the engine can't tell."""
+    ran = docker("exec", "--user", "0", container, "sh", "-c", 'kill -0 "$1"', "sh", str(pid), limit_s=KILL_S)
+    return ran.code == 0 or is_engine_fault(ran)
+
+
 def run(request, limit_s):
     """Returns how the command ended, or fails if it was not run."""
     container, out, most, written = request["container"], Output(request["stdout_bytes_max"]), request["disk_bytes_max"], 0
@@ -76,6 +84,10 @@ def run(request, limit_s):
     elapsed_ms = int((time.monotonic() - began) * 1000)
     if not ran.timed_out and (out.pid is None or ran.code == 137):
         expect_running(container)
+    is_cut = not ran.timed_out and (ran.code == CUT or (ran.code and is_engine_fault(ran)))
+    # Texts alone could come from the command, and would have the task tried again.
+    if is_cut and out.pid and is_still_running(container, out.pid):
+        raise Failed("engine", "docker exec ended before its command", ran.log())
     # An engine that runs the container says why it can't start a command; podman adds that its connection was reset.
     is_refused = any(text in ran.log().lower() for text in ("oci runtime", "exec failed"))
     if not ran.timed_out and out.pid is None and is_engine_fault(ran) and not is_refused:

@@ -125,6 +125,23 @@ async fn an_engine_that_has_ended_is_no_lost_container() {
 }
 
 #[tokio::test]
+async fn an_engine_that_ends_during_a_command_is_not_the_command_s_fault() {
+    let world = World::new().await;
+    let environment = environment("ep1");
+    let started = world.start(&environment).await.unwrap();
+    world.set("cut-exec", "");
+    let failed = world.finish(&environment, "cut", &shell(&started, "sleep 20")).await.unwrap_err();
+    assert_eq!(failed.kind(), ErrorKind::Infrastructure, "{failed:?}");
+    // What a command says and how it ends are its own, as long as it has ended.
+    let fault = "echo 'error during connect: unexpected EOF' >&2; exit";
+    for status in [1, 255] {
+        let ended = shell(&started, &format!("{fault} {status}"));
+        let outcome = world.finish(&environment, &format!("own-{status}"), &ended).await.unwrap();
+        assert_eq!(outcome.exit_code, Some(status), "{outcome:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_refused_project_starts_nothing() {
     let world = World::new().await;
     let environment = environment("ep1");
