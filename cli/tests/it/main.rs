@@ -25,6 +25,7 @@ mod provider;
 mod reading;
 mod run;
 mod sandy;
+mod samples;
 mod schedules;
 mod score;
 mod serve;
