@@ -12,6 +12,7 @@ pub(crate) mod events;
 mod generation;
 pub(crate) mod interrupt;
 mod item_index;
+pub(crate) mod item_log;
 pub(crate) mod judge;
 pub(crate) mod judgings;
 pub(crate) mod labels;
@@ -50,6 +51,7 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
         .route("/api/admin/runs/{run_id}/requeue", post(lifecycle::post_requeue))
         .route("/api/runs/{run_id}/benchmarks/{benchmark_name}", get(details::get_details))
         .route("/api/runs/{run_id}/items/index", get(item_index::get_item_index))
+        .route("/api/runs/{run_id}/items/log", get(item_log::get_item_log))
         .route("/api/runs/{run_id}/events", get(events::get_events))
         .route("/api/runs/{run_id}/compare/{other_id}", get(compare::get_comparison))
 }
@@ -70,6 +72,7 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
     judgings::get_judgings,
     details::get_details,
     item_index::get_item_index,
+    item_log::get_item_log,
     events::get_events,
     compare::get_comparison
 ))]

@@ -15,13 +15,10 @@ use super::episode;
 use super::params::Params;
 use super::runs::{FoundEpisode, find_episode};
 use crate::Api;
+use crate::runs::item_log::{LogFileView, NAME_CHARS_MAX, PAGE_BYTES_DEFAULT, PAGE_BYTES_MAX, page};
 
 /// Maximum length of all logs together, in characters.
 const LOGS_CHARS_MAX: usize = 50_000;
-/// Default and maximum size of a page in bytes.
-const PAGE_BYTES_DEFAULT: u64 = 64 * 1024;
-const PAGE_BYTES_MAX: u64 = 1 << 20;
-const NAME_CHARS_MAX: usize = 255;
 /// Heading of the test output, by which clients find it.
 const TEST_HEADING: &str = "=== TEST OUTPUT ===\n";
 
@@ -45,18 +42,6 @@ pub(crate) struct LogsView {
     offset: u64,
     /// Offset of the next page; null at the end.
     next_offset: Option<u64>,
-}
-
-/// A stored log.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = EpisodeLog)]
-pub(crate) struct LogFileView {
-    /// Name, such as `agent/oracle.txt`.
-    name: String,
-    /// Size of the stored text in bytes, which pages divide.
-    bytes: u64,
-    /// Number of bytes of the file that were left out in its middle.
-    omitted: u64,
 }
 
 /// Returns the logs of an episode.
@@ -93,11 +78,6 @@ pub(crate) async fn get_logs(
     params.finish()?;
     let found = find_episode(&api, &headers, task, run).await?;
     let (all, report) = all_logs(&api, &found).await?.unwrap_or_default();
-    let log_files = report.logs.iter().map(|log| LogFileView {
-        name: log.name.clone(),
-        bytes: log.text.len() as u64,
-        omitted: log.omitted,
-    });
     let mut view = LogsView {
         run_id: found.view.id,
         task_id: found.view.task_id,
@@ -105,7 +85,7 @@ pub(crate) async fn get_logs(
         status: found.view.status,
         logs: all,
         error_message: found.view.error_message.clone(),
-        log_files: log_files.collect(),
+        log_files: report.logs.iter().map(LogFileView::from).collect(),
         log: None,
         offset: 0,
         next_offset: None,
@@ -161,15 +141,6 @@ fn compose(logs: &[EpisodeLog], test_output: &str) -> String {
     text + &tests
 }
 
-/// Returns at most `limit` bytes of a text from `offset` on, and where the next page begins. Characters stay whole.
-fn page(text: &str, offset: u64, limit: u64) -> (String, Option<u64>) {
-    let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).min(text.len());
-    let boundary = |at: usize| (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let (start, end) = (boundary(place(offset)), boundary(place(offset.saturating_add(limit))));
-    let page = text.get(start..end).unwrap_or_default().to_owned();
-    (page, (end < text.len()).then_some(end as u64))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,22 +162,5 @@ mod tests {
         assert!(text.starts_with("=== agent/oracle.txt ===\nää"));
         assert!(text.ends_with(&format!("\n\n=== TEST OUTPUT ===\n{tests}")));
         assert_eq!(compose(&[], ""), "");
-    }
-
-    #[test]
-    fn pages_end_between_characters_and_cover_the_text() {
-        let text = "aé🦀b".repeat(100);
-        for limit in [4, 5, 7, 64, 10_000] {
-            let (mut read, mut offset) = (String::new(), Some(0));
-            while let Some(at) = offset {
-                let (part, next) = page(&text, at, limit);
-                assert!(part.len() as u64 <= limit);
-                read.push_str(&part);
-                offset = next;
-            }
-            assert_eq!(read, text, "{limit}");
-        }
-        assert_eq!(page("é", 1, 4), ("é".to_owned(), None));
-        assert_eq!(page("abc", u64::MAX, u64::MAX), (String::new(), None));
     }
 }

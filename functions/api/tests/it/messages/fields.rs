@@ -185,6 +185,8 @@ fn queries() -> Vec<String> {
         "/api/runs/RUN/items/index",
         "/api/runs/RUN/items/index?benchmark=LONG",
         "/api/runs/RUN/items/index?benchmark=mmlu_pro&part=x",
+        "/api/runs/RUN/items/log",
+        "/api/runs/RUN/items/log?benchmark=LONG&position=-1&sample=x&log=LONG&offset=-1&limit=3",
         "/api/leaderboard?benchmark=LONG",
         "/api/runs/RUN/events?cursor=x",
         "/api/runs/RUN/events?limit=0",

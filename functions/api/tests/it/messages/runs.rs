@@ -22,6 +22,7 @@ pub(super) async fn record(recorder: &mut Recorder) {
         ("GET", "/judgings"),
         ("GET", "/benchmarks/mmlu_pro"),
         ("GET", "/items/index?benchmark=mmlu_pro"),
+        ("GET", "/items/log?benchmark=mmlu_pro"),
         ("POST", "/cancel"),
         ("POST", "/rejudge"),
     ] {
@@ -35,6 +36,10 @@ pub(super) async fn record(recorder: &mut Recorder) {
     recorder.send(&server, "GET", &format!("/api/runs/{over}/benchmarks/hle"), &[]).await;
     for (run, benchmark) in [(over, "mmlu_pro"), (over, "hle"), (queued, "mmlu_pro")] {
         let path = format!("/api/runs/{run}/items/index?benchmark={benchmark}");
+        recorder.send(&server, "GET", &path, &[]).await;
+    }
+    for end in ["hle", "mmlu_pro&log=agent/trajectory.json"] {
+        let path = format!("/api/runs/{over}/items/log?benchmark={end}");
         recorder.send(&server, "GET", &path, &[]).await;
     }
     recorder.send(&server, "GET", "/api/leaderboard?benchmark=nope", &[]).await;

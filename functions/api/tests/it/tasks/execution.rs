@@ -5,6 +5,7 @@ use bench_queue::{Message, QueueName};
 use serde_json::{Value, json};
 
 use super::support::{BENCHMARK, task_zip};
+use crate::schema::assert_fits;
 use crate::server::Server;
 
 async fn counts(server: &Server, task: u64) -> (String, u64, u64, u64) {
@@ -98,6 +99,24 @@ async fn an_execution_is_one_run_whose_samples_are_the_episodes() {
         offset = page["next_offset"].as_u64();
     }
     assert_eq!(text, "ä".repeat(60_000));
+    // The same log by the run's own address.
+    let run =
+        server.get(&format!("/api/tasks/{task}")).await.json()["run_ids"][0].as_str().unwrap().to_owned();
+    let path = format!("/api/runs/{run}/items/log?benchmark=terminal_tasks");
+    let listed = server.get(&path).await.json();
+    assert_eq!((&listed["log_files"], &listed["text"]), (&all["log_files"], &json!("")));
+    let page = server
+        .get(&format!("{path}&position=0&sample=0&log=agent/oracle.txt&offset=65536&limit=65536"))
+        .await
+        .json();
+    assert_eq!(
+        (&page["text"], &page["next_offset"]),
+        (&json!("ä".repeat((120_000 - 65_536) / 2)), &Value::Null)
+    );
+    let document = server.get("/openapi.json").await.json();
+    assert_fits(&document, "ItemLog", &page);
+    let open = server.get(&format!("{path}&sample=4&log=agent/oracle.txt")).await;
+    assert_eq!((open.status.as_u16(), open.json()["code"].as_str()), (404, Some("log_not_found")));
     let unknown = server.get(&format!("/api/tasks/{task}/runs/{id}/logs?log=../../x")).await;
     assert_eq!((unknown.status.as_u16(), unknown.json()["code"].as_str()), (404, Some("log_not_found")));
 }

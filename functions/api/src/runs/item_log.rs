@@ -1,0 +1,200 @@
+//! Logs of a sample that is an episode, page by page.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use bench_blobs::BlobError;
+use bench_domain::{BenchmarkName, Code, EpisodeLog, RunId};
+use bench_state::{BenchmarkRecord, RunRecord, SampleRecord};
+use bench_web::error::ErrorBody;
+use bench_web::{ApiError, FieldReader, Path};
+use http::{HeaderMap, Uri};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::Api;
+use crate::runs::details;
+use crate::runs::requests::{run_id, run_not_found};
+
+const BENCHMARK_CHARS_MAX: usize = 128;
+/// Default and maximum size of a page in bytes.
+pub(crate) const PAGE_BYTES_DEFAULT: u64 = 64 * 1024;
+pub(crate) const PAGE_BYTES_MAX: u64 = 1 << 20;
+/// Maximum length of a log's name, in characters.
+pub(crate) const NAME_CHARS_MAX: usize = 255;
+
+/// A stored log.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = EpisodeLog)]
+pub(crate) struct LogFileView {
+    /// Name, such as `agent/oracle.txt`.
+    name: String,
+    /// Size of the stored text in bytes, which pages divide.
+    bytes: u64,
+    /// Number of bytes of the file that were left out in its middle.
+    omitted: u64,
+}
+
+impl From<&EpisodeLog> for LogFileView {
+    fn from(log: &EpisodeLog) -> Self {
+        Self { name: log.name.clone(), bytes: log.text.len() as u64, omitted: log.omitted }
+    }
+}
+
+/// Page of a log of an episode.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ItemLog)]
+pub(crate) struct ItemLogView {
+    /// Id of the run.
+    #[schema(value_type = String, format = "uuid")]
+    run_id: RunId,
+    /// Name of the benchmark.
+    benchmark_name: String,
+    /// Index of the item in the run's plan, from 0.
+    position: u32,
+    /// Index of the sample among those of its item, from 0.
+    sample: u32,
+    /// Stored logs; none before the sample is over, if it isn't an episode, and for others than the run's owner if the
+    /// dataset is gated.
+    log_files: Vec<LogFileView>,
+    /// Name of the log that the page is from; null without `log`.
+    log: Option<String>,
+    /// The page; empty without `log`.
+    text: String,
+    /// Offset of the page in bytes.
+    offset: u64,
+    /// Offset of the next page; null at the end.
+    next_offset: Option<u64>,
+}
+
+/// Returns a page of a log of an episode, such as `agent/trajectory.json`. Without `log`, lists the episode's logs.
+#[utoipa::path(
+    get, path = "/api/runs/{run_id}/items/log", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    params(
+        ("run_id" = String, Path, description = "Id of the run"),
+        ("benchmark" = String, Query, description = "Name of the benchmark"),
+        ("position" = Option<u32>, Query, description = "Index of the item in the run's plan, default 0"),
+        ("sample" = Option<u32>, Query, description = "Index of the sample among those of its item, default 0"),
+        ("log" = Option<String>, Query, description = "Name of a log in `log_files`"),
+        ("offset" = Option<u64>, Query, description = "First byte of the page, default 0"),
+        ("limit" = Option<u64>, Query, description = "Size of the page in bytes, 4 to 1048576, default 65536"),
+    ),
+    responses(
+        (status = 200, body = ItemLogView),
+        (status = 404, body = ErrorBody, description = "The run, its benchmark or the log doesn't exist"),
+        (status = 422, body = ErrorBody),
+    ),
+)]
+pub(crate) async fn get_item_log(
+    State(api): State<Arc<Api>>,
+    Path(run): Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Json<ItemLogView>, ApiError> {
+    let run = run_id(&run)?;
+    let mut fields = FieldReader::from_query(&uri);
+    let name = fields.text("benchmark", BENCHMARK_CHARS_MAX);
+    let mut index =
+        |field: &str| u32::try_from(fields.integer(field, 0, 0, u32::MAX.into())).unwrap_or(u32::MAX);
+    let (position, sample) = (index("position"), index("sample"));
+    let log = fields.maybe_text("log", NAME_CHARS_MAX);
+    let offset = fields.integer("offset", 0, 0, u64::MAX);
+    // A page has room for at least one character.
+    let limit = fields.integer("limit", PAGE_BYTES_DEFAULT, 4, PAGE_BYTES_MAX);
+    fields.finish()?;
+    let found = api.state.run_with_benchmarks(run).await?.ok_or_else(run_not_found)?;
+    let named = name.parse::<BenchmarkName>().ok().and_then(|name| bench_benchmarks::find_named(&name));
+    let record = found.benchmark(named.map_or(name.as_str(), |benchmark| benchmark.name()));
+    let record =
+        record.ok_or_else(|| ApiError::new(Code::BenchmarkNotInRun, "Benchmark not found in run"))?;
+    let dataset = record.plan.as_ref().map(|plan| &plan.dataset);
+    let is_private = bench_benchmarks::is_private(&record.name, dataset);
+    let logs = match is_private && !api.access.reader(&headers).owns(&found.run.spec.owner) {
+        true => Vec::new(),
+        false => stored_logs(&api, &found.run, record, position, sample).await?,
+    };
+    let mut view = ItemLogView {
+        run_id: run,
+        benchmark_name: record.name.to_string(),
+        position,
+        sample,
+        log_files: logs.iter().map(LogFileView::from).collect(),
+        log: None,
+        text: String::new(),
+        offset: 0,
+        next_offset: None,
+    };
+    if let Some(name) = log {
+        let log = logs.iter().find(|log| log.name == name);
+        let log = log.ok_or_else(|| {
+            ApiError::new(
+                Code::LogNotFound,
+                "the sample has no log of this name; `log_files` lists those of episodes",
+            )
+        })?;
+        (view.text, view.next_offset) = page(&log.text, offset, limit);
+        (view.log, view.offset) = (Some(name), offset);
+    }
+    Ok(Json(view))
+}
+
+/// Reads the logs of a sample; none if it isn't over or has none, or if its stored body is lost.
+async fn stored_logs(
+    api: &Api,
+    run: &RunRecord,
+    benchmark: &BenchmarkRecord,
+    position: u32,
+    sample: u32,
+) -> Result<Vec<EpisodeLog>, ApiError> {
+    let per_item = benchmark.plan.as_ref().map_or(1, |plan| plan.samples_per_item.max(1));
+    if sample >= per_item {
+        return Ok(Vec::new());
+    }
+    let offset = u64::from(position).saturating_mul(per_item.into()).saturating_add(sample.into());
+    let found = api.state.samples_page(run.spec.id, benchmark, offset, 1).await?;
+    let Some(record) = found.first() else { return Ok(Vec::new()) };
+    let body = |record: &SampleRecord| record.finished.as_ref().and_then(|finished| finished.body.clone());
+    let (Some(stored), Some(address)) = (body(record), details::address(run, benchmark, record)) else {
+        return Ok(Vec::new());
+    };
+    match api.blobs.get_body(&address, stored.attempt, Some(&stored.sha256)).await {
+        Ok(found) => Ok(found.and_then(|(body, _)| body.episode).map_or_else(Vec::new, |report| report.logs)),
+        Err(error @ (BlobError::Damaged { .. } | BlobError::TooLarge { .. })) => {
+            tracing::error!(run.id = %run.spec.id, %error, "The logs of {address} cannot be read: {error}");
+            Ok(Vec::new())
+        }
+        Err(error) => Err(ApiError::internal(error)),
+    }
+}
+
+/// Returns at most `limit` bytes of a text from `offset` on, and where the next page begins. Characters stay whole.
+pub(crate) fn page(text: &str, offset: u64, limit: u64) -> (String, Option<u64>) {
+    let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).min(text.len());
+    let boundary = |at: usize| (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let (start, end) = (boundary(place(offset)), boundary(place(offset.saturating_add(limit))));
+    let page = text.get(start..end).unwrap_or_default().to_owned();
+    (page, (end < text.len()).then_some(end as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_end_between_characters_and_cover_the_text() {
+        let text = "aé🦀b".repeat(100);
+        for limit in [4, 5, 7, 64, 10_000] {
+            let (mut read, mut offset) = (String::new(), Some(0));
+            while let Some(at) = offset {
+                let (part, next) = page(&text, at, limit);
+                assert!(part.len() as u64 <= limit);
+                read.push_str(&part);
+                offset = next;
+            }
+            assert_eq!(read, text, "{limit}");
+        }
+        assert_eq!(page("é", 1, 4), ("é".to_owned(), None));
+        assert_eq!(page("abc", u64::MAX, u64::MAX), (String::new(), None));
+    }
+}
