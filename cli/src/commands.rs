@@ -1,6 +1,7 @@
 //! Commands, one file each.
 
 mod access;
+mod artifacts;
 mod benchmarks;
 mod cancel;
 mod compare;
@@ -63,6 +64,9 @@ pub(crate) enum Command {
     /// Write the results of a run to a file
     #[command(after_help = export::EXAMPLES)]
     Export(export::ExportArgs),
+    /// List, print or write what agents left: trajectories, terminals, test output
+    #[command(after_help = artifacts::EXAMPLES)]
+    Artifacts(artifacts::ArtifactsArgs),
     /// Compare runs with a baseline, on the items that both have graded
     #[command(after_help = compare::EXAMPLES)]
     Compare(compare::CompareArgs),
@@ -132,6 +136,7 @@ pub(crate) async fn run(command: Command, command_line: fn() -> clap::Command) -
         Command::Score(args) => score::run(args).await,
         Command::Verify(args) => verify::run(args).await,
         Command::Export(args) => export::run(args).await,
+        Command::Artifacts(args) => artifacts::run(args).await,
         Command::Compare(args) => compare::run(args).await,
         Command::Leaderboard(args) => leaderboard::run(args).await,
         Command::Runs(args) => runs::command::run(*args).await,

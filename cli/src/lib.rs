@@ -29,6 +29,7 @@ mod client;
 mod commands;
 mod config;
 mod data_dir;
+mod episodes;
 mod exit;
 mod format;
 mod judge_name;

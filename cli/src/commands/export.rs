@@ -1,5 +1,7 @@
 //! `bench export`.
 
+mod harbor;
+
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +19,7 @@ Examples:
   bench export RUN                     a signed archive in the current folder
   bench export RUN --format csv --out results.csv
   bench export latest --format jsonl --out - | jq 'select(.is_correct == false)'
+  bench export RUN --format harbor --out jobs/   episodes, for `harbor view jobs`
   bench export RUN --server https://bench.example --out results/";
 
 #[derive(Debug, Args)]
@@ -49,6 +52,8 @@ enum Format {
     Csv,
     /// One JSON object per line and sample, with its whole texts
     Jsonl,
+    /// Folder of a Harbor job with the episodes of terminal tasks, for Harbor's viewer
+    Harbor,
 }
 
 impl Format {
@@ -57,6 +62,7 @@ impl Format {
             Self::Zip => "zip",
             Self::Csv => "csv",
             Self::Jsonl => "jsonl",
+            Self::Harbor => "harbor",
         }
     }
 }
@@ -64,7 +70,9 @@ impl Format {
 pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitStatus> {
     let to_stdout = args.out.as_deref() == Some(Path::new("-"));
     let out = args.out.unwrap_or_else(|| PathBuf::from("."));
-    if to_stdout {
+    if let Format::Harbor = args.format {
+        check_folder(&out)?;
+    } else if to_stdout {
         check_stdout(args.format, args.json)?;
     } else {
         check_out(&out)?;
@@ -73,6 +81,9 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitStatus> {
     let api = super::Api::open(&args.server, &args.data).await?;
     let written = async {
         let run = args.run.resolve(&api.client).await?;
+        if let Format::Harbor = args.format {
+            return harbor::write(&api.client, run, &out).await.map(Some);
+        }
         let path = format!("/api/runs/{run}/export?format={}", args.format.as_str());
         match to_stdout {
             true => api.client.print_file(&path).await.map(|()| None),
@@ -100,6 +111,16 @@ fn check_stdout(format: Format, json: bool) -> anyhow::Result<()> {
             .into());
     }
     Ok(())
+}
+
+/// Rejects what isn't a folder, in which the job's folder is made.
+fn check_folder(out: &Path) -> anyhow::Result<()> {
+    match out.is_dir() {
+        true => Ok(()),
+        false => Err(Problem::usage(format!("--out: `{}` is not a folder", out.display()))
+            .hint("`--format harbor` makes the folder of a job in it")
+            .into()),
+    }
 }
 
 /// Rejects a missing folder. Otherwise a misspelled folder would become a file of that name, or a new folder.

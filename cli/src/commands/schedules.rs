@@ -25,7 +25,7 @@ Examples:
   bench schedules add --name nightly --cron '30 2 * * *' \\
       --time-zone Europe/Berlin --model chutes/MODEL --benchmark mmlu_pro \\
       --subset-count 500 --budget-usd 5
-  bench schedules add --name agents --cron '0 3 * * SUN' --task FOLDER \
+  bench schedules add --name agents --cron '0 3 * * SUN' --task FOLDER \\
       --agent bash --model openrouter/MODEL
   bench schedules history nightly
       each run compared with the one before, on the same items

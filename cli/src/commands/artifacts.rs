@@ -1,0 +1,156 @@
+//! `bench artifacts`.
+
+use std::path::PathBuf;
+
+use bench_domain::RunId;
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::client::{Client, ServerArgs};
+use crate::data_dir::DataArgs;
+use crate::episodes::{Episode, KeptFile, episodes, for_each};
+use crate::exit::{ExitStatus, Problem};
+use crate::format;
+use crate::output;
+use crate::run_ref::RunRef;
+use crate::table::{Column, Table};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  bench artifacts RUN                  list what is kept of each episode
+  bench artifacts RUN --out artifacts/
+      write all files, as TASK/SAMPLE/agent/trajectory.json and so on
+  bench artifacts latest --task fix-csv --sample 0 --file agent/trajectory.json
+      print one file
+
+An episode leaves the agent's trajectory (ATIF), the terminal and its recording,
+the output of tests, and the artifacts that its task names. `bench export RUN
+--format harbor` writes them as Harbor's viewer reads them.";
+
+#[derive(Debug, Args)]
+pub(crate) struct ArtifactsArgs {
+    /// Run with terminal tasks: its id, the first digits of its id, or `latest`
+    run: RunRef,
+    /// Task whose episodes are meant: its whole id, or a part of it
+    #[arg(long, value_name = "TEXT")]
+    task: Option<String>,
+    /// Number of the episode among those of its task, from 0
+    #[arg(long, value_name = "N")]
+    sample: Option<u32>,
+    /// Print this file of the one episode that is meant
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["out", "json"])]
+    file: Option<String>,
+    /// Write the files into this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long, help_heading = None)]
+    json: bool,
+}
+
+pub(crate) async fn run(args: ArtifactsArgs) -> anyhow::Result<ExitStatus> {
+    let api = super::Api::open(&args.server, &args.data).await?;
+    let done = show(&api.client, &args).await;
+    api.close().await;
+    done.map(|()| ExitStatus::Success)
+}
+
+async fn show(client: &Client, args: &ArtifactsArgs) -> anyhow::Result<()> {
+    let run = args.run.resolve(client).await?;
+    let mut found = episodes(client, run).await?;
+    let is_meant = |episode: &Episode| {
+        args.task.as_ref().is_none_or(|task| episode.task().contains(task.as_str()))
+            && args.sample.is_none_or(|sample| sample == episode.sample)
+    };
+    found.retain(is_meant);
+    if found.is_empty() {
+        return Err(Problem::usage("no episode of the run is meant by --task and --sample")
+            .hint(format!("`bench artifacts {run}` lists the episodes"))
+            .into());
+    }
+    match (&args.file, &args.out) {
+        (Some(name), _) => print_file(client, run, &found, name).await,
+        (None, Some(out)) => {
+            let counts = for_each(&found, "Writing", |at| {
+                let (episode, found) = (&found[at], &found);
+                async move { episode.write(client, run, &out.join(folder_of(found, episode))).await }
+            })
+            .await?;
+            let files: u64 = counts.iter().sum();
+            let done = format!(
+                "Wrote {} of {} to {}",
+                format::plural(files, "file"),
+                format::plural(found.len() as u64, "episode"),
+                out.display()
+            );
+            match args.json {
+                true => output::json(&json!({ "folder": out, "episodes": found.len(), "files": files })),
+                false => output::print(&done),
+            }
+        }
+        (None, None) => {
+            let kept = for_each(&found, "Reading", |at| found[at].files(client, run)).await?;
+            if args.json {
+                let all: Vec<Value> = found.iter().zip(&kept).map(value).collect();
+                return output::json(&all);
+            }
+            output::print_table(&table(&found, &kept))
+        }
+    }
+}
+
+/// Returns the folder of an episode. That of its benchmark comes first if the run has several.
+fn folder_of(all: &[Episode], episode: &Episode) -> PathBuf {
+    match all.iter().any(|other| other.benchmark != episode.benchmark) {
+        true => PathBuf::from(&episode.benchmark).join(episode.folder()),
+        false => episode.folder(),
+    }
+}
+
+async fn print_file(client: &Client, run: RunId, found: &[Episode], name: &str) -> anyhow::Result<()> {
+    let [episode] = found else {
+        return Err(Problem::usage(format!("--file needs one episode, and {} are meant", found.len()))
+            .hint("name one with --task and --sample")
+            .into());
+    };
+    let text = episode.text(client, run, name).await?;
+    output::print_data(text.trim_end_matches('\n'))
+}
+
+fn value((episode, files): (&Episode, &Vec<KeptFile>)) -> Value {
+    let files: Vec<Value> = files
+        .iter()
+        .map(|file| json!({ "name": file.name, "bytes": file.bytes, "omitted": file.omitted }))
+        .collect();
+    json!({
+        "benchmark": episode.benchmark, "task": episode.task(), "sample": episode.sample,
+        "outcome": episode.outcome, "files": files,
+    })
+}
+
+fn table(found: &[Episode], kept: &[Vec<KeptFile>]) -> Table {
+    let mut table = Table::new([
+        Column::path("task"),
+        Column::number("sample"),
+        Column::words("outcome"),
+        Column::path("file"),
+        Column::number("size"),
+    ]);
+    for (episode, files) in found.iter().zip(kept) {
+        for file in files {
+            let cut = if file.omitted > 0 { " (cut)" } else { "" };
+            table.row([
+                episode.task().to_owned(),
+                episode.sample.to_string(),
+                episode.outcome.clone().unwrap_or_default(),
+                file.name.clone(),
+                format!("{}{cut}", format::bytes(file.bytes)),
+            ]);
+        }
+    }
+    table
+}

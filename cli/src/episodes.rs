@@ -1,0 +1,241 @@
+//! Episodes of a run, and the files that are kept of them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use bench_domain::{RunId, Timestamp};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::bars::{bars, can_draw};
+use crate::client::{Client, encode};
+use crate::exit::Problem;
+use crate::output;
+
+/// Number of episodes per request.
+const PAGE_EPISODES: usize = 50;
+/// Size of a page of a kept file in bytes, the largest that servers return.
+const PAGE_BYTES: u64 = 1 << 20;
+/// Number of episodes whose files are read at once.
+const EPISODES_AT_ONCE: usize = 4;
+/// Maximum length of a part of a path, in characters.
+const PART_CHARS_MAX: usize = 120;
+
+/// An episode of a run.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Episode {
+    /// Id of the sample.
+    pub(crate) id: String,
+    /// Name of its benchmark.
+    #[serde(skip)]
+    pub(crate) benchmark: String,
+    /// Id of the task.
+    #[serde(default)]
+    source_id: Option<String>,
+    item_id: String,
+    /// Index of the task in the run's plan, from 0.
+    pub(crate) position: u32,
+    /// Index of the episode among those of its task, from 0.
+    pub(crate) sample: u32,
+    /// Outcome; `None` before the episode is over.
+    #[serde(default)]
+    pub(crate) outcome: Option<String>,
+    /// The API's view of the episode's report.
+    #[serde(default, rename = "judge_output")]
+    pub(crate) report: Value,
+    #[serde(default)]
+    pub(crate) latency_ms: Option<u64>,
+    #[serde(default)]
+    pub(crate) input_tokens: Option<u64>,
+    #[serde(default)]
+    pub(crate) output_tokens: Option<u64>,
+    /// Time at which the episode ended.
+    #[serde(default)]
+    pub(crate) created_at: Option<Timestamp>,
+}
+
+/// A file that is kept of an episode.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct KeptFile {
+    /// Path within the episode, such as `agent/trajectory.json`.
+    pub(crate) name: String,
+    /// Size of the kept text in bytes.
+    pub(crate) bytes: u64,
+    /// Number of bytes that were left out in the middle.
+    pub(crate) omitted: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct LogPage {
+    log_files: Vec<KeptFile>,
+    text: String,
+    next_offset: Option<u64>,
+}
+
+impl Episode {
+    /// Returns the id of the task.
+    pub(crate) fn task(&self) -> &str {
+        self.source_id.as_deref().unwrap_or(&self.item_id)
+    }
+
+    /// Returns the folder of the episode within that of its run.
+    pub(crate) fn folder(&self) -> PathBuf {
+        safe_path(self.task()).join(format!("{}", self.sample))
+    }
+
+    /// Returns true if it ended with a report.
+    pub(crate) fn has_report(&self) -> bool {
+        self.report["episode_steps"].is_array()
+    }
+
+    fn path(&self, run: RunId) -> String {
+        format!(
+            "/api/runs/{run}/items/log?benchmark={}&position={}&sample={}",
+            encode(&self.benchmark),
+            self.position,
+            self.sample
+        )
+    }
+
+    /// Lists the files that are kept.
+    pub(crate) async fn files(&self, client: &Client, run: RunId) -> anyhow::Result<Vec<KeptFile>> {
+        let page: LogPage = client.get(&self.path(run)).await?;
+        Ok(page.log_files)
+    }
+
+    /// Returns a kept file.
+    pub(crate) async fn text(&self, client: &Client, run: RunId, name: &str) -> anyhow::Result<String> {
+        let (mut text, mut offset) = (String::new(), 0);
+        loop {
+            let path =
+                format!("{}&log={}&limit={PAGE_BYTES}&offset={offset}", self.path(run), encode(name));
+            let page: LogPage = client.get(&path).await?;
+            text.push_str(&page.text);
+            match page.next_offset.filter(|next| *next > offset) {
+                Some(next) => offset = next,
+                None => return Ok(text),
+            }
+        }
+    }
+
+    /// Writes all kept files into a folder, which is created. Returns their number.
+    pub(crate) async fn write(&self, client: &Client, run: RunId, folder: &Path) -> anyhow::Result<u64> {
+        let files = self.files(client, run).await?;
+        for file in &files {
+            let path = folder.join(safe_path(&file.name));
+            let text = self.text(client, run, &file.name).await?;
+            let written = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+            written
+                .and_then(|()| std::fs::write(&path, text))
+                .with_context(|| format!("could not write `{}`", path.display()))?;
+        }
+        Ok(files.len() as u64)
+    }
+}
+
+/// Lists the episodes of a run, in the order of its plan.
+///
+/// # Errors
+/// If the run has no episodes.
+pub(crate) async fn episodes(client: &Client, run: RunId) -> anyhow::Result<Vec<Episode>> {
+    let view: Value = client.get(&format!("/api/runs/{run}")).await?;
+    let benchmarks = view["benchmarks"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut found = Vec::new();
+    for benchmark in benchmarks.iter().filter_map(|benchmark| benchmark["benchmark_name"].as_str()) {
+        found.extend(of_benchmark(client, run, benchmark).await?);
+    }
+    if found.is_empty() {
+        return Err(Problem::failure(format!("run {run} has no episodes that are over"))
+            .hint("only agents on terminal tasks leave artifacts; `bench export` writes the answers of other runs")
+            .into());
+    }
+    Ok(found)
+}
+
+async fn of_benchmark(client: &Client, run: RunId, benchmark: &str) -> anyhow::Result<Vec<Episode>> {
+    let (mut found, mut read) = (Vec::new(), 0);
+    loop {
+        let path = format!(
+            "/api/runs/{run}/benchmarks/{}?limit={PAGE_EPISODES}&offset={read}",
+            encode(benchmark)
+        );
+        let mut page: Value = client.get(&path).await?;
+        let items: Vec<Episode> =
+            serde_json::from_value(page.pointer_mut("/items/items").map(Value::take).unwrap_or_default())
+                .with_context(|| format!("unexpected answer of the server to `{path}`"))?;
+        if items.is_empty() {
+            return Ok(found);
+        }
+        read += items.len();
+        let episodes = items.into_iter().filter(Episode::has_report);
+        found.extend(episodes.map(|episode| Episode { benchmark: benchmark.to_owned(), ..episode }));
+    }
+}
+
+/// Does something with each episode, several at once, and shows how many are done. Results are in the order of the
+/// episodes.
+pub(crate) async fn for_each<T, F>(
+    episodes: &[Episode],
+    what: &str,
+    act: impl Fn(usize) -> F,
+) -> anyhow::Result<Vec<T>>
+where
+    F: Future<Output = anyhow::Result<T>>,
+{
+    let bar = can_draw().then(|| {
+        let bar = bars().add(ProgressBar::new(episodes.len() as u64).with_prefix(what.to_owned()));
+        let style = ProgressStyle::with_template("{prefix} {bar:24.cyan/dim} {pos}/{len} episodes  eta {eta}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar
+    });
+    if bar.is_none() && episodes.len() > PAGE_EPISODES {
+        output::note(&format!("{what}: {} episodes", episodes.len()));
+    }
+    let work: Vec<_> = (0..episodes.len()).map(act).collect();
+    let done = stream::iter(work).buffered(EPISODES_AT_ONCE).inspect(|_| {
+        if let Some(bar) = &bar {
+            bar.inc(1);
+        }
+    });
+    let results = done.try_collect().await;
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    results
+}
+
+/// Returns a relative path for a name that a task or container has chosen. Parts that lead elsewhere, and characters that
+/// file systems or terminals treat specially, are replaced.
+pub(crate) fn safe_path(name: &str) -> PathBuf {
+    let part = |part: &str| {
+        let kept: String = part
+            .chars()
+            .map(|c| if c.is_control() || r#"\:*?"<>|"#.contains(c) { '_' } else { c })
+            .take(PART_CHARS_MAX)
+            .collect();
+        if kept.trim_matches('.').is_empty() { "_".to_owned() } else { kept }
+    };
+    name.split('/').filter(|name| !name.is_empty()).map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_stay_inside() {
+        for (name, path) in [
+            ("agent/trajectory.json", "agent/trajectory.json"),
+            ("/etc/passwd", "etc/passwd"),
+            ("../../x", "_/_/x"),
+            ("a//./b", "a/_/b"),
+            ("C:\\x", "C__x"),
+            ("a\u{1b}[0m", "a_[0m"),
+        ] {
+            assert_eq!(safe_path(name), Path::new(path), "{name}");
+        }
+        assert_eq!(safe_path(&"x".repeat(500)).as_os_str().len(), PART_CHARS_MAX);
+    }
+}
