@@ -197,6 +197,7 @@ transcripts! {
     score: Setup::new();
     verify: Setup::with_run();
     export: Setup::with_run();
+    artifacts: Setup::with_run();
     compare: Setup::with_run();
     leaderboard: Setup::with_run();
     runs: Setup::with_run();
