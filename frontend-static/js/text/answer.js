@@ -70,9 +70,10 @@ export function renderAnswer(text, { isPlain = false, firstChars = FIRST_CHARS }
  * Returns an element with a text exactly as it is, such as a prompt or an error.
  *
  * @param {string} text
+ * @param {{firstChars?: number}} [options] `firstChars` is the number of characters that are shown at first
  */
-export function renderPlain(text) {
-  return renderAnswer(text, { isPlain: true })
+export function renderPlain(text, { firstChars = FIRST_CHARS } = {}) {
+  return renderAnswer(text, { isPlain: true, firstChars })
 }
 
 /** Returns true if formatting could change anything. @param {string} text */

@@ -54,7 +54,7 @@ export async function mount(context) {
   const saysMore = item.error && item.error !== item.reason && !(item.reason && isOutcomeOnly(item.error))
   const [error, errorResponse] = saysMore ? messageParts(item.error ?? '') : ['', null]
   const place = h('div', { class: 'actions step' })
-  const episode = await episodeParts(item, run, source, signal)
+  const episode = await episodeParts({ run: source.id, benchmark, item, isLive: source.live, signal }, announce)
   if (signal.aborted) return
   replace(root,
     h('div', { class: 'item-head' }, crumbs,
@@ -79,16 +79,15 @@ export async function mount(context) {
 /**
  * Makes the parts of an episode; null for samples of other kinds, which don't load this.
  *
- * @param {Sample} item
- * @param {import('../core/run-facts.js').Run} run
- * @param {import('../core/source.js').RunSource} source
- * @param {AbortSignal} signal
+ * @param {import('./item/logs.js').Place} place
+ * @param {(text: string) => void} announce
  */
-async function episodeParts(item, run, source, signal) {
+async function episodeParts(place, announce) {
+  const { item } = place
   if (!item.judge_output || !('episode_steps' in item.judge_output)) return null
   const { episodeOf, episodeSections } = await import('./item/episode.js')
   const episode = episodeOf(item)
-  return episode && episodeSections(episode, item, { run, isLive: source.live, signal })
+  return episode && episodeSections(episode, place, announce)
 }
 
 /**

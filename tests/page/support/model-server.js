@@ -18,6 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
  * @property {string} [text] the answer
  * @property {string} [reasoning]
  * @property {string} [finish] finish reason, by default `stop`
+ * @property {number} [cached] tokens of the request that were read from a cache
  * @property {number} [status] HTTP status of an error
  * @property {string} [body] body of the error instead of the usual one
  * @property {number} [delay] milliseconds before the reply
@@ -105,10 +106,11 @@ export class ModelServer {
  * @param {Reply} reply
  * @param {string} question
  */
-function send(response, body, { text = '', reasoning, finish = 'stop' }, question) {
+function send(response, body, { text = '', reasoning, finish = 'stop', cached }, question) {
   const usage = {
     prompt_tokens: Math.ceil(question.length / 4), completion_tokens: Math.ceil((text.length + (reasoning?.length ?? 0)) / 4), total_tokens: 0,
   }
+  if (cached !== undefined) Object.assign(usage, { prompt_tokens_details: { cached_tokens: cached } })
   usage.total_tokens = usage.prompt_tokens + usage.completion_tokens
   const message = { role: 'assistant', content: text, ...(reasoning ? { reasoning_content: reasoning } : {}) }
   const head = { id: 'answer', model: body.model, created: 0 }

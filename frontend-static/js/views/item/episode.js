@@ -1,15 +1,16 @@
 /** An episode of a terminal task: rewards, steps, exception, test output and logs. Containers wrote all of it, so it is only text. */
 
-import { api } from '../../core/api.js'
 import { h, replace, setText } from '../../core/dom.js'
 import { bytes, duration, integer, none, number } from '../../core/format.js'
-import { problem } from '../../core/states.js'
+import { failure, loading, problem } from '../../core/states.js'
 import { renderPlain } from '../../text/answer.js'
+import { logPage } from './logs.js'
 
 /** @typedef {import('../../core/source.js').Sample} Sample */
 /** @typedef {{name: string, message: string}} Exception */
 /** @typedef {{name: string | null, rewards: Record<string, number> | null, exception: Exception | null, agent_ms: number | null, verifier_ms: number | null, tests: {total: number, passed: number, failed: number} | null}} Step */
-/** @typedef {{name: string, bytes: number, end: string, cut: boolean}} Log */
+/** @typedef {import('./logs.js').Log} Log */
+/** @typedef {import('./logs.js').Place} Place */
 /**
  * @typedef {{agent: string, engine: string, round: number, rewards: Record<string, number> | null, setup_ms: number | null, exception: Exception | null,
  *   episode_steps: Step[], test_output: string, logs: Log[]}} Episode
@@ -30,10 +31,11 @@ export function episodeOf(item) {
  * Makes the sections of an episode.
  *
  * @param {Episode} episode
- * @param {Sample} item
- * @param {{run: import('../../core/run-facts.js').Run, isLive: boolean, signal: AbortSignal}} options
+ * @param {Place} place
+ * @param {(text: string) => void} announce
  */
-export function episodeSections(episode, item, { run, isLive, signal }) {
+export function episodeSections(episode, place, announce) {
+  const { item } = place
   const tests = sumOf(episode.episode_steps)
   const passed = item.outcome === 'correct'
   /** @type {[string, import('../../core/dom.js').Child, string?][]} */
@@ -48,10 +50,11 @@ export function episodeSections(episode, item, { run, isLive, signal }) {
       h('dl', { class: 'tiles' }, tiles.map(([term, value, small]) => h('div', null, h('dt', null, term), h('dd', null, value, small && h('small', null, small)))))),
     episode.exception && exceptionNote(episode.exception, 'The episode ended by an exception'),
     stepsTable(episode.episode_steps),
+    turnsOf(episode, place, announce),
     h('section', { class: 'text' }, h('h2', null, 'Test output'),
       episode.test_output ? h('div', { class: 'box' }, renderPlain(episode.test_output)) : h('p', { class: 'dim' }, 'The tests wrote no output.')),
     episode.logs.length > 0 && h('section', { class: 'text episode-logs', 'aria-labelledby': 'logs' }, h('h2', { id: 'logs' }, 'Logs'),
-      episode.logs.map((log) => logDetails(log, { item, run, isLive, signal }))),
+      episode.logs.map((log) => logDetails(log, place))),
   ].filter((element) => element instanceof HTMLElement)
 }
 
@@ -101,67 +104,57 @@ function rewardsText(values) {
 }
 
 /**
+ * Makes the place of the agent's turns; null for agents that ask no model. A task with steps has a trajectory for each.
+ *
+ * @param {Episode} episode
+ * @param {Place} place
+ * @param {(text: string) => void} announce
+ */
+function turnsOf({ logs }, place, announce) {
+  const found = logs.flatMap((log) => {
+    const [, folder] = /^(.*)agent\/trajectory\.json$/.exec(log.name) ?? []
+    return folder === undefined ? [] : [{ log, recording: logs.find(({ name }) => name === `${folder}agent/recording.cast`) ?? null, name: folder.split('/').at(-2) ?? '' }]
+  })
+  if (found.length === 0) return null
+  const box = h('div', { class: 'view' }, loading('Loading the turns'))
+  import('./turns.js').then(({ turnsSection }) => {
+    if (!place.signal.aborted) replace(box, found.map((one) => turnsSection({ ...one, isOnly: found.length === 1, place, announce })))
+  }, (error) => replace(box, failure(error)))
+  return box
+}
+
+/**
  * Makes a log: its end at once, all of it page by page when the reader asks for it.
  *
  * @param {Log} log
- * @param {{item: Sample, run: import('../../core/run-facts.js').Run, isLive: boolean, signal: AbortSignal}} options
+ * @param {Place} place
  */
-function logDetails(log, { item, run, isLive, signal }) {
+function logDetails(log, place) {
   const box = h('div', { class: 'box log-text', tabindex: '0', role: 'region', 'aria-label': log.name })
   const state = h('span', { class: 'dim', role: 'status' })
-  const more = h('button', { type: 'button', class: 'button small', hidden: !log.cut || !isLive }, 'Read it from the beginning')
+  const more = h('button', { type: 'button', class: 'button small', hidden: !log.cut || !place.isLive }, 'Read it from the beginning')
   const errors = h('div', null)
   const details = h('details', null, h('summary', null, h('code', null, log.name), h('span', { class: 'dim' }, ` ${bytes(log.bytes)}${log.cut ? ', the end' : ''}`)),
     h('p', { class: 'actions' }, more, state), errors, box)
   details.addEventListener('toggle', () => replace(box, log.end ? renderPlain(log.end) : h('p', { class: 'dim' }, 'Empty.')), { once: true })
   /** Next page; null before the first one. @type {number | null} */
   let offset = null
-  /** @type {string | null} */
-  let address = null
   more.addEventListener('click', async () => {
     more.disabled = true
     replace(errors)
     try {
-      address ??= await logsAddress(run, item, signal)
-      if (!address) {
-        more.hidden = true
-        setText(state, 'Only the end is shown here: the server pages logs of a task’s own executions.')
-        return
-      }
-      /** @type {Api.EpisodeLogs} */
-      const page = await api.get(address, { query: { log: log.name, offset: offset ?? 0 }, signal })
+      const page = await logPage(place, log.name, offset ?? 0)
       if (offset === null) replace(box)
-      box.append(renderPlain(page.logs))
+      box.append(renderPlain(page.text))
       offset = page.next_offset ?? 0
       more.hidden = page.next_offset === null
       setText(more, 'Next page')
       setText(state, page.next_offset === null ? 'All of it is shown.' : `${bytes(page.next_offset)} of it are shown.`)
     } catch (error) {
-      if (!signal.aborted) replace(errors, problem(/** @type {Error} */ (error)))
+      if (!place.signal.aborted) replace(errors, problem(/** @type {Error} */ (error)))
     } finally { more.disabled = false }
   })
   return details
-}
-
-/**
- * Finds the address of an episode's logs: its task, and its place among the task's episodes.
- *
- * @param {import('../../core/run-facts.js').Run} run
- * @param {Sample} item
- * @param {AbortSignal} signal
- * @returns {Promise<string | null>} null if the run isn't one of the task's own
- */
-async function logsAddress(run, item, signal) {
-  const id = (run.tags ?? []).map((tag) => /^task-(\d+)$/.exec(tag)?.[1]).find(Boolean)
-  if (!id) return null
-  /** @type {Api.TaskDetail} */
-  const task = await api.get(`/api/tasks/${id}`, { signal })
-  const at = task.run_ids.indexOf(run.id)
-  if (at < 0) return null
-  const before = await Promise.all(task.run_ids.slice(0, at).map((/** @type {string} */ other) => /** @type {Promise<Api.RunView>} */ (api.get(`/api/runs/${other}`, { signal }))))
-  const first = before.reduce((sum, other) => sum + (other.benchmarks[0]?.samples_per_item ?? 0), 0)
-  const episode = task.runs[first + item.sample]
-  return episode ? `/api/tasks/${id}/runs/${episode.id}/logs` : null
 }
 
 /** @param {Step[]} steps */
