@@ -25,6 +25,17 @@ export function hasEpisodes(benchmark) {
   return benchmark === 'terminal_tasks'
 }
 
+/**
+ * Returns the agent of a run of terminal tasks; '' for other runs.
+ *
+ * @param {Run} run
+ */
+export function agentOf(run) {
+  const b = run.benchmarks.find(({ benchmark_name: name }) => hasEpisodes(name))
+  // Agents that ask no model are the run's model.
+  return b ? b.options?.agent ?? run.model : ''
+}
+
 /** @param {{status: string}} run */
 export function isOpen(run) {
   return run.status === 'queued' || run.status === 'running'

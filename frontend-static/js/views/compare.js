@@ -4,6 +4,7 @@ import { api } from '../core/api.js'
 import { h, replace, useStyles } from '../core/dom.js'
 import { plural } from '../core/format.js'
 import { path } from '../core/router.js'
+import { hasEpisodes } from '../core/run-facts.js'
 import { ApiSource } from '../core/source.js'
 import { failure, loading } from '../core/states.js'
 import { BenchTabs } from '../components/tabs.js'
@@ -138,7 +139,9 @@ async function showItems(place, all, name, isAsked, context) {
       questions.hidden = false
       replace(questions, questionsNote(items))
     }
-    replace(place, areUnknown && changedNote(shown, name, again), disagreements({ shown, items, name, query, signal, announce }))
+    const list = hasEpisodes(name) ? (await import('./compare/episodes.js')).taskByTask({ shown, items, name, query, announce }) : disagreements({ shown, items, name, query, signal, announce })
+    if (signal.aborted) return
+    replace(place, areUnknown && changedNote(shown, name, again), list)
   } catch (problem) {
     if (!signal.aborted) replace(place, failure(/** @type {Error} */ (problem), again))
   }

@@ -2,7 +2,10 @@
 
 import assert from 'node:assert/strict'
 import path from 'node:path'
+import { assertFits, seriousFindings } from '../support/accessibility.js'
+import { PHONE } from '../support/browser.js'
 import { writeLines } from '../support/dataset.js'
+import { runAgent, scripting, startHost, typing, uploadTasks } from '../support/episodes.js'
 import { settled } from '../support/navigation.js'
 import { pageTest } from '../support/page-test.js'
 
@@ -187,3 +190,78 @@ pageTest('indexes of earlier versions say that the items whose question differs 
   await main.getByRole('button', { name: 'Find them' }).click()
   await main.getByText('3 items with different questions: q5, q101, q210.').waitFor()
 })
+
+/** Rewards of the episodes of each task, by run. */
+const REWARDS = [{ first: [1, 1, 0, 1], second: [0, 0, 0, 0], third: [1, 1, 1, 1] }, { first: [0, 1, 0, 0], second: [1, 0, 0, 0], third: [1, 1, 1, 1] }]
+
+pageTest('two agents are compared task by task, with both episodes side by side', async ({ bench, model, open }) => {
+  const { host, environment } = await startHost()
+  try {
+    await bench.stop()
+    Object.assign(bench.environment, environment)
+    await bench.start()
+    const names = Object.keys(REWARDS[0])
+    const tasks = await uploadTasks(bench, names)
+    const runs = []
+    for (const [at, agent] of ['terminus-2', 'bash'].entries()) {
+      const left = structuredClone(REWARDS[at])
+      // What the agent does names its task, so that each episode gets a reward that is meant for it.
+      model.answer = (question) => {
+        const [, task] = /Work on (\w+)\./.exec(JSON.stringify(question.body.messages)) ?? []
+        return agent === 'bash' ? scripting([`ls ${task}`])(question) : typing([`ls ${task}\n`])(question)
+      }
+      host.reward = (acts) => {
+        const done = acts.map(({ keys, command }) => keys ?? command).join('')
+        return /** @type {Record<string, number[]>} */ (left)[names.find((name) => done.includes(name)) ?? 'first'].shift() ?? 0
+      }
+      runs.push(await runAgent(bench, { tasks, agent, model: 'same', samples: 4 }))
+    }
+    const { page } = await open(`/compare?runs=${runs.map(({ id }) => id).join(',')}`)
+    await settled(page)
+    const main = page.getByRole('main')
+    await main.getByRole('link', { name: 'openai-compatible/same · terminus-2' }).waitFor()
+    await main.getByRole('link', { name: 'openai-compatible/same · bash' }).waitFor()
+    const table = main.getByRole('grid', { name: 'Tasks' })
+    const lines = async () => (await table.locator('.line').evaluateAll((all) => all.toSorted((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top).map((line) => [...line.children].map((cell) => /** @type {HTMLElement} */ (cell).innerText.replace(/^bench-runner\/|@.*$/g, '').trim()))))
+    // The table draws its lines with the next picture.
+    const first = (/** @type {string} */ name) => page.waitForFunction((wanted) => {
+      const all = [...document.querySelectorAll('bench-table .line')]
+      return all.toSorted((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top)[0]?.textContent?.includes(wanted)
+    }, `bench-runner/${name}@`)
+    // The largest differences are first.
+    await first('first')
+    assert.deepEqual(await lines(), [['first', '75.0% 3/4', '25.0% 1/4', '−50.0 pp'], ['second', '0.0% 0/4', '25.0% 1/4', '+25.0 pp'], ['third', '100.0% 4/4', '100.0% 4/4', '0.0 pp']])
+    await table.getByRole('button', { name: 'B', exact: true }).click()
+    await first('third')
+    await table.getByRole('button', { name: /^B − A/ }).click()
+    await first('first')
+    await main.getByLabel('Show').selectOption({ label: 'A passes most often (1)' })
+    await main.getByText('1 task', { exact: true }).waitFor()
+    await first('first')
+
+    // The episodes of a task, each with a link in both runs.
+    await table.getByRole('button', { name: /first/ }).click()
+    const side = main.getByRole('region', { name: 'Episodes side by side' })
+    const rows = side.getByRole('row')
+    assert.equal(await rows.count(), 5)
+    const { items } = await bench.api('GET', `/api/runs/${runs[0].id}/benchmarks/terminal_tasks?sample=2&limit=10`)
+    const item = items.items.find((/** @type {any} */ { source_id: id }) => id.startsWith('bench-runner/first'))
+    const links = rows.nth(3).getByRole('link')
+    assert.deepEqual(await links.evaluateAll((all) => all.map((a) => a.getAttribute('href'))), runs.map(({ id }) => `/runs/${id}/items/terminal_tasks/${item.item_id}?sample=2`))
+    assert.match(await rows.nth(3).innerText(), new RegExp(`reward ${item.score}\\.00 · ${item.input_tokens} → ${item.output_tokens} tokens`))
+    assert.deepEqual(await seriousFindings(page), [])
+    await page.emulateMedia({ colorScheme: 'dark' })
+    assert.deepEqual(await seriousFindings(page), [])
+    // The address has the filter and the task.
+    await page.reload()
+    await rows.nth(4).waitFor()
+    await page.setViewportSize(PHONE)
+    await assertFits(page, 'comparison of tasks')
+    await links.nth(1).click()
+    await page.getByRole('heading', { level: 1, name: /^Episode 3 of .*first/ }).waitFor()
+    await page.locator('.turn.drawn').first().waitFor()
+    assert.equal(host.problem, null)
+  } finally {
+    host.stop()
+  }
+}, { timeout: 120_000 })

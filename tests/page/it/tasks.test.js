@@ -201,19 +201,17 @@ pageTest('750 episodes stay readable, reachable and in place', async ({ bench, o
 
 pageTest('an episode shows rewards, steps, exception, test output and logs as text', async ({ bench, open }) => {
   const base = await bench.ended((await bench.order({ subset_count: 4 })).id)
-  const task = await uploadTask(bench, 'logs', 3)
-  const script = scriptedRun(base, { tasks: ['logs'], samples: 3, tags: [`task-${task.id}`] })
+  const script = scriptedRun(base, { tasks: ['logs'], samples: 3 })
   script.items[1].outcome = 'partial'
   const { page } = await open('/runs')
   await serveRun(page, script, { texts: () => EPISODE })
-  await page.route((url) => url.pathname === `/api/tasks/${task.id}`, (route) => route.fulfill({ json: { ...task, run_ids: [base.id], runs: [11, 12, 13].map((id) => ({ id, task_id: task.id })) } }))
   /** @type {string[]} */
   const asked = []
-  await page.route((url) => url.pathname === `/api/tasks/${task.id}/runs/12/logs`, (route) => {
+  await page.route((url) => url.pathname === `/api/runs/${base.id}/items/log`, (route) => {
     const query = new URL(route.request().url()).searchParams
-    asked.push(`${query.get('log')} ${query.get('offset')}`)
+    asked.push(['benchmark', 'position', 'sample', 'log', 'offset'].map((name) => query.get(name)).join(' '))
     const offset = Number(query.get('offset'))
-    return route.fulfill({ json: { logs: `page at ${offset} <b>not bold</b>`, log_files: [], log: query.get('log'), offset, next_offset: offset < 131_072 ? offset + 65_536 : null } })
+    return route.fulfill({ json: { text: `page at ${offset} <b>not bold</b>`, log_files: [], log: query.get('log'), offset, next_offset: offset < 131_072 ? offset + 65_536 : null } })
   })
   await go(page, `/runs/${base.id}`)
   await page.getByRole('grid').getByRole('gridcell').nth(1).getByRole('link').click()
@@ -233,7 +231,7 @@ pageTest('an episode shows rewards, steps, exception, test output and logs as te
   await main.getByRole('button', { name: 'Next page' }).click()
   await main.getByRole('button', { name: 'Next page' }).click()
   await main.getByText('All of it is shown.').waitFor()
-  assert.deepEqual(asked, ['agent/oracle.txt 0', 'agent/oracle.txt 65536', 'agent/oracle.txt 131072'])
+  assert.deepEqual(asked, ['0', '65536', '131072'].map((offset) => `terminal_tasks 0 1 agent/oracle.txt ${offset}`))
   assert.deepEqual(await seriousFindings(page), [])
   await page.setViewportSize(PHONE)
   await assertFits(page, 'episode')

@@ -52,9 +52,15 @@ export async function runAgent(bench, { tasks, agent, model, samples = 1, option
   return bench.ended(id, 120_000)
 }
 
-/** @param {import('./bench.js').Bench} bench @param {string[]} names @returns {Promise<number[]>} ids */
+/**
+ * Uploads tasks, each of which names itself in its instruction.
+ *
+ * @param {import('./bench.js').Bench} bench
+ * @param {string[]} names
+ * @returns {Promise<number[]>} ids
+ */
 export async function uploadTasks(bench, names) {
   const ids = []
-  for (const name of names) ids.push((await uploadTask(bench, name)).id)
+  for (const name of names) ids.push((await uploadTask(bench, name, 1, { 'instruction.md': `Work on ${name}. Write the number of lines of /app/data.txt to /app/answer.txt.\n` })).id)
   return ids
 }

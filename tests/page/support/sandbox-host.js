@@ -7,11 +7,13 @@ import http from 'node:http'
 
 const WORKSPACE = '/workspace'
 const ELAPSED_MS = 1_000
+/** Run time of what an agent does, in milliseconds: hundreds of turns stay within a task's limit. */
+const ACT_MS = 50
 const RESULT = 'result.json'
 const NOTHING = { head: '', tail: '', omitted: 0 }
 
 /** @typedef {{keys: string | null, command: string | null, before: number}} Act what an agent did: keys that it typed, or a command; `before` counts its earlier acts in the sandbox */
-/** @typedef {{acts: Map<string, any>, screen: string, events: [number, string][], began: number}} Sandbox */
+/** @typedef {{acts: Map<string, any>, screen: string, events: [number, string][], began: number, reward: number | null}} Sandbox `began` is a whole second, as recordings have it */
 
 export class SandboxHost {
   /** @type {Map<string, Sandbox>} */
@@ -23,7 +25,7 @@ export class SandboxHost {
 
   /** Returns what an act prints. Tests may replace it. @type {(act: Act) => string} */
   answer = () => ''
-  /** Reward of an episode by what was done in its sandbox. @type {(acts: Act[]) => number} */
+  /** Reward of an episode by what was done in its sandbox, asked once. @type {(acts: Act[]) => number} */
   reward = () => 1
   /** First command that the script has no answer to. @type {string | null} */
   problem = null
@@ -50,7 +52,7 @@ export class SandboxHost {
     if (pathname === '/api/resources') return send(200, { canCreateSandbox: true })
     if (pathname === '/api/sandboxes') {
       const id = `sb-${this.#created += 1}`
-      this.#sandboxes.set(id, { acts: new Map(), screen: '$ ', events: [], began: Date.now() })
+      this.#sandboxes.set(id, { acts: new Map(), screen: '$ ', events: [], began: Math.floor(Date.now() / 1000) * 1000, reward: null })
       return send(201, { sandboxId: id })
     }
     const [, id, action] = /^\/api\/sandboxes\/([^/]+)(?:\/(.+))?$/.exec(pathname) ?? []
@@ -103,7 +105,7 @@ export class SandboxHost {
     const before = sandbox.acts.size
     if (!operation.strokes) {
       const act = { keys: null, command: String(operation.command?.at(-1) ?? ''), before }
-      const done = { exit_code: 0, started: true, stdout: { ...NOTHING, head: this.answer(act) }, stderr: NOTHING, elapsed_ms: ELAPSED_MS }
+      const done = { exit_code: 0, started: true, stdout: { ...NOTHING, head: this.answer(act) }, stderr: NOTHING, elapsed_ms: ACT_MS }
       sandbox.acts.set(job, { act, done })
       return done
     }
@@ -113,7 +115,7 @@ export class SandboxHost {
     sandbox.screen += printed
     if (printed) sandbox.events.push([(Date.now() - sandbox.began) / 1000, printed.replaceAll('\n', '\r\n')])
     const plain = sandbox.screen.replaceAll(/\x1b\[[\d;]*m/g, '')
-    const done = { alive: true, typed: 1, history: plain, screen: plain.split('\n').slice(-40).join('\n'), elapsed_ms: ELAPSED_MS }
+    const done = { alive: true, typed: 1, history: plain, screen: plain.split('\n').slice(-40).join('\n'), elapsed_ms: ACT_MS }
     sandbox.acts.set(job, { act, done })
     return done
   }
@@ -135,9 +137,9 @@ export class SandboxHost {
     const acts = [...sandbox.acts.values()].map(({ act }) => act)
     /** @type {[string, string][]} */
     let files = []
-    if (folder === '/logs/verifier') files = [['reward.txt', `${this.reward(acts)}\n`], ['test-stdout.txt', 'collected 1 item\n1 passed\n']]
+    if (folder === '/logs/verifier') files = [['reward.txt', `${sandbox.reward ??= this.reward(acts)}\n`], ['test-stdout.txt', 'collected 1 item\n1 passed\n']]
     if (folder === '/logs/agent' && sandbox.events.length > 0) {
-      const header = { version: 2, width: 80, height: 24, timestamp: Math.floor(sandbox.began / 1000), env: { TERM: 'screen' } }
+      const header = { version: 2, width: 80, height: 24, timestamp: sandbox.began / 1000, env: { TERM: 'screen' } }
       files = [['recording.cast', [header, ...sandbox.events.map(([time, data]) => [time, 'o', data])].map((line) => `${JSON.stringify(line)}\n`).join('')], ['terminus_2.pane', sandbox.screen]]
     }
     const entries = JSON.stringify(files.map(([path, text]) => ({ path, mode: 0o644, bytes: Buffer.byteLength(text) })))

@@ -31,11 +31,12 @@ export function refusedArchive() {
  * @param {import('./bench.js').Bench} bench
  * @param {string} name
  * @param {number} [episodes]
+ * @param {Record<string, string>} [files] further or other files
  * @returns {Promise<any>} the task
  */
-export async function uploadTask(bench, name, episodes = 10) {
+export async function uploadTask(bench, name, episodes = 10, files = {}) {
   const form = new FormData()
-  form.append('file', new Blob([taskArchive(name)]), `${name}.zip`)
+  form.append('file', new Blob([taskArchive(name, files)]), `${name}.zip`)
   const response = await fetch(`${bench.origin}/api/tasks?${new URLSearchParams({ name, agent: 'oracle', num_runs: String(episodes) })}`, { method: 'POST', body: form })
   if (!response.ok) throw new Error(`the upload of ${name}: ${response.status} ${await response.text()}`)
   return response.json()

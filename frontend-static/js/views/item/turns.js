@@ -62,8 +62,8 @@ function course(trajectory, { recording, isOnly, place, announce, prefix }) {
   const list = h('ol', { class: 'turn-list', 'aria-label': 'Turns', tabindex: '-1' })
   const screen = h('div', { class: 'turn-screen' })
   const input = h('input', { type: 'number', min: '1', max: String(last), 'aria-label': 'Turn', class: 'turn-number' })
-  const previous = h('button', { type: 'button', class: 'button', 'aria-keyshortcuts': 'p', 'aria-label': 'Previous turn' }, 'Previous', h('span', { class: 'word' }, ' turn '), h('kbd', { 'aria-hidden': 'true' }, 'p'))
-  const next = h('button', { type: 'button', class: 'button', 'aria-keyshortcuts': 'n', 'aria-label': 'Next turn' }, 'Next', h('span', { class: 'word' }, ' turn '), h('kbd', { 'aria-hidden': 'true' }, 'n'))
+  const previous = h('button', { type: 'button', class: 'button', 'aria-keyshortcuts': 'p' }, 'Previous', h('span', { class: 'word' }, ' turn '), h('kbd', { 'aria-hidden': 'true' }, 'p'))
+  const next = h('button', { type: 'button', class: 'button', 'aria-keyshortcuts': 'n' }, 'Next', h('span', { class: 'word' }, ' turn '), h('kbd', { 'aria-hidden': 'true' }, 'n'))
   const nav = h('div', { class: 'turn-nav', role: 'group', 'aria-label': 'Turns' }, previous, h('span', { class: 'turn-at' }, input, ` of ${integer(last)}`), next)
 
   /** @type {WeakSet<Element>} */
@@ -88,12 +88,13 @@ function course(trajectory, { recording, isOnly, place, announce, prefix }) {
     item.setAttribute('aria-current', 'true')
     const link = /** @type {HTMLAnchorElement} */ (item.querySelector('a'))
     link.tabIndex = 0
-    draw(item)
+    // Those around it first, so that the place of the turn is known.
+    for (const each of items.slice(Math.max(0, to - 3), to + 3)) draw(each)
     input.value = String(to)
     previous.disabled = to === 1
     next.disabled = to === last
     showScreen(screen, turns[to - 1], last)
-    if (scroll && list.scrollHeight > list.clientHeight) list.scrollTop = item.offsetTop - list.offsetTop - 1
+    if (scroll && list.scrollHeight > list.clientHeight) list.scrollTop = item.offsetTop - 1
     if (focus) link.focus({ preventScroll: true })
     if (!say) return
     query.set({ turn: to, step: isOnly ? null : prefix })
