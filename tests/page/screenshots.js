@@ -4,6 +4,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { ROOT } from './support/bench.js'
 import { DESKTOP, PHONE } from './support/browser.js'
+import { fillEpisodes, startHost } from './support/episodes.js'
 import { follow, go, settled } from './support/navigation.js'
 import { compressPng } from './support/png.js'
 import { ENVIRONMENT, fillSystem, scheduleEnded, viewsOf } from './support/system.js'
@@ -30,6 +31,7 @@ try {
   system.release()
   await scheduleEnded(world.bench, system.schedule.id)
   await takeAll(first, 'schedule', () => go(page, `/schedules/${system.schedule.id}`))
+  await takeEpisodes()
   console.log(`Wrote ${fs.readdirSync(folder).length} pictures to ${folder}`)
   for (const problem of first.guard.problems) console.log(`in the page: ${problem}`)
 } finally {
@@ -73,6 +75,28 @@ async function takeVerify(window, archive) {
     await give('results.zip', archive)()
     await follow(page, () => page.getByRole('link', { name: /Browse the run/ }).click())
   })
+}
+
+/** Takes an episode turn by turn with its recording, and the comparison of two agents. They need a sandbox host. */
+async function takeEpisodes() {
+  const { host, environment } = await startHost()
+  const other = await World.start({ environment })
+  try {
+    const { terminal, bash } = await fillEpisodes(other, host)
+    const window = await other.open('/')
+    await takeAll(window, 'episode', async () => {
+      await go(window.page, `/runs/${terminal.id}/items/terminal_tasks/0?turn=2`)
+      await window.page.getByRole('button', { name: /^Load the recording/ }).click()
+      await window.page.getByLabel('Position').waitFor()
+    })
+    await takeAll(window, 'compare-tasks', async () => {
+      await go(window.page, `/compare?runs=${terminal.id},${bash.id}`)
+      await window.page.getByRole('grid', { name: 'Tasks' }).getByRole('button', { name: /@/ }).first().click()
+    })
+  } finally {
+    await other.stop()
+    host.stop()
+  }
 }
 
 /**

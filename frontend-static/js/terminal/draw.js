@@ -12,7 +12,7 @@ const LINES_MAX = 20_000
 /** Columns of a text that isn't from a terminal, whose lines don't wrap. */
 const TEXT_COLUMNS = 1000
 /** Characters of a text that are read. */
-const TEXT_CHARS_MAX = 4_000_000
+const TEXT_CHARS_MAX = 1_000_000
 
 /**
  * Makes an element that shows a screen, and a function that shows its present state: only lines that have changed are drawn.
@@ -55,7 +55,7 @@ export function textView(text, label) {
   const isCut = text.length > TEXT_CHARS_MAX
   const screen = new Screen(TEXT_COLUMNS, 1, { history: LINES_MAX, newline: true })
   screen.write(isCut ? text.slice(0, TEXT_CHARS_MAX) : text)
-  const all = [...screen.history, ...screen.lines]
+  const all = [...screen.history, ...screen.lines].slice(-LINES_MAX)
   while (all.length > 1 && Screen.text(all[all.length - 1]) === '') all.pop()
   const lines = h('div', { class: 'terminal-lines' })
   const draw = (/** @type {number} */ from, /** @type {number} */ to) => lines.append(...all.slice(from, to).map((line) => h('div', { class: 'terminal-line' }, runs(line, -1))))

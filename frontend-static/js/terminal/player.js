@@ -14,6 +14,9 @@ const CALM = 1
 /** Longest time between two pictures that counts as played, in seconds: a hidden window doesn't run ahead. */
 const FRAME_MAX = 0.5
 
+/** Milliseconds of work between two pictures. */
+const WORK = 40
+
 /** @typedef {{number: number, clock: number}} PlayedTurn number of a turn, and time of day in seconds at which its commands begin */
 
 /**
@@ -33,13 +36,20 @@ export function recordingPlayer(recording, { turns = [], signal, onTurn }) {
   const speed = h('select', { 'aria-label': 'Speed' }, SPEEDS.map((value) => h('option', { value, selected: value === 1 }, `${value}×`)))
   const pauses = h('select', { 'aria-label': 'Longest pause' }, PAUSES.map((value) => h('option', { value, selected: value === 2 }, value ? `pauses up to ${value} s` : 'all pauses')))
   const jump = h('select', { 'aria-label': 'Jump to turn' }, h('option', { value: '' }, 'Turn…'), turns.map(({ number }) => h('option', { value: number }, `Turn ${number}`)))
+  /** @type {{number: number, time: number}[]} */
+  let turnStarts = []
   let time = 0
   let isPlaying = false
   let frame = 0
   let before = 0
+  let waits = false
 
   const show = () => {
-    tape.seek(time)
+    // A jump over much output goes on with the next picture, so that the page stays usable.
+    if (!tape.seek(time, performance.now() + WORK) && !waits) {
+      waits = true
+      requestAnimationFrame(() => { waits = false; if (!signal.aborted) show() })
+    }
     view.show(tape.screen)
     position.value = String(time)
     position.setAttribute('aria-valuetext', `${stamp(time)} of ${stamp(tape.duration)}`)
@@ -48,8 +58,6 @@ export function recordingPlayer(recording, { turns = [], signal, onTurn }) {
     const turn = turnStarts.findLast((start) => start.time <= time + 0.05)
     if (document.activeElement !== jump) jump.value = turn ? String(turn.number) : ''
   }
-  /** @type {{number: number, time: number}[]} */
-  let turnStarts = []
   const measure = () => {
     tape.limitPauses(Number(pauses.value) || Infinity)
     turnStarts = turns.flatMap(({ number, clock: at }) => { const start = tape.timeAt(at); return start === null ? [] : [{ number, time: start }] })

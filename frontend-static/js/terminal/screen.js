@@ -6,17 +6,13 @@
  * a container is untrusted: sizes are bounded, and nothing of it reaches anything but this screen.
  */
 
+import { changed, copyLine, cut, fill, newLine, put, split } from './lines.js'
 import { Parser } from './parser.js'
 import { PLAIN, styled } from './styles.js'
 import { widthOf } from './width.js'
 
 /** @typedef {import('./styles.js').Style} Style */
-/**
- * @typedef {object} Line
- * @property {string[]} chars one entry per column; '' is the second column of a wide character, and what is missing is empty
- * @property {Style[]} styles
- * @property {number} stamp changes with the line
- */
+/** @typedef {import('./lines.js').Line} Line */
 /** @typedef {{x: number, y: number, style: Style, isDrawing: boolean, isOrigin: boolean}} Cursor */
 
 /** Largest screen, in columns and rows. */
@@ -25,16 +21,11 @@ export const ROWS_MAX = 500
 /** Code points that are drawn over one character at most. */
 const MARKS_MAX = 8
 const TAB = 8
+/** Characters that are printed by being repeated, at most. */
+const REPEATS_MAX = 1_000_000
 
 /** Characters of the line drawing set, from ` to ~. */
 const DRAWING = '◆▒␉␌␍␊°±␤␋┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·'
-
-let stamps = 0
-
-/** @returns {Line} */
-function newLine() {
-  return { chars: [], styles: [], stamp: stamps += 1 }
-}
 
 export class Screen {
   /** Lines that have left the screen at the top, the oldest first. @type {Line[]} */
@@ -50,14 +41,16 @@ export class Screen {
   #wraps = true
   #inserts = false
   #last = ' '
+  /** Characters that may still be printed by being repeated: few bytes must not keep the reader's browser busy. */
+  #repeats = REPEATS_MAX
   #top = 0
   #bottom
 
   /**
    * @param {number} columns
    * @param {number} rows
-   * @param {{history?: number, newline?: boolean}} [options] `history` is the number of lines to keep that have left the screen;
-   *   with `newline`, a line feed also begins the line, as in texts that no terminal printed
+   * @param {{history?: number, newline?: boolean}} [options] `history` is the least number of lines to keep that have left the
+   *   screen; with `newline`, a line feed also begins the line, as in texts that no terminal printed
    */
   constructor(columns, rows, { history = 0, newline = false } = {}) {
     this.columns = bounded(columns, 1, COLUMNS_MAX)
@@ -93,6 +86,7 @@ export class Screen {
     copy.#wraps = this.#wraps
     copy.#inserts = this.#inserts
     copy.#last = this.#last
+    copy.#repeats = this.#repeats
     copy.#top = this.#top
     copy.#bottom = this.#bottom
     return copy
@@ -197,7 +191,7 @@ export class Screen {
       case 'P': this.#delete(count); break
       case '@': this.#insert(this.lines[cursor.y], cursor.x, count); break
       case 'X': this.#erase(this.lines[cursor.y], cursor.x, cursor.x + count); break
-      case 'b': for (let i = Math.min(count, this.columns * this.rows); i > 0; i -= 1) this.print(this.#last); break
+      case 'b': this.#repeat(count); break
       case 'm': cursor.style = styled(cursor.style, params.length > 0 ? params : [[0]]); break
       case 'r': this.#setRegion(first, params[1]?.[0] ?? 0); break
       case 's': this.#saved = { ...cursor }; break
@@ -251,7 +245,7 @@ export class Screen {
     this.lines.splice(bottom - n + 1, 0, ...empty)
     if (this.#historyMax > 0 && top === 0 && !this.#main) {
       this.history.push(...left)
-      if (this.history.length > this.#historyMax) this.history.splice(0, this.history.length - this.#historyMax)
+      if (this.history.length > this.#historyMax * 2) this.history.splice(0, this.history.length - this.#historyMax)
     }
   }
 
@@ -269,7 +263,7 @@ export class Screen {
     const { bg } = this.cursor.style
     if (!bg && end >= line.chars.length) cut(line, from)
     else for (let x = from; x < end; x += 1) fill(line, x, ' ', bg ? { ...PLAIN, bg } : PLAIN)
-    line.stamp = stamps += 1
+    changed(line)
   }
 
   /** @param {number} how 0 to the end, 1 from the beginning, 2 all */
@@ -289,6 +283,13 @@ export class Screen {
     if (how < 2) this.#eraseLine(how)
   }
 
+  /** @param {number} count */
+  #repeat(count) {
+    const n = Math.min(count, this.columns, this.#repeats)
+    this.#repeats -= n
+    for (let i = 0; i < n; i += 1) this.print(this.#last)
+  }
+
   /** Moves what follows a column to the right. @param {Line} line @param {number} x @param {number} count */
   #insert(line, x, count) {
     split(line, x)
@@ -297,7 +298,7 @@ export class Screen {
     line.chars.splice(x, 0, ...Array(n).fill(' '))
     line.styles.splice(x, 0, ...Array(n).fill(PLAIN))
     if (line.chars.length > this.columns) cut(line, this.columns)
-    line.stamp = stamps += 1
+    changed(line)
   }
 
   /** @param {number} count */
@@ -309,7 +310,7 @@ export class Screen {
     split(line, x + n)
     line.chars.splice(x, n)
     line.styles.splice(x, n)
-    line.stamp = stamps += 1
+    changed(line)
   }
 
   /** @param {number} top @param {number} bottom both from 1; 0 is the whole screen */
@@ -368,42 +369,8 @@ export class Screen {
     if (line.chars[x] === '') x -= 1
     if (x < 0 || line.chars[x] === undefined || line.chars[x].length > MARKS_MAX) return
     line.chars[x] += mark
-    line.stamp = stamps += 1
+    changed(line)
   }
-}
-
-/** @param {Line} line */
-function copyLine(line) {
-  return { chars: [...line.chars], styles: [...line.styles], stamp: stamps += 1 }
-}
-
-/** @param {Line} line @param {number} length */
-function cut(line, length) {
-  split(line, length)
-  line.chars.length = Math.min(line.chars.length, length)
-  line.styles.length = line.chars.length
-  line.stamp = stamps += 1
-}
-
-/** Replaces a wide character by spaces if a column is its second half. @param {Line} line @param {number} x */
-function split(line, x) {
-  if (x > 0 && line.chars[x] === '') line.chars[x - 1] = line.chars[x] = ' '
-}
-
-/** @param {Line} line @param {number} x @param {string} char @param {Style} style */
-function fill(line, x, char, style) {
-  while (line.chars.length < x) { line.chars.push(' '); line.styles.push(PLAIN) }
-  line.chars[x] = char
-  line.styles[x] = style
-}
-
-/** @param {Line} line @param {number} x @param {string} char @param {Style} style @param {number} width */
-function put(line, x, char, style, width) {
-  split(line, x)
-  split(line, x + width)
-  fill(line, x, char, style)
-  if (width === 2) fill(line, x + 1, '', style)
-  line.stamp = stamps += 1
 }
 
 /** @param {number} value @param {number} low @param {number} high */

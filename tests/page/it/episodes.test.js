@@ -6,6 +6,7 @@ import { PHONE } from '../support/browser.js'
 import { HOSTILE, runAgent, scripting, startHost, typing, uploadTasks } from '../support/episodes.js'
 import { go, settled } from '../support/navigation.js'
 import { pageTest } from '../support/page-test.js'
+import { EPISODE, scriptedRun, serveRun } from '../support/tasks.js'
 
 /** @typedef {import('../support/world.js').World} World */
 
@@ -286,4 +287,34 @@ episodeTest('commands of the agent bash stand beside their output, also in an ar
   await page.getByRole('gridcell').or(page.locator('bench-table .line')).first().getByRole('link').first().click()
   await page.getByRole('heading', { level: 1, name: /^Episode 1 of/ }).waitFor()
   await check()
+})
+
+pageTest('each step of a task has its turns', async ({ bench, open }) => {
+  const base = await bench.ended((await bench.order({ subset_count: 4 })).id)
+  const { page } = await open('/runs')
+  const log = (/** @type {string} */ name) => ({ name, bytes: 100, end: '', cut: true })
+  const script = scriptedRun(base, { tasks: ['steps'], samples: 1 })
+  await serveRun(page, script, { texts: () => ({ ...EPISODE, judge_output: { ...EPISODE.judge_output, logs: ['repair', 'report'].map((step) => log(`steps/${step}/agent/trajectory.json`)) } }) })
+  await page.route((url) => url.pathname.endsWith('/items/log'), (route) => {
+    const [, step] = new URL(route.request().url()).searchParams.get('log')?.split('/') ?? []
+    const steps = [1, 2, 3].map((turn) => ({ source: 'agent', message: `${step} ${turn}`, observation: { results: [{ content: `screen of ${step} ${turn}` }] } }))
+    // The second page is another request.
+    const text = JSON.stringify({ steps })
+    const offset = Number(new URL(route.request().url()).searchParams.get('offset'))
+    return route.fulfill({ json: offset === 0 ? { text: text.slice(0, 40), next_offset: 40 } : { text: text.slice(40), next_offset: null } })
+  })
+  await go(page, `/runs/${base.id}/items/terminal_tasks/0`)
+  const [repair, report] = ['repair', 'report'].map((step) => page.getByRole('region', { name: `Turn by turn: ${step}` }))
+  for (const [step, section] of [['repair', repair], ['report', report]]) await /** @type {typeof repair} */ (section).getByText(`screen of ${step} 1`).waitFor()
+  await page.locator('body').press('n')
+  await repair.getByText('screen of repair 2').waitFor()
+  assert.match(page.url(), /turn=2&step=repair$/)
+  await report.getByRole('link', { name: 'Turn 3' }).click()
+  await report.getByText('screen of report 3').waitFor()
+  await page.locator('body').press('p')
+  await report.getByText('screen of report 2').waitFor()
+  assert.match(page.url(), /turn=2&step=report$/)
+  await page.reload()
+  await report.getByText('screen of report 2').waitFor()
+  await repair.getByText('screen of repair 1').waitFor()
 })

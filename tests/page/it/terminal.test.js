@@ -163,6 +163,16 @@ test('a tape shows the same screen however it gets there', async () => {
   const forward = new Map()
   for (const time of [0, 100, 2000, 4001, 5998]) { tape.seek(time); forward.set(time, linesOf(tape.screen)) }
   for (const time of [4001, 100, 5998, 0, 2000]) { tape.seek(time); assert.deepEqual(linesOf(tape.screen), forward.get(time), `at ${time}`) }
+  // The same in many short goes, and back from the middle of an event.
+  const long = new Tape({ ...recording, events: [{ time: 1, kind: 'o', data: 'first' }, { time: 2, kind: 'o', data: `\r\n${'z'.repeat(100_000)}\x1b[Hend` }] })
+  let goes = 1
+  while (!long.seek(9, 0)) goes += 1
+  assert.ok(goes > 10, `${goes}`)
+  assert.equal(linesOf(long.screen)[0].slice(0, 4), 'endz')
+  long.seek(0)
+  long.seek(2, 0)
+  long.seek(1)
+  assert.deepEqual(linesOf(long.screen), ['first'])
   // Times of day: before the beginning, at an event, in a pause, after the end.
   assert.deepEqual([900, 1000, 1010, 1015, 1e9].map((clock) => tape.timeAt(clock)), [0, 0, 2, 4, 5998])
 })

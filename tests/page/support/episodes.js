@@ -64,3 +64,27 @@ export async function uploadTasks(bench, names) {
   for (const name of names) ids.push((await uploadTask(bench, name, 1, { 'instruction.md': `Work on ${name}. Write the number of lines of /app/data.txt to /app/answer.txt.\n` })).id)
   return ids
 }
+
+/** Output of a small program for the pictures, in colors. */
+const LISTING = 'total 12\n\x1b[1;34msrc\x1b[0m  \x1b[32mrun.sh\x1b[0m  data.txt\n'
+const TABLE = '┌──────┬───────┐\n│ name │ lines │\n├──────┼───────┤\n│ \x1b[36mdata\x1b[0m │ \x1b[1m   42\x1b[0m │\n└──────┴───────┘\n'
+
+/**
+ * Runs two agents on the same tasks, for pictures.
+ *
+ * @param {import('./world.js').World} world
+ * @param {SandboxHost} host
+ */
+export async function fillEpisodes({ bench, model }, host) {
+  host.answer = ({ before }) => (before % 2 === 1 ? LISTING : TABLE)
+  const tasks = await uploadTasks(bench, ['count-lines', 'fix-table', 'sort-names'])
+  /** @param {'terminus-2' | 'bash'} agent @param {number} share every how many episodes fail */
+  const run = (agent, share) => {
+    let count = 0
+    host.reward = () => (count++ % share === 0 ? 0 : 1)
+    const turns = ['ls -la', 'cat data.txt', 'wc -l < data.txt > answer.txt', 'cat answer.txt']
+    model.answer = agent === 'bash' ? scripting(turns) : typing(turns.map((turn) => `${turn}\n`))
+    return runAgent(bench, { tasks, agent, model: 'atlas-70b', samples: 4 })
+  }
+  return { terminal: await run('terminus-2', 5), bash: await run('bash', 2) }
+}

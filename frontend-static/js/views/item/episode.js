@@ -118,7 +118,7 @@ function turnsOf({ logs }, place, announce) {
   if (found.length === 0) return null
   const box = h('div', { class: 'view' }, loading('Loading the turns'))
   import('./turns.js').then(({ turnsSection }) => {
-    if (!place.signal.aborted) replace(box, found.map((one) => turnsSection({ ...one, isOnly: found.length === 1, place, announce })))
+    if (!place.signal.aborted) replace(box, found.map((one, i) => turnsSection({ ...one, isFirst: i === 0, place, announce })))
   }, (error) => replace(box, failure(error)))
   return box
 }

@@ -14,6 +14,9 @@ import { turnBody, turnFigures } from './turn.js'
 /** @typedef {import('./logs.js').Log} Log */
 /** @typedef {import('./logs.js').Place} Place */
 
+/** The list of turns that keys move in: the one that the reader used last. @type {object | null} */
+let active = null
+
 /** Distance from the visible part of the list at which turns are drawn, in pixels. */
 const MARGIN = 800
 
@@ -22,10 +25,10 @@ await useStyles('views/turns.css')
 /**
  * Makes the section of one step of the task: loads the trajectory, then shows it.
  *
- * @param {{log: Log, recording: Log | null, name: string, isOnly: boolean, place: Place, announce: (text: string) => void}} options `name`
- *   is that of the task's step; '' for a task without steps
+ * @param {{log: Log, recording: Log | null, name: string, isFirst: boolean, place: Place, announce: (text: string) => void}} options
+ *   `name` is that of the task's step, '' for a task without steps; `isFirst` is true for the first step
  */
-export function turnsSection({ log, recording, name, isOnly, place, announce }) {
+export function turnsSection({ log, recording, name, isFirst, place, announce }) {
   const box = h('div', { class: 'view' })
   const section = h('section', { class: 'turns', 'aria-label': name ? `Turn by turn: ${name}` : 'Turn by turn' }, h('h2', null, name ? `Turn by turn: ${name}` : 'Turn by turn'), box)
   const load = async () => {
@@ -36,7 +39,7 @@ export function turnsSection({ log, recording, name, isOnly, place, announce }) 
       if (place.signal.aborted) return
       const trajectory = readTrajectory(text)
       if (trajectory.turns.length === 0) replace(box, h('p', { class: 'dim' }, 'The agent ended before its first turn.'))
-      else replace(box, course(trajectory, { recording, isOnly, place, announce, prefix: name }))
+      else replace(box, course(trajectory, { recording, isFirst, place, announce, name }))
     } catch (error) {
       if (!place.signal.aborted) replace(box, failure(/** @type {Error} */ (error), load))
     }
@@ -47,15 +50,17 @@ export function turnsSection({ log, recording, name, isOnly, place, announce }) 
 
 /**
  * @param {Trajectory} trajectory
- * @param {{recording: Log | null, isOnly: boolean, place: Place, announce: (text: string) => void, prefix: string}} options
+ * @param {{recording: Log | null, isFirst: boolean, place: Place, announce: (text: string) => void, name: string}} options
  */
-function course(trajectory, { recording, isOnly, place, announce, prefix }) {
+function course(trajectory, { recording, isFirst, place, announce, name }) {
   const { turns } = trajectory
   const { signal } = place
   const last = turns.length
-  // Only one list of turns is named in the address: that of the first step, or of the one that the address names.
-  const own = isOnly || query.get('step') === prefix
-  let current = Math.min(Math.max(Number((own && query.get('turn')) || 1) || 1, 1), last)
+  // The address names a turn of one step, by default the first.
+  const isNamed = query.get('step') === null ? isFirst : query.get('step') === name
+  const me = {}
+  if (isNamed) active = me
+  let current = Math.min(Math.max(Math.trunc(Number((isNamed && query.get('turn')) || 1)) || 1, 1), last)
   /** @type {((number: number) => boolean) | null} */
   let toRecorded = null
 
@@ -75,7 +80,7 @@ function course(trajectory, { recording, isOnly, place, announce, prefix }) {
     element.append(turnBody(turns[Number(element.dataset.turn) - 1], Number(element.dataset.turn) === last ? trajectory.after : []))
   }
   const items = turns.map((turn) => h('li', { class: 'turn', dataset: { turn: turn.number } },
-    h('div', { class: 'turn-head' }, h('a', { class: 'turn-link', href: hrefOf(turn.number), tabindex: '-1' }, `Turn ${turn.number}`), h('span', { class: 'dim' }, turn.clock === null ? '' : timeOfDay(new Date(turn.clock * 1000).toISOString()))),
+    h('div', { class: 'turn-head' }, h('a', { class: 'turn-link', href: hrefOf(turn.number, name), tabindex: '-1' }, `Turn ${turn.number}`), h('span', { class: 'dim' }, turn.clock === null ? '' : timeOfDay(new Date(turn.clock * 1000).toISOString()))),
     turnFigures(turn)))
   list.append(...items)
 
@@ -97,7 +102,8 @@ function course(trajectory, { recording, isOnly, place, announce, prefix }) {
     if (scroll && list.scrollHeight > list.clientHeight) list.scrollTop = item.offsetTop - 1
     if (focus) link.focus({ preventScroll: true })
     if (!say) return
-    query.set({ turn: to, step: isOnly ? null : prefix })
+    active = me
+    query.set({ turn: to, step: name || null })
     announce(`Turn ${to} of ${last}.`)
     toRecorded?.(to)
   }
@@ -121,14 +127,12 @@ function course(trajectory, { recording, isOnly, place, announce, prefix }) {
   previous.addEventListener('click', () => select(current - 1))
   next.addEventListener('click', () => select(current + 1))
   input.addEventListener('change', () => select(Number(input.value)))
-  if (own) {
-    document.addEventListener('keydown', (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || (event.key !== 'n' && event.key !== 'p')) return
-      if (/** @type {HTMLElement} */ (event.target).closest('input, textarea, select, dialog, bench-menu, [contenteditable]')) return
-      event.preventDefault()
-      select(current + (event.key === 'n' ? 1 : -1))
-    }, { signal })
-  }
+  document.addEventListener('keydown', (event) => {
+    if (active !== me || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || (event.key !== 'n' && event.key !== 'p')) return
+    if (/** @type {HTMLElement} */ (event.target).closest('input, textarea, select, dialog, bench-menu, [contenteditable]')) return
+    event.preventDefault()
+    select(current + (event.key === 'n' ? 1 : -1))
+  }, { signal })
 
   // Bodies are drawn when they come near the visible part of the list.
   const observer = new IntersectionObserver((entries) => {
@@ -136,7 +140,7 @@ function course(trajectory, { recording, isOnly, place, announce, prefix }) {
   }, { root: list, rootMargin: `${MARGIN}px 0px` })
   for (const item of items) observer.observe(item)
   signal.addEventListener('abort', () => observer.disconnect(), { once: true })
-  const wasAsked = own && query.get('turn') !== null
+  const wasAsked = isNamed && query.get('turn') !== null
   requestAnimationFrame(() => { if (!signal.aborted && list.isConnected) select(current, { say: false, scroll: wasAsked }) })
 
   return [
@@ -146,10 +150,11 @@ function course(trajectory, { recording, isOnly, place, announce, prefix }) {
   ]
 }
 
-/** @param {number} turn */
-function hrefOf(turn) {
+/** @param {number} turn @param {string} step */
+function hrefOf(turn, step) {
   const search = new URLSearchParams(location.search)
   search.set('turn', String(turn))
+  if (step) search.set('step', step)
   return `${location.pathname}?${search}`
 }
 
