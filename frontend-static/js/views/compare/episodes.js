@@ -53,7 +53,7 @@ export function taskByTask({ shown, items, name, query, announce }) {
   const table = windowedTable({
     label: 'Tasks', key: (/** @type {PairedItem} */ { key }) => key, nothing: 'No task is like this.', open,
     columns: [
-      { key: 'task', label: 'Task', width: isNarrow ? 'minmax(6rem, 1fr)' : 'minmax(12rem, 2fr)', sortable: true, cell: (item) => h('button', { type: 'button', class: 'link', tabindex: '-1', title: 'Show the episodes side by side', on: { click: () => open(item) } }, itemName(item)) },
+      { key: 'task', label: 'Task', width: isNarrow ? 'minmax(6rem, 1fr)' : 'minmax(12rem, 2fr)', sortable: true, cell: (item) => h('button', { type: 'button', class: 'link', tabindex: '-1', title: `${itemName(item)}: show the episodes side by side`, on: { click: () => open(item) } }, isNarrow ? briefName(item) : itemName(item)) },
       ...rates, ...differences,
     ],
     sort: (key, descending) => { order = { key, descending }; draw() },
@@ -82,6 +82,11 @@ export function taskByTask({ shown, items, name, query, announce }) {
     table, detail)
 }
 
+/** Name of a task without its organization and the beginning of its hash. @param {PairedItem} item */
+function briefName(item) {
+  return itemName(item).replace(/^.*\//, '').replace(/@[0-9a-f]{12}$/, '')
+}
+
 /** Share of the graded episodes that passed; null without any. @param {Side | null} side */
 function rateOf(side) {
   return isGraded(side) ? side.correct / side.graded : null
@@ -102,7 +107,7 @@ function rateCell(side, isBrief = false) {
   const ungraded = side.rows.length - side.graded
   const without = ungraded > 0 && h('span', { class: 'dim', title: `${plural(ungraded, 'episode')} without a grade` }, ` +${ungraded} !`)
   const rate = rateOf(side)
-  if (isBrief) return percent(rate)
+  if (isBrief) return percent(rate, 0)
   return rate === null ? h('span', { class: 'dim' }, 'not graded') : [h('b', null, percent(rate)), h('span', { class: 'dim' }, ` ${side.correct}/${side.graded}`), without]
 }
 

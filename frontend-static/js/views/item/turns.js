@@ -67,8 +67,8 @@ function course(trajectory, { recording, isFirst, place, announce, name }) {
   const list = h('ol', { class: 'turn-list', 'aria-label': 'Turns', tabindex: '-1' })
   const screen = h('div', { class: 'turn-screen' })
   const input = h('input', { type: 'number', min: '1', max: String(last), 'aria-label': 'Turn', class: 'turn-number' })
-  const previous = h('button', { type: 'button', class: 'button', 'aria-keyshortcuts': 'p' }, 'Previous', h('span', { class: 'word' }, ' turn '), h('kbd', { 'aria-hidden': 'true' }, 'p'))
-  const next = h('button', { type: 'button', class: 'button', 'aria-keyshortcuts': 'n' }, 'Next', h('span', { class: 'word' }, ' turn '), h('kbd', { 'aria-hidden': 'true' }, 'n'))
+  const previous = h('button', { type: 'button', class: 'button', 'aria-keyshortcuts': 'p' }, h('span', null, 'Previous', h('span', { class: 'word' }, ' turn')), h('kbd', { 'aria-hidden': 'true' }, 'p'))
+  const next = h('button', { type: 'button', class: 'button', 'aria-keyshortcuts': 'n' }, h('span', null, 'Next', h('span', { class: 'word' }, ' turn')), h('kbd', { 'aria-hidden': 'true' }, 'n'))
   const nav = h('div', { class: 'turn-nav', role: 'group', 'aria-label': 'Turns' }, previous, h('span', { class: 'turn-at' }, input, ` of ${integer(last)}`), next)
 
   /** @type {WeakSet<Element>} */
