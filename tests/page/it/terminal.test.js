@@ -95,6 +95,19 @@ for (const [name, output, expected, cursor] of VECTORS) {
   })
 }
 
+test('terminal: output of tmux with several programs gives the screens that tmux itself reports', () => {
+  // Recorded from a client of tmux 3.3a with two panes: a shell, vim and less. Between the states, `tmux capture-pane` was asked.
+  const { columns, rows, states } = JSON.parse(fs.readFileSync(path.join(ROOT, 'tests/page/data/tmux-screens.json'), 'utf8'))
+  const screen = new Screen(columns, rows)
+  for (const [at, { output, panes }] of states.entries()) {
+    screen.write(output)
+    for (const { left, top, width, lines } of panes) {
+      const shown = lines.map((/** @type {string} */ _, /** @type {number} */ y) => Array.from({ length: width }, (_, x) => screen.lines[top + y].chars[left + x] ?? ' ').join('').trimEnd())
+      assert.deepEqual(shown, lines, `state ${at + 1}, pane at ${left}`)
+    }
+  }
+})
+
 test('terminal: colors', () => {
   const style = (/** @type {string} */ output) => { const s = new Screen(20, 2); s.write(`${output}x`); const { fg, bg, flags } = s.lines[0].styles[s.cursor.x - 1]; return [fg, bg, flags].join(' ') }
   for (const [output, expected] of [
