@@ -297,7 +297,7 @@ pageTest('each step of a task has its turns', async ({ bench, open }) => {
   await serveRun(page, script, { texts: () => ({ ...EPISODE, judge_output: { ...EPISODE.judge_output, logs: ['repair', 'report'].map((step) => log(`steps/${step}/agent/trajectory.json`)) } }) })
   await page.route((url) => url.pathname.endsWith('/items/log'), (route) => {
     const [, step] = new URL(route.request().url()).searchParams.get('log')?.split('/') ?? []
-    const steps = [1, 2, 3].map((turn) => ({ source: 'agent', message: `${step} ${turn}`, observation: { results: [{ content: `screen of ${step} ${turn}` }] } }))
+    const steps = [1, 2, 3].map((turn) => ({ source: 'agent', message: `${step} ${turn}`, observation: { results: [{ content: `screen of ${step} ${turn}` }] }, metrics: { prompt_tokens: 1_200, completion_tokens: 30, cached_tokens: 1_000, cost_usd: 0.0053, extra: { latency_ms: 2_300 } } }))
     // The second page is another request.
     const text = JSON.stringify({ steps })
     const offset = Number(new URL(route.request().url()).searchParams.get('offset'))
@@ -306,6 +306,7 @@ pageTest('each step of a task has its turns', async ({ bench, open }) => {
   await go(page, `/runs/${base.id}/items/terminal_tasks/0`)
   const [repair, report] = ['repair', 'report'].map((step) => page.getByRole('region', { name: `Turn by turn: ${step}` }))
   for (const [step, section] of [['repair', repair], ['report', report]]) await /** @type {typeof repair} */ (section).getByText(`screen of ${step} 1`).waitFor()
+  assert.equal(await repair.locator('[aria-current] .turn-figures').innerText(), '1,200 → 30 tokens · 1,000 cached · $0.0053 · 2.3 s')
   await page.locator('body').press('n')
   await repair.getByText('screen of repair 2').waitFor()
   assert.match(page.url(), /turn=2&step=repair$/)
