@@ -96,8 +96,9 @@ function course(trajectory, { recording, isFirst, place, announce, name }) {
     // Those around it first, so that the place of the turn is known.
     for (const each of items.slice(Math.max(0, to - 3), to + 3)) draw(each)
     input.value = String(to)
-    previous.disabled = to === 1
-    next.disabled = to === last
+    // Not disabled, so that the keyboard keeps its place.
+    previous.setAttribute('aria-disabled', String(to === 1))
+    next.setAttribute('aria-disabled', String(to === last))
     showScreen(screen, turns[to - 1], last)
     if (scroll && list.scrollHeight > list.clientHeight) list.scrollTop = item.offsetTop - 1
     if (focus) link.focus({ preventScroll: true })
