@@ -109,8 +109,7 @@ impl Episode {
     pub(crate) async fn text(&self, client: &Client, run: RunId, name: &str) -> anyhow::Result<String> {
         let (mut text, mut offset) = (String::new(), 0);
         loop {
-            let path =
-                format!("{}&log={}&limit={PAGE_BYTES}&offset={offset}", self.path(run), encode(name));
+            let path = format!("{}&log={}&limit={PAGE_BYTES}&offset={offset}", self.path(run), encode(name));
             let page: LogPage = client.get(&path).await?;
             text.push_str(&page.text);
             match page.next_offset.filter(|next| *next > offset) {
@@ -157,10 +156,8 @@ pub(crate) async fn episodes(client: &Client, run: RunId) -> anyhow::Result<Vec<
 async fn of_benchmark(client: &Client, run: RunId, benchmark: &str) -> anyhow::Result<Vec<Episode>> {
     let (mut found, mut read) = (Vec::new(), 0);
     loop {
-        let path = format!(
-            "/api/runs/{run}/benchmarks/{}?limit={PAGE_EPISODES}&offset={read}",
-            encode(benchmark)
-        );
+        let path =
+            format!("/api/runs/{run}/benchmarks/{}?limit={PAGE_EPISODES}&offset={read}", encode(benchmark));
         let mut page: Value = client.get(&path).await?;
         let items: Vec<Episode> =
             serde_json::from_value(page.pointer_mut("/items/items").map(Value::take).unwrap_or_default())
@@ -186,7 +183,8 @@ where
 {
     let bar = can_draw().then(|| {
         let bar = bars().add(ProgressBar::new(episodes.len() as u64).with_prefix(what.to_owned()));
-        let style = ProgressStyle::with_template("{prefix} {bar:24.cyan/dim} {pos}/{len} episodes  eta {eta}");
+        let style =
+            ProgressStyle::with_template("{prefix} {bar:24.cyan/dim} {pos}/{len} episodes  eta {eta}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar
     });

@@ -34,6 +34,11 @@ impl Tripwire {
         self.armed.store(true, Ordering::SeqCst);
     }
 
+    pub(crate) fn disarm(&self) {
+        self.armed.store(false, Ordering::SeqCst);
+        self.tripped.store(false, Ordering::SeqCst);
+    }
+
     pub(crate) fn note_call(&self, action: &str) {
         if self.armed.load(Ordering::SeqCst) && self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.tripped.store(true, Ordering::SeqCst);

@@ -78,7 +78,10 @@ fn a_run_becomes_a_job_of_harbor() {
         assert_eq!(result["agent_info"]["model_info"], Value::Null);
         assert_eq!(result["verifier_result"]["rewards"]["reward"], 1.0);
         let (setup, agent) = (&result["environment_setup"], &result["agent_execution"]);
-        assert!(setup["finished_at"].is_string() && setup["finished_at"] == agent["started_at"], "{result:#}");
+        assert!(
+            setup["finished_at"].is_string() && setup["finished_at"] == agent["started_at"],
+            "{result:#}"
+        );
         assert_eq!(read(&trial.join("config.json")), result["config"]);
         assert_eq!(std::fs::read_to_string(trial.join("verifier/reward.txt")).unwrap(), "1\n");
     }

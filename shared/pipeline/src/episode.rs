@@ -273,10 +273,17 @@ impl Pipeline {
     /// Saves the checkpoint. Returns `false` if another attempt holds the sample now.
     async fn save_episode(&self, turn: EpisodeTurn<'_>, state: &EpisodeState) -> Result<bool, PipelineError> {
         let ClaimedSample { sample, attempt, .. } = turn.claimed;
-        if saved_episode(turn.handed_over)?.as_ref() == Some(state) {
+        let earlier = saved_episode(turn.handed_over)?;
+        if earlier.as_ref() == Some(state) {
             return Ok(true);
         }
-        let saved = self.state.save_checkpoint(sample, *attempt, Stage::Episode, state).await?;
+        // Both numbers only grow within a round, and have an end.
+        let steps = |state: &EpisodeState| state.agent.as_ref().map_or(0, |agent| agent.records);
+        let is_progress = earlier.is_some_and(|earlier| {
+            earlier.round == state.round
+                && (steps(state) > steps(&earlier) || state.done.len() > earlier.done.len())
+        });
+        let saved = self.state.save_checkpoint(sample, *attempt, Stage::Episode, state, is_progress).await?;
         if !saved {
             tracing::info!(run.id = %sample.run, "Another attempt took over sample {sample}");
         }

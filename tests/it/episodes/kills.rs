@@ -1,12 +1,25 @@
 //! Ends the process at every call that an episode makes to the services.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
+use bench_domain::Outcome;
 use bench_embedded::Recorder;
+use bench_tests::model_server::{ModelRequest, Reply};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 
-use super::{CALLS, acts_by_sandbox, expected_acts, host, settings, works};
+use super::outages::drain;
+use super::{
+    CALLS, acts_by_sandbox, expected_acts, host, json_reply, only_sample, settings, turns_before, works,
+};
 use crate::kill_everywhere::Tripwire;
 use crate::support::{Expected, ManualDriver, Order, Settings, World, check, runtime};
+
+/// Turns of a long episode.
+const TURNS: usize = 200;
+/// Number of calls to the services from a process's first question to its end.
+const CALLS_BETWEEN: std::ops::RangeInclusive<i64> = 1..=120;
 
 /// Whatever call is the last one of a process, nothing is typed twice in a sandbox, no stored reply is asked for again,
 /// and no sandbox is left.
@@ -56,4 +69,75 @@ fn terminus_2_survives_the_end_of_the_process_at_every_call() {
 #[test]
 fn bash_survives_the_end_of_the_process_at_every_call() {
     runtime().block_on(survive("bash"));
+}
+
+/// A long episode whose process ends again and again, each time at a random call.
+async fn survive_at_random(agent: &str) {
+    let seed = std::env::var("BENCH_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed: u64 = seed.unwrap_or_else(rand::random);
+    println!("seed {seed} (repeat with BENCH_TEST_SEED={seed})");
+    let mut random = StdRng::seed_from_u64(seed);
+    let wire = Arc::new(Tripwire::default());
+    let watching = Arc::clone(&wire);
+    let recorder = Recorder::new(move |call| watching.note_call(call.action));
+    let is_terminal = agent == "terminus-2";
+    // Calls until the end of this process; 0 once its first question has started the countdown.
+    let next = Arc::new(AtomicI64::new(0));
+    let (countdown, asked) = (Arc::clone(&wire), Arc::clone(&next));
+    let rule = move |request: &ModelRequest| {
+        match asked.swap(0, Ordering::SeqCst) {
+            0 => {}
+            calls => countdown.arm(calls),
+        }
+        Reply::Text(match (turns_before(request), is_terminal) {
+            (turn @ ..TURNS, true) => json_reply(&[&format!("echo {turn}\n")], false),
+            (_, true) => json_reply(&[], true),
+            (turn @ ..TURNS, false) => format!("```bash\necho {turn}\n```\n"),
+            (_, false) => "```done\n```\n".to_owned(),
+        })
+    };
+    let world = World::open(Settings { recorder: Some(recorder), ..settings() }, rule).await;
+    let run = Order::tasks(1, agent, &[("max_turns", "300")]).place(&world).await;
+    let mut kills = 0;
+    loop {
+        let driver = ManualDriver::new(&world, kills);
+        if kills > 0 {
+            driver.scheduler.resume().await.unwrap();
+        }
+        wire.disarm();
+        next.store(random.random_range(CALLS_BETWEEN), Ordering::SeqCst);
+        if wire.drive(drain(&world, &driver, run)).await {
+            break;
+        }
+        kills += 1;
+    }
+    println!("{agent}: ended {kills} times in {TURNS} turns");
+    let (sample, _) = only_sample(&world, run).await;
+    let verdict = sample.finished.unwrap().verdict;
+    assert_eq!(verdict.outcome, Outcome::Correct, "{verdict:?}");
+    // A message that several processes received before they ended is a dead letter.
+    check(&world, run, Expected::SUCCEEDED.among_others()).await;
+    assert!(kills > 10, "too few ends: {kills}");
+    let acts = acts_by_sandbox(&world).concat();
+    for turn in 0..TURNS {
+        let times = acts.iter().map(|act| act.matches(&format!("echo {turn}\n")).count()).sum::<usize>();
+        assert_eq!(times, 1, "turn {turn}: {acts:?}");
+    }
+    assert_eq!((host(&world).problem(), host(&world).open_sandboxes()), (None, 0));
+    let (_, body) = only_sample(&world, run).await;
+    let outcome = body.episode.unwrap().steps[0].agent.clone().unwrap();
+    // The terminal asks to confirm the end.
+    let turns = TURNS as u64 + if is_terminal { 2 } else { 1 };
+    assert_eq!(u64::from(outcome.totals.turns), turns);
+    // An answer that was on its way when the process ended is asked for again, and no other.
+    let again = world.model.total() - turns;
+    assert!(again <= kills, "{again} of {turns} answers were asked for again after {kills} ends");
+}
+
+#[test]
+fn long_episodes_survive_ends_of_the_process_at_random() {
+    runtime().block_on(async {
+        survive_at_random("terminus-2").await;
+        survive_at_random("bash").await;
+    });
 }

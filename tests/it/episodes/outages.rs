@@ -16,7 +16,7 @@ use crate::support::{Expected, ManualDriver, Order, World, check, runtime};
 const FAILURES: u64 = 7;
 
 /// Processes messages until the run is over; some of them have to wait.
-async fn drain(world: &World, driver: &ManualDriver, run: RunId) {
+pub(super) async fn drain(world: &World, driver: &ManualDriver, run: RunId) {
     loop {
         driver.drain().await;
         if is_idle(world).await && !world.stored_run(run).await.run.state.status().is_open() {

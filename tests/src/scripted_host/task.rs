@@ -15,7 +15,7 @@ const CONFIG: &str = "\
 schema_version = \"1.4\"
 
 [agent]
-timeout_sec = 60
+timeout_sec = 600
 
 [verifier]
 timeout_sec = 60

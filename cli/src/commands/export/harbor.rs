@@ -116,8 +116,7 @@ fn write_json(path: &Path, value: &Value) -> anyhow::Result<()> {
 
 /// Returns the name of a trial: that of its task, and characters of the sample's id.
 fn trial_name(episode: &Episode) -> String {
-    let digits: String =
-        episode.id.chars().filter(char::is_ascii_alphanumeric).take(SUFFIX_CHARS).collect();
+    let digits: String = episode.id.chars().filter(char::is_ascii_alphanumeric).take(SUFFIX_CHARS).collect();
     let short = short_task(episode.task()).replace('/', "_");
     let task: String = short.chars().take(TASK_CHARS_MAX).collect();
     safe_path(&format!("{task}__{digits}")).to_string_lossy().into_owned()

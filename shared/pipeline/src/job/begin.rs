@@ -146,7 +146,7 @@ impl Pipeline {
         if saved_job(turn.handed_over)?.as_ref() == Some(job) {
             return Ok(true);
         }
-        let saved = self.state.save_checkpoint(sample, *attempt, Stage::Sandbox, job).await?;
+        let saved = self.state.save_checkpoint(sample, *attempt, Stage::Sandbox, job, false).await?;
         if !saved {
             tracing::info!(run.id = %sample.run, "Another attempt took over sample {sample}");
         }

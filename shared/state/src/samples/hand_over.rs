@@ -102,7 +102,8 @@ impl State {
         self.open_for_turn(sample, attempt, &reply.body, change, spent, now).await
     }
 
-    /// Saves the checkpoint of the stage of a sample that `attempt` holds. Returns `false` if another attempt holds the
+    /// Saves the checkpoint of the stage of a sample that `attempt` holds. With `is_progress`, earlier attempts no longer
+    /// count as lost: work that goes on isn't what ends processes. Returns `false` if another attempt holds the
     /// sample now: then nothing was changed, and the caller must not carry out the following side effect.
     ///
     /// # Errors
@@ -113,6 +114,7 @@ impl State {
         attempt: u32,
         stage: Stage,
         checkpoint: &T,
+        is_progress: bool,
     ) -> Result<bool, StateError> {
         let Some(attribute) = stage.checkpoint_attribute() else {
             return Err(StateError::damaged(
@@ -120,12 +122,16 @@ impl State {
                 format!("stage `{}` keeps no checkpoints", stage.as_str()),
             ));
         };
-        let saved = self
-            .client
-            .update_item()
+        let mut update = self.client.update_item();
+        let mut expression = "SET #checkpoint = :checkpoint".to_owned();
+        if is_progress {
+            expression += ", unended = :this";
+            update = update.expression_attribute_values(":this", number(1));
+        }
+        let saved = update
             .table_name(&self.table)
             .set_key(Some(keys::sample(sample)))
-            .update_expression("SET #checkpoint = :checkpoint")
+            .update_expression(expression)
             .condition_expression("#state = :claimed AND attempt = :attempt")
             .expression_attribute_names("#state", "state")
             .expression_attribute_names("#checkpoint", attribute)
