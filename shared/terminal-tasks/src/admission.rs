@@ -12,6 +12,7 @@ use crate::ignore::IgnoreRules;
 use crate::model::{Environment, OperatingSystem, Task, TaskFormat};
 use crate::network::NetworkPolicy;
 use crate::refusal::{ComposeProblem, ContentProblem, Refusal};
+use crate::tar::read_tar_gz_tree;
 use crate::terminal_bench;
 use crate::tree::{ContentHash, Tree, TreeLimits};
 
@@ -98,7 +99,32 @@ pub fn admit_archive(
 pub fn admit(tree: Tree, limits: &AdmissionLimits) -> Result<AdmittedTask, Refusal> {
     let folder = root::find(&tree)?;
     let tree = tree.into_folder(&folder)?;
-    let task = if tree.has(harbor::TASK_FILE) { harbor::read(&tree)? } else { terminal_bench::read(&tree)? };
+    let is_harbor = tree.has(harbor::TASK_FILE);
+    let task = if is_harbor { harbor::read(&tree)? } else { terminal_bench::read(&tree, None)? };
+    check(task, tree, folder, limits)
+}
+
+/// Admits a task of Terminal-Bench 1 in a gzipped tar archive, whose folder may be the only one in it.
+///
+/// Some old tasks have no `instruction`; `instruction` is that of their dataset.
+///
+/// # Errors
+/// If the archive is unsafe or damaged, or for the reasons of [`admit`].
+pub fn admit_terminal_bench(
+    archive: &[u8],
+    instruction: Option<&str>,
+    tree_limits: TreeLimits,
+    limits: &AdmissionLimits,
+) -> Result<AdmittedTask, Refusal> {
+    let tree = read_tar_gz_tree(archive, tree_limits)?;
+    let folder = root::find(&tree)?;
+    let tree = tree.into_folder(&folder)?;
+    let task = terminal_bench::read(&tree, instruction)?;
+    check(task, tree, folder, limits)
+}
+
+/// Checks the demands of a task.
+fn check(task: Task, tree: Tree, folder: String, limits: &AdmissionLimits) -> Result<AdmittedTask, Refusal> {
     let file = match task.format {
         TaskFormat::Harbor { .. } => harbor::TASK_FILE,
         TaskFormat::TerminalBench1 => terminal_bench::TASK_FILE,

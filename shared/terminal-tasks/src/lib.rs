@@ -1,7 +1,7 @@
 //! Terminal tasks: formats, admission of uploads, compose files, rewards and outcomes. No I/O, no clock.
 //!
 //! [`admit_archive`] reads an uploaded ZIP into a [`Tree`] and returns its [`Task`], or a [`Refusal`] that names the file
-//! and the line. Tasks come in the formats [`harbor`] and [`terminal_bench`] and have the same model afterwards.
+//! and the line. [`admit_terminal_bench`] does so with a gzipped tar archive of a dataset. Tasks come in the formats [`harbor`] and [`terminal_bench`] and have the same model afterwards.
 //! [`compose::check_compose`] checks what a task asks of the container engine. [`parse_rewards`] and [`parse_pane`] read
 //! the result of a verification, and [`Exception::of`] maps failures to outcomes.
 
@@ -20,11 +20,12 @@ mod pane;
 mod path;
 mod refusal;
 mod reward;
+mod tar;
 pub mod terminal_bench;
 mod tree;
 mod variables;
 
-pub use admission::{AdmissionLimits, AdmittedTask, admit, admit_archive};
+pub use admission::{AdmissionLimits, AdmittedTask, admit, admit_archive, admit_terminal_bench};
 pub use archive::{ARCHIVE_BYTES_MAX, Archive, ArchiveFile, read_tree};
 pub use exception::{Exception, ExceptionCause};
 pub use inputs::{InputFiles, solution_files, test_files, workdir_files};
@@ -38,5 +39,6 @@ pub use pane::{PaneError, PaneResults, parse_pane};
 pub use path::{PATH_BYTES_MAX, PATH_DEPTH_MAX, TaskPath};
 pub use refusal::{ArchiveProblem, ComposeProblem, ContentProblem, FormatProblem, Place, Problem, Refusal};
 pub use reward::{REWARD_BYTES_MAX, REWARD_JSON_PATH, REWARD_TEXT_PATH, RewardError, Rewards, parse_rewards};
+pub use tar::{read_tar_gz, read_tar_gz_tree};
 pub use tree::{ContentHash, File, Mode, Tree, TreeBuilder, TreeLimits};
 pub use variables::{MissingVariable, Template, Variables};

@@ -37,11 +37,22 @@ const METADATA: [&str; 6] = [
     "junior_time_estimate_min",
 ];
 
-/// Reads a task.
+/// Returns the text for the agent in the configuration, without canary lines. `None` if there is none, as in some old
+/// tasks.
+///
+/// # Errors
+/// If the configuration is invalid.
+pub fn instruction(config: &str) -> Result<Option<String>, Refusal> {
+    let node = Node::parse_yaml(TASK_FILE, config.as_bytes())?;
+    let text = Fields::root(TASK_FILE, &node)?.text("instruction")?;
+    Ok(text.map(|text| strip_canary(text).to_owned()).filter(|text| !text.trim().is_empty()))
+}
+
+/// Reads a task. `instruction` is the text for the agent of a task whose configuration has none.
 ///
 /// # Errors
 /// If `task.yaml` or a file that it needs is missing or invalid.
-pub fn read(tree: &Tree) -> Result<Task, Refusal> {
+pub fn read(tree: &Tree, instruction: Option<&str>) -> Result<Task, Refusal> {
     let missing = |file: &str, advice| Refusal::file(file, ContentProblem::MissingFile { advice });
     let bytes = tree.config(TASK_FILE)?.ok_or_else(|| missing(TASK_FILE, "add the task's configuration"))?;
     let node = Node::parse_yaml(TASK_FILE, bytes)?;
@@ -53,7 +64,11 @@ pub fn read(tree: &Tree) -> Result<Task, Refusal> {
             return Err(missing(file, advice));
         }
     }
-    let instruction = strip_canary(root.required_text("instruction")?).to_owned();
+    let instruction = match (root.text("instruction")?, instruction) {
+        (None, Some(given)) => given,
+        _ => root.required_text("instruction")?,
+    };
+    let instruction = strip_canary(instruction).to_owned();
     if instruction.trim().is_empty() {
         return Err(root.invalid("instruction", "", "the text for the agent"));
     }
@@ -184,7 +199,7 @@ mod tests {
             let path = crate::path::TaskPath::new(path).unwrap();
             builder.add(&path, None, &mut content.as_bytes()).unwrap();
         }
-        read(&builder.finish())
+        read(&builder.finish(), None)
     }
 
     #[test]
@@ -218,6 +233,27 @@ mod tests {
         // A script wins.
         let both = task(config, &[(SOLUTION_KEYS, "x"), (SOLUTION_SCRIPT, "")]).unwrap();
         assert!(matches!(both.steps[0].solution, Some(Solution::Script { .. })));
+    }
+
+    #[test]
+    fn an_old_task_takes_its_instruction_from_its_dataset() {
+        let mut builder = TreeBuilder::default();
+        for (path, content) in [(TASK_FILE, "difficulty: hard"), (COMPOSE_FILE, ""), (TEST_SCRIPT, "")] {
+            let path = crate::path::TaskPath::new(path).unwrap();
+            builder.add(&path, None, &mut content.as_bytes()).unwrap();
+        }
+        let tree = builder.finish();
+        assert_eq!(read(&tree, None).unwrap_err().code(), "missing_field");
+        assert_eq!(read(&tree, Some(" ")).unwrap_err().code(), "invalid_value");
+        assert_eq!(read(&tree, Some("Do it.")).unwrap().steps[0].instruction, "Do it.");
+        for (config, expected) in [
+            ("difficulty: hard", None),
+            ("instruction: ' '", None),
+            ("instruction: |-\n  # canary 1\n  x", Some("x")),
+        ] {
+            assert_eq!(instruction(config).unwrap().as_deref(), expected, "{config}");
+        }
+        assert!(instruction("- x").is_err());
     }
 
     #[test]
