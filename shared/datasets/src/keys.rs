@@ -56,6 +56,12 @@ pub(crate) fn support(data_key: &str, name: &str) -> String {
     format!("{folder}/support/{}.json.zst", unique_slug(name))
 }
 
+/// Returns the key of an item's file, from the key of the data object.
+pub(crate) fn item_file(data_key: &str, sha256: &str) -> String {
+    let folder = data_key.strip_suffix(DATA).unwrap_or(data_key);
+    format!("{folder}/files/{}", slug(sha256))
+}
+
 /// Returns the folder of an archive's documents.
 pub(crate) fn documents(archive_sha256: &str) -> String {
     format!("{DOCUMENTS}{}", slug(archive_sha256))

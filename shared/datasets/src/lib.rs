@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `datasets/NAME/vN/SOURCE/REVISION/data.zst` | one zstd frame per item, in dataset order |
 //! | `datasets/NAME/vN/SOURCE/REVISION/support/…` | other values that prompts need, one object per name |
+//! | `datasets/NAME/vN/SOURCE/REVISION/files/SHA256` | files in columns of the items, unchanged |
 //! | `datasets/NAME/vN/SOURCE/REVISION/index.json.zst` | [`Index`], written last |
 //! | `datasets/NAME/vN/SOURCE/REVISION/progress.json.zst` | checkpoint of a large dataset; null when it is finished |
 //! | `datasets/NAME/vN/SOURCE/refs/REF.json.zst` | the revision that a branch pointed to when the hub was last asked |
@@ -30,6 +31,7 @@ mod attachments;
 mod availability;
 mod cached;
 mod checkpoint;
+mod column_files;
 mod config;
 mod documents;
 mod error;
@@ -50,6 +52,7 @@ mod writer;
 
 pub use attachments::{ATTACHMENT_READ_BYTES_MAX, read_attachment};
 pub use cached::CachedDataset;
+pub use column_files::load_item_file;
 pub use config::{LibraryConfig, Token};
 pub use error::{ContentError, DatasetError};
 pub use hub::ask_hub;

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::attachments::Attachments;
 use crate::checkpoint::Checkpoint;
+use crate::column_files::store_files;
 use crate::error::DatasetError;
 use crate::index::{FORMAT, FileInfo, Index, SupportEntry};
 use crate::item_files::ItemFiles;
@@ -192,6 +193,7 @@ async fn rows_to_items(
         support.add(layout, &split, found, &last)?;
     }
 
+    let data_key = keys::data(&parts.folder);
     let mut inline = Vec::new();
     let mut last_inline = (String::new(), None);
     let mut names = Vec::new();
@@ -211,8 +213,9 @@ async fn rows_to_items(
                 let item = layout.item(draft.rows, row).map_err(|error| row_error(&location, error))?;
                 draft.rows += u64::from(item.is_some() || !layout.numbers_items());
                 match item {
-                    Some(item) => {
+                    Some(mut item) => {
                         let source_id = source_id(layout, &item.row);
+                        store_files(blobs, layout, &data_key, &mut item).await?;
                         draft.writer.add(item, source_id, &name, number).await?;
                     }
                     None => draft.rows_left_out += 1,

@@ -30,6 +30,15 @@ impl Item {
     }
 }
 
+/// File of an item: the value of a column of [`Layout::file_columns`](crate::Layout::file_columns) in a stored item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ItemFile {
+    /// SHA-256 of its content, lowercase hex.
+    pub sha256: String,
+    /// Size in bytes.
+    pub bytes: u64,
+}
+
 /// Row that doesn't match the format of its dataset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{problem}", column.as_deref().map(|c| format!("column `{c}`: ")).unwrap_or_default())]

@@ -49,6 +49,13 @@ pub trait Layout: Send + Sync {
         None
     }
 
+    /// Columns of items with a file: Base64 in [`Layout::item`]'s row, as bytes arrive there. Each file is stored as an
+    /// object of its own, so that items stay small, and its column holds an [`ItemFile`](crate::ItemFile) then, or null
+    /// if it has no Base64.
+    fn file_columns(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Files that accompany the items, for sandbox jobs.
     fn attachments(&self) -> &'static [AttachmentSpec] {
         &[]

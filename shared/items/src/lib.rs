@@ -17,7 +17,7 @@ pub use dataset::{AttachmentSpec, DatasetSpec, DemoData, DocumentArchive, Gate, 
 pub use document::{document_text, undecodable_document};
 pub use entry::IndexEntry;
 pub use identity::identity;
-pub use item::{Item, Row, RowError};
+pub use item::{Item, ItemFile, Row, RowError};
 pub use layout::Layout;
 pub use names::{ItemNames, NameError, NameProblems, ROW_SIGN};
 pub use source_id::{SOURCE_ID_CHARS_MAX, source_id};

@@ -9,6 +9,7 @@ mod support;
 
 mod attachments;
 mod cached;
+mod column_files;
 mod csv_files;
 mod demo;
 mod documents;
