@@ -34,6 +34,7 @@ mod scicode;
 pub mod score;
 pub mod scorers;
 mod steps;
+mod terminal_bench_hard;
 mod terminal_tasks;
 
 pub use aa_lcr::AaLcr;
@@ -63,6 +64,7 @@ pub use scicode::SciCode;
 pub use scorers::judge::{Judge, JudgeMetadata, NoVerdict};
 pub use scorers::sandbox::{JobMaterial, Round, SandboxGrader, SandboxMetadata, UnreadableReport};
 pub use steps::{NextStep, Steps};
+pub use terminal_bench_hard::{PackedTask, TerminalBenchHard};
 pub use terminal_tasks::{
     AgentChoice, OFFICIAL_WHEEL, TASK_COLUMN, TASK_HASH_COLUMN, TASK_INSTRUCTION_COLUMN, TerminalTasks,
     agent_choice, agent_option_names, task_variables,

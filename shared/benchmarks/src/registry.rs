@@ -18,6 +18,7 @@ use crate::livecodebench::LiveCodeBench;
 use crate::mmlu_pro::MmluPro;
 use crate::options::{OptionError, Options};
 use crate::scicode::SciCode;
+use crate::terminal_bench_hard::TerminalBenchHard;
 use crate::terminal_tasks::TerminalTasks;
 
 /// Returns all published benchmarks, in the order of listings. Those whose items users bring are found by name only.
@@ -34,6 +35,7 @@ pub fn all() -> &'static [&'static dyn Benchmark] {
         &AaOmniscience,
         &LiveCodeBench::LATEST,
         &SciCode::INSPECT,
+        &TerminalBenchHard::DEFAULT,
     ];
     ALL
 }

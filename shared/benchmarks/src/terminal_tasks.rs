@@ -12,11 +12,11 @@ use crate::benchmark::Benchmark;
 use crate::grading::Grading;
 use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
-use crate::metadata::{Link, Metadata, Template, TemplateSource};
+use crate::metadata::{Link, Metadata, Template};
 use crate::options::{OptionError, OptionMetadata, Options};
 use crate::scorers::Scorer;
 
-mod agent;
+pub(crate) mod agent;
 
 pub use agent::{AgentChoice, OFFICIAL_WHEEL, agent_choice, agent_option_names};
 
@@ -31,6 +31,9 @@ impl TerminalTasks {
     /// The tasks, for an agent without official texts.
     pub const UPLOADED: Self = Self { texts: &[] };
 }
+
+static WITH_JSON: TerminalTasks = TerminalTasks { texts: &agent::JSON_TEXTS };
+static WITH_XML: TerminalTasks = TerminalTasks { texts: &agent::XML_TEXTS };
 
 /// Column with the name of a task and the first digits of its content hash, which is the item's own id.
 pub const TASK_COLUMN: &str = "task";
@@ -78,16 +81,8 @@ static OPTIONS: [OptionMetadata; 3] = [
         description: "value of the variable NAME, for tasks that ask for it with `${NAME}`; it is stored with the run, so give no keys",
         default: "",
     },
-    OptionMetadata {
-        name: "agent",
-        description: "agent that asks the model: `terminus-2` types keystrokes into a terminal, `bash` runs one command a turn",
-        default: "",
-    },
-    OptionMetadata {
-        name: "agent.NAME",
-        description: "option NAME of the agent, such as `max_turns`, `max_cost_usd` or `parser_name`",
-        default: "",
-    },
+    agent::OPTION,
+    agent::OWN_OPTIONS,
 ];
 
 /// Returns the variables that a run's options give to its tasks.
@@ -142,11 +137,7 @@ impl Benchmark for TerminalTasks {
     }
 
     fn template(&self, templates: &Templates) -> Template {
-        let found: Vec<&str> =
-            self.texts.iter().filter_map(|spec| templates.get(spec.name).map(String::as_str)).collect();
-        let source =
-            if found.len() == self.texts.len() { TemplateSource::Official } else { TemplateSource::Own };
-        Template::new(source, &found)
+        agent::template(self.texts, templates)
     }
 
     fn has_agent(&self) -> bool {
@@ -179,7 +170,14 @@ impl Benchmark for TerminalTasks {
                 )));
             }
         }
-        Ok(agent::checked_texts(options)?.map(|changed| changed as &'static dyn Benchmark))
+        Ok(agent::checked_texts(options)?.map(|texts| {
+            let changed: &'static Self = match texts {
+                agent::Texts::None => &Self::UPLOADED,
+                agent::Texts::Json => &WITH_JSON,
+                agent::Texts::Xml => &WITH_XML,
+            };
+            changed as &'static dyn Benchmark
+        }))
     }
 }
 

@@ -30,6 +30,8 @@ const LENGTHS: &[Lengths] = &[
     lengths("mmlu_pro", 1_300, 600),
     // The steps of a problem, each with the code of those before it.
     Lengths { questions_tenths: 44, ..lengths("scicode", 8_000, 800) },
+    // The turns of an agent, each with the conversation before it.
+    Lengths { questions_tenths: 300, ..lengths("terminal_bench_hard", 500_000, 300) },
 ];
 /// Lengths in other benchmarks.
 const OTHER: Lengths = lengths("", 500, 800);

@@ -9,8 +9,9 @@ use bench_agents::terminus2::{
 use bench_domain::Agent;
 use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec, WheelSpec};
 
-use super::TerminalTasks;
-use crate::options::{OptionError, Options};
+use crate::material::Templates;
+use crate::metadata::{Template, TemplateSource};
+use crate::options::{OptionError, OptionMetadata, Options};
 
 /// Name of the option with the agent, and beginning of the names of the agent's own options.
 const AGENT: &str = "agent";
@@ -27,12 +28,36 @@ pub const OFFICIAL_WHEEL: WheelSpec = WheelSpec {
 };
 
 const PROGRAM: TemplateSpec = text("terminus_2_program", OFFICIAL_PROGRAM);
-static JSON_TEXTS: [TemplateSpec; 2] =
+/// Official texts of `terminus-2` with replies in JSON.
+pub(crate) static JSON_TEXTS: [TemplateSpec; 2] =
     [text("terminus_2_template", official_template(ReplyFormat::Json)), PROGRAM];
-static XML_TEXTS: [TemplateSpec; 2] =
+/// Official texts of `terminus-2` with replies in XML.
+pub(crate) static XML_TEXTS: [TemplateSpec; 2] =
     [text("terminus_2_template", official_template(ReplyFormat::Xml)), PROGRAM];
-static WITH_JSON: TerminalTasks = TerminalTasks { texts: &JSON_TEXTS };
-static WITH_XML: TerminalTasks = TerminalTasks { texts: &XML_TEXTS };
+
+/// Option with the agent.
+pub(crate) const OPTION: OptionMetadata = OptionMetadata {
+    name: AGENT,
+    description: "agent that asks the model: `terminus-2` types keystrokes into a terminal, `bash` runs one command a turn",
+    default: "",
+};
+/// Options of the agent.
+pub(crate) const OWN_OPTIONS: OptionMetadata = OptionMetadata {
+    name: "agent.NAME",
+    description: "option NAME of the agent, such as `max_turns`, `max_cost_usd` or `parser_name`",
+    default: "",
+};
+
+/// Official texts that an agent sends to the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Texts {
+    /// None.
+    None,
+    /// [`JSON_TEXTS`].
+    Json,
+    /// [`XML_TEXTS`].
+    Xml,
+}
 
 const fn text(name: &'static str, file: OfficialFile) -> TemplateSpec {
     TemplateSpec {
@@ -74,13 +99,21 @@ pub fn agent_option_names(agent: Agent, options: &BTreeMap<String, String>) -> O
     own.chain(named).collect()
 }
 
+/// Returns the template of a run whose agent sends these official texts.
+pub(crate) fn template(texts: &[TemplateSpec], templates: &Templates) -> Template {
+    let found: Vec<&str> =
+        texts.iter().filter_map(|spec| templates.get(spec.name).map(String::as_str)).collect();
+    let source = if found.len() == texts.len() { TemplateSource::Official } else { TemplateSource::Own };
+    Template::new(source, &found)
+}
+
 /// Returns true for the agent and its options.
-pub(super) fn is_agent_option(name: &str) -> bool {
+pub(crate) fn is_agent_option(name: &str) -> bool {
     name == AGENT || name.starts_with(AGENT_OPTION)
 }
 
-/// Checks agent and agent's options. Returns the benchmark with the official texts that the agent sends, if it has any.
-pub(super) fn checked_texts(options: &Options) -> Result<Option<&'static TerminalTasks>, OptionError> {
+/// Checks agent and agent's options. Returns the official texts that the agent sends; `None` if the options name neither.
+pub(crate) fn checked_texts(options: &Options) -> Result<Option<Texts>, OptionError> {
     if !options.keys().any(|name| is_agent_option(name)) {
         return Ok(None);
     }
@@ -98,12 +131,12 @@ pub(super) fn checked_texts(options: &Options) -> Result<Option<&'static Termina
     let invalid = |error: bench_agents::OptionError| OptionError(error.to_string());
     if agent == Agent::Bash {
         BashSettings::parse(&own, ANY_FOLDER).map_err(invalid)?;
-        return Ok(None);
+        return Ok(Some(Texts::None));
     }
     let settings = Terminus2Settings::parse(&own).map_err(invalid)?;
     Ok(match settings.format {
-        ReplyFormat::Json => Some(&WITH_JSON),
-        ReplyFormat::Xml => Some(&WITH_XML),
+        ReplyFormat::Json => Some(Texts::Json),
+        ReplyFormat::Xml => Some(Texts::Xml),
     })
 }
 
@@ -145,7 +178,7 @@ mod tests {
             assert!(error.contains(part), "{given:?}: {error}");
         }
         let xml = checked_texts(&options(&[("agent.parser_name", "xml")])).unwrap();
-        assert_eq!(xml, Some(&WITH_XML));
-        assert_eq!(checked_texts(&options(&[("agent", "bash")])).unwrap(), None);
+        assert_eq!(xml, Some(Texts::Xml));
+        assert_eq!(checked_texts(&options(&[("agent", "bash")])).unwrap(), Some(Texts::None));
     }
 }
