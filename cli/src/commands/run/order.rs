@@ -45,8 +45,9 @@ pub(crate) struct OrderArgs {
     /// `terminal_tasks`
     #[arg(long, env = "BENCH_TASK", value_name = "PATH")]
     pub(super) task: Vec<PathBuf>,
-    /// Agent that works on the terminal tasks: `terminus-2` lets the model type into a terminal, `bash` runs its commands
-    /// one by one, `oracle` runs the task's own solution, `nop` does nothing [default: terminus-2 if a model is given]
+    /// Agent that works on the terminal tasks, or on those of `terminal_bench_hard`: `terminus-2` lets the model type into a
+    /// terminal, `bash` runs its commands one by one, `oracle` runs the task's own solution, `nop` does nothing [default:
+    /// terminus-2 if a model is given]
     #[arg(long, env = "BENCH_AGENT", value_name = "NAME")]
     pub(super) agent: Option<String>,
     /// Option of the agent, such as max_turns=50, max_cost_usd=2 or parser_name=xml; repeat for several
@@ -198,25 +199,25 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
         false => benchmarks(&args.order.benchmark, &datasets, remote)?,
     };
     let agent = args.order.agent.as_deref().map(str::trim).filter(|agent| !agent.is_empty());
-    if agent.is_some() && !has_tasks {
-        return Err(Problem::usage("--agent needs terminal tasks").hint("give them with --task PATH").into());
-    }
-    if !args.order.agent_option.is_empty() && !has_tasks {
-        let problem = "--agent-option needs terminal tasks";
-        return Err(Problem::usage(problem).hint("give them with --task PATH").into());
-    }
+    let given = [("--agent", agent.is_some()), ("--agent-option", !args.order.agent_option.is_empty())];
+    let given = given.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag));
+    let with_agent = match (has_tasks, given) {
+        (true, _) => Some(TERMINAL_TASKS),
+        (false, Some(flag)) => Some(benchmark_with_agent(&benchmarks, flag)?),
+        (false, None) => None,
+    };
     let protocols = parse_protocols(&args.order.protocol, &benchmarks, remote)?;
     let mut options = parse_options(&args.order.option, &benchmarks, &protocols, remote)?;
-    let named = match has_tasks {
-        true => {
+    let named = match with_agent {
+        Some(benchmark) => {
             let (named, of_agent) = tasks::models(&args.order.model, agent, &args.order.agent_option)?;
             if !of_agent.is_empty() {
-                options.entry(TERMINAL_TASKS.to_owned()).or_default().extend(of_agent);
-                configured(TERMINAL_TASKS, &protocols, &options)?;
+                options.entry(benchmark.to_owned()).or_default().extend(of_agent);
+                configured(benchmark, &protocols, &options)?;
             }
             named
         }
-        false => args.order.model.clone(),
+        None => args.order.model.clone(),
     };
     let plan = Plan {
         options,
@@ -248,6 +249,19 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
         );
     }
     Ok(plan)
+}
+
+/// Returns the only benchmark of an order for an agent without tasks.
+fn benchmark_with_agent(benchmarks: &[String], flag: &str) -> anyhow::Result<&'static str> {
+    let found = match benchmarks {
+        [one] => bench_benchmarks::find(one).filter(|benchmark| benchmark.has_agent()),
+        _ => None,
+    };
+    found.map(|benchmark| benchmark.name()).ok_or_else(|| {
+        Problem::usage(format!("{flag} needs terminal tasks"))
+            .hint("give them with --task PATH, or run --benchmark terminal_bench_hard alone")
+            .into()
+    })
 }
 
 /// Returns the benchmark of orders with tasks, which no other benchmark can be in.

@@ -9,7 +9,8 @@ use bench_web::FieldReader;
 /// Name of the field with benchmark options.
 pub(crate) const OPTIONS_FIELD: &str = "benchmark_options";
 const PROTOCOL_CHARS_MAX: usize = 128;
-const VALUE_CHARS_MAX: usize = 256;
+/// A list of all tasks of a benchmark fits.
+const VALUE_CHARS_MAX: usize = 4096;
 /// Maximum number of options per benchmark, known or not.
 const OPTIONS_MAX: usize = 50;
 /// Maximum number of benchmarks in `protocols` or `benchmark_options`, known or not.

@@ -75,8 +75,8 @@ pub(crate) struct OrderBody {
     /// run has the benchmark `terminal_tasks` then, and `samples` episodes of each task.
     #[schema(value_type = Option<Vec<String>>)]
     tasks: Option<()>,
-    /// Agent of the episodes, of `GET /api/agents`; `terminus-2` if only `model_id` is given. It decides the model if it
-    /// asks none, so `model_id` can be left out then.
+    /// Agent of the episodes of `tasks`, or of a benchmark with agents such as `terminal_bench_hard`, of `GET /api/agents`;
+    /// `terminus-2` if only `model_id` is given. It decides the model if it asks none, so `model_id` can be left out then.
     #[schema(max_length = 50)]
     agent: Option<String>,
     /// Options of the agent by name, such as `{"max_turns": 50}`: texts, numbers or Booleans.

@@ -1,5 +1,7 @@
 //! Fields `tasks`, `agent` and `agent_options` of orders of runs.
 
+use std::collections::BTreeMap;
+
 use bench_domain::Agent;
 use bench_runs::TERMINAL_TASKS;
 use bench_web::FieldReader;
@@ -36,10 +38,20 @@ pub(crate) fn take_task_fields(fields: &mut FieldReader) -> Option<OrderedTasks>
             let msg =
                 format!("Field required for `{TERMINAL_TASKS}`: ids of tasks, content hashes or NAME@HASH12");
             fields.note("missing", "tasks", msg);
-        } else if agent.is_some() {
-            fields.note_invalid("agent", "only orders of `tasks` have an agent");
-        } else if has_options {
-            fields.note_invalid("agent_options", "only orders of `tasks` have an agent");
+        } else if agent.is_some() || has_options {
+            let only = match benchmarks.as_slice() {
+                [one] => benchmark_with_agent(one),
+                _ => None,
+            };
+            match only {
+                Some(name) => complete_agent(fields, agent.as_deref(), &own, name),
+                None => {
+                    let field = if agent.is_some() { "agent" } else { "agent_options" };
+                    let problem =
+                        "only orders of `tasks`, or of one benchmark with agents and no other, have an agent";
+                    fields.note_invalid(field, problem);
+                }
+            }
         }
         return None;
     }
@@ -55,12 +67,29 @@ pub(crate) fn take_task_fields(fields: &mut FieldReader) -> Option<OrderedTasks>
     if fields.maybe_texts("items", usize::MAX, usize::MAX).is_some_and(|items| !items.is_empty()) {
         fields.note_invalid("items", "the items are the `tasks`");
     }
+    complete_agent(fields, agent.as_deref(), &own, TERMINAL_TASKS);
+    Some(OrderedTasks { tasks })
+}
+
+/// Returns the name of a benchmark on whose items an agent works.
+fn benchmark_with_agent(name: &str) -> Option<&'static str> {
+    let name = name.trim().to_ascii_lowercase().parse().ok()?;
+    bench_benchmarks::find_named(&name).filter(|found| found.has_agent()).map(|found| found.name())
+}
+
+/// Completes the fields for the model and the options of a benchmark by those for the agent.
+fn complete_agent(
+    fields: &mut FieldReader,
+    agent: Option<&str>,
+    own: &BTreeMap<String, String>,
+    benchmark: &str,
+) {
     let model = fields.maybe_text("model_id", usize::MAX).filter(|model| !model.trim().is_empty());
     // The benchmark's own option names the agent if the field doesn't.
     let in_options = fields
         .peek_object(OPTIONS_FIELD)
-        .and_then(|all| all.get(TERMINAL_TASKS)?.get("agent")?.as_str().map(str::to_owned));
-    let agent = match agent.as_ref().or(in_options.as_ref()) {
+        .and_then(|all| all.get(benchmark)?.get("agent")?.as_str().map(str::to_owned));
+    let agent = match agent.or(in_options.as_deref()) {
         Some(name) => fields.checked("agent", find_agent(name.trim()).map_err(|error| error.message())),
         None => match &model {
             Some(model) => Some(agent_of_model(model.trim()).unwrap_or(Agent::DEFAULT)),
@@ -70,7 +99,7 @@ pub(crate) fn take_task_fields(fields: &mut FieldReader) -> Option<OrderedTasks>
             }
         },
     };
-    let Some(agent) = agent else { return Some(OrderedTasks { tasks }) };
+    let Some(agent) = agent else { return };
     match model.as_deref().map(str::trim) {
         None if agent.asks_model() => {
             let problem = format!("Field required: the agent `{agent}` asks a model");
@@ -87,10 +116,9 @@ pub(crate) fn take_task_fields(fields: &mut FieldReader) -> Option<OrderedTasks>
         }
         Some(_) => {}
     }
-    if let Some(options) = fields.checked("agent_options", agent_options(agent, &own)) {
-        add_options(fields, options);
+    if let Some(options) = fields.checked("agent_options", agent_options(agent, own)) {
+        add_options(fields, benchmark, options);
     }
-    Some(OrderedTasks { tasks })
 }
 
 /// Returns the agent of a source of answers that is one itself.
@@ -99,13 +127,13 @@ fn agent_of_model(model: &str) -> Option<Agent> {
 }
 
 /// Adds options to those of the benchmark that were sent.
-fn add_options(fields: &mut FieldReader, options: bench_benchmarks::Options) {
+fn add_options(fields: &mut FieldReader, benchmark: &str, options: bench_benchmarks::Options) {
     if options.is_empty() {
         return;
     }
     // What isn't an object is reported when the field is read.
     let Some(mut sent) = fields.peek_object(OPTIONS_FIELD) else { return };
-    let of_tasks = sent.entry(TERMINAL_TASKS).or_insert_with(|| Value::Object(Map::new()));
+    let of_tasks = sent.entry(benchmark).or_insert_with(|| Value::Object(Map::new()));
     if let Value::Object(of_tasks) = of_tasks {
         of_tasks.extend(options.into_iter().map(|(name, value)| (name, Value::from(value))));
     }
@@ -148,6 +176,26 @@ mod tests {
         let (_, mut fields) = read(json!({ "tasks": [1], "model_id": "a/b" }));
         let options = fields.maybe_object(OPTIONS_FIELD).unwrap();
         assert_eq!(Value::Object(options), json!({ "terminal_tasks": { "agent": "terminus-2" } }));
+    }
+
+    #[test]
+    fn a_benchmark_with_agents_has_an_agent() {
+        let (tasks, mut fields) = read(json!({
+            "selected_benchmarks": ["Terminal_Bench_Hard"], "agent": "bash", "model_id": "a/b",
+            "agent_options": { "max_turns": 3 },
+        }));
+        assert_eq!(tasks, None);
+        let options = fields.maybe_object(OPTIONS_FIELD).unwrap();
+        let expected = json!({ "terminal_bench_hard": { "agent": "bash", "agent.max_turns": "3" } });
+        assert_eq!(Value::Object(options), expected);
+        let (_, mut fields) =
+            read(json!({ "selected_benchmarks": ["terminal_bench_hard"], "agent": "oracle" }));
+        assert_eq!(fields.text("model_id", 100), "oracle");
+        for benchmarks in [json!([]), json!(["mmlu_pro"]), json!(["terminal_bench_hard", "mmlu_pro"])] {
+            let sent = json!({ "selected_benchmarks": benchmarks, "agent": "bash", "model_id": "a/b" });
+            let message = read(sent).1.finish().unwrap_err().message();
+            assert!(message.contains("benchmark with agents"), "{message}");
+        }
     }
 
     #[test]
