@@ -22,7 +22,7 @@ import { outcomeOf } from './outcomes.js'
  * @param {string} benchmark
  */
 export function hasEpisodes(benchmark) {
-  return benchmark === 'terminal_tasks'
+  return benchmark === 'terminal_tasks' || benchmark === 'terminal_bench_hard'
 }
 
 /**

@@ -61,7 +61,11 @@ export function orderOf(query) {
   for (const [name, value] of query) {
     const [kind, benchmark, ...rest] = name.split('.')
     if (kind === 'protocol' && benchmark) order.protocols = { ...order.protocols, [benchmark]: value }
-    if (kind === 'option' && rest.length > 0) setAt(order, `benchmark_options.${benchmark}.${rest.join('.')}`, value)
+    if (kind === 'option' && rest.length > 0) {
+      // Names of options may have dots, so they are no paths.
+      const options = order.benchmark_options ?? {}
+      order.benchmark_options = { ...options, [benchmark]: { ...options[benchmark], [rest.join('.')]: value } }
+    }
   }
   return order
 }

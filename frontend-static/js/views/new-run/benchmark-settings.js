@@ -4,6 +4,9 @@ import { h } from '../../core/dom.js'
 import { framed, select } from './control.js'
 import { valueAt } from './order.js'
 
+/** End of the names that stand for all options with the same beginning. */
+const FAMILY = '.NAME'
+
 /**
  * Makes the fields; none for a benchmark with one protocol and no options.
  *
@@ -15,7 +18,7 @@ export function benchmarkSettings(benchmark, state) {
   const protocols = benchmark.protocols ?? []
   const fields = protocols.length > 1 ? [protocolField(benchmark.name, protocols, state)] : []
   const options = protocols.find((each) => each.is_default)?.options ?? []
-  return [...fields, ...options.map((option) => optionField(benchmark.name, option, state))]
+  return [...fields, ...options.map((option) => (option.name.endsWith(FAMILY) ? familyField : optionField)(benchmark.name, option, state))]
 }
 
 /**
@@ -54,4 +57,32 @@ function optionField(benchmark, option, state) {
     autocomplete: 'off', spellcheck: 'false', '.value': valueAt(state.order, path) ?? '',
     on: { input: (/** @type {Event & {target: HTMLInputElement}} */ event) => state.set(path, event.target.value.trim() || undefined) },
   }))
+}
+
+/**
+ * Makes the field of options whose names have the same beginning, such as `agent.NAME`: NAME=VALUE for each of them.
+ *
+ * @param {string} benchmark
+ * @param {Api.OptionView} option
+ * @param {import('./state.js').OrderState} state
+ */
+function familyField(benchmark, option, state) {
+  const path = `benchmark_options.${benchmark}`
+  const beginning = option.name.slice(0, -'NAME'.length)
+  const current = () => /** @type {[string, unknown][]} */ (Object.entries(/** @type {object} */ (valueAt(state.order, path) ?? {})))
+  const own = current().filter(([name]) => name.startsWith(beginning))
+  const change = (/** @type {string} */ text) => {
+    const given = text.split(',').map((pair) => pair.trim()).filter(Boolean).map((pair) => {
+      const [name, ...value] = pair.split('=')
+      return [beginning + name.trim(), value.join('=').trim()]
+    })
+    const all = [...current().filter(([name]) => !name.startsWith(beginning)), ...given]
+    state.set(path, all.length > 0 ? Object.fromEntries(all) : undefined)
+  }
+  return framed({ path: `${path}.${option.name}`, label: option.name, hint: `${option.description}: NAME=VALUE, with commas between several` },
+    ({ id, describedBy }) => h('input', {
+      id, type: 'text', class: 'form-control', name: `${path}.${option.name}`, placeholder: 'not set', 'aria-describedby': describedBy,
+      autocomplete: 'off', spellcheck: 'false', '.value': own.map(([name, value]) => `${name.slice(beginning.length)}=${value}`).join(', '),
+      on: { input: (/** @type {Event & {target: HTMLInputElement}} */ event) => change(event.target.value) },
+    }))
 }
