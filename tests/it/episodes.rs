@@ -5,6 +5,7 @@ mod ends;
 mod kills;
 mod limits;
 mod outages;
+mod terminal_bench;
 
 use std::time::Duration;
 

@@ -5,6 +5,7 @@ pub(crate) mod data;
 pub(crate) mod log;
 pub(crate) mod manual_driver;
 pub(crate) mod order;
+pub(crate) mod terminal_bench;
 pub(crate) mod webhook_server;
 pub(crate) mod world;
 

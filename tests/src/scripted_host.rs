@@ -46,6 +46,8 @@ struct Shared {
     problem: Mutex<Option<String>>,
     /// What agents did.
     acts: Mutex<Vec<Act>>,
+    /// Operations of the runner and of agents that were asked for, in order, each once.
+    jobs: Mutex<Vec<String>>,
 }
 
 /// An operation of an agent.
@@ -75,6 +77,7 @@ impl ScriptedHost {
             calls: AtomicU64::new(0),
             problem: Mutex::default(),
             acts: Mutex::default(),
+            jobs: Mutex::default(),
         });
         let routes = Router::new()
             .route("/api/resources", get(async || Json(json!({ "canCreateSandbox": true }))))
@@ -104,6 +107,11 @@ impl ScriptedHost {
     /// Returns what agents did, in order.
     pub fn acts(&self) -> Vec<Act> {
         self.shared.acts().clone()
+    }
+
+    /// Returns the names of all operations' jobs, in the order in which they were first asked for.
+    pub fn jobs(&self) -> Vec<String> {
+        self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the number of sandboxes so far.
@@ -174,6 +182,9 @@ impl Shared {
     fn poll(&self, sandbox: &str, job: &str) -> bool {
         let mut sandboxes = self.sandboxes();
         let Some(jobs) = sandboxes.get_mut(sandbox) else { return false };
+        if !jobs.contains_key(job) {
+            self.jobs.lock().unwrap_or_else(PoisonError::into_inner).push(job.to_owned());
+        }
         let polls = jobs.entry(job.to_owned()).or_default();
         let is_running = *polls < self.polls;
         *polls += u32::from(is_running);

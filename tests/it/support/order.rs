@@ -30,6 +30,10 @@ pub(crate) struct Order {
     livecodebench: usize,
     scicode: usize,
     tasks: usize,
+    /// Rows of Terminal-Bench Hard.
+    terminal_bench: Option<PathBuf>,
+    /// True if the dataset's own answers are graded instead of a model's.
+    is_oracle: bool,
     options: BTreeMap<String, String>,
     samples: Option<u32>,
     judge: Option<JudgeSpec>,
@@ -67,6 +71,15 @@ impl Order {
     /// Orders this number of problems in SciCode's form, one sample each, from the model server.
     pub(crate) fn scicode(items: usize) -> Self {
         Self { scicode: items, samples: Some(1), ..Self::default() }
+    }
+
+    /// Orders the tasks in a file with rows of Terminal-Bench Hard for an agent, with options of the benchmark.
+    pub(crate) fn terminal_bench(path: PathBuf, agent: &str, options: &[(&str, &str)]) -> Self {
+        let is_oracle = agent == "oracle";
+        let named = (!is_oracle).then_some(("agent", agent));
+        let options = options.iter().copied().chain(named);
+        let options = options.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        Self { terminal_bench: Some(path), is_oracle, options, samples: Some(1), ..Self::default() }
     }
 
     /// Orders this number of terminal tasks, one sample each, for an agent with these options.
@@ -154,6 +167,7 @@ impl Order {
         if self.scicode > 0 {
             datasets.push(("scicode", data::scicode(dir, self.scicode)));
         }
+        datasets.extend(self.terminal_bench.clone().map(|path| (TERMINAL_BENCH_HARD, path)));
         datasets
     }
 
@@ -218,18 +232,18 @@ impl Order {
         datasets: BTreeMap<BenchmarkName, DatasetChoice>,
     ) -> RunTemplate {
         RunTemplate {
-            model: model(world),
-            benchmarks,
+            model: if self.is_oracle { testing::model("oracle/oracle") } else { model(world) },
             samples: self.samples,
-            datasets,
             judge: self.judge.clone(),
             price: self.price,
             budget: self.budget,
             limits: self.limits,
             options: match self.options.is_empty() {
                 true => BTreeMap::new(),
-                false => [("terminal_tasks".parse().unwrap(), self.options.clone())].into(),
+                false => benchmarks.iter().cloned().map(|name| (name, self.options.clone())).collect(),
             },
+            benchmarks,
+            datasets,
             ..testing::template("openai-compatible/m", "mmlu_pro")
         }
     }
@@ -275,6 +289,8 @@ impl Order {
         run
     }
 }
+
+const TERMINAL_BENCH_HARD: &str = "terminal_bench_hard";
 
 /// Returns the model of the world's model server.
 fn model(world: &World) -> ModelRef {

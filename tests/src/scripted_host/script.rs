@@ -18,6 +18,9 @@ const ELAPSED_MS: u32 = 1_000;
 /// Lines of the test output and of the agent's log.
 const LOG_LINES: usize = 40;
 
+/// Output of the tests of a task of Terminal-Bench 1.
+const TEST_SUMMARY: &str = "==== short test summary info ====\nPASSED test_outputs.py::test_done\n";
+
 /// Returns the answer of a query.
 pub(crate) fn query_answer(mark: &str, done: &Value) -> String {
     format!("{mark} {}\n", STANDARD.encode(json!({ "done": done }).to_string()))
@@ -104,9 +107,11 @@ fn results(request: &Value, sandbox: u64) -> anyhow::Result<Vec<(&'static str, S
     } else if has("retries") || has("upload") || has("replace") {
         json!({})
     } else if has("command") {
-        let nothing = json!({ "head": "", "tail": "", "omitted": 0 });
+        let text = |head: &str| json!({ "head": head, "tail": "", "omitted": 0 });
+        let is_old_test = act_text(request).contains("/run-tests.sh");
         json!({
-            "exit_code": 0, "started": true, "stdout": nothing, "stderr": nothing, "elapsed_ms": ELAPSED_MS,
+            "exit_code": 0, "started": true, "stdout": text(if is_old_test { TEST_SUMMARY } else { "" }),
+            "stderr": text(""), "elapsed_ms": ELAPSED_MS,
         })
     } else {
         bail!("the scripted host has no answer to the operation {request}");
@@ -124,6 +129,11 @@ fn project(request: &Value) -> anyhow::Result<Value> {
     let mut project: Value = serde_json::from_str(&base)?;
     for service in project["services"].as_object_mut().into_iter().flat_map(|services| services.values_mut())
     {
+        // A compose file that defines the image itself.
+        if service.get("build").is_none() && service.get("image").is_none() {
+            let folder = format!("{WORKSPACE}/environments/{name}/task");
+            service["build"] = json!({ "context": folder, "dockerfile": "Dockerfile" });
+        }
         service["entrypoint"] = Value::Null;
         service["networks"] = json!({ "default": null });
     }
