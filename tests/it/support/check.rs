@@ -161,7 +161,7 @@ async fn check_counters(world: &World, run: RunId, benchmark: &BenchmarkRecord, 
 /// Checks that the report matches the records.
 fn check_report(found: &RunWithBenchmarks, benchmark: &BenchmarkRecord, samples: &[SampleRecord]) {
     let (Some(report), Some(plan)) = (benchmark.state.report(), &benchmark.plan) else { return };
-    let mut builder = ReportBuilder::default();
+    let mut builder = ReportBuilder::new(found.run.spec.model.is_asked());
     samples.iter().filter_map(SampleRecord::summary).for_each(|summary| builder.add(&summary));
     let mut again = builder
         .finish(plan.items, plan.samples_per_item, found.run.spec.coverage_min, found.run.spec.price)
