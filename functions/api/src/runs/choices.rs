@@ -72,8 +72,8 @@ mod tests {
             (json!({ "mmlu_pro": 1 }), ["benchmark_options.mmlu_pro", "dictionary"]),
             (json!({ "mmlu_pro": { "x": [] } }), ["benchmark_options.mmlu_pro.x", "string, a number"]),
             (
-                json!({ "mmlu_pro": { "x": "y".repeat(300) } }),
-                ["benchmark_options.mmlu_pro.x", "256 characters"],
+                json!({ "mmlu_pro": { "x": "y".repeat(4_097) } }),
+                ["benchmark_options.mmlu_pro.x", "4096 characters"],
             ),
             (json!({ "mmlu_pro": long }), ["benchmark_options.mmlu_pro", "at most 50"]),
             (
