@@ -4,7 +4,7 @@ use bench_domain::Agent;
 use bench_domain::schedule::{
     CRON_CHARS_MAX, NAME_CHARS_MAX, Schedule, Timing, WEBHOOK_CHARS_MAX, Webhook, validate_name,
 };
-use bench_runs::{Order, OrderWarning, TERMINAL_TASKS};
+use bench_runs::{Order, OrderWarning};
 use bench_web::{ApiError, FieldReader};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -251,8 +251,8 @@ impl Change {
 
 /// Removes the agent of a stored order with its options, and its model if that is an agent itself or the new agent asks none.
 fn replace_agent(fields: &mut Map<String, Value>, new: &str) {
-    let of_tasks = fields.get_mut(OPTIONS_FIELD).and_then(|all| all.get_mut(TERMINAL_TASKS));
-    if let Some(Value::Object(options)) = of_tasks {
+    let by_benchmark = fields.get_mut(OPTIONS_FIELD).and_then(Value::as_object_mut).into_iter().flatten();
+    for options in by_benchmark.filter_map(|(_, options)| options.as_object_mut()) {
         options.retain(|name, _| name != AGENT_FIELD && !name.starts_with("agent."));
     }
     let model = fields.get("model_id").and_then(Value::as_str).unwrap_or_default();

@@ -113,3 +113,16 @@ async fn a_task_of_a_schedule_is_not_removed() {
     let removed = server.ask("DELETE", &format!("/api/tasks/{id}"), &[], String::new()).await;
     assert_eq!(removed.status, 200, "{}", removed.text);
 }
+
+/// Benchmarks of a dataset have agents, too, but no tasks.
+#[tokio::test]
+async fn a_schedule_of_a_benchmark_with_agents_has_an_agent() {
+    let server = Server::local().await;
+    let body = json!({ "tasks": null, "selected_benchmarks": ["terminal_bench_hard"], "demo": true });
+    let reply = server.order("/api/schedules", &[], &order(body)).await;
+    assert_eq!(reply.status, 201, "{}", reply.text);
+    let made = reply.json();
+    assert_eq!((&made["model"], &made["tasks"]), (&json!("oracle"), &json!([])));
+    let nop = patch(&server, &made, json!({ "agent": "nop" })).await.json();
+    assert_eq!((&nop["model"], &nop["benchmarks"]), (&json!("nop"), &json!(["terminal_bench_hard"])));
+}
