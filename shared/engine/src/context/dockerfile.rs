@@ -60,21 +60,32 @@ pub(crate) fn check_dockerfile(
         if let Some(comment) = line.strip_prefix('#') {
             check.directive(comment)?;
         } else if !line.is_empty() {
-            check.instruction(&joined(&lines[number..]))?;
+            check.instruction(&joined(&lines[number..], Indent::Kept))?;
+            check.flags_of(&joined(&lines[number..], Indent::Removed))?;
             check.is_continuation = line.ends_with(['\\', '`']);
         }
     }
     Ok(check.images)
 }
 
+/// White space at the beginning of continuation lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Indent {
+    /// As builders read a file: it separates words.
+    Kept,
+    /// As people may read it.
+    Removed,
+}
+
 /// Joins a line with its continuation lines, skipping comments and empty lines between them.
-fn joined(lines: &[&str]) -> String {
+fn joined(lines: &[&str], indent: Indent) -> String {
     let mut text = String::new();
-    for line in lines {
-        let line = line.trim();
-        if !text.is_empty() && (line.is_empty() || line.starts_with('#')) {
+    for (number, line) in lines.iter().enumerate() {
+        let trimmed = line.trim();
+        if number > 0 && (trimmed.is_empty() || trimmed.starts_with('#')) {
             continue;
         }
+        let line = if number > 0 && indent == Indent::Kept { line.trim_end() } else { trimmed };
         match line.strip_suffix('\\') {
             Some(start) => text.push_str(start),
             None => return text + line,
@@ -109,6 +120,15 @@ impl Check<'_> {
             }
             "RUN" => self.run(rest),
             "COPY" | "ADD" => self.copy(keyword, rest),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the flags and sources of an instruction that builders may read in another way.
+    fn flags_of(&mut self, text: &str) -> Result<(), Refusal> {
+        let keyword = text.split(char::is_whitespace).next().unwrap_or_default().to_ascii_uppercase();
+        match keyword.as_str() {
+            "ONBUILD" | "RUN" | "COPY" | "ADD" => self.instruction(text),
             _ => Ok(()),
         }
     }
@@ -236,6 +256,8 @@ mod tests {
                     FROM scratch\nFROM base\nRUN echo FROM\n";
         let images = check(text, Builder::Buildah).unwrap();
         assert_eq!(images, ["debian:bookworm", "given:1", "third/image:2"]);
+        let split = "FROM\\\n  debian:bookworm\\\n  AS base\nCOPY\\\n --from=other:1 /a /b\nFROM base\n";
+        assert_eq!(check(split, Builder::Buildah).unwrap(), ["debian:bookworm", "other:1"]);
         for text in ["FROM $B", "ARG A=x\nFROM ${A:-evil}", "FROM a$", "ARG A\nFROM $A", "FROM a`b`"] {
             assert!(check(text, Builder::Classic).unwrap_err().contains("can't be determined"), "{text}");
         }
@@ -266,6 +288,14 @@ mod tests {
             "FROM a\nRUN \\\n# comment\n\n--network=host id",
             "FROM a\nRUN a \\\\\nRUN --network=host id",
             "FROM a\nRUN a `\nRUN --network=host id",
+            "FROM a\nRUN\\\n --network=host id",
+            "FROM a\nRUN\\\n\t--mount=type=bind,from=b,src=/..,dst=/x,rw id\nRUN --network=host id",
+            "FROM a\nRUN\\\n\\\n# comment\n\n --network=host id",
+            "FROM a\nRUN\\ \r\n --network=host id",
+            "FROM a\nONBUILD\\\n RUN\\\n --network=host id",
+            "FROM a\nADD\\\n http://127.0.0.1/ /x",
+            "FROM a\nADD\\\n\\\n $U /x",
+            "FROM a\nCOPY\\\n --parents a /x",
             "FROM a\nONBUILD RUN --network=host id",
             "FROM a\nONBUILD ONBUILD ADD http://127.0.0.1/ /x",
             "FROM a\nADD http://169.254.169.254/latest /x",
@@ -279,6 +309,9 @@ mod tests {
             "FROM a\r\nRUN --network=host id\r\n",
         ] {
             assert!(check(text, Builder::Classic).is_err(), "{text}");
+        }
+        for text in ["FROM a\nRUN\\\n --mount=type=bind,from=b,src=/lnk,dst=/x,rw id", "FROM a\nRUN --mo\\\nunt=x id"] {
+            assert!(check(text, Builder::Buildah).unwrap_err().contains("`--mount` of `RUN`"), "{text}");
         }
         let mount = "FROM a\nRUN --mount=type=bind,from=b,src=/..,dst=/x id";
         let refusal = check(mount, Builder::Buildah).unwrap_err();
