@@ -146,12 +146,12 @@ async fn find(options: &ProbeOptions) -> Result<Engine, ProbeError> {
     }
     if engine.report.kind == EngineKind::Podman {
         let run_folder = options.run_folder.clone();
-        let is_ours = engine.report.is_started && !engine.report.rootless;
-        let created = match is_ours {
+        let is_placed = engine.report.is_started || places_groups_here(&engine.description.info);
+        let created = match is_placed && !engine.report.rootless {
             true => tokio::task::spawn_blocking(move || BuildGroup::create(&run_folder)).await,
-            false => {
-                Ok(Err(std::io::Error::other("podman's service isn't this program's own, or is rootless")))
-            }
+            false => Ok(Err(std::io::Error::other(
+                "podman is rootless, or its service has another cgroup manager than `cgroupfs` or runs on another machine",
+            ))),
         };
         match created.map_err(std::io::Error::other).and_then(|created| created) {
             Ok(group) => engine.build_group = Some(group),
@@ -159,6 +159,13 @@ async fn find(options: &ProbeOptions) -> Result<Engine, ProbeError> {
         }
     }
     Ok(engine)
+}
+
+/// Returns true if an engine's commands can be placed in a group of this machine by the group's path.
+fn places_groups_here(info: &serde_json::Value) -> bool {
+    let here = rustix::system::uname();
+    let is_here = info["Name"].as_str().is_some_and(|name| here.nodename().to_str() == Ok(name));
+    is_here && info["CgroupDriver"] == "cgroupfs"
 }
 
 async fn find_engine(options: &ProbeOptions) -> Result<Engine, ProbeError> {
