@@ -153,7 +153,9 @@ async fn collect(
         };
         let kept: usize = report.logs.iter().map(|log| log.text.len()).sum();
         if kept < LOGS_BYTES_MAX && !keeping.is_excluded(&file.path) && is_text(&file.bytes) {
-            report.logs.push(log_of(&name, &file.bytes));
+            let log = log_of(&name, &file.bytes);
+            let (bytes, omitted) = (log.bytes + file.omitted, log.omitted + file.omitted);
+            report.logs.push(EpisodeLog { bytes, omitted, ..log });
         }
     }
     Ok(())

@@ -32,6 +32,11 @@ pub struct FetchFiles {
     pub file_bytes_max: u64,
     /// Maximum size of all files together, in bytes, at most 40 MiB; the rest is dropped.
     pub bytes_max: u64,
+    /// Files below the path that are fetched however many others there are, unless they are too large.
+    pub first: Vec<String>,
+    /// Keeps the beginning and the end of texts and logs (`.txt`, `.log`) that are too large, together 2 MiB, instead of
+    /// skipping them.
+    pub shortens_logs: bool,
     /// Time limit.
     pub time_limit: Duration,
 }
@@ -45,6 +50,8 @@ impl FetchFiles {
             files_max: 1_000,
             file_bytes_max: 4 << 20,
             bytes_max: 16 << 20,
+            first: Vec::new(),
+            shortens_logs: false,
             time_limit: Duration::from_secs(60),
         }
     }
@@ -59,6 +66,8 @@ pub struct FetchedFile {
     pub is_executable: bool,
     /// Content.
     pub bytes: Vec<u8>,
+    /// Number of bytes that were left out in the middle, where a line says so.
+    pub omitted: u64,
 }
 
 /// Reason for which a file was skipped.
@@ -104,7 +113,16 @@ impl FetchedFiles {
 struct Done {
     found: bool,
     skipped: Vec<SkippedFile>,
+    /// Absent in results of earlier versions.
+    #[serde(default)]
+    shortened: Vec<Shortened>,
     cut: bool,
+}
+
+#[derive(Deserialize)]
+struct Shortened {
+    path: String,
+    omitted: u64,
 }
 
 impl Program for FetchFiles {
@@ -119,6 +137,7 @@ impl Program for FetchFiles {
         Ok(json!({
             "project": environment.name, "container": self.container, "path": self.path, "files_max": self.files_max,
             "file_bytes_max": self.file_bytes_max, "bytes_max": self.bytes_max.min(BYTES_LIMIT),
+            "first": self.first, "shortens_logs": self.shortens_logs,
             "limit_s": self.time_limit.as_secs().max(1),
         }))
     }
@@ -143,11 +162,16 @@ impl Operation for FetchFiles {
         }
         let bundle = STANDARD.decode(result.text(FETCHED)?).map_err(|_| result.unexpected())?;
         let files = unbundle(&bundle).ok_or_else(|| result.unexpected())?;
+        let omitted = |path: &str| {
+            done.shortened.iter().find(|file| file.path == path).map_or(0, |file| file.omitted)
+        };
         let files = files.into_iter().map(|file| FetchedFile {
+            omitted: omitted(&file.path),
             path: file.path,
             is_executable: file.mode & 0o100 != 0,
             bytes: file.bytes,
         });
-        Ok(Some(FetchedFiles { files: files.collect(), skipped: done.skipped, is_cut: done.cut }))
+        let files = files.collect();
+        Ok(Some(FetchedFiles { files, skipped: done.skipped, is_cut: done.cut }))
     }
 }

@@ -4,6 +4,9 @@ import base64, tarfile
 
 PATH_MAX = 1024
 STREAM_MAX = 1 << 30
+# Size to which a log that is too long is shortened.
+SHORT_MAX = 2 << 20
+LOGS = (".txt", ".log")
 
 
 class Full(Exception):
@@ -35,31 +38,55 @@ def clean(name):
     return "/".join(parts[1:]) if is_valid else None
 
 
-def collect(tar, request, files, skipped):
-    room = request["bytes_max"]
+def read(source, size):
+    data = source.read(size)
+    if len(data) != size:
+        raise tarfile.ReadError("it ends early")
+    return data
+
+
+def shortened(source, size):
+    """Returns the beginning and the end of a file, with a line between them that says how much was left out."""
+    half = SHORT_MAX // 2
+    head, tail, left = read(source, half), b"", size - half
+    while left > 0:
+        data = read(source, min(left, 65536))
+        left -= len(data)
+        tail = (tail + data)[-half:]
+    return head + b"\n[%d bytes were left out]\n" % (size - 2 * half) + tail
+
+
+def collect(tar, request, files, skipped, cut):
+    """Adds the files, and notes how much of which is left out. Returns true if others were left out as a whole."""
+    room, is_cut, first = request["bytes_max"], False, request["first"]
     for entry in tar:
         path = clean(entry.name)
         if entry.isdir():
             continue
-        if entry.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or path is None:
-            skipped.append({"path": (path or "?")[:200], "why": "not-a-file"})
-        elif entry.size > request["file_bytes_max"]:
-            skipped.append({"path": path, "why": "too-long", "bytes": entry.size})
-        elif entry.size > room or len(files) >= request["files_max"]:
-            raise Full()
-        else:
-            data = tar.extractfile(entry).read(entry.size)
-            if len(data) != entry.size:
-                raise tarfile.ReadError("it ends early")
+        # Whatever else there is, these are found.
+        has_room = path in first or (entry.size <= room and len(files) < request["files_max"])
+        is_file = entry.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and path is not None
+        is_short = entry.size <= request["file_bytes_max"]
+        if is_file and not is_short and request["shortens_logs"] and path.endswith(LOGS):
+            files.append((path, entry.mode & 0o777, shortened(tar.extractfile(entry), entry.size)))
+            cut.append({"path": path, "omitted": entry.size - SHORT_MAX})
+        elif is_file and is_short and has_room:
+            files.append((path, entry.mode & 0o777, read(tar.extractfile(entry), entry.size)))
             room -= entry.size
-            files.append((path, entry.mode & 0o777, data))
-        if len(skipped) > request["files_max"]:
-            raise Full()
+        elif is_file and is_short or (len(skipped) >= request["files_max"] and path not in first):
+            if not first:
+                return True
+            is_cut = True
+        elif is_file:
+            skipped.append({"path": path, "why": "too-long", "bytes": entry.size})
+        else:
+            skipped.append({"path": (path or "?")[:200], "why": "not-a-file"})
+    return is_cut
 
 
 def main(request, workspace):
     expect_open(workspace, request["project"])
-    container, files, skipped, is_cut = request["container"], [], [], False
+    container, files, skipped, cut, is_cut = request["container"], [], [], [], False
     args = ["docker", "cp", "%s:%s" % (container, request["path"]), "-"]
     child = subprocess.Popen(args, env=variables({}), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     err = Kept(LOG_MAX)
@@ -68,7 +95,7 @@ def main(request, workspace):
     timer.start()
     try:
         with tarfile.open(fileobj=Stream(child.stdout), mode="r|") as tar:
-            collect(tar, request, files, skipped)
+            is_cut = collect(tar, request, files, skipped, cut)
     except Full:
         is_cut = True
     except (tarfile.TarError, EOFError):
@@ -89,8 +116,8 @@ def main(request, workspace):
             raise Failed("engine", "docker cp failed", ran.log())
         if container_state(container) is None:
             expect_running(container)
-        return {"found": False, "skipped": [], "cut": False}
+        return {"found": False, "skipped": [], "shortened": [], "cut": False}
     header = json.dumps([{"path": path, "mode": mode, "bytes": len(data)} for path, mode, data in files]).encode()
     with open("fetched.b64", "wb") as out:
         out.write(base64.b64encode(b"%d\n" % len(header) + header + b"".join(data for _, _, data in files)))
-    return {"found": True, "skipped": skipped, "cut": is_cut}
+    return {"found": True, "skipped": skipped, "shortened": cut, "cut": is_cut}

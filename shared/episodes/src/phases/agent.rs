@@ -185,7 +185,9 @@ async fn keep_logs(
                 None => continue,
             },
         };
-        let fetch = container.fetch(id, &path);
+        let mut fetch = container.fetch(id, &path);
+        // The others may be what a verifier gets.
+        fetch.shortens_logs = at == 0;
         let operation = format!("s{index}-keep-{at}");
         let environment = container.environment.clone();
         let copied =
