@@ -9,7 +9,7 @@ use crate::thinker::ModelRequest;
 
 /// Exception of a task that this program can't run, or whose files contradict each other.
 pub(crate) const TASK_REFUSED: &str = "TaskRefusedError";
-/// Exception of an environment that ended under the agent's commands.
+/// Exception of an environment that ended under the agent's commands, or runs none afterwards.
 pub(crate) const ENVIRONMENT_GONE: &str = "EnvironmentGoneError";
 
 /// Exception of an environment whose disk limit the agent's commands exceeded.

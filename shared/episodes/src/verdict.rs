@@ -46,7 +46,7 @@ fn of_exception(name: &str, message: &str) -> Verdict {
         ENVIRONMENT_GONE => {
             return Verdict::incorrect(
                 "",
-                "the environment ended under the agent's commands: the reward is 0",
+                format!("the environment ended or broke under the agent's commands: the reward is 0 ({message})"),
             );
         }
         DISK_LIMIT_EXCEEDED => {

@@ -9,12 +9,14 @@ use serde_json::Value;
 use super::container::{Command, Container, ROOT, user_name};
 use super::{Course, Keeping, agent, is_excluded, pane, setup, step_folder};
 use crate::program::Program;
-use crate::stop::{Phase, Stop};
+use crate::stop::{ENVIRONMENT_GONE, Phase, Stop};
 use crate::task;
 
 /// Folder of the tests in a container.
 pub(super) const TESTS: &str = "/tests";
 const LOGS: &str = "/logs/verifier";
+/// Files of that folder that are read whatever else the tests write.
+const GRADES: [&str; 4] = ["reward.json", "reward.txt", "ctrf.json", "test-stdout.txt"];
 
 /// Result of a verification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -81,9 +83,10 @@ async fn verify(
         return pane::verify(program, course, container, index, step, (parser, is_same_shell), result).await;
     }
     let phase = phase_of(step);
-    clean(program, container, &format!("s{index}-before"), phase).await?;
+    let broken = |stop| broken_by_agent(stop, phase);
+    clean(program, container, &format!("s{index}-before"), phase).await.map_err(broken)?;
     if puts_tests {
-        put_tests(program, course, container, index, step, phase).await?;
+        put_tests(program, course, container, index, step, phase).await.map_err(broken)?;
     }
     let env = step.verifier.env.resolve(course.task.variables);
     let line = format!("({TESTS}/test.sh) > {LOGS}/test-stdout.txt 2>&1");
@@ -96,7 +99,9 @@ async fn verify(
     };
     let ended = container.shell(program, &format!("s{index}-tests"), command).await?;
     result.verifier_ms = Some(ended.elapsed_ms);
-    let fetch = container.fetch(&container.id, LOGS);
+    let mut fetch = container.fetch(&container.id, LOGS);
+    fetch.first = GRADES.map(str::to_owned).to_vec();
+    fetch.shortens_logs = true;
     let operation = format!("s{index}-rewards");
     let environment = container.environment.clone();
     let found = program.run_once(&environment, &operation, &fetch, phase, read_finding).await;
@@ -110,7 +115,8 @@ async fn verify(
     let folder = step_folder(step, "verifier");
     course.keepings.push(Keeping { environment, operation, fetch, folder, exclude: Vec::new() });
     if let Some(why) = ended.not_started {
-        return Err(Stop::exception("RuntimeError", format!("the test script could not be started: {why}")));
+        let why = format!("the test script could not be started: {why}");
+        return Err(broken(Stop::exception("RuntimeError", why)));
     }
     if ended.exit_code.is_none() {
         let seconds = step.verifier.timeout.as_secs();
@@ -125,6 +131,19 @@ async fn verify(
         Err((name, message)) => return Err(Stop::exception(&name, message)),
     }
     Ok(())
+}
+
+/// Returns what it means that the agent's environment no longer runs commands, as it did before the agent. Otherwise an
+/// agent could avoid a bad grade by removing the shell or by taking all processes.
+fn broken_by_agent(stop: Stop, phase: Phase) -> Stop {
+    match stop {
+        Stop::Exception(EpisodeException { name, message }, log)
+            if phase == Phase::Agent && matches!(name.as_str(), "RuntimeError" | "AddTestsDirError") =>
+        {
+            Stop::Exception(EpisodeException { name: ENVIRONMENT_GONE.to_owned(), message }, log)
+        }
+        other => other,
+    }
 }
 
 /// Returns the phase that decides what a failure of the container means.
@@ -273,6 +292,7 @@ mod tests {
 
     fn fetched(files: &[(&str, &str)]) -> FetchedFiles {
         let files = files.iter().map(|(path, text)| FetchedFile {
+            omitted: 0,
             path: (*path).to_owned(),
             is_executable: false,
             bytes: text.as_bytes().to_vec(),

@@ -15,6 +15,15 @@ async fn a_solution_that_ends_its_environment_is_graded() {
 }
 
 #[tokio::test]
+async fn a_solution_that_breaks_its_environment_is_graded() {
+    let world = World::new().await;
+    let solution = "#!/bin/sh\ntouch done\nrm -rf /bin/*\n";
+    let report = world.report(&task(&[("solution/solve.sh", solution)]), Agent::Oracle).await;
+    assert_eq!(verdict(&report).outcome, Outcome::Incorrect, "{report:?}");
+    assert!(!is_retried(&report));
+}
+
+#[tokio::test]
 async fn a_solution_that_fills_the_disk_is_ended_and_graded() {
     let world = World::new().await;
     let config = "[environment]\nnetwork_mode = \"no-network\"\nstorage_mb = 64\n";
@@ -43,6 +52,20 @@ async fn verifiers_without_a_usable_reward_are_no_grades() {
         let found = report.last_exception().map_or("", |exception| exception.name.as_str());
         assert_eq!(found, name, "{test}");
     }
+}
+
+#[tokio::test]
+async fn a_reward_is_found_among_many_and_large_files() {
+    let world = World::new().await;
+    let test = "#!/bin/sh\nyes a line of the output | head -c 20000000\n\
+        for i in $(seq 3000); do : > /logs/verifier/f$i; done\n\
+        dd if=/dev/zero of=/logs/verifier/large bs=1M count=60 2>/dev/null\n\
+        echo 1 > /logs/verifier/reward.txt\necho the end\n";
+    let report = world.report(&task(&[("tests/test.sh", test)]), Agent::Nop).await;
+    assert_eq!(verdict(&report).outcome, Outcome::Correct, "{:?}", report.last_exception());
+    assert!(report.test_output.ends_with("a line of the output\nthe end\n"), "{}", report.test_output);
+    let log = report.log("verifier/test-stdout.txt").unwrap();
+    assert!(log.bytes == 20_000_008 && log.omitted > 0 && log.text.contains("bytes were left out"), "{}", log.omitted);
 }
 
 #[tokio::test]
