@@ -19,7 +19,8 @@ Examples:
   bench export RUN                     a signed archive in the current folder
   bench export RUN --format csv --out results.csv
   bench export latest --format jsonl --out - | jq 'select(.is_correct == false)'
-  bench export RUN --format harbor --out jobs/   episodes, for `harbor view jobs`
+  bench export RUN --format harbor --out jobs/
+                                       episodes, for `harbor view jobs`
   bench export RUN --server https://bench.example --out results/";
 
 #[derive(Debug, Args)]

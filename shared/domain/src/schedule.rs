@@ -43,7 +43,7 @@ pub struct Schedule {
     pub run: RunTemplate,
     /// Uploaded tasks whose dataset is the order's. They can't be removed while the schedule exists. Empty for other
     /// benchmarks.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<ScheduledTask>,
     /// Owner of the key that pays for the answers. With [`AuthMode::ApiKey`], the schedule's own key is stored encrypted
     /// until the schedule is deleted.

@@ -135,3 +135,23 @@ fn container_of(body: &Value) -> Result<Connection, Refusal> {
     }
     Ok(Connection { container: container.to_owned() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::labels::Owner;
+
+    #[test]
+    fn networks_of_a_closed_sandbox_are_internal() {
+        let rules = SandboxRules::new(Owner::new("i1", "s1").unwrap());
+        let mut body = json!({ "Name": "n1", "Internal": false });
+        assert_eq!(check_network(&mut body, &rules).unwrap(), "n1");
+        name_interface(&mut body, "bx0");
+        assert_eq!((&body["Internal"], &body["Driver"]), (&json!(true), &json!("bridge")));
+        assert_eq!(body["Options"], json!({ "com.docker.network.bridge.name": "bx0" }));
+        assert_eq!(default_network(&rules)["Internal"], true);
+        // Nobody else names an interface.
+        let mut body = json!({ "Name": "n1", "Options": { "com.docker.network.bridge.name": "eth0" } });
+        assert!(check_network(&mut body, &rules).is_err());
+    }
+}

@@ -66,10 +66,7 @@ async fn without_a_network_containers_have_none() {
     let body = json!({ "Name": "n1", "Internal": false, "IPAM": { "Driver": "default", "Config": [] } });
     let (status, answer) = world.send("POST", "/networks/create", &body).await;
     assert_eq!(status, 403, "{answer}");
-    let changes = world.changes();
-    let sent: Value = serde_json::from_slice(&changes[0].body).unwrap();
-    assert_eq!(sent["Internal"], true);
-    assert_eq!(changes[1].address, "/networks/new");
+    assert!(world.changes().is_empty(), "no network is made before it is limited");
 }
 
 #[tokio::test]
