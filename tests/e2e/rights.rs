@@ -63,9 +63,11 @@ const UNSEEN: &[(&str, &str, &str, &str)] = &[
     ("exports-stream", "s3:DeleteObject", "bench-runner/exports/", "as exports"),
     ("exports", "s3:PutObject", "bench-runner/uploads/", "others use it, by presigned addresses"),
     ("exports-stream", "s3:PutObject", "bench-runner/uploads/", "as exports"),
+    ("finisher", "sqs:SendMessage", "bench-turns", "sandboxes of a run that is over"),
     ("scheduler", "dynamodb:BatchGetItem", "table/bench-runner", "comparing with an earlier run"),
     ("scheduler", "dynamodb:DeleteItem", "table/bench-runner-credentials", "keys that a run left over"),
     ("scheduler", "dynamodb:DeleteItem", "table/bench-runner", "sandboxes that a turn left over"),
+    ("scheduler", "dynamodb:BatchWriteItem", "table/bench-runner", "schedules of terminal tasks"),
     ("scheduler", "sns:Publish", "", "what people must see"),
     ("scheduler", "sqs:SendMessage", "bench-", "messages that were lost"),
 ];

@@ -3,7 +3,7 @@
 use bench_domain::SampleRef;
 use serde::{Deserialize, Serialize};
 
-use crate::{EngineFacts, EngineHost, EnvironmentError, EnvironmentName, Leftover};
+use crate::{EngineFacts, EnvironmentName};
 
 /// Owner in the labels of samples' environments.
 const OWNER: &str = "bench-runner";
@@ -24,39 +24,6 @@ impl Labels {
     #[must_use]
     pub fn of_sample(sample: &SampleRef) -> Self {
         Self { owner: OWNER.to_owned(), run: sample.run.to_string(), sample: sample.to_string() }
-    }
-
-    /// Returns true if an environment with this left over has the same labels.
-    fn are_of(&self, left: &Leftover) -> bool {
-        (&self.owner, &self.run, &self.sample) == (&left.owner, &left.run, &left.sample)
-    }
-}
-
-impl EngineHost<'_> {
-    /// Removes the environments with these labels whose names don't begin with `kept`, of whichever sandbox they are.
-    ///
-    /// # Errors
-    /// The last error, after all were tried.
-    pub async fn remove_labeled(&self, labels: &Labels, kept: Option<&str>) -> Result<(), EnvironmentError> {
-        let is_wanted = |left: &Leftover| {
-            labels.are_of(left) && kept.is_none_or(|kept| !left.environment.starts_with(kept))
-        };
-        let found = self.leftovers().await?.into_iter().filter(is_wanted);
-        self.remove_all(found.map(|left| left.environment)).await
-    }
-
-    /// Removes environments.
-    ///
-    /// # Errors
-    /// The last error, after all were tried.
-    pub async fn remove_all(&self, names: impl Iterator<Item = String>) -> Result<(), EnvironmentError> {
-        let mut removed = Ok(());
-        for name in names.filter_map(|name| name.parse::<EnvironmentName>().ok()) {
-            if let Err(error) = self.remove(&name).await {
-                removed = Err(error);
-            }
-        }
-        removed
     }
 }
 

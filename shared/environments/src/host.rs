@@ -13,7 +13,7 @@ use serde_json::json;
 use query::query;
 
 use crate::program;
-use crate::{EngineFacts, Environment, EnvironmentError, EnvironmentName, OperationName};
+use crate::{EngineFacts, Environment, EnvironmentError, EnvironmentName, Labels, OperationName};
 
 /// Time limits of queries.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -108,6 +108,33 @@ impl<'a> EngineHost<'a> {
         let request = json!({ "project": environment });
         let removed: Removed = query(*self, "remove", program::REMOVE, &request, REMOVE_TIMEOUT).await?;
         Ok(removed.removed)
+    }
+
+    /// Removes the environments with these labels whose names don't begin with `kept`, of whichever sandbox they are.
+    ///
+    /// # Errors
+    /// The last error, after all were tried.
+    pub async fn remove_labeled(&self, labels: &Labels, kept: Option<&str>) -> Result<(), EnvironmentError> {
+        let is_wanted = |left: &Leftover| {
+            let is_of = (&left.owner, &left.run, &left.sample) == (&labels.owner, &labels.run, &labels.sample);
+            is_of && kept.is_none_or(|kept| !left.environment.starts_with(kept))
+        };
+        let found = self.leftovers().await?.into_iter().filter(is_wanted);
+        self.remove_all(found.map(|left| left.environment)).await
+    }
+
+    /// Removes environments.
+    ///
+    /// # Errors
+    /// The last error, after all were tried.
+    pub async fn remove_all(&self, names: impl Iterator<Item = String>) -> Result<(), EnvironmentError> {
+        let mut removed = Ok(());
+        for name in names.filter_map(|name| name.parse::<EnvironmentName>().ok()) {
+            if let Err(error) = self.remove(&name).await {
+                removed = Err(error);
+            }
+        }
+        removed
     }
 
     /// Lists what environments of all sandboxes have on this host's engine.
