@@ -116,7 +116,8 @@ impl<'a> EngineHost<'a> {
     /// The last error, after all were tried.
     pub async fn remove_labeled(&self, labels: &Labels, kept: Option<&str>) -> Result<(), EnvironmentError> {
         let is_wanted = |left: &Leftover| {
-            let is_of = (&left.owner, &left.run, &left.sample) == (&labels.owner, &labels.run, &labels.sample);
+            let is_of =
+                (&left.owner, &left.run, &left.sample) == (&labels.owner, &labels.run, &labels.sample);
             is_of && kept.is_none_or(|kept| !left.environment.starts_with(kept))
         };
         let found = self.leftovers().await?.into_iter().filter(is_wanted);

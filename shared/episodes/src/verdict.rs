@@ -46,7 +46,9 @@ fn of_exception(name: &str, message: &str) -> Verdict {
         ENVIRONMENT_GONE => {
             return Verdict::incorrect(
                 "",
-                format!("the environment ended or broke under the agent's commands: the reward is 0 ({message})"),
+                format!(
+                    "the environment ended or broke under the agent's commands: the reward is 0 ({message})"
+                ),
             );
         }
         DISK_LIMIT_EXCEEDED => {

@@ -310,7 +310,9 @@ mod tests {
         ] {
             assert!(check(text, Builder::Classic).is_err(), "{text}");
         }
-        for text in ["FROM a\nRUN\\\n --mount=type=bind,from=b,src=/lnk,dst=/x,rw id", "FROM a\nRUN --mo\\\nunt=x id"] {
+        for text in
+            ["FROM a\nRUN\\\n --mount=type=bind,from=b,src=/lnk,dst=/x,rw id", "FROM a\nRUN --mo\\\nunt=x id"]
+        {
             assert!(check(text, Builder::Buildah).unwrap_err().contains("`--mount` of `RUN`"), "{text}");
         }
         let mount = "FROM a\nRUN --mount=type=bind,from=b,src=/..,dst=/x id";

@@ -162,9 +162,8 @@ impl Operation for FetchFiles {
         }
         let bundle = STANDARD.decode(result.text(FETCHED)?).map_err(|_| result.unexpected())?;
         let files = unbundle(&bundle).ok_or_else(|| result.unexpected())?;
-        let omitted = |path: &str| {
-            done.shortened.iter().find(|file| file.path == path).map_or(0, |file| file.omitted)
-        };
+        let omitted =
+            |path: &str| done.shortened.iter().find(|file| file.path == path).map_or(0, |file| file.omitted);
         let files = files.into_iter().map(|file| FetchedFile {
             omitted: omitted(&file.path),
             path: file.path,

@@ -63,9 +63,13 @@ async fn a_reward_is_found_among_many_and_large_files() {
         echo 1 > /logs/verifier/reward.txt\necho the end\n";
     let report = world.report(&task(&[("tests/test.sh", test)]), Agent::Nop).await;
     assert_eq!(verdict(&report).outcome, Outcome::Correct, "{:?}", report.last_exception());
-    assert!(report.test_output.ends_with("a line of the output\nthe end\n"), "{}", report.test_output);
+    assert!(report.test_output.ends_with("the end\n"), "{}", report.test_output);
     let log = report.log("verifier/test-stdout.txt").unwrap();
-    assert!(log.bytes == 20_000_008 && log.omitted > 0 && log.text.contains("bytes were left out"), "{}", log.omitted);
+    assert!(
+        log.bytes == 20_000_008 && log.omitted > 0 && log.text.contains("bytes were left out"),
+        "{}",
+        log.omitted
+    );
 }
 
 #[tokio::test]
