@@ -43,5 +43,6 @@ pub use name::{EnvironmentName, InvalidName, OperationName};
 pub use operation::{Operation, Progress};
 pub use operations::{
     Build, Built, Captured, CheckHealth, Exec, ExecResult, FetchFiles, FetchedFile, FetchedFiles, Kept,
-    PutFiles, Resolve, SkipReason, SkippedFile, Start, Started, Stroke, TypeKeys, Unpack,
+    PutFiles, Resolve, SHORTENED_LOG_BYTES, SkipReason, SkippedFile, Start, Started, Stroke, TypeKeys,
+    Unpack,
 };

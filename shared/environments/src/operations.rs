@@ -12,7 +12,7 @@ mod unpack;
 
 pub use build::{Build, Built};
 pub use exec::{Exec, ExecResult, Kept};
-pub use fetch::{FetchFiles, FetchedFile, FetchedFiles, SkipReason, SkippedFile};
+pub use fetch::{FetchFiles, FetchedFile, FetchedFiles, SHORTENED_LOG_BYTES, SkipReason, SkippedFile};
 pub use health::CheckHealth;
 pub use put::PutFiles;
 pub use resolve::Resolve;

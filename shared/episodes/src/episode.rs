@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bench_domain::{AgentRecord, EpisodeLog, EpisodeReport, EpisodeState};
-use bench_environments::{EngineHost, EnvironmentError, Labels};
+use bench_environments::{EngineHost, EnvironmentError, Labels, SHORTENED_LOG_BYTES};
 use bench_sandy::Sandy;
 use tokio::time::Instant;
 
@@ -154,8 +154,10 @@ async fn collect(
         let kept: usize = report.logs.iter().map(|log| log.text.len()).sum();
         if kept < LOGS_BYTES_MAX && !keeping.is_excluded(&file.path) && is_text(&file.bytes) {
             let log = log_of(&name, &file.bytes);
-            let (bytes, omitted) = (log.bytes + file.omitted, log.omitted + file.omitted);
-            report.logs.push(EpisodeLog { bytes, omitted, ..log });
+            report.logs.push(match file.omitted {
+                0 => log,
+                omitted => EpisodeLog { bytes: omitted + SHORTENED_LOG_BYTES, omitted, ..log },
+            });
         }
     }
     Ok(())

@@ -18,6 +18,8 @@ use crate::{Environment, EnvironmentError};
 /// Maximum that [`FetchFiles::bytes_max`] may be.
 const BYTES_LIMIT: u64 = 40 << 20;
 const FETCHED: &str = "fetched.b64";
+/// Number of bytes of a shortened log that are kept, besides the line in its middle.
+pub const SHORTENED_LOG_BYTES: u64 = 2 << 20;
 
 /// Fetches the regular files at or below a path of a container. Links aren't followed: they are skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
