@@ -49,7 +49,7 @@ export async function mount({ root, query, signal, title }) {
     hint.hidden = chosen.size > 0
     form.element.hidden = chosen.size === 0
     schedule.hidden = chosen.size === 0
-    schedule.href = `/schedules/new?tasks=${[...chosen].join(',')}`
+    if (chosen.size > 0) schedule.href = `/schedules/new?tasks=${[...chosen].join(',')}`
     form.show()
   }
   const rows = rowsOf({ chosen, changed: showOrder, removed: () => updates.now() })

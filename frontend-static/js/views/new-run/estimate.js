@@ -52,7 +52,8 @@ export function keepEstimate(state, benchmarks, show, signal) {
     settings = now
     const selected = order.selected_benchmarks ?? []
     try {
-      if (!(order.model_id || order.tasks) || selected.length === 0) present({ isCurrent: true })
+      const isEmpty = order.tasks ? order.tasks.length === 0 : !order.model_id
+      if (isEmpty || selected.length === 0) present({ isCurrent: true })
       else {
         const estimate = await ask(order)
         if (signal.aborted || isStale) return
