@@ -60,32 +60,23 @@ pub(crate) fn check_dockerfile(
         if let Some(comment) = line.strip_prefix('#') {
             check.directive(comment)?;
         } else if !line.is_empty() {
-            check.instruction(&joined(&lines[number..], Indent::Kept))?;
-            check.flags_of(&joined(&lines[number..], Indent::Removed))?;
+            check.instruction(&joined(&lines[number..]))?;
             check.is_continuation = line.ends_with(['\\', '`']);
         }
     }
     Ok(check.images)
 }
 
-/// White space at the beginning of continuation lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Indent {
-    /// As builders read a file: it separates words.
-    Kept,
-    /// As people may read it.
-    Removed,
-}
-
-/// Joins a line with its continuation lines, skipping comments and empty lines between them.
-fn joined(lines: &[&str], indent: Indent) -> String {
+/// Joins a line with its continuation lines, skipping comments and empty lines between them. As in all builders, white
+/// space at the beginning of a continuation line separates words.
+fn joined(lines: &[&str]) -> String {
     let mut text = String::new();
     for (number, line) in lines.iter().enumerate() {
         let trimmed = line.trim();
         if number > 0 && (trimmed.is_empty() || trimmed.starts_with('#')) {
             continue;
         }
-        let line = if number > 0 && indent == Indent::Kept { line.trim_end() } else { trimmed };
+        let line = if number > 0 { line.trim_end() } else { trimmed };
         match line.strip_suffix('\\') {
             Some(start) => text.push_str(start),
             None => return text + line,
@@ -120,15 +111,6 @@ impl Check<'_> {
             }
             "RUN" => self.run(rest),
             "COPY" | "ADD" => self.copy(keyword, rest),
-            _ => Ok(()),
-        }
-    }
-
-    /// Checks the flags and sources of an instruction that builders may read in another way.
-    fn flags_of(&mut self, text: &str) -> Result<(), Refusal> {
-        let keyword = text.split(char::is_whitespace).next().unwrap_or_default().to_ascii_uppercase();
-        match keyword.as_str() {
-            "ONBUILD" | "RUN" | "COPY" | "ADD" => self.instruction(text),
             _ => Ok(()),
         }
     }
