@@ -6,10 +6,12 @@
 //! | [`BoxedInteger`] | the mathematics in its last box equals the gold integer |
 //! | [`InstructionChecks`] | it follows all instructions of its item |
 //! | [`JudgeScorer`] | a [`Judge`](judge::Judge) decides that it is |
+//! | [`EpisodeScorer`](episode::EpisodeScorer) | an agent's work earns the full reward |
 //! | scorers of single benchmarks | a [`SandboxGrader`](sandbox::SandboxGrader) runs it with the expected results |
 
 pub mod boxed;
 pub mod choice;
+pub(crate) mod episode;
 pub mod instructions;
 pub mod judge;
 pub mod judged;

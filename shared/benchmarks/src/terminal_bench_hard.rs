@@ -5,7 +5,7 @@
 //! folder as a gzipped tar archive. The containers are driven by other crates; here are only the items, one per task,
 //! and the prompt.
 
-use bench_domain::{Answer, Prompt, Stage};
+use bench_domain::Prompt;
 use bench_items::{
     DatasetSpec, DemoData, HubSource, IndexEntry, Item, ItemFile, Layout, Part, Row, RowError, TemplateSpec,
 };
@@ -13,12 +13,12 @@ use bench_terminal_tasks::terminal_bench;
 
 use crate::benchmark::Benchmark;
 use crate::columns::{number, text, text_or_number};
-use crate::grading::Grading;
 use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
 use crate::metadata::{Link, Metadata, Template};
 use crate::options::{OptionError, OptionMetadata, Options};
 use crate::scorers::Scorer;
+use crate::scorers::episode::EpisodeScorer;
 use crate::terminal_tasks::agent;
 
 mod selection;
@@ -222,7 +222,7 @@ impl Benchmark for TerminalBenchHard {
     }
 
     fn scorer(&self) -> &dyn Scorer {
-        self
+        &EpisodeScorer { expected: "passes all tests of the task" }
     }
 
     fn options(&self) -> &'static [OptionMetadata] {
@@ -243,24 +243,6 @@ impl Benchmark for TerminalBenchHard {
 
     fn selects(&self, options: &Options, item: &IndexEntry) -> bool {
         selection::selects(options, item)
-    }
-}
-
-impl Scorer for TerminalBenchHard {
-    fn expected(&self, _item: &Item) -> String {
-        "passes all tests of the task".to_owned()
-    }
-
-    fn oracle(&self, _item: &Item) -> String {
-        "The task's own solution is run.".to_owned()
-    }
-
-    fn grade(&self, _item: &Item, _answer: &Answer) -> Grading {
-        Grading::NeedsTurn(Stage::Episode)
-    }
-
-    fn score_row(&self, _row: &Row) -> Result<Item, RowError> {
-        Err(RowError { column: None, problem: "terminal tasks have no stored responses".to_owned() })
     }
 }
 

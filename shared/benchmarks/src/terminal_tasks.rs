@@ -5,16 +5,16 @@
 
 use std::collections::BTreeMap;
 
-use bench_domain::{Answer, Prompt, Stage};
+use bench_domain::Prompt;
 use bench_items::{DatasetSpec, Item, Layout, Row, RowError, TemplateSpec};
 
 use crate::benchmark::Benchmark;
-use crate::grading::Grading;
 use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
 use crate::metadata::{Link, Metadata, Template};
 use crate::options::{OptionError, OptionMetadata, Options};
 use crate::scorers::Scorer;
+use crate::scorers::episode::EpisodeScorer;
 
 pub(crate) mod agent;
 
@@ -151,7 +151,7 @@ impl Benchmark for TerminalTasks {
     }
 
     fn scorer(&self) -> &dyn Scorer {
-        self
+        &EpisodeScorer { expected: "earns the full reward" }
     }
 
     fn options(&self) -> &'static [OptionMetadata] {
@@ -181,29 +181,14 @@ impl Benchmark for TerminalTasks {
     }
 }
 
-impl Scorer for TerminalTasks {
-    fn expected(&self, _item: &Item) -> String {
-        "earns the full reward".to_owned()
-    }
-
-    fn oracle(&self, _item: &Item) -> String {
-        "The task's own solution is run.".to_owned()
-    }
-
-    fn grade(&self, _item: &Item, _answer: &Answer) -> Grading {
-        Grading::NeedsTurn(Stage::Episode)
-    }
-
-    fn score_row(&self, _row: &Row) -> Result<Item, RowError> {
-        Err(RowError { column: None, problem: "terminal tasks have no stored responses".to_owned() })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
+    use bench_domain::{Answer, Stage};
+
     use super::*;
+    use crate::grading::Grading;
 
     fn row(hash: &str) -> Row {
         let row = json!({ "task": "hello@012345678901", "content_hash": hash, "instruction": "Do it." });
@@ -219,7 +204,7 @@ mod tests {
         assert_eq!((item.id.as_str(), item.group.as_deref()), ("3", Some("hello@012345678901")));
         assert_eq!(TerminalTasks::UPLOADED.prompt(&item, &Material::default()).unwrap().as_text(), "Do it.");
         assert_eq!(
-            Scorer::grade(&TerminalTasks::UPLOADED, &item, &Answer::local("")),
+            Benchmark::grade(&TerminalTasks::UPLOADED, &item, &Answer::local("")),
             Grading::NeedsTurn(Stage::Episode)
         );
         for bad in ["", "0A", &"0a".repeat(31), "../../etc"] {

@@ -1,6 +1,8 @@
+use bench_domain::{Answer, Stage};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::grading::Grading;
 
 const BENCHMARK: TerminalBenchHard = TerminalBenchHard::DEFAULT;
 
@@ -34,7 +36,7 @@ fn a_row_is_a_task() {
     assert_eq!((made.id.as_str(), made.group.as_deref()), ("3", Some("security")));
     assert_eq!(bench_items::source_id(&BENCHMARK, &made.row).as_deref(), Some("fix-it"));
     assert!(!made.row.contains_key("author_email") && !made.row.contains_key("tags"));
-    assert_eq!(Scorer::grade(&BENCHMARK, &made, &Answer::local("")), Grading::NeedsTurn(Stage::Episode));
+    assert_eq!(Benchmark::grade(&BENCHMARK, &made, &Answer::local("")), Grading::NeedsTurn(Stage::Episode));
     for missing in [json!({ "task_id": null }), json!({ "task_id": " " }), json!({ "task_id": "none" })] {
         assert_eq!(BENCHMARK.item(0, row(missing)).unwrap_err().column.as_deref(), Some("task_id"));
     }
