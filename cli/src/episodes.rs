@@ -42,6 +42,12 @@ pub(crate) struct Episode {
     /// Outcome; `None` before the episode is over.
     #[serde(default)]
     pub(crate) outcome: Option<String>,
+    /// Reward; `None` without a grade.
+    #[serde(default)]
+    pub(crate) score: Option<f64>,
+    /// Reason why it has no grade.
+    #[serde(default)]
+    pub(crate) error: Option<String>,
     /// The API's view of the episode's report.
     #[serde(default, rename = "judge_output")]
     pub(crate) report: Value,
@@ -143,7 +149,7 @@ pub(crate) async fn episodes(client: &Client, run: RunId) -> anyhow::Result<Vec<
     let benchmarks = view["benchmarks"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut found = Vec::new();
     for benchmark in benchmarks.iter().filter_map(|benchmark| benchmark["benchmark_name"].as_str()) {
-        found.extend(of_benchmark(client, run, benchmark).await?);
+        found.extend(samples(client, run, benchmark).await?.into_iter().filter(Episode::has_report));
     }
     if found.is_empty() {
         return Err(Problem::failure(format!("run {run} has no episodes that are over"))
@@ -153,11 +159,15 @@ pub(crate) async fn episodes(client: &Client, run: RunId) -> anyhow::Result<Vec<
     Ok(found)
 }
 
-async fn of_benchmark(client: &Client, run: RunId, benchmark: &str) -> anyhow::Result<Vec<Episode>> {
-    let (mut found, mut read) = (Vec::new(), 0);
+/// Lists the samples of a benchmark, those without a report included.
+pub(crate) async fn samples(client: &Client, run: RunId, benchmark: &str) -> anyhow::Result<Vec<Episode>> {
+    let mut found = Vec::new();
     loop {
-        let path =
-            format!("/api/runs/{run}/benchmarks/{}?limit={PAGE_EPISODES}&offset={read}", encode(benchmark));
+        let path = format!(
+            "/api/runs/{run}/benchmarks/{}?limit={PAGE_EPISODES}&offset={}",
+            encode(benchmark),
+            found.len()
+        );
         let mut page: Value = client.get(&path).await?;
         let items: Vec<Episode> =
             serde_json::from_value(page.pointer_mut("/items/items").map(Value::take).unwrap_or_default())
@@ -165,9 +175,7 @@ async fn of_benchmark(client: &Client, run: RunId, benchmark: &str) -> anyhow::R
         if items.is_empty() {
             return Ok(found);
         }
-        read += items.len();
-        let episodes = items.into_iter().filter(Episode::has_report);
-        found.extend(episodes.map(|episode| Episode { benchmark: benchmark.to_owned(), ..episode }));
+        found.extend(items.into_iter().map(|episode| Episode { benchmark: benchmark.to_owned(), ..episode }));
     }
 }
 

@@ -114,7 +114,7 @@ fn check_stdout(format: Format, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Rejects what isn't a folder, in which the job's folder is made.
+/// Rejects a path that isn't a folder; the job's folder is made in it.
 fn check_folder(out: &Path) -> anyhow::Result<()> {
     match out.is_dir() {
         true => Ok(()),

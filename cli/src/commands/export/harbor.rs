@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
+use bench_domain::statistics::pass_at_k;
 use bench_domain::{RunId, Timestamp};
 use serde_json::{Map, Value, json};
 
@@ -62,7 +63,7 @@ pub(super) async fn write(client: &Client, run: RunId, out: &Path) -> anyhow::Re
             .hint("remove it, or give another folder")
             .into());
     }
-    // What an interrupted export left.
+    // An interrupted export may have left one.
     let _ = std::fs::remove_dir_all(&partial);
     let trials = for_each(&found, "Writing", |at| {
         let (view, partial, episode) = (&view, &partial, &found[at]);
@@ -378,7 +379,7 @@ fn only_reward(trial: &Trial) -> Option<f64> {
     rewards.values().next().filter(|_| rewards.len() == 1)?.as_f64()
 }
 
-/// Returns pass@k, where every trial has one reward of 0 or 1 or none: 1 − C(n−c, k) / C(n, k), averaged over tasks.
+/// Returns the mean of the tasks' pass@k, where every trial has one reward of 0 or 1, or none.
 #[allow(clippy::cast_precision_loss)] // trials are few
 fn pass_at(trials: &[&Trial]) -> BTreeMap<u64, f64> {
     let is_binary = |trial: &&&Trial| match (&trial.rewards, only_reward(trial)) {
@@ -400,11 +401,8 @@ fn pass_at(trials: &[&Trial]) -> BTreeMap<u64, f64> {
     (2..=fewest)
         .filter(is_reported)
         .map(|k| {
-            let one = |(n, c): &(u64, u64)| match n - c < k {
-                true => 1.0,
-                false => 1.0 - (n - c + 1..=*n).map(|i| 1.0 - k as f64 / i as f64).product::<f64>(),
-            };
-            (k, by_task.values().map(one).sum::<f64>() / by_task.len() as f64)
+            let of_tasks = by_task.values().filter_map(|(n, c)| pass_at_k(*n, *c, k));
+            (k, of_tasks.sum::<f64>() / by_task.len() as f64)
         })
         .collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bench_domain::RunId;
-use serde::Deserialize;
+use bench_runs::TERMINAL_TASKS;
 use serde_json::{Value, json};
 
 use super::{CheckArgs, refused};
@@ -11,29 +11,18 @@ use crate::client::Client;
 use crate::commands::run::session::Session;
 use crate::commands::run::tasks::order_tasks;
 use crate::commands::{Api, run::results};
+use crate::episodes::samples;
 use crate::exit::{ExitStatus, Problem};
 use crate::{format, output, task_archive};
 
 /// Number of episodes of each agent.
 const EPISODES: u32 = 2;
 
-/// Number of episodes to read at once.
-const PAGE_EPISODES: usize = 100;
-
 /// Episodes of a task by one agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Count {
     passed: u32,
     graded: u32,
-}
-
-/// Episode, as a sample of a run.
-#[derive(Debug, Deserialize)]
-struct Episode {
-    source_id: Option<String>,
-    score: Option<f64>,
-    #[serde(default)]
-    error: Option<String>,
 }
 
 pub(super) async fn run(args: CheckArgs) -> anyhow::Result<ExitStatus> {
@@ -134,22 +123,9 @@ async fn episodes(
     client: &Client,
     run: RunId,
 ) -> anyhow::Result<(BTreeMap<String, Count>, Vec<(String, String)>)> {
-    let mut found: Vec<Episode> = Vec::new();
-    loop {
-        let path =
-            format!("/api/runs/{run}/benchmarks/terminal_tasks?limit={PAGE_EPISODES}&offset={}", found.len());
-        let mut page: Value = client.get(&path).await?;
-        let items = page.pointer_mut("/items/items").map(Value::take).unwrap_or_default();
-        let items: Vec<Episode> = serde_json::from_value(items)?;
-        let is_last = items.len() < PAGE_EPISODES;
-        found.extend(items);
-        if is_last {
-            break;
-        }
-    }
     let (mut counts, mut problems) = (BTreeMap::<String, Count>::new(), Vec::new());
-    for episode in found {
-        let task = episode.source_id.unwrap_or_default();
+    for episode in samples(client, run, TERMINAL_TASKS).await? {
+        let task = episode.task().to_owned();
         let count = counts.entry(task.clone()).or_default();
         if let Some(score) = episode.score {
             count.graded += 1;
