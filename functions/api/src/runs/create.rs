@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use bench_domain::Code;
 use bench_domain::run::Owner;
-use bench_domain::{BenchmarkName, Code};
 use bench_runs::{CreatedRun, FoundModel, Order, OrderLookup, Orderer, TERMINAL_TASKS};
 use bench_web::ApiError;
 use bench_web::auth::{bearer_key, judge_key, provider_key};
@@ -22,7 +22,7 @@ use crate::refusal::refusal;
 use crate::runs::admission;
 use crate::runs::admission::OrderScope;
 use crate::runs::order::{OrderBody, idempotency_key, read_task_order};
-use crate::runs::tasks::{OrderedTasks, select_tasks};
+use crate::runs::tasks::{OrderedTasks, select_tasks, task_benchmarks};
 use crate::runs::viewer::Viewer;
 use crate::{Api, run_view};
 
@@ -158,15 +158,19 @@ pub(crate) async fn create(
     orderer: Orderer,
     found: FoundModel,
 ) -> Result<CreatedRun, ApiError> {
-    // The permission for terminal tasks replaces the one for answers without a model.
     let has_only_tasks = order.benchmarks.as_deref() == Some(&[TERMINAL_TASKS.to_owned()]);
-    let tasks: Vec<BenchmarkName> = TERMINAL_TASKS.parse().into_iter().collect();
-    let benchmarks = if has_only_tasks { tasks.as_slice() } else { &[] };
+    let benchmarks = if has_only_tasks { task_benchmarks() } else { Vec::new() };
     match api.orders.look_up_order(order, orderer, found).await.map_err(refusal)? {
         OrderLookup::Existing(created) => Ok(created),
         OrderLookup::New(ready) => {
             let (source, slug) = (ready.found.source, ready.found.model.slug.as_str());
-            admission::admit(api, parts, &ready.orderer, OrderScope { source, slug, benchmarks }).await?;
+            admission::admit(
+                api,
+                parts,
+                &ready.orderer,
+                OrderScope { source, slug, benchmarks: &benchmarks },
+            )
+            .await?;
             api.orders.create_run(ready).await.map_err(refusal)
         }
     }

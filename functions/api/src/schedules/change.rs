@@ -2,9 +2,9 @@
 
 use bench_domain::run::{AuthMode, Owner};
 use bench_domain::schedule::{Firing, SCHEDULES_MAX, Schedule, ScheduledTask};
-use bench_domain::{BenchmarkName, Code, ScheduleId, Secret};
+use bench_domain::{Code, ScheduleId, Secret};
 use bench_inference::ModelSource;
-use bench_runs::{FoundModel, Order, Orderer, ResolvedOrder, TERMINAL_TASKS, TrustedSettings};
+use bench_runs::{FoundModel, Order, Orderer, ResolvedOrder, TrustedSettings};
 use bench_state::credentials::SealedKey;
 use bench_state::{FiringRef, ScheduleRecord, ScheduleWrite, Transition};
 use bench_web::auth::provider_key;
@@ -18,7 +18,7 @@ use crate::Api;
 use crate::refusal::refusal;
 use crate::runs::admission;
 use crate::runs::admission::OrderScope;
-use crate::runs::tasks::{OrderedTasks, select_tasks};
+use crate::runs::tasks::{OrderedTasks, select_tasks, task_benchmarks};
 
 /// Maximum number of attempts at a write that conflicts with other writes.
 const WRITE_ATTEMPTS_MAX: u32 = 20;
@@ -145,9 +145,8 @@ async fn admit(
     found: &FoundModel,
     tasks: &[ScheduledTask],
 ) -> Result<(), ApiError> {
-    let of_tasks: Vec<BenchmarkName> = TERMINAL_TASKS.parse().into_iter().collect();
-    let benchmarks = if tasks.is_empty() { &[] } else { of_tasks.as_slice() };
-    let scope = OrderScope { source: found.source, slug: &found.model.slug, benchmarks };
+    let benchmarks = if tasks.is_empty() { Vec::new() } else { task_benchmarks() };
+    let scope = OrderScope { source: found.source, slug: &found.model.slug, benchmarks: &benchmarks };
     admission::admit(api, parts, orderer, scope).await
 }
 

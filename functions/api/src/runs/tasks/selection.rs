@@ -1,6 +1,6 @@
 //! Tasks of orders of runs.
 
-use bench_domain::Code;
+use bench_domain::{BenchmarkName, Code};
 use bench_runs::order::no_effect_warning;
 use bench_runs::{Order, Orderer, TERMINAL_TASKS};
 use bench_state::TaskRecord;
@@ -13,6 +13,12 @@ use super::fields::OrderedTasks;
 use super::visible::visible_tasks;
 use crate::Api;
 use crate::refusal::refusal;
+
+/// Returns the benchmarks of an order of tasks. With them, the permission for tasks replaces that for answers without a
+/// model.
+pub(crate) fn task_benchmarks() -> Vec<BenchmarkName> {
+    TERMINAL_TASKS.parse().into_iter().collect()
+}
 
 /// Finds the tasks of an order among those that its sender may see, one for each content.
 ///
