@@ -109,7 +109,7 @@ impl ScriptedHost {
         self.shared.acts().clone()
     }
 
-    /// Returns the names of all operations' jobs, in the order in which they were first asked for.
+    /// Returns the names of all operations' jobs, ordered by their first request.
     pub fn jobs(&self) -> Vec<String> {
         self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

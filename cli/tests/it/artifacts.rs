@@ -1,4 +1,4 @@
-//! What episodes leave: listed, printed, written, and exported as a job of Harbor. The sandbox host is scripted.
+//! Artifacts of episodes: listed, printed, written, and exported as a job of Harbor. The sandbox host is scripted.
 
 use std::path::Path;
 

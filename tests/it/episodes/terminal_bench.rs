@@ -10,7 +10,7 @@ use crate::support::{Expected, ManualDriver, Order, World, check, runtime, termi
 
 const NAME: &str = "terminal_bench_hard";
 
-/// Writes the demo tasks, of which only the first `hard` ones are hard.
+/// Writes the demo tasks; only the first `hard` ones are hard.
 fn rows(world: &World, hard: usize) -> PathBuf {
     terminal_bench::rows(world.files(), |number, row| {
         if number >= hard {

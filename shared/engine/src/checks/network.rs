@@ -150,7 +150,7 @@ mod tests {
         assert_eq!((&body["Internal"], &body["Driver"]), (&json!(true), &json!("bridge")));
         assert_eq!(body["Options"], json!({ "com.docker.network.bridge.name": "bx0" }));
         assert_eq!(default_network(&rules)["Internal"], true);
-        // Nobody else names an interface.
+        // A sandbox names no interface.
         let mut body = json!({ "Name": "n1", "Options": { "com.docker.network.bridge.name": "eth0" } });
         assert!(check_network(&mut body, &rules).is_err());
     }

@@ -179,7 +179,7 @@ impl Shared {
 }
 
 /// Returns a name for a network's interface that no other network has. Engines number their own names and use them again,
-/// which would apply the rules that a killed process left behind to somebody else's network.
+/// which would apply the rules that a killed process left behind to another network.
 fn new_interface() -> String {
     let id = uuid::Uuid::new_v4().simple().to_string();
     format!("bx{}", &id[..INTERFACE_CHARS_MAX - 2])

@@ -132,7 +132,7 @@ async fn an_engine_that_ends_during_a_command_is_not_the_command_s_fault() {
     world.set("cut-exec", "");
     let failed = world.finish(&environment, "cut", &shell(&started, "sleep 20")).await.unwrap_err();
     assert_eq!(failed.kind(), ErrorKind::Infrastructure, "{failed:?}");
-    // What a command says and how it ends are its own, as long as it has ended.
+    // A command that has ended may print and return anything.
     let fault = "echo 'error during connect: unexpected EOF' >&2; exit";
     for status in [1, 255] {
         let ended = shell(&started, &format!("{fault} {status}"));
