@@ -71,7 +71,8 @@ class Ran:
         self.code, self.out, self.err, self.timed_out = code, out, err, timed_out
 
     def log(self):
-        return self.err.text() + self.out.text()
+        # The reason of a failure is the end of the errors, and logs keep their end.
+        return self.out.text() + self.err.text()
 
 
 def variables(more):
