@@ -5,6 +5,11 @@ HOST_LIMITS = (
     ("the host's time limit of builds and pulls was exceeded", "build-time"),
     ("the host's disk limit of builds and pulls was exceeded", "image-size"),
 )
+# What podman's builder before 4.6 prints if it killed its own helper process. It does so now and then, since the helper
+# ends with the thread that started it (https://github.com/containers/podman/issues/17918).
+BUILDER_DIED = "while running runtime: signal: killed"
+# How often an image is tried whose builder died.
+TRIES = 3
 
 
 def size(image):
@@ -51,12 +56,21 @@ def run_build(request, image, limit_s):
         return docker(*args, limit_s=limit_s, more={"DOCKER_BUILDKIT": "0"}, stdin=file)
 
 
+def builder_died(ran):
+    # The end of the errors, which no command of the build writes.
+    return ran.err.text().rstrip().endswith(BUILDER_DIED)
+
+
 def produce(request, image, limit_s):
     """Builds or pulls one image."""
     if limit_s <= 0:
         raise Failed("limit", "the build took longer than %(limit_s)d s" % request, limit="build-time")
+    until = time.monotonic() + limit_s
     if image["is_built"]:
-        ran = run_build(request, image, limit_s)
+        for _ in range(TRIES):
+            ran = run_build(request, image, until - time.monotonic())
+            if ran.timed_out or ran.code == 0 or not builder_died(ran):
+                break
     else:
         ran = docker("image", "pull", image["name"], limit_s=limit_s)
     if ran.timed_out:
@@ -66,7 +80,7 @@ def produce(request, image, limit_s):
             raise Failed("limit", text, ran.log(), limit=limit)
     if ran.code != 0:
         what = "built" if image["is_built"] else "pulled"
-        kind = "engine" if is_engine_fault(ran) else "build"
+        kind = "engine" if is_engine_fault(ran) or builder_died(ran) else "build"
         raise Failed(kind, "the image of service `%s` could not be %s" % (image["service"], what), ran.log())
     found = size(image["name"])
     if found is None:

@@ -13,9 +13,12 @@ def path(*parts):
 def log(*words):
     with open(path("calls.log"), "a", encoding="utf-8") as file:
         file.write(json.dumps({"call": " ".join(words), "env": sorted(os.environ)}) + "\n")
-    # A test can hold a call, or let it fail with a text or a status, by a file with its name.
+    # A test can hold a call, or let it fail, always or once, with a text or a status, by a file with its name.
     while os.path.exists(path("hold-" + words[0])):
         time.sleep(0.01)
+    if os.path.exists(path("fail-once-" + words[0])):
+        os.rename(path("fail-once-" + words[0]), path("failed"))
+        sys.exit(open(path("failed"), encoding="utf-8").read())
     if os.path.exists(path("fail-" + words[0])):
         text = open(path("fail-" + words[0]), encoding="utf-8").read()
         sys.exit(int(text) if text.isdecimal() else text)

@@ -39,6 +39,25 @@ async fn failures_of_the_engine_are_not_the_task_s() {
 }
 
 #[tokio::test]
+async fn a_build_whose_builder_died_is_tried_again() {
+    // Printed by podman 4.3.1, whose builder kills its own helper process now and then.
+    let died = "building at STEP \"RUN true\": while running runtime: signal: killed\n";
+    let world = World::new().await;
+    let environment = environment("ep1");
+    let project = world.project(&environment).await.unwrap();
+    world.set("fail-once-build", died);
+    world.finish(&environment, "build", &build(&project)).await.unwrap();
+    assert_eq!(world.count("build"), 2);
+
+    let world = World::new().await;
+    let project = world.project(&environment).await.unwrap();
+    world.set("fail-build", died);
+    let failed = world.finish(&environment, "build", &build(&project)).await.unwrap_err();
+    assert_eq!(failed.kind(), ErrorKind::Infrastructure, "{failed:?}");
+    assert_eq!(world.count("build"), 3);
+}
+
+#[tokio::test]
 async fn a_killed_compose_plugin_is_not_the_task_s_fault() {
     for (end, kind) in [
         ("255", ErrorKind::Infrastructure),
