@@ -5,7 +5,6 @@
 //! the engine's host: namespaces, devices, capabilities, sockets, folders, images and networks of others.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
@@ -14,6 +13,7 @@ use crate::refusal::{ComposeProblem, Refusal};
 use crate::tree::Tree;
 
 mod build;
+mod literals;
 mod mounts;
 mod report;
 mod rules;
@@ -153,9 +153,8 @@ fn section<'a>(
     section: &'static str,
     max: usize,
 ) -> Result<BTreeMap<&'a str, Element<'a>>, Refusal> {
-    static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
     let elements = match project.get(section) {
-        None | Some(Value::Null) => &*EMPTY,
+        None | Some(Value::Null) => shared::empty(),
         Some(Value::Object(elements)) => elements,
         Some(other) => return Err(project.refuse_value(section, other, "write a table")),
     };
@@ -164,7 +163,7 @@ fn section<'a>(
     }
     let element = |(name, value): (&'a String, &'a Value)| {
         let table = match value {
-            Value::Null => &*EMPTY,
+            Value::Null => shared::empty(),
             Value::Object(table) => table,
             other => return Err(project.refuse_value(section, other, "write a table of tables")),
         };

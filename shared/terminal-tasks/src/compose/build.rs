@@ -9,6 +9,23 @@ use crate::refusal::Refusal;
 /// Platforms for which images are built and run.
 pub(super) const PLATFORMS: [&str; 2] = ["linux/amd64", "linux/arm64"];
 
+/// Keys of a build.
+pub(super) const KEYS: [&str; 11] = [
+    "args",
+    "context",
+    "dockerfile",
+    "dockerfile_inline",
+    "labels",
+    "network",
+    "no_cache",
+    "platforms",
+    "pull",
+    "shm_size",
+    "target",
+];
+/// Advice for a build that names its image.
+pub(super) const NO_IMAGE: &str = "leave `image` out, or the build would replace an image of this name";
+
 /// Checks `build`.
 pub(super) fn check(service: &Element<'_>, value: &Value) -> Result<BuildPlan, Refusal> {
     let Value::Object(table) = value else {
@@ -17,6 +34,7 @@ pub(super) fn check(service: &Element<'_>, value: &Value) -> Result<BuildPlan, R
     let build = service.below("build", table);
     let folder = build.policy.task_folder.as_str();
     let context = build.text("context").unwrap_or_default();
+    build.expect_keys(&KEYS, "leave it out")?;
     for (key, value) in build.entries() {
         match key {
             "context" => build.expect(
@@ -52,8 +70,8 @@ pub(super) fn check(service: &Element<'_>, value: &Value) -> Result<BuildPlan, R
                 };
                 build.expect(key, value, all, "use `linux/amd64` or `linux/arm64`")?;
             }
-            key if key.starts_with("x-") => {}
-            _ => return Err(build.refuse_key(key, value, "leave it out")),
+            // The other keys begin with `x-`.
+            _ => {}
         }
     }
     if context.is_empty() {

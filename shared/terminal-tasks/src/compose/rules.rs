@@ -78,6 +78,14 @@ impl<'a> Element<'a> {
         Element { path: self.path_to(&[key]), table, ..self.clone() }
     }
 
+    /// Returns the same element with another table.
+    pub(super) fn with<'b>(&self, table: &'b Map<String, Value>) -> Element<'b>
+    where
+        'a: 'b,
+    {
+        Element { table, ..self.clone() }
+    }
+
     /// Returns the same table as the element of a list.
     pub(super) fn at(self, index: usize) -> Self {
         Self { path: self.path_to(&[&index.to_string()]), ..self }

@@ -15,7 +15,10 @@ const NUMBER_MAX: f64 = 1e15;
 /// Labels by which engines and compose find what belongs to a project.
 const RESERVED_LABELS: [&str; 4] = ["com.docker.", "io.podman.", "io.buildah.", "io.containers."];
 /// Advice for keys that reach the engine's host.
-const LEAVE_OUT: &str = "leave it out";
+pub(super) const LEAVE_OUT: &str = "leave it out";
+
+/// Keys of a service's entry for a network.
+pub(super) const NETWORK_KEYS: [&str; 2] = ["aliases", "priority"];
 
 /// Checks a service.
 pub(super) fn check(service: &Element<'_>, names: &Names<'_>) -> Result<ServicePlan, Refusal> {
@@ -29,8 +32,7 @@ pub(super) fn check(service: &Element<'_>, names: &Names<'_>) -> Result<ServiceP
     let image = service.text("image");
     if build.is_some() {
         let prefix = service.policy.image_prefix.as_str();
-        let advice = "leave `image` out, or the build would replace an image of this name";
-        service.expect_text("image", |image| image.starts_with(prefix), advice)?;
+        service.expect_text("image", |image| image.starts_with(prefix), build::NO_IMAGE)?;
     }
     Ok(ServicePlan {
         image: image.map(str::to_owned),
@@ -39,7 +41,13 @@ pub(super) fn check(service: &Element<'_>, names: &Names<'_>) -> Result<ServiceP
     })
 }
 
-fn check_entry(service: &Element<'_>, key: &str, value: &Value, names: &Names<'_>) -> Result<(), Refusal> {
+/// Checks an entry of a service.
+pub(super) fn check_entry(
+    service: &Element<'_>,
+    key: &str,
+    value: &Value,
+    names: &Names<'_>,
+) -> Result<(), Refusal> {
     let is = |is_allowed: fn(&Value) -> bool, advice| service.expect(key, value, is_allowed, advice);
     let is_no = |value: &Value| matches!(value, Value::Bool(false));
     let up_to = |max: f64| {
@@ -130,7 +138,7 @@ fn check_entry(service: &Element<'_>, key: &str, value: &Value, names: &Names<'_
         "shm_size" => up_to(service.policy.shm_bytes_max as f64),
         "scale" => up_to(1.0),
         "ulimits" => check_ulimits(service, key, value),
-        "deploy" => check_deploy(service, key, value),
+        "deploy" => check_deploy(service, key, value, |amount| is_number_up_to(amount, NUMBER_MAX)),
         "logging" => check_logging(service, key, value),
         _ => Err(service.refuse_key(key, value, LEAVE_OUT)),
     }
@@ -160,7 +168,7 @@ fn check_networks(service: &Element<'_>, key: &str, value: &Value, names: &Names
             return Err(networks.refuse_key(name, value, "declare the network in the file"));
         }
         if !value.is_null() {
-            networks.inner(name, value)?.expect_keys(&["aliases", "priority"], LEAVE_OUT)?;
+            networks.inner(name, value)?.expect_keys(&NETWORK_KEYS, LEAVE_OUT)?;
         }
     }
     Ok(())
@@ -185,7 +193,12 @@ fn check_ulimits(service: &Element<'_>, key: &str, value: &Value) -> Result<(), 
 }
 
 /// Checks `deploy`: limits and reservations of processors, memory and processes. Devices aren't allowed.
-fn check_deploy(service: &Element<'_>, key: &str, value: &Value) -> Result<(), Refusal> {
+pub(super) fn check_deploy(
+    service: &Element<'_>,
+    key: &str,
+    value: &Value,
+    is_amount: impl Fn(&Value) -> bool,
+) -> Result<(), Refusal> {
     let deploy = service.inner(key, value)?;
     deploy.expect_keys(&["resources", "replicas", "restart_policy"], LEAVE_OUT)?;
     if let Some(replicas) = deploy.get("replicas") {
@@ -198,7 +211,7 @@ fn check_deploy(service: &Element<'_>, key: &str, value: &Value) -> Result<(), R
             let amounts = resources.inner(key, value)?;
             amounts.expect_keys(&["cpus", "memory", "pids"], LEAVE_OUT)?;
             for (key, value) in amounts.entries() {
-                amounts.expect(key, value, |value| is_number_up_to(value, NUMBER_MAX), "use a number")?;
+                amounts.expect(key, value, &is_amount, "use a number")?;
             }
         }
     }

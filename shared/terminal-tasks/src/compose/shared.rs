@@ -1,12 +1,14 @@
 //! Networks, volumes, configs and secrets of a project.
 
-use serde_json::Value;
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
 
 use super::rules::{Element, is_inside};
 use crate::refusal::Refusal;
 
 /// Check of an element with its name.
-type Check = fn(&Element<'_>, &str) -> Result<(), Refusal>;
+pub(super) type Check = fn(&Element<'_>, &str) -> Result<(), Refusal>;
 
 /// Sections of a project with the checks of their elements.
 pub(super) const CHECKS: [(&str, Check); 4] = [
@@ -15,6 +17,12 @@ pub(super) const CHECKS: [(&str, Check); 4] = [
     ("configs", check_file),
     ("secrets", check_file),
 ];
+
+/// Returns a table without entries.
+pub(super) fn empty() -> &'static Map<String, Value> {
+    static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+    &EMPTY
+}
 
 /// Checks that the element belongs to the project: a name of its own could be that of another project's element.
 fn check_name(element: &Element<'_>, name: &str) -> Result<(), Refusal> {

@@ -5,39 +5,19 @@
 
 use std::collections::BTreeSet;
 
-use super::ComposeSource;
+use super::{ComposeSource, literals};
 use crate::node::{Node, Table, Value};
 use crate::refusal::{ComposeProblem, Refusal};
 use crate::tree::Tree;
 
-/// Keys of services with which no project passes the check of its output, whatever their values are.
-const NEVER: [&str; 18] = [
-    "annotations",
-    "blkio_config",
-    "cap_add",
-    "cgroup_parent",
-    "credential_spec",
-    "device_cgroup_rules",
-    "devices",
-    "external_links",
-    "gpus",
-    "isolation",
-    "pid",
-    "ports",
-    "post_start",
-    "pre_stop",
-    "provider",
-    "runtime",
-    "userns_mode",
-    "volumes_from",
-];
 /// Maximum number of files that `extends` may lead to.
 const FILES_MAX: usize = 16;
 
 /// Checks a compose file of the task, and the files to which `extends` leads.
 ///
 /// # Errors
-/// If a file isn't YAML, names a file outside the task or another project, or has a key that is refused in any case.
+/// If a file isn't YAML, names a file outside the task or another project, or has a key or a literal value that is
+/// refused in the output, too.
 pub fn check_compose_source(tree: &Tree, file: &str) -> Result<Vec<ComposeSource>, Refusal> {
     let (mut sources, mut seen, mut open) = (Vec::new(), BTreeSet::new(), vec![file.to_owned()]);
     while let Some(file) = open.pop() {
@@ -51,6 +31,9 @@ pub fn check_compose_source(tree: &Tree, file: &str) -> Result<Vec<ComposeSource
         let source = ComposeSource::read(tree, &file)?;
         open.extend(check_file(&source)?);
         sources.push(source);
+    }
+    for at in 0..sources.len() {
+        literals::check(&sources, at)?;
     }
     Ok(sources)
 }
@@ -72,16 +55,9 @@ fn check_file(source: &ComposeSource) -> Result<Vec<String>, Refusal> {
     for (name, (_, service)) in services {
         let Value::Table(service) = &service.value else { continue };
         let owner = format!("service {}", crate::refusal::Quoted(name));
-        if let Some((key, (line, _))) = service.iter().find(|(key, _)| NEVER.contains(&key.as_str())) {
-            return Err(not_allowed(*line, &owner, key, "leave it out"));
-        }
-        if let Some((key, value, line)) = host_setting(service) {
-            let advice = "leave it out";
-            let problem = ComposeProblem::ValueNotAllowed { owner, key: key.to_owned(), value, advice };
-            return Err(Refusal::line(source.file.clone(), line, problem));
-        }
         for (key, path, line) in paths(service) {
-            let Some(inner) = resolve(&source.file, path) else {
+            let inner = resolve(&source.file, path).filter(|inner| !inner.is_empty());
+            let Some(inner) = inner else {
                 let advice = "name a file of the task";
                 let value = path.to_owned();
                 let problem = ComposeProblem::ValueNotAllowed { owner, key: key.to_owned(), value, advice };
@@ -93,20 +69,6 @@ fn check_file(source: &ComposeSource) -> Result<Vec<String>, Refusal> {
         }
     }
     Ok(files)
-}
-
-/// Returns a setting with a literal value that reaches the host or another container.
-fn host_setting(service: &Table) -> Option<(&'static str, String, u32)> {
-    ["privileged", "network_mode", "ipc", "uts", "cgroup"].into_iter().find_map(|key| {
-        let (line, node) = service.get(key)?;
-        match &node.value {
-            Value::Bool(true) => Some((key, "true".to_owned(), *line)),
-            Value::Text(text) if text == "host" || text.starts_with("container:") => {
-                Some((key, text.clone(), *line))
-            }
-            _ => None,
-        }
-    })
 }
 
 /// Returns the paths of files that `config` reads for a service, with their keys and lines.
@@ -135,8 +97,9 @@ fn paths(service: &Table) -> Vec<(&'static str, &str, u32)> {
     found
 }
 
-/// Returns the path in the task that a file of the task means by a relative path; `None` if it is or may be elsewhere.
-fn resolve(file: &str, path: &str) -> Option<String> {
+/// Returns the path in the task that a file of the task means by a relative path, empty for the task's folder; `None` if
+/// it is or may be elsewhere.
+pub(super) fn resolve(file: &str, path: &str) -> Option<String> {
     if path.is_empty() || path.starts_with(['/', '~']) || path.contains(['$', '\\', ':', '\0']) {
         return None;
     }
@@ -151,5 +114,5 @@ fn resolve(file: &str, path: &str) -> Option<String> {
             part => parts.push(part),
         }
     }
-    (!parts.is_empty()).then(|| parts.join("/"))
+    Some(parts.join("/"))
 }

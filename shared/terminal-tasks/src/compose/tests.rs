@@ -100,9 +100,9 @@ fn the_output_of_compose_is_accepted() {
     );
 }
 
-#[test]
-fn what_reaches_the_host_is_refused() {
-    for (key, value) in [
+/// Entries of services that no task may have.
+fn refused_entries() -> Vec<(&'static str, Value)> {
+    vec![
         ("privileged", json!(true)),
         ("privileged", json!("true")),
         ("network_mode", json!("host")),
@@ -162,7 +162,12 @@ fn what_reaches_the_host_is_refused() {
         ("platform", json!("windows/amd64")),
         ("secrets", json!([{"source": "undeclared"}])),
         ("unknown_key", json!(1)),
-    ] {
+    ]
+}
+
+#[test]
+fn what_reaches_the_host_is_refused() {
+    for (key, value) in refused_entries() {
         let refusal = with(key, value.clone()).unwrap_err();
         assert!(
             matches!(refusal.code(), "compose_key_not_allowed" | "compose_value_not_allowed"),
@@ -309,8 +314,8 @@ fn refusals_name_file_and_line() {
         ),
         ("environment/base.yaml", "services:\n  db:\n    image: y\n\n    sysctls:\n      a: 1\n"),
     ];
-    let sources = check_compose_source(&tree(&files), "environment/docker-compose.yaml").unwrap();
-    assert_eq!(sources.len(), 2);
+    let tree = tree(&files);
+    let sources = files.map(|(file, _)| ComposeSource::read(&tree, file).unwrap());
     let mut project =
         json!({"services": {"main": {"image": "x"}, "db": {"image": "y", "sysctls": {"a": 1}}}});
     let refusal = check_compose(project.to_string().as_bytes(), &policy(), &sources).unwrap_err();
@@ -376,6 +381,95 @@ fn sources_lead_to_files_of_the_task_only() {
     );
     let missing = tree(&[("docker-compose.yaml", "services: {a: {extends: {file: no.yaml, service: x}}}")]);
     assert_eq!(check_compose_source(&missing, "docker-compose.yaml").unwrap_err().code(), "missing_file");
+}
+
+/// Reads a source with an entry of its only service, and returns code and line of the refusal.
+fn source_with(service: &str) -> Result<(), (String, u32)> {
+    let text = format!("services:\n  main:\n    {service}\n");
+    let sources = check_compose_source(&tree(&[("c/docker-compose.yaml", &text)]), "c/docker-compose.yaml");
+    sources.map(drop).map_err(|refusal| (refusal.code().to_owned(), refusal.place.unwrap().line.unwrap()))
+}
+
+#[test]
+fn an_upload_is_refused_for_what_its_runs_would_be_refused_for() {
+    // Texts and numbers that compose changes, and names that other files may declare.
+    let left_to_the_output =
+        ["privileged=\"true\"", "mem_limit=", "pids_limit=", "shm_size=", "networks=", "secrets="];
+    for (key, value) in refused_entries() {
+        let entry = format!("{key}={value}");
+        if left_to_the_output.iter().any(|left| entry.starts_with(left)) {
+            continue;
+        }
+        let (code, line) = source_with(&format!("{key}: {value}")).expect_err(&entry);
+        assert!(
+            matches!(code.as_str(), "compose_key_not_allowed" | "compose_value_not_allowed"),
+            "{entry}: {code}"
+        );
+        assert_eq!(line, 3, "{entry}");
+    }
+    for service in [
+        "volumes: ['/var/run/docker.sock:/s']",
+        "volumes: ['~/.ssh:/s']",
+        "volumes: ['../other:/s']",
+        "volumes: [{type: bind, source: /etc, target: /s}]",
+        "volumes: [{type: npipe, source: x, target: /s}]",
+        "build: /",
+        "build: ..",
+        "build: 'https://example.com/x.git'",
+        "build: {context: ., ssh: [default]}",
+        "build: {context: ., network: host}",
+        "build: {context: ., dockerfile: /etc/passwd}",
+        "{build: ., image: 'debian:12'}",
+        "labels: ['com.docker.compose.project=other']",
+        "deploy: {resources: {reservations: {devices: [{capabilities: [gpu]}]}}}",
+        "networks: {default: {ipv4_address: 10.0.0.1}}",
+    ] {
+        assert_eq!(source_with(service).map_err(|(_, line)| line), Err(3), "{service}");
+    }
+    for service in [
+        "volumes: ['./data:/d', 'named:/n', '${HOST_LOGS}:/l', /anonymous, {type: bind, source: ./x, target: /x}]",
+        "volumes: [{type: tmpfs, target: /t}, {type: volume, source: v, target: /v}]",
+        "{build: {context: ./sub, dockerfile: Dockerfile, args: [A=1]}, image: '${IMAGE}', container_name: '${NAME}'}",
+        "build: .",
+        "network_mode: 'service:main'",
+        "network_mode: '${MODE}'",
+        "{privileged: false, user: 1000, command: [sleep, 5], mem_limit: 2g, cpus: '1.5', expose: [80]}",
+        "{environment: [A=1], labels: [a=b], ulimits: {nofile: 1024}, shm_size: 64m, tmpfs: /run}",
+        "deploy: {resources: {limits: {cpus: '2', memory: 1G}}}",
+        "{networks: [default], depends_on: [main], healthcheck: {test: [CMD, 'true'], interval: 1s}}",
+        "{configs: [c], secrets: [{source: s}], x-note: {privileged: true}, restart: always}",
+    ] {
+        assert_eq!(source_with(service), Ok(()), "{service}");
+    }
+}
+
+#[test]
+fn shared_elements_of_a_source_are_checked() {
+    let of = |sections: &str| {
+        let text = format!("services:\n  main:\n    image: x\n{sections}\n");
+        let sources =
+            check_compose_source(&tree(&[("c/docker-compose.yaml", &text)]), "c/docker-compose.yaml");
+        sources.map(drop).map_err(|refusal| refusal.place.unwrap().line.unwrap())
+    };
+    for sections in [
+        "networks: {n: {external: true}}",
+        "networks: {n: {driver: host}}",
+        "volumes: {v: {driver_opts: {device: /}}}",
+        "volumes: {v: {name: other}}",
+        "secrets: {s: {environment: KEY}}",
+        "secrets: {s: {file: /etc/shadow}}",
+        "configs: {c: {file: ../x}}",
+        "models: {m: {model: x}}",
+    ] {
+        assert_eq!(of(sections), Err(4), "{sections}");
+    }
+    for sections in [
+        "name: any\nversion: '3.8'\nx-y: [1]",
+        "networks: {n: , m: {internal: 'true', labels: [a=b]}}",
+        "volumes: {v: {name: '${V}'}}\nsecrets: {s: {file: ./s.txt}}\nconfigs: {c: {content: text}}",
+    ] {
+        assert_eq!(of(sections), Ok(()), "{sections}");
+    }
 }
 
 #[test]
