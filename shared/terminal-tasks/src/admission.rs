@@ -11,7 +11,8 @@ use crate::harbor;
 use crate::ignore::IgnoreRules;
 use crate::model::{Environment, OperatingSystem, Task, TaskFormat};
 use crate::network::NetworkPolicy;
-use crate::refusal::{ComposeProblem, ContentProblem, Refusal};
+use crate::node::{Node, Value};
+use crate::refusal::{ComposeProblem, ContentProblem, Place, Refusal};
 use crate::tar::read_tar_gz_tree;
 use crate::terminal_bench;
 use crate::tree::{ContentHash, Tree, TreeLimits};
@@ -130,13 +131,46 @@ fn check(task: Task, tree: Tree, folder: String, limits: &AdmissionLimits) -> Re
         TaskFormat::TerminalBench1 => terminal_bench::TASK_FILE,
     };
     for environment in task.environments() {
-        check_environment(environment, limits).map_err(|problem| Refusal::file(file, problem))?;
+        check_environment(environment, limits).map_err(|problem| refusal(&tree, file, problem))?;
     }
-    check_phases(&task, limits).map_err(|problem| Refusal::file(file, problem))?;
+    check_phases(&task, limits).map_err(|problem| refusal(&tree, file, problem))?;
     check_services(&task, &tree, file)?;
     check_ignored(&task, &tree)?;
     let hash = tree.content_hash();
     Ok(AdmittedTask { task, tree, hash, folder })
+}
+
+/// Creates a refusal at the line of the configuration that has the problem.
+fn refusal(tree: &Tree, file: &str, problem: ContentProblem) -> Refusal {
+    let (key, is_cause): (&str, &dyn Fn(&Value) -> bool) = match &problem {
+        ContentProblem::Unsupported { key, .. } => (key, &|value| match value {
+            Value::Integer(count) => *count > 0,
+            Value::Text(text) => {
+                ["windows", "allowlist"].iter().any(|cause| text.eq_ignore_ascii_case(cause))
+            }
+            value => matches!(value, Value::Table(_)),
+        }),
+        ContentProblem::AboveLimit { key, max, .. } => (key, &|value| match value {
+            Value::Integer(value) => *value as f64 > max.parse().unwrap_or(0.0),
+            Value::Float(value) => *value > max.parse().unwrap_or(0.0),
+            value => matches!(value, Value::Text(_)),
+        }),
+        _ => return Refusal::file(file, problem),
+    };
+    let name = key.rsplit('.').next().unwrap_or(key).to_owned();
+    let line = line_of(tree, file, &name, is_cause);
+    Refusal { place: Some(Place { file: file.to_owned(), line }), problem: Box::new(problem.into()) }
+}
+
+/// Returns the first line of the configuration whose field ends with a name and has a property.
+fn line_of(tree: &Tree, file: &str, name: &str, is_wanted: &dyn Fn(&Value) -> bool) -> Option<u32> {
+    // The file was read before, so it can be parsed.
+    let bytes = tree.config(file).ok().flatten()?;
+    let root = match file {
+        harbor::TASK_FILE => Node::parse_toml(file, bytes),
+        _ => Node::parse_yaml(file, bytes),
+    };
+    root.ok()?.first_line_of(name, is_wanted)
 }
 
 fn check_environment(environment: &Environment, limits: &AdmissionLimits) -> Result<(), ContentProblem> {
@@ -168,8 +202,13 @@ fn check_environment(environment: &Environment, limits: &AdmissionLimits) -> Res
     )?;
     check_time("environment.build_timeout_sec", environment.build_timeout, limits.build_max)?;
     if let Some(check) = &environment.healthcheck {
-        for time in [check.interval, check.timeout, check.start_period, check.start_interval] {
-            check_time("environment.healthcheck", time, limits.phase_max)?;
+        for (key, time) in [
+            ("interval_sec", check.interval),
+            ("timeout_sec", check.timeout),
+            ("start_period_sec", check.start_period),
+            ("start_interval_sec", check.start_interval),
+        ] {
+            check_time(&format!("environment.healthcheck.{key}"), time, limits.phase_max)?;
         }
     }
     Ok(())
@@ -231,7 +270,10 @@ fn check_services(task: &Task, tree: &Tree, file: &str) -> Result<(), Refusal> {
         task.steps.iter().flat_map(|step| step.artifacts.iter().filter_map(|kept| kept.service.as_ref()));
     match hooks.chain(artifacts).find(|service| !services.contains(service)) {
         Some(service) => {
-            Err(Refusal::file(file, ComposeProblem::MissingService { service: service.clone() }))
+            let is_it = |value: &Value| matches!(value, Value::Text(text) if text.trim() == service);
+            let place = Place { file: file.to_owned(), line: line_of(tree, file, "service", &is_it) };
+            let problem = ComposeProblem::MissingService { service: service.clone() };
+            Err(Refusal { place: Some(place), problem: Box::new(problem.into()) })
         }
         None => Ok(()),
     }

@@ -12,6 +12,7 @@ use crate::path::{PATH_BYTES_MAX, TaskPath};
 use crate::refusal::{ArchiveProblem, Refusal};
 use crate::tree::{Names, Tree, TreeBuilder, TreeLimits};
 
+mod directory;
 mod end;
 
 /// Maximum size of an archive, in bytes: 100 MiB.
@@ -59,7 +60,12 @@ impl<R: Read + Seek> Archive<R> {
             }
         }
         if zip.has_duplicate_names() {
-            return Err(Refusal::whole(ArchiveProblem::DuplicatePath));
+            // Only the last entry of a name is in the parsed directory.
+            let start = zip.central_directory_start();
+            return Err(match directory::repeated_name(&mut zip.into_inner(), start) {
+                Some(name) => Refusal::file(name, ArchiveProblem::DuplicatePath),
+                None => Refusal::whole(ArchiveProblem::DuplicatePath),
+            });
         }
         Ok(Self { zip, files })
     }

@@ -80,6 +80,26 @@ impl Node {
         yaml::parse(file, check_text(file, bytes)?)
     }
 
+    /// Returns the first line of a field that ends with a name and has a property, in any table but that of metadata. The
+    /// name of a time limit or a size may have a prefix or lack its unit, as in old formats.
+    pub(crate) fn first_line_of(&self, name: &str, is_wanted: &dyn Fn(&Value) -> bool) -> Option<u32> {
+        match &self.value {
+            Value::Table(table) => {
+                let entries = table.iter().filter(|(key, _)| *key != METADATA);
+                let lines = entries.filter_map(|(key, (line, node))| {
+                    let is_named = key.ends_with(name) || Some(key.as_str()) == name.strip_suffix("_mb");
+                    match is_named && is_wanted(&node.value) {
+                        true => Some(*line),
+                        false => node.first_line_of(name, is_wanted),
+                    }
+                });
+                lines.min()
+            }
+            Value::List(nodes) => nodes.iter().filter_map(|node| node.first_line_of(name, is_wanted)).min(),
+            _ => None,
+        }
+    }
+
     /// Returns the line of the longest part of the path that exists, looking into keys and positions.
     pub(crate) fn find_line(&self, path: &[&str]) -> u32 {
         let mut line = self.line;
@@ -98,6 +118,9 @@ impl Node {
         line
     }
 }
+
+/// Table of the configuration that may contain anything.
+const METADATA: &str = "metadata";
 
 /// Checks size and encoding. A byte order mark is removed.
 fn check_text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, Refusal> {

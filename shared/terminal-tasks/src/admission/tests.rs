@@ -78,24 +78,26 @@ fn uploads_without_exactly_one_task_are_refused() {
 
 #[test]
 fn demands_above_the_limits_are_refused() {
-    for (config, code_expected) in [
-        ("[environment]\ncpus = 17", "above_limit"),
-        ("[environment]\nmemory = '65G'", "above_limit"),
-        ("[environment]\nstorage_mb = 1000000", "above_limit"),
-        ("[environment]\nbuild_timeout_sec = 7201", "above_limit"),
-        ("[agent]\ntimeout_sec = 1e6", "above_limit"),
-        ("[verifier]\ntimeout_sec = 1e6", "above_limit"),
-        ("[[verifier.collect]]\ncommand = 'x'\ntimeout_sec = 1e6", "above_limit"),
-        ("[environment.healthcheck]\ncommand = 'x'\ninterval_sec = 1e6", "above_limit"),
-        ("[environment]\ngpus = 1", "unsupported_demand"),
-        ("[environment]\ntpu = {type = 'v4', topology = '2x2'}", "unsupported_demand"),
-        ("[environment]\nos = 'Windows'", "unsupported_demand"),
-        ("[verifier.environment]\nos = 'windows'", "unsupported_demand"),
-        ("[agent]\nnetwork_mode = 'allowlist'\nallowed_hosts = ['pypi.org']", "unsupported_demand"),
-        ("artifacts = [{source = '/x', service = 'db'}]", "compose_service_missing"),
-        ("[[verifier.collect]]\ncommand = 'x'\nservice = 'db'", "compose_service_missing"),
+    for (config, code_expected, line) in [
+        ("[environment]\ncpus = 17", "above_limit", 2),
+        ("[environment]\nmemory = '65G'", "above_limit", 2),
+        ("[environment]\nstorage_mb = 1000000", "above_limit", 2),
+        ("[environment]\nbuild_timeout_sec = 7201", "above_limit", 2),
+        ("[agent]\ntimeout_sec = 1e6", "above_limit", 2),
+        ("[verifier]\ntimeout_sec = 1e6", "above_limit", 2),
+        ("[[verifier.collect]]\ncommand = 'x'\ntimeout_sec = 1e6", "above_limit", 3),
+        ("[environment.healthcheck]\ncommand = 'x'\ninterval_sec = 1e6", "above_limit", 3),
+        ("[environment]\ngpus = 1", "unsupported_demand", 2),
+        ("[environment]\ntpu = {type = 'v4', topology = '2x2'}", "unsupported_demand", 2),
+        ("[environment]\nos = 'Windows'", "unsupported_demand", 2),
+        ("[verifier.environment]\nos = 'windows'", "unsupported_demand", 2),
+        ("[agent]\nnetwork_mode = 'allowlist'\nallowed_hosts = ['pypi.org']", "unsupported_demand", 2),
+        ("artifacts = [{source = '/x', service = 'db'}]", "compose_service_missing", 1),
+        ("[[verifier.collect]]\ncommand = 'x'\nservice = 'db'", "compose_service_missing", 3),
     ] {
-        assert_eq!(code(harbor_task("", config, &[])), code_expected, "{config}");
+        let refusal = admitted(harbor_task("", config, &[])).unwrap_err();
+        assert_eq!(refusal.code(), code_expected, "{config}");
+        assert_eq!(refusal.place.unwrap().line, Some(line), "{config}");
     }
     let limits = AdmissionLimits { has_allowlists: true, ..AdmissionLimits::default() };
     let config = "[agent]\nnetwork_mode = 'allowlist'\nallowed_hosts = ['pypi.org']";
@@ -103,7 +105,7 @@ fn demands_above_the_limits_are_refused() {
     let refusal = admitted(harbor_task("", "[environment]\ncpus = 17", &[])).unwrap_err();
     assert_eq!(
         refusal.to_string(),
-        "`task.toml`: `environment.cpus` is 17 processors, more than the 16 processors that this system allows; lower it"
+        "`task.toml` line 2: `environment.cpus` is 17 processors, more than the 16 processors that this system allows; lower it"
     );
 }
 

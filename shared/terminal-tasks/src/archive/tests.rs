@@ -107,6 +107,7 @@ fn unsafe_names_are_refused() {
     for (name, expected) in names {
         let refusal = read(&rename(&good, b"bbbbbbb", name)).unwrap_err();
         assert_eq!(refusal.code(), expected, "{refusal}");
+        assert!(refusal.place.is_some(), "{refusal}");
     }
     assert_eq!(code(&zip(&[("a", b""), ("a/b", b"")])), "file_is_folder");
 }
