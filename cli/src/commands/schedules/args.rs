@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use bench_domain::Agent;
 use bench_inference::{ModelName, ModelSource};
 use bench_runs::TERMINAL_TASKS;
 use clap::Args;
@@ -220,7 +221,9 @@ impl AddArgs {
     /// Builds the request body of a new schedule.
     pub(super) async fn body(&self, client: &Client) -> anyhow::Result<Value> {
         let mut fields = self.order.fields(self.api.server.server().is_some())?;
-        if self.order.model.is_none() && self.order.agent.is_none() {
+        // The server refuses unknown agents.
+        let needs_model = |agent: &str| agent.parse::<Agent>().is_ok_and(|agent| agent.asks_model());
+        if self.order.model.is_none() && self.order.agent.as_deref().is_none_or(needs_model) {
             let hint = match self.order.task.is_empty() {
                 true => "give one with --model",
                 false => "give --model for the agent terminus-2, or --agent oracle or --agent nop",

@@ -2,17 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use bench_domain::RunId;
+use bench_domain::{Code, RunId};
 use bench_runs::TERMINAL_TASKS;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{CheckArgs, refused};
+use super::CheckArgs;
+use crate::causes::one_line;
 use crate::client::Client;
 use crate::commands::run::session::Session;
 use crate::commands::run::tasks::order_tasks;
 use crate::commands::{Api, run::results};
 use crate::episodes::samples;
 use crate::exit::{ExitStatus, Problem};
+use crate::refusal::Refusal;
+use crate::task_archive::TaskArchive;
 use crate::{format, output, task_archive};
 
 /// Number of episodes of each agent.
@@ -28,28 +31,7 @@ struct Count {
 pub(super) async fn run(args: CheckArgs) -> anyhow::Result<ExitStatus> {
     let archives = task_archive::read_all(&args.paths)?;
     if args.no_episodes {
-        let api = Api::open(&args.server, &args.data).await?;
-        let mut checked = Vec::new();
-        let mut done = Ok(());
-        for archive in &archives {
-            match api.client.check_task(archive).await {
-                Ok(found) => checked.push((archive.name.as_str(), found)),
-                Err(error) => {
-                    done = Err(refused(archive, error));
-                    break;
-                }
-            }
-        }
-        api.close().await;
-        done?;
-        if args.json {
-            let found: Vec<Value> = checked.into_iter().map(|(_, found)| found).collect();
-            return output::json(&found).map(|()| ExitStatus::Success);
-        }
-        for (name, _) in checked {
-            output::print(&format!("{name}: its files are accepted"))?;
-        }
-        return Ok(ExitStatus::Success);
+        return check_files(&args, &archives).await;
     }
     results::check_folder(&args.work.out)?;
     let session = Session::open(&args.work, &args.server, &args.data).await?;
@@ -75,6 +57,48 @@ pub(super) async fn run(args: CheckArgs) -> anyhow::Result<ExitStatus> {
             let proof = async |client: &Client| judge(client, oracle, nop, json).await;
             session.finish_runs(&runs, true, work, form, proof).await
         }
+    }
+}
+
+/// Returns true if the server refused the task, and not the request.
+fn is_of_the_task(refusal: &Refusal) -> bool {
+    matches!(refusal.code(), Some(Code::TaskRefused | Code::BodyTooLarge))
+}
+
+/// Has the server read the files of the tasks, and prints what it says of each.
+async fn check_files(args: &CheckArgs, archives: &[TaskArchive]) -> anyhow::Result<ExitStatus> {
+    let api = Api::open(&args.server, &args.data).await?;
+    let (mut checked, mut refused) = (Vec::new(), 0_u64);
+    let mut done = Ok(());
+    for archive in archives {
+        let found = match api.client.check_task(archive).await {
+            Ok(found) => found,
+            // Every refused task is reported, not only the first one.
+            Err(error) if error.downcast_ref::<Refusal>().is_some_and(is_of_the_task) => {
+                refused += 1;
+                json!({"name": archive.name, "refused": one_line(&error.to_string())})
+            }
+            Err(error) => {
+                done = Err(super::refused(archive, error));
+                break;
+            }
+        };
+        if !args.json {
+            match found["refused"].as_str() {
+                Some(why) => output::print(&format!("{}: refused; {why}", archive.name))?,
+                None => output::print(&format!("{}: its files are accepted", archive.name))?,
+            }
+        }
+        checked.push(found);
+    }
+    api.close().await;
+    done?;
+    if args.json {
+        output::json(&checked)?;
+    }
+    match refused {
+        0 => Ok(ExitStatus::Success),
+        refused => Err(Problem::failure(format!("{} refused", format::plural(refused, "task"))).into()),
     }
 }
 
