@@ -140,7 +140,7 @@ fn check(task: Task, tree: Tree, folder: String, limits: &AdmissionLimits) -> Re
     Ok(AdmittedTask { task, tree, hash, folder })
 }
 
-/// Creates a refusal at the line of the configuration that has the problem.
+/// Creates a refusal at the line of the configuration that has the problem, if it is certain.
 fn refusal(tree: &Tree, file: &str, problem: ContentProblem) -> Refusal {
     let (key, is_cause): (&str, &dyn Fn(&Value) -> bool) = match &problem {
         ContentProblem::Unsupported { key, .. } => (key, &|value| match value {
@@ -162,15 +162,18 @@ fn refusal(tree: &Tree, file: &str, problem: ContentProblem) -> Refusal {
     Refusal { place: Some(Place { file: file.to_owned(), line }), problem: Box::new(problem.into()) }
 }
 
-/// Returns the first line of the configuration whose field ends with a name and has a property.
+/// Returns the line of the configuration's only field with a name and a property. Names of the old format have a prefix,
+/// and sizes may lack their unit.
 fn line_of(tree: &Tree, file: &str, name: &str, is_wanted: &dyn Fn(&Value) -> bool) -> Option<u32> {
     // The file was read before, so it can be parsed.
     let bytes = tree.config(file).ok().flatten()?;
-    let root = match file {
-        harbor::TASK_FILE => Node::parse_toml(file, bytes),
-        _ => Node::parse_yaml(file, bytes),
-    };
-    root.ok()?.first_line_of(name, is_wanted)
+    match file {
+        harbor::TASK_FILE => {
+            let is_named = |key: &str| key == name || Some(key) == name.strip_suffix("_mb");
+            Node::parse_toml(file, bytes).ok()?.only_line_of(&is_named, is_wanted)
+        }
+        _ => Node::parse_yaml(file, bytes).ok()?.only_line_of(&|key| key.ends_with(name), is_wanted),
+    }
 }
 
 fn check_environment(environment: &Environment, limits: &AdmissionLimits) -> Result<(), ContentProblem> {

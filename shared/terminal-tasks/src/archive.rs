@@ -62,7 +62,7 @@ impl<R: Read + Seek> Archive<R> {
         if zip.has_duplicate_names() {
             // Only the last entry of a name is in the parsed directory.
             let start = zip.central_directory_start();
-            return Err(match directory::repeated_name(&mut zip.into_inner(), start) {
+            return Err(match directory::repeated_name(&mut zip.into_inner(), start, entries_max) {
                 Some(name) => Refusal::file(name, ArchiveProblem::DuplicatePath),
                 None => Refusal::whole(ArchiveProblem::DuplicatePath),
             });

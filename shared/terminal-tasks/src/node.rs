@@ -80,23 +80,43 @@ impl Node {
         yaml::parse(file, check_text(file, bytes)?)
     }
 
-    /// Returns the first line of a field that ends with a name and has a property, in any table but that of metadata. The
-    /// name of a time limit or a size may have a prefix or lack its unit, as in old formats.
-    pub(crate) fn first_line_of(&self, name: &str, is_wanted: &dyn Fn(&Value) -> bool) -> Option<u32> {
+    /// Returns the line of the only field with a name and a property, in any table but that of metadata; `None` if there
+    /// are several.
+    pub(crate) fn only_line_of(
+        &self,
+        is_named: &dyn Fn(&str) -> bool,
+        is_wanted: &dyn Fn(&Value) -> bool,
+    ) -> Option<u32> {
+        let mut lines = Vec::new();
+        self.add_lines_of(is_named, is_wanted, &mut lines);
+        match lines.as_slice() {
+            [line] => Some(*line),
+            _ => None,
+        }
+    }
+
+    fn add_lines_of(
+        &self,
+        is_named: &dyn Fn(&str) -> bool,
+        is_wanted: &dyn Fn(&Value) -> bool,
+        lines: &mut Vec<u32>,
+    ) {
         match &self.value {
             Value::Table(table) => {
-                let entries = table.iter().filter(|(key, _)| *key != METADATA);
-                let lines = entries.filter_map(|(key, (line, node))| {
-                    let is_named = key.ends_with(name) || Some(key.as_str()) == name.strip_suffix("_mb");
-                    match is_named && is_wanted(&node.value) {
-                        true => Some(*line),
-                        false => node.first_line_of(name, is_wanted),
+                for (key, (line, node)) in table.iter().filter(|(key, _)| *key != METADATA) {
+                    if is_named(key) && is_wanted(&node.value) {
+                        lines.push(*line);
+                    } else {
+                        node.add_lines_of(is_named, is_wanted, lines);
                     }
-                });
-                lines.min()
+                }
             }
-            Value::List(nodes) => nodes.iter().filter_map(|node| node.first_line_of(name, is_wanted)).min(),
-            _ => None,
+            Value::List(nodes) => {
+                for node in nodes {
+                    node.add_lines_of(is_named, is_wanted, lines);
+                }
+            }
+            _ => {}
         }
     }
 

@@ -32,7 +32,7 @@ pub(super) fn check<R: Read + Seek>(reader: &mut R, entries_max: usize) -> Resul
     let ends: Vec<usize> = (0..tail.len()).filter(|at| starts_with(&tail, *at, END_MARK)).collect();
     let mut is_zip = false;
     for at in ends {
-        let Some([_, _, _, _, _, _, _, _, _, _, low, high, size @ ..]) =
+        let Some([_, _, _, _, _, _, _, _, disk_low, disk_high, low, high, size @ ..]) =
             tail.get(at..at + END_BYTES as usize)
         else {
             continue;
@@ -42,7 +42,8 @@ pub(super) fn check<R: Read + Seek>(reader: &mut R, entries_max: usize) -> Resul
         if locator.is_some_and(|locator| starts_with(&tail, locator, ZIP64_LOCATOR_MARK)) {
             return Err(Refusal::whole(ArchiveProblem::UnsupportedFeature { feature: "ZIP64" }));
         }
-        let entries = usize::from(u16::from_le_bytes([*low, *high]));
+        let counts = [[*disk_low, *disk_high], [*low, *high]].map(u16::from_le_bytes);
+        let entries = counts.into_iter().max().map_or(0, usize::from);
         let directory_bytes = size.first_chunk().map_or(0, |bytes| u64::from(u32::from_le_bytes(*bytes)));
         if entries > entries_max || directory_bytes > entries_max as u64 * DIRECTORY_ENTRY_BYTES_MAX {
             return Err(Refusal::whole(ArchiveProblem::TooManyEntries { entries_max }));

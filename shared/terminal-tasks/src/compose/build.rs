@@ -23,8 +23,6 @@ pub(super) const KEYS: [&str; 11] = [
     "shm_size",
     "target",
 ];
-/// Advice for a build that names its image.
-pub(super) const NO_IMAGE: &str = "leave `image` out, or the build would replace an image of this name";
 
 /// Checks `build`.
 pub(super) fn check(service: &Element<'_>, value: &Value) -> Result<BuildPlan, Refusal> {

@@ -1,7 +1,8 @@
-//! Check of what compose files state literally, so that an upload is refused for what its runs would be refused for.
+//! Check of the values that a compose file states literally: refuses at upload what every run would refuse later.
 //!
-//! Only the output of `docker compose config` is complete. In the sources, variables have no values yet, and many keys
-//! have short forms; the check of the output decides on those.
+//! Only the output of `docker compose config` is complete. In the source, variables have no values yet, and many keys
+//! have short forms; the check of the output decides on those, and on the files of `extends`, of which not everything
+//! need have an effect.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +12,9 @@ use super::rules::Element;
 use super::service::{LEAVE_OUT, NETWORK_KEYS, are_labels, check_deploy, check_entry};
 use super::source::resolve;
 use super::{ComposePolicy, ComposeSource, Names, build, shared};
-use crate::node;
 use crate::refusal::Refusal;
 
-/// Keys of services that `docker compose config` replaces by what they name.
+/// Keys of services that `docker compose config` replaces with the contents of the files they name.
 const RESOLVED: [&str; 3] = ["env_file", "extends", "label_file"];
 /// Keys of services that can't reach the engine's host, whose values the output has in another form.
 const HARMLESS: [&str; 31] = [
@@ -54,11 +54,9 @@ const HARMLESS: [&str; 31] = [
 const BOOLEANS: [&str; 7] =
     ["attachable", "enable_ipv6", "external", "internal", "oom_kill_disable", "privileged", "use_api_socket"];
 
-/// Checks the source at a position. The first one is the project's own file, the others are those of `extends`.
-pub(super) fn check(sources: &[ComposeSource], at: usize) -> Result<(), Refusal> {
-    let Some(source) = sources.get(at) else { return Ok(()) };
-    let node::Value::Table(_) = &source.root.value else { return Ok(()) };
-    let Value::Object(root) = literal(source.root.value.to_json()) else { return Ok(()) };
+/// Checks the project's own file.
+pub(super) fn check(source: &ComposeSource) -> Result<(), Refusal> {
+    let Some(Value::Object(root)) = literal(source.root.value.to_json()) else { return Ok(()) };
     // Names and folders of a project that doesn't exist yet: nothing literal can be inside.
     let policy = ComposePolicy {
         project: String::new(),
@@ -68,74 +66,83 @@ pub(super) fn check(sources: &[ComposeSource], at: usize) -> Result<(), Refusal>
         service: String::new(),
         shm_bytes_max: u64::MAX,
     };
-    let project =
-        Element::new(&policy, std::slice::from_ref(source), "the project".to_owned(), Vec::new(), &root);
-    let folder = sources.first().map_or("", |first| folder_of(&first.file));
-    let files = Files { file: &source.file, folder };
-    if at == 0 {
-        for (key, value) in project.entries() {
-            let is_known = matches!(key, "name" | "services" | "version")
-                || shared::CHECKS.iter().any(|(kind, _)| *kind == key);
-            if !is_known && !key.starts_with("x-") {
-                return Err(project.refuse_key(key, value, LEAVE_OUT));
-            }
-        }
-        for (kind, check) in shared::CHECKS {
-            for (name, element) in super::section(&project, kind, super::ELEMENTS_MAX)? {
-                check_shared(&element, name, check, &files)?;
-            }
+    let sources = std::slice::from_ref(source);
+    let project = Element::new(&policy, sources, "the project".to_owned(), Vec::new(), &root);
+    for (key, value) in project.entries() {
+        let is_section = shared::CHECKS.iter().any(|(section, _)| *section == key);
+        if !is_section && !matches!(key, "name" | "services" | "version") && !key.starts_with("x-") {
+            return Err(project.refuse_key(key, value, LEAVE_OUT));
         }
     }
+    let services = super::section(&project, "services", super::SERVICES_MAX)?;
+    // The output has services with profiles only where somebody asks for them.
+    let services: Vec<_> =
+        services.into_values().filter(|service| service.get("profiles").is_none()).collect();
     let names = Names {
-        services: sources.iter().flat_map(ComposeSource::service_names).collect(),
+        services: source.service_names().collect(),
         networks: BTreeSet::new(),
         volumes: BTreeSet::new(),
         files: BTreeSet::new(),
     };
-    for (_, service) in super::section(&project, "services", super::SERVICES_MAX)? {
+    for service in &services {
         for (key, value) in service.entries().filter(|(key, _)| !key.starts_with("x-")) {
-            check_service_entry(&service, key, value, &names, &files)?;
+            check_service_entry(service, key, value, &names, &source.file)?;
+        }
+    }
+    for (section, check) in shared::CHECKS {
+        let used: BTreeSet<&str> =
+            services.iter().flat_map(|service| names_in(service.get(section))).collect();
+        for (name, element) in super::section(&project, section, usize::MAX)? {
+            // The output has no element that isn't used. All services use the default network.
+            if used.contains(name) || name == "default" {
+                check_shared(&element, name, check, &source.file)?;
+            }
         }
     }
     Ok(())
 }
 
-/// Place of a source, to which the paths in it are relative.
-struct Files<'a> {
-    file: &'a str,
-    /// Folder of the project's own file, in which all paths must stay.
-    folder: &'a str,
-}
-
-impl Files<'_> {
-    /// Returns true if a path stays in the project's folder.
-    fn has(&self, path: &str) -> bool {
-        let inner = resolve(self.file, path);
-        inner.is_some_and(|inner| {
-            let rest = inner.strip_prefix(self.folder);
-            rest.is_some_and(|rest| self.folder.is_empty() || rest.is_empty() || rest.starts_with('/'))
-        })
+/// Returns the names of networks, volumes, configs or secrets that an entry of a service uses.
+fn names_in(entry: Option<&Value>) -> Vec<&str> {
+    match entry {
+        Some(Value::Array(values)) => values
+            .iter()
+            .filter_map(|value| match value {
+                Value::String(text) => text.split(':').next(),
+                value => value.get("source").and_then(Value::as_str),
+            })
+            .collect(),
+        Some(Value::Object(table)) => table.keys().map(String::as_str).collect(),
+        _ => Vec::new(),
     }
 }
 
-fn folder_of(file: &str) -> &str {
-    file.rsplit_once('/').map_or("", |(folder, _)| folder)
+/// Returns true if a path is inside the task. `file` is the one that names it.
+fn is_in_task(file: &str, path: &str) -> bool {
+    let is_remote = path.contains("://") || path.starts_with("git@");
+    !is_remote && resolve(file, &path.replace(':', "_")).is_some()
 }
 
-/// Removes the texts with variables.
-fn literal(value: Value) -> Value {
+/// Returns what has an effect whatever the variables are: not texts with variables, nor values that mean the default.
+fn literal(value: Value) -> Option<Value> {
     match value {
-        Value::String(text) if text.contains('$') => Value::Null,
+        Value::Null | Value::Bool(false) => None,
+        Value::Number(number) if number.as_f64() == Some(0.0) => None,
+        Value::String(text) => (!text.is_empty() && !text.contains('$')).then_some(Value::String(text)),
+        // The elements keep their positions, by which lines are found.
         Value::Array(values) => {
-            let is_variable = |value: &Value| value.as_str().is_some_and(|text| text.contains('$'));
-            values.into_iter().filter(|value| !is_variable(value)).map(literal).collect()
+            let kept: Vec<Value> =
+                values.into_iter().map(|value| literal(value).unwrap_or_default()).collect();
+            kept.iter().any(|value| !value.is_null()).then_some(Value::Array(kept))
         }
         Value::Object(table) => {
             let is_undecided = |key: &str, value: &Value| BOOLEANS.contains(&key) && value.is_string();
             let entries = table.into_iter().filter(|(key, value)| !is_undecided(key, value));
-            entries.map(|(key, value)| (key, literal(value))).collect()
+            let kept: Map<String, Value> =
+                entries.filter_map(|(key, value)| Some((key, literal(value)?))).collect();
+            (!kept.is_empty()).then_some(Value::Object(kept))
         }
-        value => value,
+        value => Some(value),
     }
 }
 
@@ -144,11 +151,11 @@ fn check_service_entry(
     key: &str,
     value: &Value,
     names: &Names<'_>,
-    files: &Files<'_>,
+    file: &str,
 ) -> Result<(), Refusal> {
     match key {
         key if RESOLVED.contains(&key) || HARMLESS.contains(&key) => Ok(()),
-        "build" => check_build(service, value, files),
+        "build" => check_build(service, value, file),
         "deploy" => check_deploy(service, key, value, |amount| amount.is_string() || amount.is_number()),
         "labels" => {
             service.expect(key, value, |value| are_labels(&table_of(value)), "leave out labels of the engine")
@@ -163,8 +170,14 @@ fn check_service_entry(
             }
             _ => Ok(()),
         },
-        "volumes" => check_volumes(service, value, files),
-        _ => check_entry(service, key, value, names),
+        "volumes" => check_volumes(service, value, file),
+        _ => match value {
+            Value::Array(values) => {
+                let values = values.iter().filter(|value| !value.is_null()).cloned().collect();
+                check_entry(service, key, &Value::Array(values), names)
+            }
+            value => check_entry(service, key, value, names),
+        },
     }
 }
 
@@ -176,26 +189,25 @@ fn table_of(value: &Value) -> Value {
     Value::Object(pairs.map(|(key, value)| (key.to_owned(), value.into())).collect())
 }
 
-fn check_build(service: &Element<'_>, value: &Value, files: &Files<'_>) -> Result<(), Refusal> {
+fn check_build(service: &Element<'_>, value: &Value, file: &str) -> Result<(), Refusal> {
     const ELSEWHERE: &str = "build from a folder of the task";
-    service.expect_text("image", |_| false, build::NO_IMAGE)?;
     let Value::Object(table) = value else {
         return service.expect(
             "build",
             value,
-            |value| value.as_str().is_none_or(|path| files.has(path)),
+            |value| value.as_str().is_none_or(|path| is_in_task(file, path)),
             ELSEWHERE,
         );
     };
     let build = service.below("build", table);
     build.expect_keys(&build::KEYS, LEAVE_OUT)?;
-    build.expect_text("context", |path| files.has(path), ELSEWHERE)?;
+    build.expect_text("context", |path| is_in_task(file, path), ELSEWHERE)?;
     let is_below = |path: &str| !path.starts_with('/') && path.split('/').all(|part| part != "..");
     build.expect_text("dockerfile", is_below, "use a Dockerfile of the task")?;
     build.expect_text("network", |mode| matches!(mode, "default" | "none"), LEAVE_OUT)
 }
 
-fn check_volumes(service: &Element<'_>, value: &Value, files: &Files<'_>) -> Result<(), Refusal> {
+fn check_volumes(service: &Element<'_>, value: &Value, file: &str) -> Result<(), Refusal> {
     const ELSEWHERE: &str = "mount a folder of the task";
     let volumes = service.below("volumes", shared::empty());
     for (index, mount) in value.as_array().into_iter().flatten().enumerate() {
@@ -204,14 +216,14 @@ fn check_volumes(service: &Element<'_>, value: &Value, files: &Files<'_>) -> Res
                 let source = text.split_once(':').map(|(source, _)| source);
                 // Others are names of volumes.
                 let path = source.filter(|source| source.starts_with(['/', '.', '~']));
-                if path.is_some_and(|path| !files.has(path)) {
+                if path.is_some_and(|path| !is_in_task(file, path)) {
                     return Err(volumes.refuse_value(&index.to_string(), mount, ELSEWHERE));
                 }
             }
             Value::Object(table) => {
                 let mount = service.below("volumes", table).at(index);
                 match mount.text("type") {
-                    Some("bind") => mount.expect_text("source", |path| files.has(path), ELSEWHERE)?,
+                    Some("bind") => mount.expect_text("source", |path| is_in_task(file, path), ELSEWHERE)?,
                     Some("volume" | "tmpfs") | None => {}
                     Some(_) => mount.expect_text("type", |_| false, "use `bind`, `volume` or `tmpfs`")?,
                 }
@@ -223,13 +235,8 @@ fn check_volumes(service: &Element<'_>, value: &Value, files: &Files<'_>) -> Res
 }
 
 /// Checks a network, a volume, a config or a secret of the project.
-fn check_shared(
-    element: &Element<'_>,
-    name: &str,
-    check: shared::Check,
-    files: &Files<'_>,
-) -> Result<(), Refusal> {
-    element.expect_text("file", |path| files.has(path), "use a file of the task")?;
+fn check_shared(element: &Element<'_>, name: &str, check: shared::Check, file: &str) -> Result<(), Refusal> {
+    element.expect_text("file", |path| is_in_task(file, path), "use a file of the task")?;
     let mut table: Map<String, Value> = element
         .entries()
         .filter(|(key, _)| *key != "file")

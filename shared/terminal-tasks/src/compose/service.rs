@@ -32,7 +32,11 @@ pub(super) fn check(service: &Element<'_>, names: &Names<'_>) -> Result<ServiceP
     let image = service.text("image");
     if build.is_some() {
         let prefix = service.policy.image_prefix.as_str();
-        service.expect_text("image", |image| image.starts_with(prefix), build::NO_IMAGE)?;
+        service.expect_text(
+            "image",
+            |image| image.starts_with(prefix),
+            "leave `image` out, or the build would replace an image of this name",
+        )?;
     }
     Ok(ServicePlan {
         image: image.map(str::to_owned),
@@ -243,7 +247,7 @@ pub(super) fn are_labels(value: &Value) -> bool {
 /// Returns true for hosts with plain addresses, as `NAME=ADDRESS` or as a table.
 fn are_hosts(value: &Value) -> bool {
     let is_address = |address: &str| {
-        let address = address.trim_start_matches('[').trim_end_matches(']');
+        let address = address.trim().trim_start_matches('[').trim_end_matches(']');
         address.parse::<core::net::IpAddr>().is_ok()
     };
     match value {

@@ -16,8 +16,8 @@ const FILES_MAX: usize = 16;
 /// Checks a compose file of the task, and the files to which `extends` leads.
 ///
 /// # Errors
-/// If a file isn't YAML, names a file outside the task or another project, or has a key or a literal value that is
-/// refused in the output, too.
+/// If a file isn't YAML, or names a file outside the task or another project, or if the project's own file has a key or a
+/// literal value that every run would refuse.
 pub fn check_compose_source(tree: &Tree, file: &str) -> Result<Vec<ComposeSource>, Refusal> {
     let (mut sources, mut seen, mut open) = (Vec::new(), BTreeSet::new(), vec![file.to_owned()]);
     while let Some(file) = open.pop() {
@@ -32,8 +32,8 @@ pub fn check_compose_source(tree: &Tree, file: &str) -> Result<Vec<ComposeSource
         open.extend(check_file(&source)?);
         sources.push(source);
     }
-    for at in 0..sources.len() {
-        literals::check(&sources, at)?;
+    if let Some(own) = sources.first() {
+        literals::check(own)?;
     }
     Ok(sources)
 }

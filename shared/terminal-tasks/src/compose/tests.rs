@@ -394,7 +394,7 @@ fn source_with(service: &str) -> Result<(), (String, u32)> {
 fn an_upload_is_refused_for_what_its_runs_would_be_refused_for() {
     // Texts and numbers that compose changes, and names that other files may declare.
     let left_to_the_output =
-        ["privileged=\"true\"", "mem_limit=", "pids_limit=", "shm_size=", "networks=", "secrets="];
+        ["models=", "privileged=\"true\"", "mem_limit=", "pids_limit=", "shm_size=", "networks=", "secrets="];
     for (key, value) in refused_entries() {
         let entry = format!("{key}={value}");
         if left_to_the_output.iter().any(|left| entry.starts_with(left)) {
@@ -410,16 +410,15 @@ fn an_upload_is_refused_for_what_its_runs_would_be_refused_for() {
     for service in [
         "volumes: ['/var/run/docker.sock:/s']",
         "volumes: ['~/.ssh:/s']",
-        "volumes: ['../other:/s']",
+        "volumes: ['../../other:/s']",
         "volumes: [{type: bind, source: /etc, target: /s}]",
         "volumes: [{type: npipe, source: x, target: /s}]",
         "build: /",
-        "build: ..",
+        "build: ../..",
         "build: 'https://example.com/x.git'",
         "build: {context: ., ssh: [default]}",
         "build: {context: ., network: host}",
         "build: {context: ., dockerfile: /etc/passwd}",
-        "{build: ., image: 'debian:12'}",
         "labels: ['com.docker.compose.project=other']",
         "deploy: {resources: {reservations: {devices: [{capabilities: [gpu]}]}}}",
         "networks: {default: {ipv4_address: 10.0.0.1}}",
@@ -431,6 +430,11 @@ fn an_upload_is_refused_for_what_its_runs_would_be_refused_for() {
         "volumes: [{type: tmpfs, target: /t}, {type: volume, source: v, target: /v}]",
         "{build: {context: ./sub, dockerfile: Dockerfile, args: [A=1]}, image: '${IMAGE}', container_name: '${NAME}'}",
         "build: .",
+        "{build: {context: .., dockerfile: c/Dockerfile}, image: 'app:1', volumes: ['../shared:/s:ro', './a:b:/c']}",
+        "{deploy: {replicas: '${R:-1}'}, extra_hosts: {db: '${IP:-10.0.0.1}'}, ulimits: {nofile: {soft: '${S:-5}', hard: 10}}}",
+        "{extra_hosts: ['db: 10.0.0.1'], security_opt: ['${OPTION}'], network_mode: '', pid: '', oom_score_adj: 0}",
+        "{build: {context: ., privileged: false, network: ''}, logging: {driver: ''}, networks: {default: {ipv4_address: ''}}}",
+        "{profiles: [dev], ports: ['80:80'], privileged: true}",
         "network_mode: 'service:main'",
         "network_mode: '${MODE}'",
         "{privileged: false, user: 1000, command: [sleep, 5], mem_limit: 2g, cpus: '1.5', expose: [80]}",
@@ -444,9 +448,16 @@ fn an_upload_is_refused_for_what_its_runs_would_be_refused_for() {
 }
 
 #[test]
+fn lines_count_elements_with_variables() {
+    let service = "volumes:\n      - ${A}:/a\n      - /etc:/x";
+    assert_eq!(source_with(service).map_err(|(_, line)| line), Err(5));
+}
+
+#[test]
 fn shared_elements_of_a_source_are_checked() {
     let of = |sections: &str| {
-        let text = format!("services:\n  main:\n    image: x\n{sections}\n");
+        let used = "networks: [n], volumes: ['v:/v'], secrets: [s], configs: [{source: c}]";
+        let text = format!("services:\n  main: {{image: x, {used}}}\n\n{sections}\n");
         let sources =
             check_compose_source(&tree(&[("c/docker-compose.yaml", &text)]), "c/docker-compose.yaml");
         sources.map(drop).map_err(|refusal| refusal.place.unwrap().line.unwrap())
@@ -458,14 +469,15 @@ fn shared_elements_of_a_source_are_checked() {
         "volumes: {v: {name: other}}",
         "secrets: {s: {environment: KEY}}",
         "secrets: {s: {file: /etc/shadow}}",
-        "configs: {c: {file: ../x}}",
+        "configs: {c: {file: ../../x}}",
         "models: {m: {model: x}}",
     ] {
         assert_eq!(of(sections), Err(4), "{sections}");
     }
     for sections in [
         "name: any\nversion: '3.8'\nx-y: [1]",
-        "networks: {n: , m: {internal: 'true', labels: [a=b]}}",
+        "networks: {n: , m: {internal: 'true', labels: [a=b]}, default: {driver: '', ipam: {config: []}}}",
+        "networks: {unused: {external: true}}\nsecrets: {unused: {environment: KEY}}",
         "volumes: {v: {name: '${V}'}}\nsecrets: {s: {file: ./s.txt}}\nconfigs: {c: {content: text}}",
     ] {
         assert_eq!(of(sections), Ok(()), "{sections}");
