@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bench_domain::{Code, RunId};
 use bench_runs::TERMINAL_TASKS;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::CheckArgs;
 use crate::causes::one_line;
@@ -61,45 +61,50 @@ pub(super) async fn run(args: CheckArgs) -> anyhow::Result<ExitStatus> {
 }
 
 /// Returns true if the server refused the task, and not the request.
-fn is_of_the_task(refusal: &Refusal) -> bool {
+fn is_task_refusal(refusal: &Refusal) -> bool {
     matches!(refusal.code(), Some(Code::TaskRefused | Code::BodyTooLarge))
 }
 
-/// Has the server read the files of the tasks, and prints what it says of each.
+/// Sends the tasks to the server for a check of their files, and prints the result of each.
 async fn check_files(args: &CheckArgs, archives: &[TaskArchive]) -> anyhow::Result<ExitStatus> {
     let api = Api::open(&args.server, &args.data).await?;
-    let (mut checked, mut refused) = (Vec::new(), 0_u64);
-    let mut done = Ok(());
-    for archive in archives {
-        let found = match api.client.check_task(archive).await {
-            Ok(found) => found,
-            // Every refused task is reported, not only the first one.
-            Err(error) if error.downcast_ref::<Refusal>().is_some_and(is_of_the_task) => {
-                refused += 1;
-                json!({"name": archive.name, "refused": one_line(&error.to_string())})
-            }
-            Err(error) => {
-                done = Err(super::refused(archive, error));
-                break;
-            }
-        };
-        if !args.json {
-            match found["refused"].as_str() {
-                Some(why) => output::print(&format!("{}: refused; {why}", archive.name))?,
-                None => output::print(&format!("{}: its files are accepted", archive.name))?,
-            }
-        }
-        checked.push(found);
-    }
+    let mut checked = Vec::new();
+    let done = check_each(args, &api.client, archives, &mut checked).await;
     api.close().await;
-    done?;
     if args.json {
         output::json(&checked)?;
     }
-    match refused {
+    match done? {
         0 => Ok(ExitStatus::Success),
         refused => Err(Problem::failure(format!("{} refused", format::plural(refused, "task"))).into()),
     }
+}
+
+/// Adds the result of each task. Returns the number of refused ones.
+async fn check_each(
+    args: &CheckArgs,
+    client: &Client,
+    archives: &[TaskArchive],
+    checked: &mut Vec<Value>,
+) -> anyhow::Result<u64> {
+    let mut refused = 0;
+    for archive in archives {
+        let (found, line) = match client.check_task(archive).await {
+            Ok(found) => (found, "its files are accepted".to_owned()),
+            // Every refused task is reported, not only the first one.
+            Err(error) if error.downcast_ref::<Refusal>().is_some_and(is_task_refusal) => {
+                refused += 1;
+                let why = one_line(&error.to_string());
+                (json!({ "name": archive.name, "refused": why }), format!("refused; {why}"))
+            }
+            Err(error) => return Err(super::refused(archive, error)),
+        };
+        if !args.json {
+            output::print(&format!("{}: {line}", archive.name))?;
+        }
+        checked.push(found);
+    }
+    Ok(refused)
 }
 
 /// Compares the episodes of both runs, prints a line for each task, and fails if one isn't proven.

@@ -5,11 +5,11 @@ HOST_LIMITS = (
     ("the host's time limit of builds and pulls was exceeded", "build-time"),
     ("the host's disk limit of builds and pulls was exceeded", "image-size"),
 )
-# What podman's builder before 4.6 prints if it killed its own helper process. It does so now and then, since the helper
-# ends with the thread that started it (https://github.com/containers/podman/issues/17918).
+# Error of podman's builder before 4.6 after it killed its own helper process, which happens now and then because the
+# helper ends with the thread that started it (https://github.com/containers/podman/issues/17918).
 BUILDER_DIED = "while running runtime: signal: killed"
-# How often an image is tried whose builder died.
-TRIES = 3
+# Maximum attempts to build an image if the builder dies.
+ATTEMPTS = 3
 
 
 def size(image):
@@ -57,17 +57,18 @@ def run_build(request, image, limit_s):
 
 
 def builder_died(ran):
-    # The end of the errors, which no command of the build writes.
+    # The docker command's own error is the end of its errors. Commands of a build write to its output.
     return ran.err.text().rstrip().endswith(BUILDER_DIED)
 
 
-def produce(request, image, limit_s):
+def produce(request, workspace, image, limit_s):
     """Builds or pulls one image."""
     if limit_s <= 0:
         raise Failed("limit", "the build took longer than %(limit_s)d s" % request, limit="build-time")
     until = time.monotonic() + limit_s
     if image["is_built"]:
-        for _ in range(TRIES):
+        for _ in range(ATTEMPTS):
+            expect_open(workspace, request["project"])
             ran = run_build(request, image, until - time.monotonic())
             if ran.timed_out or ran.code == 0 or not builder_died(ran):
                 break
@@ -111,8 +112,7 @@ def main(request, workspace):
                 until = time.monotonic() + request["limit_s"]
                 # Another builder may have built it while this one waited for the lock.
                 continue
-            expect_open(workspace, request["project"])
-            produce(request, missing[0], until - time.monotonic())
+            produce(request, workspace, missing[0], until - time.monotonic())
             built += 1
     finally:
         if lock is not None:
