@@ -19,6 +19,11 @@ const DOCKER_VARS: [&str; 2] = ["DOCKER_HOST", "DOCKER_CONFIG"];
 const DOCKERFILE: &str = "FROM scratch\nCOPY busybox /bin/busybox\nRUN [\"/bin/busybox\", \"--install\", \"-s\", \"/bin\"]\n\
     RUN printf '#!/bin/sh\\nexec sh \"$@\"\\n' > /bin/bash && chmod +x /bin/bash && mkdir -p /tmp /root /etc /app\n\
     ENV PATH=/bin\nWORKDIR /app\n";
+const TERMINAL_BENCH_CONFIG: &str =
+    "instruction: Create the file `done`.\ndifficulty: hard\nparser_name: pytest\n";
+const TERMINAL_BENCH_COMPOSE: &str = "services:\n  client:\n    build:\n      dockerfile: Dockerfile\n    \
+    image: ${T_BENCH_TASK_DOCKER_CLIENT_IMAGE_NAME}\n    container_name: ${T_BENCH_TASK_DOCKER_CLIENT_CONTAINER_NAME}\n    \
+    command: [sh, -c, sleep infinity]\n    environment:\n      - TEST_DIR=${T_BENCH_TEST_DIR}\n";
 const EPISODES: usize = 12;
 /// Number of kills of the command, and of processes that it started between two of those.
 const COMMAND_KILLS: usize = 2;
@@ -40,18 +45,48 @@ impl Place {
 
     /// Writes a task with this solution and this test.
     pub(crate) fn task(&self, name: &str, solution: &str, test: &str) -> PathBuf {
-        let folder = self.dir.path(name);
-        let busybox = ["/bin/busybox", "/usr/bin/busybox"].iter().find_map(|path| std::fs::read(path).ok());
-        let busybox = busybox.expect("these tests need /bin/busybox: install the package busybox-static");
         let config = "[environment]\nnetwork_mode = \"no-network\"\n";
-        for (path, content) in [
-            ("task.toml", config.as_bytes()),
-            ("instruction.md", b"Create the file `done`."),
-            ("environment/Dockerfile", DOCKERFILE.as_bytes()),
-            ("environment/busybox", &busybox),
-            ("solution/solve.sh", solution.as_bytes()),
-            ("tests/test.sh", test.as_bytes()),
-        ] {
+        self.folder(
+            name,
+            &[
+                ("task.toml", config.as_bytes()),
+                ("instruction.md", b"Create the file `done`."),
+                ("environment/Dockerfile", DOCKERFILE.as_bytes()),
+                ("environment/busybox", &busybox()),
+                ("solution/solve.sh", solution.as_bytes()),
+                ("tests/test.sh", test.as_bytes()),
+            ],
+        )
+    }
+
+    /// Writes a task of Terminal-Bench 1 as the only row of a dataset.
+    fn terminal_bench_dataset(&self, name: &str) -> PathBuf {
+        let folder = self.folder(
+            name,
+            &[
+                ("task.yaml", TERMINAL_BENCH_CONFIG.as_bytes()),
+                ("docker-compose.yaml", TERMINAL_BENCH_COMPOSE.as_bytes()),
+                ("Dockerfile", DOCKERFILE.as_bytes()),
+                ("busybox", &busybox()),
+                ("solution.sh", SOLUTION.as_bytes()),
+                ("run-tests.sh", b"#!/bin/bash\ncat $TEST_DIR/title\nls /app/done && result=PASSED || result=FAILED\necho \"$result tests/test_it.py::test_done\"\n"),
+                ("tests/title", b"=========================== short test summary info ============================\n"),
+            ],
+        );
+        let pack = format!("tar -C '{}' -cz . | base64 -w 0", folder.display());
+        let packed = Command::new("sh").args(["-c", &pack]).output().unwrap();
+        assert!(packed.status.success(), "{}", String::from_utf8_lossy(&packed.stderr));
+        let row = json!({
+            "task_id": name, "difficulty": "hard", "category": "files", "task_yaml": TERMINAL_BENCH_CONFIG, "archive": String::from_utf8(packed.stdout).unwrap(),
+        });
+        let path = self.dir.path(&format!("{name}.jsonl"));
+        std::fs::write(&path, format!("{row}\n")).unwrap();
+        path
+    }
+
+    fn folder(&self, name: &str, files: &[(&str, &[u8])]) -> PathBuf {
+        let folder = self.dir.path(name);
+        for (path, content) in files {
             let path = folder.join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, content).unwrap();
@@ -75,6 +110,11 @@ impl Place {
     fn bench(&self, args: &[&str]) -> CommandOutput {
         CommandOutput::new(&self.command(args).output().unwrap())
     }
+}
+
+fn busybox() -> Vec<u8> {
+    let busybox = ["/bin/busybox", "/usr/bin/busybox"].iter().find_map(|path| std::fs::read(path).ok());
+    busybox.expect("these tests need /bin/busybox: install the package busybox-static")
 }
 
 fn make_executable(path: &Path) {
@@ -115,6 +155,27 @@ fn a_check_proves_a_task_or_says_what_is_wrong_with_it() {
     refused.assert_refused(1, "1 task not proven");
     let found: Value = serde_json::from_str(&refused.stdout).unwrap();
     assert_eq!((&found[0]["proven"], &found[0]["nop_passed"]), (&json!(false), &json!(2)), "{found:#}");
+    assert_eq!(objects(), before);
+}
+
+#[test]
+fn terminal_bench_tasks_are_graded_by_the_output_of_their_tests() {
+    let _engine = ENGINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = objects();
+    let place = Place::new();
+    let dataset = place.terminal_bench_dataset("hard-task");
+    let dataset = format!("terminal_bench_hard={}", dataset.display());
+    for (agent, outcome) in [("oracle", "correct"), ("nop", "incorrect")] {
+        let benchmark = ["--benchmark", "terminal_bench_hard", "--dataset", &dataset];
+        let order = [&["run", "--json", "--agent", agent][..], &benchmark].concat();
+        let ended = place.bench(&order);
+        assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+        let runs: Value = serde_json::from_str(&place.bench(&["runs", "--json"]).stdout).unwrap();
+        let run = runs[0]["id"].as_str().unwrap();
+        let items: Value =
+            serde_json::from_str(&place.bench(&["runs", run, "--items", "--json"]).stdout).unwrap();
+        assert_eq!(items[0]["outcome"], outcome, "{agent}: {items:#}");
+    }
     assert_eq!(objects(), before);
 }
 

@@ -53,7 +53,11 @@ pub(super) async fn start(
             let limits = BuildLimits { time: definition.build_timeout, ..BuildLimits::default() };
             let build = Build { project: project.clone(), builder: facts.builder, limits };
             program.run_once(&environment, "build", &build, Phase::Setup, |built| built.images).await?;
-            let log_folders = if is_old { Vec::new() } else { HARBOR_LOGS.map(str::to_owned).to_vec() };
+            // A compose file of the old format need not mount the folders.
+            let log_folders = match is_old {
+                true => MOUNTED_LOGS.map(|(_, path)| path.to_owned()).to_vec(),
+                false => HARBOR_LOGS.map(str::to_owned).to_vec(),
+            };
             let start = Start { project, log_folders, time_limit: definition.build_timeout };
             let started = program.run(&environment, "start", &start, Phase::Setup).await?;
             program.keep(format!("{}/started", environment.name), &started);
