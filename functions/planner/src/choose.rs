@@ -28,6 +28,12 @@ pub(crate) struct Chosen {
 pub(crate) fn items(selection: &Selection<'_>, index: &Index) -> Result<Chosen, Obstacle> {
     let Selection { benchmark, options, .. } = *selection;
     let name = benchmark.name();
+    let missing = benchmark.missing_names(options, &index.items);
+    if !missing.is_empty() {
+        let names = missing.iter().take(NAMES_SHOWN_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let why = format!("{name} has no item {names}, which its options name: {}", listed(options));
+        return Err(Obstacle::Failed(Code::ItemNotFound, why));
+    }
     let selected: Vec<&IndexEntry> =
         index.items.iter().filter(|entry| benchmark.selects(options, entry)).collect();
     if selected.is_empty() && !index.items.is_empty() {

@@ -120,10 +120,23 @@ pub trait Benchmark: Layout {
         }
     }
 
+    /// Returns the benchmark without what only models are sent, for a source of answers that asks none; `None` if that
+    /// makes no difference.
+    fn without_model(&self, source: &str) -> Option<&'static dyn Benchmark> {
+        let _ = source;
+        None
+    }
+
     /// Returns true if a run with these options includes this item.
     fn selects(&self, options: &Options, item: &IndexEntry) -> bool {
         let _ = (options, item);
         true
+    }
+
+    /// Returns the names in the options that no item of the dataset has.
+    fn missing_names(&self, options: &Options, items: &[IndexEntry]) -> Vec<String> {
+        let _ = (options, items);
+        Vec::new()
     }
 
     /// Returns true if every score is 1 (right) or 0 (anything else), so that the mean score is a proportion. Otherwise

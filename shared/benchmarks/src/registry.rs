@@ -96,10 +96,11 @@ pub fn with_protocol(
 pub fn find_for_run(spec: &bench_domain::RunSpec, name: &BenchmarkName) -> Option<&'static dyn Benchmark> {
     let benchmark = find(name.as_str())?;
     let benchmark = with_protocol(benchmark, spec.protocols.get(name).map(String::as_str)).ok()?;
-    match spec.options.get(name) {
-        None => Some(benchmark),
-        Some(options) => Some(benchmark.with_options(options).ok()?.unwrap_or(benchmark)),
-    }
+    let benchmark = match spec.options.get(name) {
+        None => benchmark,
+        Some(options) => benchmark.with_options(options).ok()?.unwrap_or(benchmark),
+    };
+    Some(benchmark.without_model(&spec.model.provider).unwrap_or(benchmark))
 }
 
 /// Returns the code that was run to grade an answer; `None` if nothing was run or the benchmark doesn't provide it.

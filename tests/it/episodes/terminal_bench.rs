@@ -61,11 +61,23 @@ fn agents_and_the_oracle_work_on_hard_tasks() {
 fn a_list_selects_tasks_of_any_difficulty() {
     runtime().block_on(async {
         let world = World::open(settings(), works).await;
-        let options = [("tasks", "schedule-jobs,total-invoices,unknown")];
+        let options = [("tasks", "schedule-jobs,total-invoices")];
         let run = Order::terminal_bench(rows(&world, 1), "oracle", &options).place(&world).await;
         ManualDriver::new(&world, 0).drain().await;
         let samples = check(&world, run, Expected::SUCCEEDED).await.remove(NAME).unwrap();
         assert_eq!(samples.len(), 2);
+    });
+}
+
+#[test]
+fn a_list_with_an_unknown_task_fails_the_run() {
+    runtime().block_on(async {
+        let world = World::open(settings(), works).await;
+        let options = [("tasks", "schedule-jobs,unknown")];
+        let run = Order::terminal_bench(rows(&world, 1), "oracle", &options).place(&world).await;
+        ManualDriver::new(&world, 0).drain().await;
+        let record = world.stored_run(run).await;
+        assert!(format!("{record:?}").contains("terminal_bench_hard has no item unknown"), "{record:?}");
     });
 }
 

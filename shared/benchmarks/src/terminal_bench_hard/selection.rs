@@ -1,5 +1,7 @@
 //! Selection of tasks by difficulty or by a list of ids.
 
+use std::collections::BTreeSet;
+
 use bench_items::IndexEntry;
 
 use crate::options::{OptionError, OptionMetadata, Options};
@@ -61,6 +63,14 @@ pub(super) fn check(options: &Options, known: &[OptionMetadata]) -> Result<(), O
         None if ids(list).next().is_none() => Err(OptionError("option `tasks` names no task".to_owned())),
         None => Ok(()),
     }
+}
+
+/// Returns the ids of the list that no item has.
+pub(super) fn missing(options: &Options, items: &[IndexEntry]) -> Vec<String> {
+    let known: BTreeSet<&str> =
+        items.iter().filter_map(|item| item.tags.get(TASK_TAG)).map(String::as_str).collect();
+    let list = value(options, &TASKS).unwrap_or_default();
+    ids(list).filter(|id| !known.contains(id)).map(str::to_owned).collect()
 }
 
 /// Returns true for the tasks of the list if there is one, otherwise for those of the difficulty.

@@ -129,3 +129,12 @@ fn the_agent_decides_the_official_texts() {
     assert_eq!(texts(&[("agent", "bash")]), Some(Vec::new()));
     assert_eq!(texts(&[("agent.parser_name", "xml")]), Some(agent::XML_TEXTS.to_vec()));
 }
+
+#[test]
+fn agents_without_a_model_need_no_official_texts() {
+    assert!(!BENCHMARK.templates().is_empty());
+    for agent in ["oracle", "nop"] {
+        assert!(BENCHMARK.without_model(agent).unwrap().templates().is_empty(), "{agent}");
+    }
+    assert!(BENCHMARK.without_model("openrouter").is_none());
+}
