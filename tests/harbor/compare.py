@@ -17,8 +17,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import zipfile
+from collections.abc import Callable, Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STATE = ROOT / "target" / "harbor"
@@ -87,7 +89,7 @@ def run(command: list, log: pathlib.Path, environment: dict[str, str]) -> None:
     """Runs a program in a session of its own, and passes a signal on, so that the program can clean up."""
     with log.open("w") as output:
         process = subprocess.Popen(
-            [str(part) for part in command], cwd=STATE, env=environment, stdin=subprocess.DEVNULL,
+            [str(part) for part in command], cwd=log.parent, env=environment, stdin=subprocess.DEVNULL,
             stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
         )
         try:
@@ -110,14 +112,15 @@ def run(command: list, log: pathlib.Path, environment: dict[str, str]) -> None:
 class Harbor:
     name = "Harbor"
 
-    def __init__(self, tasks: list[pathlib.Path], environment: dict[str, str]):
-        self.folder = STATE / "harbor-tasks"
+    def __init__(self, tasks: list[pathlib.Path], environment: dict[str, str], state: pathlib.Path):
+        self.state = state
+        self.folder = state / "harbor-tasks"
         for task in tasks:
             copy = self.folder / task.name
             shutil.copytree(task, copy)
             settings = copy / "task.toml"
             settings.write_text(settings.read_text().replace('network_mode = "no-network"', 'network_mode = "public"'))
-        self.jobs = STATE / "jobs"
+        self.jobs = state / "jobs"
         self.environment = {
             **environment,
             "HARBOR_TELEMETRY": "off",
@@ -126,11 +129,11 @@ class Harbor:
             **({"DOCKER_BUILDKIT": "0"} if is_podman() else {}),
         }
 
-    def run(self, agent: str, concurrency: int) -> dict[str, Outcome]:
-        log = STATE / f"harbor-{agent}.log"
+    def run(self, agent: str, concurrency: int, options: Sequence[str] = ()) -> dict[str, Outcome]:
+        log = self.state / f"harbor-{agent}.log"
         command = [pathlib.Path(sys.executable).parent / "harbor", "run", "--path", self.folder, "--agent", agent]
         command += ["--env", "docker", "--jobs-dir", self.jobs, "--job-name", agent, "--n-concurrent", str(concurrency)]
-        run([*command, "--yes", "--quiet"], log, self.environment)
+        run([*command, *options, "--yes", "--quiet"], log, self.environment)
         found = {}
         for result in (self.jobs / agent).glob("*__*/result.json"):
             trial = json.loads(result.read_text())
@@ -169,8 +172,11 @@ class Harbor:
 class BenchRunner:
     name = "Bench Runner"
 
-    def __init__(self, tasks: list[pathlib.Path], environment: dict[str, str], bench: pathlib.Path):
-        self.folder = STATE / "tasks"
+    def __init__(
+        self, tasks: list[pathlib.Path], environment: dict[str, str], state: pathlib.Path, bench: pathlib.Path
+    ):
+        self.state = state
+        self.folder = state / "tasks"
         for task in tasks:
             shutil.copytree(task, self.folder / task.name)
         self.bench = bench
@@ -181,12 +187,14 @@ class BenchRunner:
             raise SystemExit(f"Bench Runner refuses a task: {checked.stdout}{checked.stderr}")
         self.hashes = [task["content_hash"] for task in json.loads(checked.stdout)]
         self.images = set(self.listed())
+        # A short path: sockets of sandboxes are below it, and have paths of at most 107 bytes.
+        self.data = pathlib.Path(tempfile.mkdtemp(prefix="bench-data-"))
 
-    def run(self, agent: str, concurrency: int) -> dict[str, Outcome]:
-        log, out = STATE / f"bench-{agent}.log", STATE / "out" / agent
+    def run(self, agent: str, concurrency: int, options: Sequence[str] = ()) -> dict[str, Outcome]:
+        log, out = self.state / f"bench-{agent}.log", self.state / "out" / agent
         command = [self.bench, "run", "--task", self.folder, "--agent", agent, "--concurrency", str(concurrency)]
-        command += ["--option", f"terminal_tasks.env.{GIVEN[0]}={GIVEN[1]}"]
-        run([*command, "--yes", "--out", out, "--data-dir", STATE / "data"], log, self.environment)
+        command += ["--option", f"terminal_tasks.env.{GIVEN[0]}={GIVEN[1]}", *options]
+        run([*command, "--yes", "--out", out, "--data-dir", self.data], log, self.environment)
         found = {}
         for archive in out.glob("*.zip"):
             with zipfile.ZipFile(archive) as files:
@@ -211,7 +219,8 @@ class BenchRunner:
         return [image for image in images if any(f"bench__{content}" in image for content in self.hashes)]
 
     def remove(self) -> None:
-        """Removes the images of the tasks, which Bench Runner keeps for other episodes. It removes the rest itself."""
+        """Removes the data directory, and the images of the tasks, which Bench Runner keeps for other episodes."""
+        shutil.rmtree(self.data, ignore_errors=True)
         for image in set(self.listed()) - self.images:
             docker("image", "rm", image, check=False)
 
@@ -220,10 +229,10 @@ def is_podman() -> bool:
     return any("podman" in word.lower() for word in docker("version", "--format", "{{json .Server}}"))
 
 
-def environment() -> dict[str, str]:
+def environment(state: pathlib.Path) -> dict[str, str]:
     """Returns the environment of both programs: that of this process without keys, settings and home."""
     kept = ["PATH", "LANG", "TMPDIR", "DOCKER_HOST", "DOCKER_CONFIG", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF"]
-    home = STATE / "home"
+    home = state / "home"
     home.mkdir()
     return {**{name: os.environ[name] for name in kept if name in os.environ}, "HOME": str(home)}
 
@@ -250,27 +259,31 @@ def show(rows: list[tuple[str, str, Outcome, Outcome]]) -> None:
         say("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
 
 
+def clean_up(programs: list, had_base: bool) -> None:
+    """Removes what programs made at the engine. Ctrl-C doesn't interrupt it."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    for program in programs:
+        program.remove()
+    if not had_base:
+        docker("image", "rm", BASE_IMAGE, check=False)
+
+
 def compare(tasks: list[pathlib.Path], bench: pathlib.Path, concurrency: int) -> bool:
     began = time.monotonic()
     had_base = bool(docker("image", "ls", "--quiet", BASE_IMAGE))
     subprocess.run([ROOT / "tests" / "harbor" / "base.sh", STATE.parent], check=True)
     programs = []
     try:
-        shared = environment()
-        programs += [Harbor(tasks, shared), BenchRunner(tasks, shared, bench)]
+        shared = environment(STATE)
+        programs += [Harbor(tasks, shared, STATE), BenchRunner(tasks, shared, STATE, bench)]
         found = {}
         for agent in AGENTS:
             for program in programs:
                 say(f"{len(tasks)} tasks in {program.name} with {agent}")
                 found[agent, program.name] = program.run(agent, concurrency)
     finally:
-        # Ctrl-C doesn't interrupt the cleanup.
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)
-        for program in programs:
-            program.remove()
-        if not had_base:
-            docker("image", "rm", BASE_IMAGE, check=False)
+        clean_up(programs, had_base)
     none = Outcome(None, None, "no result")
     rows = [
         (task.name, agent, *(found[agent, program.name].get(task.name, none) for program in programs))
@@ -284,25 +297,31 @@ def compare(tasks: list[pathlib.Path], bench: pathlib.Path, concurrency: int) ->
     return not different
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Compares rewards of Harbor and Bench Runner.")
-    parser.add_argument("--bench", required=True, help="the command `bench`")
-    parser.add_argument("--concurrency", type=int, default=3, help="episodes at once (default: 3)")
-    parser.add_argument("tasks", nargs="*", help="task folders, or folders of tasks (default: those of this repository)")
-    options = parser.parse_args()
+def exit_code(state: pathlib.Path, comparison: Callable[[], bool]) -> int:
+    """Empties the folder, runs a comparison, and returns the command's exit code."""
 
     def stop(*_):
         raise Stopped
 
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
-    shutil.rmtree(STATE, ignore_errors=True)
-    STATE.mkdir(parents=True)
+    shutil.rmtree(state, ignore_errors=True)
+    state.mkdir(parents=True)
     try:
-        return 0 if compare(find(options.tasks), pathlib.Path(options.bench).resolve(), options.concurrency) else 1
+        return 0 if comparison() else 1
     except Stopped:
         say("stopped")
         return 130
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Compares rewards of Harbor and Bench Runner.")
+    parser.add_argument("--bench", required=True, help="the command `bench`")
+    parser.add_argument("--concurrency", type=int, default=3, help="episodes at once (default: 3)")
+    parser.add_argument("tasks", nargs="*", help="task folders, or folders of tasks (default: those of this repository)")
+    options = parser.parse_args()
+    bench = pathlib.Path(options.bench).resolve()
+    return exit_code(STATE, lambda: compare(find(options.tasks), bench, options.concurrency))
 
 
 if __name__ == "__main__":
