@@ -11,6 +11,8 @@ use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::UnixStream;
+
+use crate::short_path::ShortPath;
 use tokio::time::timeout;
 
 /// Error of a body, of any kind.
@@ -79,7 +81,7 @@ impl Client {
 
     /// Sends a request. The response's body is a stream without limits.
     pub(crate) async fn send(&self, request: Request<AnyBody>) -> Result<Response<Incoming>, ClientError> {
-        let connect = UnixStream::connect(&self.socket);
+        let connect = async { UnixStream::connect(ShortPath::new(&self.socket)?.path()).await };
         let stream =
             connect.await.map_err(|source| ClientError::Connect { socket: self.socket.clone(), source })?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;

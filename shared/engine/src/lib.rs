@@ -17,6 +17,7 @@ mod proxy;
 mod refusal;
 mod request;
 mod rules;
+mod short_path;
 
 pub use self::cleanup::{CleanupError, reap};
 pub use self::client::{Client, ClientError};

@@ -36,6 +36,7 @@ use crate::firewall::Firewall;
 use crate::images::ImageCache;
 use crate::probe::{Description, Engine, EngineKind};
 use crate::rules::{FolderError, Folders, NetworkPolicy, Pin, Pins, SandboxRules};
+use crate::short_path::ShortPath;
 
 /// Time that requests in progress have to end when the proxy stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
@@ -124,7 +125,8 @@ impl Proxy {
         if rules.network == NetworkPolicy::Public && engine.firewall().is_none() {
             return Err(ProxyError::Unfiltered(engine.report().unfiltered.clone().unwrap_or_default()));
         }
-        let listener = UnixListener::bind(socket).map_err(at(socket))?;
+        let short = ShortPath::new(socket).map_err(at(socket))?;
+        let listener = UnixListener::bind(short.path()).map_err(at(socket))?;
         // The sandbox may have a user of its own; the socket's folder decides who reaches it.
         std::fs::set_permissions(socket, Permissions::from_mode(0o666)).map_err(at(socket))?;
         let shared = Arc::new(Shared {

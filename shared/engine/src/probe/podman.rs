@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{ProbeOptions, tools};
 use crate::client::Client;
+use crate::short_path::is_short;
 
 /// Time that the service has to listen.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -69,9 +70,13 @@ impl Podman {
         let log = folder.join("podman.log");
         let mut command = Command::new("/bin/sh");
         command.args(["-c", GUARD, "sh", "podman", "system", "service", "--time", "0"]);
-        command.arg(format!("unix://{}", socket.display()));
         // Podman writes a file into its working folder when a container runs out of memory.
         command.current_dir(&folder);
+        let address = match is_short(&socket) {
+            true => socket.clone(),
+            false => PathBuf::from("/proc/self/cwd/podman.sock"),
+        };
+        command.arg(format!("unix://{}", address.display()));
         // Variables of this program, which may be secrets, don't reach containers through podman.
         command.env_clear().env("PATH", &options.path);
         let folders = [

@@ -13,6 +13,8 @@ use super::{EnginePlace, Limits};
 
 /// Name of the engine's socket.
 const SOCKET: &str = "docker.sock";
+/// Maximum length of a socket's path, in bytes (`sun_path` in unix(7), without its end).
+const SOCKET_PATH_BYTES_MAX: usize = 107;
 /// Folder of the socket in the form `namespaces`.
 pub(crate) const SOCKETS_INSIDE: &str = "/run/engine";
 /// Minimum mean size of files, in bytes, which limits their number.
@@ -67,6 +69,12 @@ impl EngineFolders {
         EnginePlace { socket: self.sockets.join(SOCKET), workspace }
     }
 
+    /// Returns true if commands can connect to the engine: the path of a socket is limited.
+    pub(crate) fn has_usable_address(&self, kind: FormKind) -> bool {
+        let path = self.address(kind);
+        path.strip_prefix("unix://").is_some_and(|path| path.len() <= SOCKET_PATH_BYTES_MAX)
+    }
+
     /// Returns the address of the engine for commands.
     pub(crate) fn address(&self, kind: FormKind) -> String {
         let folder = match kind {
@@ -114,6 +122,14 @@ mod tests {
         assert_eq!(mount_point(line), Some(PathBuf::from("/with space/\\x")));
         assert_eq!(mount_point("36 35"), None);
         assert_eq!(mount_point("1 2 3 / /a\\9 rw"), Some(PathBuf::from("/a\\9")));
+    }
+
+    #[test]
+    fn only_programs_in_the_same_folders_need_a_short_path() {
+        let folders = EngineFolders::below(Path::new(&format!("/{}", "folder/".repeat(14))));
+        assert!(folders.has_usable_address(FormKind::Namespaces));
+        assert!(!folders.has_usable_address(FormKind::Confined));
+        assert!(EngineFolders::below(Path::new("/data/x")).has_usable_address(FormKind::Confined));
     }
 
     #[test]

@@ -360,6 +360,12 @@ impl Isolation for Arc<LocalIsolation> {
                     .to_owned(),
             ));
         }
+        // All ids have the same length.
+        let folder = self.instance.sandbox_folder(&uuid::Uuid::nil().simple().to_string());
+        if !EngineFolders::below(&folder).has_usable_address(self.kind) {
+            let why = "the path of the host's folder is too long for a socket; choose a shorter --data-dir";
+            return Err(IsolationError::NoEngine(why.to_owned()));
+        }
         launch(self, limits, true).await
     }
 }
