@@ -26,8 +26,8 @@ Examples:
   bench tasks remove 3
 
 A task is a folder or a ZIP archive with task.toml (Harbor's format) or
-task.yaml (Terminal-Bench 1). `bench run --task PATH` runs one without storing
-it first. docs/terminal-tasks.md explains formats, limits and refusals.";
+task.yaml (Terminal-Bench 1). `bench run --task PATH` stores and runs one in
+one step. docs/terminal-tasks.md explains formats, limits and refusals.";
 
 const LIST_EXAMPLE: &str = "\
 Example:
