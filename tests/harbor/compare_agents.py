@@ -1,13 +1,13 @@
-"""Plays scripted models with the agent `terminus-2` in Harbor and in Bench Runner, and compares their requests and
-rewards (`make compare-harbor-agents`).
+"""Plays scripted models with the agent `terminus-2` in Harbor and in Bench Runner, and compares their requests,
+commands and rewards (`make compare-harbor-agents`).
 
-Both programs work on the same sample tasks, in containers of the engine of `DOCKER_HOST`, and ask the same local server
+Both programs work on the same tasks, in containers of the engine of `DOCKER_HOST`, and ask the same local server
 (`scripted_model.py`), which answers as `scripts.py` says and records requests. Both use the official messages: Bench
 Runner loads them from Harbor's wheel, which the server has.
 
-Equal have to be: the number of requests, also to that of the script; each request's messages and parameters; the reward,
-also to that of the script. Prints a table, and exits with 1 if anything differs. Requests and logs stay in
-target/harbor-agents.
+Equal have to be: the number of requests, also to that of the script; each request's messages and parameters; the commands
+in the trajectories, also those of the last turn; the reward, also to that of the script. Prints a table, and exits with 1
+if anything differs. Requests and logs stay in target/harbor-agents.
 
 One thing is replaced in messages, since containers have names of their own: the host name in the shell's prompt. Intended
 differences are in `DEVIATIONS`, and are printed. HTTP headers aren't compared, nor networks, as in `compare.py`. Neither
@@ -34,12 +34,14 @@ AGENT = "terminus-2"
 # Names of the programs in addresses and files.
 NAMES = {Harbor.name: "harbor", BenchRunner.name: "bench"}
 OPTIONS = {"record_terminal_session": "false"}
-PROMPT = re.compile(r"root@[0-9A-Za-z_.-]+:")
+PROMPT = re.compile(r"\b(root|worker)@[0-9A-Za-z_.-]+:")
 # Fields that only requests of Bench Runner have, with the value that they must have, and why.
 DEVIATIONS = {
     "stream": (True, "Bench Runner streams replies, so that a silent provider is noticed"),
     "stream_options": ({"include_usage": True}, "needed for token counts of streamed replies"),
 }
+# Tests print rewards with six digits.
+REWARD_DIFFERENCE_MAX = 1e-6
 # Lines of a difference that are printed.
 DIFFERENCE_LINES_MAX = 20
 
@@ -47,18 +49,42 @@ DIFFERENCE_LINES_MAX = 20
 class Played:
     """Result of one script in one program."""
 
-    def __init__(self, program: str, script: Script, outcome: Outcome, requests: list[dict]):
+    def __init__(self, program: Harbor | BenchRunner, script: Script, outcome: Outcome, requests: list[dict]):
         self.outcome = outcome
-        self.requests = [comparable(program, request) for request in requests]
-        path = STATE / script.name / f"{NAMES[program]}-requests.json"
+        self.commands = commands(program)
+        self.requests = [comparable(program.name, request) for request in requests]
+        path = STATE / script.name / f"{NAMES[program.name]}-requests.json"
         path.write_text(json.dumps(self.requests, indent=1, ensure_ascii=False))
 
     def text(self) -> str:
         count = len(self.requests)
-        return f"{self.outcome.text(self.outcome)}, {count} request{'' if count == 1 else 's'}"
+        calls = sum(map(len, self.commands.values()))
+        return f"{self.outcome.text(self.outcome)}, {count} request{'' if count == 1 else 's'}, {calls} calls"
+
+    def has_reward(self, script: Script) -> bool:
+        reward = (self.outcome.rewards or {}).get("reward")
+        return reward is not None and abs(reward - script.reward) < REWARD_DIFFERENCE_MAX
 
     def is_scripted(self, script: Script) -> bool:
-        return len(self.requests) == len(script.replies) and self.outcome.rewards == {"reward": script.reward}
+        return len(self.requests) == len(script.replies) and self.has_reward(script)
+
+
+def commands(program: Harbor | BenchRunner) -> dict[str, list[tuple[str, dict]]]:
+    """Returns the calls in an episode's trajectories, by their paths: keystrokes with durations, and completions."""
+    if isinstance(program, Harbor):
+        episodes = list((program.jobs / AGENT).glob("*__*"))
+    else:
+        written = program.state / "artifacts"
+        command = [program.bench, "artifacts", "latest", "--out", written, "--data-dir", program.data]
+        subprocess.run([str(part) for part in command], env=program.environment, capture_output=True)
+        episodes = [path for path in written.rglob("0") if path.is_dir()]
+    found = {}
+    for episode in episodes:
+        for path in sorted(episode.rglob("trajectory.json")):
+            steps = json.loads(path.read_text())["steps"]
+            calls = [call for step in steps for call in step.get("tool_calls") or []]
+            found[str(path.relative_to(episode))] = [(call["function_name"], call["arguments"]) for call in calls]
+    return found
 
 
 def comparable(program: str, request: dict) -> dict:
@@ -69,7 +95,7 @@ def comparable(program: str, request: dict) -> dict:
             if compared.get(field) == value:
                 del compared[field]
     compared["messages"] = [
-        {key: PROMPT.sub("root@HOST:", value) if isinstance(value, str) else value for key, value in message.items()}
+        {key: PROMPT.sub(r"\1@HOST:", value) if isinstance(value, str) else value for key, value in message.items()}
         for message in request["messages"]
     ]
     return compared
@@ -95,6 +121,12 @@ def difference(theirs: list[dict], ours: list[dict]) -> list[str]:
     if len(theirs) != len(ours):
         return [f"{len(theirs)} requests in {Harbor.name}, {len(ours)} in {BenchRunner.name}"]
     return []
+
+
+def folder(task: str) -> pathlib.Path:
+    """Returns the folder of a sample task, or of a task of `compare.py`."""
+    sample = ROOT / "sample-tasks" / task
+    return sample if sample.exists() else ROOT / "tests" / "harbor" / "tasks" / task
 
 
 def harbor_options(script: Script, models: ScriptedModels) -> list[str]:
@@ -133,7 +165,7 @@ def play(scripts: list[Script], bench: pathlib.Path) -> bool:
     try:
         pairs = []
         for script in scripts:
-            state, tasks = STATE / script.name, [ROOT / "sample-tasks" / script.task]
+            state, tasks = STATE / script.name, [folder(script.task)]
             state.mkdir()
             programs += [harbor := Harbor(tasks, shared, state), ours := BenchRunner(tasks, shared, state, bench)]
             pairs.append((script, (harbor, harbor_options(script, models)), (ours, bench_options(script, models))))
@@ -144,7 +176,7 @@ def play(scripts: list[Script], bench: pathlib.Path) -> bool:
                 found = program.run(AGENT, 1, options)
                 outcome = found.get(script.task, Outcome(None, None, "no result"))
                 requests = models.requests.get((NAMES[program.name], script.name), [])
-                played.append(Played(program.name, script, outcome, requests))
+                played.append(Played(program, script, outcome, requests))
             rows.append((script, *played))
         if not models.has_served_wheel:
             say(f"{BenchRunner.name} did not load the official messages")
@@ -156,14 +188,16 @@ def play(scripts: list[Script], bench: pathlib.Path) -> bool:
 
 
 def show(rows: list[tuple[Script, Played, Played]], began: float) -> bool:
-    table = [("script", "task", Harbor.name, BenchRunner.name, "requests", "rewards")]
+    table = [("script", "task", Harbor.name, BenchRunner.name, "requests", "commands", "rewards")]
     different = 0
     for script, theirs, ours in rows:
         found = difference(theirs.requests, ours.requests)
-        verdicts = [not found, theirs.outcome.equals(ours.outcome)]
+        # Without any trajectory there is nothing to compare.
+        has_equal_commands = bool(theirs.commands) and theirs.commands == ours.commands
+        verdicts = [not found, has_equal_commands, theirs.outcome.equals(ours.outcome)]
         marks = ["equal" if verdict else "DIFFERENT" for verdict in verdicts]
         if all(verdicts) and not (theirs.is_scripted(script) and ours.is_scripted(script)):
-            verdicts, marks = [False], ["NOT THE SCRIPT'S"] * 2
+            verdicts, marks = [False], ["NOT THE SCRIPT'S"] * 3
         different += not all(verdicts)
         table.append((script.name, script.task, theirs.text(), ours.text(), *marks))
         if found:

@@ -12,6 +12,10 @@ import threading
 
 from scripts import DONE, Reply, Script
 
+# Statuses of a provider that answers again later, and its wait in seconds. Without the header, Bench Runner waits longer.
+BUSY = (429, 503)
+RETRY_AFTER = "1"
+
 
 class ScriptedModels:
     def __init__(self, scripts: list[Script], wheel: pathlib.Path):
@@ -57,6 +61,8 @@ class ScriptedModels:
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(content)))
+                if status in BUSY:
+                    self.send_header("Retry-After", RETRY_AFTER)
                 self.end_headers()
                 self.wfile.write(content)
 
@@ -82,7 +88,7 @@ class ScriptedModels:
                 reply = models.take(parts[0], parts[1], body)
                 if reply.error_code:
                     error = {"message": f"refused: {reply.error_code}", "code": reply.error_code}
-                    self.answer_json(400, {"error": error})
+                    self.answer_json(reply.status, {"error": error})
                 elif body.get("stream"):
                     events = [*stream(reply, body), "[DONE]"]
                     text = "".join(f"data: {event}\n\n" for event in events)

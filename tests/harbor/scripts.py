@@ -19,15 +19,17 @@ class Reply:
     text: str
     is_cut: bool = False
     error_code: str = ""
+    # HTTP status of an error.
+    status: int = 400
 
 
 @dataclasses.dataclass(frozen=True)
 class Script:
     name: str
-    # Sample task.
+    # Name of a sample task, or of a task of `tests/harbor/tasks`.
     task: str
     replies: list[Reply]
-    # Reward of the task's tests.
+    # Main reward of the task's tests.
     reward: float
     # Options of the agent, besides those of all scripts.
     options: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -90,8 +92,10 @@ def long_keystrokes() -> Script:
     program += "rows = [[cell.strip() for cell in line.split(',')][:3] for line in lines if line]\n"
     program += "open('fixed.csv', 'w').write(''.join(','.join(row) + '\\n' for row in rows))\n"
     replies = [
-        turn(("cat > repair.py\n", 2.0), (program, 4.0), ("C-d", 1.0)),
+        # The terminal drops some of what it echoes of so long a text, depending on the machine's load.
+        turn(("stty -echo; cat > repair.py; stty echo\n", 2.0), (program, 4.0), ("C-d", 1.0)),
         turn(("wc -c repair.py\n", 1.0), ("python3 repair.py\n", 2.0)),
+        turn(("cat repair.py\n", 2.0)),
         turn((f"echo {'a' * 600}\n", 1.0)),
         turn(("echo 'it'\"'\"'s' \"$HOME\" \\\\ `echo x` é\n", 1.0), ("", 0.5)),
         *DONE,
@@ -159,6 +163,38 @@ def full_context() -> Script:
     return Script("full-context", "fix-csv", replies, 1.0)
 
 
+def provider_errors() -> Script:
+    """The provider is busy or fails, before the first reply and between two turns, and then answers again.
+
+    At most two errors follow each other: Harbor's HTTP client repeats a request that often. Its agent repeats more, with
+    longer waits, and then ends the episode, while Bench Runner keeps waiting.
+    """
+    busy = Reply("", error_code="rate_limit_exceeded", status=429)
+    failed = Reply("", error_code="server_error", status=500)
+    replies = [
+        failed,
+        turn(("cat -A people.csv\n", 1.0)),
+        busy,
+        busy,
+        turn(*REPAIR_TABLE),
+        failed,
+        busy,
+        DONE[0],
+        failed,
+        DONE[1],
+    ]
+    return Script("provider-errors", "fix-csv", replies, 1.0)
+
+
+def other_user() -> Script:
+    """The agent isn't root, and works in a folder other than the image's. Only the oracle's log is missing to the tests."""
+    looks = turn(("id -un > name\n", 1.0), ('echo "$HOME" > home\n', 1.0), ("pwd > folder\n", 1.0))
+    tries = turn(("touch /etc/changed 2> error && echo yes > is_root || echo no > is_root\n", 1.0), ("cat error\n", 1.0))
+    replies = [looks, tries, turn(("echo no > owns_solution\n", 1.0), ("cat name home folder\n", 1.0)), *DONE]
+    return Script("other-user", "users", replies, 0.888889)
+
+
 SCRIPTS = [
     solves(), flaws(), long_keystrokes(), turn_limit(), ended_terminal(), xml(), cut_replies(), full_context(),
+    provider_errors(), other_user(),
 ]
