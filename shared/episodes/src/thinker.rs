@@ -64,13 +64,17 @@ impl Thinker {
         }
     }
 
-    /// Adds the parts of a stored record to the transcript.
+    /// Adds the parts of a stored record to the transcript. The first record of a step of the task begins a new transcript.
     ///
     /// # Errors
     /// If a part can't be read.
     pub fn add(&mut self, record: &AgentRecord) -> Result<(), serde_json::Error> {
         let parts = record.parts.iter().map(|part| serde_json::from_value::<Part>(part.clone()));
         let parts: Vec<Part> = parts.collect::<Result<_, _>>()?;
+        // The same agent may have worked on the step before.
+        if record.progress.records <= 1 {
+            self.transcript = Transcript::default();
+        }
         self.transcript.extend(parts);
         Ok(())
     }
@@ -95,4 +99,31 @@ impl Thinker {
 /// Returns the parts of a step as the record keeps them.
 pub(crate) fn parts_as_json(parts: &[Part]) -> Vec<Value> {
     parts.iter().filter_map(|part| serde_json::to_value(part).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use bench_domain::AgentProgress;
+    use serde_json::json;
+
+    use super::*;
+
+    fn record(task_step: usize, number: u32, text: &str) -> AgentRecord {
+        let progress = AgentProgress { records: number, ..AgentProgress::new(task_step) };
+        let parts = vec![json!({ "part": "message", "purpose": "task", "text": text })];
+        AgentRecord { progress, parts, paid: None }
+    }
+
+    #[test]
+    fn each_step_of_a_task_has_a_transcript_of_its_own() {
+        let mut thinker = Thinker::new(BTreeMap::new(), BTreeMap::new());
+        thinker.add(&record(0, 1, "first")).unwrap();
+        thinker.add(&record(0, 2, "second")).unwrap();
+        assert_eq!(thinker.transcript.parts().len(), 2);
+        thinker.add(&record(1, 1, "third")).unwrap();
+        let [Part::Message(message)] = thinker.transcript.parts() else {
+            panic!("{:?}", thinker.transcript.parts())
+        };
+        assert_eq!(message.text, "third");
+    }
 }
