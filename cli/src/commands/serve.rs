@@ -54,7 +54,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "BENCH_PORT", default_value_t = 3000)]
     port: u16,
     /// Maximum number of samples in progress at the same time
-    #[arg(long, env = "BENCH_CONCURRENCY", value_name = "N", default_value_t = CONCURRENCY_DEFAULT as u64,
+    #[arg(short, long, env = "BENCH_CONCURRENCY", value_name = "N", default_value_t = CONCURRENCY_DEFAULT as u64,
         value_parser = clap::value_parser!(u64).range(1..=CONCURRENCY_MAX as u64))]
     concurrency: u64,
     #[command(flatten)]

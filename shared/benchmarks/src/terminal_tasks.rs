@@ -65,6 +65,7 @@ static METADATA: Metadata = Metadata {
         "Tests of Terminal-Bench 1 run without a terminal, so that their output isn't wrapped at 160 columns.",
         "Only model calls and commands count against the agent's time limit, not waits for a provider or a sandbox; the turn in which it is reached ends first.",
         "Of a terminal's history, the last 8 MiB count.",
+        "Each step of a task with several has a terminal of its own; in Harbor, the terminal of the step before goes on.",
     ],
     item_timeout_seconds: 24 * 3_600,
     setup_notes: "A sandbox host with a container engine is needed: install podman or docker.",

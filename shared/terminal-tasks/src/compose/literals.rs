@@ -123,6 +123,11 @@ fn is_in_task(file: &str, path: &str) -> bool {
     !is_remote && resolve(file, &path.replace(':', "_")).is_some()
 }
 
+/// Returns true for texts that become true in the output.
+fn is_true(text: &str) -> bool {
+    ["true", "yes", "on", "y", "t", "1"].iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
 /// Returns what has an effect whatever the variables are: not texts with variables, nor values that mean the default.
 fn literal(value: Value) -> Option<Value> {
     match value {
@@ -136,8 +141,10 @@ fn literal(value: Value) -> Option<Value> {
             kept.iter().any(|value| !value.is_null()).then_some(Value::Array(kept))
         }
         Value::Object(table) => {
-            let is_undecided = |key: &str, value: &Value| BOOLEANS.contains(&key) && value.is_string();
-            let entries = table.into_iter().filter(|(key, value)| !is_undecided(key, value));
+            let entries = table.into_iter().map(|(key, value)| match value {
+                Value::String(text) if BOOLEANS.contains(&key.as_str()) => (key, is_true(&text).into()),
+                value => (key, value),
+            });
             let kept: Map<String, Value> =
                 entries.filter_map(|(key, value)| Some((key, literal(value)?))).collect();
             (!kept.is_empty()).then_some(Value::Object(kept))

@@ -393,8 +393,7 @@ fn source_with(service: &str) -> Result<(), (String, u32)> {
 #[test]
 fn an_upload_is_refused_for_what_its_runs_would_be_refused_for() {
     // Texts and numbers that compose changes, and names that other files may declare.
-    let left_to_the_output =
-        ["models=", "privileged=\"true\"", "mem_limit=", "pids_limit=", "shm_size=", "networks=", "secrets="];
+    let left_to_the_output = ["models=", "mem_limit=", "pids_limit=", "shm_size=", "networks=", "secrets="];
     for (key, value) in refused_entries() {
         let entry = format!("{key}={value}");
         if left_to_the_output.iter().any(|left| entry.starts_with(left)) {
@@ -408,6 +407,8 @@ fn an_upload_is_refused_for_what_its_runs_would_be_refused_for() {
         assert_eq!(line, 3, "{entry}");
     }
     for service in [
+        "privileged: yes",
+        "privileged: 'TRUE'",
         "volumes: ['/var/run/docker.sock:/s']",
         "volumes: ['~/.ssh:/s']",
         "volumes: ['../../other:/s']",
@@ -434,6 +435,7 @@ fn an_upload_is_refused_for_what_its_runs_would_be_refused_for() {
         "{deploy: {replicas: '${R:-1}'}, extra_hosts: {db: '${IP:-10.0.0.1}'}, ulimits: {nofile: {soft: '${S:-5}', hard: 10}}}",
         "{extra_hosts: ['db: 10.0.0.1'], security_opt: ['${OPTION}'], network_mode: '', pid: '', oom_score_adj: 0}",
         "{build: {context: ., privileged: false, network: ''}, logging: {driver: ''}, networks: {default: {ipv4_address: ''}}}",
+        "{privileged: 'false', oom_kill_disable: no}",
         "{profiles: [dev], ports: ['80:80'], privileged: true}",
         "network_mode: 'service:main'",
         "network_mode: '${MODE}'",
@@ -464,6 +466,7 @@ fn shared_elements_of_a_source_are_checked() {
     };
     for sections in [
         "networks: {n: {external: true}}",
+        "networks: {n: {external: 'yes'}}",
         "networks: {n: {driver: host}}",
         "volumes: {v: {driver_opts: {device: /}}}",
         "volumes: {v: {name: other}}",
