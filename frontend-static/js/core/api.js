@@ -180,6 +180,7 @@ class Api extends EventTarget {
     const isRaw = body instanceof FormData || body instanceof Blob
     if (body !== undefined && !isRaw) headers.set('content-type', 'application/json')
     for (const [name, value] of Object.entries(options.headers ?? {})) { if (value) headers.set(name, value) }
+    const asked = new Date()
     let response
     try {
       const target = address(path, options.query)
@@ -192,7 +193,7 @@ class Api extends EventTarget {
       connection.lost()
       throw new OfflineError()
     }
-    connection.restored()
+    connection.restored(asked)
     if (response.ok) return response
     const error = await errorOf(response)
     const isOwn = !options.withoutKey && !options.headers?.authorization

@@ -10,18 +10,24 @@ class Connection extends EventTarget {
   state = navigator.onLine ? 'online' : 'offline'
   /** Time of the latest change. */
   since = new Date()
+  /** Time of the latest loss of the network. */
+  #offline = this.since
 
   constructor() {
     super()
-    addEventListener('offline', () => this.#set('offline'))
+    addEventListener('offline', () => { this.#offline = new Date(); this.#set('offline') })
     addEventListener('online', () => { if (this.state === 'offline') this.#set('reconnecting') })
   }
 
   /** Records that a request found no server. */
   lost() { this.#set(navigator.onLine ? 'reconnecting' : 'offline') }
 
-  /** Records that the server answered. */
-  restored() { this.#set('online') }
+  /**
+   * Records that the server answered. An answer to a request that is older than the loss of the network says nothing of now.
+   *
+   * @param {Date} asked time of the request
+   */
+  restored(asked) { if (this.state !== 'offline' || asked >= this.#offline) this.#set('online') }
 
   /** @param {ConnectionState} state */
   #set(state) {

@@ -77,3 +77,23 @@ pageTest('a server that is killed and started again continues the run under an o
   assert.equal(await page.evaluate(() => document.documentElement.dataset.unloaded), 'no', 'the page was not loaded again')
   assert.equal(await page.getByRole('status').getByText(/no connection/i).first().isVisible(), false)
 }, { timeout: 150_000 })
+
+pageTest('an answer that was on its way keeps the page offline', async ({ open }) => {
+  const { page } = await open('/runs')
+  const state = await page.evaluate(async () => {
+    const loaded = performance.getEntriesByType('resource').map((file) => file.name)
+    const module = loaded.find((name) => name.includes('core/connection')) ?? ''
+    const { connection } = await import(module)
+    const asked = new Date()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    dispatchEvent(new Event('offline'))
+    const states = []
+    connection.restored(asked)
+    states.push(connection.state)
+    // A server on this machine answers without a network, too.
+    connection.restored(new Date())
+    states.push(connection.state)
+    return states
+  })
+  assert.deepEqual(state, ['offline', 'online'])
+})
