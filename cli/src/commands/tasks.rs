@@ -106,13 +106,14 @@ struct CheckArgs {
 #[derive(Debug, Args)]
 struct RemoveArgs {
     /// Id of the task, as listed
-    #[arg(required = true, value_name = "ID", value_parser = id)]
+    #[arg(required = true, value_name = "ID", value_parser = parse_id)]
     tasks: Vec<u64>,
     #[command(flatten)]
     api: ApiArgs,
 }
 
-fn id(text: &str) -> Result<u64, &'static str> {
+/// Parses the id of a task.
+fn parse_id(text: &str) -> Result<u64, &'static str> {
     text.parse().map_err(|_| "a task's id is a number; `bench tasks list` shows it")
 }
 

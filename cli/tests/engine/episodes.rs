@@ -77,7 +77,8 @@ impl Place {
         let packed = Command::new("sh").args(["-c", &pack]).output().unwrap();
         assert!(packed.status.success(), "{}", String::from_utf8_lossy(&packed.stderr));
         let row = json!({
-            "task_id": name, "difficulty": "hard", "category": "files", "task_yaml": TERMINAL_BENCH_CONFIG, "archive": String::from_utf8(packed.stdout).unwrap(),
+            "task_id": name, "difficulty": "hard", "category": "files", "task_yaml": TERMINAL_BENCH_CONFIG,
+            "archive": String::from_utf8(packed.stdout).unwrap(),
         });
         let path = self.dir.path(&format!("{name}.jsonl"));
         std::fs::write(&path, format!("{row}\n")).unwrap();

@@ -5,7 +5,7 @@
 //! folder as a gzipped tar archive. The containers are driven by other crates; here are only the items, one per task,
 //! and the prompt.
 
-use bench_domain::{Agent, Prompt};
+use bench_domain::Prompt;
 use bench_items::{
     DatasetSpec, DemoData, HubSource, IndexEntry, Item, ItemFile, Layout, Part, Row, RowError, TemplateSpec,
 };
@@ -242,8 +242,7 @@ impl Benchmark for TerminalBenchHard {
     }
 
     fn without_model(&self, source: &str) -> Option<&'static dyn Benchmark> {
-        let asks_none = source.parse::<Agent>().is_ok_and(|agent| !agent.asks_model());
-        asks_none.then_some(&WITHOUT_TEXTS as &dyn Benchmark)
+        agent::agent_without_model(source).map(|_| &WITHOUT_TEXTS as &dyn Benchmark)
     }
 
     fn missing_names(&self, options: &Options, items: &[IndexEntry]) -> Vec<String> {

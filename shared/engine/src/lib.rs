@@ -26,3 +26,4 @@ pub use self::labels::{InvalidId, LABEL_INSTANCE, LABEL_SANDBOX, Owner};
 pub use self::probe::{Engine, EngineKind, EngineReport, ProbeError, ProbeOptions, discard, probe};
 pub use self::proxy::{Proxy, ProxyError};
 pub use self::rules::{FolderError, ImageRules, Limits, NetworkPolicy, SandboxRules, SharedFolder};
+pub use short_path::SOCKET_PATH_BYTES_MAX;

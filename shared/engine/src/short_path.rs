@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, open};
 
 /// Maximum length of a path in the address of a socket, in bytes (`sun_path` in unix(7), without its end).
-const PATH_BYTES_MAX: usize = 107;
+pub const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 /// A path of a socket that can be bound and connected to while this exists.
 pub(crate) struct ShortPath {
@@ -40,7 +40,7 @@ impl ShortPath {
 
 /// Returns true if a path fits into the address of a socket.
 pub(crate) fn is_short(socket: &Path) -> bool {
-    socket.as_os_str().as_bytes().len() <= PATH_BYTES_MAX
+    socket.as_os_str().as_bytes().len() <= SOCKET_PATH_BYTES_MAX
 }
 
 #[cfg(test)]

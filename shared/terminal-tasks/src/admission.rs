@@ -12,7 +12,7 @@ use crate::ignore::IgnoreRules;
 use crate::model::{Environment, OperatingSystem, Task, TaskFormat};
 use crate::network::NetworkPolicy;
 use crate::node::{Node, Value};
-use crate::refusal::{ComposeProblem, ContentProblem, Place, Refusal};
+use crate::refusal::{ComposeProblem, ContentProblem, Refusal};
 use crate::tar::read_tar_gz_tree;
 use crate::terminal_bench;
 use crate::tree::{ContentHash, Tree, TreeLimits};
@@ -158,8 +158,7 @@ fn refusal(tree: &Tree, file: &str, problem: ContentProblem) -> Refusal {
         _ => return Refusal::file(file, problem),
     };
     let name = key.rsplit('.').next().unwrap_or(key).to_owned();
-    let line = line_of(tree, file, &name, is_cause);
-    Refusal { place: Some(Place { file: file.to_owned(), line }), problem: Box::new(problem.into()) }
+    Refusal::at(file, line_of(tree, file, &name, is_cause), problem)
 }
 
 /// Returns the line of the configuration's only field with a name and a property. Names of the old format have a prefix,
@@ -274,9 +273,8 @@ fn check_services(task: &Task, tree: &Tree, file: &str) -> Result<(), Refusal> {
     match hooks.chain(artifacts).find(|service| !services.contains(service)) {
         Some(service) => {
             let is_it = |value: &Value| matches!(value, Value::Text(text) if text.trim() == service);
-            let place = Place { file: file.to_owned(), line: line_of(tree, file, "service", &is_it) };
             let problem = ComposeProblem::MissingService { service: service.clone() };
-            Err(Refusal { place: Some(place), problem: Box::new(problem.into()) })
+            Err(Refusal::at(file, line_of(tree, file, "service", &is_it), problem))
         }
         None => Ok(()),
     }

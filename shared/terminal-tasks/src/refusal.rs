@@ -78,12 +78,17 @@ impl Refusal {
 
     /// Creates a refusal of a file.
     pub fn file(file: impl Into<String>, problem: impl Into<Problem>) -> Self {
-        Self { place: Some(Place { file: file.into(), line: None }), problem: Box::new(problem.into()) }
+        Self::at(file, None, problem)
     }
 
     /// Creates a refusal of a line of a file.
     pub fn line(file: impl Into<String>, line: u32, problem: impl Into<Problem>) -> Self {
-        Self { place: Some(Place { file: file.into(), line: Some(line) }), problem: Box::new(problem.into()) }
+        Self::at(file, Some(line), problem)
+    }
+
+    /// Creates a refusal of a file, at a line if it is known.
+    pub fn at(file: impl Into<String>, line: Option<u32>, problem: impl Into<Problem>) -> Self {
+        Self { place: Some(Place { file: file.into(), line }), problem: Box::new(problem.into()) }
     }
 
     /// Returns the stable code of the problem.

@@ -78,6 +78,11 @@ pub struct AgentChoice {
     pub options: BTreeMap<String, String>,
 }
 
+/// Returns the agent that a source of answers names, if it asks no model.
+pub(crate) fn agent_without_model(source: &str) -> Option<Agent> {
+    source.parse::<Agent>().ok().filter(|agent| !agent.asks_model())
+}
+
 /// Returns the agent of a run: that of its options if a model is asked, otherwise the one that its source of answers names.
 pub fn agent_choice(source: &str, options: Option<&Options>) -> AgentChoice {
     let own: BTreeMap<String, String> = options
@@ -85,7 +90,7 @@ pub fn agent_choice(source: &str, options: Option<&Options>) -> AgentChoice {
         .flatten()
         .filter_map(|(name, value)| Some((name.strip_prefix(AGENT_OPTION)?.to_owned(), value.clone())))
         .collect();
-    if let Some(agent) = source.parse::<Agent>().ok().filter(|agent| !agent.asks_model()) {
+    if let Some(agent) = agent_without_model(source) {
         return AgentChoice { agent, options: own };
     }
     let named = options.and_then(|options| options.get(AGENT)?.parse().ok());

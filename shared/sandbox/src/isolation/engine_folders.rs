@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
+use bench_engine::SOCKET_PATH_BYTES_MAX;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::options::SharedFolder;
@@ -13,8 +14,6 @@ use super::{EnginePlace, Limits};
 
 /// Name of the engine's socket.
 const SOCKET: &str = "docker.sock";
-/// Maximum length of a socket's path, in bytes (`sun_path` in unix(7), without its end).
-const SOCKET_PATH_BYTES_MAX: usize = 107;
 /// Folder of the socket in the form `namespaces`.
 pub(crate) const SOCKETS_INSIDE: &str = "/run/engine";
 /// Minimum mean size of files, in bytes, which limits their number.

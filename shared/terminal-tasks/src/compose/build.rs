@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 /// Platforms for which images are built and run.
 pub(super) const PLATFORMS: [&str; 2] = ["linux/amd64", "linux/arm64"];
 
-/// Keys of a build.
+/// Keys of a build for which [`check`] has a rule.
 pub(super) const KEYS: [&str; 11] = [
     "args",
     "context",
@@ -32,7 +32,6 @@ pub(super) fn check(service: &Element<'_>, value: &Value) -> Result<BuildPlan, R
     let build = service.below("build", table);
     let folder = build.policy.task_folder.as_str();
     let context = build.text("context").unwrap_or_default();
-    build.expect_keys(&KEYS, "leave it out")?;
     for (key, value) in build.entries() {
         match key {
             "context" => build.expect(
@@ -68,8 +67,8 @@ pub(super) fn check(service: &Element<'_>, value: &Value) -> Result<BuildPlan, R
                 };
                 build.expect(key, value, all, "use `linux/amd64` or `linux/arm64`")?;
             }
-            // The other keys begin with `x-`.
-            _ => {}
+            key if key.starts_with("x-") => {}
+            _ => return Err(build.refuse_key(key, value, "leave it out")),
         }
     }
     if context.is_empty() {
