@@ -5,6 +5,10 @@ use serde_json::json;
 
 use crate::client::ClientError;
 
+/// Beginning of the messages of requests that no client may send, whenever it tries. Clients find the reason behind it in
+/// the output of the docker command.
+const NOT_ALLOWED: &str = "refused by the sandbox host: ";
+
 /// Reason why a request isn't passed on to the engine.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
@@ -75,6 +79,10 @@ impl Refusal {
 
     /// Returns the JSON body of the response, in the form of the engine's own errors.
     pub(crate) fn body(&self) -> String {
-        json!({ "message": self.to_string() }).to_string()
+        let message = match self.status() {
+            StatusCode::FORBIDDEN => format!("{NOT_ALLOWED}{self}"),
+            _ => self.to_string(),
+        };
+        json!({ "message": message }).to_string()
     }
 }

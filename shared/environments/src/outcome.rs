@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{EnvironmentError, Limit};
+use crate::{EnvironmentError, Limit, ProjectError};
 
 /// Outcome as JSON: `done`, or `failed` with details.
 #[derive(Deserialize)]
@@ -29,6 +29,7 @@ pub(crate) fn read_outcome(operation: &str, outcome: &[u8]) -> Result<Value, Env
         "engine" => EnvironmentError::Engine { why, log },
         "no-engine" => EnvironmentError::NoEngine { why, log },
         "project" => EnvironmentError::Project { why, log },
+        "refused" => EnvironmentError::Refused(ProjectError::Refused(why)),
         "build" => EnvironmentError::Build { why, log },
         "start" => EnvironmentError::Start { why, log },
         "unhealthy" => EnvironmentError::Unhealthy { why, log },
@@ -54,6 +55,7 @@ mod tests {
             (r#"{"failed":"no-engine","why":"w"}"#, ErrorKind::Unavailable),
             (r#"{"failed":"project","why":"w"}"#, ErrorKind::Task),
             (r#"{"failed":"build","why":"w"}"#, ErrorKind::Task),
+            (r#"{"failed":"refused","why":"w"}"#, ErrorKind::Task),
             (r#"{"failed":"start","why":"w"}"#, ErrorKind::Task),
             (r#"{"failed":"unhealthy","why":"w"}"#, ErrorKind::Task),
             (r#"{"failed":"gone","why":"w","out_of_memory":true}"#, ErrorKind::Task),

@@ -46,7 +46,9 @@ export async function strayWords(page) {
  * @param {string} view
  */
 export async function assertFits(page, view) {
-  const { width, scroll, wide } = await page.evaluate(() => {
+  const { width, scroll, wide } = await page.evaluate(async () => {
+    // Charts are drawn again in the frame after a change of the window's size.
+    for (let frame = 0; frame < 2; frame++) await new Promise((resolve) => { requestAnimationFrame(resolve) })
     const width = document.documentElement.clientWidth
     const isClipped = (/** @type {Element} */ element) => {
       for (let e = element.parentElement; e; e = e.parentElement) {

@@ -156,11 +156,9 @@ impl Check<'_> {
 
     /// Refuses here-documents, whose lines only some builders take as instructions.
     fn no_heredoc(&self, keyword: &str, rest: &str) -> Result<(), Refusal> {
-        let starts = |rest: &str| {
-            rest.starts_with(|first: char| first.is_ascii_alphabetic() || "_-\"'".contains(first))
-        };
-        if rest.split("<<").skip(1).any(starts) {
-            return self.refuse(format!("here-documents in `{keyword}` are not allowed"));
+        if rest.match_indices("<<").any(|(at, _)| is_heredoc(rest.split_at(at))) {
+            let advice = "write the lines with `printf`, or copy a file";
+            return self.refuse(format!("here-documents in `{keyword}` are not allowed; {advice}"));
         }
         Ok(())
     }
@@ -221,6 +219,21 @@ impl Check<'_> {
     }
 }
 
+/// Returns true if a builder may read a here-document's beginning in `<<`, the first characters of `rest`.
+///
+/// Builders look for words that are digits, `<<` and a name, after they have removed quotes and replaced variables. What
+/// follows another character in the same word is left to the shell, such as `$((1<<A))`.
+fn is_heredoc((before, rest): (&str, &str)) -> bool {
+    let name = rest.trim_start_matches('<');
+    let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic() || "_-\"'\\$".contains(first));
+    let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let word = word.trim_end_matches(|digit: char| digit.is_ascii_digit());
+    let is_plain = |character: char| !"{}\"'\\".contains(character);
+    rest.strip_prefix("<<").is_some_and(|rest| rest.len() == name.len())
+        && is_name
+        && (word.is_empty() || !word.chars().all(is_plain))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,6 +269,18 @@ mod tests {
         }
         assert!(check("FROM a\nRUN <<EOF\nFROM b AS evil\nEOF", Builder::Buildah).is_err());
         assert!(check("FROM a\nCOPY <<-\"EOF\" /x", Builder::Classic).is_err());
+        for text in
+            ["<<A", "0<<A", "a 12<<'A'", "a <<\\A", "a $(cat <<A)", "a ${B:-<<A}", "a ''<<A", "$(( 1<<A ))"]
+        {
+            assert!(check(&format!("FROM a\nRUN {text}\n"), Builder::Buildah).is_err(), "{text}");
+        }
+        for text in ["echo $((1<<A))", "echo $((A<<B))", "a <<< b", "a <<<b", "a << 1", "a x<<A"] {
+            assert_eq!(
+                check(&format!("FROM a\nRUN {text}\n"), Builder::Buildah),
+                Ok(vec!["a".to_owned()]),
+                "{text}"
+            );
+        }
     }
 
     #[test]

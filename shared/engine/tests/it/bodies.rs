@@ -213,7 +213,10 @@ async fn refusals_name_the_field_and_what_is_allowed() {
     let body = json!({ "Image": "debian", "HostConfig": { "Privileged": true } });
     let (status, answer) = world.send("POST", CREATE, &body).await;
     assert_eq!(status, 403);
-    assert_eq!(answer, r#"{"message":"field `HostConfig.Privileged` is not allowed; allowed: `false`"}"#);
+    assert_eq!(
+        answer,
+        r#"{"message":"refused by the sandbox host: field `HostConfig.Privileged` is not allowed; allowed: `false`"}"#
+    );
     let (_, answer) =
         world.send("POST", "/containers/own/exec", &json!({ "Cmd": ["id"], "Privileged": true })).await;
     assert!(answer.contains("`Privileged` is not allowed"), "{answer}");

@@ -137,6 +137,9 @@ async fn the_number_of_containers_is_limited() {
     let (status, answer) = world.send("POST", "/containers/create", &json!({ "Image": "debian" })).await;
     assert_eq!(
         (status, answer.as_str()),
-        (403, r#"{"message":"`containers` is above this sandbox's limit of 1"}"#)
+        (
+            403,
+            r#"{"message":"refused by the sandbox host: `containers` is above this sandbox's limit of 1"}"#
+        )
     );
 }

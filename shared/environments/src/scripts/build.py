@@ -43,17 +43,34 @@ def classic_args(request, image, build):
     return [*args, "--file", path, context], inline
 
 
+def build_of(image):
+    with open("project.json", encoding="utf-8") as file:
+        return json.load(file)["services"][image["service"]]["build"]
+
+
 def run_build(request, image, limit_s):
     if request["builder"] == "buildkit":
         args = ["--file", "project.json", "build", image["service"]]
         return compose(request["project"], *args, limit_s=limit_s, more={"DOCKER_BUILDKIT": "1"})
-    with open("project.json", encoding="utf-8") as file:
-        build = json.load(file)["services"][image["service"]]["build"]
-    args, inline = classic_args(request, image, build)
+    args, inline = classic_args(request, image, build_of(image))
     with open("Dockerfile.inline", "w+", encoding="utf-8") as file:
         file.write(literal(inline or ""))
         file.seek(0)
         return docker(*args, limit_s=limit_s, more={"DOCKER_BUILDKIT": "0"}, stdin=file)
+
+
+def refusal_of(request, workspace, image, reason):
+    """Names the Dockerfile of a refused build by its path in the task."""
+    line = re.match(r"([^\s:]+):(\d+): ", reason)
+    if not image["is_built"] or not line:
+        return "service `%s`: %s" % (image["service"], reason)
+    build = build_of(image)
+    if build.get("dockerfile_inline"):
+        file = "dockerfile_inline of service %s" % image["service"]
+    else:
+        task = os.path.join(folder_of(workspace, request["project"]), "task")
+        file = os.path.relpath(os.path.join(literal(build["context"]), line[1]), task)
+    return "`%s` line %s: %s" % (file, line[2], reason[line.end() :])
 
 
 def builder_died(ran):
@@ -79,6 +96,9 @@ def produce(request, workspace, image, limit_s):
     for text, limit in HOST_LIMITS:
         if ran.code != 0 and text in ran.log():
             raise Failed("limit", text, ran.log(), limit=limit)
+    reason = refusal_in(ran)
+    if reason:
+        raise Failed("refused", refusal_of(request, workspace, image, reason), ran.log())
     if ran.code != 0:
         what = "built" if image["is_built"] else "pulled"
         kind = "engine" if is_engine_fault(ran) or builder_died(ran) else "build"

@@ -31,6 +31,8 @@ ENGINE_FAULTS = (
     "server misbehaving",
     "context deadline exceeded",
 )
+# What precedes the reason in the errors of the filter in front of the engine, for requests that it refuses every time.
+REFUSAL = "refused by the sandbox host: "
 # Status of `docker compose` whose plugin was killed: the plugin itself never ends with it.
 PLUGIN_KILLED = 255
 # How the docker command ends its error if no plugin answers its question what it is: errors of compose don't end so.
@@ -38,7 +40,7 @@ NO_PLUGIN = re.compile(r"(Run|See) 'docker --help'( for more information)?\.?\s*
 
 
 class Failed(Exception):
-    """A failure with its kind: engine, no-engine, build, start, unhealthy, gone, limit, project."""
+    """A failure with its kind: engine, no-engine, build, start, unhealthy, gone, limit, project, refused."""
 
     def __init__(self, kind, why, log="", **more):
         super().__init__(why)
@@ -153,6 +155,12 @@ def waited(child, until, watch):
 def is_engine_fault(ran):
     text = ran.log().lower()
     return ran.timed_out or any(fault in text for fault in ENGINE_FAULTS)
+
+
+def refusal_in(ran):
+    """Returns the reason for which the filter in front of the engine refused a request of a command that failed."""
+    _, found, reason = ran.err.text().rpartition(REFUSAL) if ran.code else ("", "", "")
+    return reason.split("\n")[0].strip() if found else None
 
 
 def asked(*args, **more):

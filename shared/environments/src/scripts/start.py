@@ -30,6 +30,9 @@ def main(request, workspace):
         ran = up(request, max(1, int(request["limit_s"] - (time.monotonic() - began))))
     if ran.timed_out:
         raise Failed("limit", "the start took longer than %(limit_s)d s" % request, ran.log(), limit="start-time")
+    reason = refusal_in(ran)
+    if reason:
+        raise Failed("refused", reason, ran.log())
     if ran.code != 0:
         kind = "engine" if is_engine_fault(ran) else "start"
         raise Failed(kind, "the containers could not be started", ran.log())

@@ -88,6 +88,36 @@ async fn a_killed_compose_plugin_is_not_the_task_s_fault() {
 }
 
 #[tokio::test]
+async fn what_the_host_s_filter_refuses_is_refused_with_its_line() {
+    let from_filter =
+        |reason: &str| format!("Error response from daemon: refused by the sandbox host: {reason}\n");
+    for (reason, expected) in [
+        (
+            "Dockerfile:2: the flag `--x` of `RUN` is not allowed",
+            "/c/Dockerfile` line 2: the flag `--x` of `RUN` is not allowed",
+        ),
+        ("image `a` is not available", "service `main`: image `a` is not available"),
+    ] {
+        let world = World::new().await;
+        let environment = environment("ep1");
+        let project = world.project(&environment).await.unwrap();
+        world.set("fail-build", &from_filter(reason));
+        let refused = world.finish(&environment, "build", &build(&project)).await.unwrap_err();
+        assert!(matches!(refused, EnvironmentError::Refused(_)), "{refused:?}");
+        assert!(refused.to_string().contains(expected), "{refused}");
+    }
+
+    let world = World::new().await;
+    let environment = environment("ep1");
+    let project = world.project(&environment).await.unwrap();
+    world.finish(&environment, "build", &build(&project)).await.unwrap();
+    world.set("fail-up", &from_filter("field `A` is not allowed; allowed: `0`"));
+    let refused = world.finish(&environment, "start", &start(&project)).await.unwrap_err();
+    let expected = ProjectError::Refused("field `A` is not allowed; allowed: `0`".to_owned());
+    assert_eq!(refused, EnvironmentError::Refused(expected));
+}
+
+#[tokio::test]
 async fn a_build_that_never_ends_is_ended() {
     let world = World::new().await;
     let environment = environment("ep1");
