@@ -32,6 +32,9 @@ pub const ELEMENTS_MAX: usize = 16;
 /// Maximum size of the output of `docker compose config`, in bytes.
 pub const COMPOSE_OUTPUT_BYTES_MAX: usize = 4 << 20;
 
+/// Maximum size of `/dev/shm` of a container, in bytes.
+pub const SHM_BYTES_MAX: u64 = 2 << 30;
+
 /// Frame in which a compose project must stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComposePolicy {

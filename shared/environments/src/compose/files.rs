@@ -44,7 +44,12 @@ impl ComposeFiles {
         match &self.image {
             MainImage::Prebuilt(name) => service["image"] = literal(name).into(),
             MainImage::Dockerfile(path) => {
-                service["build"] = json!({ "context": FOLDER, "dockerfile": literal(path) });
+                service["build"] = json!({ "context": FOLDER });
+                // Left out where it is the default, since a compose file of the task that has the Dockerfile inline must not
+                // get both.
+                if path != "Dockerfile" {
+                    service["build"]["dockerfile"] = literal(path).into();
+                }
             }
             MainImage::Compose => {}
         }
@@ -112,8 +117,9 @@ mod tests {
             main(MainImage::Prebuilt("a$b".to_owned())),
             json!({ "command": command, "image": "a$$b" })
         );
-        let build = json!({ "context": "@FOLDER@", "dockerfile": "Dockerfile" });
-        assert_eq!(files().base()["services"]["main"]["build"], build);
+        assert_eq!(files().base()["services"]["main"]["build"], json!({ "context": "@FOLDER@" }));
+        let build = json!({ "context": "@FOLDER@", "dockerfile": "a/Dockerfile" });
+        assert_eq!(main(MainImage::Dockerfile("a/Dockerfile".to_owned()))["build"], build);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use bench_environments::{
     Build, BuildLimits, ComposeFiles, ContainerLimits, EngineFacts, Environment, MainImage, Network, Project,
     ProjectError, Resolve, Start, Unpack,
 };
-use bench_terminal_tasks::compose::{ComposePolicy, ComposeSource, check_compose};
+use bench_terminal_tasks::compose::{ComposePolicy, SHM_BYTES_MAX, check_compose, check_compose_source};
 use bench_terminal_tasks::{Environment as Definition, NetworkPolicy, Step, TaskFormat};
 
 use super::Course;
@@ -19,8 +19,6 @@ use crate::task::EpisodeTask;
 const HARBOR_LOGS: [&str; 3] = ["/logs/agent", "/logs/verifier", "/logs/artifacts"];
 /// Folders of Terminal-Bench 1 that are mounted, with their paths in the container.
 const MOUNTED_LOGS: [(&str, &str); 2] = [("logs", "/logs"), ("agent-logs", "/agent-logs")];
-/// Maximum size of `/dev/shm` of a container, in bytes.
-const SHM_BYTES_MAX: u64 = 2 << 30;
 /// Disk space of a container whose task doesn't state any, in MiB: the default of Harbor 0.1.
 const STORAGE_MB: u64 = 10_240;
 /// Maximum number of processes of a container.
@@ -188,9 +186,11 @@ fn project(
         shm_bytes_max: SHM_BYTES_MAX,
     };
     let tree = &task.files.admitted.tree;
-    let sources = files.files.iter().map(|file| ComposeSource::read(tree, file));
-    let sources: Vec<ComposeSource> =
+    // Refusals also name lines of the files that `extends` leads to.
+    let sources = files.files.iter().map(|file| check_compose_source(tree, file));
+    let sources: Vec<_> =
         sources.collect::<Result<_, _>>().map_err(|refusal| Stop::refused(refusal.to_string()))?;
+    let sources: Vec<_> = sources.into_iter().flatten().collect();
     let check = |output: &[u8]| {
         check_compose(output, &policy, &sources).map(drop).map_err(|refusal| refusal.to_string())
     };

@@ -11,13 +11,13 @@ use serde_json::{Map, Value};
 use super::rules::Element;
 use super::service::{LEAVE_OUT, NETWORK_KEYS, are_labels, check_deploy, check_entry};
 use super::source::resolve;
-use super::{ComposePolicy, ComposeSource, Names, build, shared};
+use super::{ComposePolicy, ComposeSource, Names, SHM_BYTES_MAX, build, mounts, shared};
 use crate::refusal::Refusal;
 
 /// Keys of services that `docker compose config` replaces with the contents of the files they name.
 const RESOLVED: [&str; 3] = ["env_file", "extends", "label_file"];
 /// Keys of services that can't reach the engine's host, whose values the output has in another form.
-const HARMLESS: [&str; 31] = [
+const HARMLESS: [&str; 30] = [
     "attach",
     "cap_drop",
     "command",
@@ -41,7 +41,6 @@ const HARMLESS: [&str; 31] = [
     "read_only",
     "restart",
     "secrets",
-    "shm_size",
     "stdin_open",
     "stop_grace_period",
     "stop_signal",
@@ -50,6 +49,10 @@ const HARMLESS: [&str; 31] = [
     "user",
     "working_dir",
 ];
+/// Maximum length of a service's name, with which names of images and containers begin.
+const NAME_CHARS_MAX: usize = 60;
+/// Units of sizes, as powers of two.
+const UNITS: [(&str, i32); 4] = [("k", 10), ("m", 20), ("g", 30), ("t", 40)];
 /// Keys that have booleans in the output, and may have texts in a source.
 const BOOLEANS: [&str; 7] =
     ["attachable", "enable_ipv6", "external", "internal", "oom_kill_disable", "privileged", "use_api_socket"];
@@ -64,7 +67,7 @@ pub(super) fn check(source: &ComposeSource) -> Result<(), Refusal> {
         mount_folders: Vec::new(),
         image_prefix: String::new(),
         service: String::new(),
-        shm_bytes_max: u64::MAX,
+        shm_bytes_max: SHM_BYTES_MAX,
     };
     let sources = std::slice::from_ref(source);
     let project = Element::new(&policy, sources, "the project".to_owned(), Vec::new(), &root);
@@ -85,6 +88,7 @@ pub(super) fn check(source: &ComposeSource) -> Result<(), Refusal> {
         files: BTreeSet::new(),
     };
     for service in &services {
+        check_name(&project, service.name())?;
         for (key, value) in service.entries().filter(|(key, _)| !key.starts_with("x-")) {
             check_service_entry(service, key, value, &names, &source.file)?;
         }
@@ -177,6 +181,7 @@ fn check_service_entry(
             }
             _ => Ok(()),
         },
+        "shm_size" => check_shm_size(service, value),
         "volumes" => check_volumes(service, value, file),
         _ => match value {
             Value::Array(values) => {
@@ -211,7 +216,52 @@ fn check_build(service: &Element<'_>, value: &Value, file: &str) -> Result<(), R
     build.expect_text("context", |path| is_in_task(file, path), ELSEWHERE)?;
     let is_below = |path: &str| !path.starts_with('/') && path.split('/').all(|part| part != "..");
     build.expect_text("dockerfile", is_below, "use a Dockerfile of the task")?;
+    if let Some(size) = build.get("shm_size") {
+        check_shm_size(&build, size)?;
+    }
     build.expect_text("network", |mode| matches!(mode, "default" | "none"), LEAVE_OUT)
+}
+
+/// Checks that containers and images can be named after a service.
+fn check_name(project: &Element<'_>, name: &str) -> Result<(), Refusal> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let is_valid = name.len() <= NAME_CHARS_MAX
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(is_plain);
+    match is_valid {
+        true => Ok(()),
+        false => Err(project.below("services", shared::empty()).refuse_value(
+            name,
+            &name.into(),
+            "use at most 60 letters, digits, `.`, `_` and `-`, and begin with a letter or digit",
+        )),
+    }
+}
+
+/// Checks `shm_size`, which may have a unit in a source.
+fn check_shm_size(element: &Element<'_>, value: &Value) -> Result<(), Refusal> {
+    let bytes = match value {
+        Value::String(text) => bytes_of(text),
+        value => value.as_f64(),
+    };
+    // What isn't a size is refused by `config` itself.
+    element.expect(
+        "shm_size",
+        value,
+        |_| bytes.is_none_or(|bytes| bytes <= SHM_BYTES_MAX as f64),
+        "use 2 GiB or less",
+    )
+}
+
+/// Returns the number of bytes of a size such as `64m`, `1.5gb` or `2GiB`.
+fn bytes_of(text: &str) -> Option<f64> {
+    let text = text.trim().to_ascii_lowercase();
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
+    let power = match unit.trim_end_matches('b').trim_end_matches('i') {
+        "" => 0,
+        unit => UNITS.iter().find(|(name, _)| unit == *name)?.1,
+    };
+    Some(number.trim().parse::<f64>().ok()? * f64::from(power).exp2())
 }
 
 fn check_volumes(service: &Element<'_>, value: &Value, file: &str) -> Result<(), Refusal> {
@@ -226,9 +276,14 @@ fn check_volumes(service: &Element<'_>, value: &Value, file: &str) -> Result<(),
                 if path.is_some_and(|path| !is_in_task(file, path)) {
                     return Err(volumes.refuse_value(&index.to_string(), mount, ELSEWHERE));
                 }
+                let options = text.rsplit(':').next().into_iter().flat_map(|options| options.split(','));
+                if path.is_some() && options.into_iter().any(|option| mounts::PROPAGATION.contains(&option)) {
+                    return Err(volumes.refuse_value(&index.to_string(), mount, "leave the propagation out"));
+                }
             }
             Value::Object(table) => {
                 let mount = service.below("volumes", table).at(index);
+                mounts::check_options(&mount)?;
                 match mount.text("type") {
                     Some("bind") => mount.expect_text("source", |path| is_in_task(file, path), ELSEWHERE)?,
                     Some("volume" | "tmpfs") | None => {}

@@ -6,6 +6,9 @@ use super::Names;
 use super::rules::{Element, is_inside};
 use crate::refusal::Refusal;
 
+/// Options of the short form of bind mounts that change the host's mounts.
+pub(super) const PROPAGATION: [&str; 6] = ["shared", "slave", "private", "rshared", "rslave", "rprivate"];
+
 /// Checks the list `volumes` of a service.
 pub(super) fn check(service: &Element<'_>, value: &Value, names: &Names<'_>) -> Result<(), Refusal> {
     let Value::Array(mounts) = value else {
@@ -47,7 +50,11 @@ fn check_mount(mount: &Element<'_>, names: &Names<'_>) -> Result<(), Refusal> {
             return Err(mount.refuse_value("type", value, "use `bind`, `volume` or `tmpfs`"));
         }
     }
-    // Propagation and labels of bind mounts change the host's mounts and files.
+    check_options(mount)
+}
+
+/// Checks the options of a mount. Propagation and labels of bind mounts change the host's mounts and files.
+pub(super) fn check_options(mount: &Element<'_>) -> Result<(), Refusal> {
     for (key, allowed) in
         [("bind", &["create_host_path"][..]), ("volume", &["nocopy"]), ("tmpfs", &["size", "mode"])]
     {

@@ -34,6 +34,11 @@ impl<'a> Element<'a> {
         self.table.iter().map(|(key, value)| (key.as_str(), value)).filter(|(_, value)| !is_unset(value))
     }
 
+    /// Returns the last part of the element's path: the name of a service, a network or another element.
+    pub(super) fn name(&self) -> &str {
+        self.path.last().map_or("", String::as_str)
+    }
+
     pub(super) fn get(&self, key: &str) -> Option<&'a Value> {
         self.table.get(key)
     }
@@ -99,8 +104,9 @@ impl<'a> Element<'a> {
     pub(super) fn refuse(&self, keys: &[&str], problem: ComposeProblem) -> Refusal {
         let path = self.path_to(keys);
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        // The element may come from any of the files: the one with most of the path has it.
-        let places = self.sources.iter().map(|source| (source.depth(&path), source));
+        // The element may come from any of the files: the one with most of the path has it, and of two the first, which
+        // extends the other.
+        let places = self.sources.iter().rev().map(|source| (source.depth(&path), source));
         match places.max_by_key(|(depth, _)| *depth) {
             Some((depth, source)) if depth > 0 => {
                 Refusal::line(source.file.clone(), source.root.find_line(&path), problem)

@@ -393,7 +393,7 @@ fn source_with(service: &str) -> Result<(), (String, u32)> {
 #[test]
 fn an_upload_is_refused_for_what_its_runs_would_be_refused_for() {
     // Texts and numbers that compose changes, and names that other files may declare.
-    let left_to_the_output = ["models=", "mem_limit=", "pids_limit=", "shm_size=", "networks=", "secrets="];
+    let left_to_the_output = ["models=", "mem_limit=", "pids_limit=", "networks=", "secrets="];
     for (key, value) in refused_entries() {
         let entry = format!("{key}={value}");
         if left_to_the_output.iter().any(|left| entry.starts_with(left)) {
@@ -414,6 +414,13 @@ fn an_upload_is_refused_for_what_its_runs_would_be_refused_for() {
         "volumes: ['../../other:/s']",
         "volumes: [{type: bind, source: /etc, target: /s}]",
         "volumes: [{type: npipe, source: x, target: /s}]",
+        "volumes: ['./a:/s:rshared']",
+        "volumes: ['./a:/s:ro,slave']",
+        "volumes: [{type: bind, source: ./a, target: /s, bind: {propagation: shared}}]",
+        "shm_size: 900g",
+        "shm_size: '2.5 GiB'",
+        "shm_size: 3000000000",
+        "build: {context: ., shm_size: 3gb}",
         "build: /",
         "build: ../..",
         "build: 'https://example.com/x.git'",
@@ -431,6 +438,9 @@ fn an_upload_is_refused_for_what_its_runs_would_be_refused_for() {
         "volumes: [{type: tmpfs, target: /t}, {type: volume, source: v, target: /v}]",
         "{build: {context: ./sub, dockerfile: Dockerfile, args: [A=1]}, image: '${IMAGE}', container_name: '${NAME}'}",
         "build: .",
+        "{shm_size: 2g, build: {context: ., shm_size: 512mb, dockerfile_inline: FROM scratch}}",
+        "shm_size: '${SHM}'",
+        "volumes: ['./shared:/shared', './a:/s:ro', {type: bind, source: ./a, target: /s, bind: {create_host_path: true}}]",
         "{build: {context: .., dockerfile: c/Dockerfile}, image: 'app:1', volumes: ['../shared:/s:ro', './a:b:/c']}",
         "{deploy: {replicas: '${R:-1}'}, extra_hosts: {db: '${IP:-10.0.0.1}'}, ulimits: {nofile: {soft: '${S:-5}', hard: 10}}}",
         "{extra_hosts: ['db: 10.0.0.1'], security_opt: ['${OPTION}'], network_mode: '', pid: '', oom_score_adj: 0}",
@@ -446,6 +456,21 @@ fn an_upload_is_refused_for_what_its_runs_would_be_refused_for() {
         "{configs: [c], secrets: [{source: s}], x-note: {privileged: true}, restart: always}",
     ] {
         assert_eq!(source_with(service), Ok(()), "{service}");
+    }
+}
+
+#[test]
+fn names_of_services_can_be_parts_of_other_names() {
+    for (name, line) in [
+        ("-x", Some(3)),
+        ("_x", Some(3)),
+        ("a b", Some(3)),
+        ("x".repeat(61).as_str(), Some(3)),
+        ("Db.1_x-y", None),
+    ] {
+        let text = format!("services:\n  main: {{build: .}}\n  {name}: {{image: x}}\n");
+        let checked = check_compose_source(&tree(&[("c.yaml", &text)]), "c.yaml");
+        assert_eq!(checked.err().map(|refusal| refusal.place.unwrap().line.unwrap()), line, "{name}");
     }
 }
 
