@@ -158,6 +158,13 @@ fn a_check_proves_a_task_or_says_what_is_wrong_with_it() {
     refused.assert_refused(1, "1 task not proven");
     let found: Value = serde_json::from_str(&refused.stdout).unwrap();
     assert_eq!((&found[0]["proven"], &found[0]["nop_passed"]), (&json!(false), &json!(2)), "{found:#}");
+    // The filter in front of the engine refuses it.
+    let mounting = place.task("mounting", SOLUTION, TEST);
+    let dockerfile = format!("{DOCKERFILE}RUN --mount=type=cache,target=/x true\n");
+    std::fs::write(mounting.join("environment/Dockerfile"), dockerfile).unwrap();
+    let refused = place.bench(&["run", "--task", mounting.to_str().unwrap(), "--agent", "nop"]);
+    let reason = "`environment/Dockerfile` line 7: the flag `--mount` of `RUN` is not allowed";
+    assert!(refused.code == 1 && refused.stderr.contains(reason), "{}{}", refused.stdout, refused.stderr);
     assert_eq!(objects(), before);
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bench_environments::{
-    Build, BuildLimits, Built, EnvironmentError, ErrorKind, Limit, MainImage, Network, TaskFile,
+    Build, BuildLimits, Built, ComposeFiles, EnvironmentError, ErrorKind, Limit, MainImage, Network, TaskFile,
 };
 
 use crate::support::{DOCKERFILE, World, compose_task, dockerfile, environment, file, small_task};
@@ -87,9 +87,9 @@ async fn arguments_of_a_build_reach_it_and_name_its_image() {
         DOCKERFILE.lines().map(|line| format!("        {line}\n")).collect::<String>(),
     ));
     let mut images = Vec::new();
-    for value in ["1", "2"] {
-        let mut files = files.clone();
-        files.image = MainImage::Compose;
+    // The task's Dockerfile has no effect beside the one in the compose file.
+    for (value, image) in [("1", files.image.clone()), ("2", MainImage::Compose)] {
+        let mut files = ComposeFiles { image, ..files.clone() };
         files.variables.insert("B".to_owned(), value.to_owned());
         let running = world.start(&task, &files, Network::None).await.unwrap();
         assert_eq!(world.shell(&running, "look", "cat /a").await, format!("x $y {value} {unique}\n"));

@@ -94,20 +94,6 @@ async fn a_build_that_fails_says_why() {
 }
 
 #[tokio::test]
-async fn a_dockerfile_that_asks_for_too_much_is_refused_with_its_line() {
-    let world = World::new().await;
-    let dockerfile = format!("{}RUN --network=host true\n", crate::support::DOCKERFILE);
-    let line = dockerfile.lines().count();
-    let report = world.report(&task(&[("environment/Dockerfile", &dockerfile)]), Agent::Nop).await;
-    assert_eq!(report.exception.as_ref().unwrap().name, "TaskRefusedError", "{report:?}");
-    let refused = verdict(&report);
-    let expected =
-        format!("`environment/Dockerfile` line {line}: the flag `--network` of `RUN` is not allowed");
-    assert!(refused.reason.contains(&expected), "{}", refused.reason);
-    assert!(!is_retried(&report), "{report:?}");
-}
-
-#[tokio::test]
 async fn what_only_compose_resolves_is_refused_with_its_line() {
     let world = World::new().await;
     let compose = "services:\n  main:\n    build: .\n    volumes: ['${FROM:-/etc}:/host']\n";
