@@ -57,6 +57,12 @@ def is_still_running(container, pid):
     return ran.code == 0 or is_engine_fault(ran)
 
 
+def can_run(container):
+    """Returns true if the container runs commands. A shell that the agent replaced runs none, whatever it prints."""
+    ran = docker("exec", "--user", "0", container, "sh", "-c", "echo $$", limit_s=KILL_S)
+    return ran.code == 0 and ran.out.text().strip().isdigit()
+
+
 def run(request, limit_s):
     """Returns how the command ended, or fails if it was not run."""
     container, out, most, written = request["container"], Output(request["stdout_bytes_max"]), request["disk_bytes_max"], 0
@@ -90,7 +96,7 @@ def run(request, limit_s):
         raise Failed("engine", "docker exec ended before its command", ran.log())
     # An engine that runs the container says why it can't start a command; podman adds that its connection was reset.
     is_refused = any(text in ran.log().lower() for text in ("oci runtime", "exec failed"))
-    if not ran.timed_out and out.pid is None and is_engine_fault(ran) and not is_refused:
+    if not ran.timed_out and out.pid is None and is_engine_fault(ran) and not is_refused and can_run(container):
         raise Failed("engine", "docker exec failed", ran.log())
     return {
         "exit_code": None if ran.timed_out else ran.code,

@@ -1,6 +1,9 @@
 # Puts files into a container, as root, by a tar stream.
 import io, tarfile
 
+# Tries to make the folder if the engine seems to fail.
+ATTEMPTS, PAUSE_S = 3, 1
+
 
 def archive(bundle, target):
     with open(bundle, "rb") as source, tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:
@@ -19,10 +22,19 @@ def main(request, workspace):
     archive("files.bundle", "files.tar")
     # The folder may be a link by now, which must not be followed: its name is removed, not what it points to.
     script = 'rm -rf -- "$1" && mkdir -p -- "$1"' if request["replace"] else 'mkdir -p -- "$1"'
-    made = docker("exec", "--user", "0", container, "sh", "-c", script, "sh", folder)
-    if made.code == 0:
-        with open("files.tar", "rb") as tar:
-            made = docker("cp", "-", "%s:%s" % (container, folder), limit_s=request["limit_s"], stdin=tar)
+    for _ in range(ATTEMPTS):
+        made = docker("exec", "--user", "0", container, "sh", "-c", script, "sh", folder)
+        if made.code == 0:
+            break
+        expect_running(container)
+        if not is_engine_fault(made):
+            break
+        time.sleep(PAUSE_S)
+    if made.code != 0:
+        # What the shell prints can look like a fault of the engine, which runs the container.
+        raise Failed("start", "the folder `%s` could not be made in the container" % folder, made.log())
+    with open("files.tar", "rb") as tar:
+        made = docker("cp", "-", "%s:%s" % (container, folder), limit_s=request["limit_s"], stdin=tar)
     os.unlink("files.tar")
     if made.code != 0:
         expect_running(container)

@@ -118,6 +118,8 @@ def main():
     match ARGS:
         case ["version", *_]:
             print(json.dumps({"Version": "1", "Components": [{"Name": "Engine"}]}))
+        case ["info", *_]:
+            print(open(path("labels"), encoding="utf-8").read() if os.path.exists(path("labels")) else "null")
         case ["buildx", *_]:
             sys.exit(1)
         case ["compose", *_]:

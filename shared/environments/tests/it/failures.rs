@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use bench_environments::{
-    BuildLimits, EngineHost, EnvironmentError, ErrorKind, Exec, Limit, Project, ProjectError, Resolve,
+    BuildLimits, EngineHost, EnvironmentError, ErrorKind, Exec, Limit, Project, ProjectError, PutFiles,
+    Resolve,
 };
 use bench_sandy::testing::{Options, SandyServer};
 use bench_sandy::{NewSandbox, Timing};
@@ -146,6 +147,19 @@ async fn a_sandbox_without_an_engine_is_recognized() {
 }
 
 #[tokio::test]
+async fn an_engine_without_networks_says_so() {
+    for (labels, has_network) in
+        [(None, true), (Some(r#"["a=b"]"#), true), (Some(r#"["a=b","bench-runner.network=none"]"#), false)]
+    {
+        let world = World::new().await;
+        if let Some(labels) = labels {
+            world.set("labels", labels);
+        }
+        assert_eq!(world.host().probe().await.unwrap().has_network, has_network, "{labels:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_lost_container_is_recognized() {
     let world = World::new().await;
     let environment = environment("ep1");
@@ -191,6 +205,27 @@ async fn an_engine_that_ends_during_a_command_is_not_the_command_s_fault() {
         let outcome = world.finish(&environment, &format!("own-{status}"), &ended).await.unwrap();
         assert_eq!(outcome.exit_code, Some(status), "{outcome:?}");
     }
+}
+
+#[tokio::test]
+async fn a_shell_that_pretends_faults_of_the_engine_is_the_container_s() {
+    let world = World::new().await;
+    let environment = environment("ep1");
+    let started = world.start(&environment).await.unwrap();
+    world.set("fail-exec", "error during connect: connection reset by peer");
+    let outcome = world.finish(&environment, "exec", &shell(&started, "true")).await.unwrap();
+    assert!(!outcome.started, "{outcome:?}");
+    let container = started.container("main").unwrap().to_owned();
+    let put = PutFiles { container, folder: "/tests".to_owned(), replace: true, files: Vec::new() };
+    let failed = world.finish(&environment, "put", &put).await.unwrap_err();
+    assert_eq!(failed.kind(), ErrorKind::Task, "{failed:?}");
+    // A real fault is over at the next try.
+    world.unset("fail-exec");
+    world.set("fail-once-exec", "error during connect: connection reset by peer");
+    world.finish(&environment, "put-2", &put).await.unwrap();
+    world.set("fail-once-exec", "error during connect: connection reset by peer");
+    let failed = world.finish(&environment, "exec-2", &shell(&started, "true")).await.unwrap_err();
+    assert_eq!(failed.kind(), ErrorKind::Infrastructure, "{failed:?}");
 }
 
 #[tokio::test]

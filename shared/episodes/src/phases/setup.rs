@@ -19,6 +19,10 @@ use crate::task::EpisodeTask;
 const HARBOR_LOGS: [&str; 3] = ["/logs/agent", "/logs/verifier", "/logs/artifacts"];
 /// Folders of Terminal-Bench 1 that are mounted, with their paths in the container.
 const MOUNTED_LOGS: [(&str, &str); 2] = [("logs", "/logs"), ("agent-logs", "/agent-logs")];
+/// Exception of a task that needs a network on a host that gives none.
+const NO_NETWORK: &str = "ServiceOperationsUnsupportedError";
+const NO_NETWORK_ADVICE: &str = "the task has a network, and the sandbox host can't limit what containers reach, so that \
+    they have none: run the host as root with nftables installed, or set `network_mode` to `no-network`";
 /// Disk space of a container whose task doesn't state any, in MiB: the default of Harbor 0.1.
 const STORAGE_MB: u64 = 10_240;
 /// Maximum number of processes of a container.
@@ -40,6 +44,9 @@ pub(super) async fn start(
     let env = definition.env.resolve(task.variables).map_err(|missing| Stop::refused(missing.to_string()))?;
     let files = compose_files(definition, &environment, &facts, task, &env, is_old);
     let has_network = has_network(definition, steps);
+    if has_network && !facts.has_network {
+        return Err(Stop::exception(NO_NETWORK, NO_NETWORK_ADVICE));
+    }
     let container = match program.known(&format!("{}/started", environment.name)) {
         Some(started) => started,
         None => {

@@ -135,7 +135,7 @@ async fn verify(
 
 /// Returns what it means that the agent's environment no longer runs commands, as it did before the agent. Otherwise an
 /// agent could avoid a bad grade by removing the shell or by taking all processes.
-fn broken_by_agent(stop: Stop, phase: Phase) -> Stop {
+pub(super) fn broken_by_agent(stop: Stop, phase: Phase) -> Stop {
     match stop {
         Stop::Exception(EpisodeException { name, message }, log)
             if phase == Phase::Agent && matches!(name.as_str(), "RuntimeError" | "AddTestsDirError") =>

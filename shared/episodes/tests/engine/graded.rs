@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bench_domain::{Agent, Outcome};
-use bench_episodes::verdict;
+use bench_episodes::{is_retried, verdict};
 
 use crate::support::{DOCKERFILE, SOLUTION, TEST, World, task};
 
@@ -137,4 +137,12 @@ async fn the_older_format_is_graded_by_the_output_of_its_tests() {
     assert_eq!(report.steps[0].tests.unwrap().passed, 1);
     let report = world.report(&files, Agent::Nop).await;
     assert_eq!(verdict(&report).outcome, Outcome::Incorrect, "{report:?}");
+    // An agent that leaves nothing to test with doesn't avoid its grade.
+    let files = files.map(|(path, text)| match path {
+        "solution.sh" => (path, "touch done\nrm -rf /bin/*\n"),
+        _ => (path, text),
+    });
+    let report = world.report(&files, Agent::Oracle).await;
+    assert_eq!(verdict(&report).outcome, Outcome::Incorrect, "{report:?}");
+    assert!(!is_retried(&report), "{report:?}");
 }
