@@ -20,10 +20,10 @@ const MESSAGE_CHARS_MAX: usize = 300;
 /// Maximum length of an interface's name, in characters.
 pub(crate) const INTERFACE_CHARS_MAX: usize = 15;
 
-/// Addresses that aren't public: of this machine, private networks, carriers, metadata services, documentation,
-/// benchmarks, and groups.
-const NOT_PUBLIC: &str = "0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 169.254.0.0/16, 172.16.0.0/12, \
-                          192.0.0.0/24, 192.0.2.0/24, 192.88.99.0/24, 192.168.0.0/16, 198.18.0.0/15, \
+/// Addresses that aren't public: of this machine, private networks, carriers, metadata services (one of Azure's has an
+/// address of its own), documentation, benchmarks, and groups.
+const NOT_PUBLIC: &str = "0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 168.63.129.16/32, 169.254.0.0/16, \
+                          172.16.0.0/12, 192.0.0.0/24, 192.0.2.0/24, 192.88.99.0/24, 192.168.0.0/16, 198.18.0.0/15, \
                           198.51.100.0/24, 203.0.113.0/24, 224.0.0.0/3";
 
 /// Reach of a network.

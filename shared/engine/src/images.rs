@@ -1,8 +1,9 @@
-//! Images that sandboxes keep for reuse: when each was used, and removal of the least recently used ones.
+//! Images that sandboxes keep for reuse, because they built or pulled them: when each was used, and removal of the least
+//! recently used ones.
 
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::{Method, StatusCode};
@@ -16,8 +17,11 @@ use crate::rules::full_name;
 const RECENT: Duration = Duration::from_secs(600);
 /// Maximum length of a file's name, in bytes.
 const NAME_BYTES_MAX: usize = 255;
+/// Folder with the records of images that were pulled.
+const PULLED: &str = "pulled";
 
-/// Images with a common prefix that sandboxes of any host built on an engine, within a size limit.
+/// Images that sandboxes of any host built on an engine, which have a common prefix, or that an engine pulled for them,
+/// within a size limit.
 #[derive(Debug)]
 pub struct ImageCache {
     folder: PathBuf,
@@ -39,18 +43,33 @@ impl ImageCache {
     /// share it. `prefix` is the beginning of full names of images, such as `docker.io/library/bench__`.
     pub fn open(folder: impl Into<PathBuf>, prefix: impl Into<String>, bytes_max: u64) -> io::Result<Self> {
         let folder = folder.into();
-        std::fs::create_dir_all(&folder)?;
+        std::fs::create_dir_all(folder.join(PULLED))?;
         Ok(Self { folder, prefix: prefix.into(), bytes_max, evicting: tokio::sync::Mutex::default() })
+    }
+
+    /// Records that an engine is asked to pull an image that it doesn't have. The image belongs to the cache from then on.
+    pub(crate) fn record_pull(&self, reference: &str) {
+        if self.record(reference).is_none()
+            && let Some(path) = self.pull_record(reference)
+        {
+            Self::write(&path);
+        }
     }
 
     /// Records a use of an image, if it belongs to the cache.
     pub(crate) fn touch(&self, reference: &str) {
-        let Some(path) = self.record(reference) else { return };
+        let pulled = || self.pull_record(reference).filter(|path| path.exists());
+        if let Some(path) = self.record(reference).or_else(pulled) {
+            Self::write(&path);
+        }
+    }
+
+    fn write(path: &Path) {
         let touched = File::options()
             .create(true)
             .truncate(false)
             .write(true)
-            .open(&path)
+            .open(path)
             .and_then(|file| file.set_modified(SystemTime::now()));
         if let Err(error) = touched {
             tracing::warn!(path = %path.display(), %error, "Use of an image was not recorded");
@@ -61,15 +80,7 @@ impl ImageCache {
     /// stay, and those that were used within ten minutes.
     pub async fn evict(&self, client: &Client) -> Result<(), ClientError> {
         let _evicting = self.evicting.lock().await;
-        let filters = json!({ "label": [LABEL_INSTANCE] }).to_string();
-        let address = format!(
-            "/images/json?{}",
-            form_urlencoded::Serializer::new(String::new())
-                .append_pair("filters", &filters)
-                .append_pair("shared-size", "1")
-                .finish()
-        );
-        let found = client.expect(Method::GET, &address, None).await?;
+        let found = client.expect(Method::GET, &self.list_address(), None).await?;
         let entries = found.as_array().map(Vec::as_slice).unwrap_or_default();
         let images = entries.iter().filter_map(|entry| self.cached(entry)).collect();
         for image in self.excess(images, SystemTime::now()) {
@@ -91,18 +102,33 @@ impl ImageCache {
         Ok(())
     }
 
+    /// Returns the address of the engine's list of images. Those that were pulled have no label of ours.
+    fn list_address(&self) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("shared-size", "1");
+        if !self.has_pulled() {
+            query.append_pair("filters", &json!({ "label": [LABEL_INSTANCE] }).to_string());
+        }
+        format!("/images/json?{}", query.finish())
+    }
+
     /// Returns the image of a list's entry; `None` if the entry doesn't belong to the cache.
     fn cached(&self, entry: &Value) -> Option<CachedImage> {
-        entry["Labels"][LABEL_INSTANCE].as_str()?;
-        let names: Vec<String> = entry["RepoTags"]
-            .as_array()?
-            .iter()
-            .filter_map(Value::as_str)
-            .filter(|name| *name != "<none>:<none>")
-            .map(str::to_owned)
-            .collect();
+        let is_built = entry["Labels"][LABEL_INSTANCE].is_string();
+        let names_in = |field: &str| -> Vec<String> {
+            let names = entry[field].as_array().into_iter().flatten().filter_map(Value::as_str);
+            names.filter(|name| !name.starts_with("<none>")).map(str::to_owned).collect()
+        };
+        let mut names = names_in("RepoTags");
+        if names.is_empty() {
+            // It was pulled by its digest.
+            names = names_in("RepoDigests");
+        }
+        let owns = |name: &String| {
+            (is_built && self.owns(name)) || self.pull_record(name).is_some_and(|path| path.exists())
+        };
         // An image that also has another name is someone else's, too.
-        if names.is_empty() || !names.iter().all(|name| self.owns(name)) {
+        if names.is_empty() || !names.iter().all(owns) {
             return None;
         }
         let number = |field: &str| entry[field].as_u64().unwrap_or_default();
@@ -139,12 +165,28 @@ impl ImageCache {
         (is_file && !file.is_empty()).then(|| self.folder.join(file))
     }
 
+    /// Returns the path of the record of a pulled image, whether it exists or not.
+    fn pull_record(&self, reference: &str) -> Option<PathBuf> {
+        let mut name = full_name(reference)?;
+        if !name.contains('@') && !name.rsplit('/').next().is_some_and(|last| last.contains(':')) {
+            name.push_str(":latest");
+        }
+        let file = name.replace('/', "%");
+        (file.len() <= NAME_BYTES_MAX && !file.starts_with('.')).then(|| self.folder.join(PULLED).join(file))
+    }
+
+    fn has_pulled(&self) -> bool {
+        let records = std::fs::read_dir(self.folder.join(PULLED));
+        records.is_ok_and(|mut records| records.next().is_some())
+    }
+
     fn last_use(&self, reference: &str) -> Option<SystemTime> {
-        std::fs::metadata(self.record(reference)?).ok()?.modified().ok()
+        let record = self.record(reference).or_else(|| self.pull_record(reference))?;
+        std::fs::metadata(record).ok()?.modified().ok()
     }
 
     fn forget(&self, reference: &str) {
-        if let Some(path) = self.record(reference)
+        if let Some(path) = self.record(reference).or_else(|| self.pull_record(reference))
             && let Err(error) = std::fs::remove_file(&path)
             && error.kind() != io::ErrorKind::NotFound
         {
@@ -155,14 +197,13 @@ impl ImageCache {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-    use std::path::Path;
-
     use super::*;
+    use std::collections::BTreeSet;
 
     fn records(cache: &ImageCache) -> BTreeSet<String> {
         let entries = std::fs::read_dir(&cache.folder).unwrap().flatten();
-        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+        let files = entries.filter(|entry| entry.path().is_file());
+        files.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }
 
     fn cache_in(folder: &Path, bytes_max: u64) -> ImageCache {
@@ -205,6 +246,31 @@ mod tests {
             assert_eq!(of(&labels, names), None);
         }
         assert_eq!(of(&json!({}), json!(["bench__a:1"])), None);
+    }
+
+    #[test]
+    fn images_that_were_pulled_belong_to_the_cache_by_all_their_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = cache_in(folder.path(), 0);
+        let of = |tags: Value, digests: Value| {
+            cache.cached(&json!({ "RepoTags": tags, "RepoDigests": digests, "Size": 10, "Created": 1 }))
+        };
+        assert!(!cache.has_pulled());
+        cache.touch("debian");
+        assert_eq!(of(json!(["debian:latest"]), json!(null)), None, "nobody pulled it here");
+        let by_digest = format!("quay.io/a/b@sha256:{}", "c".repeat(64));
+        for name in ["debian", "quay.io/a/b:1", by_digest.as_str(), "../x", "bench__a:1"] {
+            cache.record_pull(name);
+        }
+        assert!(cache.has_pulled());
+        let since = SystemTime::now() - Duration::from_secs(60);
+        let pulled = of(json!(["docker.io/library/debian:latest"]), json!(null)).unwrap();
+        assert!(pulled.last_used > since, "{pulled:?}");
+        assert!(of(json!(["<none>:<none>"]), json!([by_digest])).is_some());
+        assert_eq!(of(json!(["quay.io/a/b:1", "mine:1"]), json!([])), None);
+        assert_eq!(of(json!(["bench__a:1"]), json!(null)), None, "it has no label of a build");
+        cache.forget("debian:latest");
+        assert_eq!(of(json!(["debian:latest"]), json!(null)), None);
     }
 
     #[test]

@@ -6,6 +6,8 @@ use serde_json::{Map, Value};
 pub const LABEL_INSTANCE: &str = "bench-runner.instance";
 /// Label with the id of the sandbox that owns an object.
 pub const LABEL_SANDBOX: &str = "bench-runner.sandbox";
+/// Label of an engine whose containers have no network, since the host can't limit what they would reach.
+pub(crate) const LABEL_NO_NETWORK: &str = "bench-runner.network=none";
 /// Maximum length of an instance's or a sandbox's id, in characters.
 const ID_CHARS_MAX: usize = 64;
 

@@ -33,8 +33,15 @@ pub struct EngineFacts {
     pub compose: String,
     /// Builder to use.
     pub builder: ImageBuilder,
+    /// False if no container can have a network.
+    #[serde(default = "yes")]
+    pub has_network: bool,
     /// Working folder of the sandbox.
     pub workspace: String,
     /// The same folder as the engine's host sees it (`SANDY_HOST_VOLUME`).
     pub host_workspace: String,
+}
+
+fn yes() -> bool {
+    true
 }

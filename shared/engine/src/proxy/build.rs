@@ -61,6 +61,8 @@ impl Shared {
         };
         for image in check_dockerfile(&path, &context.dockerfile, &arguments, self.builder)? {
             self.check_image(&image).await?;
+            // The engine pulls it by itself.
+            self.record_pull(&image).await;
             self.touch_image(&image);
         }
         // A name that the context can't contain.

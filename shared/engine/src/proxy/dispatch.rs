@@ -12,8 +12,10 @@ use super::Shared;
 use super::forward::{Stream, drain, json_response};
 use super::serve::Caller;
 use crate::client::{AnyBody, full};
+use crate::labels::LABEL_NO_NETWORK;
 use crate::refusal::Refusal;
 use crate::request::{ApiPath, ExecCall, Operation, Query, find_route};
+use crate::rules::NetworkPolicy;
 
 /// Fields of the engine's description that sandboxes see. Others describe the machine.
 const INFO_FIELDS: [&str; 21] = [
@@ -125,6 +127,9 @@ impl Shared {
         };
         fields.retain(|name, _| INFO_FIELDS.contains(&name.as_str()));
         fields.insert("Swarm".to_owned(), json!({ "LocalNodeState": "inactive" }));
+        if self.rules.network == NetworkPolicy::None {
+            fields.insert("Labels".to_owned(), json!([LABEL_NO_NETWORK]));
+        }
         Ok(json_response(&Value::Object(fields)))
     }
 

@@ -22,6 +22,7 @@ impl Shared {
         if reference.starts_with("localhost/") || !self.rules.images.is_usable(&reference) {
             return Err(self.rules.images.refuse_use(&reference));
         }
+        self.record_pull(&reference).await;
         call.query.set("fromImage", image);
         let pulled = self.forward(Method::POST, &call.address(""), full(""), self.build_stream()).await?;
         Ok(self.limit_work(pulled, (), Arc::default()))
@@ -72,6 +73,15 @@ impl Shared {
     pub(super) fn touch_image(&self, reference: &str) {
         if let Some(cache) = &self.cache {
             cache.touch(reference);
+        }
+    }
+
+    /// Records that the engine is about to pull an image, if it doesn't have it.
+    pub(super) async fn record_pull(&self, reference: &str) {
+        if let Some(cache) = &self.cache
+            && matches!(self.usable_image(reference).await, Err(Refusal::NotFound { .. }))
+        {
+            cache.record_pull(reference);
         }
     }
 

@@ -1,9 +1,10 @@
-//! Builds that end early.
+//! Builds that end early, and images that stay or don't.
 
+use std::fs::{File, FileTimes};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use bench_engine::NetworkPolicy;
+use bench_engine::{ImageCache, NetworkPolicy};
 
 use crate::support::{BUSYBOX, World};
 
@@ -52,6 +53,51 @@ async fn a_build_ends_with_its_client() {
     // The next build isn't kept waiting.
     std::fs::write(context.join("Dockerfile"), format!("FROM {BUSYBOX}\nRUN true\n")).unwrap();
     sandbox.succeed(&["build", "-t", "localhost/bench/s1/quick:1", &context.display().to_string()]);
+    sandbox.proxy.stop().await.unwrap();
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn images_that_were_not_used_for_long_are_removed() {
+    let world = World::start().await;
+    let sandbox = world.sandbox("s1", NetworkPolicy::None);
+    let uses = world.folder.path().join("uses");
+    let cache = ImageCache::open(&uses, "localhost/bench/s1/", 0).unwrap();
+    let record = |file: &str, age: Duration| {
+        let time = FileTimes::new().set_modified(SystemTime::now() - age);
+        File::create(uses.join(file)).unwrap().set_times(time).unwrap();
+    };
+    let day = Duration::from_secs(86_400);
+    let context = sandbox.workspace.display().to_string();
+    for (name, age) in [("old:1", day), ("new:1", Duration::ZERO)] {
+        std::fs::write(sandbox.workspace.join("Dockerfile"), format!("FROM {BUSYBOX}\nENV A={name}\n"))
+            .unwrap();
+        sandbox.succeed(&["build", "-t", &format!("localhost/bench/s1/{name}"), &context]);
+        record(name, age);
+    }
+    // Images of other names, of which one was pulled for a sandbox.
+    let archive = world.folder.path().join("image.tar");
+    let packed = Command::new("tar")
+        .arg("-cf")
+        .arg(&archive)
+        .arg("-C")
+        .arg(&sandbox.workspace)
+        .arg("Dockerfile")
+        .status();
+    assert!(packed.unwrap().success());
+    let name = |kind: &str| format!("quay.io/bench-test/{kind}-{}:1", world.instance);
+    for kind in ["pulled", "other"] {
+        let imported = world.docker(&["import", &archive.display().to_string(), &name(kind)]);
+        assert!(imported.status.success(), "{imported:?}");
+    }
+    record(&format!("pulled/{}", name("pulled").replace('/', "%")), day);
+    cache.evict(world.engine.client()).await.unwrap();
+    let exists = |image: &str| world.docker(&["image", "inspect", image]).status.success();
+    let found =
+        ["localhost/bench/s1/old:1", "localhost/bench/s1/new:1", &name("pulled"), &name("other"), BUSYBOX]
+            .map(exists);
+    assert_eq!(found, [false, true, false, true, true]);
+    world.docker(&["image", "rm", &name("other")]);
     sandbox.proxy.stop().await.unwrap();
     world.stop().await;
 }

@@ -88,7 +88,7 @@ impl World {
         std::fs::copy(busybox, root.join("bin/busybox")).unwrap();
         for program in [
             "sh", "ls", "cat", "sleep", "wget", "nc", "ip", "true", "echo", "id", "mkdir", "touch", "env",
-            "dd", "mount", "head", "ping",
+            "dd", "mount", "head", "ping", "seq",
         ] {
             std::os::unix::fs::symlink("busybox", root.join("bin").join(program)).unwrap();
         }

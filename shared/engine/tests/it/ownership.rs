@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bench_engine::reap;
+use bench_engine::{NetworkPolicy, reap};
 use serde_json::{Value, json};
 
 use crate::fake::{FOREIGN, OWN, World};
@@ -81,6 +81,10 @@ async fn lists_have_own_objects_only() {
     assert!(!answer.contains("s2"), "{answer}");
     let (_, answer) = world.send("GET", "/info", &json!(null)).await;
     assert!(answer.contains("overlay2") && !answer.contains("secret"), "{answer}");
+    assert!(!answer.contains("network=none"), "{answer}");
+    let closed = World::with(|rules| rules.network = NetworkPolicy::None).await;
+    let (_, answer) = closed.send("GET", "/info", &json!(null)).await;
+    assert!(answer.contains("bench-runner.network=none"), "{answer}");
     assert_eq!(world.send("GET", "/containers/json?filters=%5B%5D", &json!(null)).await.0, 403);
 }
 

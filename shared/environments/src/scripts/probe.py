@@ -1,5 +1,7 @@
 # Finds out what engine the sandbox has.
 
+# Label of an engine behind a filter that lets containers have no network.
+NO_NETWORK = "bench-runner.network=none"
 # A sandbox without an engine fails a whole run, so an engine that restarts, or a killed command, has time to recover.
 PATIENCE_S, PAUSE_S = 8, 1
 
@@ -28,11 +30,13 @@ def main(request, workspace):
     is_podman = any("podman" in name.lower() for name in names)
     # Podman's service has no BuildKit, whatever plugins the docker command has.
     has_kit = not is_podman and docker("buildx", "version").code == 0
+    labels = asked("info", "--format", "{{json .Labels}}").strip()
     return {
         "engine": "podman" if is_podman else "docker",
         "version": str(server.get("Version") or "unknown")[:64],
         "compose": plugin.out.text().strip()[:64],
         "builder": "buildkit" if has_kit else "classic",
+        "has_network": NO_NETWORK not in (json.loads(labels or "null") or []),
         "workspace": workspace,
         "host_workspace": os.environ.get("SANDY_HOST_VOLUME") or workspace,
     }

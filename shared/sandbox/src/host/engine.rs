@@ -183,10 +183,11 @@ impl HostEngine {
         let found = self.found().clone();
         match found {
             Found::Ready(ready) => {
-                // One that doesn't answer now may do so later; the sandbox's own calls will tell.
+                // It may answer later. Callers wait for that only for so long, unlike for a host that is full.
                 if let Err(error) = ready.engine.revive().await {
-                    let reason = format!("The container engine doesn't answer: {error}.");
-                    return Err(HostError::Full { reason, retry_after: Duration::from_secs(10) });
+                    return Err(HostError::Failed(format!(
+                        "The container engine doesn't answer, start it again: {error}."
+                    )));
                 }
                 return Ok(ready);
             }

@@ -13,6 +13,7 @@ fn facts() -> EngineFacts {
         engine: EngineName::Podman,
         version: "4".to_owned(),
         compose: "2".to_owned(),
+        has_network: true,
         builder: ImageBuilder::Classic,
         workspace: "/workspace".to_owned(),
         host_workspace: "/host/1".to_owned(),

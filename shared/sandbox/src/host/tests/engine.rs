@@ -212,6 +212,21 @@ async fn without_an_engine_the_request_is_refused_with_the_reason() {
 }
 
 #[tokio::test]
+async fn an_engine_that_has_ended_is_no_full_host() {
+    let engine = ScriptedEngine::start();
+    let (host, counts) = engine.host("engine.sock");
+    host.create(&with_engine()).await.unwrap();
+    let (socket, away) = (engine.folder.path().join("engine.sock"), engine.folder.path().join("away"));
+    std::fs::rename(&socket, &away).unwrap();
+    let Err(HostError::Failed(reason)) = host.create(&with_engine()).await else { panic!() };
+    assert!(reason.starts_with("The container engine doesn't answer, start it again: "), "{reason}");
+    assert_eq!(counts.alive(), 1);
+    std::fs::rename(&away, &socket).unwrap();
+    host.create(&with_engine()).await.unwrap();
+    host.shut_down().await;
+}
+
+#[tokio::test]
 async fn the_next_host_removes_what_a_killed_one_left_and_nothing_else() {
     let engine = ScriptedEngine::start();
     engine.add("left-1", "dead", "sb-1");
