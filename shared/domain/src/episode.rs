@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::Usage;
+use crate::{Timestamp, Usage};
 
 /// Checkpoint of an episode: what its next turn needs. Saved before each side effect outside the sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,6 +17,9 @@ pub struct EpisodeState {
     /// Id of the sandbox at its host; `None` before it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
+    /// Time at which the sample's first sandbox was there; `None` while the sample waits for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
     /// Small results of operations that are over, by name.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub done: Map<String, Value>,
@@ -131,6 +134,7 @@ impl EpisodeState {
             round,
             nonce: nonce.into(),
             sandbox: None,
+            started_at: None,
             done: Map::new(),
             open: None,
             agent: None,

@@ -103,6 +103,7 @@ impl Pipeline {
             has_engine: true,
         };
         state.sandbox = Some(sandbox.clone());
+        state.started_at.get_or_insert_with(bench_clock::now);
         let saved = match self.state.note_sandbox(&entry).await {
             Ok(()) => self.save_episode(turn, &state).await,
             Err(error) => Err(error.into()),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use bench_domain::{Outcome, RunId};
+use bench_domain::{EpisodeState, Outcome, RunId};
 use bench_tests::model_server::{ModelRequest, Reply};
 
 use super::{
@@ -81,7 +81,12 @@ fn a_lost_sandbox_starts_the_episode_over() {
         let report = body.episode.unwrap();
         assert_eq!(report.round, 2);
         let of_round = report.steps[0].agent.clone().unwrap().totals;
-        let usage = sample.finished.unwrap().usage.unwrap();
+        // The start is that of the first sandbox.
+        let state: EpisodeState = sample.turn.as_ref().unwrap().checkpoint().unwrap().unwrap();
+        let (started_at, finished) = (state.started_at.unwrap(), sample.finished.unwrap());
+        let last_round = state.done["began"].as_str().unwrap().parse().unwrap();
+        assert!(started_at < last_round && last_round < finished.at, "{started_at} {last_round}");
+        let usage = finished.usage.unwrap();
         assert!(usage.input_tokens > of_round.input_tokens, "the lost round was paid for, too");
     });
 }

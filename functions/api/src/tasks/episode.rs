@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use bench_domain::sample::SampleState;
-use bench_domain::{EpisodeReport, Outcome, SampleRef, TestCounts, Timestamp};
+use bench_domain::{EpisodeReport, Outcome, SampleRef, Stage, TestCounts, Timestamp};
 use bench_runs::TERMINAL_TASKS;
 use bench_state::{BodyRef, RunWithBenchmarks, SampleRecord, SampleResult, TaskRecord};
 use bench_web::ApiError;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::progress::{LoadedRun, Progress};
 use super::views::{EpisodeView, naive};
@@ -110,7 +111,7 @@ async fn episode(
     sample: Option<SampleRecord>,
 ) -> Result<EpisodeView, ApiError> {
     let entry = &loaded.entry;
-    let began = loaded.benchmark().and_then(|benchmark| benchmark.state.started_at());
+    let start = sample.as_ref().and_then(Start::of);
     let mut view = EpisodeView {
         id: entry.first_id.saturating_add(index.into()),
         task_id: task.id,
@@ -128,12 +129,13 @@ async fn episode(
     };
     let finished = sample.as_ref().and_then(|sample| sample.finished.as_ref());
     let (Some(sample), Some(finished)) = (&sample, finished) else {
-        view.status = open_status(loaded, sample.as_ref());
+        let started_at = start.and_then(|start| start.started_at);
+        view.started_at = started_at.map(naive);
+        view.status = open_status(loaded, start);
         if view.status == ERROR {
             view.error_message = Some(unfinished(loaded).to_owned());
             view.completed_at = loaded.completed_at().map(naive);
-        } else if view.status == RUNNING {
-            view.started_at = began.map(naive);
+            view.duration_seconds = seconds(started_at, loaded.completed_at());
         }
         return Ok(view);
     };
@@ -150,8 +152,12 @@ async fn episode(
     view.error_message = facts.exception.or(reason).filter(|_| view.status != PASSED);
     view.completed_at = Some(naive(finished.at));
     let taken = facts.duration_ms.map(Duration::from_millis);
-    view.duration_seconds = taken.map(|taken| taken.as_secs_f64());
-    view.started_at = taken.map(|taken| before(finished.at, taken)).or(began).map(naive);
+    // Older versions stored no start.
+    let started_at =
+        start.and_then(|start| start.started_at).or_else(|| taken.map(|taken| before(finished.at, taken)));
+    view.started_at = started_at.map(naive);
+    view.duration_seconds =
+        taken.map(|taken| taken.as_secs_f64()).or_else(|| seconds(started_at, Some(finished.at)));
     Ok(view)
 }
 
@@ -159,14 +165,40 @@ fn before(time: Timestamp, taken: Duration) -> Timestamp {
     Timestamp::from_micros(time.as_micros().saturating_sub(i64::try_from(taken.as_micros()).unwrap_or(0)))
 }
 
+/// Returns the time from start to end; `None` unless both are known.
+fn seconds(started_at: Option<Timestamp>, completed_at: Option<Timestamp>) -> Option<f64> {
+    Some(completed_at?.since(started_at?).as_secs_f64())
+}
+
+/// Start of an episode, as its checkpoint has it. An episode starts when it has its first sandbox; before that, it waits
+/// for one, though a worker may hold its sample.
+#[derive(Debug, Clone, Copy, Deserialize)]
+struct Start {
+    #[serde(default)]
+    started_at: Option<Timestamp>,
+    #[serde(default)]
+    sandbox: Option<IgnoredAny>,
+}
+
+impl Start {
+    /// Reads the start of a sample's episode; `None` without a checkpoint that can be read.
+    fn of(sample: &SampleRecord) -> Option<Self> {
+        let turn = sample.turn.as_ref().filter(|turn| turn.stage == Stage::Episode)?;
+        turn.checkpoint().ok().flatten()
+    }
+
+    /// Returns true once the episode has started. Checkpoints of older versions have only the sandbox.
+    const fn is_made(&self) -> bool {
+        self.started_at.is_some() || self.sandbox.is_some()
+    }
+}
+
 /// Returns the status of an episode that has no result.
-fn open_status(loaded: &LoadedRun, sample: Option<&SampleRecord>) -> &'static str {
+fn open_status(loaded: &LoadedRun, start: Option<Start>) -> &'static str {
     if loaded.is_over() {
         return ERROR;
     }
-    let is_at_work =
-        sample.is_some_and(|sample| matches!(sample.state, SampleState::Claimed(_)) || sample.turn.is_some());
-    if is_at_work { RUNNING } else { PENDING }
+    if start.is_some_and(|start| start.is_made()) { RUNNING } else { PENDING }
 }
 
 fn finished_status(finished: &SampleResult) -> &'static str {

@@ -6,6 +6,7 @@ use bench_tasks::item_id;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::episode::{ERROR, PASSED, PENDING, RUNNING};
 use super::progress::Progress;
 
 /// Formats a time as these clients expect it: UTC, without a zone.
@@ -75,8 +76,10 @@ pub(crate) struct EpisodeView {
     pub(crate) task_id: u64,
     /// Number within the task, from 1.
     pub(crate) run_number: u32,
-    /// `pending`, `running`, `passed` (full reward), `failed` (graded below it) or `error`.
+    /// `pending` until the episode has a sandbox, then `running`; at the end `passed` (full reward), `failed` (graded
+    /// below it) or `error`.
     pub(crate) status: &'static str,
+    /// Time at which the episode had its first sandbox, in UTC without a zone; null if it has had none.
     pub(crate) started_at: Option<String>,
     pub(crate) completed_at: Option<String>,
     pub(crate) tests_total: u64,
@@ -85,6 +88,8 @@ pub(crate) struct EpisodeView {
     /// Logs and test output, at most 50,000 characters. Null in lists, and for an episode that isn't over.
     pub(crate) logs: Option<String>,
     pub(crate) error_message: Option<String>,
+    /// Time of setup, agent and verifier; if they weren't measured, from start to end. Null before the end, and for an
+    /// episode that never started.
     pub(crate) duration_seconds: Option<f64>,
     /// Reward; null for an episode without a grade.
     pub(crate) reward: Option<f64>,
@@ -100,7 +105,11 @@ pub(crate) struct EpisodeResultView {
     status: &'static str,
     /// True for the full reward.
     success: bool,
-    reward: f64,
+    /// Reward; null while the episode isn't over. An episode that ended without a grade has 0, as in the earlier runner,
+    /// and `graded` is false.
+    reward: Option<f64>,
+    /// True if the episode ended with a grade, which `reward` is.
+    graded: bool,
     tests_total: u64,
     tests_passed: u64,
     tests_failed: u64,
@@ -162,12 +171,14 @@ impl TaskView {
 impl EpisodeResultView {
     /// Creates the result of an episode.
     pub(crate) fn new(episode: &EpisodeView) -> Self {
+        let is_over = ![PENDING, RUNNING].contains(&episode.status);
         Self {
             run_id: episode.id,
             task_id: episode.task_id,
             status: episode.status,
-            success: episode.status == super::episode::PASSED,
-            reward: episode.reward.unwrap_or(0.0),
+            success: episode.status == PASSED,
+            reward: episode.reward.or(is_over.then_some(0.0)),
+            graded: is_over && episode.status != ERROR,
             tests_total: episode.tests_total,
             tests_passed: episode.tests_passed,
             tests_failed: episode.tests_failed,

@@ -82,7 +82,7 @@ impl Pipeline {
         }
         let sample = &turn.claimed.sample;
         tracing::info!(run.id = %sample.run, "Sample {sample} starts over in another sandbox: {why}");
-        let next = EpisodeState { paid: state.paid, ..new_round(round) };
+        let next = EpisodeState { paid: state.paid, started_at: state.started_at, ..new_round(round) };
         if !self.save_episode(turn, &next).await? {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! Executions: nothing is executed twice, and states never lie.
 
-use bench_domain::{Code, Outcome};
+use bench_domain::{Code, EpisodeState, Outcome};
 use bench_queue::{Message, QueueName};
 use serde_json::{Value, json};
 
@@ -194,6 +194,61 @@ async fn a_repeated_request_with_an_idempotency_key_gets_the_same_answer() {
     assert_eq!(counts(&server, task).await.1, 3);
 }
 
+/// A worker that waits for a sandbox holds the sample, but the episode hasn't begun.
+#[tokio::test]
+async fn an_episode_is_pending_until_it_has_a_sandbox_and_keeps_its_start() {
+    let server = Server::local().await;
+    let task = server.task("a", 2).await;
+    server.post(&format!("/api/tasks/{task}/execute-async"), &[]).await;
+    let run = server.last_run(task).await;
+    server.plan_episodes(run, 2).await;
+    let episode = async || server.task_view(task).await["runs"][0].clone();
+    let claimed = server.claim_episode(run, 0).await;
+    let view = episode().await;
+    assert_eq!((&view["status"], &view["started_at"]), (&json!("pending"), &Value::Null));
+    let mut state = EpisodeState::new(1, "n1");
+    server.save_episode(&claimed, &state).await;
+    let view = episode().await;
+    assert_eq!((&view["status"], &view["started_at"]), (&json!("pending"), &Value::Null));
+    let waiting = format!("/api/tasks/{task}/runs/{}/execute?timeout_seconds=1", view["id"]);
+    let result = server.post(&waiting, &[]).await.json();
+    assert_eq!(
+        (&result["status"], &result["reward"], &result["graded"]),
+        (&json!("pending"), &Value::Null, &json!(false))
+    );
+
+    state.sandbox = Some("s1".into());
+    state.started_at = Some(bench_clock::now());
+    server.save_episode(&claimed, &state).await;
+    let running = episode().await;
+    assert_eq!((&running["status"], &running["duration_seconds"]), (&json!("running"), &Value::Null));
+    assert!(running["started_at"].is_string());
+    // The sandbox is lost, and the episode waits for another.
+    let next = EpisodeState { started_at: state.started_at, ..EpisodeState::new(2, "n2") };
+    server.save_episode(&claimed, &next).await;
+    let again = episode().await;
+    assert_eq!((&again["status"], &again["started_at"]), (&json!("running"), &running["started_at"]));
+    server.fail_episode(&claimed).await;
+    let over = episode().await;
+    assert_eq!((&over["status"], &over["started_at"]), (&json!("error"), &running["started_at"]));
+    assert_eq!(over["reward"], Value::Null);
+    let taken = over["duration_seconds"].as_f64().unwrap();
+    assert!(over["completed_at"].is_string() && taken > 0.0 && taken < 60.0, "{over}");
+
+    // One that ends before it has a sandbox never started.
+    let claimed = server.claim_episode(run, 1).await;
+    server.save_episode(&claimed, &EpisodeState::new(1, "n3")).await;
+    server.fail_episode(&claimed).await;
+    let view = server.task_view(task).await["runs"][1].clone();
+    assert_eq!(
+        (&view["status"], &view["started_at"], &view["duration_seconds"]),
+        (&json!("error"), &Value::Null, &Value::Null)
+    );
+    let document = server.get("/openapi.json").await.json();
+    assert_fits(&document, "Episode", &view);
+    assert_fits(&document, "EpisodeResult", &result);
+}
+
 #[tokio::test]
 async fn one_more_episode_is_ordered_and_waited_for() {
     let server = Server::local().await;
@@ -218,7 +273,7 @@ async fn one_more_episode_is_ordered_and_waited_for() {
     assert_eq!(
         result,
         json!({
-            "run_id": null, "task_id": task, "status": "passed", "success": true, "reward": 1.0, "tests_total": 2,
+            "run_id": null, "task_id": task, "status": "passed", "success": true, "reward": 1.0, "graded": true, "tests_total": 2,
             "tests_passed": 2, "tests_failed": 0, "duration_seconds": 3.0, "error": null,
         })
     );

@@ -1,8 +1,13 @@
 //! Archives, forms, and a worker that ends episodes.
 
 use std::io::Write;
+use std::time::Duration;
 
-use bench_domain::{EpisodeLog, EpisodeReport, EpisodeStep, Outcome, Position, RunId, TestCounts};
+use bench_domain::{
+    Answer, Code, EpisodeLog, EpisodeReport, EpisodeState, EpisodeStep, Outcome, Position, Prompt, RunId,
+    SampleBody, SampleRef, Stage, TestCounts, Usage, Verdict,
+};
+use bench_state::{AnswerRecord, BodyRef, Claim, ClaimedRecord};
 use http::header;
 use serde_json::Value;
 use zip::write::SimpleFileOptions;
@@ -11,6 +16,13 @@ use crate::server::{Reply, Server};
 
 pub(crate) const BENCHMARK: &str = "terminal_tasks";
 const BOUNDARY: &str = "XBOUNDARYX";
+
+/// Sample of an episode that a worker holds.
+pub(crate) struct ClaimedEpisode {
+    sample: SampleRef,
+    sort: String,
+    claimed: Box<ClaimedRecord>,
+}
 
 /// Returns an archive with these files.
 pub(crate) fn zip_of(files: &[(&str, &str)]) -> Vec<u8> {
@@ -82,6 +94,59 @@ impl Server {
     /// Plans a task's run as the planner does.
     pub(crate) async fn plan_episodes(&self, run: RunId, samples: u32) {
         self.plan_from("local", run, BENCHMARK, 1, samples).await;
+    }
+
+    /// Hands the sample of an episode over to the stage that works on it, and claims it there, as workers do.
+    pub(crate) async fn claim_episode(&self, run: RunId, sample: u32) -> ClaimedEpisode {
+        let state = &self.api.state;
+        let found = state.run_with_benchmarks(run).await.unwrap().unwrap();
+        let record = found.benchmark(BENCHMARK).unwrap();
+        let plan = record.plan.as_ref().unwrap();
+        let sample = SampleRef {
+            run,
+            benchmark: record.name.clone(),
+            plan: plan.attempt,
+            shards: plan.shards,
+            position: Position { item: 0, sample },
+        };
+        let now = bench_clock::now();
+        let until = now.plus(Duration::from_secs(60));
+        let claim = state.claim(Stage::Answer, &sample, now, until).await.unwrap();
+        let Claim::Claimed(claimed) = claim else { panic!("{claim:?}") };
+        let body = SampleBody::new("fix-it", Prompt::user("Fix it."), Answer::local(""), "");
+        let sha256 = self.api.blobs.put_body(&sample, claimed.attempt, &body).await.unwrap();
+        let answered = AnswerRecord {
+            body: BodyRef { attempt: claimed.attempt, sha256 },
+            item_hash: None,
+            truncated: false,
+            latency_ms: None,
+            usage: None,
+            model: None,
+        };
+        state
+            .hand_over(&sample, claimed.attempt, Stage::Episode, &answered, Usage::default(), now)
+            .await
+            .unwrap();
+        let claim = state.claim(Stage::Episode, &sample, bench_clock::now(), until).await.unwrap();
+        let Claim::Claimed(claimed) = claim else { panic!("{claim:?}") };
+        ClaimedEpisode { sample, sort: record.sort(), claimed }
+    }
+
+    /// Saves the checkpoint of an episode.
+    pub(crate) async fn save_episode(&self, episode: &ClaimedEpisode, checkpoint: &EpisodeState) {
+        let attempt = episode.claimed.attempt;
+        let state = &self.api.state;
+        assert!(
+            state.save_checkpoint(&episode.sample, attempt, Stage::Episode, checkpoint, true).await.unwrap()
+        );
+    }
+
+    /// Ends an episode without a grade, as workers do when its sandboxes fail.
+    pub(crate) async fn fail_episode(&self, episode: &ClaimedEpisode) {
+        let verdict = Verdict::ungraded(Code::SandboxFailed, "the sandbox was lost");
+        let finished = episode.claimed.record.to_finished(verdict, bench_clock::now());
+        let ClaimedEpisode { sample, sort, claimed } = episode;
+        self.api.state.commit(sample, sort, claimed.attempt, &finished, Usage::default()).await.unwrap();
     }
 
     /// Ends an episode as workers do.
