@@ -30,7 +30,7 @@ pub(crate) fn facts_key(hash: &str) -> String {
 /// What the uploader says about a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskUpload {
-    /// Name.
+    /// Name; if it is blank, the task gets its own.
     pub name: String,
     /// File name that the client sent.
     pub file_name: String,
@@ -98,9 +98,10 @@ impl TaskStore {
         let (checked, mut archive) = self.check(archive).await?;
         self.store_content(&checked, &mut archive).await?;
         let TaskUpload { name, file_name, model, agent, harness, num_runs, owner } = upload;
+        let task_name = task_name(checked.name.as_deref(), &name);
         let facts = NewTask {
-            task_name: task_name(checked.name.as_deref(), &name),
-            name,
+            name: if name.trim().is_empty() { task_name.clone() } else { name },
+            task_name,
             file_name,
             content_hash: checked.content_hash.clone(),
             archive_bytes: archive.bytes(),

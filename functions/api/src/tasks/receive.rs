@@ -31,8 +31,10 @@ pub(crate) struct Received {
 
 /// Form of a request, and whether it has a file.
 pub(crate) enum Form {
-    /// The body isn't a form.
-    None,
+    /// There is no body.
+    Missing,
+    /// The body is something else than a multipart form.
+    Other,
     /// A form whose parts weren't read yet.
     Unread(Box<Multipart>),
 }
@@ -52,9 +54,11 @@ pub(crate) async fn open_form(request: Request) -> Result<Form, ApiError> {
     if announced > ARCHIVE_BYTES_MAX + FORM_BYTES_MAX {
         return Err(too_large());
     }
+    let is_missing = announced == 0 && !request.headers().contains_key(header::CONTENT_TYPE);
     Ok(match Multipart::from_request(request, &()).await {
         Ok(form) => Form::Unread(Box::new(form)),
-        Err(_) => Form::None,
+        Err(_) if is_missing => Form::Missing,
+        Err(_) => Form::Other,
     })
 }
 
@@ -73,9 +77,13 @@ impl Form {
     /// Receives the first file of the form.
     ///
     /// # Errors
-    /// 422 without a file, 400 for a file that is too large or isn't named as a ZIP archive.
+    /// 422 without a file; 400 for a body that is no form, and for a file that is too large or isn't named as a ZIP archive.
     pub(crate) async fn receive(self, places: &Arc<Semaphore>) -> Result<Received, ApiError> {
-        let Self::Unread(mut form) = self else { return Err(ApiError::validation(vec![missing_file()])) };
+        let mut form = match self {
+            Self::Unread(form) => form,
+            Self::Missing => return Err(ApiError::validation(vec![missing_file()])),
+            Self::Other => return Err(no_form("the body is not a multipart form")),
+        };
         let place = Arc::clone(places).acquire_owned().await.map_err(ApiError::internal)?;
         while let Some(mut part) = form.next_field().await.map_err(broken_form)? {
             if !is_file(&part) {
@@ -152,8 +160,15 @@ fn too_large() -> ApiError {
 fn broken_form(error: MultipartError) -> ApiError {
     match error.status() {
         StatusCode::PAYLOAD_TOO_LARGE => too_large(),
-        _ => ApiError::new(Code::InvalidForm, "There was an error parsing the body"),
+        _ => no_form("the form in the body is damaged or ended too early"),
     }
+}
+
+fn no_form(problem: &str) -> ApiError {
+    ApiError::new(
+        Code::InvalidForm,
+        format!("{problem}; send `multipart/form-data` with the archive in the part `file`"),
+    )
 }
 
 /// Returns the problem of a body without a file.

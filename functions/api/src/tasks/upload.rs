@@ -47,7 +47,7 @@ pub(crate) struct UploadedTask {
     upload: String,
     /// File name. It is metadata only.
     file_name: Option<String>,
-    /// Name of the task.
+    /// Name of the task. A blank one is replaced by the task's own name.
     #[schema(max_length = 255)]
     name: String,
     #[schema(max_length = 100, default = "openai/gpt-5")]
@@ -124,7 +124,7 @@ impl Description {
     post, path = "/api/tasks", tag = "tasks", security((), ("key" = []), ("admin" = [])),
     request_body(content((TaskForm = "multipart/form-data"), (UploadedTask = "application/json"))),
     params(
-        ("name" = Option<String>, Query, description = "Name of the task, at most 255 characters; required with a form"),
+        ("name" = Option<String>, Query, description = "Name of the task, at most 255 characters; required with a form. A blank one is replaced by the task's own name"),
         ("model" = Option<String>, Query, description = "Model, default `openai/gpt-5`. It goes to OpenRouter"),
         ("agent" = Option<String>, Query, description = "Agent, default `terminus-2`"),
         ("harness" = Option<String>, Query, description = "Harness, default `harbor`. It has no effect"),

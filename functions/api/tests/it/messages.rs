@@ -26,11 +26,10 @@ const KEY: (&str, &str) = ("authorization", "Bearer sk-caller");
 const SHOWN_CHARS_MAX: usize = 60;
 
 /// Codes of refusals that this router doesn't give, or not when a test asks for it.
-const ELSEWHERE: [(Code, &str); 15] = [
+const ELSEWHERE: [(Code, &str); 14] = [
     (Code::BodyTimeout, "the listener"),
     (Code::HeadersTooLarge, "the listener"),
     (Code::ServerBusy, "the listener, and exports"),
-    (Code::InvalidForm, "exports"),
     (Code::SigningKeyInvalid, "exports"),
     (Code::UploadsNotOffered, "exports"),
     (Code::UploadNotFound, "exports"),

@@ -36,6 +36,8 @@ async fn uploads(recorder: &mut Recorder, server: &Server) {
         let reply = server.send_form(&path, &[], form("other", None, b"x")).await;
         recorder.record("POST", &path, &[], "FORM", &reply);
     }
+    let reply = server.ask("POST", "/api/tasks?name=x", &[("content-type", "application/zip")], "x").await;
+    recorder.record("POST", "/api/tasks?name=x", &[], "no form", &reply);
     let toml = |text: &str| task_zip("x", &[("fix-it/task.toml", text)]);
     for (shown, file_name, zip) in [
         ("a file that isn't named as an archive", "x.tar", task_zip("x", &[])),

@@ -1,5 +1,6 @@
 //! Paths, shapes and errors that clients of the earlier runner know.
 
+use bench_domain::Code;
 use serde_json::{Value, json};
 
 use super::support::{form, task_zip};
@@ -37,10 +38,14 @@ async fn a_task_has_the_known_shape_and_status_200() {
     let detail = server.task_view(1).await;
     assert_eq!(detail["runs"], json!([]));
     assert_eq!(server.get("/api/tasks/1/runs").await.json(), json!([]));
-    let defaults = server.upload("name=", &[], &zip).await.json();
+    let defaults = server.upload("name=x", &[], &zip).await.json();
     let values =
         [&defaults["id"], &defaults["name"], &defaults["model"], &defaults["agent"], &defaults["num_runs"]];
-    assert_eq!(values, [&json!(2), &json!(""), &json!("openai/gpt-5"), &json!("terminus-2"), &json!(10)]);
+    assert_eq!(values, [&json!(2), &json!("x"), &json!("openai/gpt-5"), &json!("terminus-2"), &json!(10)]);
+    // Old clients may send an empty name, which isn't one.
+    for name in ["name=", "name=%20%20"] {
+        assert_eq!(server.upload(name, &[], &zip).await.json()["name"], "fix-it", "{name}");
+    }
 }
 
 #[tokio::test]
@@ -101,12 +106,30 @@ async fn all_bad_parameters_are_reported_together() {
         ]
     );
     assert_eq!(detail[1]["ctx"], json!({ "ge": 1 }));
-    // A form field instead of a query parameter doesn't count, nor does another kind of body.
+    // A form field instead of a query parameter doesn't count.
     assert_eq!(
         server.send_form("/api/tasks", &[], form("name", None, b"x")).await.problems(),
         ["missing", "missing"]
     );
     assert_eq!(server.ask("POST", "/api/tasks?name=x", &[], "").await.problems(), ["missing"]);
+    // Another kind of body isn't a form, and neither is one without its boundary.
+    for (kind, body) in [
+        ("application/zip", "x"),
+        ("application/x-www-form-urlencoded", "file=x"),
+        ("multipart/form-data", "x"),
+        (
+            "multipart/form-data; boundary=B",
+            "--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"x.zip\"\r\n\r\nx",
+        ),
+    ] {
+        for path in ["/api/tasks?name=x", "/api/tasks/check"] {
+            let reply = server.ask("POST", path, &[("content-type", kind)], body).await;
+            assert_eq!((reply.status.as_u16(), reply.code()), (400, Some(Code::InvalidForm)), "{kind}");
+            assert!(reply.detail().ends_with("the archive in the part `file`"), "{}", reply.detail());
+        }
+        let reply = server.ask("POST", "/api/tasks", &[("content-type", kind)], body).await;
+        assert_eq!(reply.status, 422, "parameters are checked first: {}", reply.text);
+    }
     let above = server.upload("name=x&num_runs=101", &[], &task_zip("x", &[])).await.json();
     assert_eq!(above["detail"][0]["ctx"], json!({ "le": 100 }));
     for path in ["/api/tasks/x", "/api/tasks/x/runs", "/api/tasks/1.5"] {
