@@ -197,7 +197,11 @@ async fn show_detail(api: &Api, run: RunId, found: &Run) -> anyhow::Result<()> {
         causes.extend(lines.into_iter().map(|line| format!("{name}: {line}")));
     }
     let judgings = detail::judgings(&api.client, run).await?;
-    output::print_page(&detail::page(found, judgings.as_ref(), &causes))
+    let changes = match found.status {
+        RunStatus::Succeeded => failure::change_advice(&api.client, found).await,
+        _ => Vec::new(),
+    };
+    output::print_page(&detail::page(found, judgings.as_ref(), &causes, &changes))
 }
 
 /// Returns the names of the run's benchmarks, or only the one that the command line names.

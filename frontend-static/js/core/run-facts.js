@@ -57,6 +57,29 @@ export function canOf(run) {
   }
 }
 
+/** Codes of errors that come again however often a sample is repeated: their cause is the item or the order. */
+const PERMANENT = new Set(['invalid_item', 'task_refused', 'no_stored_response', 'item_not_found', 'dataset_rows_missing'])
+
+/**
+ * Says what to change in a run that is over, if all samples without a grade would end the same way again; '' for other runs.
+ *
+ * @param {Run} run
+ */
+export function changeAdvice(run) {
+  if (isOpen(run) || run.status === 'canceled' || run.benchmarks.some(mayChange)) return ''
+  const codes = run.benchmarks.flatMap((b) => [b.error_code, ...(b.error_causes ?? []).map(({ code }) => code)])
+  if (codes.includes('task_refused')) return 'Repeating the samples would change nothing. Change the task as the error says, upload it again, and order a new run.'
+  if (codes.includes('no_stored_response')) return 'Repeating the samples would change nothing, since the run keeps the responses that it was ordered with. Order a new run with a file that has all of them.'
+  return codes.some((code) => PERMANENT.has(code ?? '')) ? 'Repeating the samples would change nothing: the cause is in the items or in the order.' : ''
+}
+
+/** @param {RunBenchmark} b */
+function mayChange(b) {
+  if (b.planned_samples === 0) return b.status !== 'succeeded' && !PERMANENT.has(b.error_code ?? '')
+  const stay = (b.error_causes ?? []).reduce((sum, { code, count }) => sum + (PERMANENT.has(code ?? '') ? count : 0), 0)
+  return b.completed_samples < b.planned_samples || b.completed_samples - b.graded_samples > stay
+}
+
 /**
  * Number of samples with an outcome, in all benchmarks.
  *

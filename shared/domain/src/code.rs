@@ -52,7 +52,7 @@ codes! {
     InvalidRequest = "invalid_request", 422;
     /// The body is not JSON.
     InvalidJson = "invalid_json", 422;
-    /// The body is not a form with the expected parts.
+    /// The body is not a multipart form, or a damaged one.
     InvalidForm = "invalid_form", 400;
     /// The path is not valid UTF-8 after decoding.
     InvalidPath = "invalid_path", 400;
@@ -352,7 +352,11 @@ impl Code {
     pub const fn is_permanent(self) -> bool {
         matches!(
             self,
-            Self::InvalidItem | Self::NoStoredResponse | Self::ItemNotFound | Self::DatasetRowsMissing
+            Self::InvalidItem
+                | Self::TaskRefused
+                | Self::NoStoredResponse
+                | Self::ItemNotFound
+                | Self::DatasetRowsMissing
         )
     }
 }

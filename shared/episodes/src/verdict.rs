@@ -41,7 +41,7 @@ pub fn is_retried(report: &EpisodeReport) -> bool {
 fn of_exception(name: &str, message: &str) -> Verdict {
     let why = format!("{name}: {message}");
     match name {
-        TASK_REFUSED => return Verdict::ungraded(Code::InvalidItem, message),
+        TASK_REFUSED => return Verdict::ungraded(Code::TaskRefused, message),
         // Otherwise an agent could avoid a bad grade by ending its own environment.
         ENVIRONMENT_GONE => {
             return Verdict::incorrect(
@@ -103,6 +103,7 @@ mod tests {
             let verdict = verdict(&report(reward, exception));
             assert_eq!((verdict.outcome, verdict.score), (outcome, score), "{reward:?} {exception:?}");
             assert_eq!(verdict.code.is_some(), !outcome.is_graded(), "{exception:?}");
+            assert_eq!(verdict.code == Some(Code::TaskRefused), exception == Some(TASK_REFUSED));
         }
     }
 

@@ -92,14 +92,47 @@ pub(crate) async fn print_errors(client: &Client, run: &Run) {
             output::note(&format!("    {line}"));
         }
     }
+    let all = all_reasons(client, run).await;
     if has_any {
-        output::hint(&format!("`bench run --resume {}` repeats them", run.id));
+        let changes = change_hints(run, &all);
+        if changes.is_empty() {
+            output::hint(&format!("`bench run --resume {}` repeats them", run.id));
+        }
+        changes.iter().for_each(|hint| output::hint(hint));
     }
-    let mut timeouts = 0;
-    for benchmark in run.benchmarks.iter().filter(|it| outcome(it, Outcome::TooLong) > 0) {
-        timeouts += count_timeouts(&reasons(client, run, benchmark).await);
-    }
+    let timeouts = all.iter().map(|reasons| count_timeouts(reasons)).sum();
     timeout_hint(run, timeouts).iter().for_each(|hint| output::hint(hint));
+}
+
+/// Returns advice on what to change after the infrastructure-errors of a run that succeeded. Returns nothing if repeating
+/// them may help.
+pub(crate) async fn change_advice(client: &Client, run: &Run) -> Vec<String> {
+    match run.infrastructure_errors() {
+        0 => Vec::new(),
+        _ => change_hints(run, &all_reasons(client, run).await),
+    }
+}
+
+/// Returns advice on what to change, and nothing if repeating samples with the same order may help.
+fn change_hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
+    if may_change_any(run, reasons) {
+        return Vec::new();
+    }
+    let hints = cause_hints(run, reasons);
+    if hints.is_empty() { vec![nothing_changes(run)] } else { hints }
+}
+
+fn nothing_changes(run: &Run) -> String {
+    format!("repeating the run would change nothing; `bench runs {} --items` shows every sample", run.id)
+}
+
+/// Returns the errors of each benchmark's samples.
+async fn all_reasons(client: &Client, run: &Run) -> Vec<Vec<Reason>> {
+    let mut all = Vec::with_capacity(run.benchmarks.len());
+    for benchmark in &run.benchmarks {
+        all.push(reasons(client, run, benchmark).await);
+    }
+    all
 }
 
 /// Returns the number of samples whose answer took too long.
@@ -183,6 +216,42 @@ fn may_change(benchmark: &Benchmark, reasons: &[Reason]) -> bool {
         || outcome(benchmark, Outcome::InfrastructureError) > stay
 }
 
+fn may_change_any(run: &Run, reasons: &[Vec<Reason>]) -> bool {
+    run.benchmarks.iter().zip(reasons).any(|(benchmark, reasons)| may_change(benchmark, reasons))
+}
+
+/// Returns advice for causes that another attempt at the same order would meet again.
+fn cause_hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
+    let mut hints = Vec::new();
+    let own = run.benchmarks.iter().find(|benchmark| {
+        let is_local = benchmark.dataset.as_ref().is_none_or(|dataset| dataset.source == "local");
+        is_local && benchmark.error_code == Some(Code::DatasetRowsMissing)
+    });
+    if let Some(own) = own {
+        hints.push(format!(
+            "to add the missing rows, give `--dataset {}=FOLDER` with the items and a file named after the split of the \
+             rows, such as `validation.jsonl`",
+            own.benchmark_name
+        ));
+    }
+    let codes = || reasons.iter().flatten().filter_map(|reason| reason.code);
+    if codes().any(|code| code == Code::TaskRefused) {
+        hints.push(
+            "repeating the run would change nothing: change the task as the error says, and order a new run; `bench tasks \
+             check PATH` proves a task first"
+                .to_owned(),
+        );
+    }
+    if codes().any(|code| code == Code::NoStoredResponse) {
+        hints.push(
+            "repeating the run would change nothing, since it keeps the responses that it was ordered with: order a new \
+             run with a file that has all of them"
+                .to_owned(),
+        );
+    }
+    hints
+}
+
 /// Returns advice on how to continue. `reasons` has the reasons of each benchmark.
 fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
     let id = &run.id;
@@ -207,31 +276,10 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
         }
     }
     hints.extend(timeout_hint(run, reasons.iter().map(|reasons| count_timeouts(reasons)).sum()));
-    let mut pairs = run.benchmarks.iter().zip(reasons);
-    if !pairs.any(|(benchmark, reasons)| may_change(benchmark, reasons)) {
-        let own = run.benchmarks.iter().find(|benchmark| {
-            let is_local = benchmark.dataset.as_ref().is_none_or(|dataset| dataset.source == "local");
-            is_local && benchmark.error_code == Some(Code::DatasetRowsMissing)
-        });
-        if let Some(own) = own {
-            hints.push(format!(
-                "to add the missing rows, give `--dataset {}=FOLDER` with the items and a file named after the split of the \
-                 rows, such as `validation.jsonl`",
-                own.benchmark_name
-            ));
-        }
-        let lacks_responses =
-            reasons.iter().flatten().any(|reason| reason.code == Some(Code::NoStoredResponse));
-        if lacks_responses {
-            hints.push(
-                "repeating the run would change nothing, since it keeps the responses that it was ordered with: order a new \
-                 run with a file that has all of them"
-                    .to_owned(),
-            );
-        } else if hints.is_empty() {
-            hints.push(format!(
-                "repeating the run would change nothing; `bench runs {id} --items` shows every sample"
-            ));
+    if !may_change_any(run, reasons) {
+        hints.extend(cause_hints(run, reasons));
+        if hints.is_empty() {
+            hints.push(nothing_changes(run));
         }
         return hints;
     }
@@ -331,6 +379,30 @@ mod tests {
         assert!(hint(&run(json!({}), unplanned), &[]).contains("--resume"));
         let canceled = run(json!({ "status": "canceled" }), json!({}));
         assert!(hint(&canceled, &[]).contains("--resume"));
+    }
+
+    #[test]
+    fn tasks_that_are_refused_again_are_to_be_changed() {
+        let refused =
+            coded(Code::TaskRefused, "the Dockerfile's `RUN --mount` is not supported; copy the file", 4);
+        let failed = run(json!({}), json!({ "outcomes": { "infrastructure-error": 4 } }));
+        let succeeded = run(
+            json!({ "status": "succeeded" }),
+            json!({ "status": "succeeded", "outcomes": { "infrastructure-error": 4, "correct": 60 } }),
+        );
+        let broken = reason("HTTP 500", 1);
+        for all in
+            [hints(&failed, &[vec![refused.clone()]]), change_hints(&succeeded, &[vec![refused.clone()]])]
+        {
+            let shown = all.join("\n");
+            assert!(
+                shown.contains("change the task as the error says") && !shown.contains("--resume"),
+                "{shown}"
+            );
+        }
+        let some = [vec![Reason { count: 3, ..refused }, broken]];
+        assert!(hints(&failed, &some).join("\n").contains("--resume"));
+        assert!(change_hints(&succeeded, &some).is_empty());
     }
 
     #[test]

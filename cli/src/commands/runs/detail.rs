@@ -22,8 +22,8 @@ pub(super) async fn judgings(client: &Client, run: RunId) -> anyhow::Result<Opti
 }
 
 /// Describes a run: its fields, the table of results, the metrics of its benchmarks, and its judgings. `causes` are those
-/// of its infrastructure-errors.
-pub(super) fn page(run: &Run, judgings: Option<&Judgings>, causes: &[String]) -> Page {
+/// of its infrastructure-errors, and `changes` says what to change if repeating them can't help.
+pub(super) fn page(run: &Run, judgings: Option<&Judgings>, causes: &[String], changes: &[String]) -> Page {
     let mut page = Page::new(0, 12);
     let mut field = |name: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -69,10 +69,11 @@ pub(super) fn page(run: &Run, judgings: Option<&Judgings>, causes: &[String]) ->
         field("dataset", note.map(|note| format!("{name}: {note}")));
     }
     causes.iter().for_each(|cause| field("errors", Some(cause.clone())));
+    changes.iter().for_each(|advice| field("hint", Some(advice.clone())));
     let resume = format!("`bench run --resume {}`", run.id);
     if run.interrupted {
         field("resume", Some(format!("{resume} continues the run")));
-    } else if run.status == RunStatus::Succeeded && run.infrastructure_errors() > 0 {
+    } else if run.status == RunStatus::Succeeded && run.infrastructure_errors() > 0 && changes.is_empty() {
         field("resume", Some(format!("{resume} repeats the infrastructure-errors")));
     }
     if let Some(banner) = show::demo_banner(std::slice::from_ref(run)) {
@@ -96,6 +97,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::layout::Layout;
 
     fn run() -> Run {
         let group = |share: f64| json!({ "accuracy": share, "correct": 300, "graded": 600, "planned": 600, "coverage": 1.0 });
@@ -143,7 +145,15 @@ mod tests {
         let causes =
             ["mmlu_pro: 1 × the provider closed the connection before the answer was complete".to_owned()];
         crate::screen_tests::check("run", |layout| {
-            page(&run(), Some(&two_judgings()), &causes).render(layout)
+            page(&run(), Some(&two_judgings()), &causes, &[]).render(layout)
         });
+    }
+
+    #[test]
+    fn errors_that_would_come_again_have_no_advice_to_resume() {
+        let shown = |changes: &[String]| page(&run(), None, &[], changes).render(Layout::FILE);
+        assert!(shown(&[]).contains("--resume"));
+        let changed = shown(&["change the task".to_owned()]);
+        assert!(changed.contains("change the task") && !changed.contains("--resume"), "{changed}");
     }
 }

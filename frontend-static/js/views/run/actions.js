@@ -2,7 +2,7 @@
 
 import { plural, shortId } from '../../core/format.js'
 import { withModule } from '../../core/states.js'
-import { canOf, countOf } from '../../core/run-facts.js'
+import { canOf, changeAdvice, countOf } from '../../core/run-facts.js'
 
 /** @typedef {import('../../core/run-facts.js').Run} Run */
 /** @typedef {() => void} Changed is called after an action, so that the view loads the run again */
@@ -24,8 +24,10 @@ export function actionsOf(run, changed) {
   const list = []
   const errors = countOf(run, 'infrastructure-error')
   if (can.resume) list.push({ name: 'resume', label: 'Resume…', run: requeue('resume') })
-  if (can.requeue && !can.resume) list.push({ name: 'requeue', label: 'Requeue failures…', run: requeue('requeue') })
-  if (can.requeue_errors && !can.requeue) {
+  // Errors that would come again are no reason to repeat anything.
+  const helps = changeAdvice(run) === ''
+  if (can.requeue && !can.resume && helps) list.push({ name: 'requeue', label: 'Requeue failures…', run: requeue('requeue') })
+  if (can.requeue_errors && !can.requeue && helps) {
     list.push({ name: 'requeue-errors', label: errors > 0 ? `Requeue ${plural(errors, 'error')}…` : 'Requeue errors…', run: requeue('errors') })
   }
   if (can.rejudge) list.push({ name: 'rejudge', label: 'Judge again…', run: () => withModule(() => import('./rejudge.js'), ({ openRejudge }) => openRejudge(run, canOf(run))) })

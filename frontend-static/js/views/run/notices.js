@@ -4,7 +4,7 @@ import { h, part } from '../../core/dom.js'
 import { dateTime, duration, plural, timeOfDay } from '../../core/format.js'
 import { messageParts } from '../../core/messages.js'
 import { outcomesInWords } from '../../core/outcomes.js'
-import { isOpen } from '../../core/run-facts.js'
+import { changeAdvice, isOpen } from '../../core/run-facts.js'
 import { path } from '../../core/router.js'
 
 /** @typedef {import('../../core/run-facts.js').Run} Run */
@@ -23,6 +23,7 @@ export function noticesOf({ source }) {
       run.benchmarks.map((b) => [b.error_message, b.status, b.error_causes])],
     (run) => [
       run.error_message && failureOf(run, run.error_message, source),
+      !run.error_message && changeAdvice(run) && h('p', { class: 'note warn' }, changeAdvice(run)),
       run.interrupted && isOpen(run) && h('p', { class: 'note warn' }, h('strong', null, 'Interrupted. '), 'The command that ran it has ended. Resume continues it on this server; finished samples are kept.'),
       run.waiting && waiting(run.waiting),
       run.queue_position !== null && run.queue_position !== undefined && h('p', { class: 'note' }, `In the queue at position ${run.queue_position}`,
@@ -40,10 +41,11 @@ export function noticesOf({ source }) {
  */
 function failureOf(run, message, source) {
   const [text, response] = messageParts(message, outcomesInWords)
+  const advice = changeAdvice(run) || FAILURES[run.failure_reason ?? '']
   return h('section', { class: 'note bad', 'aria-label': 'Failure' },
     h('p', null, h('strong', null, 'Failed: '), text, run.error_code && h('span', { class: 'dim' }, ' (', h('code', null, run.error_code), ')')),
     response, causeOf(run, source),
-    run.failure_reason && FAILURES[run.failure_reason] && h('p', null, FAILURES[run.failure_reason]))
+    advice && h('p', null, advice))
 }
 
 /** @param {import('../../core/run-facts.js').RunBenchmark} b */
