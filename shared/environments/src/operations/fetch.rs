@@ -76,7 +76,7 @@ pub struct FetchedFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SkipReason {
-    /// A link, device or pipe, or a name that isn't valid.
+    /// A link, device or pipe, or a name that isn't valid. Also a folder in place of one of [`FetchFiles::first`].
     NotAFile,
     /// The file is larger than the limit of one.
     TooLong,

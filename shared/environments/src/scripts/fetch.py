@@ -62,6 +62,9 @@ def collect(tar, request, files, skipped, cut):
     for entry in tar:
         path = clean(entry.name)
         if entry.isdir():
+            # A folder in place of a file that is looked for.
+            if path in first:
+                skipped.append({"path": path, "why": "not-a-file"})
             continue
         # Whatever else there is, these are found.
         has_room = path in first or (entry.size <= room and len(files) < request["files_max"])

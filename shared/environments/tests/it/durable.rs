@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bench_environments::{EnvironmentError, FetchFiles, PutFiles, TaskFile};
+use bench_environments::{EnvironmentError, FetchFiles, PutFiles, SkipReason, TaskFile};
 use bench_sandy::testing::{Endpoint, Fault};
 
 use crate::support::{World, build, environment, shell, start};
@@ -56,6 +56,26 @@ async fn every_operation_runs_once() {
     // All messages are delivered again.
     whole_way(&world).await.unwrap();
     assert_once(&world, "again");
+}
+
+#[tokio::test]
+async fn a_folder_or_a_pipe_in_place_of_a_file_is_reported() {
+    let world = World::new().await;
+    let environment = environment("ep1");
+    let project = world.project(&environment).await.unwrap();
+    world.finish(&environment, "build", &build(&project)).await.unwrap();
+    let started = world.finish(&environment, "start", &start(&project)).await.unwrap();
+    let folder = world.engine("put");
+    std::fs::create_dir_all(folder.join("reward.txt/inside")).unwrap();
+    std::fs::create_dir(folder.join("other")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(folder.join("reward.json")).status().unwrap();
+    assert!(made.success());
+    let first = vec!["reward.txt".to_owned(), "reward.json".to_owned()];
+    let fetch = FetchFiles { first, ..FetchFiles::new(started.container("main").unwrap(), "/in") };
+    let fetched = world.finish(&environment, "fetch", &fetch).await.unwrap().unwrap();
+    let mut skipped: Vec<_> = fetched.skipped.iter().map(|file| (file.path.as_str(), file.why)).collect();
+    skipped.sort_by_key(|(path, _)| *path);
+    assert_eq!(skipped, [("reward.json", SkipReason::NotAFile), ("reward.txt", SkipReason::NotAFile)]);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! The verification of a step.
 
 use bench_domain::{EpisodeException, EpisodeStep, TestCounts};
-use bench_environments::{FetchedFiles, TaskFile};
+use bench_environments::{FetchedFiles, SkipReason, SkippedFile, TaskFile};
 use bench_terminal_tasks::{Grading, RewardError, Step, VerifierEnvironment, parse_rewards, test_files};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -244,18 +244,35 @@ fn placed(source: &str, fetched: FetchedFiles) -> (String, Vec<TaskFile>) {
 fn read_finding(fetched: Option<FetchedFiles>) -> Finding {
     let fetched = fetched.unwrap_or_default();
     let tests = fetched.get("ctrf.json").and_then(read_ctrf);
-    let too_long =
-        fetched.skipped.iter().find(|file| matches!(file.path.as_str(), "reward.json" | "reward.txt"));
-    let rewards = match too_long {
-        Some(skipped) => Err((
-            "VerifierOutputParseError".to_owned(),
-            format!("`{LOGS}/{}` is too long, or not a regular file", skipped.path),
-        )),
+    let skipped = |name: &str| fetched.skipped.iter().find(|file| file.path == name);
+    // The JSON file takes precedence, whatever it is.
+    let unusable = match fetched.get("reward.json") {
+        Some(_) => None,
+        None => skipped("reward.json").or_else(|| skipped("reward.txt")),
+    };
+    let rewards = match unusable {
+        Some(skipped) => Err(("VerifierOutputParseError".to_owned(), unusable_reward(skipped))),
         None => parse_rewards(fetched.get("reward.json"), fetched.get("reward.txt"))
             .map(|rewards| rewards.all().clone())
             .map_err(|error| (exception_of(&error).to_owned(), error.to_string())),
     };
     Finding { rewards, tests }
+}
+
+/// Says what is in place of a reward file, and what the file must be.
+fn unusable_reward(skipped: &SkippedFile) -> String {
+    let expected = match skipped.path.as_str() {
+        "reward.json" => "an object with numbers",
+        _ => "one number",
+    };
+    let found = match skipped.why {
+        SkipReason::NotAFile => "is a folder, a link, a pipe or a device",
+        SkipReason::TooLong => "is too long",
+    };
+    format!(
+        "`{LOGS}/{}` {found}; the test script must write a regular file with {expected} there",
+        skipped.path
+    )
 }
 
 /// Returns the name of the exception that Harbor raises for unusable rewards.
@@ -286,7 +303,7 @@ pub(super) fn old_user(is_same_shell: bool) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use bench_environments::{FetchedFile, SkipReason, SkippedFile};
+    use bench_environments::FetchedFile;
 
     use super::*;
 
@@ -318,6 +335,29 @@ mod tests {
             read_finding(Some(link)).rewards.is_err(),
             "a link in place of the file that takes precedence"
         );
+        let message = |path: &str, why, files: &[(&str, &str)]| {
+            let skipped = SkippedFile { path: path.to_owned(), why, bytes: None };
+            let found = FetchedFiles { skipped: vec![skipped], ..fetched(files) };
+            read_finding(Some(found)).rewards.map_err(|(_, message)| message)
+        };
+        for (path, why, expected) in [
+            (
+                "reward.txt",
+                SkipReason::NotAFile,
+                "`/logs/verifier/reward.txt` is a folder, a link, a pipe or a device; the test script must write a \
+                 regular file with one number there",
+            ),
+            (
+                "reward.json",
+                SkipReason::TooLong,
+                "`/logs/verifier/reward.json` is too long; the test script must write a regular file with an object with \
+                 numbers there",
+            ),
+        ] {
+            assert_eq!(message(path, why, &[]).unwrap_err(), expected);
+        }
+        let json = [("reward.json", r#"{"reward":1}"#)];
+        assert!(message("reward.txt", SkipReason::NotAFile, &json).is_ok(), "the JSON file takes precedence");
     }
 
     #[test]
