@@ -6,6 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use bench_domain::similar::most_similar;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
@@ -104,28 +105,10 @@ fn unknown(run: &Command, key: &str) -> String {
         return format!("`{shown}` can't be set in a file");
     }
     let names = run.get_arguments().filter(|arg| !EXCLUDED.contains(&arg.get_id().as_str()));
-    let nearest = names.filter_map(Arg::get_long).min_by_key(|known| distance(known, &name));
-    match nearest.filter(|known| distance(known, &name) <= (name.chars().count() / 3).max(1)) {
+    match most_similar(&name, names.filter_map(Arg::get_long)) {
         Some(known) => format!("`{shown}` is not an option of `bench run`; did you mean `{known}`?"),
         None => format!("`{shown}` is not an option of `bench run`; `bench run --help` lists them"),
     }
-}
-
-/// Returns the number of characters to insert, remove or replace in order to turn one name into the other.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (index, a) in one.chars().enumerate() {
-        let mut next = vec![index + 1];
-        for (column, b) in other.iter().enumerate() {
-            let replaced = row.get(column).map_or(0, |cost| cost + usize::from(a != *b));
-            let removed = row.get(column + 1).map_or(0, |cost| cost + 1);
-            let inserted = next.last().map_or(0, |cost| cost + 1);
-            next.push(replaced.min(removed).min(inserted));
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 /// Converts a value to options. A list repeats the option, `true` gives a switch, and a table becomes JSON where JSON is

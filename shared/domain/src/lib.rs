@@ -23,6 +23,7 @@ pub mod sample;
 pub mod sampling;
 pub mod schedule;
 pub mod secret;
+pub mod similar;
 pub mod spec;
 pub mod stage;
 pub mod statistics;

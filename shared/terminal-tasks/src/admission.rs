@@ -69,6 +69,8 @@ pub struct AdmittedTask {
     pub hash: ContentHash,
     /// Folder of the task in the upload; empty for the root.
     pub folder: String,
+    /// Keys of `task.toml` that have no effect because the format doesn't know them, one sentence each.
+    pub warnings: Vec<String>,
 }
 
 impl AdmittedTask {
@@ -137,7 +139,11 @@ fn check(task: Task, tree: Tree, folder: String, limits: &AdmissionLimits) -> Re
     check_services(&task, &tree, file)?;
     check_ignored(&task, &tree)?;
     let hash = tree.content_hash();
-    Ok(AdmittedTask { task, tree, hash, folder })
+    let warnings = match task.format {
+        TaskFormat::Harbor { .. } => harbor::warnings(&tree),
+        TaskFormat::TerminalBench1 => Vec::new(),
+    };
+    Ok(AdmittedTask { task, tree, hash, folder, warnings })
 }
 
 /// Creates a refusal at the line of the configuration that has the problem, if it is certain.

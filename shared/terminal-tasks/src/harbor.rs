@@ -1,6 +1,6 @@
 //! Harbor's format: a folder with `task.toml`, schema versions 1.0 to 1.4.
 //!
-//! Unknown keys are ignored at any level, as the format demands.
+//! Unknown keys are ignored at any level, as the format demands; admission warns of them.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,10 @@ mod environment;
 mod resources;
 mod servers;
 mod step;
+mod unknown;
 mod verifier;
+
+pub(crate) use unknown::warnings;
 
 /// Configuration file of the format.
 pub const TASK_FILE: &str = "task.toml";

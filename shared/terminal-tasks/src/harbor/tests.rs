@@ -331,3 +331,110 @@ fn any_configuration_ends_in_a_task_or_a_refusal() {
         let _ = single(&config);
     });
 }
+
+fn warnings_of(config: &str) -> Vec<String> {
+    single(config).unwrap();
+    warnings(&tree(&[("task.toml", config)]))
+}
+
+#[test]
+fn keys_that_the_format_does_not_know_are_warned_of() {
+    let config = r#"
+        version = "1.0"
+        [agent]
+        timout_sec = 5
+        [environment]
+        memory = "2G"
+        memori_mb = 1
+        allow_internet = true
+        [environment.env]
+        ANYTHING = "x"
+        [metadata]
+        timout_sec = 5
+        [metadata.deep]
+        anything = 1
+        [verifier.environment]
+        build_timeout = 5
+        [[verifier.collect]]
+        command = "true"
+        when = "always"
+        [wholly_unknown]
+        key = 1
+    "#;
+    assert_eq!(
+        warnings_of(config),
+        [
+            "`task.toml` line 4: `agent.timout_sec` has no effect, since the format has no such key; did you mean \
+             `timeout_sec`?",
+            "`task.toml` line 7: `environment.memori_mb` has no effect, since the format has no such key; did you mean \
+             `memory_mb`?",
+            "`task.toml` line 16: `verifier.environment.build_timeout` has no effect, since the format has no such key; \
+             did you mean `build_timeout_sec`?",
+            "`task.toml` line 19: `verifier.collect[0].when` has no effect, since the format has no such key; remove it, or \
+             move it to `[metadata]`",
+            "`task.toml` line 20: `wholly_unknown` has no effect, since the format has no such key; remove it, or move it to \
+             `[metadata]`",
+        ]
+    );
+    let many: String = (0..100).map(|number| format!("key_{number:03} = 1\n")).collect();
+    assert_eq!(warnings_of(&many).len(), 20, "their number is bounded");
+    let long = warnings_of(&format!("\"\\u001b{}\" = 1", "x".repeat(500)));
+    assert!(long[0].len() < 300 && !long[0].contains('\u{1b}'), "{long:?}");
+}
+
+/// A key that is read is known: a configuration with all of them has no warning.
+#[test]
+fn keys_of_the_format_are_not_warned_of() {
+    let config = r#"
+        schema_version = "1.4"
+        source = "hub"
+        artifacts = ["/logs/x", { source = "/a", destination = "b", exclude = ["c"], service = "main" }]
+        multi_step_reward_strategy = "mean"
+        [task]
+        name = "org/name"
+        version = "1"
+        description = "d"
+        keywords = ["k"]
+        authors = [{ name = "n", email = "e" }]
+        [agent]
+        timeout_sec = 5
+        user = "root"
+        network_mode = "public"
+        [verifier]
+        timeout_sec = 5
+        user = 0
+        network_mode = "public"
+        environment_mode = "separate"
+        env = { A = "b" }
+        collect = [{ command = "true", service = "main", timeout_sec = 5, user = "root" }]
+        [verifier.environment]
+        docker_image = "debian:12"
+        [environment]
+        build_timeout_sec = 5
+        docker_image = "debian:12"
+        os = "linux"
+        cpus = 1
+        memory_mb = 1
+        storage_mb = 1
+        gpus = 0
+        gpu_types = []
+        network_mode = "public"
+        allowed_hosts = []
+        workdir = "/"
+        skills_dir = "/s"
+        mcp_servers = [{ name = "n", transport = "sse", url = "http://x" }]
+        [environment.healthcheck]
+        command = "true"
+        interval_sec = 1
+        timeout_sec = 1
+        start_period_sec = 1
+        start_interval_sec = 1
+        retries = 1
+        [solution]
+        env = { A = "b" }
+    "#;
+    assert_eq!(warnings(&tree(&[("task.toml", config)])), Vec::<String>::new());
+    let steps = "[[steps]]\nname = 'a'\nmin_reward = { reward = 1.0 }\nartifacts = ['/x']\n[steps.agent]\ntimeout_sec = 1\n\
+                 [steps.verifier]\ntimeout_sec = 1\n[steps.healthcheck]\ncommand = 'x'\n";
+    assert_eq!(warnings(&tree(&[("task.toml", steps)])), Vec::<String>::new());
+}
