@@ -28,7 +28,7 @@ use crate::output;
 use crate::refusal::Refusal;
 
 pub(crate) use poll_backoff::PollBackoff;
-pub(crate) use tasks::Task;
+pub(crate) use tasks::{Listing, Task};
 
 /// Variable with the API key for a server, unless `--api-key-env` names another.
 const KEY_VARIABLE: &str = "BENCH_API_KEY";

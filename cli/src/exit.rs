@@ -133,6 +133,9 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
         None if refused.and_then(Refusal::code) == Some(Code::RunNotFound) => {
             Some("`bench runs` lists the runs")
         }
+        None if refused.and_then(Refusal::code) == Some(Code::TaskNotFound) => {
+            Some("`bench tasks list --all` lists the tasks")
+        }
         None if refused.and_then(Refusal::code) == Some(Code::RunNotOver) => Some(
             "`bench runs RUN` shows its state, `bench runs RUN --items` its answers so far, and `bench run --resume RUN` \
              continues it if it was interrupted",

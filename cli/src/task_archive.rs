@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use bench_tasks::{ARCHIVE_BYTES_MAX, EXPANDED_BYTES_MAX, TaskLimits};
-use bench_terminal_tasks::{AdmissionLimits, admit_archive};
+use bench_terminal_tasks::{AdmissionLimits, AdmittedTask, admit_archive};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
@@ -27,15 +27,22 @@ pub(crate) struct TaskArchive {
 }
 
 impl TaskArchive {
+    /// Reads the task in the archive.
+    ///
+    /// # Errors
+    /// Names file and line of a task that isn't admitted.
+    pub(crate) fn read(&self) -> anyhow::Result<AdmittedTask> {
+        let (trees, limits) = (TaskLimits::default().tree, AdmissionLimits::any_demand());
+        let admitted = admit_archive(Cursor::new(&self.bytes), trees, &limits);
+        admitted.with_context(|| format!("the task `{}` was not accepted", self.name))
+    }
+
     /// Returns the content hash of the task in the archive.
     ///
     /// # Errors
     /// Names file and line of a task that isn't admitted.
     pub(crate) fn content_hash(&self) -> anyhow::Result<String> {
-        let (trees, limits) = (TaskLimits::default().tree, AdmissionLimits::any_demand());
-        let admitted = admit_archive(Cursor::new(&self.bytes), trees, &limits);
-        let admitted = admitted.with_context(|| format!("the task `{}` was not accepted", self.name))?;
-        Ok(admitted.hash.to_string())
+        Ok(self.read()?.hash.to_string())
     }
 }
 

@@ -28,6 +28,21 @@ pub(crate) struct Task {
     pub(crate) created_at: String,
     pub(crate) total_runs: u64,
     pub(crate) passed_runs: u64,
+    /// Id of an earlier task with the same files, if it was just uploaded.
+    #[serde(default)]
+    pub(crate) same_files_as: Option<u64>,
+    /// Keys of its files that have no effect, if it was just uploaded.
+    #[serde(default)]
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Place of a task in lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listing {
+    /// Lists show the task.
+    Listed,
+    /// The task is stored for a run.
+    ForRun,
 }
 
 /// Address for an archive.
@@ -40,11 +55,17 @@ struct Upload {
 
 impl Client {
     /// Uploads a task under a name.
-    pub(crate) async fn add_task(&self, archive: &TaskArchive, name: &str) -> anyhow::Result<Task> {
+    pub(crate) async fn add_task(
+        &self,
+        archive: &TaskArchive,
+        name: &str,
+        listing: Listing,
+    ) -> anyhow::Result<Task> {
+        let is_listed = listing == Listing::Listed;
         if let Transport::Remote(_) = self.transport
             && archive.bytes.len() > IN_REQUEST_BYTES_MAX
         {
-            match self.add_task_by_upload(archive, name).await {
+            match self.add_task_by_upload(archive, name, is_listed).await {
                 Err(error)
                     if error
                         .downcast_ref::<Refusal>()
@@ -52,7 +73,7 @@ impl Client {
                 other => return other,
             }
         }
-        let path = format!("/api/tasks?name={}&agent=oracle", encode(name));
+        let path = format!("/api/tasks?name={}&agent=oracle&listed={is_listed}", encode(name));
         self.send_archive(&path, archive).await
     }
 
@@ -72,7 +93,12 @@ impl Client {
     }
 
     /// Sends an archive directly to the server's file store.
-    async fn add_task_by_upload(&self, archive: &TaskArchive, name: &str) -> anyhow::Result<Task> {
+    async fn add_task_by_upload(
+        &self,
+        archive: &TaskArchive,
+        name: &str,
+        is_listed: bool,
+    ) -> anyhow::Result<Task> {
         let sha256 = hex::encode(Sha256::digest(&archive.bytes));
         let order = json!({ "bytes": archive.bytes.len(), "sha256": sha256 });
         let upload: Upload = self.post("/api/tasks/uploads", Some(&order)).await?;
@@ -80,7 +106,7 @@ impl Client {
         if let Transport::Remote(remote) = &self.transport {
             remote.put_bytes(&upload.upload_url, headers, archive.bytes.clone()).await?;
         }
-        let named = json!({ "upload": upload.key, "name": name, "agent": "oracle" });
+        let named = json!({ "upload": upload.key, "name": name, "agent": "oracle", "listed": is_listed });
         self.post("/api/tasks", Some(&named)).await
     }
 }

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::run::WorkArgs;
 use super::{Api, ApiArgs};
-use crate::client::{ServerArgs, Task, encode};
+use crate::causes::one_line;
+use crate::client::{Listing, ServerArgs, Task, encode};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
 use crate::output;
@@ -60,7 +61,7 @@ pub(crate) struct TasksArgs {
 enum TasksCommand {
     /// List the stored tasks, with the pass rate of their episodes; the default
     #[command(after_help = LIST_EXAMPLE)]
-    List(ApiArgs),
+    List(ListArgs),
     /// Check tasks and store them
     #[command(after_help = ADD_EXAMPLES)]
     Add(AddArgs),
@@ -70,6 +71,15 @@ enum TasksCommand {
     /// Remove stored tasks; their open runs are canceled
     #[command(after_help = REMOVE_EXAMPLE)]
     Remove(RemoveArgs),
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// List also the tasks that `bench run --task` and `bench tasks check` stored for their runs
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    api: ApiArgs,
 }
 
 #[derive(Debug, Args)]
@@ -118,8 +128,10 @@ fn parse_id(text: &str) -> Result<u64, &'static str> {
 }
 
 pub(crate) async fn run(args: TasksArgs) -> anyhow::Result<ExitStatus> {
-    match args.command.unwrap_or(TasksCommand::List(args.api)) {
-        TasksCommand::List(args) => with(&args, async |api| list(api, args.json).await).await,
+    match args.command.unwrap_or(TasksCommand::List(ListArgs { all: false, api: args.api })) {
+        TasksCommand::List(args) => {
+            with(&args.api, async |api| list(api, args.all, args.api.json).await).await
+        }
         TasksCommand::Add(args) => {
             let archives = task_archive::read_all(&args.paths)?;
             if args.name.is_some() && archives.len() > 1 {
@@ -142,10 +154,10 @@ async fn with(
     done.map(|()| ExitStatus::Success)
 }
 
-async fn list(api: &Api, json: bool) -> anyhow::Result<()> {
+async fn list(api: &Api, all: bool, json: bool) -> anyhow::Result<()> {
     let mut tasks: Vec<Value> = Vec::new();
     loop {
-        let path = format!("/api/tasks?limit=100&skip={}", tasks.len());
+        let path = format!("/api/tasks?limit=100&all={all}&skip={}", tasks.len());
         let page: Vec<Value> = api.client.get(&path).await?;
         let is_last = page.len() < 100;
         tasks.extend(page);
@@ -192,16 +204,32 @@ async fn add(api: &Api, args: &AddArgs, archives: &[TaskArchive]) -> anyhow::Res
     let mut added = Vec::new();
     for archive in archives {
         let name = args.name.as_deref().unwrap_or(&archive.name);
-        let task = api.client.add_task(archive, name).await;
+        let task = api.client.add_task(archive, name, Listing::Listed).await;
         let task = task.map_err(|error| refused(archive, error))?;
         if !args.api.json {
-            output::print(&format!("Stored task {}: {}", task.id, task.task))?;
+            output::print(&stored_line(&task))?;
         }
-        added.push(
-            json!({ "id": task.id, "name": task.name, "task": task.task, "content_hash": task.content_hash }),
-        );
+        warn(&archive.name, &task.warnings);
+        added.push(json!({
+            "id": task.id, "name": task.name, "task": task.task, "content_hash": task.content_hash,
+            "same_files_as": task.same_files_as, "warnings": task.warnings,
+        }));
     }
     if args.api.json { output::json(&added) } else { Ok(()) }
+}
+
+fn stored_line(task: &Task) -> String {
+    let same = task.same_files_as.map_or_else(String::new, |id| {
+        format!("; task {id} has the same files, and its stored archive is used again")
+    });
+    format!("Stored task {}: {}{same}", task.id, task.task)
+}
+
+/// Prints the keys of a task's files that have no effect.
+fn warn(name: &str, warnings: &[String]) {
+    for warning in warnings {
+        output::warn(&format!("{name}: {}", one_line(warning)));
+    }
 }
 
 /// Names the task that a refusal is about.
@@ -226,6 +254,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_task_that_was_there_is_named() {
+        let answer = json!({
+            "id": 2, "name": "n", "task": "n@0123456789ab", "content_hash": "0", "status": "pending",
+            "created_at": "2026-01-02T03:04:05", "total_runs": 0, "passed_runs": 0,
+        });
+        let mut task: Task = serde_json::from_value(answer).unwrap();
+        assert_eq!(stored_line(&task), "Stored task 2: n@0123456789ab");
+        task.same_files_as = Some(1);
+        assert_eq!(
+            stored_line(&task),
+            "Stored task 2: n@0123456789ab; task 1 has the same files, and its stored archive is used again"
+        );
+    }
+
+    #[test]
     fn screen_of_tasks() {
         let task = |id: u64, name: &str, passed: u64, total: u64| Task {
             id,
@@ -236,6 +279,8 @@ mod tests {
             created_at: "2026-01-02T03:04:05.678901".to_owned(),
             total_runs: total,
             passed_runs: passed,
+            same_files_as: None,
+            warnings: Vec::new(),
         };
         let tasks = [task(12, "hello-world", 7, 10), task(3, "fix-csv", 0, 0)];
         crate::screen_tests::check("tasks", |layout| table(&tasks).render(layout));

@@ -33,6 +33,7 @@ mod serve;
 mod settings;
 mod shared_dir;
 mod support;
+mod tasks;
 mod terminal;
 mod usage;
 mod verify;

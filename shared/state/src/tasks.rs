@@ -46,6 +46,9 @@ pub struct NewTask {
     pub harness: String,
     /// Number of episodes of an execution.
     pub num_runs: u32,
+    /// True if lists leave the task out, because it was stored for a run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unlisted: bool,
     /// Owner, who may see, order and remove the task.
     pub owner: Owner,
     /// Time of the upload.

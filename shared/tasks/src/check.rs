@@ -33,6 +33,9 @@ pub struct CheckedTask {
     pub steps: u64,
     /// True if every step has a solution, which the agent `oracle` needs.
     pub has_solution: bool,
+    /// Keys of the configuration that have no effect, one sentence each.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 impl CheckedTask {
@@ -60,6 +63,7 @@ impl CheckedTask {
             expanded_bytes: tree.bytes(),
             steps: task.steps.len() as u64,
             has_solution: task.steps.iter().all(|step| step.solution.is_some()),
+            warnings: admitted.warnings.clone(),
         }
     }
 }

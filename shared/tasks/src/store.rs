@@ -42,6 +42,8 @@ pub struct TaskUpload {
     pub harness: String,
     /// Number of episodes of an execution.
     pub num_runs: u32,
+    /// True if lists leave the task out, because it is stored for a run.
+    pub unlisted: bool,
     /// Owner.
     pub owner: Owner,
 }
@@ -97,7 +99,7 @@ impl TaskStore {
     ) -> Result<(TaskRecord, CheckedTask), TaskError> {
         let (checked, mut archive) = self.check(archive).await?;
         self.store_content(&checked, &mut archive).await?;
-        let TaskUpload { name, file_name, model, agent, harness, num_runs, owner } = upload;
+        let TaskUpload { name, file_name, model, agent, harness, num_runs, unlisted, owner } = upload;
         let task_name = task_name(checked.name.as_deref(), &name);
         let facts = NewTask {
             name: if name.trim().is_empty() { task_name.clone() } else { name },
@@ -109,6 +111,7 @@ impl TaskStore {
             agent,
             harness,
             num_runs,
+            unlisted,
             owner,
             created_at: bench_clock::now(),
         };

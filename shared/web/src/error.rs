@@ -31,6 +31,7 @@ pub struct ApiError {
     cause: Option<String>,
     retry_after: Option<Duration>,
     refusal: Option<Box<AdmissionRefusal>>,
+    hint: Option<String>,
 }
 
 /// Place and code of the problem for which an uploaded task was refused.
@@ -66,6 +67,11 @@ pub struct ErrorBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = AdmissionRefusal, required = false)]
     refusal: Option<Box<AdmissionRefusal>>,
+    /// What to do, where `detail` is a sentence of the earlier runner of terminal tasks that doesn't say it. Left out for all
+    /// other errors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    hint: Option<String>,
 }
 
 impl ApiError {
@@ -80,7 +86,8 @@ impl ApiError {
     }
 
     fn with_detail(code: Code, detail: Detail) -> Self {
-        Self { code, status: status(code.status()), detail, cause: None, retry_after: None, refusal: None }
+        let status = status(code.status());
+        Self { code, status, detail, cause: None, retry_after: None, refusal: None, hint: None }
     }
 
     /// Creates a 413 for a body of more than `bytes_max` bytes.
@@ -100,6 +107,13 @@ impl ApiError {
     #[must_use]
     pub fn refused_for(mut self, refusal: AdmissionRefusal) -> Self {
         self.refusal = Some(Box::new(refusal));
+        self
+    }
+
+    /// Adds what to do to a sentence that old clients know and that must stay as it is.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
         self
     }
 
@@ -179,7 +193,7 @@ impl IntoResponse for ApiError {
         if let Some(cause) = &self.cause {
             tracing::error!(http.status = self.status.as_u16(), error = %cause, "A request failed: {cause}");
         }
-        let body = ErrorBody { detail: self.detail, code: self.code, refusal: self.refusal };
+        let body = ErrorBody { detail: self.detail, code: self.code, refusal: self.refusal, hint: self.hint };
         let mut response = (self.status, Json(body)).into_response();
         if let Some(wait) = self.retry_after {
             // Whole seconds, rounded up, so that callers don't retry too early.
@@ -244,5 +258,8 @@ mod tests {
         assert_eq!(response.status(), 404);
         let body = axum::body::to_bytes(response.into_body(), 1_000).await.unwrap();
         assert_eq!(&body[..], br#"{"detail":"Run not found","code":"run_not_found"}"#);
+        let response = ApiError::new(Code::RunNotFound, "Run not found").hint("look").into_response();
+        let body = axum::body::to_bytes(response.into_body(), 1_000).await.unwrap();
+        assert_eq!(&body[..], br#"{"detail":"Run not found","code":"run_not_found","hint":"look"}"#);
     }
 }

@@ -208,6 +208,7 @@ impl Order {
                 agent: "terminus-2".to_owned(),
                 harness: "harbor".to_owned(),
                 num_runs: 1,
+                unlisted: true,
                 owner: Owner::Local,
             };
             tasks.push(store.add(archive, upload).await.unwrap().0);

@@ -80,6 +80,44 @@ pageTest('tasks run on a schedule, which can be changed', async ({ bench, open }
   assert.deepEqual([second.tasks.length, second.model, second.cron], [2, 'nop', first.cron])
 })
 
+pageTest('keys without effect are named at admission, and files that were there when they are added', async ({ bench, open }) => {
+  const files = { 'task.toml': '[agent]\ntimout_sec = 5\n' }
+  const first = await uploadTask(bench, 'typo', 1, files)
+  const { page } = await open('/tasks')
+  await page.locator('#task-files').setInputFiles([file('typo.zip', taskArchive('typo', files))])
+  const card = page.locator('.upload-card').filter({ hasText: 'typo.zip' })
+  await card.getByText('Admitted.').waitFor()
+  const warning = card.getByText(/`task\.toml` line 2: `agent\.timout_sec` has no effect.*did you mean `timeout_sec`\?/)
+  await warning.waitFor()
+  await card.getByRole('button', { name: 'Add task' }).click()
+  await card.getByText('Added as').waitFor()
+  await warning.waitFor()
+  assert.match(await card.innerText(), /The same files were there already, as task 1; their archive is used again\./)
+  assert.equal(await card.getByRole('link', { name: 'task 1' }).getAttribute('href'), `/tasks/${first.id}`)
+})
+
+pageTest('a run whose errors would come again says what to change, and isn’t requeued', async ({ bench, open }) => {
+  const base = await bench.ended((await bench.order({ model_id: 'oracle' })).id)
+  const script = scriptedRun(base, { tasks: ['a/one'], samples: 7 })
+  script.run.can = { ...base.can, requeue_errors: true }
+  const { page } = await open('/runs')
+  const errors = script.run.benchmarks[0].outcomes['infrastructure-error']
+  assert.ok(errors > 0)
+  /** @type {[string, RegExp | null][]} */
+  const cases = [['provider_error', null], ['task_refused', /Change the task as the error says, upload it again, and order a new run/]]
+  for (const [code, advice] of cases) {
+    Object.assign(script.run.benchmarks[0], { error_causes: [{ code, message: 'RUN --mount is not supported', count: errors }] })
+    await page.unrouteAll()
+    await serveRun(page, script)
+    await go(page, '/runs')
+    await go(page, `/runs/${base.id}`)
+    await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor()
+    assert.equal(await page.getByText(/Repeating the samples would change nothing/).count(), advice ? 1 : 0)
+    if (advice) await page.getByText(advice).waitFor()
+    assert.equal(await page.getByRole('button', { name: /^Requeue/ }).count(), advice ? 0 : 1)
+  }
+})
+
 pageTest('an archive can be dropped anywhere on the page', async ({ open }) => {
   const { page } = await open('/tasks')
   const data = [...taskArchive('dropped')]

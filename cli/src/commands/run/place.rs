@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::models::{Model, Responses};
 use super::order::Plan;
 use super::{responses, tasks};
-use crate::client::Client;
+use crate::client::{Client, Listing};
 use crate::commands::{labels, warn_of_ignored};
 use crate::exit::{Problem, is_wrong_usage, plain};
 use crate::progress::DatasetProgress;
@@ -103,7 +103,7 @@ impl Plan {
     ) -> anyhow::Result<(Vec<RunId>, Vec<Hold>)> {
         let mut datasets = self.import_files(stack, progress).await?;
         if !self.tasks.is_empty() {
-            let stored = tasks::store(client, &self.tasks).await?;
+            let stored = tasks::store(client, &self.tasks, Listing::ForRun).await?;
             datasets.extend([tasks::dataset(stack, &stored).await?]);
         }
         if stack.owner().is_some() {
@@ -195,7 +195,7 @@ impl Plan {
         };
         let stored = match self.tasks.is_empty() {
             true => Vec::new(),
-            false => tasks::store(client, &self.tasks).await?,
+            false => tasks::store(client, &self.tasks, Listing::ForRun).await?,
         };
         let ids: Vec<String> = stored.iter().map(|task| task.id.to_string()).collect();
         let mut runs = Vec::with_capacity(self.models.len());

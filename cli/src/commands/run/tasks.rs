@@ -12,7 +12,7 @@ use bench_state::TaskRecord;
 use serde_json::json;
 
 use super::session::Session;
-use crate::client::{Client, Task};
+use crate::client::{Client, Listing, Task};
 use crate::exit::Problem;
 use crate::task_archive::TaskArchive;
 use crate::views::Run;
@@ -81,11 +81,18 @@ pub(crate) fn parse_options(given: &[String]) -> anyhow::Result<BTreeMap<String,
     Ok(options)
 }
 
-/// Stores tasks that aren't stored yet, and returns all of them.
-pub(crate) async fn store(client: &Client, archives: &[TaskArchive]) -> anyhow::Result<Vec<Task>> {
+/// Stores tasks that aren't stored yet, and returns all of them. With [`Listing::ForRun`], those that lists don't show are
+/// used, too.
+pub(crate) async fn store(
+    client: &Client,
+    archives: &[TaskArchive],
+    listing: Listing,
+) -> anyhow::Result<Vec<Task>> {
+    let all = listing == Listing::ForRun;
     let mut known: BTreeMap<u64, Task> = BTreeMap::new();
     loop {
-        let page: Vec<Task> = client.get(&format!("/api/tasks?limit=100&skip={}", known.len())).await?;
+        let path = format!("/api/tasks?limit=100&all={all}&skip={}", known.len());
+        let page: Vec<Task> = client.get(&path).await?;
         let (count, before) = (page.len(), known.len());
         known.extend(page.into_iter().map(|task| (task.id, task)));
         if count < 100 || known.len() == before {
@@ -101,7 +108,7 @@ pub(crate) async fn store(client: &Client, archives: &[TaskArchive]) -> anyhow::
         let task = match known.values().find(|task| task.content_hash == hash) {
             Some(task) => task.clone(),
             None => {
-                let added = client.add_task(archive, &archive.name).await;
+                let added = client.add_task(archive, &archive.name, listing).await;
                 added.with_context(|| format!("the task `{}` was not accepted", archive.name))?
             }
         };
@@ -128,7 +135,7 @@ pub(crate) async fn order_tasks(
     agent: &str,
     samples: u32,
 ) -> anyhow::Result<(RunId, Vec<Hold>)> {
-    let tasks = store(&session.client, archives).await?;
+    let tasks = store(&session.client, archives, Listing::ForRun).await?;
     let Some(stack) = session.stack() else {
         let ids: Vec<String> = tasks.iter().map(|task| task.id.to_string()).collect();
         let order = json!({ "tasks": ids, "agent": agent, "samples": samples });

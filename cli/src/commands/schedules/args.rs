@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::unset::{self, Setting, parse_setting};
-use crate::client::Client;
+use crate::client::{Client, Listing};
 use crate::commands::judge::{JudgeArgs, parse_protocols};
 use crate::commands::labels::{parse_notes, parse_tag};
 use crate::commands::options::parse_options;
@@ -179,7 +179,7 @@ impl ScheduleOrderArgs {
         if self.task.is_empty() {
             return Ok(());
         }
-        let stored = tasks::store(client, &task_archive::read_all(&self.task)?).await?;
+        let stored = tasks::store(client, &task_archive::read_all(&self.task)?, Listing::Listed).await?;
         let ids: Vec<String> = stored.iter().map(|task| task.id.to_string()).collect();
         fields.insert("tasks".to_owned(), json!(ids));
         fields.insert("selected_benchmarks".to_owned(), json!([TERMINAL_TASKS]));

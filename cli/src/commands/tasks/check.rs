@@ -33,6 +33,9 @@ pub(super) async fn run(args: CheckArgs) -> anyhow::Result<ExitStatus> {
     if args.no_episodes {
         return check_files(&args, &archives).await;
     }
+    for archive in &archives {
+        super::warn(&archive.name, &archive.read()?.warnings);
+    }
     results::check_folder(&args.work.out)?;
     let session = Session::open(&args.work, &args.server, &args.data).await?;
     let ordered = async {
@@ -102,9 +105,16 @@ async fn check_each(
         if !args.json {
             output::print(&format!("{}: {line}", archive.name))?;
         }
+        super::warn(&archive.name, &warnings(&found));
         checked.push(found);
     }
     Ok(refused)
+}
+
+/// Returns the warnings of a checked task.
+fn warnings(found: &Value) -> Vec<String> {
+    let all = found.get("warnings").and_then(Value::as_array).into_iter().flatten();
+    all.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// Compares the episodes of both runs, prints a line for each task, and fails if one isn't proven.

@@ -21,7 +21,7 @@ export function checkTask(file, signal) {
  * @param {File} file
  * @param {Description} description
  * @param {AbortSignal} signal
- * @returns {Promise<Api.Task>}
+ * @returns {Promise<Api.AddedTask>}
  */
 export async function sendTask(file, description, signal) {
   const query = { ...description, model: description.model || null }

@@ -143,7 +143,9 @@ function cardOf(file, agents, signal, { added, removed }) {
         const task = await sendTask(file, { name: name.value.trim(), agent: agent.value, model: '', num_runs: Number(count.value) }, signal)
         card.add = null
         element.classList.add('added')
-        replace(body, h('p', null, h('span', { class: 'good', 'aria-hidden': 'true' }, '✓ '), 'Added as ', h('a', { href: path('tasks', task.id) }, task.name), '.'))
+        replace(body, h('p', null, h('span', { class: 'good', 'aria-hidden': 'true' }, '✓ '), 'Added as ', h('a', { href: path('tasks', task.id) }, task.name), '.',
+          task.same_files_as && [' The same files were there already, as ', h('a', { href: path('tasks', task.same_files_as) }, `task ${task.same_files_as}`), '; their archive is used again.']),
+        warningsOf(task.warnings))
         announce(`${task.name} is added.`)
         added()
       } catch (error) {
@@ -168,7 +170,17 @@ function factsOf(checked) {
     h('p', null, h('span', { class: 'good', 'aria-hidden': 'true' }, '✓ '), 'Admitted. ', h('span', { class: 'dim' },
       [formatName(checked.format), plural(checked.files, 'file'), bytes(checked.expanded_bytes), checked.steps > 1 && plural(checked.steps, 'step'),
         `hash ${checked.content_hash.slice(0, 12)}`].filter(Boolean).join(' · '))),
+    warningsOf(checked.warnings),
     !checked.has_solution && h('p', { class: 'note warn' }, 'The task has no solution, so the agent oracle can’t solve it.'),
     h('details', null, h('summary', null, 'Instruction'), h('p', { class: 'instruction' }, text.length > INSTRUCTION_MAX ? `${text.slice(0, INSTRUCTION_MAX)}…` : text)),
   ]
+}
+
+/**
+ * Lists keys of a task's files that have no effect.
+ *
+ * @param {string[] | undefined} warnings older servers send none
+ */
+function warningsOf(warnings) {
+  return (warnings ?? []).map((text) => h('p', { class: 'note warn' }, text))
 }

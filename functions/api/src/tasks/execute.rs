@@ -167,8 +167,20 @@ pub(crate) async fn post_retry(
     params.finish()?;
     uploader(&api, &parts).await?;
     let task = visible_task(&api, &parts.headers, task).await?;
-    if Progress::of(&api, &task).await?.status() != COMPLETED {
-        return Err(ApiError::new(Code::TaskNotOver, "Task must be completed or failed to retry"));
+    let id = task.id;
+    match Progress::of(&api, &task).await?.status() {
+        COMPLETED => {}
+        status => {
+            let hint = match status {
+                RUNNING => format!("wait until its episodes are over: `GET /api/tasks/{id}` shows them"),
+                _ => {
+                    format!("it is pending already: `POST /api/tasks/{id}/execute-async` orders its episodes")
+                }
+            };
+            return Err(
+                ApiError::new(Code::TaskNotOver, "Task must be completed or failed to retry").hint(hint)
+            );
+        }
     }
     if !api.state.next_task_round(&task).await? {
         return Err(ApiError::new(Code::ConcurrentChange, "another request changed the task; read it again"));
@@ -286,7 +298,14 @@ async fn new_entry(
 /// Returns the error for a task that has episodes.
 async fn already_started(api: &Api, task: &TaskRecord) -> ApiError {
     match Progress::of(api, task).await {
-        Ok(progress) => ApiError::new(Code::TaskStarted, format!("Task is already {}", progress.status())),
+        Ok(progress) => {
+            let (id, status) = (task.id, progress.status());
+            let hint = match status {
+                COMPLETED => format!("`POST /api/tasks/{id}/retry` makes it pending again"),
+                _ => format!("`POST /api/tasks/{id}/execute-one` orders one more episode"),
+            };
+            ApiError::new(Code::TaskStarted, format!("Task is already {status}")).hint(hint)
+        }
         Err(error) => error,
     }
 }

@@ -24,13 +24,15 @@ const STATUS_CHARS_MAX: usize = 100;
 
 /// Lists tasks, newest first.
 ///
-/// A caller sees its own tasks, the operator all.
+/// A caller sees its own tasks, the operator all. Tasks that were stored for a run, as `bench run --task` does, are left
+/// out unless `all` is true.
 #[utoipa::path(
     get, path = "/api/tasks", tag = "tasks", security((), ("key" = []), ("admin" = [])),
     params(
         ("skip" = Option<u64>, Query, description = "Number of tasks to skip, default 0"),
         ("limit" = Option<u64>, Query, description = "Number of tasks, 1 to 100, default 50"),
         ("status" = Option<String>, Query, description = "Only tasks with this status"),
+        ("all" = Option<bool>, Query, description = "True to list also tasks that were stored for a run (`listed` is false)"),
     ),
     responses((status = 200, body = Vec<TaskView>), (status = 422, body = ErrorBody)),
 )]
@@ -43,10 +45,12 @@ pub(crate) async fn get_tasks(
     let skip = params.query.integer("skip", 0, 0, u64::MAX);
     let limit = params.query.integer("limit", 50, 1, 100);
     let status = params.query.maybe_text("status", STATUS_CHARS_MAX);
+    let all = params.query.flag("all");
     params.finish()?;
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let (skip, limit) = (count(skip), count(limit));
-    let tasks = visible_tasks(&api, &api.access.reader(&headers)).await?;
+    let mut tasks = visible_tasks(&api, &api.access.reader(&headers)).await?;
+    tasks.retain(|task| all || !task.facts.unlisted);
     let mut views = match status {
         None => views(&api, tasks.into_iter().skip(skip).take(limit).collect()).await?,
         Some(status) => with_status(&api, tasks, &status, skip, limit).await?,

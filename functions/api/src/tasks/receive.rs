@@ -92,9 +92,12 @@ impl Form {
             let file_name = clean_file_name(part.file_name().unwrap_or_default());
             if !file_name.to_ascii_lowercase().ends_with(".zip") {
                 let refused = AdmissionRefusal { code: "not_zip", file: None, line: None };
-                return Err(
-                    ApiError::new(Code::TaskRefused, "File must be a zip archive").refused_for(refused)
-                );
+                return Err(ApiError::new(Code::TaskRefused, "File must be a zip archive")
+                    .refused_for(refused)
+                    .hint(
+                        "pack the task's folder with `zip -r task.zip FOLDER`, and send the file under a name that ends \
+                         with `.zip`",
+                    ));
             }
             let mut archive = begin().await?;
             while let Some(piece) = part.chunk().await.map_err(broken_form)? {
@@ -154,7 +157,9 @@ fn receive_error(error: TaskError) -> ApiError {
 
 fn too_large() -> ApiError {
     let refused = AdmissionRefusal { code: "archive_too_large", file: None, line: None };
-    ApiError::new(Code::TaskRefused, "File too large. Maximum size is 100MB").refused_for(refused)
+    ApiError::new(Code::TaskRefused, "File too large. Maximum size is 100MB")
+        .refused_for(refused)
+        .hint("let the task's Dockerfile download or make large files")
 }
 
 fn broken_form(error: MultipartError) -> ApiError {

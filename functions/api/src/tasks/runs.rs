@@ -49,7 +49,9 @@ pub(crate) struct FoundEpisode {
 }
 
 fn run_not_found() -> ApiError {
-    ApiError::new(Code::RunNotFound, "Run not found")
+    ApiError::new(Code::RunNotFound, "Run not found").hint(
+        "check both ids: `GET /api/tasks` lists tasks, and `GET /api/tasks/TASK/runs` the episodes of one",
+    )
 }
 
 /// Finds an episode by the ids in a path.
@@ -213,6 +215,16 @@ async fn pending_episode(
     let found = find_episode(api, &parts.headers, task, run).await?;
     match found.view.status {
         PENDING => Ok((found, timeout)),
-        status => Err(ApiError::new(Code::TaskStarted, format!("Run is already {status}"))),
+        status => {
+            let (task, run) = (found.task.id, found.view.id);
+            let hint = match status {
+                RUNNING => format!("wait for it: `GET /api/tasks/{task}/runs/{run}` shows its state"),
+                _ => format!(
+                    "`GET /api/tasks/{task}/runs/{run}` has its result; `POST /api/tasks/{task}/execute-one` orders \
+                     one more episode"
+                ),
+            };
+            Err(ApiError::new(Code::TaskStarted, format!("Run is already {status}")).hint(hint))
+        }
     }
 }

@@ -20,7 +20,7 @@ use crate::runs::tasks::visible_tasks;
 const CACHED_FOR: Duration = Duration::from_secs(2);
 const TASKS_AT_ONCE: usize = 16;
 
-/// Counts the caller's tasks and episodes by status.
+/// Counts the tasks that lists show to the caller, and their episodes, by status.
 #[utoipa::path(
     get, path = "/api/stats", tag = "tasks", security((), ("key" = []), ("admin" = [])),
     responses((status = 200, body = StatsView)),
@@ -37,7 +37,8 @@ pub(crate) async fn get_stats(
     {
         return Ok(Json(stats));
     }
-    let tasks = visible_tasks(&api, &caller).await?;
+    let mut tasks = visible_tasks(&api, &caller).await?;
+    tasks.retain(|task| !task.facts.unlisted);
     let reads: Vec<_> = tasks.into_iter().map(|task| counts(&api, task)).collect();
     let all: Vec<StatsView> = stream::iter(reads).buffered(TASKS_AT_ONCE).try_collect().await?;
     let stats = all.into_iter().fold(StatsView::default(), StatsView::plus);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Request, State};
 use bench_runs::Orderer;
+use bench_state::TaskRecord;
 use bench_tasks::{CheckedTask, TaskUpload, item_id_of, task_name};
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
@@ -17,7 +18,7 @@ use super::params::Params;
 use super::progress::Progress;
 use super::receive::{Received, is_json, missing_file, open_form};
 use super::uploads::{UPLOAD_CHARS_MAX, receive_upload};
-use super::views::TaskView;
+use super::views::{AddedTaskView, TaskView};
 use crate::Api;
 use crate::runs::tasks::{task_error, uploader};
 
@@ -58,6 +59,9 @@ pub(crate) struct UploadedTask {
     harness: Option<String>,
     #[schema(minimum = 1, maximum = 100, default = 10)]
     num_runs: Option<u32>,
+    /// False to leave the task out of lists, because it is stored for a run.
+    #[schema(default = true)]
+    listed: Option<bool>,
 }
 
 /// Facts about an archive that would be accepted.
@@ -84,6 +88,8 @@ pub(crate) struct CheckedView {
     steps: u64,
     /// True if every step has a solution, which the agent `oracle` runs.
     has_solution: bool,
+    /// Keys of the configuration that have no effect because the format doesn't know them, one sentence each.
+    warnings: Vec<String>,
 }
 
 /// What the uploader says about a task.
@@ -93,6 +99,7 @@ struct Description {
     agent: String,
     harness: String,
     num_runs: u32,
+    listed: bool,
 }
 
 impl Description {
@@ -112,7 +119,8 @@ impl Description {
         let agent = text("agent", AGENT_CHARS_MAX, AGENT_DEFAULT);
         let harness = text("harness", AGENT_CHARS_MAX, HARNESS_DEFAULT);
         let num_runs = u32::try_from(fields.integer("num_runs", 10, 1, 100)).unwrap_or(1);
-        Self { name, model, agent, harness, num_runs }
+        let listed = fields.maybe_flag("listed").unwrap_or(true);
+        Self { name, model, agent, harness, num_runs, listed }
     }
 }
 
@@ -129,9 +137,10 @@ impl Description {
         ("agent" = Option<String>, Query, description = "Agent, default `terminus-2`"),
         ("harness" = Option<String>, Query, description = "Harness, default `harbor`. It has no effect"),
         ("num_runs" = Option<u64>, Query, description = "Number of episodes of an execution, 1 to 100, default 10"),
+        ("listed" = Option<bool>, Query, description = "False to leave the task out of lists, because it is stored for a run; default true"),
     ),
     responses(
-        (status = 200, body = TaskView),
+        (status = 200, body = AddedTaskView),
         (status = 400, body = ErrorBody, description = "The archive was refused"),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody, description = "There is no such upload"),
@@ -142,14 +151,23 @@ impl Description {
 pub(crate) async fn post_task(
     State(api): State<Arc<Api>>,
     request: Request,
-) -> Result<Json<TaskView>, ApiError> {
+) -> Result<Json<AddedTaskView>, ApiError> {
     let (description, orderer, received) = if is_json(request.headers()) {
         let (parts, body) = request.into_parts();
         let mut fields = read_object(&parts.headers, body).await?;
         let upload = fields.text("upload", UPLOAD_CHARS_MAX);
         let file_name = fields.maybe_text("file_name", NAME_CHARS_MAX).unwrap_or_default();
         let description = Description::read(&mut fields);
-        fields.refuse_unknown(&["upload", "file_name", "name", "model", "agent", "harness", "num_runs"]);
+        fields.refuse_unknown(&[
+            "upload",
+            "file_name",
+            "name",
+            "model",
+            "agent",
+            "harness",
+            "num_runs",
+            "listed",
+        ]);
         fields.finish()?;
         let orderer = uploader(&api, &parts).await?;
         let received = receive_upload(&api, &orderer, &upload, file_name).await?;
@@ -161,11 +179,26 @@ pub(crate) async fn post_task(
         (description, orderer, received)
     };
     let Received { archive, file_name, place } = received;
-    let Description { name, model, agent, harness, num_runs } = description;
-    let upload = TaskUpload { name, file_name, model, agent, harness, num_runs, owner: orderer.owner };
-    let (task, _) = api.tasks.add(archive, upload).await.map_err(task_error)?;
+    let Description { name, model, agent, harness, num_runs, listed } = description;
+    let unlisted = !listed;
+    let upload =
+        TaskUpload { name, file_name, model, agent, harness, num_runs, unlisted, owner: orderer.owner };
+    let (task, checked) = api.tasks.add(archive, upload).await.map_err(task_error)?;
     drop(place);
-    Ok(Json(TaskView::new(&task, &Progress::default())))
+    let same_files_as = same_files_as(&api, &task).await?;
+    let view = TaskView::new(&task, &Progress::default());
+    Ok(Json(AddedTaskView { task: view, same_files_as, warnings: checked.warnings }))
+}
+
+/// Returns the oldest other task of the same owner with the same files.
+async fn same_files_as(api: &Api, task: &TaskRecord) -> Result<Option<u64>, ApiError> {
+    let all = api.tasks.list().await.map_err(task_error)?;
+    let is_same = |other: &&TaskRecord| {
+        other.id < task.id
+            && other.facts.content_hash == task.facts.content_hash
+            && other.facts.owner == task.facts.owner
+    };
+    Ok(all.iter().filter(is_same).map(|other| other.id).min())
 }
 
 /// Checks an archive without storing it.
@@ -225,6 +258,7 @@ impl CheckedView {
             expanded_bytes,
             steps,
             has_solution,
+            warnings,
         } = checked;
         let task = name.as_deref().map(|name| item_id_of(&task_name(Some(name), ""), &content_hash));
         Self {
@@ -238,6 +272,7 @@ impl CheckedView {
             archive_bytes,
             steps,
             has_solution,
+            warnings,
         }
     }
 }

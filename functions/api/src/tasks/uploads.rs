@@ -140,7 +140,8 @@ pub(crate) async fn receive_upload(
     let not_found = || {
         ApiError::new(
             Code::UploadNotFound,
-            "upload not found: it was not sent, was used already, has expired, or belongs to another caller",
+            "upload not found: it was not sent, was used already, has expired, or belongs to another caller; request a new \
+             address with `POST /api/tasks/uploads`, and send the archive there first",
         )
     };
     // Only a key of the expected form may become part of an object's key.

@@ -1,6 +1,6 @@
 //! Tasks and episodes in the shapes that clients of the earlier runner know.
 
-use bench_domain::Timestamp;
+use bench_domain::{Agent, Timestamp};
 use bench_state::TaskRecord;
 use bench_tasks::item_id;
 use serde::Serialize;
@@ -26,7 +26,8 @@ pub(crate) struct TaskView {
     description: Option<()>,
     /// File name that the client sent, without control characters.
     original_filename: String,
-    /// Model, as given. It goes to OpenRouter, with or without the prefix `openrouter/`.
+    /// Model, as given. It goes to OpenRouter, with or without the prefix `openrouter/`. Empty for an agent that asks no
+    /// model.
     model: String,
     /// Agent, as given. `GET /api/agents` lists those that can be ordered.
     agent: String,
@@ -48,6 +49,8 @@ pub(crate) struct TaskView {
     failed_runs: u64,
     /// Episodes among them without a grade: the run ended first, or its provider or sandbox failed.
     error_runs: u64,
+    /// False for a task that was stored for a run; lists leave it out.
+    listed: bool,
     /// Content hash, equal for equal files.
     content_hash: String,
     /// Id of the item in runs: `NAME@HASH12`.
@@ -56,6 +59,19 @@ pub(crate) struct TaskView {
     archive_bytes: u64,
     /// Ids of the runs that have the episodes.
     run_ids: Vec<String>,
+}
+
+/// A task that was uploaded.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AddedTask)]
+pub(crate) struct AddedTaskView {
+    #[serde(flatten)]
+    pub(crate) task: TaskView,
+    /// Id of the oldest other task of the caller with the same files, whose stored archive this task uses; null if the
+    /// files are new.
+    pub(crate) same_files_as: Option<u64>,
+    /// Keys of the task's files that have no effect, one sentence each.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// A task with its episodes.
@@ -132,6 +148,11 @@ pub(crate) struct TaskDoneView {
     pub(crate) task_id: u64,
 }
 
+/// Returns true if an agent asks a model. Agents of other versions may.
+fn asks_model(agent: &str) -> bool {
+    agent.parse::<Agent>().map_or(true, Agent::asks_model)
+}
+
 impl TaskView {
     /// Creates the view of a task.
     pub(crate) fn new(task: &TaskRecord, progress: &Progress) -> Self {
@@ -141,7 +162,7 @@ impl TaskView {
             name: facts.name.clone(),
             description: None,
             original_filename: facts.file_name.clone(),
-            model: facts.model.clone(),
+            model: if asks_model(&facts.agent) { facts.model.clone() } else { String::new() },
             agent: facts.agent.clone(),
             harness: facts.harness.clone(),
             num_runs: facts.num_runs,
@@ -153,6 +174,7 @@ impl TaskView {
             passed_runs: progress.passed,
             failed_runs: progress.failed,
             error_runs: progress.errors(),
+            listed: !facts.unlisted,
             content_hash: facts.content_hash.clone(),
             task: item_id(task),
             archive_bytes: facts.archive_bytes,

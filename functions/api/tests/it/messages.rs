@@ -107,7 +107,10 @@ impl Recorder {
         let detail = reply.json()["detail"].clone();
         let lines = match &detail {
             Value::Array(problems) => problems.iter().map(|problem| self.problem(route, problem)).collect(),
-            sentence => vec![format!(": {}", sentence.as_str().unwrap())],
+            sentence => vec![match reply.json()["hint"].as_str() {
+                Some(hint) => format!(": {} (hint: {hint})", sentence.as_str().unwrap()),
+                None => format!(": {}", sentence.as_str().unwrap()),
+            }],
         };
         for line in lines {
             let line = self.normalize(&format!("{request}{line}\n"));

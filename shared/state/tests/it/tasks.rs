@@ -17,6 +17,7 @@ fn facts(hash: &str) -> NewTask {
         agent: "oracle".into(),
         harness: "harbor".into(),
         num_runs: 2,
+        unlisted: false,
         owner: Owner::Local,
         created_at: Timestamp::from_micros(5),
     }

@@ -84,6 +84,7 @@ fn upload(name: &str) -> TaskUpload {
         agent: "oracle".to_owned(),
         harness: "harbor".to_owned(),
         num_runs: 3,
+        unlisted: false,
         owner: Owner::Local,
     }
 }

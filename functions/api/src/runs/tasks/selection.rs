@@ -38,7 +38,8 @@ pub(crate) async fn find_tasks(
         let task = reference.as_ref().and_then(|reference| find_task(&tasks, reference)).ok_or_else(|| {
             let shown: String = text.chars().filter(|c| !c.is_control()).take(80).collect();
             let problem = format!(
-                "Task not found: `{shown}` is not the id, the content hash or the NAME@HASH12 of a task of yours"
+                "Task not found: `{shown}` is not the id, the content hash or the NAME@HASH12 of a task of yours; \
+                 `GET /api/tasks?all=true` lists them"
             );
             ApiError::new(Code::TaskNotFound, problem)
         })?;

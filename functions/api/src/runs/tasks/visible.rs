@@ -14,6 +14,7 @@ use crate::runs::admission;
 
 pub(crate) fn task_not_found() -> ApiError {
     ApiError::new(Code::TaskNotFound, "Task not found")
+        .hint("check the id: `GET /api/tasks?all=true` lists the tasks that this caller may see")
 }
 
 /// Returns a task that the sender of a request may see. Tasks of others look as if they didn't exist.

@@ -30,7 +30,7 @@ async fn uploads(recorder: &mut Recorder, server: &Server) {
     for query in [
         String::new(),
         format!("?name={long}&model={long}&agent={long}&harness={long}&num_runs=0"),
-        "?name=a%0Ab&num_runs=101".to_owned(),
+        "?name=a%0Ab&num_runs=101&listed=maybe".to_owned(),
     ] {
         let path = format!("/api/tasks{query}");
         let reply = server.send_form(&path, &[], form("other", None, b"x")).await;
@@ -60,7 +60,7 @@ async fn uploads(recorder: &mut Recorder, server: &Server) {
 
 async fn tasks(recorder: &mut Recorder, server: &Server) {
     for path in [
-        "/api/tasks?skip=-1&limit=101",
+        "/api/tasks?skip=-1&limit=101&all=maybe",
         &format!("/api/tasks?status={}", "x".repeat(LONG_NAME)),
         "/api/tasks/x",
         "/api/tasks/7",

@@ -23,14 +23,27 @@ async fn a_task_has_the_known_shape_and_status_200() {
     assert!(!created.ends_with('Z') && created.contains('T'), "{created}");
     let hash = task["content_hash"].as_str().unwrap().to_owned();
     assert_eq!(task["task"], format!("fix-it@{}", &hash[..12]));
-    for own in ["created_at", "content_hash", "task", "archive_bytes", "run_ids"] {
+    assert_eq!(
+        (&task["listed"], &task["same_files_as"], &task["warnings"]),
+        (&json!(true), &Value::Null, &json!([]))
+    );
+    for own in [
+        "created_at",
+        "content_hash",
+        "task",
+        "archive_bytes",
+        "run_ids",
+        "listed",
+        "same_files_as",
+        "warnings",
+    ] {
         assert!(task.as_object_mut().unwrap().remove(own).is_some(), "{own}");
     }
     assert_eq!(
         task,
         json!({
             "id": 1, "name": "LoadTest-1", "description": null, "original_filename": "a b.zip",
-            "model": "openai/gpt-5.2", "agent": "oracle", "harness": "harbor", "num_runs": 3, "status": "pending",
+            "model": "", "agent": "oracle", "harness": "harbor", "num_runs": 3, "status": "pending",
             "started_at": null, "completed_at": null, "total_runs": 0, "passed_runs": 0, "failed_runs": 0,
             "error_runs": 0,
         })
@@ -164,12 +177,25 @@ async fn unknown_tasks_and_runs_have_the_known_messages() {
     ] {
         let reply = server.ask(method, path, &[], "").await;
         assert_eq!((reply.status.as_u16(), reply.detail().as_str()), (404, detail), "{method} {path}");
+        assert!(reply.json()["hint"].as_str().unwrap().contains("GET /api/tasks"), "{}", reply.text);
     }
     let reset = server.post("/api/tasks/1/retry", &[]).await;
     assert_eq!(
         (reset.status.as_u16(), reset.detail().as_str()),
         (400, "Task must be completed or failed to retry")
     );
+    assert_eq!(
+        reset.json()["hint"],
+        "it is pending already: `POST /api/tasks/1/execute-async` orders its episodes"
+    );
+    server.post("/api/tasks/1/start", &[]).await;
+    for (path, hint) in [
+        ("retry", "wait until its episodes are over: `GET /api/tasks/1` shows them"),
+        ("start", "`POST /api/tasks/1/execute-one` orders one more episode"),
+    ] {
+        let reply = server.post(&format!("/api/tasks/1/{path}"), &[]).await;
+        assert_eq!((reply.status.as_u16(), &reply.json()["hint"]), (400, &json!(hint)));
+    }
 }
 
 #[tokio::test]

@@ -2,10 +2,11 @@
 
 use bench_domain::Code;
 use bench_state::access::AccessKind;
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::support::task_zip;
+use super::support::{form, task_zip};
+use crate::schema::assert_fits;
 use crate::server::Server;
 
 fn announcement(zip: &[u8]) -> serde_json::Value {
@@ -101,4 +102,84 @@ async fn an_archive_of_some_megabytes_is_accepted() {
     assert!(zip.len() > 3_000_000, "{}", zip.len());
     let reply = server.upload("name=large&agent=oracle", &[], &zip).await;
     assert_eq!(reply.status, 200, "{}", reply.text);
+}
+
+#[tokio::test]
+async fn the_answer_names_an_earlier_task_with_the_same_files() {
+    let server = Server::local().await;
+    let zip = task_zip("x", &[]);
+    let first = server.upload("name=a&agent=oracle", &[], &zip).await.json();
+    assert_eq!(first["same_files_as"], Value::Null);
+    // The file name and what the uploader says differ, the files don't.
+    let again = server.upload("name=b&agent=nop", &[], &zip).await.json();
+    assert_eq!((&again["id"], &again["same_files_as"]), (&json!(2), &json!(1)));
+    let other = server.upload("name=c", &[], &task_zip("y", &[])).await.json();
+    assert_eq!(other["same_files_as"], Value::Null);
+    let document = server.get("/openapi.json").await.json();
+    assert_fits(&document, "AddedTask", &again);
+}
+
+/// Nobody learns which files others have uploaded.
+#[tokio::test]
+async fn tasks_of_others_are_not_named() {
+    let server = Server::with(false, &[], |config| config.direct_uploads = true).await;
+    for key in ["key-a", "key-b"] {
+        server.list_with(AccessKind::Key, key, |entry| entry.tasks = true).await;
+    }
+    let zip = task_zip("x", &[]);
+    for (key, expected) in [("key-a", Value::Null), ("key-b", Value::Null), ("key-b", json!(2))] {
+        let key = format!("Bearer {key}");
+        let task = server.upload("name=x", &[("authorization", &key)], &zip).await.json();
+        assert_eq!(task["same_files_as"], expected, "{task}");
+    }
+}
+
+#[tokio::test]
+async fn keys_without_effect_are_warned_of() {
+    let server = Server::local().await;
+    let zip = task_zip("x", &[("fix-it/task.toml", "[agent]\ntimout_sec = 5\n[metadata]\nanything = 1\n")]);
+    let expected = json!([
+        "`task.toml` line 2: `agent.timout_sec` has no effect, since the format has no such key; did you mean `timeout_sec`?"
+    ]);
+    assert_eq!(server.upload("name=x", &[], &zip).await.json()["warnings"], expected);
+    let checked = server.send_form("/api/tasks/check", &[], form("file", Some("x.zip"), &zip)).await.json();
+    assert_eq!(checked["warnings"], expected);
+    let document = server.get("/openapi.json").await.json();
+    assert_fits(&document, "CheckedTask", &checked);
+}
+
+/// `bench run --task` stores tasks of which nobody orders episodes here.
+#[tokio::test]
+async fn tasks_that_are_stored_for_a_run_are_in_no_list_and_no_count() {
+    let server = Server::local().await;
+    let zip = task_zip("x", &[]);
+    let stored = server.upload("name=a&agent=oracle&listed=false", &[], &zip).await.json();
+    assert_eq!(stored["listed"], false);
+    assert_eq!(server.get("/api/tasks").await.json(), json!([]));
+    assert_eq!(server.get("/api/tasks?status=pending").await.json(), json!([]));
+    assert_eq!(server.get("/api/stats").await.json()["tasks"]["total"], 0);
+    let all = server.get("/api/tasks?all=true").await.json();
+    assert_eq!(
+        (&all[0]["id"], &all[0]["listed"], all.as_array().unwrap().len()),
+        (&json!(1), &json!(false), 1)
+    );
+    // It can be ordered, shown and removed like all others, and added to the lists.
+    let run = server.order("/api/runs", &[], &json!({ "tasks": [1], "agent": "oracle" })).await;
+    assert_eq!(run.status, 201, "{}", run.text);
+    assert_eq!(server.task_view(1).await["name"], "a");
+    let added = server.upload("name=a&agent=oracle", &[], &zip).await.json();
+    assert_eq!((&added["same_files_as"], &added["listed"]), (&json!(1), &json!(true)));
+    assert_eq!(server.get("/api/tasks").await.json()[0]["id"], 2);
+    assert_eq!(server.upload("name=a&listed=maybe", &[], &zip).await.problems(), ["bool_type"]);
+}
+
+#[tokio::test]
+async fn tasks_of_agents_that_ask_no_model_have_none() {
+    let server = Server::local().await;
+    for (agent, expected) in [("oracle", ""), ("nop", ""), ("bash", "a/b"), ("claude-code", "a/b")] {
+        let task =
+            server.upload(&format!("name=x&model=a/b&agent={agent}"), &[], &task_zip("x", &[])).await.json();
+        assert_eq!(task["model"], expected, "{agent}");
+        assert_eq!(server.task_view(task["id"].as_u64().unwrap()).await["model"], expected);
+    }
 }
