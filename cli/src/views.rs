@@ -6,7 +6,7 @@ mod waiting;
 
 use std::collections::BTreeMap;
 
-use bench_domain::{Code, ErrorCause, Outcome, Price, RunLimits, RunStatus, Timestamp, code};
+use bench_domain::{Agent, Code, ErrorCause, Outcome, Price, RunLimits, RunStatus, Timestamp, code};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -319,10 +319,26 @@ pub(crate) struct Latency {
     pub(crate) p95: f64,
 }
 
+/// Returns what stands in the place of a model: `agent` for an agent that asks none and works on all these benchmarks.
+pub(crate) fn model_label<'a>(model: &str, benchmarks: impl IntoIterator<Item = &'a str>) -> &'static str {
+    let is_agent = model.parse::<Agent>().is_ok_and(|agent| !agent.asks_model());
+    let mut benchmarks = benchmarks.into_iter().peekable();
+    let has_episodes = |name: &str| bench_benchmarks::find(name).is_some_and(|found| found.has_agent());
+    match is_agent && benchmarks.peek().is_some() && benchmarks.all(has_episodes) {
+        true => "agent",
+        false => "model",
+    }
+}
+
 impl Run {
     /// Returns the model's name with the host that answers for it, if the server gives the host.
     pub(crate) fn located_model(&self) -> String {
         bench_domain::run::name_with_host(&self.model(), self.endpoint_host.as_deref())
+    }
+
+    /// Returns what [`Self::located_model`] is: `model`, or `agent` in a run of episodes that ask no model.
+    pub(crate) fn model_label(&self) -> &'static str {
+        model_label(&self.model(), self.benchmarks.iter().map(|benchmark| benchmark.benchmark_name.as_str()))
     }
 
     /// Returns the host that answers for the model, if the server gives it.

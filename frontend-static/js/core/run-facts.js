@@ -36,6 +36,24 @@ export function agentOf(run) {
   return b ? b.options?.agent ?? run.model : ''
 }
 
+/** Agents that ask no model. They stand in the place of one. */
+const WITHOUT_MODEL = new Set(['oracle', 'nop'])
+
+/** @param {string} agent */
+export function needsModel(agent) {
+  return !WITHOUT_MODEL.has(agent)
+}
+
+/**
+ * Says what the field `model` of a run or a schedule is: an agent that asks no model, or a model.
+ *
+ * @param {string} model
+ * @param {string[]} benchmarks
+ */
+export function modelLabel(model, benchmarks) {
+  return !needsModel(model) && benchmarks.length > 0 && benchmarks.every(hasEpisodes) ? 'Agent' : 'Model'
+}
+
 /** @param {{status: string}} run */
 export function isOpen(run) {
   return run.status === 'queued' || run.status === 'running'

@@ -69,6 +69,7 @@ pageTest('tasks run on a schedule, which can be changed', async ({ bench, open }
   const first = await stored()
   assert.match(first.tasks.join(), /^bench-runner\/one@[0-9a-f]{12}$/)
   assert.equal(first.model, 'oracle')
+  assert.deepEqual(await page.locator('dt').getByText(/^(Model|Agent)$/).allInnerTexts(), ['Agent'], 'the oracle is no model')
 
   await page.getByRole('link', { name: 'Edit' }).click()
   const edit = page.getByRole('form', { name: 'Edit agents' })
@@ -101,14 +102,13 @@ pageTest('a run whose errors would come again says what to change, and isn’t r
   const script = scriptedRun(base, { tasks: ['a/one'], samples: 7 })
   script.run.can = { ...base.can, requeue_errors: true }
   const { page } = await open('/runs')
+  await serveRun(page, script)
   const errors = script.run.benchmarks[0].outcomes['infrastructure-error']
   assert.ok(errors > 0)
   /** @type {[string, RegExp | null][]} */
   const cases = [['provider_error', null], ['task_refused', /Change the task as the error says, upload it again, and order a new run/]]
   for (const [code, advice] of cases) {
     Object.assign(script.run.benchmarks[0], { error_causes: [{ code, message: 'RUN --mount is not supported', count: errors }] })
-    await page.unrouteAll()
-    await serveRun(page, script)
     await go(page, '/runs')
     await go(page, `/runs/${base.id}`)
     await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor()

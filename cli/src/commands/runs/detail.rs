@@ -32,7 +32,7 @@ pub(super) fn page(run: &Run, judgings: Option<&Judgings>, causes: &[String], ch
     };
     field("run", Some(run.id.clone()));
     run.labels().for_each(|(name, value)| field(name, Some(value)));
-    field("model", Some(run.located_model()));
+    field(run.model_label(), Some(run.located_model()));
     field("status", Some(show::status(run)));
     let waiting = run.waiting.as_ref();
     field("waiting", waiting.map(|waiting| waiting.describe_with_message(bench_clock::now())));
@@ -147,6 +147,28 @@ mod tests {
         crate::screen_tests::check("run", |layout| {
             page(&run(), Some(&two_judgings()), &causes, &[]).render(layout)
         });
+    }
+
+    #[test]
+    fn an_agent_that_asks_no_model_is_none() {
+        let shown = |model: &str, benchmark: &str| {
+            let run = serde_json::from_value(json!({
+                "id": "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90", "status": "succeeded", "model_slug": model, "model": model,
+                "provider": "oracle", "created_at": "2026-01-02T03:04:05Z",
+                "benchmarks": [{ "benchmark_name": benchmark, "status": "succeeded" }],
+            }));
+            page(&run.unwrap(), None, &[], &[]).render(Layout::FILE)
+        };
+        for (model, benchmark, label) in [
+            ("oracle", "terminal_tasks", "agent:"),
+            ("nop", "terminal_bench_hard", "agent:"),
+            ("oracle", "mmlu_pro", "model:"),
+            ("openrouter/a/b", "terminal_tasks", "model:"),
+        ] {
+            let text = shown(model, benchmark);
+            let line = text.lines().find(|line| line.ends_with(model)).unwrap();
+            assert!(line.starts_with(label), "{text}");
+        }
     }
 
     #[test]

@@ -162,7 +162,7 @@ fn page(run: &Run, sample: &Sample, samples_of_item: u64) -> Page {
     };
     let metadata = |name: &str| sample.item_metadata.as_ref()?.get(name).filter(|value| !value.is_null());
     field("run", Some(run.id.clone()));
-    field("model", Some(run.located_model()));
+    field(run.model_label(), Some(run.located_model()));
     field("answered by", sample.model_reported.clone().filter(|reported| *reported != run.model_slug()));
     field("group", item.group.clone());
     let outcome = item.outcome.clone().unwrap_or_else(|| "open".to_owned());

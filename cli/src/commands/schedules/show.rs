@@ -9,6 +9,7 @@ use crate::page::Page;
 use crate::run_ref::ShortIds;
 use crate::show::{benchmark_name, benchmark_names};
 use crate::table::{Column, Table};
+use crate::views::model_label;
 
 /// Builds a table of schedules.
 pub(super) fn list(schedules: &[Schedule]) -> Table {
@@ -61,7 +62,8 @@ pub(super) fn detail(schedule: &Schedule) -> Page {
     } else {
         field("next", Some("never: the schedule is disabled".to_owned()));
     }
-    field("model", Some(schedule.model.clone()));
+    let label = model_label(&schedule.model, schedule.benchmarks.iter().map(String::as_str));
+    field(label, Some(schedule.model.clone()));
     field("benchmarks", Some(benchmarks(schedule)));
     field("tasks", (!schedule.tasks.is_empty()).then(|| schedule.tasks.join(", ")));
     let seed = schedule.subset_seed.as_ref().map_or_else(String::new, |seed| format!(", seed {seed}"));

@@ -4,7 +4,7 @@ import { api } from '../../core/api.js'
 import { h } from '../../core/dom.js'
 import { framed, select } from '../new-run/control.js'
 import { modelPicker } from '../new-run/model-picker.js'
-import { needsModel } from '../tasks/facts.js'
+import { needsModel } from '../../core/run-facts.js'
 
 /** Name of the benchmark whose items are tasks. */
 export const TERMINAL_TASKS = 'terminal_tasks'

@@ -11,14 +11,6 @@ const STATUSES = { pending: ['Not started', 'idle'], running: ['Running', 'activ
 /** Formats of tasks. @type {Record<string, string>} */
 const FORMATS = { harbor: 'Harbor', 'terminal-bench-1': 'Terminal-Bench 1' }
 
-/** Agents that ask no model. */
-const WITHOUT_MODEL = new Set(['oracle', 'nop'])
-
-/** @param {string} agent */
-export function needsModel(agent) {
-  return !WITHOUT_MODEL.has(agent)
-}
-
 /** @param {string} format */
 export function formatName(format) {
   return FORMATS[format] ?? format

@@ -5,7 +5,7 @@ import { field, h, replace, setText } from '../../core/dom.js'
 import { plural } from '../../core/format.js'
 import { problem } from '../../core/states.js'
 import { runsPath } from '../new-run/state.js'
-import { needsModel } from './facts.js'
+import { needsModel } from '../../core/run-facts.js'
 
 /** Largest number of episodes of a task in an order. */
 const EPISODES_MAX = 100
