@@ -41,6 +41,8 @@ struct Shared {
     /// Answers so far that an operation is running, by sandbox and job.
     sandboxes: Mutex<HashMap<String, HashMap<String, u32>>>,
     created: AtomicU64,
+    /// Number of requests for sandboxes for which there is no room.
+    full: AtomicU64,
     calls: AtomicU64,
     /// First command that the host could not answer.
     problem: Mutex<Option<String>>,
@@ -74,6 +76,7 @@ impl ScriptedHost {
             polls,
             sandboxes: Mutex::default(),
             created: AtomicU64::new(0),
+            full: AtomicU64::new(0),
             calls: AtomicU64::new(0),
             problem: Mutex::default(),
             acts: Mutex::default(),
@@ -117,6 +120,11 @@ impl ScriptedHost {
     /// Returns the number of sandboxes so far.
     pub fn created(&self) -> u64 {
         self.shared.created.load(Ordering::Relaxed)
+    }
+
+    /// Has no room for the next sandboxes that are requested.
+    pub fn fill(&self, requests: u64) {
+        self.shared.full.store(requests, Ordering::Relaxed);
     }
 
     /// Loses all sandboxes, as after a restart of the host.
@@ -193,6 +201,10 @@ impl Shared {
 }
 
 async fn create(State(shared): State<Arc<Shared>>) -> Answer {
+    let full = shared.full.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+    if full.is_ok() {
+        return (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "detail": "all sandboxes are in use" })));
+    }
     let number = shared.created.fetch_add(1, Ordering::Relaxed) + 1;
     let id = format!("sb-{number}");
     shared.sandboxes().insert(id.clone(), HashMap::new());

@@ -8,7 +8,7 @@ use bench_domain::{EpisodeState, Outcome, RunId};
 use bench_tests::model_server::{ModelRequest, Reply};
 
 use super::{
-    CALLS, acts_by_sandbox, expected_acts, host, is_idle, only_sample, settings, turns_before, works,
+    CALLS, NAME, acts_by_sandbox, expected_acts, host, is_idle, only_sample, settings, turns_before, works,
 };
 use crate::support::{Expected, ManualDriver, Order, World, check, runtime};
 
@@ -88,5 +88,26 @@ fn a_lost_sandbox_starts_the_episode_over() {
         assert!(started_at < last_round && last_round < finished.at, "{started_at} {last_round}");
         let usage = finished.usage.unwrap();
         assert!(usage.input_tokens > of_round.input_tokens, "the lost round was paid for, too");
+    });
+}
+
+#[test]
+fn an_episode_that_waits_for_a_sandbox_has_not_started() {
+    runtime().block_on(async {
+        let world = World::open(settings(), works).await;
+        host(&world).fill(1);
+        let run = Order::tasks(1, "bash", &[]).place(&world).await;
+        let driver = ManualDriver::new(&world, 0);
+        driver.drain().await;
+        let found = world.stored_run(run).await;
+        let sample = world.samples(&found, NAME).await.remove(0);
+        let state: EpisodeState = sample.turn.as_ref().unwrap().checkpoint().unwrap().unwrap();
+        assert_eq!((state.sandbox, state.started_at, sample.history.waits), (None, None, 1));
+        let waited_until = bench_clock::now();
+        drain(&world, &driver, run).await;
+        check(&world, run, Expected::SUCCEEDED).await;
+        let sample = only_sample(&world, run).await.0;
+        let state: EpisodeState = sample.turn.unwrap().checkpoint().unwrap().unwrap();
+        assert!(state.started_at.unwrap() > waited_until && host(&world).created() == 1);
     });
 }
