@@ -1,12 +1,14 @@
 //! Episodes ordered by the command, in one process with its own sandbox host.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
+use rand::seq::SliceRandom as _;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
@@ -24,14 +26,17 @@ const TERMINAL_BENCH_CONFIG: &str =
 const TERMINAL_BENCH_COMPOSE: &str = "services:\n  client:\n    build:\n      dockerfile: Dockerfile\n    \
     image: ${T_BENCH_TASK_DOCKER_CLIENT_IMAGE_NAME}\n    container_name: ${T_BENCH_TASK_DOCKER_CLIENT_CONTAINER_NAME}\n    \
     command: [sh, -c, sleep infinity]\n    environment:\n      - TEST_DIR=${T_BENCH_TEST_DIR}\n";
+/// Number of episodes of the test with kills, unless `BENCH_TEST_EPISODES` says otherwise.
 const EPISODES: usize = 12;
-/// Number of kills of the command, and of processes that it started between two of those.
-const COMMAND_KILLS: usize = 2;
-const PROCESS_KILLS: usize = 4;
+/// Number of episodes for each kill of the command, and for each of a process that it started.
+const EPISODES_PER_COMMAND_KILL: usize = 6;
+const EPISODES_PER_PROCESS_KILL: usize = 2;
 /// Minimum time between two kills of the command, which loses all sandboxes: an episode gives up after five of them.
 const LIFE_MIN: Duration = Duration::from_secs(12);
-/// Maximum time of the test with kills.
-const TIME_MAX: Duration = Duration::from_secs(400);
+/// Maximum time of the test with kills, for each episode.
+const TIME_MAX: Duration = Duration::from_secs(30);
+/// Time within which containers of runs that are over have to be gone.
+const REMOVAL_MAX: Duration = Duration::from_secs(60);
 
 /// Folder with a task, and the variables of the engine.
 pub(crate) struct Place {
@@ -108,7 +113,12 @@ impl Place {
         command
     }
 
-    fn bench(&self, args: &[&str]) -> CommandOutput {
+    /// Returns the path of a file in the data directory.
+    pub(crate) fn data_path(&self, name: &str) -> PathBuf {
+        self.dir.path("data").join(name)
+    }
+
+    pub(crate) fn bench(&self, args: &[&str]) -> CommandOutput {
         CommandOutput::new(&self.command(args).output().unwrap())
     }
 }
@@ -123,16 +133,22 @@ fn make_executable(path: &Path) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Returns containers, networks and volumes of the engine.
+/// Returns containers, networks, volumes and images of the engine, without the images of tasks, which are kept.
 pub(crate) fn objects() -> BTreeSet<String> {
-    let lists: [&[&str]; 3] = [&["ps", "--all"], &["network", "ls"], &["volume", "ls"]];
+    const ID: &str = "{{.ID}}";
+    let lists: [&[&str]; 4] = [
+        &["ps", "--all", "--format", ID],
+        &["network", "ls", "--format", ID],
+        &["volume", "ls", "--format", "{{.Name}}"],
+        &["image", "ls", "--all", "--format", "{{.ID}} {{.Repository}}"],
+    ];
     let listed = lists.iter().flat_map(|list| {
-        let output = Command::new("docker").args(*list).arg("--quiet").output().unwrap();
+        let output = Command::new("docker").args(*list).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).unwrap();
         text.lines().map(|line| format!("{} {line}", list[0])).collect::<Vec<_>>()
     });
-    listed.collect()
+    listed.filter(|object| !object.contains("bench__")).collect()
 }
 
 const SOLUTION: &str = "#!/bin/sh\nsleep 1\ntouch done\n";
@@ -189,8 +205,83 @@ fn terminal_bench_tasks_are_graded_by_the_output_of_their_tests() {
     assert_eq!(objects(), before);
 }
 
-/// Kills the command, and processes that it started, at random moments while episodes have containers. A killed command
-/// is resumed.
+/// Server that works on runs until it is told to end.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(place: &Place) -> Self {
+        let mut serve = place.command(&["serve", "--port", "0"]);
+        let mut child = serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("Serving ").unwrap_or_else(|| panic!("{line:?}")).to_owned();
+        Self { child, address }
+    }
+
+    /// Tells the server to end, and waits for it.
+    fn end(mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+    }
+}
+
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let until = Instant::now() + REMOVAL_MAX;
+    while !condition() {
+        assert!(Instant::now() < until, "timed out waiting for {what}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn canceled_requeued_and_removed_episodes_leave_nothing() {
+    let _engine = ENGINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = objects();
+    let place = Place::new();
+    let task = place.task("endless", "#!/bin/sh\nsleep 600\n", TEST);
+    let server = Server::start(&place);
+    let at = ["--server", server.address.as_str()];
+    let json = |args: &[&str]| -> Value {
+        let output = place.bench(&[args, &["--json"], &at].concat());
+        assert_eq!(output.code, 0, "{args:?}: {}{}", output.stdout, output.stderr);
+        serde_json::from_str(&output.stdout).unwrap()
+    };
+    let watch = |args: &[&str]| {
+        let mut command = place.command(&[args, &at].concat());
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let mut ordered =
+        watch(&["run", "--task", task.to_str().unwrap(), "--agent", "oracle", "--samples", "3"]);
+    wait_until("an episode", is_any_episode_running);
+    let run = json(&["runs"])[0]["id"].as_str().unwrap().to_owned();
+    json(&["cancel", &run]);
+    assert_ne!(ordered.wait().unwrap().code(), Some(0));
+    wait_until("the end of the canceled run's containers", || !is_any_episode_running());
+    assert_eq!(json(&["runs", &run])["status"], "canceled");
+
+    let mut requeued = watch(&["requeue", &run]);
+    wait_until("an episode of the requeued run", is_any_episode_running);
+    let id = json(&["tasks", "list", "--all"])[0]["id"].to_string();
+    json(&["tasks", "remove", &id]);
+    assert_ne!(requeued.wait().unwrap().code(), Some(0));
+    wait_until("the end of the removed task's containers", || !is_any_episode_running());
+    assert_eq!(json(&["runs", &run])["status"], "canceled");
+    server.end();
+    assert_eq!(objects(), before);
+}
+
+/// Kills the command, and processes of each kind that it started, at random moments while episodes have containers. A
+/// killed command is resumed.
 #[test]
 fn episodes_survive_the_end_of_any_process() {
     let _engine = ENGINE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -198,35 +289,49 @@ fn episodes_survive_the_end_of_any_process() {
     let seed: u64 = seed.unwrap_or_else(rand::random);
     println!("seed {seed} (repeat with BENCH_TEST_SEED={seed})");
     let mut random = StdRng::seed_from_u64(seed);
+    let episodes = std::env::var("BENCH_TEST_EPISODES").ok().and_then(|count| count.parse().ok());
+    let episodes: usize = episodes.unwrap_or(EPISODES);
     let (before, began) = (objects(), Instant::now());
     let place = Place::new();
     let task = place.task("survivor", SOLUTION, TEST);
-    let samples = EPISODES.to_string();
+    let samples = episodes.to_string();
+    let command_kills_max = episodes.div_ceil(EPISODES_PER_COMMAND_KILL);
+    let process_kills_max = episodes.div_ceil(EPISODES_PER_PROCESS_KILL);
     let order =
         ["run", "--json", "--task", task.to_str().unwrap(), "--agent", "oracle", "--samples", &samples];
-    let (mut run, mut command_kills, mut process_kills) = (None::<String>, 0, 0);
+    let (mut run, mut command_kills, mut process_kills) =
+        (None::<String>, 0, BTreeMap::<String, usize>::new());
+    let time_max = TIME_MAX * u32::try_from(episodes).unwrap();
     loop {
-        assert!(began.elapsed() < TIME_MAX, "the episodes do not get through");
+        assert!(began.elapsed() < time_max, "the episodes do not get through");
         let args: Vec<&str> = match &run {
             Some(run) => vec!["run", "--json", "--resume", run],
             None => order.to_vec(),
         };
         let mut child = place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let (started_at, mut left) = (Instant::now(), PROCESS_KILLS);
+        let started_at = Instant::now();
         let ended = loop {
             std::thread::sleep(Duration::from_millis(random.random_range(100..=2_500)));
             if child.try_wait().unwrap().is_some() {
                 break true;
             }
-            if command_kills < COMMAND_KILLS && started_at.elapsed() > LIFE_MIN {
+            if command_kills < command_kills_max && started_at.elapsed() > LIFE_MIN {
                 command_kills += 1;
                 child.kill().unwrap();
                 break false;
             }
-            let started = if is_any_episode_running() { descendants(child.id()) } else { Vec::new() };
-            if left > 0 && !started.is_empty() && kill(started[random.random_range(0..started.len())]) {
-                left -= 1;
-                process_kills += 1;
+            let mut started = if is_any_episode_running() { descendants(child.id()) } else { Vec::new() };
+            if process_kills.values().sum::<usize>() >= process_kills_max {
+                continue;
+            }
+            // A kind of process that was killed least, and any process of it.
+            started.shuffle(&mut random);
+            let named = started.into_iter().filter_map(|pid| Some((kind(pid)?, pid)));
+            let victim = named.min_by_key(|(kind, _)| process_kills.get(kind).copied().unwrap_or(0));
+            if let Some((kind, pid)) = victim
+                && kill(pid)
+            {
+                *process_kills.entry(kind).or_default() += 1;
             }
         };
         let output = CommandOutput::new(&child.wait_with_output().unwrap());
@@ -239,12 +344,12 @@ fn episodes_survive_the_end_of_any_process() {
             run = runs[0]["id"].as_str().map(str::to_owned);
         }
     }
-    println!("{command_kills} kills of the command, {process_kills} of processes that it started");
-    assert!(command_kills == COMMAND_KILLS && process_kills > PROCESS_KILLS, "too few kills");
+    println!("{command_kills} kills of the command; of processes that it started: {process_kills:?}");
+    assert!(command_kills > 0 && process_kills.len() > 2, "too few kills");
     let items = place.bench(&["runs", &run.unwrap(), "--items", "--json"]).stdout;
     let items: Vec<Value> = serde_json::from_str(&items).unwrap();
     let others: Vec<&Value> = items.iter().filter(|item| item["outcome"] != "correct").collect();
-    assert!(items.len() == EPISODES && others.is_empty(), "{others:#?}");
+    assert!(items.len() == episodes && others.is_empty(), "{others:#?}");
     assert_eq!(objects(), before);
 }
 
@@ -252,6 +357,17 @@ fn episodes_survive_the_end_of_any_process() {
 fn is_any_episode_running() -> bool {
     let filter = ["ps", "--quiet", "--filter", "label=bench-runner.environment"];
     Command::new("docker").args(filter).output().is_ok_and(|output| !output.stdout.is_empty())
+}
+
+/// Returns the name of a process, with the program that an interpreter or a runner runs; `None` if it has ended.
+fn kind(pid: u32) -> Option<String> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|line| !line.is_empty())?;
+    let words = line.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+    let names = words.map(|word| word.rsplit('/').next().unwrap_or_default().to_owned());
+    let is_name = |name: &String| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic() || "-._".contains(c))
+    };
+    Some(names.filter(is_name).take(2).collect::<Vec<_>>().join(" "))
 }
 
 /// Returns the processes that a process started, and those that they started.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::episodes::{ENGINE, Place, objects};
 
 /// Every secret that the command reads, and some that other programs leave in its environment.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 19] = [
     "CHUTES_API_KEY",
     "OPENROUTER_API_KEY",
     "OPENAI_COMPATIBLE_API_KEY",
@@ -20,6 +20,9 @@ const NAMES: [&str; 16] = [
     "BENCH_API_KEY",
     "BENCH_JUDGE_API_KEY",
     "BENCH_OWNER_KEY",
+    "BENCH_MASTER_KEY",
+    "BENCH_SIGNING_PRIVATE_KEY",
+    "BENCH_ADMIN_SECRET",
     "ADMIN_SECRET",
     "HF_TOKEN",
     "AWS_ACCESS_KEY_ID",
@@ -32,15 +35,54 @@ const NAMES: [&str; 16] = [
 ];
 const NOTHING_FOUND: &str = "/tmp/control";
 
+/// Files of the data directory with keys.
+const KEY_FILES: [&str; 3] = ["master.key", "credentials.json", "keys/signing-key.pem"];
+/// Shortest line of such a file that is a key or a part of one.
+const KEY_CHARS_MIN: usize = 40;
+
 /// Plants a secret in every variable.
-fn secrets() -> BTreeMap<&'static str, String> {
+fn secrets() -> BTreeMap<String, String> {
     let hex = || uuid::Uuid::new_v4().simple().to_string();
-    NAMES.into_iter().map(|name| (name, format!("sk-planted-{}{}", hex(), hex()))).collect()
+    let secret = |name| match name {
+        // It has to be a key.
+        "BENCH_SIGNING_PRIVATE_KEY" => format!("{}{}", hex(), hex()),
+        _ => format!("sk-planted-{}{}", hex(), hex()),
+    };
+    NAMES.into_iter().map(|name| (name.to_owned(), secret(name))).collect()
+}
+
+/// Returns the keys in the data directory of a place, where a run has made them.
+fn stored_keys(place: &Place) -> BTreeMap<String, String> {
+    let made = place.bench(&[
+        "run",
+        "--demo",
+        "--benchmark",
+        "mmlu_pro",
+        "--model",
+        "oracle",
+        "--subset-count",
+        "1",
+    ]);
+    assert_eq!(made.code, 0, "{}{}", made.stdout, made.stderr);
+    let mut keys = BTreeMap::new();
+    for file in KEY_FILES {
+        let bytes = std::fs::read(place.data_path(file)).unwrap();
+        // A key of bytes would be in a variable or an argument by its digits only.
+        let text = String::from_utf8(bytes).unwrap_or_else(|error| hex::encode(error.into_bytes()));
+        let known = keys.len();
+        for line in
+            text.split(|c: char| c.is_whitespace() || c == '"').filter(|line| line.len() >= KEY_CHARS_MIN)
+        {
+            keys.insert(format!("{file} {}", keys.len()), line.to_owned());
+        }
+        assert!(keys.len() > known, "{file} has no key: {text}");
+    }
+    keys
 }
 
 /// Returns a script that lists the files, environments and command lines in a container that have a secret. The file
 /// `/tmp/control`, which it writes itself, proves that it finds them. The script contains only halves of secrets.
-fn search(secrets: &BTreeMap<&str, String>, result: &str) -> String {
+fn search(secrets: &BTreeMap<String, String>, result: &str) -> String {
     let mut lines = String::new();
     for secret in secrets.values() {
         let (first, second) = secret.split_at(20);
@@ -58,7 +100,8 @@ fn search(secrets: &BTreeMap<&str, String>, result: &str) -> String {
 #[test]
 fn no_secret_of_the_server_enters_a_container() {
     let _engine = ENGINE.lock().unwrap_or_else(PoisonError::into_inner);
-    let (before, place, secrets) = (objects(), Place::new(), secrets());
+    let (before, place, planted) = (objects(), Place::new(), secrets());
+    let secrets = planted.clone().into_iter().chain(stored_keys(&place)).collect();
     let solution = format!("#!/bin/sh\n{}", search(&secrets, "/app/found"));
     // The agent's search, and one beside the verifier's own files and processes.
     let test = format!(
@@ -67,9 +110,16 @@ fn no_secret_of_the_server_enters_a_container() {
         search(&secrets, "/tmp/found")
     );
     let task = place.task("searcher", &solution, &test);
+    // The task asks for keys, too.
+    let asked =
+        "services:\n  main:\n    environment: ['A=${OPENROUTER_API_KEY:-none}', 'B=${HF_TOKEN-none}']\n";
+    std::fs::write(task.join("environment/docker-compose.yaml"), asked).unwrap();
+    let config = std::fs::read_to_string(task.join("task.toml")).unwrap();
+    let asked = "[environment.env]\nC = \"${BENCH_API_KEY:-none}\"\n[verifier.env]\nD = \"${AWS_SECRET_ACCESS_KEY:-none}\"\n";
+    std::fs::write(task.join("task.toml"), format!("{config}{asked}")).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let action = format!("I look.\n```bash\n{}```\n", search(&secrets, "/app/found"));
-    let model_key = secrets["OPENAI_COMPATIBLE_API_KEY"].clone();
+    let model_key = planted["OPENAI_COMPATIBLE_API_KEY"].clone();
     let rule = move |request: &ModelRequest| {
         assert_eq!(request.key.as_ref(), Some(&model_key), "the model is asked with the key");
         match request.total_before {
@@ -82,7 +132,7 @@ fn no_secret_of_the_server_enters_a_container() {
         let order = [&["run", "--json", "--task", task.to_str().unwrap()][..], agent].concat();
         let output = place
             .command(&order)
-            .envs(&secrets)
+            .envs(&planted)
             .env("OPENAI_COMPATIBLE_BASE_URL", server.base_url())
             .output()
             .unwrap();

@@ -87,7 +87,10 @@ impl EngineReport {
         .into();
         let mut add = |holds: bool, what: &str| enforces.extend(holds.then(|| what.to_owned()));
         add(self.unfiltered.is_none(), "networks with public addresses only, or none");
-        add(self.kind == EngineKind::Docker || self.ungrouped.is_none(), "memory and processes of builds");
+        match (self.kind, &self.ungrouped) {
+            (EngineKind::Docker, _) => add(true, "memory of builds"),
+            (EngineKind::Podman, ungrouped) => add(ungrouped.is_none(), "memory and processes of builds"),
+        }
         add(self.shares_parts, "mounts of checked files and folders only");
         enforces
     }
@@ -108,6 +111,9 @@ impl EngineReport {
             lacks.push(
                 "Containers can't mount parts of shared folders, since the host may not mount.".to_owned(),
             );
+        }
+        if self.kind == EngineKind::Docker {
+            lacks.push("The number of processes of a build isn't limited.".to_owned());
         }
         if self.kind == EngineKind::Podman {
             lacks.push("Services in closed networks don't find each other by name.".to_owned());
