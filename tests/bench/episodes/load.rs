@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::server::Server;
 use bench_tests::scripted_host::ScriptedHost;
@@ -12,8 +12,10 @@ use bench_tests::scripted_host::task;
 
 /// Samples that the server works on at once: more than episodes, so that none waits for a place.
 const CONCURRENCY: usize = 750;
+/// Address of a model that nobody asks.
+pub(crate) const NO_MODEL: &str = "http://127.0.0.1:9/v1";
 /// Time limit of a run.
-const RUN_MAX: Duration = Duration::from_secs(900);
+pub(crate) const RUN_MAX: Duration = Duration::from_secs(900);
 
 /// An order, and the script of the host.
 pub(crate) struct Load {
@@ -44,14 +46,14 @@ pub(crate) struct Measured {
 /// Orders episodes at a new server and waits until all of them are graded as correct.
 pub(crate) async fn measure(bench: &Path, load: &Load) -> anyhow::Result<Measured> {
     let host = ScriptedHost::start(load.polls).await?;
-    let server = Server::start(bench, host.base_url(), CONCURRENCY).await?;
+    let server = Server::start(bench, host.base_url(), NO_MODEL, CONCURRENCY).await?;
     let mut tasks = Vec::with_capacity(load.tasks);
     for number in 0..load.tasks {
         tasks.push(server.upload(&format!("task-{number}"), task::archive(number)?).await?);
     }
     let before = server.usage()?;
     let begun = Instant::now();
-    let (run, accepted) = server.order(&tasks, load.samples).await?;
+    let (run, accepted) = server.order(&tasks, load.samples, &json!({ "agent": "oracle" })).await?;
     let ended = server.wait(&run, RUN_MAX).await;
     if let Some(problem) = host.problem() {
         bail!("{problem}");

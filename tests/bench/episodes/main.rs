@@ -10,10 +10,15 @@
 //! Prints the CPU time of an additional turn, the time until the order was accepted, and the peak memory of the server.
 //! The second run takes about four minutes, since the turns wait as they do for a real host.
 //!
+//! Then the agent `bash` runs 1, 20 or 39 commands in each of 20 episodes, as a scripted model wants it. Prints the CPU time
+//! and the stored bytes of an additional turn (a model call and its command), how many times more bytes the turns of the
+//! second half take than those of the first, and for an episode alone the time from a reply of the model to the next request.
+//!
 //! With a container engine (`docker version` works, and an image of /bin/busybox can be built), also prints the oracle's
 //! episodes per minute with one sandbox per processor, and the share that the engine alone takes to run as many containers
 //! of the same image. Uses loopback only and ends by itself.
 
+mod agents;
 mod engine;
 mod load;
 mod server;
@@ -59,6 +64,7 @@ async fn main() -> anyhow::Result<()> {
 async fn work(bench: &Path, tasks: usize) -> anyhow::Result<()> {
     if tasks > 0 {
         measure_scripted(bench, tasks).await?;
+        agents::measure(bench).await?;
     }
     engine::measure(bench).await
 }

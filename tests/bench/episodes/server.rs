@@ -27,7 +27,7 @@ pub(crate) struct Server {
     http: reqwest::Client,
     address: String,
     /// Deleted with the server.
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 /// Resources that the server has used so far.
@@ -37,8 +37,14 @@ pub(crate) struct Usage {
 }
 
 impl Server {
-    /// Starts a server that works on `concurrency` samples at once, in sandboxes of the host at `sandy`.
-    pub(crate) async fn start(bench: &Path, sandy: &str, concurrency: usize) -> anyhow::Result<Self> {
+    /// Starts a server that works on `concurrency` samples at once, in sandboxes of the host at `sandy`. Models of
+    /// `openai-compatible` are asked at `model`.
+    pub(crate) async fn start(
+        bench: &Path,
+        sandy: &str,
+        model: &str,
+        concurrency: usize,
+    ) -> anyhow::Result<Self> {
         let dir = tempfile::tempdir()?;
         let log = dir.path().join("log");
         let mut child = Command::new(bench)
@@ -49,6 +55,8 @@ impl Server {
             .env("SANDY_BASE_URL", sandy)
             .env("SANDY_API_KEY", KEY)
             .env("HF_HUB_OFFLINE", "1")
+            .env("OPENAI_COMPATIBLE_BASE_URL", model)
+            .env("OPENAI_COMPATIBLE_API_KEY", "sk-measured")
             .current_dir(dir.path())
             .stdout(Stdio::piped())
             .stderr(fs::File::create(&log)?)
@@ -60,7 +68,7 @@ impl Server {
             _ => bail!("`bench serve` did not start: {}", fs::read_to_string(&log).unwrap_or_default()),
         };
         let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).build()?;
-        Ok(Self { child, http, address, _dir: dir })
+        Ok(Self { child, http, address, dir })
     }
 
     /// Uploads a task and returns its id.
@@ -71,9 +79,18 @@ impl Server {
         task["id"].as_u64().context("the task has no id")
     }
 
-    /// Orders one run of these tasks. Returns its id and the time until the order was accepted.
-    pub(crate) async fn order(&self, tasks: &[u64], samples: u32) -> anyhow::Result<(String, Duration)> {
-        let order = json!({ "tasks": tasks, "agent": "oracle", "samples": samples });
+    /// Orders one run of these tasks with more fields: at least `agent`. Returns its id and the time until the order was
+    /// accepted.
+    pub(crate) async fn order(
+        &self,
+        tasks: &[u64],
+        samples: u32,
+        more: &Value,
+    ) -> anyhow::Result<(String, Duration)> {
+        let mut order = json!({ "tasks": tasks, "samples": samples });
+        for (name, value) in more.as_object().into_iter().flatten() {
+            order[name] = value.clone();
+        }
         let begun = Instant::now();
         let run =
             body(self.http.post(format!("{}/api/runs", self.address)).json(&order).send().await?).await?;
@@ -113,6 +130,11 @@ impl Server {
         }
     }
 
+    /// Returns the size of everything that is stored, in bytes.
+    pub(crate) fn stored_bytes(&self) -> anyhow::Result<u64> {
+        size(&self.dir.path().join("data"))
+    }
+
     /// Returns the resources used so far.
     pub(crate) fn usage(&self) -> anyhow::Result<Usage> {
         let process = self.child.id().context("the server has ended")?;
@@ -131,6 +153,19 @@ impl Server {
     async fn get(&self, path: &str) -> anyhow::Result<Value> {
         body(self.http.get(format!("{}{path}", self.address)).send().await?).await
     }
+}
+
+/// Returns the size of the files in a folder. Files that are removed meanwhile count as empty.
+fn size(folder: &Path) -> anyhow::Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        bytes += match path.is_dir() {
+            true => size(&path)?,
+            false => fs::metadata(&path).map_or(0, |file| file.len()),
+        };
+    }
+    Ok(bytes)
 }
 
 /// Reads the server's address, which it prints once it answers. Drops whatever it prints later.
