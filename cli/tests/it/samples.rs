@@ -32,7 +32,15 @@ fn stored(paths: &[PathBuf]) -> BTreeMap<String, String> {
 #[test]
 fn sample_tasks_are_admitted_and_their_archives_have_the_same_files() {
     let folders = stored(&samples(|path| path.join("task.toml").exists()));
-    assert_eq!(folders.len(), 3);
+    assert_eq!(folders.len(), 5);
     let archives = stored(&samples(|path| path.extension().is_some_and(|extension| extension == "zip")));
     assert_eq!(archives, folders, "`sample-tasks/pack` writes the archives again");
+}
+
+#[test]
+fn scripts_written_for_an_earlier_runner_find_its_samples_by_name() {
+    for name in ["break-filter-js-from-html", "chess-best-move", "code-from-image"] {
+        let archives = samples(|path| path.ends_with(format!("{name}.zip")));
+        assert_eq!(stored(&archives).into_keys().collect::<Vec<_>>(), [name]);
+    }
 }
