@@ -82,8 +82,7 @@ async fn episodes(bench: &Path, tasks: usize, commands: usize) -> anyhow::Result
         bail!("{problem}");
     }
     ended?;
-    let (cpu_ms, stored_bytes) =
-        (server.usage()?.cpu_ms - cpu_ms, server.stored_bytes()? as f64 - stored_bytes as f64);
+    let (cpu_ms, stored_bytes) = (server.usage()?.cpu_ms - cpu_ms, server.stored_bytes()? - stored_bytes);
     let samples = server.samples(&run).await?;
     let correct = samples.iter().filter(|sample| sample["outcome"] == "correct").count();
     ensure!(correct == tasks, "{correct} of {tasks} episodes are correct");

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use bench_tests::sandy_server::KEY;
 use reqwest::multipart::{Form, Part};
+use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
@@ -130,9 +131,11 @@ impl Server {
         }
     }
 
-    /// Returns the size of everything that is stored, in bytes.
-    pub(crate) fn stored_bytes(&self) -> anyhow::Result<u64> {
-        size(&self.dir.path().join("data"))
+    /// Returns the size of all stored objects, in bytes.
+    pub(crate) fn stored_bytes(&self) -> anyhow::Result<f64> {
+        let index = self.dir.path().join("data/s3/index.sqlite");
+        let index = Connection::open_with_flags(index, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        Ok(index.query_row("SELECT total(size) FROM object", [], |row| row.get(0))?)
     }
 
     /// Returns the resources used so far.
@@ -153,19 +156,6 @@ impl Server {
     async fn get(&self, path: &str) -> anyhow::Result<Value> {
         body(self.http.get(format!("{}{path}", self.address)).send().await?).await
     }
-}
-
-/// Returns the size of the files in a folder. Files that are removed meanwhile count as empty.
-fn size(folder: &Path) -> anyhow::Result<u64> {
-    let mut bytes = 0;
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        bytes += match path.is_dir() {
-            true => size(&path)?,
-            false => fs::metadata(&path).map_or(0, |file| file.len()),
-        };
-    }
-    Ok(bytes)
 }
 
 /// Reads the server's address, which it prints once it answers. Drops whatever it prints later.
