@@ -34,6 +34,11 @@ pub(crate) struct Task {
     /// Keys of its files that have no effect, if it was just uploaded.
     #[serde(default)]
     pub(crate) warnings: Vec<String>,
+    #[serde(default)]
+    pub(crate) failed_runs: u64,
+    /// Episodes without a grade, among those that failed.
+    #[serde(default)]
+    pub(crate) error_runs: u64,
 }
 
 /// Place of a task in lists.

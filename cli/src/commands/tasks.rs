@@ -4,6 +4,7 @@ mod check;
 
 use std::path::PathBuf;
 
+use bench_domain::statistics::wilson;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
@@ -13,9 +14,9 @@ use crate::causes::one_line;
 use crate::client::{Listing, ServerArgs, Task, encode};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
-use crate::output;
 use crate::table::{Column, Table};
 use crate::task_archive::{self, TaskArchive};
+use crate::{format, output};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -180,11 +181,13 @@ fn table(tasks: &[Task]) -> Table {
     let mut table = Table::new([
         Column::number("ID"),
         Column::text("NAME"),
-        Column::text("TASK"),
-        Column::text("STATUS"),
+        Column::text("TASK").drop_as(2),
+        Column::text("STATUS").drop_as(1),
+        Column::number("PASS RATE (95% INTERVAL)"),
         Column::number("PASSED"),
+        Column::number("ERRORS"),
         Column::number("EPISODES"),
-        Column::text("CREATED"),
+        Column::text("CREATED").drop_as(3),
     ]);
     for task in tasks {
         table.row([
@@ -192,12 +195,25 @@ fn table(tasks: &[Task]) -> Table {
             task.name.clone(),
             task.task.clone(),
             task.status.clone(),
+            pass_rate(task),
             task.passed_runs.to_string(),
+            task.error_runs.to_string(),
             task.total_runs.to_string(),
             task.created_at.get(..16).unwrap_or(&task.created_at).replace('T', " "),
         ]);
     }
     table
+}
+
+/// Formats the share of graded episodes that passed, with Wilson's interval.
+fn pass_rate(task: &Task) -> String {
+    let graded = task.passed_runs + task.failed_runs.saturating_sub(task.error_runs);
+    let interval = wilson(task.passed_runs, graded).map(|interval| (interval.low, interval.high));
+    #[allow(clippy::cast_precision_loss)] // counts are far below 2^53
+    match graded {
+        0 => "–".to_owned(),
+        graded => format::percent_within(task.passed_runs as f64 / graded as f64, interval, true),
+    }
 }
 
 async fn add(api: &Api, args: &AddArgs, archives: &[TaskArchive]) -> anyhow::Result<()> {
@@ -270,7 +286,7 @@ mod tests {
 
     #[test]
     fn screen_of_tasks() {
-        let task = |id: u64, name: &str, passed: u64, total: u64| Task {
+        let task = |id: u64, name: &str, [passed, errors, failed, total]: [u64; 4]| Task {
             id,
             name: name.to_owned(),
             task: format!("{name}@0123456789ab"),
@@ -281,8 +297,14 @@ mod tests {
             passed_runs: passed,
             same_files_as: None,
             warnings: Vec::new(),
+            failed_runs: failed,
+            error_runs: errors,
         };
-        let tasks = [task(12, "hello-world", 7, 10), task(3, "fix-csv", 0, 0)];
+        let tasks = [
+            task(12, "hello-world", [7, 1, 3, 10]),
+            task(11, "log-summary-of-the-week", [0, 2, 2, 750]),
+            task(3, "fix-csv", [0, 0, 0, 0]),
+        ];
         crate::screen_tests::check("tasks", |layout| table(&tasks).render(layout));
     }
 }
