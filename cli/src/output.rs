@@ -34,6 +34,11 @@ pub(crate) fn error_width() -> Option<u16> {
     console::Term::stderr().size_checked().map(|(_, columns)| columns)
 }
 
+/// Returns the number of lines of the terminal on standard error.
+pub(crate) fn error_height() -> Option<u16> {
+    console::Term::stderr().size_checked().map(|(lines, _)| lines)
+}
+
 /// Prints a page of fields, texts and tables.
 pub(crate) fn print_page(page: &Page) -> anyhow::Result<()> {
     print_rendered(&page.render(Layout::stdout()))

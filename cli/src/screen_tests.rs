@@ -32,6 +32,11 @@ pub(crate) fn check(name: &str, render: impl Fn(Layout) -> String) {
     let file = render(Layout::FILE);
     assert!(!file.contains("Not shown"), "{name}: {file}");
     found.push_str(&format!("# a file\n{file}\n"));
+    compare(name, &found);
+}
+
+/// Compares screens with the stored snapshot.
+pub(crate) fn compare(name: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/screens").join(format!("{name}.txt"));
     if std::env::var_os(WRITE_VARIABLE).is_some() {
         std::fs::write(&path, found).unwrap();
@@ -39,7 +44,7 @@ pub(crate) fn check(name: &str, render: impl Fn(Layout) -> String) {
     }
     let stored = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
-        stored == found,
+        stored == *found,
         "{} differs (after a wanted change, run the tests with {WRITE_VARIABLE}=1); it is now\n{found}",
         path.display()
     );

@@ -1,4 +1,7 @@
 //! Progress of runs, with a bar for each benchmark of each run, and a line for each run that waits for its provider.
+//! Above the bar of a benchmark with episodes is a table of its tasks.
+
+mod live;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,6 +11,8 @@ use bench_domain::Timestamp;
 use console::measure_text_width;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
+use self::live::LiveTable;
+use super::episodes::{EpisodePage, EpisodePageView};
 use super::pace::Pace;
 use crate::bars::{bars, can_draw};
 use crate::layout::has_unicode;
@@ -38,6 +43,8 @@ pub(crate) struct RunProgress {
     waits: HashMap<String, ShownWait>,
     started_at: Instant,
     printed_at: Option<Instant>,
+    /// Earliest time of the next request for episodes.
+    page_at: Option<Instant>,
     terminal: bool,
 }
 
@@ -46,6 +53,8 @@ pub(crate) struct RunProgress {
 struct ShownBenchmark {
     /// `None` without bars.
     bar: Option<ProgressBar>,
+    /// Tasks of a benchmark with episodes; `None` without bars.
+    table: Option<LiveTable>,
     /// Columns of the terminal that the bar was made for.
     columns: u16,
     pace: Pace,
@@ -69,6 +78,7 @@ impl RunProgress {
             waits: HashMap::new(),
             started_at: Instant::now(),
             printed_at: None,
+            page_at: None,
             terminal: can_draw(),
         }
     }
@@ -85,7 +95,9 @@ impl RunProgress {
                         continue;
                     }
                     let bar = self.terminal.then(|| benchmark_bar(benchmark));
-                    let first = ShownBenchmark { bar, columns: 0, pace: Pace::default(), last_printed: None };
+                    let table = bar.as_ref().and_then(|bar| LiveTable::new(benchmark, bar));
+                    let pace = Pace::default();
+                    let first = ShownBenchmark { bar, table, columns: 0, pace, last_printed: None };
                     self.shown.insert(key.clone(), first);
                 }
                 if let Some(shown) = self.shown.get_mut(&key) {
@@ -95,9 +107,63 @@ impl RunProgress {
             }
             self.show_wait(run, several, bench_clock::now());
         }
+        self.draw_tables(runs);
         let due = self.printed_at.is_none_or(|at| at.elapsed() >= line_interval(self.started_at.elapsed()));
         if !self.terminal && due && self.print(runs, several) {
             self.printed_at = Some(Instant::now());
+        }
+    }
+
+    /// Returns the page of episodes to read, if one is due: the last one was at least `every` ago. Benchmarks take turns.
+    pub(crate) fn next_page(&mut self, runs: &[Run], every: Duration) -> Option<EpisodePage> {
+        if self.page_at.is_some_and(|at| Instant::now() < at) {
+            return None;
+        }
+        let page = self.any_page(runs)?;
+        self.page_at = Some(Instant::now() + every);
+        Some(page)
+    }
+
+    /// Returns a page of episodes whose end wasn't read yet.
+    pub(crate) fn any_page(&mut self, runs: &[Run]) -> Option<EpisodePage> {
+        let keys = runs.iter().flat_map(|run| run.benchmarks.iter().map(move |benchmark| (run, benchmark)));
+        let (key, run, benchmark) = keys
+            .map(|(run, benchmark)| (key(run, benchmark), run, benchmark))
+            .filter_map(|(key, run, benchmark)| {
+                let table = self.shown.get(&key)?.table.as_ref()?;
+                (!table.episodes.are_over()).then_some((table.requests, (key, run, benchmark)))
+            })
+            .min_by_key(|(requests, _)| *requests)?
+            .1;
+        let table = self.shown.get_mut(&key)?.table.as_mut()?;
+        table.requests += 1;
+        table.episodes.next_page(&run.id, &benchmark.benchmark_name)
+    }
+
+    /// Takes the answer to the request for a page.
+    pub(crate) fn add_page(&mut self, page: &EpisodePage, view: EpisodePageView) {
+        let shown = self.shown.get_mut(&format!("{}/{}", page.run, page.benchmark));
+        if let Some(table) = shown.and_then(|shown| shown.table.as_mut()) {
+            table.episodes.add(view);
+        }
+    }
+
+    /// Waits longer than usual before the next page, since the last request failed.
+    pub(crate) fn delay_pages(&mut self, wait: Duration) {
+        self.page_at = Some(Instant::now() + wait);
+    }
+
+    /// Draws the tables of episodes, which share the lines that the bars leave free.
+    fn draw_tables(&mut self, runs: &[Run]) {
+        let tables = self.shown.values().filter(|shown| shown.table.is_some()).count();
+        let size = live::size(tables, self.shown.len() + self.waits.len());
+        for run in runs {
+            for benchmark in &run.benchmarks {
+                let shown = self.shown.get_mut(&key(run, benchmark));
+                if let Some(table) = shown.and_then(|shown| shown.table.as_mut()) {
+                    table.draw(run, benchmark, size);
+                }
+            }
         }
     }
 
@@ -106,11 +172,16 @@ impl RunProgress {
         for (_, wait) in self.waits.drain() {
             wait.remove();
         }
+        self.draw_tables(runs);
         if !self.terminal {
             self.print(runs, runs.len() > 1);
             return;
         }
-        for bar in self.shown.drain().filter_map(|(_, shown)| shown.bar) {
+        for (_, shown) in self.shown.drain() {
+            if let Some(table) = shown.table {
+                table.finish();
+            }
+            let Some(bar) = shown.bar else { continue };
             if bar.length() == Some(bar.position()) { bar.finish() } else { bar.abandon() }
         }
     }

@@ -9,13 +9,20 @@ use bench_domain::RunId;
 use super::interrupt::Interrupt;
 use crate::client::{Client, PollBackoff};
 use crate::exit::Problem;
-use crate::progress::{DatasetProgress, RunProgress};
+use crate::progress::{DatasetProgress, EpisodePage, RunProgress};
 use crate::refusal::Refusal;
 use crate::views::Run;
 use crate::{output, show};
 
 /// Polling interval for a run in this process.
 const POLL_INTERVAL_IN_PROCESS: Duration = Duration::from_millis(250);
+/// Minimum interval of requests for episodes in this process, and of those to a server.
+const EPISODES_EVERY_IN_PROCESS: Duration = Duration::from_secs(1);
+const EPISODES_EVERY: Duration = Duration::from_secs(3);
+/// Wait after a request for episodes that failed.
+const EPISODES_AFTER_FAILURE: Duration = Duration::from_secs(30);
+/// Maximum number of requests for the episodes that ended last, after the runs are over.
+const LAST_PAGES_MAX: usize = 10;
 /// Maximum number of consecutive failures of a server, which may be restarting.
 const FAILURES_MAX: u32 = 30;
 
@@ -85,7 +92,22 @@ pub(super) async fn watch(
                 }
                 warn_of_notes(&seen, demo_wanted, warned);
                 warn_of_missing_judge(&seen, warned);
+                let every = match client.address() {
+                    Some(_) => EPISODES_EVERY,
+                    None => EPISODES_EVERY_IN_PROCESS,
+                };
                 progress.update(&seen);
+                if let Some(page) = progress.next_page(&seen, every) {
+                    let is_read = tokio::select! {
+                        is_read = read_page(client, progress, &page) => is_read,
+                        () = interrupt.wait() => break WatchResult::Interrupted,
+                    };
+                    if is_read {
+                        progress.update(&seen)
+                    } else {
+                        progress.delay_pages(EPISODES_AFTER_FAILURE)
+                    }
+                }
                 // The process that worked on it has interrupted it, or has ended.
                 if data_dir.is_some() && seen.iter().any(|run| run.status.is_open() && run.interrupted) {
                     break WatchResult::Abandoned;
@@ -118,11 +140,40 @@ pub(super) async fn watch(
             () = interrupt.wait() => break WatchResult::Interrupted,
         }
     };
+    if matches!(watched, WatchResult::Over(_)) {
+        tokio::select! {
+            () = read_last_pages(client, progress, &seen) => {}
+            () = interrupt.wait() => {}
+        }
+    }
     datasets.clear();
     if !matches!(watched, WatchResult::Abandoned) {
         progress.finish(&seen);
     }
     Ok(watched)
+}
+
+/// Reads a page of episodes. Returns false if that failed: the table is then older than the bar below it.
+async fn read_page(client: &Client, progress: &mut RunProgress, page: &EpisodePage) -> bool {
+    match client.get(&page.path()).await {
+        Ok(view) => progress.add_page(page, view),
+        Err(error) => {
+            tracing::debug!(%error, "The episodes can't be read");
+            return false;
+        }
+    }
+    true
+}
+
+/// Reads the episodes that ended last.
+async fn read_last_pages(client: &Client, progress: &mut RunProgress, runs: &[Run]) {
+    let mut read = Vec::new();
+    while let Some(page) = progress.any_page(runs).filter(|page| !read.contains(page)) {
+        if read.len() == LAST_PAGES_MAX || !read_page(client, progress, &page).await {
+            return;
+        }
+        read.push(page);
+    }
 }
 
 /// Watches the disk of the data directory. While it is full, the process that works on the runs asks for nothing more.

@@ -38,7 +38,7 @@ fn line_after(seconds: u64, run: &Run) -> String {
     for second in 0..=10 {
         pace.note(start + Duration::from_secs(second), second);
     }
-    let shown = ShownBenchmark { bar: None, columns: 0, pace, last_printed: None };
+    let shown = ShownBenchmark { bar: None, table: None, columns: 0, pace, last_printed: None };
     shown.line("hle", run, &run.benchmarks[0], start + Duration::from_secs(10 + seconds))
 }
 

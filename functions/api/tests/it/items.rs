@@ -2,10 +2,11 @@
 
 use crate::server::Server;
 use bench_domain::run::ItemNaming;
-use bench_domain::{Outcome, Position, SampleBody, TextRepairs};
-use bench_state::{EventKind, NewEvent, Renewal, Transition};
+use bench_domain::{EpisodeState, Outcome, Position, SampleBody, SampleRef, Stage, TextRepairs, Usage};
+use bench_state::{AnswerRecord, BodyRef, Claim, EventKind, NewEvent, Renewal, Transition};
 use bench_web::views::item_view;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::time::Duration;
 
 const FIELDS: [&str; 18] = [
     "id",
@@ -376,4 +377,52 @@ async fn items_that_an_older_run_names_by_row_are_shown_as_orders_name_them() {
     assert_eq!(changed.unwrap(), Transition::Done);
     let shown = server.get(&format!("/api/runs/{run}")).await.json();
     assert_eq!(shown["items"], json!(["#12", "#3"]));
+}
+
+/// Claims an episode for a stage.
+async fn claim_episode(server: &Server, stage: Stage, sample: &SampleRef) -> u32 {
+    let now = bench_clock::now();
+    let until = now.plus(Duration::from_secs(60));
+    let claimed = server.api.state.claim(stage, sample, now, until).await.unwrap();
+    let Claim::Claimed(claimed) = claimed else { panic!("{claimed:?}") };
+    claimed.attempt
+}
+
+#[tokio::test]
+async fn an_episode_has_started_once_it_has_a_sandbox() {
+    let server = Server::local().await;
+    let task = server.task("a", 2).await;
+    server.post(&format!("/api/tasks/{task}/execute-async"), &[]).await;
+    let run = server.last_run(task).await;
+    server.plan_episodes(run, 2).await;
+    let state = &server.api.state;
+    let found = state.run_with_benchmarks(run).await.unwrap().unwrap();
+    let record = found.benchmark("terminal_tasks").unwrap();
+    let plan = record.plan.as_ref().unwrap();
+    let position = Position { item: 0, sample: 1 };
+    let (benchmark, shards) = (record.name.clone(), plan.shards);
+    let sample = SampleRef { run, benchmark, plan: plan.attempt, shards, position };
+    let started = async || {
+        let path = format!("/api/runs/{run}/benchmarks/terminal_tasks?texts=false");
+        let details = server.get(&path).await.json();
+        let items = details["items"]["items"].as_array().unwrap().clone();
+        items.iter().map(|item| item["item_metadata"]["episode_started"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(started().await, [Value::Null, Value::Null]);
+
+    let attempt = claim_episode(&server, Stage::Answer, &sample).await;
+    let body = BodyRef { attempt, sha256: "0".repeat(64) };
+    let answer =
+        AnswerRecord { body, item_hash: None, truncated: false, latency_ms: None, usage: None, model: None };
+    let now = bench_clock::now();
+    state.hand_over(&sample, attempt, Stage::Episode, &answer, Usage::default(), now).await.unwrap();
+    let attempt = claim_episode(&server, Stage::Episode, &sample).await;
+    assert_eq!(started().await, [Value::Null, json!(false)], "it waits for a sandbox");
+    let mut checkpoint = EpisodeState::new(1, "nonce");
+    checkpoint.sandbox = Some("s".to_owned());
+    assert!(state.save_checkpoint(&sample, attempt, Stage::Episode, &checkpoint, false).await.unwrap());
+    assert_eq!(started().await, [Value::Null, json!(true)]);
+    // Archives of runs that are over keep their bytes.
+    server.post(&format!("/api/runs/{run}/cancel"), &[]).await;
+    assert_eq!(started().await, [Value::Null, Value::Null]);
 }

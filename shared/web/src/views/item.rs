@@ -1,7 +1,7 @@
 //! One sample of an item: the question, the answer, and its grade.
 
 use bench_domain::body::JudgeReply;
-use bench_domain::{Answer, Code, Outcome, SampleBody, Stage, TextRepairs, Timestamp};
+use bench_domain::{Answer, Code, EpisodeState, Outcome, SampleBody, Stage, TextRepairs, Timestamp};
 use bench_state::{BenchmarkRecord, RunRecord, SampleRecord, SampleResult};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -63,7 +63,8 @@ pub struct ItemView {
     pub error: Option<String>,
     /// Code that was run to grade the answer; null if none was run.
     pub test_code: Option<String>,
-    /// Further data about the answer.
+    /// Further data about the answer. Of an episode that isn't over, `episode_started`: false while it waits for a
+    /// sandbox.
     #[schema(value_type = Option<Object>)]
     pub item_metadata: Option<Map<String, Value>>,
     /// Time at which the sample ended; if it isn't over, time at which the benchmark was planned.
@@ -142,7 +143,7 @@ pub fn item_view(
         output_tokens: None,
         error: None,
         test_code: None,
-        item_metadata: Some(metadata(benchmark, record, body)),
+        item_metadata: Some(metadata(run, benchmark, record, body)),
         created_at: started_at,
         position: position.item,
         sample: position.sample,
@@ -247,6 +248,12 @@ impl ItemView {
     }
 }
 
+/// Returns true if the sample is an episode that has a sandbox. A checkpoint that can't be read counts as none.
+fn has_sandbox(record: &SampleRecord) -> bool {
+    let checkpoint = record.turn.as_ref().map(bench_state::Turn::checkpoint::<EpisodeState>);
+    matches!(checkpoint, Some(Ok(Some(state))) if state.sandbox.is_some())
+}
+
 /// Returns the `error` of a sample that is over. A wrong or unreadable answer isn't an error. An empty
 /// answer, a refusal, a truncated answer and a failure are.
 pub fn item_error(finished: &SampleResult) -> Option<String> {
@@ -278,6 +285,7 @@ fn join_error(error: Option<String>, problem: &str) -> Option<String> {
 }
 
 fn metadata(
+    run: &RunRecord,
     benchmark: &BenchmarkRecord,
     record: &SampleRecord,
     body: Option<&SampleBody>,
@@ -297,6 +305,11 @@ fn metadata(
     }
     if let Some(group) = &record.group {
         metadata.insert("category".to_owned(), clean(group).into());
+    }
+    // Archives, which are made of runs that are over, keep their bytes.
+    let is_open = record.finished.is_none() && run.state.status().is_open();
+    if is_open && record.stage() == Stage::Episode {
+        metadata.insert("episode_started".to_owned(), has_sandbox(record).into());
     }
     let Some(body) = body else { return metadata };
     let answer = &body.answer;
