@@ -1,10 +1,11 @@
 //! Progress bars of this process, and printing while they are shown.
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use indicatif::{MultiProgress, ProgressDrawTarget};
 
+use self::screen::Screen;
 use crate::characters::ascii;
 use crate::layout::has_unicode;
 
@@ -12,6 +13,9 @@ mod screen;
 
 /// Maximum number of redraws per second.
 const REDRAWS_PER_SECOND: u8 = 20;
+
+/// Terminal with the bars.
+static SCREEN: LazyLock<Screen> = LazyLock::new(Screen::stderr);
 
 /// Returns true if standard error is a terminal where progress bars can be drawn: it moves its cursor and shows the
 /// characters of a bar.
@@ -24,12 +28,16 @@ pub(crate) fn bars() -> &'static MultiProgress {
     static BARS: OnceLock<MultiProgress> = OnceLock::new();
     BARS.get_or_init(|| {
         MultiProgress::with_draw_target(match can_draw() {
-            true => {
-                ProgressDrawTarget::term_like_with_hz(Box::new(screen::Screen::stderr()), REDRAWS_PER_SECOND)
-            }
+            true => ProgressDrawTarget::term_like_with_hz(Box::new(SCREEN.clone()), REDRAWS_PER_SECOND),
             false => ProgressDrawTarget::hidden(),
         })
     })
+}
+
+/// Leaves the lines of finished bars in place. Until then, the next message erases as many lines above it, even if they
+/// are results that were printed meanwhile.
+pub(crate) fn keep_finished() {
+    SCREEN.keep();
 }
 
 /// Hides the bars while `print` runs.

@@ -5,7 +5,7 @@
 
 use std::env;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use console::{Term, measure_text_width};
 use indicatif::TermLike;
@@ -14,11 +14,11 @@ use indicatif::TermLike;
 const COLUMNS_UNKNOWN: u16 = 80;
 const LINES_UNKNOWN: u16 = 24;
 
-/// Draws bars on standard error.
-#[derive(Debug)]
+/// Draws bars on standard error. Clones draw on the same lines.
+#[derive(Debug, Clone)]
 pub(super) struct Screen {
     term: Term,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Debug)]
@@ -53,7 +53,12 @@ impl Screen {
         let is = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
         // These two cut lines off, unless a multiplexer draws on them.
         let cuts = is("XTERM_VERSION") || env::var_os("TERM").is_some_and(|term| term == "linux");
-        Self { term: Term::stderr(), state: Mutex::new(State::new(is("TMUX") || !cuts)) }
+        Self { term: Term::stderr(), state: Arc::new(Mutex::new(State::new(is("TMUX") || !cuts))) }
+    }
+
+    /// Leaves the lines in place that are drawn now.
+    pub(super) fn keep(&self) {
+        self.state().drawn.clear();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -191,6 +196,15 @@ mod tests {
         assert_eq!(draw(&mut state, 1, &["bar 2"], 80), erased(1) + "bar 2\n");
         assert_eq!(draw(&mut state, 1, &[], 80), erased(1) + "");
         assert_eq!(draw(&mut state, 0, &[], 80), "");
+    }
+
+    #[test]
+    fn kept_lines_and_what_follows_them_stay() {
+        let screen = Screen { term: Term::stderr(), state: Arc::new(Mutex::new(State::new(true))) };
+        draw(&mut screen.state(), 0, &["table", "bar"], 80);
+        screen.keep();
+        // Results were printed below the bar, which indicatif would erase before the next message.
+        assert_eq!(draw(&mut screen.state(), 1, &[], 80), "");
     }
 
     #[test]

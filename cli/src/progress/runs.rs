@@ -12,9 +12,8 @@ use console::measure_text_width;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use self::live::LiveTable;
-use super::episodes::{EpisodePage, EpisodePageView};
 use super::pace::Pace;
-use crate::bars::{bars, can_draw};
+use crate::bars::{bars, can_draw, keep_finished};
 use crate::layout::has_unicode;
 use crate::table::wrap::cut;
 use crate::views::{Benchmark, Run, Waiting};
@@ -114,59 +113,6 @@ impl RunProgress {
         }
     }
 
-    /// Returns the page of episodes to read, if one is due: the last one was at least `every` ago. Benchmarks take turns.
-    pub(crate) fn next_page(&mut self, runs: &[Run], every: Duration) -> Option<EpisodePage> {
-        if self.page_at.is_some_and(|at| Instant::now() < at) {
-            return None;
-        }
-        let page = self.any_page(runs)?;
-        self.page_at = Some(Instant::now() + every);
-        Some(page)
-    }
-
-    /// Returns a page of episodes whose end wasn't read yet.
-    pub(crate) fn any_page(&mut self, runs: &[Run]) -> Option<EpisodePage> {
-        let keys = runs.iter().flat_map(|run| run.benchmarks.iter().map(move |benchmark| (run, benchmark)));
-        let (key, run, benchmark) = keys
-            .map(|(run, benchmark)| (key(run, benchmark), run, benchmark))
-            .filter_map(|(key, run, benchmark)| {
-                let table = self.shown.get(&key)?.table.as_ref()?;
-                (!table.episodes.are_over()).then_some((table.requests, (key, run, benchmark)))
-            })
-            .min_by_key(|(requests, _)| *requests)?
-            .1;
-        let table = self.shown.get_mut(&key)?.table.as_mut()?;
-        table.requests += 1;
-        table.episodes.next_page(&run.id, &benchmark.benchmark_name)
-    }
-
-    /// Takes the answer to the request for a page.
-    pub(crate) fn add_page(&mut self, page: &EpisodePage, view: EpisodePageView) {
-        let shown = self.shown.get_mut(&format!("{}/{}", page.run, page.benchmark));
-        if let Some(table) = shown.and_then(|shown| shown.table.as_mut()) {
-            table.episodes.add(view);
-        }
-    }
-
-    /// Waits longer than usual before the next page, since the last request failed.
-    pub(crate) fn delay_pages(&mut self, wait: Duration) {
-        self.page_at = Some(Instant::now() + wait);
-    }
-
-    /// Draws the tables of episodes, which share the lines that the bars leave free.
-    fn draw_tables(&mut self, runs: &[Run]) {
-        let tables = self.shown.values().filter(|shown| shown.table.is_some()).count();
-        let size = live::size(tables, self.shown.len() + self.waits.len());
-        for run in runs {
-            for benchmark in &run.benchmarks {
-                let shown = self.shown.get_mut(&key(run, benchmark));
-                if let Some(table) = shown.and_then(|shown| shown.table.as_mut()) {
-                    table.draw(run, benchmark, size);
-                }
-            }
-        }
-    }
-
     /// Leaves the bars in place and ends the progress.
     pub(crate) fn finish(&mut self, runs: &[Run]) {
         for (_, wait) in self.waits.drain() {
@@ -184,6 +130,7 @@ impl RunProgress {
             let Some(bar) = shown.bar else { continue };
             if bar.length() == Some(bar.position()) { bar.finish() } else { bar.abandon() }
         }
+        keep_finished();
     }
 
     /// Shows that a run waits, in a line below its bars or, without bars, now and then.

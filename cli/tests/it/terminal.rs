@@ -28,6 +28,19 @@ fn ends_in_color(sequence: &str) -> bool {
 }
 
 #[test]
+fn results_below_bars_are_not_erased_by_messages() {
+    let dir = TestDir::new();
+    dir.write("replies.jsonl", "{\"item_id\":\"#0\",\"response\":\"The answer is (A).\"}\n");
+    let args =
+        ["run", "--model", "replay:replies.jsonl", "--demo", "--benchmark", "mmlu_pro", "--samples", "4"];
+    let shown = in_terminal_with(&dir, "", &args, &[("LC_ALL", "C.UTF-8")]);
+    assert_eq!(shown.code, 1, "{}", shown.stdout);
+    // The run failed: errors and hints follow its results.
+    let (_, after) = shown.stdout.rsplit_once("pass@1").expect(&shown.stdout);
+    assert!(after.contains("hint:") && !after.contains("\u{1b}[1A"), "{after:?}");
+}
+
+#[test]
 fn a_data_directory_that_does_not_exist_is_named() {
     let dir = TestDir::new();
     for args in [&["runs"][..], &["runs", "latest"], &["runs", "--json"]] {
