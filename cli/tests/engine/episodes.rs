@@ -393,3 +393,44 @@ fn kill(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok()
 }
+
+/// Runs a command in a terminal of 24 lines with 80 columns, and prints what the terminal is sent.
+const TERMINAL: &str = "
+import fcntl, os, pty, struct, sys, termios
+pid, terminal = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 80, 0, 0))
+    os.execv(sys.argv[1], sys.argv[1:])
+while True:
+    try:
+        shown = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not shown:
+        break
+    sys.stdout.buffer.write(shown)
+sys.stdout.flush()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) % 256)
+";
+
+#[test]
+fn a_terminal_shows_each_episode() {
+    let _engine = ENGINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = objects();
+    let place = Place::new();
+    let good = place.task("good", SOLUTION, TEST);
+    let bench =
+        place.command(&["run", "--task", good.to_str().unwrap(), "--agent", "oracle", "--samples", "3"]);
+    let mut python = Command::new("python3");
+    python.args(["-c", TERMINAL]).arg(bench.get_program()).args(bench.get_args());
+    python.current_dir(bench.get_current_dir().unwrap()).env_clear();
+    for (name, value) in bench.get_envs() {
+        value.map(|value| python.env(name, value));
+    }
+    let ended = CommandOutput::new(&python.envs([("TERM", "xterm"), ("NO_COLOR", "1")]).output().unwrap());
+    assert_eq!(ended.code, 0, "{}", ended.stdout);
+    for shown in ["task  episodes", "▸ running", "good  ✓✓✓       3/3 100.0%"] {
+        assert!(ended.stdout.contains(shown), "{shown}: {}", ended.stdout);
+    }
+    assert_eq!(objects(), before);
+}
