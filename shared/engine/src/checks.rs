@@ -18,6 +18,7 @@ mod volume;
 pub(crate) use self::build::check_build;
 pub(crate) use self::container::check_create;
 pub(crate) use self::exec::{check_exec, check_exec_start};
+pub(crate) use self::fields::is_unset;
 pub(crate) use self::network::{
     INTERFACE_OPTION, check_connect, check_disconnect, check_network, default_network, name_interface,
 };

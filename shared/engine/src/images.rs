@@ -47,12 +47,14 @@ impl ImageCache {
         Ok(Self { folder, prefix: prefix.into(), bytes_max, evicting: tokio::sync::Mutex::default() })
     }
 
-    /// Records that an engine is asked to pull an image that it doesn't have. The image belongs to the cache from then on.
-    pub(crate) fn record_pull(&self, reference: &str) {
+    /// Records that an engine has pulled an image which it didn't have. The image belongs to the cache as long as it has this
+    /// id.
+    pub(crate) fn record_pull(&self, reference: &str, id: &str) {
         if self.record(reference).is_none()
             && let Some(path) = self.pull_record(reference)
+            && let Err(error) = std::fs::write(&path, id)
         {
-            Self::write(&path);
+            tracing::warn!(path = %path.display(), %error, "Pull of an image was not recorded");
         }
     }
 
@@ -124,9 +126,11 @@ impl ImageCache {
             // It was pulled by its digest.
             names = names_in("RepoDigests");
         }
-        let owns = |name: &String| {
-            (is_built && self.owns(name)) || self.pull_record(name).is_some_and(|path| path.exists())
+        let is_pulled = |name: &String| {
+            let id = self.pull_record(name).and_then(|path| std::fs::read_to_string(path).ok());
+            id.is_some_and(|id| !id.is_empty() && entry["Id"] == id.as_str())
         };
+        let owns = |name: &String| (is_built && self.owns(name)) || is_pulled(name);
         // An image that also has another name is someone else's, too.
         if names.is_empty() || !names.iter().all(owns) {
             return None;
@@ -253,14 +257,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = cache_in(folder.path(), 0);
         let of = |tags: Value, digests: Value| {
-            cache.cached(&json!({ "RepoTags": tags, "RepoDigests": digests, "Size": 10, "Created": 1 }))
+            cache.cached(
+                &json!({ "Id": "i1", "RepoTags": tags, "RepoDigests": digests, "Size": 10, "Created": 1 }),
+            )
         };
         assert!(!cache.has_pulled());
         cache.touch("debian");
         assert_eq!(of(json!(["debian:latest"]), json!(null)), None, "nobody pulled it here");
         let by_digest = format!("quay.io/a/b@sha256:{}", "c".repeat(64));
         for name in ["debian", "quay.io/a/b:1", by_digest.as_str(), "../x", "bench__a:1"] {
-            cache.record_pull(name);
+            cache.record_pull(name, "i1");
         }
         assert!(cache.has_pulled());
         let since = SystemTime::now() - Duration::from_secs(60);
@@ -269,6 +275,11 @@ mod tests {
         assert!(of(json!(["<none>:<none>"]), json!([by_digest])).is_some());
         assert_eq!(of(json!(["quay.io/a/b:1", "mine:1"]), json!([])), None);
         assert_eq!(of(json!(["bench__a:1"]), json!(null)), None, "it has no label of a build");
+        cache.record_pull("debian", "i2");
+        assert_eq!(of(json!(["debian:latest"]), json!(null)), None, "another image has the name now");
+        cache.record_pull("debian", "i1");
+        cache.touch("debian");
+        assert!(of(json!(["debian:latest"]), json!(null)).is_some());
         cache.forget("debian:latest");
         assert_eq!(of(json!(["debian:latest"]), json!(null)), None);
     }

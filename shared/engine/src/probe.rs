@@ -97,6 +97,8 @@ pub struct Engine {
     options: ProbeOptions,
     storage: Option<PathBuf>,
     builders: Arc<Semaphore>,
+    /// Held while names of images must not change.
+    pulls: Arc<tokio::sync::Mutex<()>>,
     build_group: Option<BuildGroup>,
     cache: Option<Arc<ImageCache>>,
 }
@@ -246,6 +248,7 @@ async fn check(socket: &Path, options: &ProbeOptions) -> Result<Engine, String> 
         // The engine may see another disk than this process.
         storage: storage.filter(|folder| folder.is_dir()),
         builders: Arc::new(Semaphore::new(1)),
+        pulls: Arc::default(),
         build_group: None,
         cache: None,
     })
@@ -313,6 +316,11 @@ impl Engine {
 
     pub(crate) fn builders(&self) -> Arc<Semaphore> {
         Arc::clone(&self.builders)
+    }
+
+    /// Returns the lock on the names of images.
+    pub(crate) fn pulls(&self) -> Arc<tokio::sync::Mutex<()>> {
+        Arc::clone(&self.pulls)
     }
 
     pub(crate) fn build_group(&self) -> Option<&BuildGroup> {

@@ -92,6 +92,8 @@ pub(crate) struct Shared {
     pub(crate) building: Arc<Semaphore>,
     /// One sandbox of the host builds at a time.
     pub(crate) builders: Arc<Semaphore>,
+    /// Held while names of images must not change.
+    pub(crate) pulls: Arc<AsyncMutex<()>>,
     /// The host's builder while this sandbox has it.
     pub(crate) holding: Mutex<Weak<OwnedSemaphorePermit>>,
     /// Group of the commands of builds.
@@ -144,6 +146,7 @@ impl Proxy {
             creating: AsyncMutex::default(),
             building: Arc::new(Semaphore::new(1)),
             builders: engine.builders(),
+            pulls: engine.pulls(),
             holding: Mutex::default(),
             build_group: engine.build_group().cloned(),
             cache: engine.image_cache(),

@@ -38,6 +38,23 @@ pub(crate) enum Refusal {
     /// An image may not be used or named by this sandbox.
     #[error("image `{image}` is not available to this sandbox; allowed: {allowed}")]
     Image { image: String, allowed: String },
+    /// A line that may be text of an instruction may also use an image, which isn't here.
+    #[error(
+        "a line inside an instruction of the Dockerfile could also mean the image `{image}`: let it begin with another word"
+    )]
+    UncertainImage { image: String },
+    /// An image has instructions for builds that are based on it.
+    #[error("the image `{image}` has `ONBUILD` instructions, which nobody could check: use another one")]
+    Triggers { image: String },
+    /// Podman's storage can't be read.
+    #[error(
+        "builds on images are not available: whether they have `ONBUILD` instructions is only to be seen in podman's storage, \
+         which the sandbox host can't read"
+    )]
+    HiddenTriggers,
+    /// An image that a build needs could not be pulled.
+    #[error("the image `{image}` could not be pulled: {why}")]
+    Pull { image: String, why: String },
     /// A line of a Dockerfile asks for more than the sandbox has.
     #[error("{file}:{line}: {reason}")]
     Dockerfile { file: String, line: usize, reason: String },
@@ -67,7 +84,7 @@ impl Refusal {
     /// Returns the status of the response.
     pub(crate) fn status(&self) -> StatusCode {
         match self {
-            Self::NotFound { .. } => StatusCode::NOT_FOUND,
+            Self::NotFound { .. } | Self::Pull { .. } => StatusCode::NOT_FOUND,
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,

@@ -44,10 +44,11 @@ pub(super) fn read(
         }
         let size = octal(&header[124..136]).ok_or(ContextError::Archive("an entry's size can't be read"))?;
         let content = start + BLOCK;
-        let end = content + size.div_ceil(BLOCK) * BLOCK;
-        if size > length || end > length {
+        if size > length || content + size > length {
             return Err(ContextError::Archive("an entry is longer than the archive"));
         }
+        // Some clients end the archive without filling the last block.
+        let end = content + size.div_ceil(BLOCK) * BLOCK;
         let kind = header[156];
         let name = long_name.take().unwrap_or_else(|| short_name(&header));
         match kind {
@@ -204,8 +205,15 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn the_last_block_need_not_be_full() {
+        let bytes = archive(&[("Dockerfile", b'0', "FROM a")])[..512 + 6].to_vec();
+        let found = read(&mut Cursor::new(bytes), 512 + 6, "Dockerfile").unwrap();
+        assert_eq!((found.dockerfile.as_deref(), found.end), (Some(&b"FROM a"[..]), 1024));
+    }
+
+    #[test]
     fn broken_archives_are_errors() {
-        for bytes in [vec![1; 512], vec![0xff; 1024], archive(&[("a", b'0', "x")])[..600].to_vec()] {
+        for bytes in [vec![1; 512], vec![0xff; 1024], archive(&[("a", b'0', "x")])[..512].to_vec()] {
             let length = bytes.len() as u64;
             assert!(read(&mut Cursor::new(bytes), length, "Dockerfile").is_err());
         }

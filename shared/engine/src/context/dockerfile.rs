@@ -23,25 +23,29 @@ pub(crate) enum Builder {
 struct Check<'a> {
     file: &'a str,
     builder: Builder,
-    /// Values of arguments before the first `FROM`.
-    arguments: BTreeMap<String, String>,
+    /// Values of arguments before the first `FROM`; `None` if it isn't certain.
+    arguments: BTreeMap<String, Option<String>>,
     given: &'a Map<String, Value>,
     stages: BTreeSet<String>,
-    images: BTreeSet<String>,
+    /// Images by name, and whether their use is certain.
+    images: BTreeMap<String, bool>,
     line: usize,
     /// The line could be the continuation of another one, so that it declares nothing.
     is_continuation: bool,
     /// A `FROM` was seen. Arguments after it don't apply to the next one.
     is_in_stage: bool,
+    /// Something was seen that may be a `FROM`.
+    may_be_in_stage: bool,
 }
 
-/// Checks a Dockerfile and returns the images that it builds on or copies from.
+/// Checks a Dockerfile and returns the names of the images that it builds on or copies from. The value is true if
+/// the use is certain; otherwise, its line may be text of another instruction.
 pub(crate) fn check_dockerfile(
     file: &str,
     text: &str,
     given: &Map<String, Value>,
     builder: Builder,
-) -> Result<BTreeSet<String>, Refusal> {
+) -> Result<BTreeMap<String, bool>, Refusal> {
     let lines: Vec<&str> = text.trim_start_matches('\u{feff}').split('\n').collect();
     let mut check = Check {
         file,
@@ -49,10 +53,11 @@ pub(crate) fn check_dockerfile(
         arguments: BTreeMap::new(),
         given,
         stages: BTreeSet::new(),
-        images: BTreeSet::new(),
+        images: BTreeMap::new(),
         line: 0,
         is_continuation: false,
         is_in_stage: false,
+        may_be_in_stage: false,
     };
     for (number, line) in lines.iter().enumerate() {
         check.line = number + 1;
@@ -101,27 +106,49 @@ impl Check<'_> {
 
     fn instruction(&mut self, text: &str) -> Result<(), Refusal> {
         let (keyword, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        let rest = rest.trim();
         match keyword.to_ascii_uppercase().as_str() {
-            "ONBUILD" => self.instruction(rest),
+            "ONBUILD" => self.instruction(rest.trim()),
             "FROM" => self.from(rest),
-            "ARG" => {
-                self.arg(rest);
-                Ok(())
-            }
+            "ARG" => self.arg(rest.trim()),
             "RUN" => self.run(rest),
             "COPY" | "ADD" => self.copy(keyword, rest),
             _ => Ok(()),
         }
     }
 
+    /// Splits the flags off an instruction, as `(name, value)`.
+    ///
+    /// Builders read quotes, escapes and other white space in flags in their own ways, so none of them is allowed there.
+    fn flags<'t>(&self, keyword: &str, rest: &'t str) -> Result<(Vec<(&'t str, &'t str)>, &'t str), Refusal> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-=/:._,@+${}".contains(c);
+        let (mut flags, mut rest) = (Vec::new(), rest.trim_start_matches([' ', '\t']));
+        while rest.starts_with("--") {
+            let (flag, behind) = rest.split_at(rest.find([' ', '\t']).unwrap_or(rest.len()));
+            if !flag.chars().all(is_plain) {
+                return self.refuse(format!("a flag of `{keyword}` has quotes or other unusual characters"));
+            }
+            flags.push(flag.split_once('=').unwrap_or((flag, "")));
+            rest = behind.trim_start_matches([' ', '\t']);
+        }
+        if rest.starts_with(|first: char| first.is_whitespace() || first.is_control()) {
+            return self.refuse(format!("unusual white space in `{keyword}` is not allowed"));
+        }
+        Ok((flags, rest))
+    }
+
     fn from(&mut self, rest: &str) -> Result<(), Refusal> {
-        let words: Vec<_> = rest.split_whitespace().skip_while(|word| word.starts_with("--")).collect();
+        let (flags, rest) = self.flags("FROM", rest)?;
+        if let Some((name, _)) = flags.iter().find(|(name, _)| *name != "--platform") {
+            return self.refuse(format!("the flag `{name}` of `FROM` is not allowed"));
+        }
+        let words: Vec<_> = rest.split_whitespace().collect();
         let Some(image) = words.first() else { return Ok(()) };
-        self.is_in_stage = true;
-        self.add_image(image)?;
-        if let [_, word, stage, ..] = words[..]
-            && !self.is_continuation
+        let is_certain = !self.is_continuation;
+        self.is_in_stage |= is_certain;
+        self.may_be_in_stage = true;
+        self.add_image(image, is_certain)?;
+        if let [_, word, stage] = words[..]
+            && is_certain
             && word.eq_ignore_ascii_case("as")
         {
             self.stages.insert(stage.to_ascii_lowercase());
@@ -129,23 +156,42 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn arg(&mut self, rest: &str) {
-        if self.is_continuation || self.is_in_stage {
-            return;
+    /// Reads arguments before the first `FROM`. Those whose value isn't certain have none.
+    fn arg(&mut self, rest: &str) -> Result<(), Refusal> {
+        if self.is_in_stage {
+            return Ok(());
         }
-        for pair in rest.split_whitespace() {
-            let (name, default) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = self.given.get(name).and_then(Value::as_str);
-            let value = value.unwrap_or_else(|| default.trim_matches(['"', '\''])).to_owned();
-            self.arguments.insert(name.to_owned(), value);
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@+=,~".contains(c);
+        for word in rest.split([' ', '\t']).filter(|word| !word.is_empty()) {
+            let (name, default) = word.split_once('=').unwrap_or((word, ""));
+            let quoted = ['"', '\''].iter().find_map(|quote| {
+                default.strip_prefix(*quote)?.strip_suffix(*quote).filter(|text| text.chars().all(is_plain))
+            });
+            let value = quoted.or_else(|| default.chars().all(is_plain).then_some(default));
+            let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            if self.is_continuation || self.may_be_in_stage {
+                // It may be text of another instruction or an argument of a stage, or declare an argument.
+                self.arguments.insert(name.to_owned(), None);
+                continue;
+            }
+            // A variable in the value is allowed, as long as no image depends on it.
+            let has_variable =
+                default.contains('$') && default.chars().all(|c| is_plain(c) || "${}".contains(c));
+            if !is_name || (value.is_none() && !has_variable) {
+                return self.refuse(
+                    "an `ARG` before `FROM` needs a plain value: write `ARG NAME=VALUE` without spaces and escapes",
+                );
+            }
+            let given = self.given.get(name).and_then(Value::as_str);
+            self.arguments.insert(name.to_owned(), given.or(value).map(str::to_owned));
         }
+        Ok(())
     }
 
     fn run(&self, rest: &str) -> Result<(), Refusal> {
+        let (flags, rest) = self.flags("RUN", rest)?;
         self.no_heredoc("RUN", rest)?;
-        let flags = rest.split_whitespace().take_while(|word| word.starts_with("--"));
-        for flag in flags {
-            let name = flag.split('=').next().unwrap_or_default();
+        for (name, _) in flags {
             // Podman's builder would give these the machine's network and files.
             if self.builder == Builder::Buildah || name != "--mount" {
                 return self.refuse(format!("the flag `{name}` of `RUN` is not allowed"));
@@ -156,7 +202,7 @@ impl Check<'_> {
 
     /// Refuses here-documents, whose lines only some builders take as instructions.
     fn no_heredoc(&self, keyword: &str, rest: &str) -> Result<(), Refusal> {
-        if rest.match_indices("<<").any(|(at, _)| is_heredoc(rest.split_at(at))) {
+        if has_heredoc(rest) {
             let advice = "write the lines with `printf`, or copy a file";
             return self.refuse(format!("here-documents in `{keyword}` are not allowed; {advice}"));
         }
@@ -164,37 +210,60 @@ impl Check<'_> {
     }
 
     fn copy(&mut self, keyword: &str, rest: &str) -> Result<(), Refusal> {
+        let (flags, rest) = self.flags(keyword, rest)?;
         self.no_heredoc(keyword, rest)?;
-        for flag in rest.split_whitespace().take_while(|word| word.starts_with("--")) {
-            if let Some(image) = flag.strip_prefix("--from=") {
-                let is_stage = self.stages.contains(&image.to_ascii_lowercase())
-                    || image.bytes().all(|byte| byte.is_ascii_digit());
-                if !is_stage {
-                    self.add_image(image)?;
+        for (name, value) in flags {
+            match name {
+                "--from" => {
+                    let is_stage = self.stages.contains(&value.to_ascii_lowercase())
+                        || (!value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()));
+                    if !is_stage {
+                        self.add_image(value, !self.is_continuation)?;
+                    }
                 }
-            } else if !["--chown=", "--chmod="].iter().any(|known| flag.starts_with(known)) {
-                let name = flag.split('=').next().unwrap_or_default();
-                return self.refuse(format!("the flag `{name}` of `{keyword}` is not allowed"));
+                "--chown" | "--chmod" => {}
+                _ => return self.refuse(format!("the flag `{name}` of `{keyword}` is not allowed")),
             }
         }
-        // The engine would fetch these from its own network, which has the machine's services.
-        let is_remote = rest.contains("://") || rest.contains("git@") || rest.contains(".git");
-        if keyword.eq_ignore_ascii_case("ADD") && (is_remote || rest.contains('$')) {
+        if keyword.eq_ignore_ascii_case("ADD") {
+            self.no_address(rest)?;
+        }
+        Ok(())
+    }
+
+    /// Checks the sources of `ADD`. The engine would fetch an address from its own network, which has the machine's
+    /// services.
+    fn no_address(&self, rest: &str) -> Result<(), Refusal> {
+        let sources: Vec<String> = match serde_json::from_str(rest) {
+            Ok(sources) => sources,
+            Err(_) if rest.contains(['"', '\'', '\\']) => {
+                return self.refuse("quotes and escapes in `ADD` are not allowed; use `COPY`");
+            }
+            Err(_) => rest.split_whitespace().map(str::to_owned).collect(),
+        };
+        let is_address = |source: &String| {
+            let source = source.trim().to_ascii_lowercase();
+            source.contains("://")
+                || source.contains('$')
+                || ["git@", "github.com/"].iter().any(|start| source.starts_with(start))
+        };
+        if sources.iter().any(is_address) {
             return self.refuse("`ADD` of addresses and of variables is not allowed; use `RUN` to download");
         }
         Ok(())
     }
 
     /// Adds an image by the name that it has after replacing variables.
-    fn add_image(&mut self, name: &str) -> Result<(), Refusal> {
-        let Some(image) = self.expand(name.trim_matches(['"', '\''])) else {
+    fn add_image(&mut self, name: &str, is_certain: bool) -> Result<(), Refusal> {
+        let Some(image) = self.expand(name) else {
             return self.refuse(format!(
                 "the image `{name}` can't be determined; use `ARG` with a plain value before `FROM`"
             ));
         };
         let is_stage = self.stages.contains(&image.to_ascii_lowercase());
         if image != "scratch" && !is_stage {
-            self.images.insert(image);
+            let known = self.images.entry(image).or_default();
+            *known |= is_certain;
         }
         Ok(())
     }
@@ -211,7 +280,7 @@ impl Check<'_> {
                 Some(inner) => inner.split_once('}')?,
                 None => after.split_at(after.find(|character| !is_name(character)).unwrap_or(after.len())),
             };
-            expanded.push_str(self.arguments.get(name)?);
+            expanded.push_str(self.arguments.get(name)?.as_deref()?);
         }
         expanded.push_str(rest);
         let is_plain = |character: char| character.is_ascii_alphanumeric() || "._-/:@".contains(character);
@@ -219,19 +288,42 @@ impl Check<'_> {
     }
 }
 
-/// Returns true if a builder may read a here-document's beginning in `<<`, the first characters of `rest`.
+/// Returns true if a builder may find the beginning of a here-document.
 ///
-/// Builders look for words that are digits, `<<` and a name, after they have removed quotes and replaced variables. What
+/// Builders look for words that are digits, `<<` and a name, outside quotes, after they have replaced variables. What
 /// follows another character in the same word is left to the shell, such as `$((1<<A))`.
-fn is_heredoc((before, rest): (&str, &str)) -> bool {
-    let name = rest.trim_start_matches('<');
-    let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic() || "_-\"'\\$".contains(first));
-    let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
-    let word = word.trim_end_matches(|digit: char| digit.is_ascii_digit());
-    let is_plain = |character: char| !"{}\"'\\".contains(character);
-    rest.strip_prefix("<<").is_some_and(|rest| rest.len() == name.len())
-        && is_name
-        && (word.is_empty() || !word.chars().all(is_plain))
+fn has_heredoc(text: &str) -> bool {
+    let (mut quote, mut word) = (None, String::new());
+    let mut rest = text.char_indices();
+    while let Some((at, character)) = rest.next() {
+        match (quote, character) {
+            (Some(open), _) if open == character => quote = None,
+            (Some('"') | None, '\\') => {
+                word.push(character);
+                rest.next();
+            }
+            (Some(_), _) => {}
+            (None, '"' | '\'') => {
+                quote = Some(character);
+                word.push(character);
+            }
+            (None, _) if character.is_whitespace() => word.clear(),
+            (None, '<') => {
+                let name = text.split_at(at).1.strip_prefix("<<").map(|name| name.trim_start_matches('-'));
+                let is_named = name.is_some_and(|name| {
+                    name.starts_with(|first: char| !first.is_whitespace() && first != '<')
+                });
+                let is_start = word.chars().all(|c| c.is_ascii_digit()) || word.contains(['{', '}']);
+                if is_named && is_start {
+                    return true;
+                }
+                word.push(character);
+            }
+            (None, _) => word.push(character),
+        }
+    }
+    // Builders disagree on a quote that doesn't end.
+    quote.is_some() && text.contains("<<")
 }
 
 #[cfg(test)]
@@ -241,7 +333,7 @@ mod tests {
     fn check(text: &str, builder: Builder) -> Result<Vec<String>, String> {
         let given = Map::from_iter([("GIVEN".to_owned(), "given:1".into())]);
         let checked = check_dockerfile("Dockerfile", text, &given, builder);
-        checked.map(|images| images.into_iter().collect()).map_err(|refusal| refusal.to_string())
+        checked.map(|images| images.into_keys().collect()).map_err(|refusal| refusal.to_string())
     }
 
     #[test]
@@ -264,17 +356,40 @@ mod tests {
             "ARG A=evil\nRUN x \\\nARG A=fine\nFROM $A",
             "ARG A=evil\nFROM fine\nARG A=fine\nFROM $A",
             "FROM fine\nRUN x \\\nFROM fine AS evil\nFROM evil",
+            "ARG A=fine\nARG X=a\\\nFROM b\nARG A=evil\nFROM $A",
+            "ARG A=fine\nARG X=a`\nARG A=evil\nFROM $A",
         ] {
-            assert!(check(text, Builder::Buildah).unwrap().contains(&"evil".to_owned()), "{text}");
+            let sees = check(text, Builder::Buildah).is_ok_and(|images| images.contains(&"evil".to_owned()));
+            let refuses = check(text, Builder::Buildah).is_err();
+            assert!(sees || refuses, "{text}");
         }
         assert!(check("FROM a\nRUN <<EOF\nFROM b AS evil\nEOF", Builder::Buildah).is_err());
         assert!(check("FROM a\nCOPY <<-\"EOF\" /x", Builder::Classic).is_err());
-        for text in
-            ["<<A", "0<<A", "a 12<<'A'", "a <<\\A", "a $(cat <<A)", "a ${B:-<<A}", "a ''<<A", "$(( 1<<A ))"]
-        {
+        for text in [
+            "<<A",
+            "0<<A",
+            "a 12<<'A'",
+            "a <<\\A",
+            "a $(cat <<A)",
+            "a ${B:-<<A}",
+            "<<1",
+            "a <<.x",
+            "'<<A",
+            "$(( 1<<A ))",
+        ] {
             assert!(check(&format!("FROM a\nRUN {text}\n"), Builder::Buildah).is_err(), "{text}");
         }
-        for text in ["echo $((1<<A))", "echo $((A<<B))", "a <<< b", "a <<<b", "a << 1", "a x<<A"] {
+        for text in [
+            "echo $((1<<A))",
+            "echo $((A<<B))",
+            "a <<< b",
+            "a <<<b",
+            "a << 1",
+            "a x<<A",
+            "echo \"$((1<<x))\"",
+            "printf 'cout << \"hi\"<<x'",
+            "echo \"usage: prog <<INPUT\"",
+        ] {
             assert_eq!(
                 check(&format!("FROM a\nRUN {text}\n"), Builder::Buildah),
                 Ok(vec!["a".to_owned()]),
@@ -327,5 +442,50 @@ mod tests {
         assert_eq!(refusal, "Dockerfile:2: the flag `--mount` of `RUN` is not allowed");
         // dockerd's classic builder refuses it itself.
         assert!(check(mount, Builder::Classic).is_ok());
+    }
+
+    #[test]
+    fn flags_and_arguments_that_builders_read_in_their_own_ways_are_refused() {
+        for text in [
+            "FROM a\nCOPY --chown=\"a b\" --chown=0:0 --from=localhost/victim:1 /s /x",
+            "FROM a\nCOPY --chown=\u{e0}--from=localhost/victim:1 --chown=0:0 /s /x",
+            "FROM a\nCOPY \u{a0}--from=localhost/victim:1 /s /x",
+            "FROM a\nCOPY --chown=0:0 \u{b}--from=localhost/victim:1 /s /x",
+            "FROM a\nCOPY --chown=\\ --from=localhost/victim:1 /s /x",
+            "FROM --platform=\"x scratch\" --platform=linux/amd64 localhost/victim:1 AS v",
+            "FROM --other=x scratch",
+            "ARG B=localhost/victim:1\nARG A=\"x B=scratch\"\nFROM $B",
+            "ARG B=localhost/victim:1\nARG A=x\\ B=scratch\nFROM $B",
+            "ARG B=localhost/victim:1\nARG A='x B=scratch'\nFROM $B",
+            "ARG B=oci:/tmp/x\nARG A=\"x\tB=scratch\"\nFROM $B",
+            "FROM a\nADD http:/\\/127.0.0.1:8/ /x",
+            "FROM a\nADD [\"http:\\u002f/127.0.0.1:8/\",\"/x\"]",
+            "FROM a\nADD http:/\"/\"127.0.0.1:8/ /x",
+            "FROM a\nADD HTTP://127.0.0.1/ /x",
+            "FROM a\nADD github.com/a/b /x",
+            "FROM a\nONBUILD ADD http:/\\/127.0.0.1:8/ /x",
+            "FROM a\nRUN \u{a0}--network=host id",
+        ] {
+            for builder in [Builder::Classic, Builder::Buildah] {
+                assert!(check(text, builder).is_err(), "{text}");
+            }
+        }
+        for text in [
+            "ARG V=\"3.11\"\nARG A='x' B=$V\nFROM debian:$V",
+            "FROM --platform=$BUILDPLATFORM debian:3.11 AS b\nCOPY --chown=${U:-0}:0 --from=b a /x",
+            "FROM debian:3.11\nADD .gitignore my.github.conf /app/\nADD [\"a b.tar\", \"/x/\"]",
+            "FROM debian:3.11\nCOPY \"a b\" '/x y'\nRUN echo 'a' \"$B\" \\\n  from x import y",
+        ] {
+            let images = check(text, Builder::Buildah).unwrap();
+            assert!(images.contains(&"debian:3.11".to_owned()), "{text}");
+        }
+        // What may be text of another instruction is no certain base.
+        let given = Map::new();
+        let text = "FROM a\nRUN python -c \"x \\\nfrom b import c\"\nCOPY --from=c /x /x\n";
+        let images = check_dockerfile("Dockerfile", text, &given, Builder::Buildah).unwrap();
+        assert_eq!(
+            images,
+            BTreeMap::from([("a".to_owned(), true), ("b".to_owned(), false), ("c".to_owned(), true)])
+        );
     }
 }

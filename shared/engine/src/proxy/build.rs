@@ -8,6 +8,7 @@ use http::{Method, Response};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde_json::json;
+use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
 use super::Shared;
@@ -59,11 +60,9 @@ impl Shared {
                 return Err(Refusal::Malformed("the build's context was not received in time".to_owned()));
             }
         };
-        for image in check_dockerfile(&path, &context.dockerfile, &arguments, self.builder)? {
-            self.check_image(&image).await?;
-            // The engine pulls it by itself.
-            self.record_pull(&image).await;
-            self.touch_image(&image);
+        let images = check_dockerfile(&path, &context.dockerfile, &arguments, self.builder)?;
+        for image in images.keys() {
+            self.check_image(image).await?;
         }
         // A name that the context can't contain.
         let name = format!(".bench-{}", uuid::Uuid::new_v4().simple());
@@ -84,6 +83,13 @@ impl Shared {
             .and_then(|finished| finished)
             .map_err(|error| refusal(ContextError::Io(error)))?;
         let right = self.build_right(caller).await?;
+        // Until the end of the build, no pull can give a checked name to another image.
+        let unchanged = self.image_names(caller).await?;
+        for (image, is_certain) in &images {
+            self.prepare_image(image, *is_certain).await?;
+        }
+        // The builder must not pull them again.
+        call.query.remove("pull");
         let mut group = None;
         if let Some(common) = &self.build_group {
             let limits = &self.rules.limits;
@@ -101,6 +107,7 @@ impl Shared {
             shared: Arc::clone(self),
             names,
             right: Some(right),
+            _unchanged: unchanged,
             group,
             has_ended: Arc::clone(&has_ended),
         };
@@ -116,6 +123,7 @@ struct RunningBuild {
     /// Names of the image.
     names: Vec<String>,
     right: Option<BuildRight>,
+    _unchanged: OwnedMutexGuard<()>,
     /// Group of its commands.
     group: Option<BuildGroup>,
     /// The engine has ended it.

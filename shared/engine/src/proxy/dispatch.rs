@@ -104,7 +104,7 @@ impl Shared {
             Operation::InspectVolume | Operation::RemoveVolume => self.volume(call).await,
             Operation::Build => self.build(call, body, caller).await,
             Operation::HoldBuilder => Arc::clone(&self).hold_builder(upgradable(parts, body), caller).await,
-            Operation::Pull => self.pull(call).await,
+            Operation::Pull => self.pull(call, &caller).await,
             Operation::ListImages => self.list_images(call).await,
             Operation::InspectImage => self.inspect_image(call).await,
             Operation::TagImage => self.tag_image(call).await,

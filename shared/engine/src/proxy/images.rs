@@ -1,19 +1,35 @@
 //! Calls on images: pull, show, name and remove.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use http::{Method, Response, StatusCode};
+use http_body_util::BodyExt;
+use serde_json::Value;
+use tokio::sync::OwnedMutexGuard;
 
 use super::Shared;
 use super::container::json_of;
 use super::dispatch::Call;
 use super::forward::{Stream, json_response};
+use super::serve::Caller;
+use crate::checks::is_unset;
 use crate::client::{AnyBody, full};
+use crate::context::Builder;
 use crate::refusal::Refusal;
+use crate::request::Query;
+use crate::rules::full_name;
 
 impl Shared {
     /// Pulls an image that the sandbox may use, without credentials.
-    pub(super) async fn pull(&self, mut call: Call) -> Result<Response<AnyBody>, Refusal> {
+    pub(super) async fn pull(
+        self: &Arc<Self>,
+        mut call: Call,
+        caller: &Caller,
+    ) -> Result<Response<AnyBody>, Refusal> {
         let image = call.query.get("fromImage").unwrap_or_default().to_owned();
         let tag = call.query.get("tag").unwrap_or_default().to_owned();
         let separator = if tag.contains(':') { "@" } else { ":" };
@@ -22,10 +38,93 @@ impl Shared {
         if reference.starts_with("localhost/") || !self.rules.images.is_usable(&reference) {
             return Err(self.rules.images.refuse_use(&reference));
         }
-        self.record_pull(&reference).await;
+        let guard = Pulling {
+            _unchanged: self.image_names(caller).await?,
+            is_new: self.is_missing(&reference).await,
+            shared: Arc::clone(self),
+            reference,
+        };
         call.query.set("fromImage", image);
         let pulled = self.forward(Method::POST, &call.address(""), full(""), self.build_stream()).await?;
-        Ok(self.limit_work(pulled, (), Arc::default()))
+        Ok(self.limit_work(pulled, guard, Arc::default()))
+    }
+
+    /// Waits until no build depends on the names of images and no pull changes them.
+    pub(super) async fn image_names(&self, caller: &Caller) -> Result<OwnedMutexGuard<()>, Refusal> {
+        tokio::select! {
+            biased;
+            () = self.stopping.cancelled() => Err(Refusal::Stopping),
+            () = caller.gone.cancelled() => Err(Refusal::Malformed("the client is gone".to_owned())),
+            names = Arc::clone(&self.pulls).lock_owned() => Ok(names),
+        }
+    }
+
+    async fn is_missing(&self, reference: &str) -> bool {
+        matches!(self.usable_image(reference).await, Err(Refusal::NotFound { .. }))
+    }
+
+    /// Pulls an image that a build needs, unless it is there, and checks that it adds no instructions to the build.
+    ///
+    /// The image is looked for by its full name. Builders also find images of the machine by a short name, and would pull by
+    /// themselves what nobody has checked.
+    pub(super) async fn prepare_image(&self, reference: &str, is_certain: bool) -> Result<(), Refusal> {
+        let Some(name) = full_name(reference) else { return Err(self.rules.images.refuse_use(reference)) };
+        if self.is_missing(&name).await {
+            if !is_certain {
+                return Err(Refusal::UncertainImage { image: reference.to_owned() });
+            }
+            self.pull_base(&name).await?;
+        }
+        let found = self.usable_image(&name).await?;
+        if self.has_triggers(&found).await? {
+            return Err(Refusal::Triggers { image: reference.to_owned() });
+        }
+        self.touch_image(&name);
+        Ok(())
+    }
+
+    /// Returns true if an image has instructions for builds that are based on it. Podman doesn't show them, so they are read
+    /// where it stores them.
+    async fn has_triggers(&self, found: &Value) -> Result<bool, Refusal> {
+        let shown = !is_unset(&found["Config"]["OnBuild"]);
+        if shown || self.builder == Builder::Classic {
+            return Ok(shown);
+        }
+        let id = found["Id"].as_str().unwrap_or_default().trim_start_matches("sha256:").to_owned();
+        let Some(storage) = self.storage.clone() else { return Err(Refusal::HiddenTriggers) };
+        let config = tokio::task::spawn_blocking(move || stored_config(&storage, &id)).await;
+        match config {
+            Ok(Some(config)) => Ok(!is_unset(&config["config"]["OnBuild"])),
+            _ => Err(Refusal::HiddenTriggers),
+        }
+    }
+
+    async fn pull_base(&self, name: &str) -> Result<(), Refusal> {
+        let has_tag = name.contains('@') || name.rsplit('/').next().is_some_and(|last| last.contains(':'));
+        let mut query = Query::default();
+        query.set("fromImage", if has_tag { name.to_owned() } else { format!("{name}:latest") });
+        let address = format!("/images/create{}", query.encode());
+        let pulled = self.forward(Method::POST, &address, full(""), self.build_stream()).await?;
+        let pulled = self.limit_work(pulled, (), Arc::default());
+        let answer = pulled.into_body().collect().await.map(http_body_util::Collected::to_bytes);
+        match self.usable_image(name).await {
+            Ok(found) => {
+                self.record_pull(name, &found["Id"]);
+                Ok(())
+            }
+            Err(Refusal::NotFound { .. }) => {
+                let answer = answer.map_err(|error| Refusal::Malformed(error.to_string()))?;
+                let text = String::from_utf8_lossy(&answer);
+                let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+                let last: Value = serde_json::from_str(last).unwrap_or_default();
+                let why = last["error"]
+                    .as_str()
+                    .or(last["message"].as_str())
+                    .unwrap_or("the registry doesn't have it");
+                Err(Refusal::Pull { image: name.to_owned(), why: why.chars().take(500).collect() })
+            }
+            Err(refusal) => Err(refusal),
+        }
     }
 
     /// Shows an image, or its history.
@@ -76,12 +175,10 @@ impl Shared {
         }
     }
 
-    /// Records that the engine is about to pull an image, if it doesn't have it.
-    pub(super) async fn record_pull(&self, reference: &str) {
-        if let Some(cache) = &self.cache
-            && matches!(self.usable_image(reference).await, Err(Refusal::NotFound { .. }))
-        {
-            cache.record_pull(reference);
+    /// Records that the engine has pulled an image which it didn't have.
+    fn record_pull(&self, reference: &str, id: &Value) {
+        if let (Some(cache), Some(id)) = (&self.cache, id.as_str()) {
+            cache.record_pull(reference, id);
         }
     }
 
@@ -98,5 +195,42 @@ impl Shared {
     pub(super) fn build_stream(&self) -> Stream {
         let limits = &self.rules.limits;
         Stream { time_max: limits.build_time_max, bytes_max: limits.stream_bytes_max }
+    }
+}
+
+/// Reads the configuration of an image in podman's storage, where the folder of the storage driver's images has one for each
+/// image, and a file for the digest of its configuration, which is its id.
+fn stored_config(storage: &Path, id: &str) -> Option<Value> {
+    if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let file = format!("={}", STANDARD.encode(format!("sha256:{id}")));
+    let drivers = std::fs::read_dir(storage).ok()?.flatten();
+    let folders = drivers.filter(|entry| entry.file_name().to_string_lossy().ends_with("-images"));
+    let bytes =
+        folders.map(|entry| entry.path().join(id).join(&file)).find_map(|path| std::fs::read(path).ok())?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// A pull until its response has ended, or its client is gone.
+struct Pulling {
+    shared: Arc<Shared>,
+    reference: String,
+    /// The engine didn't have the image before.
+    is_new: bool,
+    _unchanged: OwnedMutexGuard<()>,
+}
+
+impl Drop for Pulling {
+    fn drop(&mut self) {
+        if !self.is_new {
+            return;
+        }
+        let (shared, reference) = (Arc::clone(&self.shared), std::mem::take(&mut self.reference));
+        self.shared.tasks.spawn(async move {
+            if let Ok(found) = shared.usable_image(&reference).await {
+                shared.record_pull(&reference, &found["Id"]);
+            }
+        });
     }
 }

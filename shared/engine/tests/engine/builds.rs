@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bench_engine::{ImageCache, NetworkPolicy};
 
-use crate::support::{BUSYBOX, World};
+use crate::support::{BUSYBOX, World, stdout};
 
 /// Returns true if a process has exactly this command line.
 fn runs(command: &str) -> bool {
@@ -90,7 +90,11 @@ async fn images_that_were_not_used_for_long_are_removed() {
         let imported = world.docker(&["import", &archive.display().to_string(), &name(kind)]);
         assert!(imported.status.success(), "{imported:?}");
     }
-    record(&format!("pulled/{}", name("pulled").replace('/', "%")), day);
+    let id = stdout(&world.docker(&["image", "inspect", "--format", "{{.Id}}", &name("pulled")]));
+    let pull = format!("pulled/{}", name("pulled").replace('/', "%"));
+    std::fs::write(uses.join(&pull), id).unwrap();
+    let time = FileTimes::new().set_modified(SystemTime::now() - day);
+    File::options().write(true).open(uses.join(&pull)).unwrap().set_times(time).unwrap();
     cache.evict(world.engine.client()).await.unwrap();
     let exists = |image: &str| world.docker(&["image", "inspect", image]).status.success();
     let found =
@@ -98,6 +102,24 @@ async fn images_that_were_not_used_for_long_are_removed() {
             .map(exists);
     assert_eq!(found, [false, true, false, true, true]);
     world.docker(&["image", "rm", &name("other")]);
+    sandbox.proxy.stop().await.unwrap();
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn instructions_of_a_base_image_are_refused() {
+    let world = World::start().await;
+    let sandbox = world.sandbox("s1", NetworkPolicy::None);
+    let context = sandbox.workspace.display().to_string();
+    let dockerfile = sandbox.workspace.join("Dockerfile");
+    let base = format!("localhost/bench-test/trigger-{}:1", world.instance);
+    std::fs::write(&dockerfile, format!("FROM {BUSYBOX}\nONBUILD RUN touch /triggered\n")).unwrap();
+    // Made by the machine, in place of a registry.
+    let built = world.docker(&["build", "-t", &base, &context]);
+    assert!(built.status.success(), "{built:?}");
+    std::fs::write(&dockerfile, format!("FROM {base}\n")).unwrap();
+    sandbox.refuse(&["build", "-t", "localhost/bench/s1/x:1", &context], "has `ONBUILD` instructions");
+    world.docker(&["image", "rm", &base]);
     sandbox.proxy.stop().await.unwrap();
     world.stop().await;
 }

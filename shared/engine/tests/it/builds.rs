@@ -123,3 +123,38 @@ async fn dockerfiles_and_contexts_beyond_the_sandbox_are_refused() {
         form_urlencoded::Serializer::new("/build?".to_owned()).append_pair("buildargs", &arguments).finish();
     assert_eq!(world.send_raw("POST", &query.replacen("?&", "?", 1), "", &body).await.0, 403);
 }
+
+#[tokio::test]
+async fn images_of_a_build_are_there_and_add_nothing_to_it() {
+    let world = World::start().await;
+    let build = async |dockerfile: &str| {
+        let address =
+            format!("/v1.41/build?{DEFAULTS}&dockerfile=Dockerfile&t=localhost%2Fbench%2Fs1%2Fapp%3A1");
+        let answer = world.send_raw("POST", &address, "", &context("Dockerfile", dockerfile)).await;
+        let changes: Vec<String> = world.changes().into_iter().map(|request| request.address).collect();
+        (answer.0, answer.1, changes)
+    };
+    for (dockerfile, status, reason) in [
+        ("FROM trigger:1\n", 403, "`trigger:1` has `ONBUILD` instructions"),
+        ("FROM debian AS a\nFROM docker.io/x/trigger\n", 403, "ONBUILD"),
+        ("FROM absent\n", 404, "`docker.io/library/absent` could not be pulled"),
+        ("FROM debian\nCOPY --from=absent:2 /x /x\n", 404, "could not be pulled"),
+        (
+            "FROM debian\nRUN python -c \"x; \\\nfrom absent import x\"\n",
+            403,
+            "could also mean the image `absent`",
+        ),
+    ] {
+        let (found, answer, changes) = build(dockerfile).await;
+        assert!(found == status && answer.contains(reason), "{dockerfile}: {found} {answer}");
+        assert!(!changes.iter().any(|address| address.contains("/build?")), "{changes:?}");
+        let pulled = changes
+            .iter()
+            .any(|address| address.contains("/images/create?fromImage=docker.io%2Flibrary%2Fabsent%3A"));
+        assert_eq!(pulled, status == 404, "{dockerfile}: {changes:?}");
+    }
+    let (status, answer, changes) =
+        build("FROM debian\nRUN python -c \"x; \\\nfrom debian import x\"\n").await;
+    assert_eq!(status, 200, "{answer}");
+    assert!(!changes.iter().any(|address| address.contains("/images/create")), "{changes:?}");
+}

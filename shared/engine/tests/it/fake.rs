@@ -243,9 +243,11 @@ fn respond(method: &str, address: &str) -> (u16, Value) {
                 return not_found;
             }
             let labels = if path.contains("own-image") { labels("s1") } else { json!(null) };
+            let triggers =
+                if path.contains("trigger") { json!(["RUN --mount=type=bind id"]) } else { json!([]) };
             (
                 200,
-                json!({ "Id": "sha256:1", "RepoTags": ["localhost/bench/s2/x:1"], "Config": { "Labels": labels } }),
+                json!({ "Id": "sha256:1", "RepoTags": ["localhost/bench/s2/x:1"], "Config": { "Labels": labels, "OnBuild": triggers } }),
             )
         }
         ("GET", ["events"]) => (200, json!({ "Actor": { "Attributes": labels("s2") } })),
