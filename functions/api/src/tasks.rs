@@ -34,11 +34,11 @@ use crate::Api;
 
 /// Returns the routes of terminal tasks.
 pub(crate) fn routes() -> Router<Arc<Api>> {
-    // The handlers count the bytes of archives themselves.
+    // The handlers count the bytes of archives themselves. This also limits what is read ahead of them.
     let archives = Router::new()
         .route("/api/tasks", get(list::get_tasks).post(upload::post_task))
         .route("/api/tasks/check", post(upload::post_check))
-        .layer(DefaultBodyLimit::disable());
+        .layer(DefaultBodyLimit::max(receive::BODY_BYTES_MAX));
     Router::new()
         .merge(archives)
         .route("/api/agents", get(agents::get_agents))

@@ -20,6 +20,10 @@ pub(crate) struct EpisodeFacts {
     pub(crate) tests: TestCounts,
     pub(crate) duration_ms: Option<u64>,
     pub(crate) exception: Option<String>,
+    /// Tokens that the provider read from its cache, over all steps; `None` without a report of the agent.
+    pub(crate) cached_tokens: Option<u64>,
+    /// Cost over all steps in US dollars; `None` if it is unknown.
+    pub(crate) cost_usd: Option<f64>,
 }
 
 /// Counts of one caller, with their time.

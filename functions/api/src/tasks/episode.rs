@@ -41,7 +41,18 @@ impl From<&EpisodeReport> for EpisodeFacts {
             true => exception.name.clone(),
             false => format!("{}: {}", exception.name, exception.message),
         });
-        Self { tests, duration_ms: report.duration_ms(), exception }
+        let totals = || report.steps.iter().filter_map(|step| step.agent.as_ref()).map(|agent| agent.totals);
+        Self {
+            tests,
+            duration_ms: report.duration_ms(),
+            exception,
+            cached_tokens: totals().map(|totals| totals.cached_tokens).reduce(u64::saturating_add),
+            // An unknown cost is stored as 0.
+            cost_usd: totals()
+                .map(|totals| totals.cost_usd)
+                .reduce(|sum, cost| sum + cost)
+                .filter(|sum| *sum > 0.0),
+        }
     }
 }
 
@@ -126,6 +137,10 @@ async fn episode(
         error_message: None,
         duration_seconds: None,
         reward: None,
+        input_tokens: None,
+        output_tokens: None,
+        cached_tokens: None,
+        cost_usd: None,
     };
     let finished = sample.as_ref().and_then(|sample| sample.finished.as_ref());
     let (Some(sample), Some(finished)) = (&sample, finished) else {
@@ -145,6 +160,10 @@ async fn episode(
     };
     view.status = finished_status(finished);
     view.reward = finished.verdict.score;
+    view.input_tokens = finished.usage.map(|usage| usage.input_tokens);
+    view.output_tokens = finished.usage.map(|usage| usage.output_tokens);
+    view.cached_tokens = facts.cached_tokens;
+    view.cost_usd = facts.cost_usd;
     view.tests_total = facts.tests.total;
     view.tests_passed = facts.tests.passed;
     view.tests_failed = facts.tests.failed;
@@ -262,7 +281,7 @@ fn address(found: &RunWithBenchmarks, sample: &SampleRecord) -> Option<SampleRef
 
 #[cfg(test)]
 mod tests {
-    use bench_domain::{EpisodeException, EpisodeStep};
+    use bench_domain::{AgentOutcome, AgentTotals, EpisodeException, EpisodeStep};
 
     use super::*;
 
@@ -287,6 +306,30 @@ mod tests {
         assert_eq!(facts.tests, TestCounts { total: 4, passed: 3, failed: 1 });
         assert_eq!(facts.duration_ms, Some(3_500));
         assert_eq!(facts.exception.as_deref(), Some("AgentTimeoutError: after 5 s"));
+        assert_eq!((facts.cached_tokens, facts.cost_usd), (None, None));
         assert_eq!(EpisodeFacts::from(&EpisodeReport::default()), EpisodeFacts::default());
+    }
+
+    #[test]
+    fn an_unknown_cost_is_not_zero() {
+        let step = |cached_tokens, cost_usd| {
+            let totals = AgentTotals { cached_tokens, cost_usd, ..AgentTotals::default() };
+            let agent = AgentOutcome {
+                end: "completed".into(),
+                exception: None,
+                prompt: "own".into(),
+                elapsed_ms: 1,
+                totals,
+                records: 1,
+            };
+            EpisodeStep { agent: Some(agent), ..EpisodeStep::default() }
+        };
+        for (steps, cached_tokens, cost_usd) in [
+            (vec![step(10, 0.25), EpisodeStep::default(), step(20, 0.5)], Some(30), Some(0.75)),
+            (vec![step(0, 0.0)], Some(0), None),
+        ] {
+            let facts = EpisodeFacts::from(&EpisodeReport { steps, ..EpisodeReport::default() });
+            assert_eq!((facts.cached_tokens, facts.cost_usd), (cached_tokens, cost_usd));
+        }
     }
 }

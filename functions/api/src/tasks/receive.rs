@@ -17,6 +17,8 @@ use crate::runs::tasks::task_error;
 
 /// Bytes of a form around the file: boundaries, headers and other parts.
 const FORM_BYTES_MAX: u64 = 64 * 1024;
+/// Maximum length of a body with a form.
+pub(crate) const BODY_BYTES_MAX: usize = (ARCHIVE_BYTES_MAX + FORM_BYTES_MAX) as usize;
 /// Number of bytes to read from a stream at once.
 const PIECE_BYTES: usize = 64 * 1024;
 const FILE_NAME_CHARS_MAX: usize = 255;

@@ -109,6 +109,17 @@ pub(crate) struct EpisodeView {
     pub(crate) duration_seconds: Option<f64>,
     /// Reward; null for an episode without a grade.
     pub(crate) reward: Option<f64>,
+    /// Tokens of all requests to the model, also of environments that were lost before the episode started over. Null
+    /// before the end, and for an agent that asks no model.
+    pub(crate) input_tokens: Option<u64>,
+    /// Tokens of all replies, reasoning included.
+    pub(crate) output_tokens: Option<u64>,
+    /// Tokens of requests that the provider read from its cache, in the environment that the result is from. Null without
+    /// a report of the agent.
+    pub(crate) cached_tokens: Option<u64>,
+    /// Cost of that environment's requests in US dollars, as the provider reports it or by the run's price. Null if
+    /// neither is known.
+    pub(crate) cost_usd: Option<f64>,
 }
 
 /// Result of an episode.

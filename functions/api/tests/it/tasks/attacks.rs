@@ -197,7 +197,7 @@ async fn a_body_that_is_too_large_is_refused_before_it_is_read() {
     for bad in
         ["--XBOUNDARYX\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.zip\"\r\n\r\nPK", "--X"]
     {
-        let reply = server.send_form("/api/tasks?name=x", &[], bad.into()).await;
+        let reply = server.send_form("/api/tasks?name=x", &[], bad).await;
         assert!([400, 422].contains(&reply.status.as_u16()), "{}", reply.text);
     }
 }

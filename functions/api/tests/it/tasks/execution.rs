@@ -121,6 +121,30 @@ async fn an_execution_is_one_run_whose_samples_are_the_episodes() {
     assert_eq!((unknown.status.as_u16(), unknown.json()["code"].as_str()), (404, Some("log_not_found")));
 }
 
+/// Clients of the earlier runner name models of OpenRouter, with or without its name before them.
+#[tokio::test]
+async fn models_are_those_of_openrouter_whatever_they_begin_with() {
+    let server = Server::local().await;
+    for (agent, model, expected) in [
+        ("bash", "openai/gpt-5.2", "openrouter/openai/gpt-5.2"),
+        ("terminus-2", "openrouter/a/b", "openrouter/a/b"),
+        // A provider of this program, but a model's name here.
+        ("bash", "chutes/x", "openrouter/chutes/x"),
+        ("bash", "openai/openrouter/x", "openrouter/openai/openrouter/x"),
+        ("oracle", "openai/gpt-5.2", "oracle"),
+        ("nop", "openrouter/a/b", "nop"),
+    ] {
+        let query = format!("name=x&agent={agent}&model={model}&num_runs=1");
+        let task = server.upload(&query, &[], &task_zip("x", &[])).await.json()["id"].as_u64().unwrap();
+        let path = format!("/api/tasks/{task}/execute-async?openrouter_api_key=a-key-of-a-caller");
+        let reply = server.post(&path, &[]).await;
+        assert_eq!(reply.status, 200, "{model}: {}", reply.text);
+        let run = server.last_run(task).await;
+        let spec = server.api.state.run(run).await.unwrap().unwrap().spec;
+        assert_eq!(spec.model.qualified(), expected, "{agent} {model}");
+    }
+}
+
 #[tokio::test]
 async fn nothing_is_executed_twice() {
     let server = Server::local().await;

@@ -1,9 +1,10 @@
 //! Paths, shapes and errors that clients of the earlier runner know.
 
-use bench_domain::Code;
+use bench_domain::{AgentOutcome, AgentTotals, Code, Outcome};
 use serde_json::{Value, json};
 
 use super::support::{form, task_zip};
+use crate::schema::assert_fits;
 use crate::server::Server;
 
 #[tokio::test]
@@ -59,6 +60,57 @@ async fn a_task_has_the_known_shape_and_status_200() {
     for name in ["name=", "name=%20%20"] {
         assert_eq!(server.upload(name, &[], &zip).await.json()["name"], "fix-it", "{name}");
     }
+}
+
+#[tokio::test]
+async fn an_episode_has_the_known_shape_with_tokens_and_cost() {
+    let server = Server::local().await;
+    let task = server.task("a", 2).await;
+    server.post(&format!("/api/tasks/{task}/execute-async"), &[]).await;
+    let run = server.last_run(task).await;
+    server.plan_episodes(run, 2).await;
+    let totals = AgentTotals {
+        input_tokens: 100,
+        cached_tokens: 60,
+        output_tokens: 10,
+        cost_usd: 0.5,
+        ..AgentTotals::default()
+    };
+    server
+        .end_episode_with(run, 0, Outcome::Correct, |report| {
+            report.steps[0].agent = Some(AgentOutcome {
+                end: "completed".into(),
+                exception: None,
+                prompt: "own".into(),
+                elapsed_ms: 1_500,
+                totals,
+                records: 1,
+            });
+        })
+        .await;
+    let mut episodes = server.get(&format!("/api/tasks/{task}/runs")).await.json();
+    let document = server.get("/openapi.json").await.json();
+    for episode in episodes.as_array_mut().unwrap() {
+        assert_fits(&document, "Episode", episode);
+        for own in ["started_at", "completed_at"] {
+            assert!(episode.as_object_mut().unwrap().remove(own).is_some(), "{own}");
+        }
+    }
+    assert_eq!(
+        episodes,
+        json!([
+            {
+                "id": 1, "task_id": task, "run_number": 1, "status": "passed", "tests_total": 2, "tests_passed": 2,
+                "tests_failed": 0, "logs": null, "error_message": null, "duration_seconds": 3.0, "reward": 1.0,
+                "input_tokens": 100, "output_tokens": 10, "cached_tokens": 60, "cost_usd": 0.5,
+            },
+            {
+                "id": 2, "task_id": task, "run_number": 2, "status": "pending", "tests_total": 0, "tests_passed": 0,
+                "tests_failed": 0, "logs": null, "error_message": null, "duration_seconds": null, "reward": null,
+                "input_tokens": null, "output_tokens": null, "cached_tokens": null, "cost_usd": null,
+            },
+        ])
+    );
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
+use axum::body::Body;
 use bench_domain::{
     Answer, Code, EpisodeLog, EpisodeReport, EpisodeState, EpisodeStep, Outcome, Position, Prompt, RunId,
     SampleBody, SampleRef, Stage, TestCounts, Usage, Verdict,
@@ -59,7 +60,12 @@ pub(crate) fn form(part: &str, file_name: Option<&str>, content: &[u8]) -> Vec<u
 
 impl Server {
     /// Sends a form.
-    pub(crate) async fn send_form(&self, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> Reply {
+    pub(crate) async fn send_form(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Body>,
+    ) -> Reply {
         let kind = format!("multipart/form-data; boundary={BOUNDARY}");
         let mut all = vec![(header::CONTENT_TYPE.as_str(), kind.as_str())];
         all.extend_from_slice(headers);
@@ -151,9 +157,22 @@ impl Server {
 
     /// Ends an episode as workers do.
     pub(crate) async fn end_episode(&self, run: RunId, sample: u32, outcome: Outcome) {
+        self.end_episode_with(run, sample, outcome, |_| {}).await;
+    }
+
+    /// Does the same with a changed report. Its model used 100 and 10 tokens.
+    pub(crate) async fn end_episode_with(
+        &self,
+        run: RunId,
+        sample: u32,
+        outcome: Outcome,
+        change: impl FnOnce(&mut EpisodeReport),
+    ) {
         let position = Position { item: 0, sample };
         self.commit_body(run, BENCHMARK, position, outcome, "", |body| {
-            body.episode = Some(report(outcome));
+            let mut report = report(outcome);
+            change(&mut report);
+            body.episode = Some(report);
         })
         .await;
     }

@@ -1,7 +1,14 @@
 //! Archives that are sent to the object store first.
 
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::body::{Body, Bytes};
 use bench_domain::Code;
 use bench_state::access::AccessKind;
+use bench_tasks::ARCHIVE_BYTES_MAX;
+use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -102,6 +109,51 @@ async fn an_archive_of_some_megabytes_is_accepted() {
     assert!(zip.len() > 3_000_000, "{}", zip.len());
     let reply = server.upload("name=large&agent=oracle", &[], &zip).await;
     assert_eq!(reply.status, 200, "{}", reply.text);
+}
+
+const PIECE_BYTES: u64 = 1 << 20;
+
+/// Returns a form of unknown length with a file of so many pieces and bytes, and the number of pieces that were read.
+fn streamed_form(pieces: u64, bytes: usize) -> (Body, Arc<AtomicU64>) {
+    let read = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&read);
+    let whole = form("file", Some("t.zip"), &vec![b'x'; bytes]);
+    let start = whole.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap() + 4;
+    let (head, rest) = whole.split_at(start);
+    let (head, rest) = (Bytes::copy_from_slice(head), Bytes::copy_from_slice(rest));
+    let piece = Bytes::from(vec![b'x'; usize::try_from(PIECE_BYTES).unwrap()]);
+    let pieces = stream::iter(0..pieces).map(move |_| {
+        counter.fetch_add(1, Ordering::SeqCst);
+        piece.clone()
+    });
+    let all = stream::iter([head]).chain(pieces).chain(stream::iter([rest]));
+    (Body::from_stream(all.map(Ok::<_, Infallible>)), read)
+}
+
+/// A client that streams an archive announces no length.
+#[tokio::test]
+async fn an_archive_of_unknown_length_is_refused_while_it_is_read() {
+    let server = Server::local().await;
+    let most = ARCHIVE_BYTES_MAX / PIECE_BYTES;
+    for path in ["/api/tasks?name=x", "/api/tasks/check"] {
+        // A byte too many for the archive, and an endless body.
+        for (pieces, bytes) in [(most, 1), (100 * most, 0)] {
+            let (body, read) = streamed_form(pieces, bytes);
+            let reply = server.send_form(path, &[], body).await;
+            assert_eq!(
+                (reply.status.as_u16(), reply.code()),
+                (400, Some(Code::TaskRefused)),
+                "{}",
+                reply.text
+            );
+            assert_eq!(reply.json()["refusal"]["code"], "archive_too_large");
+            assert_eq!(reply.detail(), "File too large. Maximum size is 100MB");
+            // A piece may be on its way when the limit is reached.
+            let read = read.load(Ordering::SeqCst);
+            assert!((most..=most + 1).contains(&read), "{path}: {read} MiB of {pieces} were read");
+        }
+    }
+    assert_eq!(server.get("/api/tasks?all=true").await.json(), json!([]));
 }
 
 #[tokio::test]
