@@ -23,7 +23,10 @@ struct SandyProcess {
 
 impl SandyProcess {
     fn start(dir: &TestDir, key: Option<&'static str>, more: &[&str]) -> Self {
-        let mut command = dir.command(&[&["sandy", "--port", "0"], more].concat());
+        Self::run(dir.command(&[&["sandy", "--port", "0"], more].concat()), key)
+    }
+
+    fn run(mut command: Command, key: Option<&'static str>) -> Self {
         if let Some(key) = key {
             command.env("SANDY_API_KEY", key);
         }
@@ -101,6 +104,30 @@ fn a_host_without_a_key_is_refused_unless_it_is_for_this_machine_alone() {
     dir.bench(&["sandy", "--no-key", "--port", "0", "--python", "/etc"]).assert_refused(2, "no pyvenv.cfg");
     dir.bench(&["sandy", "--no-key", "--slots", "0"]).assert_refused(2, "--slots");
     assert!(!dir.path("data/sandboxes").join("x").exists());
+}
+
+/// Sockets at which engines of the whole machine listen.
+const ENGINE_SOCKETS: [&str; 2] = ["/var/run/docker.sock", "/run/podman/podman.sock"];
+
+#[tokio::test]
+async fn without_an_engine_the_refusal_says_what_to_install() {
+    if let Some(socket) = ENGINE_SOCKETS.into_iter().find(|socket| Path::new(socket).exists()) {
+        println!("left out, since this machine has the socket {socket}");
+        return;
+    }
+    let dir = TestDir::new();
+    std::fs::create_dir(dir.path("empty")).unwrap();
+    let mut command = dir.command(&["sandy", "--no-key", "--port", "0"]);
+    command.env("PATH", dir.path("empty")).env("XDG_RUNTIME_DIR", dir.path("empty"));
+    let host = SandyProcess::run(command, None);
+    let (status, refused) =
+        host.post("/api/sandboxes", &json!({ "priority": 3, "enableDockerSocket": true })).await;
+    let why = "container engine was found: install podman (Debian, Ubuntu: `apt-get install podman`; Fedora: `dnf \
+               install podman`), or start dockerd (Debian, Ubuntu: `apt-get install docker.io`; Fedora: `dnf install \
+               moby-engine`)";
+    assert!(status == 501 && refused.to_string().contains(why), "{status} {refused}");
+    let resources = host.http.get(format!("{}/api/resources", host.address)).send().await.unwrap();
+    assert!(resources.text().await.unwrap().contains(why));
 }
 
 #[test]
