@@ -17,7 +17,7 @@ use crate::{Environment, EnvironmentError};
 pub struct PutFiles {
     /// Id of the container.
     pub container: String,
-    /// Absolute path of the folder. Created if missing.
+    /// Absolute path of the folder. Created if missing. It may be the root folder if nothing is replaced.
     pub folder: String,
     /// If true, whatever is at the folder's path is removed first.
     pub replace: bool,
@@ -31,7 +31,9 @@ impl Program for PutFiles {
     }
 
     fn request(&self, environment: &Environment) -> Result<Value, EnvironmentError> {
-        if !is_container(&self.container) || !is_container_path(&self.folder) {
+        // Images that state no working folder have the root as theirs.
+        let is_root = self.folder == "/" && !self.replace;
+        if !is_container(&self.container) || !(is_root || is_container_path(&self.folder)) {
             return Err(EnvironmentError::Invalid(
                 "the container or the folder is not a valid one".to_owned(),
             ));
@@ -67,4 +69,32 @@ pub(super) fn is_container_path(path: &str) -> bool {
         && path.starts_with('/')
         && !path.chars().any(char::is_control)
         && path.split('/').all(|part| !matches!(part, "." | ".."))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Labels;
+
+    use super::*;
+
+    #[test]
+    fn the_root_is_a_folder_that_is_never_replaced() {
+        let environment = Environment {
+            name: "x".parse().unwrap(),
+            labels: Labels { owner: "o".to_owned(), run: "r".to_owned(), sample: "s".to_owned() },
+            content_hash: "0".repeat(64),
+        };
+        for (folder, replace, is_allowed) in [
+            ("/", false, true),
+            ("/", true, false),
+            ("/app", true, true),
+            ("/app/..", false, false),
+            ("app", false, false),
+            ("", false, false),
+        ] {
+            let put =
+                PutFiles { container: "0".repeat(64), folder: folder.to_owned(), replace, files: Vec::new() };
+            assert_eq!(put.request(&environment).is_ok(), is_allowed, "{folder} {replace}");
+        }
+    }
 }
