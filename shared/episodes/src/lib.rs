@@ -9,6 +9,7 @@
 //! The order of operations, the paths in containers and the meaning of rewards are those of Harbor 0.25 for its own
 //! format, and those of Terminal-Bench 0.2.18 for the older one. [`verdict`] turns a report into the outcome of a sample.
 
+mod engine;
 mod episode;
 mod files;
 mod phases;
@@ -19,6 +20,7 @@ mod thinker;
 mod trajectory;
 mod verdict;
 
+pub use engine::known_engine;
 pub use episode::{Advance, Episode, cancel, remove_other_rounds};
 pub use files::{TaskFiles, TaskFilesError};
 pub use task::{EpisodeTask, environment_name};

@@ -12,6 +12,7 @@ use bench_domain::{EpisodeReport, EpisodeStep};
 use bench_environments::{Environment, FetchFiles};
 use bench_terminal_tasks::{Rewards, Step};
 
+use crate::engine::engine_text;
 use crate::program::Program;
 use crate::stop::Stop;
 use crate::task::{self, EpisodeTask};
@@ -63,7 +64,7 @@ pub(crate) async fn run(program: &mut Program<'_>, course: &mut Course<'_>) -> R
         program.keep(BEGAN.to_owned(), &bench_clock::now());
     }
     let facts = program.facts().await?;
-    course.report.engine = format!("{} {}", engine_name(facts.engine), facts.version);
+    course.report.engine = engine_text(&facts);
     let files = course.task.files;
     program.upload(&files.admitted.hash.to_string(), || files.bundle()).await?;
     let environment = task::environment(&task::environment_name(&course.nonce), course.task)?;
@@ -130,13 +131,6 @@ fn setup_ms(program: &mut Program<'_>) -> u64 {
     let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     program.keep(SETUP_MS.to_owned(), &took);
     took
-}
-
-fn engine_name(name: bench_environments::EngineName) -> &'static str {
-    match name {
-        bench_environments::EngineName::Docker => "docker",
-        bench_environments::EngineName::Podman => "podman",
-    }
 }
 
 /// Turns a failure in a phase whose failures don't count into success.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
+use crate::engine::FACTS;
 use crate::stop::{Phase, Stop};
 
 /// Maximum time that one call waits for the end of an operation.
@@ -58,11 +59,11 @@ impl Program<'_> {
 
     /// Returns the facts about the engine.
     pub(crate) async fn facts(&mut self) -> Result<EngineFacts, Stop> {
-        if let Some(facts) = self.known("facts") {
+        if let Some(facts) = self.known(FACTS) {
             return Ok(facts);
         }
         let facts = self.host.probe().await.map_err(Stop::Failure)?;
-        self.keep("facts".to_owned(), &facts);
+        self.keep(FACTS.to_owned(), &facts);
         Ok(facts)
     }
 

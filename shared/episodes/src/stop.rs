@@ -99,6 +99,10 @@ fn exception_name(error: &EnvironmentError, phase: Phase) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use bench_domain::{Code, EpisodeReport, Outcome};
+    use bench_environments::ProjectError;
+    use bench_sandy::job::JobError;
+
     use super::*;
 
     #[test]
@@ -112,5 +116,98 @@ mod tests {
             );
         }
         assert!(matches!(Stop::of(EnvironmentError::SandboxLost, Phase::Agent), Stop::Failure(_)));
+    }
+
+    const PHASES: [Phase; 4] = [Phase::Setup, Phase::Health, Phase::Agent, Phase::Verifier];
+
+    /// Returns the name of the exception that a failure ends the episode with; `None` if the turn fails instead.
+    fn name_of(error: &EnvironmentError, phase: Phase) -> Option<String> {
+        match Stop::of(error.clone(), phase) {
+            Stop::Exception(exception, _) => Some(exception.name),
+            Stop::Failure(same) => {
+                assert_eq!(&same, error);
+                None
+            }
+            other => panic!("{error:?} in {phase:?}: {other:?}"),
+        }
+    }
+
+    /// Returns the verdict of an episode that ends with an exception and without a reward.
+    fn verdict_of(name: &str) -> (Outcome, Option<Code>) {
+        let exception = EpisodeException { name: name.to_owned(), message: "it happened".to_owned() };
+        let report = EpisodeReport { exception: Some(exception), ..EpisodeReport::default() };
+        let verdict = crate::verdict(&report);
+        (verdict.outcome, verdict.code)
+    }
+
+    /// A failure, the exceptions that it ends an episode with by phase, and their verdicts.
+    type Row = (EnvironmentError, [(&'static str, Option<Code>); 4]);
+
+    fn limit(limit: Limit) -> EnvironmentError {
+        EnvironmentError::LimitExceeded { limit, why: "it took too much".to_owned(), log: String::new() }
+    }
+
+    /// Failures that end the episode, in the order of [`PHASES`]. A code is that of an ungraded verdict; without one the
+    /// verdict is incorrect.
+    fn rows() -> Vec<Row> {
+        let (why, log) = (|| "why".to_owned(), String::new);
+        let gone = |out_of_memory| EnvironmentError::ContainerGone { why: why(), out_of_memory };
+        let failed = |name| (name, Some(Code::SandboxFailed));
+        let runtime = failed("RuntimeError");
+        let (build, health) = (failed("SandboxBuildFailedError"), failed("HealthcheckError"));
+        let refused = (TASK_REFUSED, Some(Code::TaskRefused));
+        let slow_start = ("EnvironmentStartTimeoutError", Some(Code::SandboxUnavailable));
+        let memory = failed("MemoryLimitExceededError");
+        let by_agent = |other, name| [runtime, other, (name, None), runtime];
+        vec![
+            (EnvironmentError::Project { why: why(), log: log() }, [refused; 4]),
+            (EnvironmentError::Refused(ProjectError::Refused(why())), [refused; 4]),
+            (EnvironmentError::Invalid(why()), [refused; 4]),
+            (EnvironmentError::Build { why: why(), log: log() }, [build; 4]),
+            (EnvironmentError::Start { why: why(), log: log() }, [runtime, health, runtime, runtime]),
+            (EnvironmentError::Unhealthy { why: why(), log: log() }, [health; 4]),
+            (gone(true), [memory; 4]),
+            (gone(false), by_agent(health, ENVIRONMENT_GONE)),
+            (limit(Limit::BuildTime), [slow_start; 4]),
+            (limit(Limit::StartTime), [slow_start; 4]),
+            (limit(Limit::ImageSize), [build; 4]),
+            (limit(Limit::FetchTime), [failed("DownloadVerifierDirError"); 4]),
+            (limit(Limit::ContainerDisk), by_agent(health, DISK_LIMIT_EXCEEDED)),
+            (limit(Limit::OperationTime), [runtime, health, runtime, runtime]),
+            (limit(Limit::Sandbox), [runtime, health, runtime, runtime]),
+        ]
+    }
+
+    #[test]
+    fn each_failure_of_the_task_has_an_exception_with_its_verdict() {
+        for (error, by_phase) in rows() {
+            for (phase, (name, code)) in PHASES.into_iter().zip(by_phase) {
+                assert_eq!(name_of(&error, phase).as_deref(), Some(name), "{error:?} in {phase:?}");
+                let outcome = match code {
+                    Some(_) => Outcome::InfrastructureError,
+                    None => Outcome::Incorrect,
+                };
+                assert_eq!(verdict_of(name), (outcome, code), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn failures_of_sandbox_and_engine_are_no_exceptions() {
+        let (why, log) = ("why".to_owned(), String::new());
+        let operation = "build".to_owned();
+        for error in [
+            EnvironmentError::SandboxLost,
+            EnvironmentError::Host(JobError::NoPython),
+            EnvironmentError::NoEngine { why: why.clone(), log: log.clone() },
+            EnvironmentError::Engine { why, log },
+            EnvironmentError::Removed,
+            EnvironmentError::Vanished { operation: operation.clone() },
+            EnvironmentError::UnexpectedResult { operation },
+        ] {
+            for phase in PHASES {
+                assert_eq!(name_of(&error, phase), None, "{error:?} in {phase:?}");
+            }
+        }
     }
 }

@@ -200,7 +200,7 @@ impl Pipeline {
                 (Advance::Asks(_) | Advance::Stepped(_), None) => {
                     self.end_last_episode_sandbox(&state).await;
                     let why = "an agent without a model asked for one";
-                    return self.end_without_verdict(claimed, Code::InternalError, why).await;
+                    return self.end_ungraded(turn, &state, Code::InternalError, why).await;
                 }
             }
         }
@@ -237,9 +237,8 @@ impl Pipeline {
         let found = self.blobs.get_body(&turn.claimed.sample, stored.attempt, Some(&stored.sha256)).await?;
         let Some((body, _)) = found else {
             self.end_episode_sandbox(state).await;
-            return self
-                .end_without_verdict(turn.claimed, Code::StoredDataMissing, "the stored task is gone")
-                .await;
+            let why = "the stored task is gone";
+            return self.end_ungraded(turn, state, Code::StoredDataMissing, why).await;
         };
         let body = SampleBody { episode: Some(report.clone()), ..body };
         let stored = self.store(turn.claimed, &body, Spending::default()).await?;

@@ -43,7 +43,7 @@ impl Pipeline {
             None => {
                 self.end_episode_sandbox(state).await;
                 let why = "a stored step of the agent is gone";
-                self.end_without_verdict(claimed, Code::StoredDataMissing, why).await?;
+                self.end_ungraded(turn, state, Code::StoredDataMissing, why).await?;
                 return Ok(None);
             }
         }
@@ -210,7 +210,7 @@ impl Pipeline {
             _ => {
                 self.end_last_episode_sandbox(state).await;
                 let why = "the run's source of answers is not a model";
-                self.end_without_verdict(claimed, Code::InvalidItem, why).await?;
+                self.end_ungraded(turn, state, Code::InvalidItem, why).await?;
                 return Ok(None);
             }
         };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bench_domain::sample::{AttemptHistory, backoff};
-use bench_domain::{Code, EpisodeState};
+use bench_domain::{Code, EpisodeState, Verdict};
 use bench_environments::{EnvironmentError, ErrorKind};
 use bench_lambda::metrics;
 use bench_sandy::job::JobErrorKind;
@@ -59,9 +59,24 @@ impl Pipeline {
             // Operations turn these into exceptions of the episode; a query may not have.
             ErrorKind::Task | ErrorKind::Limit => {
                 self.end_episode_sandbox(state).await;
-                self.end_without_verdict(turn.claimed, Code::SandboxFailed, &why).await
+                self.end_ungraded(turn, state, Code::SandboxFailed, &why).await
             }
         }
+    }
+
+    /// Ends the sample without an episode's report. Names the engine if the checkpoint does.
+    pub(super) async fn end_ungraded(
+        &self,
+        turn: EpisodeTurn<'_>,
+        state: &EpisodeState,
+        code: Code,
+        why: &str,
+    ) -> Result<(), PipelineError> {
+        let mut verdict = Verdict::ungraded(code, why);
+        if let Some(engine) = bench_episodes::known_engine(state) {
+            verdict.detail.insert("engine".to_owned(), engine.into());
+        }
+        self.end(turn.claimed, verdict).await
     }
 
     /// Starts the episode over in a new sandbox, or ends the sample after too many of them.
@@ -78,7 +93,7 @@ impl Pipeline {
         } else {
             self.end_last_episode_sandbox(state).await;
             let why = format!("{why}, the last time in sandbox {}", state.round);
-            return self.end_without_verdict(turn.claimed, Code::SandboxFailed, &why).await;
+            return self.end_ungraded(turn, state, Code::SandboxFailed, &why).await;
         }
         let sample = &turn.claimed.sample;
         tracing::info!(run.id = %sample.run, "Sample {sample} starts over in another sandbox: {why}");

@@ -78,7 +78,7 @@ impl Pipeline {
             Err(problem) => (Code::InvalidItem, problem),
         };
         self.end_episode_sandbox(state).await;
-        self.end_without_verdict(turn.claimed, problem.0, &problem.1).await?;
+        self.end_ungraded(turn, state, problem.0, &problem.1).await?;
         Ok(None)
     }
 }
