@@ -1,6 +1,7 @@
 //! Agents that ask a model in episodes, with a scripted sandbox host: turns that survive the same failures as a worker's
 //! attempts.
 
+mod changed_archives;
 mod ends;
 mod kills;
 mod limits;

@@ -1,16 +1,18 @@
 //! A sandbox host that speaks Sandy's protocol and starts no processes: every command is answered from a script.
 //!
 //! Each sandbox has a terminal that shows what was typed, and runs commands by naming them. What an agent does there is
-//! logged once per operation, as a host with durable operations does it once.
+//! logged once per operation, as a host with durable operations does it once. An operation that is requested again must be
+//! the same.
 
 mod request;
 mod script;
 pub mod task;
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use axum::body::Bytes;
@@ -34,12 +36,14 @@ pub struct ScriptedHost {
     task: JoinHandle<()>,
 }
 
+type Observer = Box<dyn Fn(&'static str) + Send + Sync>;
+
 /// Sandboxes and their operations.
 struct Shared {
     /// Number of answers that each operation is running.
     polls: u32,
-    /// Answers so far that an operation is running, by sandbox and job.
-    sandboxes: Mutex<HashMap<String, HashMap<String, u32>>>,
+    /// Operations, by sandbox and job.
+    sandboxes: Mutex<HashMap<String, HashMap<String, Requested>>>,
     created: AtomicU64,
     /// Number of requests for sandboxes for which there is no room.
     full: AtomicU64,
@@ -48,8 +52,18 @@ struct Shared {
     problem: Mutex<Option<String>>,
     /// What agents did.
     acts: Mutex<Vec<Act>>,
-    /// Operations of the runner and of agents that were asked for, in order, each once.
-    jobs: Mutex<Vec<String>>,
+    /// Observer of all requests.
+    observer: OnceLock<Observer>,
+    /// Operations of the runner and of agents that were asked for, with their sandboxes, in order, each once.
+    jobs: Mutex<Vec<(String, String)>>,
+}
+
+/// An operation that was requested.
+struct Requested {
+    /// Answers so far that it is running.
+    polls: u32,
+    /// Hash of what was sent, by which another request under the same name is noticed.
+    hash: u64,
 }
 
 /// An operation of an agent.
@@ -61,7 +75,6 @@ pub struct Act {
     pub job: String,
     /// What was typed, or the command.
     pub text: String,
-    request: Value,
     done: Value,
 }
 
@@ -81,6 +94,7 @@ impl ScriptedHost {
             problem: Mutex::default(),
             acts: Mutex::default(),
             jobs: Mutex::default(),
+            observer: OnceLock::new(),
         });
         let routes = Router::new()
             .route("/api/resources", get(async || Json(json!({ "canCreateSandbox": true }))))
@@ -107,6 +121,11 @@ impl ScriptedHost {
         self.shared.calls.load(Ordering::Relaxed)
     }
 
+    /// Calls a function at the beginning of each request, with the kind of the request. Only the first function is kept.
+    pub fn watch(&self, observer: impl Fn(&'static str) + Send + Sync + 'static) {
+        drop(self.shared.observer.set(Box::new(observer)));
+    }
+
     /// Returns what agents did, in order.
     pub fn acts(&self) -> Vec<Act> {
         self.shared.acts().clone()
@@ -114,7 +133,19 @@ impl ScriptedHost {
 
     /// Returns the names of all operations' jobs, ordered by their first request.
     pub fn jobs(&self) -> Vec<String> {
-        self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.jobs().iter().map(|(_, job)| job.clone()).collect()
+    }
+
+    /// Returns the names of the operations' jobs in each sandbox that has any, both ordered by their first request.
+    pub fn jobs_by_sandbox(&self) -> Vec<Vec<String>> {
+        let mut all: Vec<(String, Vec<String>)> = Vec::new();
+        for (sandbox, job) in self.shared.jobs().iter() {
+            match all.iter_mut().find(|(known, _)| known == sandbox) {
+                Some((_, jobs)) => jobs.push(job.clone()),
+                None => all.push((sandbox.clone(), vec![job.clone()])),
+            }
+        }
+        all.into_iter().map(|(_, jobs)| jobs).collect()
     }
 
     /// Returns the number of sandboxes so far.
@@ -150,12 +181,22 @@ impl Drop for ScriptedHost {
 }
 
 impl Shared {
-    fn sandboxes(&self) -> MutexGuard<'_, HashMap<String, HashMap<String, u32>>> {
+    fn note(&self, request: &'static str) {
+        if let Some(observer) = self.observer.get() {
+            observer(request);
+        }
+    }
+
+    fn sandboxes(&self) -> MutexGuard<'_, HashMap<String, HashMap<String, Requested>>> {
         self.sandboxes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn acts(&self) -> MutexGuard<'_, Vec<Act>> {
         self.acts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn jobs(&self) -> MutexGuard<'_, Vec<(String, String)>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Carries out an operation of an agent once. Returns its result; `None` for operations of the runner.
@@ -166,41 +207,35 @@ impl Shared {
         let request = run.operation()?;
         let mut acts = self.acts();
         if let Some(known) = acts.iter().find(|act| act.sandbox == sandbox && act.job == run.job) {
-            anyhow::ensure!(
-                known.request == request,
-                "operation `{}` was repeated with another request",
-                run.job
-            );
             return Ok(Some(known.done.clone()));
         }
         let text = script::act_text(&request);
         let typed = acts.iter().filter(|act| act.sandbox == sandbox).map(|act| act.text.as_str());
         let done = script::act_result(&request, &typed.chain([text.as_str()]).collect::<String>());
-        acts.push(Act {
-            sandbox: sandbox.to_owned(),
-            job: run.job.clone(),
-            text,
-            request,
-            done: done.clone(),
-        });
+        acts.push(Act { sandbox: sandbox.to_owned(), job: run.job.clone(), text, done: done.clone() });
         Ok(Some(done))
     }
 
     /// Counts a call about an operation. Returns true if the operation is still running.
-    fn poll(&self, sandbox: &str, job: &str) -> bool {
+    fn poll(&self, sandbox: &str, run: &RunRequest) -> anyhow::Result<bool> {
         let mut sandboxes = self.sandboxes();
-        let Some(jobs) = sandboxes.get_mut(sandbox) else { return false };
-        if !jobs.contains_key(job) {
-            self.jobs.lock().unwrap_or_else(PoisonError::into_inner).push(job.to_owned());
-        }
-        let polls = jobs.entry(job.to_owned()).or_default();
-        let is_running = *polls < self.polls;
-        *polls += u32::from(is_running);
-        is_running
+        let Some(jobs) = sandboxes.get_mut(sandbox) else { return Ok(false) };
+        let mut hasher = DefaultHasher::new();
+        run.bundle().hash(&mut hasher);
+        let hash = hasher.finish();
+        let known = jobs.entry(run.job.clone()).or_insert_with(|| {
+            self.jobs().push((sandbox.to_owned(), run.job.clone()));
+            Requested { polls: 0, hash }
+        });
+        anyhow::ensure!(known.hash == hash, "operation `{}` was repeated with another request", run.job);
+        let is_running = known.polls < self.polls;
+        known.polls += u32::from(is_running);
+        Ok(is_running)
     }
 }
 
 async fn create(State(shared): State<Arc<Shared>>) -> Answer {
+    shared.note("create");
     let full = shared.full.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
     if full.is_ok() {
         return (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "detail": "all sandboxes are in use" })));
@@ -212,6 +247,7 @@ async fn create(State(shared): State<Arc<Shared>>) -> Answer {
 }
 
 async fn exists(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Answer {
+    shared.note("exists");
     match shared.sandboxes().contains_key(&id) {
         true => (StatusCode::OK, Json(json!({ "sandboxId": id }))),
         false => not_found(),
@@ -220,6 +256,7 @@ async fn exists(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> An
 
 /// Receives a file. It is dropped, since nothing reads it again.
 async fn write(State(shared): State<Arc<Shared>>, Path(id): Path<String>, _body: Bytes) -> Answer {
+    shared.note("write");
     match shared.sandboxes().contains_key(&id) {
         true => (StatusCode::OK, Json(json!({ "success": true }))),
         false => not_found(),
@@ -227,6 +264,7 @@ async fn write(State(shared): State<Arc<Shared>>, Path(id): Path<String>, _body:
 }
 
 async fn terminate(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Answer {
+    shared.note("terminate");
     match shared.sandboxes().remove(&id) {
         Some(_) => (StatusCode::OK, Json(json!({ "success": true }))),
         None => not_found(),
@@ -238,6 +276,7 @@ fn not_found() -> Answer {
 }
 
 async fn exec(State(shared): State<Arc<Shared>>, Path(id): Path<String>, Json(body): Json<Value>) -> Answer {
+    shared.note("exec");
     if !shared.sandboxes().contains_key(&id) {
         return not_found();
     }
@@ -266,7 +305,7 @@ async fn output(shared: &Shared, sandbox: &str, command: &str) -> anyhow::Result
 }
 
 async fn operation(shared: &Shared, sandbox: &str, mark: &str, run: &RunRequest) -> anyhow::Result<String> {
-    if shared.poll(sandbox, &run.job) {
+    if shared.poll(sandbox, run)? {
         tokio::time::sleep(run.wait + LATE).await;
         return Ok(script::running_answer(mark));
     }

@@ -1,18 +1,18 @@
-//! Ends the process at every call that an episode makes to the services.
+//! Ends the process at every call that an episode makes to the services and to the sandbox host.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use bench_domain::Outcome;
 use bench_embedded::Recorder;
 use bench_tests::model_server::{ModelRequest, Reply};
+use bench_tests::scripted_host::task::TaskKind;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::outages::drain;
-use super::{
-    CALLS, acts_by_sandbox, expected_acts, host, json_reply, only_sample, settings, turns_before, works,
-};
+use super::{CALLS, acts_by_sandbox, host, json_reply, only_sample, settings, turns_before, works};
 use crate::kill_everywhere::Tripwire;
 use crate::support::{Expected, ManualDriver, Order, Settings, World, check, runtime};
 
@@ -21,54 +21,104 @@ const TURNS: usize = 200;
 /// Number of calls to the services from a process's first question to its end.
 const CALLS_BETWEEN: std::ops::RangeInclusive<i64> = 1..=120;
 
-/// Whatever call is the last one of a process, nothing is typed twice in a sandbox, no stored reply is asked for again,
-/// and no sandbox is left.
-async fn survive(agent: &str) {
+/// Time after which each sandbox is overdue, whatever the limits of its task.
+const LATER: Duration = Duration::from_secs(100 * 3_600);
+/// Calls whose end may leave a sandbox that is in no ledger: the save of the checkpoint before it, its request, and its entry.
+const CALLS_AROUND_CREATION: usize = 3;
+
+/// Returns the names of the operations in each sandbox that has any, without the random names of their environments.
+fn operations(world: &World) -> Vec<Vec<String>> {
+    let plain = |job: String| match job.split_at_checked("episode-".len() + 24) {
+        Some((_, operation)) => operation.to_owned(),
+        None => panic!("the operation `{job}` is of no episode"),
+    };
+    host(world).jobs_by_sandbox().into_iter().map(|jobs| jobs.into_iter().map(plain).collect()).collect()
+}
+
+/// Whatever call is the last one of a process, everything is done once in one sandbox, as if the process had not ended, and
+/// no stored reply is asked for again. Each sandbox is ended by its episode or through the ledger, except one that was
+/// requested by a process that ended before it entered it. Its host has to end that one, in which nothing was done.
+async fn survive(agent: &str, kind: TaskKind) {
     let wire = Arc::new(Tripwire::default());
     let watching = Arc::clone(&wire);
     let recorder = Recorder::new(move |call| watching.note_call(call.action));
     let world = World::open(Settings { recorder: Some(recorder), ..settings() }, works).await;
-    let order = Order::tasks(1, agent, &[]);
-    let (mut starts, mut calls) = (0, 0);
+    let watching = Arc::clone(&wire);
+    host(&world).watch(move |request| watching.note_call(request));
+    let order = Order::tasks(1, agent, &[]).of_kind(kind);
+    let replies = if ["oracle", "nop"].contains(&agent) { 0 } else { CALLS * kind.steps() };
+    let run = order.place(&world).await;
+    ManualDriver::new(&world, 0).drain().await;
+    check(&world, run, Expected::SUCCEEDED).await;
+    let (expected, expected_acts) = (operations(&world), acts_by_sandbox(&world));
+    assert_eq!((expected.len(), host(&world).open_sandboxes()), (1, 0), "{:?}", host(&world).problem());
+    let (mut starts, mut calls, mut lost) = (0, 0, 0);
     loop {
         calls += 1;
         let run = order.place(&world).await;
         let driver = ManualDriver::new(&world, starts);
-        let (asked, sandboxes) = (world.model.total(), acts_by_sandbox(&world).len());
+        let (asked, sandboxes) = (world.model.total(), operations(&world).len());
+        let agents = acts_by_sandbox(&world).len();
         wire.arm(calls);
         let ended = wire.drive(driver.drain()).await;
         drop(driver);
+        starts += u64::from(!ended);
+        let driver = ManualDriver::new(&world, starts);
         if !ended {
-            starts += 1;
-            let driver = ManualDriver::new(&world, starts);
             driver.scheduler.resume().await.unwrap();
             driver.drain().await;
         }
-        let state = format!("call {calls}, {}", wire.last());
+        let state = format!("{agent}, {kind:?}, call {calls}, {}", wire.last());
         check(&world, run, Expected::SUCCEEDED).await;
+        let (sample, body) = only_sample(&world, run).await;
+        let verdict = sample.finished.unwrap().verdict;
+        assert_eq!(verdict.outcome, Outcome::Correct, "{state}: {verdict:?}");
+        let report = body.episode.unwrap();
+        assert_eq!((report.steps.len() as u64, report.round), (kind.steps(), 1), "{state}");
         assert_eq!(host(&world).problem(), None, "{state}");
-        let acts = acts_by_sandbox(&world).split_off(sandboxes);
-        // A sandbox that was requested but not saved is lost before anything is done in it.
-        assert_eq!(acts, [expected_acts(agent)], "{state}");
+        assert_eq!(operations(&world).split_off(sandboxes), expected, "{state}");
+        assert_eq!(acts_by_sandbox(&world).split_off(agents), expected_acts, "{state}");
         // A reply that was on its way when the process ended is asked for again.
         let asked = world.model.total() - asked;
-        assert!((CALLS..=CALLS + u64::from(!ended)).contains(&asked), "{state}: {asked} calls");
+        let again = u64::from(!ended && replies > 0);
+        assert!((replies..=replies + again).contains(&asked), "{state}: {asked} calls");
+        // Each end leaves at most one sandbox.
+        let left = host(&world).open_sandboxes() - lost;
+        assert!(left <= usize::from(!ended), "{state}: {left} sandboxes are left");
+        let later = bench_clock::now().plus(LATER);
+        driver.scheduler.end_overdue_sandboxes(later).await.unwrap();
+        assert_eq!(driver.state.overdue_sandboxes(later, 10).await.unwrap(), [], "{state}");
+        lost = host(&world).open_sandboxes();
         if ended {
             break;
         }
     }
-    println!("{agent}: ended at each of {} calls", calls - 1);
+    println!("{agent}, {kind:?}: ended at each of {} calls, {lost} sandboxes were never entered", calls - 1);
     assert!(calls > 40, "an episode makes more calls than {calls}");
+    assert!(lost <= CALLS_AROUND_CREATION, "{lost} sandboxes are in no ledger");
 }
 
 #[test]
 fn terminus_2_survives_the_end_of_the_process_at_every_call() {
-    runtime().block_on(survive("terminus-2"));
+    runtime().block_on(survive("terminus-2", TaskKind::OneStep));
 }
 
 #[test]
 fn bash_survives_the_end_of_the_process_at_every_call() {
-    runtime().block_on(survive("bash"));
+    runtime().block_on(survive("bash", TaskKind::TwoSteps));
+}
+
+#[test]
+fn the_oracle_survives_the_end_of_the_process_at_every_call() {
+    runtime().block_on(async {
+        survive("oracle", TaskKind::SeparateVerifier).await;
+        survive("oracle", TaskKind::SeparateVerifiers).await;
+    });
+}
+
+#[test]
+fn nop_survives_the_end_of_the_process_at_every_call() {
+    runtime().block_on(survive("nop", TaskKind::OneStep));
 }
 
 /// A long episode whose process ends again and again, each time at a random call.

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use bench_domain::{EpisodeState, Outcome, RunId};
+use bench_domain::{Code, EpisodeState, Outcome, RunId};
 use bench_tests::model_server::{ModelRequest, Reply};
+use bench_tests::scripted_host::task::{SHORT_SECONDS, TaskKind};
 
 use super::{
     CALLS, NAME, acts_by_sandbox, expected_acts, host, is_idle, only_sample, settings, turns_before, works,
 };
-use crate::support::{Expected, ManualDriver, Order, World, check, runtime};
+use crate::support::{Expected, ManualDriver, Order, Settings, World, check, runtime};
 
 /// Failures of the provider, more than end an ordinary sample.
 const FAILURES: u64 = 7;
@@ -109,5 +110,58 @@ fn an_episode_that_waits_for_a_sandbox_has_not_started() {
         let sample = only_sample(&world, run).await.0;
         let state: EpisodeState = sample.turn.unwrap().checkpoint().unwrap().unwrap();
         assert!(state.started_at.unwrap() > waited_until && host(&world).created() == 1);
+    });
+}
+
+/// Sandboxes of one episode, before its sample ends.
+const SANDBOXES_MAX: u64 = 5;
+
+#[test]
+fn an_episode_whose_sandboxes_are_all_lost_ends_with_the_engine_that_it_had() {
+    runtime().block_on(async {
+        // An operation is running at the end of each turn.
+        let world = World::open(Settings { scripted: Some(1), ..settings() }, works).await;
+        let run = Order::tasks(1, "oracle", &[]).place(&world).await;
+        let driver = ManualDriver::new(&world, 0);
+        while world.stored_run(run).await.run.state.status().is_open() {
+            driver.drain().await;
+            host(&world).lose_all();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let found = world.stored_run(run).await;
+        let verdict = world.samples(&found, NAME).await.remove(0).finished.unwrap().verdict;
+        assert_eq!(
+            (verdict.outcome, verdict.code),
+            (Outcome::InfrastructureError, Some(Code::SandboxFailed))
+        );
+        assert!(verdict.reason.ends_with("the last time in sandbox 5"), "{verdict:?}");
+        assert_eq!(verdict.detail["engine"], "docker 0.0.0");
+        // One more removed what the last one may have left at the engine.
+        assert_eq!((host(&world).created(), host(&world).open_sandboxes()), (SANDBOXES_MAX + 1, 0));
+    });
+}
+
+/// The task's limits begin with the agent.
+#[test]
+fn waiting_for_a_sandbox_counts_against_no_limit() {
+    runtime().block_on(async {
+        let world = World::open(settings(), works).await;
+        // Two, four and eight seconds, up to a fifth shorter.
+        host(&world).fill(3);
+        let placed_at = bench_clock::now();
+        let run = Order::tasks(1, "bash", &[]).of_kind(TaskKind::ShortAgent).place(&world).await;
+        drain(&world, &ManualDriver::new(&world, 0), run).await;
+        check(&world, run, Expected::SUCCEEDED).await;
+        let (sample, body) = only_sample(&world, run).await;
+        let state: EpisodeState = sample.turn.as_ref().unwrap().checkpoint().unwrap().unwrap();
+        let waited = state.started_at.unwrap().since(placed_at);
+        assert!(waited > Duration::from_secs(SHORT_SECONDS), "{waited:?}");
+        assert_eq!(sample.finished.unwrap().verdict.outcome, Outcome::Correct);
+        let report = body.episode.unwrap();
+        let outcome = report.steps[0].agent.clone().unwrap();
+        assert_eq!((outcome.end.as_str(), outcome.exception), ("completed", None));
+        // Neither the wait nor its own start are part of the times of the episode.
+        assert!(Duration::from_millis(outcome.elapsed_ms) < waited, "{}", outcome.elapsed_ms);
+        assert_eq!(acts_by_sandbox(&world), [expected_acts("bash")]);
     });
 }

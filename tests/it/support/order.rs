@@ -15,7 +15,7 @@ use bench_state::credentials::SealedKey;
 use bench_state::{EventKind, NewEvent};
 use bench_tasks::{TaskUpload, UploadedArchive};
 use bench_tests::model_server::JUDGE;
-use bench_tests::scripted_host::task;
+use bench_tests::scripted_host::task::{self, TaskKind};
 
 use super::World;
 use super::data;
@@ -30,10 +30,12 @@ pub(crate) struct Order {
     livecodebench: usize,
     scicode: usize,
     tasks: usize,
+    /// Kind of the terminal tasks.
+    kind: TaskKind,
     /// Rows of Terminal-Bench Hard.
     terminal_bench: Option<PathBuf>,
-    /// True if the dataset's own answers are graded instead of a model's.
-    is_oracle: bool,
+    /// Source of answers that asks no model; the model server without one.
+    source: Option<&'static str>,
     options: BTreeMap<String, String>,
     samples: Option<u32>,
     judge: Option<JudgeSpec>,
@@ -75,18 +77,25 @@ impl Order {
 
     /// Orders the tasks in a file with rows of Terminal-Bench Hard for an agent, with options of the benchmark.
     pub(crate) fn terminal_bench(path: PathBuf, agent: &str, options: &[(&str, &str)]) -> Self {
-        let is_oracle = agent == "oracle";
-        let named = (!is_oracle).then_some(("agent", agent));
+        let source = source_of(agent);
+        let named = source.is_none().then_some(("agent", agent));
         let options = options.iter().copied().chain(named);
         let options = options.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        Self { terminal_bench: Some(path), is_oracle, options, samples: Some(1), ..Self::default() }
+        Self { terminal_bench: Some(path), source, options, samples: Some(1), ..Self::default() }
     }
 
     /// Orders this number of terminal tasks, one sample each, for an agent with these options.
     pub(crate) fn tasks(tasks: usize, agent: &str, options: &[(&str, &str)]) -> Self {
         let own = options.iter().map(|(name, value)| (format!("agent.{name}"), (*value).to_owned()));
-        let options = own.chain([("agent".to_owned(), agent.to_owned())]).collect();
-        Self { tasks, options, samples: Some(1), ..Self::default() }
+        let source = source_of(agent);
+        let named = source.is_none().then(|| ("agent".to_owned(), agent.to_owned()));
+        let options = own.chain(named).collect();
+        Self { tasks, source, options, samples: Some(1), ..Self::default() }
+    }
+
+    /// Sets the kind of the terminal tasks.
+    pub(crate) fn of_kind(self, kind: TaskKind) -> Self {
+        Self { kind, ..self }
     }
 
     /// Removes the judge.
@@ -200,7 +209,7 @@ impl Order {
         let store = &world.stack.api.tasks;
         let mut tasks = Vec::new();
         for number in 0..self.tasks {
-            let archive = UploadedArchive::from_bytes(&task::archive(number).unwrap()).unwrap();
+            let archive = UploadedArchive::from_bytes(&task::archive(self.kind, number).unwrap()).unwrap();
             let upload = TaskUpload {
                 name: format!("task-{number}"),
                 file_name: "task.zip".to_owned(),
@@ -233,7 +242,10 @@ impl Order {
         datasets: BTreeMap<BenchmarkName, DatasetChoice>,
     ) -> RunTemplate {
         RunTemplate {
-            model: if self.is_oracle { testing::model("oracle/oracle") } else { model(world) },
+            model: match self.source {
+                Some(source) => testing::model(&format!("{source}/{source}")),
+                None => model(world),
+            },
             samples: self.samples,
             judge: self.judge.clone(),
             price: self.price,
@@ -292,6 +304,11 @@ impl Order {
 }
 
 const TERMINAL_BENCH_HARD: &str = "terminal_bench_hard";
+
+/// Returns the source of answers that an agent is, if it asks no model.
+fn source_of(agent: &str) -> Option<&'static str> {
+    ["oracle", "nop"].into_iter().find(|source| *source == agent)
+}
 
 /// Returns the model of the world's model server.
 fn model(world: &World) -> ModelRef {

@@ -49,6 +49,11 @@ pub(crate) struct RunRequest {
 }
 
 impl RunRequest {
+    /// Returns the files that were sent, in base64.
+    pub(crate) fn bundle(&self) -> &str {
+        &self.bundle
+    }
+
     /// Reads the operation's own request from the bundle: the number of files, length and path of each, then their bytes.
     pub(crate) fn operation(&self) -> anyhow::Result<Value> {
         let bundle = STANDARD.decode(&self.bundle).context("the bundle is not base64")?;

@@ -149,6 +149,7 @@ fn fetched(path: &str) -> String {
     let files: &[(&str, &str)] = match path {
         "/logs/verifier" => &[("reward.txt", "1\n"), ("test-stdout.txt", &log)],
         "/logs/agent" => &[("oracle.txt", &log)],
+        "/logs/artifacts" => &[("kept.txt", "an artifact\n")],
         _ => &[],
     };
     let entries =
