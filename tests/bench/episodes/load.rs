@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::server::Server;
 use bench_tests::scripted_host::ScriptedHost;
-use bench_tests::scripted_host::task::{self, TaskKind};
+use bench_tests::scripted_host::task;
 
 /// Samples that the server works on at once: more than episodes, so that none waits for a place.
 const CONCURRENCY: usize = 750;
@@ -49,8 +49,7 @@ pub(crate) async fn measure(bench: &Path, load: &Load) -> anyhow::Result<Measure
     let server = Server::start(bench, host.base_url(), NO_MODEL, CONCURRENCY).await?;
     let mut tasks = Vec::with_capacity(load.tasks);
     for number in 0..load.tasks {
-        tasks
-            .push(server.upload(&format!("task-{number}"), task::archive(TaskKind::OneStep, number)?).await?);
+        tasks.push(server.upload(&format!("task-{number}"), task::archive(number)?).await?);
     }
     let before = server.usage()?;
     let begun = Instant::now();

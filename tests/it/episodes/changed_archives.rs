@@ -2,7 +2,7 @@
 
 use bench_domain::{Code, Outcome, RunId};
 use bench_state::SampleResult;
-use bench_tests::scripted_host::task::{self, TaskKind};
+use bench_tests::scripted_host::task;
 
 use super::outages::drain;
 use super::{NAME, host, settings, works};
@@ -59,7 +59,7 @@ fn changes(admitted: &[u8]) -> [(Option<Vec<u8>>, Code, &'static str); 5] {
 #[test]
 fn a_changed_archive_is_not_run() {
     runtime().block_on(async {
-        let admitted = task::archive(TaskKind::OneStep, 0).unwrap();
+        let admitted = task::archive(0).unwrap();
         for (archive, code, sentence) in changes(&admitted) {
             let world = World::open(settings(), works).await;
             let run = Order::tasks(1, "oracle", &[]).place(&world).await;
@@ -80,7 +80,7 @@ fn a_changed_archive_is_not_run() {
 #[test]
 fn an_archive_that_changes_during_an_episode_ends_it_with_its_sandbox() {
     runtime().block_on(async {
-        let admitted = task::archive(TaskKind::OneStep, 0).unwrap();
+        let admitted = task::archive(0).unwrap();
         let [(archive, code, sentence), ..] = changes(&admitted);
         let world = World::open(Settings { scripted: Some(1), ..settings() }, works).await;
         let run = Order::tasks(1, "oracle", &[]).place(&world).await;

@@ -209,7 +209,7 @@ impl Order {
         let store = &world.stack.api.tasks;
         let mut tasks = Vec::new();
         for number in 0..self.tasks {
-            let archive = UploadedArchive::from_bytes(&task::archive(self.kind, number).unwrap()).unwrap();
+            let archive = UploadedArchive::from_bytes(&task::archive_of(self.kind, number).unwrap()).unwrap();
             let upload = TaskUpload {
                 name: format!("task-{number}"),
                 file_name: "task.zip".to_owned(),

@@ -122,8 +122,13 @@ fn files(kind: TaskKind, number: usize) -> Vec<(&'static str, String)> {
     files
 }
 
-/// Returns the archive of a task for the scripted host, which builds no image.
-pub fn archive(kind: TaskKind, number: usize) -> anyhow::Result<Vec<u8>> {
+/// Returns the archive of a task of one step for the scripted host, which builds no image.
+pub fn archive(number: usize) -> anyhow::Result<Vec<u8>> {
+    archive_of(TaskKind::OneStep, number)
+}
+
+/// Returns the archive of a task of this kind.
+pub fn archive_of(kind: TaskKind, number: usize) -> anyhow::Result<Vec<u8>> {
     pack(&files(kind, number))
 }
 
