@@ -37,9 +37,9 @@ export async function mount({ root, params, signal, title }) {
   const name = first.task.name || `Task ${first.task.id}`
   title(`${name} – task`)
 
-  const head = part(h('div', { class: 'view-head' }), (/** @type {Loaded} */ { task }) => task.status, ({ task }) => [
+  const head = part(h('div', { class: 'view-head' }), statusOfTask, ({ task, runs }) => [
     h('div', { class: 'titles' }, h('nav', { class: 'crumbs', 'aria-label': 'Place' }, h('a', { href: '/tasks' }, 'Tasks')),
-      h('h1', { tabindex: '-1' }, name, ' ', taskBadge(task.status)),
+      h('h1', { tabindex: '-1' }, name, ' ', taskBadge(statusOfTask({ task, runs }))),
       h('p', { class: 'dim task-id' }, h('code', null, task.task), ` · ${task.original_filename}, ${bytes(task.archive_bytes)} · uploaded ${dateTime(utc(task.created_at))}`)),
     h('div', { class: 'actions' }, archiveButton(task, signal),
       h('button', { type: 'button', class: 'button', on: { click: () => openRemoveTask(task, () => router.go('/tasks')) } }, 'Delete…'))])
@@ -83,6 +83,16 @@ export async function mount({ root, params, signal, title }) {
   show(first)
   updates = poll((signal) => load(signal), show, { signal, interval: ({ runs }) => (runs.some(isOpen) ? 5000 : 30_000), max: 60_000 })
   api.addEventListener('key', () => updates.now(), { signal })
+}
+
+/**
+ * Returns the state of a task. Its own counts only the episodes that its routes ordered, and this page orders others, too.
+ *
+ * @param {Pick<Loaded, 'task' | 'runs'>} loaded
+ */
+function statusOfTask({ task, runs }) {
+  if (runs.some(isOpen)) return 'running'
+  return runs.length > 0 ? 'completed' : task.status
 }
 
 /**

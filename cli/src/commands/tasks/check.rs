@@ -136,8 +136,8 @@ async fn judge(client: &Client, oracle: Option<RunId>, nop: Option<RunId>, json:
                 "{task}: {verdict}; the solution passed {} of {EPISODES} episodes, doing nothing {} of {EPISODES}",
                 solution.passed, nothing.passed
             ))?;
-            let why = problems.iter().filter(|(of, _)| of == task).map(|(_, why)| why);
-            for why in why.take(2) {
+            let found = problems.iter().filter(|(of, _)| of == task).map(|(_, why)| why.clone());
+            for why in found.take(2).chain(missing_proof(*solution, nothing, oracle)) {
                 output::print(&format!("  {why}"))?;
             }
         }
@@ -155,6 +155,21 @@ async fn judge(client: &Client, oracle: Option<RunId>, nop: Option<RunId>, json:
             .hint(format!("`bench runs {oracle} --items` and `bench runs {nop} --items` list the episodes"))
             .into()),
     }
+}
+
+/// Returns what graded episodes show to be wrong with a task.
+fn missing_proof(solution: Count, nothing: Count, oracle: RunId) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if solution.passed < solution.graded {
+        reasons.push(format!(
+            "the tests did not give the solution the full reward; `bench artifacts {oracle}` fetches its output and that of \
+             the tests"
+        ));
+    }
+    if nothing.passed > 0 {
+        reasons.push("the tests give the full reward although nothing was done".to_owned());
+    }
+    reasons
 }
 
 /// Counts the episodes of a run by task, and collects why episodes have no grade.

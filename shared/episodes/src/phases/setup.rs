@@ -19,6 +19,13 @@ use crate::task::EpisodeTask;
 const HARBOR_LOGS: [&str; 3] = ["/logs/agent", "/logs/verifier", "/logs/artifacts"];
 /// Folders of Terminal-Bench 1 that are mounted, with their paths in the container.
 const MOUNTED_LOGS: [(&str, &str); 2] = [("logs", "/logs"), ("agent-logs", "/agent-logs")];
+/// Folders that older compose files of Harbor's format mount, with their paths in the container, and the part of the
+/// variables' names between `HOST_` or `ENV_` and `_PATH`.
+const HARBOR_MOUNTS: [(&str, &str, &str); 3] = [
+    ("verifier-logs", "/logs/verifier", "VERIFIER_LOGS"),
+    ("agent-logs", "/logs/agent", "AGENT_LOGS"),
+    ("artifacts", "/logs/artifacts", "ARTIFACTS"),
+];
 /// Exception of a task that needs a network on a host that gives none.
 const NO_NETWORK: &str = "ServiceOperationsUnsupportedError";
 const NO_NETWORK_ADVICE: &str = "the task has a network, and the sandbox host can't limit what containers reach, so that \
@@ -39,7 +46,7 @@ pub(super) async fn start(
     let task = course.task;
     let facts = program.facts().await?;
     let is_old = task.files.admitted.task.format == TaskFormat::TerminalBench1;
-    let folders = if is_old { MOUNTED_LOGS.map(|(name, _)| name.to_owned()).to_vec() } else { Vec::new() };
+    let folders = mounted_folders(definition, is_old).iter().map(|name| (*name).to_owned()).collect();
     program.run_once(&environment, "unpack", &Unpack { folders }, Phase::Setup, |()| true).await?;
     let env = definition.env.resolve(task.variables).map_err(|missing| Stop::refused(missing.to_string()))?;
     let files = compose_files(definition, &environment, &facts, task, &env, is_old);
@@ -141,9 +148,10 @@ fn compose_files(
     };
     let mut variables = task.variables.clone();
     variables.extend(env.clone());
-    if is_old {
-        variables.extend(old_variables(environment, facts));
-    }
+    variables.extend(match is_old {
+        true => old_variables(environment, facts),
+        false => harbor_variables(definition, environment, facts),
+    });
     ComposeFiles {
         service: definition.service.clone(),
         image,
@@ -151,6 +159,42 @@ fn compose_files(
         files: definition.compose_file.iter().cloned().collect(),
         variables,
     }
+}
+
+/// Returns the names of the environment's folders that a compose file of the task may mount.
+fn mounted_folders(definition: &Definition, is_old: bool) -> Vec<&'static str> {
+    match (is_old, &definition.compose_file) {
+        (true, _) => MOUNTED_LOGS.map(|(name, _)| name).to_vec(),
+        (false, Some(_)) => HARBOR_MOUNTS.map(|(name, _, _)| name).to_vec(),
+        (false, None) => Vec::new(),
+    }
+}
+
+/// Returns the variables that compose files of Harbor's format may use, as Harbor 0.25 sets them. Its converter of tasks of
+/// Terminal-Bench writes the first four into every file. A task's own variables don't replace them.
+fn harbor_variables(
+    definition: &Definition,
+    environment: &Environment,
+    facts: &EngineFacts,
+) -> Vec<(String, String)> {
+    let folders = environment.folders(facts);
+    let context = format!("{}/{}", folders.task, definition.folder);
+    let digits = environment.content_hash.get(..12).unwrap_or_default();
+    let limits = limits(definition);
+    let mut variables = vec![
+        ("CONTEXT_DIR".to_owned(), context.trim_end_matches('/').to_owned()),
+        ("MAIN_IMAGE_NAME".to_owned(), format!("hb__{digits}")),
+        ("CPUS".to_owned(), limits.cpus.to_string()),
+        ("MEMORY".to_owned(), format!("{}M", limits.memory_bytes >> 20)),
+    ];
+    if let Some(image) = &definition.image {
+        variables.push(("PREBUILT_IMAGE_NAME".to_owned(), image.clone()));
+    }
+    for (name, path, part) in HARBOR_MOUNTS {
+        variables.push((format!("HOST_{part}_PATH"), folders.other(name)));
+        variables.push((format!("ENV_{part}_PATH"), path.to_owned()));
+    }
+    variables
 }
 
 /// Returns the variables that compose files of Terminal-Bench 1 expect.
@@ -183,11 +227,11 @@ fn project(
     is_old: bool,
 ) -> Result<Project, Stop> {
     let folders = environment.folders(facts);
-    let mounted: &[(&str, &str)] = if is_old { &MOUNTED_LOGS } else { &[] };
+    let mounted = mounted_folders(definition, is_old);
     let policy = ComposePolicy {
         project: environment.name.to_string(),
         task_folder: folders.task.clone(),
-        mount_folders: mounted.iter().map(|(name, _)| folders.other(name)).collect(),
+        mount_folders: mounted.iter().map(|name| folders.other(name)).collect(),
         image_prefix: bench_environments::IMAGE_PREFIX.to_owned(),
         service: definition.service.clone(),
         shm_bytes_max: SHM_BYTES_MAX,

@@ -146,3 +146,15 @@ async fn the_older_format_is_graded_by_the_output_of_its_tests() {
     assert_eq!(verdict(&report).outcome, Outcome::Incorrect, "{report:?}");
     assert!(!is_retried(&report), "{report:?}");
 }
+
+#[tokio::test]
+async fn a_converted_task_has_the_variables_of_harbor() {
+    let world = World::new().await;
+    // What Harbor's converter of older tasks writes, and the mounts of older tasks.
+    let compose = "services:\n  main:\n    build: {context: '${CONTEXT_DIR}'}\n    image: ${MAIN_IMAGE_NAME}\n    \
+        command: [sh, -c, sleep infinity]\n    environment: ['TEST_DIR=${TEST_DIR}']\n    \
+        deploy: {resources: {limits: {cpus: '${CPUS}', memory: '${MEMORY}'}}}\n    \
+        volumes: ['${HOST_VERIFIER_LOGS_PATH}:${ENV_VERIFIER_LOGS_PATH}', '${HOST_AGENT_LOGS_PATH}:${ENV_AGENT_LOGS_PATH}']\n";
+    let report = world.report(&task(&[("environment/docker-compose.yaml", compose)]), Agent::Oracle).await;
+    assert_eq!(verdict(&report).outcome, Outcome::Correct, "{report:?}");
+}

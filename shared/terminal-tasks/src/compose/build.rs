@@ -32,6 +32,9 @@ pub(super) fn check(service: &Element<'_>, value: &Value) -> Result<BuildPlan, R
     let build = service.below("build", table);
     let folder = build.policy.task_folder.as_str();
     let context = build.text("context").unwrap_or_default();
+    if context.is_empty() {
+        return Err(service.refuse_value("build", value, "set `context` to a folder of the task"));
+    }
     for (key, value) in build.entries() {
         match key {
             "context" => build.expect(
@@ -70,9 +73,6 @@ pub(super) fn check(service: &Element<'_>, value: &Value) -> Result<BuildPlan, R
             key if key.starts_with("x-") => {}
             _ => return Err(build.refuse_key(key, value, "leave it out")),
         }
-    }
-    if context.is_empty() {
-        return Err(service.refuse_value("build", value, "set `context` to a folder of the task"));
     }
     Ok(BuildPlan { context: context.to_owned(), dockerfile: build.text("dockerfile").map(str::to_owned) })
 }

@@ -1,0 +1,2 @@
+#!/bin/bash
+echo "<$TEST_DIR>" > /app/value.txt
