@@ -51,16 +51,16 @@ def written_bytes(project):
     return max((int(size) for size in ran.out.text().split() if size.isdigit()), default=0)
 
 
-def is_still_running(container, pid):
-    """Returns true if a command runs although docker says that it ended, or if the engine can't tell."""
-    ran = docker("exec", "--user", "0", container, "sh", "-c", 'kill -0 "$1"', "sh", str(pid), limit_s=KILL_S)
-    return ran.code == 0 or is_engine_fault(ran)
-
-
-def can_run(container):
-    """Returns true if the container runs commands. A shell that the agent replaced runs none, whatever it prints."""
-    ran = docker("exec", "--user", "0", container, "sh", "-c", "echo $$", limit_s=KILL_S)
-    return ran.code == 0 and ran.out.text().strip().isdigit()
+def is_cut(ran, container, mark, since):
+    """Returns true if docker failed, and not the command. The texts alone could come from the command or from a shell that
+    the agent replaced, and would have the task tried again."""
+    is_fault = bool(ran.code) and is_engine_fault(ran)
+    if ran.timed_out or not (is_fault or ran.code == CUT):
+        return False
+    state = state_of(container, mark, since)
+    # An engine that runs the container says why it can't start a command; podman adds that its connection was reset.
+    is_refused = any(text in ran.log().lower() for text in ("oci runtime", "exec failed"))
+    return state == RUNNING or (state is None and is_fault and not is_refused)
 
 
 def run(request, limit_s):
@@ -77,9 +77,10 @@ def run(request, limit_s):
         if out.pid and out.pid > 1:
             docker("exec", "--user", "0", container, "sh", "-c", 'kill -KILL -- "-$1"', "sh", str(out.pid), limit_s=KILL_S)
 
-    shell = ["sh", "-c", 'echo "$$"; exec "$@"', "sh"]
+    mark = os.urandom(16).hex()
+    shell = ["sh", "-c", 'echo "$$"; exec "$@" # ' + mark, "sh"]
     args = [*exec_args(request), container, *shell, *request["command"]]
-    began = time.monotonic()
+    began, since = time.monotonic(), int(time.time())
     watch = is_disk_exceeded if most else None
     ran = docker(
         *args, limit_s=limit_s, err_max=request["stderr_bytes_max"], take=out.add, on_limit=kill, watch=watch
@@ -90,14 +91,8 @@ def run(request, limit_s):
     elapsed_ms = int((time.monotonic() - began) * 1000)
     if not ran.timed_out and (out.pid is None or ran.code == 137):
         expect_running(container)
-    is_cut = not ran.timed_out and (ran.code == CUT or (ran.code and is_engine_fault(ran)))
-    # Texts alone could come from the command, and would have the task tried again.
-    if is_cut and out.pid and is_still_running(container, out.pid):
-        raise Failed("engine", "docker exec ended before its command", ran.log())
-    # An engine that runs the container says why it can't start a command; podman adds that its connection was reset.
-    is_refused = any(text in ran.log().lower() for text in ("oci runtime", "exec failed"))
-    if not ran.timed_out and out.pid is None and is_engine_fault(ran) and not is_refused and can_run(container):
-        raise Failed("engine", "docker exec failed", ran.log())
+    if is_cut(ran, container, mark, since):
+        raise Failed("engine", "docker exec failed, or ended before its command", ran.log())
     return {
         "exit_code": None if ran.timed_out else ran.code,
         "started": out.pid is not None,

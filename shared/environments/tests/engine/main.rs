@@ -9,5 +9,6 @@ mod builds;
 mod commands;
 mod files;
 mod lifecycle;
+mod relay;
 mod support;
 mod trouble;

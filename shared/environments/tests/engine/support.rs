@@ -46,11 +46,16 @@ impl Running {
 
 impl World {
     pub(crate) async fn new() -> Self {
+        Self::with_engine(std::env::var("DOCKER_HOST").ok()).await
+    }
+
+    /// Creates a world whose sandbox reaches the engine at this address; `None` for the default one.
+    pub(crate) async fn with_engine(host: Option<String>) -> Self {
         static CONCURRENT_TESTS: OnceLock<Semaphore> = OnceLock::new();
         let permit = CONCURRENT_TESTS.get_or_init(|| Semaphore::new(2)).acquire().await.unwrap();
-        let vars = ["DOCKER_HOST", "DOCKER_CONFIG"]
-            .iter()
-            .filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
+        let vars = [("DOCKER_HOST", host), ("DOCKER_CONFIG", std::env::var("DOCKER_CONFIG").ok())]
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)));
         let server =
             SandyServer::start(Options { vars: vars.collect(), ..Options::default() }).await.unwrap();
         let sandy = server.sandy(Timing::default()).unwrap();

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bench_environments::{EnvironmentError, ErrorKind, Exec, Network, Progress};
 
+use crate::relay::Relay;
 use crate::support::{World, compose_task, dockerfile, small_task};
 
 #[tokio::test]
@@ -23,6 +24,46 @@ async fn a_container_that_stops_is_reported() {
     let ended = world.finish(&running.environment, "late", &late).await;
     assert!(matches!(ended, Err(EnvironmentError::ContainerGone { .. })), "{ended:?}");
     world.remove(&running.environment).await;
+}
+
+#[tokio::test]
+async fn only_a_cut_connection_is_the_engine_s_fault() {
+    let relay = Relay::start();
+    let world = World::with_engine(Some(relay.host())).await;
+    let running = world.start_small().await;
+    let slow = Exec::shell(running.main(), "sleep 40", Duration::from_secs(60));
+    let (name, wait) = ("cut".parse().unwrap(), Duration::from_secs(2));
+    let progress = world.host().advance(&running.environment, &name, &slow, wait).await;
+    assert_eq!(progress, Ok(Progress::Running));
+    relay.cut();
+    let failed = world.finish(&running.environment, "cut", &slow).await.unwrap_err();
+    assert_eq!(failed.kind(), ErrorKind::Infrastructure, "{failed:?}");
+    // What a command prints, or a shell that takes the place of the container's.
+    let fault = "echo connection reset by peer >&2";
+    let fakes = [
+        (format!("case \"$2\" in *kill*) exit 0;; esac; echo 12; {fault}; exit 255"), true, 255),
+        (format!("case \"$2\" in *exec*) {fault}; exit 1;; esac; exec busybox sh \"$@\""), false, 1),
+    ];
+    let pretend = Exec::shell(running.main(), format!("{fault}; exit 255"), Duration::from_secs(30));
+    let ended = world.exec(&running, "pretend", &pretend).await;
+    assert_eq!((ended.started, ended.exit_code), (true, Some(255)), "{ended:?}");
+    for (at, (fake, is_started, status)) in fakes.into_iter().enumerate() {
+        let line = format!(
+            "printf '#!/bin/busybox sh\\n%s\\n' '{fake}' > /fake{at}; chmod +x /fake{at}; mv /fake{at} /bin/sh"
+        );
+        let command = ["busybox", "sh", "-c", &line].map(str::to_owned).to_vec();
+        let copy = format!("docker exec {} {}", running.main(), quoted(&command));
+        let copied = world.sandy.exec(&world.sandbox, &bench_sandy::ExecRequest::new(copy)).await.unwrap();
+        assert_eq!(copied.exit_code, 0);
+        let ended = world.exec(&running, &format!("fake-{at}"), &pretend).await;
+        assert_eq!((ended.started, ended.exit_code), (is_started, Some(status)), "{ended:?}");
+    }
+    world.remove(&running.environment).await;
+}
+
+fn quoted(words: &[String]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
+    quoted.join(" ")
 }
 
 #[tokio::test]

@@ -100,16 +100,31 @@ def remove(found):
     sys.exit("Error: No such container: " + found)
 
 
+def record(name, words, is_running):
+    """Keeps what the engine's API says about a command."""
+    os.makedirs(path("execs"), exist_ok=True)
+    config = {"entrypoint": words[0], "arguments": words[1:]}
+    with open(path("exec-" + name), "w", encoding="utf-8") as file:
+        json.dump({"ProcessConfig": config, "Running": is_running, "CanRemove": not is_running}, file)
+    os.rename(path("exec-" + name), path("execs", name))
+
+
 def execute():
     at = next(at for at, word in enumerate(ARGS) if len(word) == 64)
     log("exec", *ARGS[at + 5 :])
+    name, words = uuid.uuid4().hex, ARGS[at + 1 :]
+    record(name, words, True)
     if os.path.exists(path("cut-exec")):
         os.remove(path("cut-exec"))
-        child = subprocess.Popen(ARGS[at + 1 :], cwd=AT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        child = subprocess.Popen(words, cwd=AT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         sys.stdout.buffer.write(child.stdout.readline())
         sys.stdout.flush()
         os._exit(255)
-    sys.exit(subprocess.run(ARGS[at + 1 :], cwd=AT).returncode)
+    # In place of the container's own shell.
+    fake = path("fake-sh")
+    code = subprocess.run([fake, *words[1:]] if os.path.exists(fake) else words, cwd=AT).returncode
+    record(name, words, False)
+    sys.exit(code)
 
 
 def main():

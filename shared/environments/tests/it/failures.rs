@@ -9,6 +9,7 @@ use bench_environments::{
 use bench_sandy::testing::{Options, SandyServer};
 use bench_sandy::{NewSandbox, Timing};
 
+use crate::api::LISTS_RUNNING;
 use crate::support::{World, build, environment, files, shell, start};
 
 #[tokio::test]
@@ -192,40 +193,62 @@ async fn an_engine_that_has_ended_is_no_lost_container() {
 
 #[tokio::test]
 async fn an_engine_that_ends_during_a_command_is_not_the_command_s_fault() {
-    let world = World::new().await;
-    let environment = environment("ep1");
-    let started = world.start(&environment).await.unwrap();
-    world.set("cut-exec", "");
-    let failed = world.finish(&environment, "cut", &shell(&started, "sleep 20")).await.unwrap_err();
-    assert_eq!(failed.kind(), ErrorKind::Infrastructure, "{failed:?}");
-    // A command that has ended may print and return anything.
-    let fault = "echo 'error during connect: unexpected EOF' >&2; exit";
-    for status in [1, 255] {
-        let ended = shell(&started, &format!("{fault} {status}"));
-        let outcome = world.finish(&environment, &format!("own-{status}"), &ended).await.unwrap();
-        assert_eq!(outcome.exit_code, Some(status), "{outcome:?}");
+    for lists_running in [false, true] {
+        let world = World::new().await;
+        if lists_running {
+            world.set(LISTS_RUNNING, "");
+        }
+        let environment = environment("ep1");
+        let started = world.start(&environment).await.unwrap();
+        world.set("cut-exec", "");
+        let failed = world.finish(&environment, "cut", &shell(&started, "sleep 20")).await.unwrap_err();
+        assert_eq!(failed.kind(), ErrorKind::Infrastructure, "{failed:?}");
+        // A command that has ended may print and return anything.
+        let fault = "echo 'error during connect: unexpected EOF' >&2; exit";
+        for status in [1, 255] {
+            let ended = shell(&started, &format!("{fault} {status}"));
+            let outcome = world.finish(&environment, &format!("own-{status}"), &ended).await.unwrap();
+            assert_eq!(outcome.exit_code, Some(status), "{outcome:?}");
+        }
+        world.end_api();
+        let failed = world.finish(&environment, "end", &shell(&started, "exit 255")).await.unwrap_err();
+        assert_eq!(failed.kind(), ErrorKind::Infrastructure, "{failed:?}");
     }
 }
 
 #[tokio::test]
 async fn a_shell_that_pretends_faults_of_the_engine_is_the_container_s() {
-    let world = World::new().await;
-    let environment = environment("ep1");
-    let started = world.start(&environment).await.unwrap();
-    world.set("fail-exec", "error during connect: connection reset by peer");
-    let outcome = world.finish(&environment, "exec", &shell(&started, "true")).await.unwrap();
-    assert!(!outcome.started, "{outcome:?}");
-    let container = started.container("main").unwrap().to_owned();
-    let put = PutFiles { container, folder: "/tests".to_owned(), replace: true, files: Vec::new() };
-    let failed = world.finish(&environment, "put", &put).await.unwrap_err();
-    assert_eq!(failed.kind(), ErrorKind::Task, "{failed:?}");
-    // A real fault is over at the next try.
-    world.unset("fail-exec");
-    world.set("fail-once-exec", "error during connect: connection reset by peer");
-    world.finish(&environment, "put-2", &put).await.unwrap();
-    world.set("fail-once-exec", "error during connect: connection reset by peer");
-    let failed = world.finish(&environment, "exec-2", &shell(&started, "true")).await.unwrap_err();
-    assert_eq!(failed.kind(), ErrorKind::Infrastructure, "{failed:?}");
+    let fault = "echo 'error during connect: connection reset by peer' >&2";
+    for lists_running in [false, true] {
+        let world = World::new().await;
+        if lists_running {
+            world.set(LISTS_RUNNING, "");
+        }
+        let environment = environment("ep1");
+        let started = world.start(&environment).await.unwrap();
+        // Each command seems to be cut, and to run on if the shell is asked.
+        let fakes = [
+            (format!("case \"$2\" in kill*) exit 0;; *) echo 12; {fault}; exit 255;; esac"), true, 255),
+            (format!("case \"$2\" in 'echo $$') echo 7;; *) {fault}; exit 1;; esac"), false, 1),
+        ];
+        for (at, (fake, is_started, status)) in fakes.into_iter().enumerate() {
+            world.fake_shell(&fake);
+            let name = format!("exec-{at}");
+            let outcome = world.finish(&environment, &name, &shell(&started, "true")).await.unwrap();
+            assert_eq!((outcome.started, outcome.exit_code), (is_started, Some(status)), "{outcome:?}");
+        }
+        let container = started.container("main").unwrap().to_owned();
+        let put = PutFiles { container, folder: "/tests".to_owned(), replace: true, files: Vec::new() };
+        let failed = world.finish(&environment, "put", &put).await.unwrap_err();
+        assert_eq!(failed.kind(), ErrorKind::Task, "{failed:?}");
+        world.unset("fake-sh");
+        // Of a real fault the engine knows no command. It is over at the next try.
+        world.set("fail-once-exec", "error during connect: connection reset by peer");
+        world.finish(&environment, "put-2", &put).await.unwrap();
+        world.set("fail-once-exec", "error during connect: connection reset by peer");
+        let failed = world.finish(&environment, "real", &shell(&started, "true")).await.unwrap_err();
+        assert_eq!(failed.kind(), ErrorKind::Infrastructure, "{failed:?}");
+    }
 }
 
 #[tokio::test]

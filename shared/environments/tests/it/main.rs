@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)] // a test that can't continue has failed
 
+mod api;
 mod builder;
 mod durable;
 mod failures;

@@ -18,6 +18,9 @@ use bench_sandy::{NewSandbox, Sandy, Timing};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::task::JoinHandle;
+
+use crate::api;
 
 /// Maximum time for an operation of a test.
 const OPERATION_MAX: Duration = Duration::from_secs(120);
@@ -31,6 +34,7 @@ pub(crate) struct World {
     pub(crate) sandy: Sandy,
     pub(crate) sandbox: String,
     engine: TempDir,
+    api: JoinHandle<()>,
     /// Limits the number of concurrent tests, since each starts many processes.
     _permit: SemaphorePermit<'static>,
 }
@@ -48,14 +52,17 @@ impl World {
         std::fs::write(&docker, include_str!("docker.py")).unwrap();
         std::fs::set_permissions(&docker, std::fs::Permissions::from_mode(0o755)).unwrap();
         std::fs::write(engine.path().join("config.json"), CONFIG).unwrap();
+        let socket = engine.path().join("api.sock");
+        let api = api::serve(engine.path(), &socket);
         let rule: Rule = std::sync::Arc::new(rule);
-        let options =
-            Options { rule: Some(rule), path: Some(engine.path().to_owned()), ..Options::default() };
+        let vars = vec![("DOCKER_HOST".to_owned(), format!("unix://{}", socket.display()))];
+        let path = Some(engine.path().to_owned());
+        let options = Options { rule: Some(rule), vars, path, ..Options::default() };
         let server = SandyServer::start(options).await.unwrap();
         let timing = Timing { repeat_wait: Duration::from_millis(1), ..Timing::default() };
         let sandy = server.sandy(timing).unwrap();
         let sandbox = sandy.create(&NewSandbox::default()).await.unwrap();
-        Self { server, sandy, sandbox, engine, _permit: permit }
+        Self { server, sandy, sandbox, engine, api, _permit: permit }
     }
 
     pub(crate) fn host(&self) -> EngineHost<'_> {
@@ -77,6 +84,18 @@ impl World {
 
     pub(crate) fn unset(&self, path: &str) {
         std::fs::remove_file(self.engine(path)).unwrap();
+    }
+
+    /// Lets a script answer in the containers in place of their shell.
+    pub(crate) fn fake_shell(&self, script: &str) {
+        self.set("fake-sh", &format!("#!/bin/sh\n{script}"));
+        std::fs::set_permissions(self.engine("fake-sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Ends the engine's API.
+    pub(crate) fn end_api(&self) {
+        self.api.abort();
+        self.unset("api.sock");
     }
 
     /// Returns the calls that changed something.
