@@ -181,7 +181,7 @@ pub struct EpisodeStep {
     /// Rewards by key; `None` if the verification ended without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewards: Option<BTreeMap<String, f64>>,
-    /// First exception.
+    /// First exception, or the one that decides the grade.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exception: Option<EpisodeException>,
     /// Run time of the agent in milliseconds; `None` if it did not begin.

@@ -8,13 +8,13 @@ mod setup;
 mod think;
 mod verifier;
 
-use bench_domain::{EpisodeReport, EpisodeStep};
+use bench_domain::{EpisodeException, EpisodeReport, EpisodeStep};
 use bench_environments::{Environment, FetchFiles};
 use bench_terminal_tasks::{Rewards, Step};
 
 use crate::engine::engine_text;
 use crate::program::Program;
-use crate::stop::Stop;
+use crate::stop::{Stop, is_by_agent};
 use crate::task::{self, EpisodeTask};
 use container::Container;
 pub(crate) use think::Machine;
@@ -70,20 +70,25 @@ pub(crate) async fn run(program: &mut Program<'_>, course: &mut Course<'_>) -> R
     let environment = task::environment(&task::environment_name(&course.nonce), course.task)?;
     let mut main = setup::start(program, course, environment, definition, &steps).await?;
     course.report.setup_ms = Some(setup_ms(program));
-    let mut rewards = Vec::new();
+    let (mut rewards, count) = (Vec::new(), steps.len());
     for (index, step) in steps.into_iter().enumerate() {
         let mut result = EpisodeStep { name: step.name.clone(), ..EpisodeStep::default() };
         let done = run_step(program, course, &mut main, index, step, &mut result).await;
+        match done {
+            Err(Stop::Exception(exception, log)) => {
+                raise(&mut result, exception);
+                course.report.logs.extend(log.map(|text| engine_log(step, text)));
+            }
+            other => other?,
+        }
         let earned = result.rewards.clone().map(Rewards::from_map);
         let is_graded = earned.is_some();
         let goes_on = Rewards::reach(earned.as_ref(), step);
         rewards.push(earned);
-        match done {
-            Err(Stop::Exception(exception, log)) => {
-                result.exception.get_or_insert(exception);
-                course.report.logs.extend(log.map(|text| engine_log(step, text)));
-            }
-            other => other?,
+        if !is_graded && result.exception.as_ref().is_some_and(|exception| is_by_agent(&exception.name)) {
+            // Neither this step nor those that can't follow were passed.
+            rewards.pop();
+            rewards.resize(count, Some(Rewards::none()));
         }
         course.report.steps.push(result);
         // A step without rewards ends the episode, as does one whose rewards are too low for the next step.
@@ -106,6 +111,13 @@ async fn run_step(
 ) -> Result<(), Stop> {
     agent::run(program, course, main, index, step, result).await?;
     verifier::run(program, course, main, index, step, result).await
+}
+
+/// Notes an exception of a step. The first one stays, unless the agent's end of its environment decides the grade.
+fn raise(result: &mut EpisodeStep, exception: EpisodeException) {
+    if result.exception.is_none() || is_by_agent(&exception.name) {
+        result.exception = Some(exception);
+    }
 }
 
 fn engine_log(step: &Step, text: String) -> bench_domain::EpisodeLog {
@@ -214,6 +226,21 @@ mod tests {
         ];
         for (pattern, path) in kept {
             assert!(!excluded(pattern, path), "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_an_environment_replaces_what_happened_before() {
+        let mut result = EpisodeStep::default();
+        for (name, expected) in [
+            ("NonZeroAgentExitCodeError", "NonZeroAgentExitCodeError"),
+            ("VerifierTimeoutError", "NonZeroAgentExitCodeError"),
+            ("EnvironmentGoneError", "EnvironmentGoneError"),
+            ("RuntimeError", "EnvironmentGoneError"),
+            ("DiskLimitExceededError", "DiskLimitExceededError"),
+        ] {
+            raise(&mut result, EpisodeException { name: name.to_owned(), message: String::new() });
+            assert_eq!(result.exception.as_ref().unwrap().name, expected, "{name}");
         }
     }
 

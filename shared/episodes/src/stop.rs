@@ -15,6 +15,12 @@ pub(crate) const ENVIRONMENT_GONE: &str = "EnvironmentGoneError";
 /// Exception of an environment whose disk limit the agent's commands exceeded.
 pub(crate) const DISK_LIMIT_EXCEEDED: &str = "DiskLimitExceededError";
 
+/// Returns true if an exception says that the agent ended or broke its environment, which decides its grade. Otherwise an
+/// agent could avoid a bad one.
+pub(crate) fn is_by_agent(exception: &str) -> bool {
+    matches!(exception, ENVIRONMENT_GONE | DISK_LIMIT_EXCEEDED)
+}
+
 /// Maximum length of the line of an output that a message quotes, in characters.
 const LINE_CHARS_MAX: usize = 300;
 
@@ -42,6 +48,8 @@ pub(crate) enum Phase {
     Health,
     /// The agent's work, or what follows it in the agent's environment.
     Agent,
+    /// Copying the agent's work into the verifier's environment.
+    Artifacts,
     /// The verification in an environment of its own.
     Verifier,
 }
@@ -53,6 +61,19 @@ impl Stop {
 
     pub(crate) fn refused(message: impl Into<String>) -> Self {
         Self::exception(TASK_REFUSED, message)
+    }
+
+    /// Returns what it means that the agent's environment no longer runs commands, as it did before the agent. Otherwise an
+    /// agent could avoid a bad grade by removing the shell or by taking all processes.
+    pub(crate) fn broken_by_agent(self, phase: Phase) -> Self {
+        match self {
+            Self::Exception(EpisodeException { name, message }, log)
+                if phase == Phase::Agent && matches!(name.as_str(), "RuntimeError" | "AddTestsDirError") =>
+            {
+                Self::Exception(EpisodeException { name: ENVIRONMENT_GONE.to_owned(), message }, log)
+            }
+            other => other,
+        }
     }
 
     /// Decides what a failed operation means: the end of the episode, or another try.
@@ -92,6 +113,8 @@ fn exception_name(error: &EnvironmentError, phase: Phase) -> &'static str {
         }
         EnvironmentError::ContainerGone { out_of_memory: true, .. } => "MemoryLimitExceededError",
         EnvironmentError::ContainerGone { .. } if phase == Phase::Agent => ENVIRONMENT_GONE,
+        // The environment was made by the task, what doesn't fit into it by the agent.
+        EnvironmentError::Start { .. } if phase == Phase::Artifacts => ENVIRONMENT_GONE,
         _ if phase == Phase::Health => "HealthcheckError",
         _ => "RuntimeError",
     }

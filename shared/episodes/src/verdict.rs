@@ -1,14 +1,18 @@
 //! Verdicts of episodes.
 
-use bench_domain::{Code, EpisodeReport, Verdict};
+use bench_domain::{Code, EpisodeReport, EpisodeStep, Verdict};
 use bench_terminal_tasks::{Exception, Rewards};
 
-use crate::stop::{DISK_LIMIT_EXCEEDED, ENVIRONMENT_GONE, TASK_REFUSED};
+use crate::stop::{DISK_LIMIT_EXCEEDED, ENVIRONMENT_GONE, TASK_REFUSED, is_by_agent};
 
-/// Returns the verdict of an episode. Its reward decides if there is one; otherwise its last exception does.
+/// Returns the verdict of an episode. Its reward decides if there is one and each step was graded; otherwise an exception
+/// does: that of the step without a grade, or the last one.
 pub fn verdict(report: &EpisodeReport) -> Verdict {
     let mut verdict = match (&report.rewards, report.last_exception()) {
-        (Some(rewards), _) => Rewards::from_map(rewards.clone()).verdict(),
+        (Some(rewards), _) => match ungraded_step(report) {
+            Some(step) => of_step(step),
+            None => Rewards::from_map(rewards.clone()).verdict(),
+        },
         (None, Some(exception)) => of_exception(&exception.name, &exception.message),
         (None, None) => Verdict::ungraded(Code::SandboxNoVerdict, "the episode ended without a reward"),
     };
@@ -31,11 +35,31 @@ pub fn verdict(report: &EpisodeReport) -> Verdict {
 
 /// Returns true if an episode without a reward may end differently in another sandbox.
 pub fn is_retried(report: &EpisodeReport) -> bool {
-    let exception = report.last_exception().filter(|_| report.rewards.is_none());
+    let exception = match &report.rewards {
+        Some(_) => ungraded_step(report).and_then(|step| step.exception.as_ref()),
+        None => report.last_exception(),
+    };
     exception.is_some_and(|exception| {
-        !matches!(exception.name.as_str(), TASK_REFUSED | ENVIRONMENT_GONE | DISK_LIMIT_EXCEEDED)
+        exception.name != TASK_REFUSED
+            && !is_by_agent(&exception.name)
             && Exception::of(&exception.name).is_retried
     })
+}
+
+/// Returns a step that has no rewards, and not because the agent ended its environment.
+fn ungraded_step(report: &EpisodeReport) -> Option<&EpisodeStep> {
+    let is_by_agent = |step: &EpisodeStep| step.exception.as_ref().is_some_and(|one| is_by_agent(&one.name));
+    report.steps.iter().find(|step| step.rewards.is_none() && !is_by_agent(step))
+}
+
+/// Returns the verdict of an episode whose rewards are those of other steps.
+fn of_step(step: &EpisodeStep) -> Verdict {
+    let verdict = match &step.exception {
+        Some(exception) => of_exception(&exception.name, &exception.message),
+        None => Verdict::ungraded(Code::SandboxNoVerdict, "it ended without a reward"),
+    };
+    let reason = format!("step `{}`: {}", step.name.as_deref().unwrap_or_default(), verdict.reason);
+    Verdict { reason, ..verdict }
 }
 
 fn of_exception(name: &str, message: &str) -> Verdict {
@@ -105,6 +129,33 @@ mod tests {
             assert_eq!(verdict.code.is_some(), !outcome.is_graded(), "{exception:?}");
             assert_eq!(verdict.code == Some(Code::TaskRefused), exception == Some(TASK_REFUSED));
         }
+    }
+
+    #[test]
+    fn a_step_without_a_grade_is_not_left_out() {
+        let of = |exception: &str| {
+            let second =
+                EpisodeStep { name: Some("two".to_owned()), ..report(None, Some(exception)).steps.remove(0) };
+            let mut report = report(Some(1.0), None);
+            report.steps.push(second);
+            report
+        };
+        for (exception, outcome, retried) in [
+            ("RewardFileNotFoundError", Outcome::InfrastructureError, false),
+            ("RuntimeError", Outcome::InfrastructureError, true),
+            (TASK_REFUSED, Outcome::InfrastructureError, false),
+            ("AgentTimeoutError", Outcome::TooLong, false),
+        ] {
+            let found = verdict(&of(exception));
+            assert_eq!((found.outcome, found.score), (outcome, None), "{exception}");
+            assert!(found.reason.starts_with("step `two`: "), "{}", found.reason);
+            assert_eq!(is_retried(&of(exception)), retried, "{exception}");
+        }
+        // It counted as 0 when the rewards were combined.
+        let graded =
+            EpisodeReport { rewards: Some([("reward".to_owned(), 0.5)].into()), ..of(ENVIRONMENT_GONE) };
+        assert_eq!((verdict(&graded).outcome, verdict(&graded).score), (Outcome::Partial, Some(0.5)));
+        assert!(!is_retried(&graded));
     }
 
     #[test]

@@ -31,6 +31,11 @@ impl Rewards {
         Self(rewards.into_iter().filter(|(_, reward)| reward.is_finite()).collect())
     }
 
+    /// Returns the rewards of a step that an agent can't earn any more: as missing ones, they count as 0 in a mean.
+    pub const fn none() -> Self {
+        Self(BTreeMap::new())
+    }
+
     /// Returns all rewards by key.
     pub const fn all(&self) -> &BTreeMap<String, f64> {
         &self.0
@@ -73,10 +78,11 @@ impl Rewards {
         })
     }
 
-    /// Combines the rewards of executed steps. `None` stands for a step whose verification ended without rewards.
+    /// Combines the rewards of steps. `None` stands for a step whose verification ended without rewards, which a mean
+    /// leaves out, as in Harbor.
     pub fn combine(strategy: RewardStrategy, steps: &[Option<Self>]) -> Option<Self> {
         match strategy {
-            RewardStrategy::Final => steps.last().cloned().flatten(),
+            RewardStrategy::Final => steps.last().cloned().flatten().filter(|rewards| !rewards.0.is_empty()),
             RewardStrategy::Mean => {
                 let graded: Vec<&Self> = steps.iter().flatten().collect();
                 let keys = graded.iter().flat_map(|rewards| rewards.0.keys());

@@ -6,6 +6,8 @@ ATTEMPTS, PAUSE_S = 3, 1
 
 
 def archive(bundle, target):
+    """Makes a tar file of a bundle. Returns the names of its files."""
+    names = []
     with open(bundle, "rb") as source, tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:
         for file in json.loads(source.read(int(source.readline(20)))):
             entry = tarfile.TarInfo(file["path"])
@@ -14,12 +16,14 @@ def archive(bundle, target):
             if len(data) != entry.size:
                 raise Failed("engine", "the files are incomplete")
             tar.addfile(entry, io.BytesIO(data))
+            names.append(file["path"])
+    return names
 
 
 def main(request, workspace):
     expect_open(workspace, request["project"])
     container, folder = request["container"], request["folder"]
-    archive("files.bundle", "files.tar")
+    names = archive("files.bundle", "files.tar")
     # The folder may be a link by now, which must not be followed: its name is removed, not what it points to.
     script = 'rm -rf -- "$1" && mkdir -p -- "$1"' if request["replace"] else 'mkdir -p -- "$1"'
     for _ in range(ATTEMPTS):
@@ -38,6 +42,9 @@ def main(request, workspace):
     os.unlink("files.tar")
     if made.code != 0:
         expect_running(container)
-        kind = "engine" if is_engine_fault(made) else "start"
+        # Errors quote names of files, which an agent may have made.
+        names = " ".join(names).lower()
+        faults = [fault for fault in ENGINE_FAULTS if fault in made.log().lower() and fault not in names]
+        kind = "engine" if made.timed_out or faults else "start"
         raise Failed(kind, "files could not be put into `%s`" % folder, made.log())
     return {}

@@ -26,7 +26,9 @@ pub(super) async fn run(
     step: &Step,
     result: &mut EpisodeStep,
 ) -> Result<(), Stop> {
-    prepare(program, course, container, index, step).await?;
+    // Before the first step, no agent can have broken the environment.
+    let phase = if index == 0 { Phase::Setup } else { Phase::Agent };
+    prepare(program, course, container, (index, step), phase).await?;
     container.use_network(program, step.agent.network.as_ref()).await?;
     match course.task.agent {
         Agent::Nop => result.agent_ms = Some(0),
@@ -42,20 +44,22 @@ async fn prepare(
     program: &mut Program<'_>,
     course: &Course<'_>,
     container: &Container,
-    index: usize,
-    step: &Step,
+    (index, step): (usize, &Step),
+    phase: Phase,
 ) -> Result<(), Stop> {
     if step.name.is_none() {
         return Ok(());
     }
-    let phase = Phase::Setup;
-    container.prepare(program, &format!("s{index}-clean"), &empty_folder("/logs/agent"), phase).await?;
+    let broken = |stop: Stop| stop.broken_by_agent(phase);
+    let clean = empty_folder("/logs/agent");
+    container.prepare(program, &format!("s{index}-clean"), &clean, phase).await.map_err(broken)?;
     let files = workdir_files(&course.task.files.admitted.tree, step);
     if !files.is_empty() {
         let has_setup = files.contains_key("setup.sh");
         let folder = container.working_folder(program).await?;
         let files = course.task.files.inputs(&files);
-        container.put(program, &format!("s{index}-workdir"), &folder, false, files, phase).await?;
+        let name = format!("s{index}-workdir");
+        container.put(program, &name, &folder, false, files, phase).await.map_err(broken)?;
         if has_setup {
             let command = Command {
                 line: "bash ./setup.sh",
@@ -65,6 +69,10 @@ async fn prepare(
                 phase,
             };
             let ended = container.shell(program, &format!("s{index}-setup"), command).await?;
+            if let Some(why) = ended.not_started {
+                let message = format!("`setup.sh` of the step could not be started: {why}");
+                return Err(broken(Stop::exception("RuntimeError", message)));
+            }
             if ended.exit_code != Some(0) {
                 let message = format!("`setup.sh` of the step failed: exit code {:?}", ended.exit_code);
                 return Err(Stop::exception("RuntimeError", message));

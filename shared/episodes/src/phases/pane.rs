@@ -8,7 +8,7 @@ use bench_environments::{Exec, ExecResult};
 use bench_terminal_tasks::{PaneParser, Step, parse_pane};
 
 use super::container::{Command, Container};
-use super::verifier::{TESTS, broken_by_agent, old_user, phase_of, put_tests};
+use super::verifier::{TESTS, old_user, phase_of, put_tests};
 use super::{Course, step_folder};
 use crate::program::Program;
 use crate::stop::Stop;
@@ -35,7 +35,7 @@ pub(super) async fn verify(
     result: &mut EpisodeStep,
 ) -> Result<(), Stop> {
     let phase = phase_of(step);
-    let broken = |stop| broken_by_agent(stop, phase);
+    let broken = |stop: Stop| stop.broken_by_agent(phase);
     put_tests(program, course, container, index, step, phase).await.map_err(broken)?;
     let line = format!("bash {TESTS}/run-tests.sh 2>&1");
     let command = Command {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::container::{Command, Container, ROOT, user_name};
 use super::{Course, Keeping, agent, is_excluded, pane, setup, step_folder};
 use crate::program::Program;
-use crate::stop::{ENVIRONMENT_GONE, Phase, Stop};
+use crate::stop::{Phase, Stop};
 use crate::task;
 
 /// Folder of the tests in a container.
@@ -57,7 +57,7 @@ pub(super) async fn run(
             let own = task::environment(&name, course.task)?;
             let mut own = setup::start(program, course, own, environment, &[step]).await?;
             for (at, (folder, files)) in artifacts.into_iter().enumerate() {
-                own.put(program, &format!("artifact-{at}"), &folder, false, files, Phase::Verifier).await?;
+                own.put(program, &format!("artifact-{at}"), &folder, false, files, Phase::Artifacts).await?;
             }
             own.use_network(program, step.verifier.network.as_ref()).await?;
             let verified = verify(program, course, &own, index, step, !has_tests, result).await;
@@ -83,7 +83,7 @@ async fn verify(
         return pane::verify(program, course, container, index, step, (parser, is_same_shell), result).await;
     }
     let phase = phase_of(step);
-    let broken = |stop| broken_by_agent(stop, phase);
+    let broken = |stop: Stop| stop.broken_by_agent(phase);
     clean(program, container, &format!("s{index}-before"), phase).await.map_err(broken)?;
     if puts_tests {
         put_tests(program, course, container, index, step, phase).await.map_err(broken)?;
@@ -131,19 +131,6 @@ async fn verify(
         Err((name, message)) => return Err(Stop::exception(&name, message)),
     }
     Ok(())
-}
-
-/// Returns what it means that the agent's environment no longer runs commands, as it did before the agent. Otherwise an
-/// agent could avoid a bad grade by removing the shell or by taking all processes.
-pub(super) fn broken_by_agent(stop: Stop, phase: Phase) -> Stop {
-    match stop {
-        Stop::Exception(EpisodeException { name, message }, log)
-            if phase == Phase::Agent && matches!(name.as_str(), "RuntimeError" | "AddTestsDirError") =>
-        {
-            Stop::Exception(EpisodeException { name: ENVIRONMENT_GONE.to_owned(), message }, log)
-        }
-        other => other,
-    }
 }
 
 /// Returns the phase that decides what a failure of the container means.

@@ -74,6 +74,13 @@ async fn steps_follow_each_other_in_one_environment() {
     assert_eq!(report.steps.len(), 2, "{report:?}");
     assert_eq!(verdict(&report).score, Some(0.75));
     assert!(report.log("steps/one/verifier/test-stdout.txt").is_some(), "{report:?}");
+    // A step whose environment the agent breaks counts as 0, and is not left out.
+    let breaks = files.iter().map(|(path, text)| match *path {
+        "steps/two/solution/solve.sh" => (*path, "#!/bin/sh\nrm -f /bin/sh /bin/bash\nexit 1\n"),
+        _ => (*path, *text),
+    });
+    let report = world.report(&breaks.collect::<Vec<_>>(), Agent::Oracle).await;
+    assert_eq!((report.steps.len(), verdict(&report).score), (2, Some(0.5)), "{report:?}");
     // The first step's reward is too low for the second.
     let report = world.report(&files, Agent::Nop).await;
     assert_eq!((report.steps.len(), verdict(&report).score), (1, Some(0.0)));
@@ -85,18 +92,27 @@ async fn a_separate_verifier_gets_the_artifacts_only() {
     let config = "artifacts = [{source = \"/app/made\", exclude = [\"*.tmp\"]}]\n[environment]\nnetwork_mode = \"no-network\"\n[verifier.environment]\nnetwork_mode = \"no-network\"\n";
     let test = "#!/bin/sh\n[ \"$(cat /app/made/a.txt)\" = right ] && [ ! -f /app/hidden ] && [ ! -f /app/made/b.tmp ] && echo 1 > /logs/verifier/reward.txt\n";
     let solution = "#!/bin/sh\nmkdir made; echo right > made/a.txt; touch hidden made/b.tmp\n";
+    let dockerfile = format!("{DOCKERFILE}COPY test.sh /tests/test.sh\nRUN chmod +x /tests/test.sh\n");
+    let with_file = format!("{dockerfile}RUN mkdir /app/made && touch /app/made/a.txt\n");
+    let (dockerfile, with_file) = (dockerfile.as_str(), with_file.as_str());
     let files = task(&[
         ("task.toml", config),
         ("tests/test.sh", test),
-        (
-            "tests/Dockerfile",
-            &format!("{DOCKERFILE}COPY test.sh /tests/test.sh\nRUN chmod +x /tests/test.sh\n").leak()[..],
-        ),
+        ("tests/Dockerfile", dockerfile),
         ("solution/solve.sh", solution),
     ]);
     let report = world.report(&files, Agent::Oracle).await;
     assert_eq!(verdict(&report).outcome, Outcome::Correct, "{report:?}");
     assert_eq!(report.log("artifacts/app/made/a.txt").unwrap().text, "right\n");
+    // A folder in the place of the verifier's file can't be put there.
+    let files = files.into_iter().map(|(path, text)| match path {
+        "solution/solve.sh" => (path, "#!/bin/sh\nmkdir -p made/a.txt; touch 'made/a.txt/unexpected eof'\n"),
+        "tests/Dockerfile" => (path, with_file),
+        _ => (path, text),
+    });
+    let report = world.report(&files.collect::<Vec<_>>(), Agent::Oracle).await;
+    assert_eq!(verdict(&report).outcome, Outcome::Incorrect, "{report:?}");
+    assert!(!is_retried(&report), "{report:?}");
 }
 
 #[tokio::test]

@@ -17,10 +17,13 @@ async fn a_solution_that_ends_its_environment_is_graded() {
 #[tokio::test]
 async fn a_solution_that_breaks_its_environment_is_graded() {
     let world = World::new().await;
-    let solution = "#!/bin/sh\ntouch done\nrm -rf /bin/*\n";
-    let report = world.report(&task(&[("solution/solve.sh", solution)]), Agent::Oracle).await;
-    assert_eq!(verdict(&report).outcome, Outcome::Incorrect, "{report:?}");
-    assert!(!is_retried(&report));
+    // However the agent's command ends.
+    for end in ["rm -rf /bin/*", "rm -f /bin/sh /bin/bash\nexit 1"] {
+        let solution = format!("#!/bin/sh\ntouch done\n{end}\n");
+        let report = world.report(&task(&[("solution/solve.sh", &solution)]), Agent::Oracle).await;
+        assert_eq!(verdict(&report).outcome, Outcome::Incorrect, "{end}: {report:?}");
+        assert!(!is_retried(&report));
+    }
 }
 
 #[tokio::test]

@@ -103,6 +103,11 @@ fn steps_are_combined_as_the_task_says() {
     assert_eq!(Rewards::combine(RewardStrategy::Final, &steps[..2]), None);
     assert_eq!(Rewards::combine(RewardStrategy::Mean, &[None]), None);
     assert_eq!(Rewards::combine(RewardStrategy::Mean, &[]), None);
+    // Steps that the agent can't pass any more count.
+    let ended = [rewards(&[("reward", 1.0)]), Some(Rewards::none()), Some(Rewards::none())];
+    assert_eq!(Rewards::combine(RewardStrategy::Mean, &ended), rewards(&[("reward", 1.0 / 3.0)]));
+    assert_eq!(Rewards::combine(RewardStrategy::Final, &ended), None);
+    assert_eq!(Rewards::combine(RewardStrategy::Mean, &ended[1..]), None);
 }
 
 #[test]
