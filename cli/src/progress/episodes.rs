@@ -12,7 +12,6 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use self::mark::Mark;
-use crate::client::encode;
 use crate::views::Benchmark;
 
 pub(super) use self::table::{Size, render};
@@ -92,12 +91,9 @@ pub(super) struct TaskEpisodes {
 impl EpisodePage {
     /// Returns the path of the request.
     pub(crate) fn path(&self) -> String {
-        format!(
-            "/api/runs/{}/benchmarks/{}?texts=false&limit={PAGE_EPISODES}&offset={}",
-            encode(&self.run),
-            encode(&self.benchmark),
-            self.offset
-        )
+        // Ids and names of benchmarks need no encoding.
+        let Self { run, benchmark, offset, .. } = self;
+        format!("/api/runs/{run}/benchmarks/{benchmark}?texts=false&limit={PAGE_EPISODES}&offset={offset}")
     }
 }
 
