@@ -139,6 +139,10 @@ mod tests {
             );
         }
         assert!(matches!(Stop::of(EnvironmentError::SandboxLost, Phase::Agent), Stop::Failure(_)));
+        // What the agent made doesn't fit into the verifier's environment.
+        let start = EnvironmentError::Start { why: "it failed".to_owned(), log: String::new() };
+        let Stop::Exception(exception, _) = Stop::of(start, Phase::Artifacts) else { panic!("no exception") };
+        assert_eq!(exception.name, ENVIRONMENT_GONE);
     }
 
     const PHASES: [Phase; 4] = [Phase::Setup, Phase::Health, Phase::Agent, Phase::Verifier];

@@ -16,11 +16,10 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Starts a relay to the engine that `DOCKER_HOST` names, or to the machine's.
+    /// Starts a relay to the engine that `DOCKER_HOST` names, or to the machine's, which must have a socket.
     pub(crate) fn start() -> Self {
         let host = std::env::var("DOCKER_HOST").unwrap_or_else(|_| "unix:///var/run/docker.sock".to_owned());
-        let engine =
-            host.strip_prefix("unix://").expect("this test needs an engine with a socket").to_owned();
+        let engine = host.strip_prefix("unix://").unwrap().to_owned();
         let folder = TempDir::new().unwrap();
         let relay = Self { folder, cut: Arc::default(), refuses: Arc::default() };
         let listener = UnixListener::bind(relay.socket()).unwrap();

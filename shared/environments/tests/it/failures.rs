@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bench_environments::{
     BuildLimits, EngineHost, EnvironmentError, ErrorKind, Exec, Limit, Project, ProjectError, PutFiles,
-    Resolve,
+    Resolve, TaskFile,
 };
 use bench_sandy::testing::{Options, SandyServer};
 use bench_sandy::{NewSandbox, Timing};
@@ -248,6 +248,22 @@ async fn a_shell_that_pretends_faults_of_the_engine_is_the_container_s() {
         world.set("fail-once-exec", "error during connect: connection reset by peer");
         let failed = world.finish(&environment, "real", &shell(&started, "true")).await.unwrap_err();
         assert_eq!(failed.kind(), ErrorKind::Infrastructure, "{failed:?}");
+    }
+}
+
+#[tokio::test]
+async fn names_of_files_are_no_faults_of_the_engine() {
+    let world = World::new().await;
+    let environment = environment("ep1");
+    let started = world.start(&environment).await.unwrap();
+    world.set("fail-put", "open /app/a/unexpected EOF: not a directory");
+    for (path, kind) in [("a/unexpected EOF", ErrorKind::Task), ("a/b", ErrorKind::Infrastructure)] {
+        let file = TaskFile { path: path.to_owned(), is_executable: false, bytes: Vec::new() };
+        let container = started.container("main").unwrap().to_owned();
+        let put = PutFiles { container, folder: "/app".to_owned(), replace: false, files: vec![file] };
+        let name = if kind == ErrorKind::Task { "named" } else { "other" };
+        let failed = world.finish(&environment, name, &put).await.unwrap_err();
+        assert_eq!(failed.kind(), kind, "{failed:?}");
     }
 }
 

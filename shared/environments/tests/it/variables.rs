@@ -13,7 +13,7 @@ async fn the_docker_command_sees_only_its_own_variables_and_those_of_the_order()
     with.variables.insert("T_BENCH_TEST_DIR".to_owned(), "/tests".to_owned());
     world.finish(&environment, "resolve-2", &Resolve { files: with }).await.unwrap();
     world.finish(&environment, "exec", &shell(&started, "true")).await.unwrap();
-    let allowed = ["DOCKER_BUILDKIT", "HOME", "LC_CTYPE", "PATH"];
+    let allowed = ["DOCKER_BUILDKIT", "DOCKER_HOST", "HOME", "LC_CTYPE", "PATH"];
     for line in world.log() {
         let names: Vec<&str> =
             line["env"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
