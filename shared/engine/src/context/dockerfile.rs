@@ -90,6 +90,9 @@ fn joined(lines: &[&str]) -> String {
     text
 }
 
+/// Flags of an instruction as `(name, value)`, and what follows them.
+type Flags<'t> = (Vec<(&'t str, &'t str)>, &'t str);
+
 impl Check<'_> {
     fn refuse<T>(&self, reason: impl Into<String>) -> Result<T, Refusal> {
         Err(Refusal::Dockerfile { file: self.file.to_owned(), line: self.line, reason: reason.into() })
@@ -116,10 +119,10 @@ impl Check<'_> {
         }
     }
 
-    /// Splits the flags off an instruction, as `(name, value)`.
+    /// Splits the flags off an instruction.
     ///
     /// Builders read quotes, escapes and other white space in flags in their own ways, so none of them is allowed there.
-    fn flags<'t>(&self, keyword: &str, rest: &'t str) -> Result<(Vec<(&'t str, &'t str)>, &'t str), Refusal> {
+    fn flags<'t>(&self, keyword: &str, rest: &'t str) -> Result<Flags<'t>, Refusal> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-=/:._,@+${}".contains(c);
         let (mut flags, mut rest) = (Vec::new(), rest.trim_start_matches([' ', '\t']));
         while rest.starts_with("--") {
