@@ -225,7 +225,11 @@ pub(super) async fn absolute(
     Ok(format!("{}/{}", folder.trim_end_matches('/'), path.trim_end_matches('/')))
 }
 
-/// Returns the command that empties a folder which everyone may write.
+/// Returns the command that empties a folder which everyone may write. A compose file may have mounted it, so that it can't
+/// be removed itself.
 pub(super) fn empty_folder(path: &str) -> String {
-    format!("rm -rf {path} && mkdir -p {path} && chmod 777 {path}")
+    let is_empty = format!(
+        "for left in {path}/* {path}/.[!.]* {path}/..?*; do if [ -e \"$left\" ] || [ -L \"$left\" ]; then exit 1; fi; done"
+    );
+    format!("{{ rm -rf {path} 2>/dev/null; mkdir -p {path} && ({is_empty}) && chmod 777 {path}; }}")
 }
