@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, ClientError};
 use crate::labels::LABEL_INSTANCE;
-use crate::rules::full_name;
+use crate::rules::{full_name, tagged_name};
 
 /// Time after its last use in which an image isn't removed, since a container may be about to start from it.
 const RECENT: Duration = Duration::from_secs(600);
@@ -171,11 +171,7 @@ impl ImageCache {
 
     /// Returns the path of the record of a pulled image, whether it exists or not.
     fn pull_record(&self, reference: &str) -> Option<PathBuf> {
-        let mut name = full_name(reference)?;
-        if !name.contains('@') && !name.rsplit('/').next().is_some_and(|last| last.contains(':')) {
-            name.push_str(":latest");
-        }
-        let file = name.replace('/', "%");
+        let file = tagged_name(reference)?.replace('/', "%");
         (file.len() <= NAME_BYTES_MAX && !file.starts_with('.')).then(|| self.folder.join(PULLED).join(file))
     }
 

@@ -356,15 +356,18 @@ mod tests {
     #[test]
     fn hidden_lines_declare_nothing() {
         for text in [
-            "ARG A=evil\nRUN x \\\nARG A=fine\nFROM $A",
             "ARG A=evil\nFROM fine\nARG A=fine\nFROM $A",
             "FROM fine\nRUN x \\\nFROM fine AS evil\nFROM evil",
+        ] {
+            assert!(check(text, Builder::Buildah).unwrap().contains(&"evil".to_owned()), "{text}");
+        }
+        // It isn't certain what the image is.
+        for text in [
+            "ARG A=evil\nRUN x \\\nARG A=fine\nFROM $A",
             "ARG A=fine\nARG X=a\\\nFROM b\nARG A=evil\nFROM $A",
             "ARG A=fine\nARG X=a`\nARG A=evil\nFROM $A",
         ] {
-            let sees = check(text, Builder::Buildah).is_ok_and(|images| images.contains(&"evil".to_owned()));
-            let refuses = check(text, Builder::Buildah).is_err();
-            assert!(sees || refuses, "{text}");
+            assert!(check(text, Builder::Buildah).is_err(), "{text}");
         }
         assert!(check("FROM a\nRUN <<EOF\nFROM b AS evil\nEOF", Builder::Buildah).is_err());
         assert!(check("FROM a\nCOPY <<-\"EOF\" /x", Builder::Classic).is_err());

@@ -90,7 +90,7 @@ impl Shared {
 }
 
 /// Waits for a permit until the client is gone or the proxy stops.
-async fn wait<T, E>(
+pub(super) async fn wait<T, E>(
     shared: &Shared,
     caller: &Caller,
     permit: impl Future<Output = Result<T, E>>,

@@ -1,5 +1,6 @@
 //! Calls on images: pull, show, name and remove.
 
+use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
 
 use super::Shared;
+use super::builder::wait;
 use super::container::json_of;
 use super::dispatch::Call;
 use super::forward::{Stream, json_response};
@@ -21,7 +23,7 @@ use crate::client::{AnyBody, full};
 use crate::context::Builder;
 use crate::refusal::Refusal;
 use crate::request::Query;
-use crate::rules::full_name;
+use crate::rules::tagged_name;
 
 impl Shared {
     /// Pulls an image that the sandbox may use, without credentials.
@@ -51,12 +53,8 @@ impl Shared {
 
     /// Waits until no build depends on the names of images and no pull changes them.
     pub(super) async fn image_names(&self, caller: &Caller) -> Result<OwnedMutexGuard<()>, Refusal> {
-        tokio::select! {
-            biased;
-            () = self.stopping.cancelled() => Err(Refusal::Stopping),
-            () = caller.gone.cancelled() => Err(Refusal::Malformed("the client is gone".to_owned())),
-            names = Arc::clone(&self.pulls).lock_owned() => Ok(names),
-        }
+        let names = Arc::clone(&self.pulls).lock_owned();
+        wait(self, caller, async { Ok::<_, Infallible>(names.await) }).await
     }
 
     async fn is_missing(&self, reference: &str) -> bool {
@@ -68,14 +66,14 @@ impl Shared {
     /// The image is looked for by its full name. Builders also find images of the machine by a short name, and would pull by
     /// themselves what nobody has checked.
     pub(super) async fn prepare_image(&self, reference: &str, is_certain: bool) -> Result<(), Refusal> {
-        let Some(name) = full_name(reference) else { return Err(self.rules.images.refuse_use(reference)) };
-        if self.is_missing(&name).await {
-            if !is_certain {
+        let Some(name) = tagged_name(reference) else { return Err(self.rules.images.refuse_use(reference)) };
+        let found = match self.usable_image(&name).await {
+            Err(Refusal::NotFound { .. }) if is_certain => self.pull_base(&name).await?,
+            Err(Refusal::NotFound { .. }) => {
                 return Err(Refusal::UncertainImage { image: reference.to_owned() });
             }
-            self.pull_base(&name).await?;
-        }
-        let found = self.usable_image(&name).await?;
+            found => found?,
+        };
         if self.has_triggers(&found).await? {
             return Err(Refusal::Triggers { image: reference.to_owned() });
         }
@@ -99,10 +97,10 @@ impl Shared {
         }
     }
 
-    async fn pull_base(&self, name: &str) -> Result<(), Refusal> {
-        let has_tag = name.contains('@') || name.rsplit('/').next().is_some_and(|last| last.contains(':'));
+    /// Pulls an image and returns its description.
+    async fn pull_base(&self, name: &str) -> Result<Value, Refusal> {
         let mut query = Query::default();
-        query.set("fromImage", if has_tag { name.to_owned() } else { format!("{name}:latest") });
+        query.set("fromImage", name);
         let address = format!("/images/create{}", query.encode());
         let pulled = self.forward(Method::POST, &address, full(""), self.build_stream()).await?;
         let pulled = self.limit_work(pulled, (), Arc::default());
@@ -110,7 +108,7 @@ impl Shared {
         match self.usable_image(name).await {
             Ok(found) => {
                 self.record_pull(name, &found["Id"]);
-                Ok(())
+                Ok(found)
             }
             Err(Refusal::NotFound { .. }) => {
                 let answer = answer.map_err(|error| Refusal::Malformed(error.to_string()))?;

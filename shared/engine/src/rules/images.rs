@@ -61,6 +61,13 @@ impl ImageRules {
     }
 }
 
+/// Returns the full name of an image with its tag or digest.
+pub(crate) fn tagged_name(reference: &str) -> Option<String> {
+    let name = full_name(reference)?;
+    let has_tag = name.contains('@') || name.rsplit('/').next().is_some_and(|last| last.contains(':'));
+    Some(if has_tag { name } else { format!("{name}:latest") })
+}
+
 /// Returns the full name of an image, with its registry and the default namespace; `None` if it isn't a name.
 pub(crate) fn full_name(reference: &str) -> Option<String> {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:@".contains(&byte);

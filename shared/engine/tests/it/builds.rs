@@ -137,7 +137,7 @@ async fn images_of_a_build_are_there_and_add_nothing_to_it() {
     for (dockerfile, status, reason) in [
         ("FROM trigger:1\n", 403, "`trigger:1` has `ONBUILD` instructions"),
         ("FROM debian AS a\nFROM docker.io/x/trigger\n", 403, "ONBUILD"),
-        ("FROM absent\n", 404, "`docker.io/library/absent` could not be pulled"),
+        ("FROM absent\n", 404, "`docker.io/library/absent:latest` could not be pulled"),
         ("FROM debian\nCOPY --from=absent:2 /x /x\n", 404, "could not be pulled"),
         (
             "FROM debian\nRUN python -c \"x; \\\nfrom absent import x\"\n",
