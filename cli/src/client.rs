@@ -22,6 +22,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 
+pub(crate) use crate::encoding::encode;
 use crate::exit::{Problem, disk_full, sentence};
 use crate::logs;
 use crate::output;
@@ -384,18 +385,6 @@ fn transport_error(what: &str, error: impl Into<anyhow::Error>) -> anyhow::Error
     Problem::failure(format!("{what}: {}", sentence(&error))).into()
 }
 
-/// Percent-encodes a text for a path or query string.
-pub(crate) fn encode(text: &str) -> String {
-    text.bytes()
-        .map(|byte| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                char::from(byte).to_string()
-            }
-            other => format!("%{other:02X}"),
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -446,10 +435,5 @@ mod tests {
     fn a_key_given_instead_of_its_name_is_not_repeated() {
         let args = ServerArgs { server: None, api_key_env: Some("sk-very-secret".into()) };
         assert!(!args.named_key().unwrap_err().to_string().contains("very"));
-    }
-
-    #[test]
-    fn query_values_are_encoded() {
-        assert_eq!(encode("a b/é&"), "a%20b%2F%C3%A9%26");
     }
 }

@@ -29,6 +29,7 @@ mod client;
 mod commands;
 mod config;
 mod data_dir;
+mod encoding;
 mod episodes;
 mod exit;
 mod format;

@@ -8,10 +8,12 @@ mod table;
 
 use std::collections::HashMap;
 
+use bench_domain::statistics::percentile;
 use serde::Deserialize;
 use serde_json::Value;
 
 use self::mark::Mark;
+use crate::encoding::encode;
 use crate::views::Benchmark;
 
 pub(super) use self::table::{Size, render};
@@ -91,9 +93,12 @@ pub(super) struct TaskEpisodes {
 impl EpisodePage {
     /// Returns the path of the request.
     pub(crate) fn path(&self) -> String {
-        // Ids and names of benchmarks need no encoding.
-        let Self { run, benchmark, offset, .. } = self;
-        format!("/api/runs/{run}/benchmarks/{benchmark}?texts=false&limit={PAGE_EPISODES}&offset={offset}")
+        format!(
+            "/api/runs/{}/benchmarks/{}?texts=false&limit={PAGE_EPISODES}&offset={}",
+            encode(&self.run),
+            encode(&self.benchmark),
+            self.offset
+        )
     }
 }
 
@@ -173,11 +178,10 @@ impl Episodes {
             let short = without_hash(name);
             let name = if uses.get(short).is_some_and(|uses| *uses > 1) { name } else { short };
             let mut durations: Vec<u64> = seen.iter().flatten().filter_map(|seen| seen.ms).collect();
-            durations.sort_unstable();
             TaskEpisodes {
                 name: name.to_owned(),
                 marks: seen.iter().map(|seen| seen.map_or(Mark::Waiting, |seen| seen.mark)).collect(),
-                median_ms: durations.get(durations.len() / 2).copied(),
+                median_ms: percentile(&mut durations, 50),
             }
         };
         self.seen.chunks(self.per_task.max(1)).enumerate().map(task).collect()

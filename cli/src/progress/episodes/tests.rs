@@ -153,7 +153,7 @@ fn episodes_have_the_marks_of_their_outcomes() {
     let tasks = episodes.tasks();
     let shown: String = tasks[0].marks.iter().map(|mark| mark.symbol()).collect();
     assert_eq!((shown.as_str(), tasks.len()), ("✓◐✗✗!!▸·▸·", 1));
-    assert_eq!((tasks[0].name.as_str(), tasks[0].median_ms), ("task-0", Some(4_000)));
+    assert_eq!((tasks[0].name.as_str(), tasks[0].median_ms), ("task-0", Some(3_000)));
     episodes.close();
     let shown: String = episodes.tasks()[0].marks.iter().map(|mark| mark.symbol()).collect();
     assert_eq!(shown, "✓◐✗✗!!····");
