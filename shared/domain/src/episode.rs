@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -32,6 +33,24 @@ pub struct EpisodeState {
     /// Tokens of all model calls of the sample, those of earlier rounds included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paid: Option<Usage>,
+}
+
+/// Start of an episode, as its checkpoint has it: the part of [`EpisodeState`] that views need. An episode starts when it has
+/// its first sandbox; before that, it waits for one, though a worker may hold its sample.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct EpisodeStart {
+    /// Time of the first sandbox. Checkpoints of older versions don't have it.
+    #[serde(default)]
+    pub started_at: Option<Timestamp>,
+    #[serde(default)]
+    sandbox: Option<IgnoredAny>,
+}
+
+impl EpisodeStart {
+    /// Returns true once the episode has started. It stays true while a lost sandbox is replaced.
+    pub const fn is_made(&self) -> bool {
+        self.started_at.is_some() || self.sandbox.is_some()
+    }
 }
 
 /// Progress of an agent that asks a model. Its transcript is stored in records, one for each of its steps.

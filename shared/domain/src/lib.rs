@@ -43,7 +43,7 @@ pub use causes::{CauseCounts, ErrorCause};
 pub use code::Code;
 pub use episode::{
     AgentOutcome, AgentProgress, AgentRecord, AgentTotals, EpisodeException, EpisodeLog, EpisodeReport,
-    EpisodeState, EpisodeStep, OpenOperation, TestCounts,
+    EpisodeStart, EpisodeState, EpisodeStep, OpenOperation, TestCounts,
 };
 pub use generation::{Generation, MaxTokensField, OmittedSetting, ReasoningEffort};
 pub use ids::{BenchmarkName, InvalidId, ModelId, RunId, ScheduleId};

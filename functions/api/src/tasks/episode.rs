@@ -3,13 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use bench_domain::{EpisodeReport, Outcome, SampleRef, Stage, TestCounts, Timestamp};
+use bench_domain::{EpisodeReport, EpisodeStart, Outcome, SampleRef, TestCounts, Timestamp};
 use bench_runs::TERMINAL_TASKS;
 use bench_state::{BodyRef, RunWithBenchmarks, SampleRecord, SampleResult, TaskRecord};
 use bench_web::ApiError;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use super::progress::{LoadedRun, Progress};
 use super::views::{EpisodeView, naive};
@@ -122,7 +120,7 @@ async fn episode(
     sample: Option<SampleRecord>,
 ) -> Result<EpisodeView, ApiError> {
     let entry = &loaded.entry;
-    let start = sample.as_ref().and_then(Start::of);
+    let start = sample.as_ref().and_then(SampleRecord::episode_start);
     let mut view = EpisodeView {
         id: entry.first_id.saturating_add(index.into()),
         task_id: task.id,
@@ -189,31 +187,8 @@ fn seconds(started_at: Option<Timestamp>, completed_at: Option<Timestamp>) -> Op
     Some(completed_at?.since(started_at?).as_secs_f64())
 }
 
-/// Start of an episode, as its checkpoint has it. An episode starts when it has its first sandbox; before that, it waits
-/// for one, though a worker may hold its sample.
-#[derive(Debug, Clone, Copy, Deserialize)]
-struct Start {
-    #[serde(default)]
-    started_at: Option<Timestamp>,
-    #[serde(default)]
-    sandbox: Option<IgnoredAny>,
-}
-
-impl Start {
-    /// Reads the start of a sample's episode; `None` without a checkpoint that can be read.
-    fn of(sample: &SampleRecord) -> Option<Self> {
-        let turn = sample.turn.as_ref().filter(|turn| turn.stage == Stage::Episode)?;
-        turn.checkpoint().ok().flatten()
-    }
-
-    /// Returns true once the episode has started. Checkpoints of older versions have only the sandbox.
-    const fn is_made(&self) -> bool {
-        self.started_at.is_some() || self.sandbox.is_some()
-    }
-}
-
 /// Returns the status of an episode that has no result.
-fn open_status(loaded: &LoadedRun, start: Option<Start>) -> &'static str {
+fn open_status(loaded: &LoadedRun, start: Option<EpisodeStart>) -> &'static str {
     if loaded.is_over() {
         return ERROR;
     }

@@ -1,7 +1,7 @@
 //! Records of samples.
 
 use bench_domain::sample::{AttemptHistory, Lease, SampleState, SampleSummary};
-use bench_domain::{Position, Stage, Timestamp, Verdict};
+use bench_domain::{EpisodeStart, Position, Stage, Timestamp, Verdict};
 
 use super::finished::SampleResult;
 use super::turn::{AnswerRecord, Turn};
@@ -46,6 +46,12 @@ pub struct SampleRecord {
 }
 
 impl SampleRecord {
+    /// Returns the start of the sample's episode; `None` if it is none, or without a checkpoint that can be read.
+    pub fn episode_start(&self) -> Option<EpisodeStart> {
+        let turn = self.turn.as_ref().filter(|turn| turn.stage == Stage::Episode)?;
+        turn.checkpoint().ok().flatten()
+    }
+
     pub(crate) fn read(record: &Record) -> Result<Self, StateError> {
         let reader = Reader::new(record);
         let sort = reader.text("sk")?;

@@ -1,7 +1,7 @@
 //! One sample of an item: the question, the answer, and its grade.
 
 use bench_domain::body::JudgeReply;
-use bench_domain::{Answer, Code, EpisodeState, Outcome, SampleBody, Stage, TextRepairs, Timestamp};
+use bench_domain::{Answer, Code, Outcome, SampleBody, Stage, TextRepairs, Timestamp};
 use bench_state::{BenchmarkRecord, RunRecord, SampleRecord, SampleResult};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -63,7 +63,7 @@ pub struct ItemView {
     pub error: Option<String>,
     /// Code that was run to grade the answer; null if none was run.
     pub test_code: Option<String>,
-    /// Further data about the answer. Of an episode that isn't over, `episode_started`: false while it waits for a
+    /// Further data about the answer. Of an episode that isn't over, `episode_started`: false while it waits for its first
     /// sandbox.
     #[schema(value_type = Option<Object>)]
     pub item_metadata: Option<Map<String, Value>>,
@@ -248,12 +248,6 @@ impl ItemView {
     }
 }
 
-/// Returns true if the sample is an episode that has a sandbox. A checkpoint that can't be read counts as none.
-fn has_sandbox(record: &SampleRecord) -> bool {
-    let checkpoint = record.turn.as_ref().map(bench_state::Turn::checkpoint::<EpisodeState>);
-    matches!(checkpoint, Some(Ok(Some(state))) if state.sandbox.is_some())
-}
-
 /// Returns the `error` of a sample that is over. A wrong or unreadable answer isn't an error. An empty
 /// answer, a refusal, a truncated answer and a failure are.
 pub fn item_error(finished: &SampleResult) -> Option<String> {
@@ -309,7 +303,10 @@ fn metadata(
     // Archives, which are made of runs that are over, keep their bytes.
     let is_open = record.finished.is_none() && run.state.status().is_open();
     if is_open && record.stage() == Stage::Episode {
-        metadata.insert("episode_started".to_owned(), has_sandbox(record).into());
+        metadata.insert(
+            "episode_started".to_owned(),
+            record.episode_start().is_some_and(|start| start.is_made()).into(),
+        );
     }
     let Some(body) = body else { return metadata };
     let answer = &body.answer;
