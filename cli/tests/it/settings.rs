@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::support::{CommandOutput, TestDir};
 
 /// Names in the sources that aren't settings of this program.
-const NOT_SETTINGS: [&str; 39] = [
+const NOT_SETTINGS: [&str; 44] = [
     // Variables of the Lambda runtime, cargo and build scripts, Python, container engines, terminals, desktops, and the base
     // directories.
     "AWS_LAMBDA_FUNCTION_NAME",
@@ -28,8 +28,13 @@ const NOT_SETTINGS: [&str; 39] = [
     "XDG_DATA_HOME",
     "XDG_RUNTIME_DIR",
     "XTERM_VERSION",
-    // Variables of terminal tasks' containers and compose files.
+    // Variables of terminal tasks' containers and compose files, and parts of such names.
+    "AGENT_LOGS",
+    "CONTEXT_DIR",
+    "MAIN_IMAGE_NAME",
+    "PREBUILT_IMAGE_NAME",
     "TEST_DIR",
+    "VERIFIER_LOGS",
     "T_BENCH_CONTAINER_AGENT_LOGS_PATH",
     "T_BENCH_CONTAINER_LOGS_PATH",
     "T_BENCH_TASK_AGENT_LOGS_PATH",
