@@ -44,7 +44,7 @@ pub(crate) enum Refusal {
     )]
     UncertainImage { image: String },
     /// An image has instructions for builds that are based on it.
-    #[error("the image `{image}` has `ONBUILD` instructions, which nobody could check: use another one")]
+    #[error("the image `{image}` has `ONBUILD` instructions, which are not allowed: use another image")]
     Triggers { image: String },
     /// Podman's storage can't be read.
     #[error(
