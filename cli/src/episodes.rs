@@ -23,6 +23,11 @@ const EPISODES_AT_ONCE: usize = 4;
 /// Maximum length of a part of a path, in characters.
 const PART_CHARS_MAX: usize = 120;
 
+/// Maximum length of a log's last line, in characters.
+const LINE_CHARS_MAX: usize = 200;
+/// Ends of the names of logs with the output of a solution or of tests.
+const OUTPUTS: [&str; 2] = ["agent/oracle.txt", "test-stdout.txt"];
+
 /// An episode of a run.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Episode {
@@ -94,6 +99,23 @@ impl Episode {
     /// Returns true if it ended with a report.
     pub(crate) fn has_report(&self) -> bool {
         self.report["episode_steps"].is_array()
+    }
+
+    /// Returns what went wrong in the last step that has a problem.
+    pub(crate) fn exception(&self) -> Option<&str> {
+        let steps = self.report["episode_steps"].as_array()?;
+        steps.iter().rev().find_map(|step| step["exception"]["message"].as_str())
+    }
+
+    /// Returns the last lines of the outputs of agent and tests, each with the name of its log.
+    pub(crate) fn log_ends(&self) -> impl Iterator<Item = (&str, String)> {
+        let logs = self.report["logs"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let ends = logs.iter().filter_map(|log| {
+            let name = log["name"].as_str().filter(|name| OUTPUTS.iter().any(|known| name.ends_with(known)))?;
+            let line = log["end"].as_str()?.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+            Some((name, line.chars().filter(|c| !c.is_control()).take(LINE_CHARS_MAX).collect()))
+        });
+        ends
     }
 
     fn path(&self, run: RunId) -> String {

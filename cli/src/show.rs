@@ -73,7 +73,9 @@ pub(crate) fn facts(benchmark: &Benchmark) -> Option<String> {
     parts.push(format!("protocol {name}"));
     parts.extend(benchmark.changed_settings.iter().cloned());
     let prompt = benchmark.prompt_source.as_deref().zip(benchmark.prompt_digest.as_deref());
-    parts.extend(prompt.map(|(source, digest)| format!("prompt: {}", prompt_label(source, Some(digest)))));
+    let prompt =
+        prompt.and_then(|(source, digest)| prompt_of_benchmark(&benchmark.benchmark_name, source, Some(digest)));
+    parts.extend(prompt.map(|prompt| format!("prompt: {prompt}")));
     parts.extend(benchmark.judge.as_ref().map(judge));
     let (input, output) = (benchmark.judge_input_tokens, benchmark.judge_output_tokens);
     if input > 0 || output > 0 {
@@ -87,6 +89,12 @@ pub(crate) fn facts(benchmark: &Benchmark) -> Option<String> {
         parts.push(format!("tokens of the judge {tokens}{estimated}{}", cost.unwrap_or_default()));
     }
     Some(parts.join(", "))
+}
+
+/// Names the text of a benchmark's prompt as [`prompt_label`] does; `None` if an agent that asks no model worked on its items.
+pub(crate) fn prompt_of_benchmark(name: &str, source: &str, digest: Option<&str>) -> Option<String> {
+    let has_agent = bench_benchmarks::find(name).is_some_and(|known| known.has_agent());
+    (!has_agent || digest != Some(NO_TEXT_DIGEST)).then(|| prompt_label(source, digest))
 }
 
 /// Names the text of a prompt: official, own wording, or none besides the item's text.
@@ -200,7 +208,8 @@ pub(crate) fn benchmark_names<'a>(names: impl IntoIterator<Item = &'a str>) -> S
 
 fn name(benchmark: &Benchmark) -> String {
     let demo = if benchmark.demo { " (DEMO)" } else { "" };
-    format!("{}{demo}", benchmark.listed_name())
+    let agent = benchmark.agent().map_or_else(String::new, |agent| format!(" with {agent}"));
+    format!("{}{agent}{demo}", benchmark.listed_name())
 }
 
 /// Formats the score of a benchmark with its interval, or why it has none.

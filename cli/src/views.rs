@@ -527,6 +527,12 @@ impl Benchmark {
         bench_benchmarks::listed_name(&self.benchmark_name)
     }
 
+    /// Returns the agent that asked the model, if the run's options name one.
+    pub(crate) fn agent(&self) -> Option<&str> {
+        let has_agent = self.known().is_some_and(|known| known.has_agent());
+        self.options.get("agent").filter(|_| has_agent).map(String::as_str)
+    }
+
     /// Returns the latencies, if the benchmark is over.
     pub(crate) fn latency(&self) -> Option<Latency> {
         let latency = self.metrics.as_ref()?.get("latency_ms")?;
@@ -608,6 +614,8 @@ pub(crate) struct Item {
     #[serde(default)]
     pub(crate) reason: Option<String>,
     pub(crate) error: Option<String>,
+    #[serde(default)]
+    pub(crate) detail: Map<String, Value>,
 }
 
 /// An event of `/api/runs/{id}/events`.

@@ -15,6 +15,7 @@ mod sandboxes;
 mod show;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bench_inference::{ConfigError, InferenceConfig};
 use clap::Args;
@@ -83,26 +84,33 @@ impl Settings {
 }
 
 pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<ExitStatus> {
-    let settings = Settings::from_process(args.offline);
+    let settings = Arc::new(Settings::from_process(args.offline));
     if output::has_colors() {
         output::note("Checking this machine; this takes a few seconds, at most 90");
     }
     let data_dir = args.data.path();
+    // A task of its own, so that Ctrl-C doesn't keep it from stopping what it started.
+    let mut engine = tokio::spawn(containers::check(Arc::clone(&settings)));
     let checks: Vec<BoxFuture<'_, Vec<Finding>>> = vec![
         data_dir::check(&data_dir).boxed(),
         sandboxes::check(&settings, data_dir.as_deref().ok()).boxed(),
         async { vec![limits::open_files()] }.boxed(),
-        containers::check(&settings).boxed(),
+        (&mut engine).map(|finding| finding.into_iter().collect()).boxed(),
         hub::check(&settings).boxed(),
         providers::check(&settings).boxed(),
         clock::check(&settings).boxed(),
     ];
     let interrupt = Interrupt::listen();
-    let findings: Vec<Finding> = tokio::select! {
-        findings = join_all(checks) => findings.into_iter().flatten().collect(),
-        // Returning ends the sandboxes and removes the temporary folder.
-        () = interrupt.wait() => return Ok(ExitStatus::Interrupted),
+    let findings = tokio::select! {
+        findings = join_all(checks) => Some(findings),
+        // This ends the sandboxes and removes their temporary folder.
+        () = interrupt.wait() => None,
     };
+    let Some(findings) = findings else {
+        let _ = engine.await;
+        return Ok(ExitStatus::Interrupted);
+    };
+    let findings: Vec<Finding> = findings.into_iter().flatten().collect();
     if args.json {
         output::json(&show::Report::new(&findings))?;
     } else {

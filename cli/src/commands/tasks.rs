@@ -4,6 +4,7 @@ mod check;
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use bench_domain::statistics::wilson;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use super::run::WorkArgs;
 use super::{Api, ApiArgs};
 use crate::causes::one_line;
-use crate::client::{Listing, ServerArgs, Task, encode};
+use crate::client::{Client, Listing, ServerArgs, Task, encode};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
 use crate::table::{Column, Table};
@@ -46,7 +47,7 @@ Examples:
       reads the files only; starts no containers";
 const REMOVE_EXAMPLE: &str = "\
 Example:
-  bench tasks remove 3
+  bench tasks remove my-task
       removes the task; its runs are canceled and kept";
 
 #[derive(Debug, Args)]
@@ -116,16 +117,11 @@ struct CheckArgs {
 
 #[derive(Debug, Args)]
 struct RemoveArgs {
-    /// Id of the task, as listed
-    #[arg(required = true, value_name = "ID", value_parser = parse_id)]
-    tasks: Vec<u64>,
+    /// Task: its id, or its name if no other task has that, as listed
+    #[arg(required = true, value_name = "TASK")]
+    tasks: Vec<String>,
     #[command(flatten)]
     api: ApiArgs,
-}
-
-/// Parses the id of a task.
-fn parse_id(text: &str) -> Result<u64, &'static str> {
-    text.parse().map_err(|_| "a task's id is a number; `bench tasks list` shows it")
 }
 
 pub(crate) async fn run(args: TasksArgs) -> anyhow::Result<ExitStatus> {
@@ -155,17 +151,22 @@ async fn with(
     done.map(|()| ExitStatus::Success)
 }
 
-async fn list(api: &Api, all: bool, json: bool) -> anyhow::Result<()> {
+/// Reads the stored tasks, with `all` also those that were stored for runs only.
+async fn stored(client: &Client, all: bool) -> anyhow::Result<Vec<Value>> {
     let mut tasks: Vec<Value> = Vec::new();
     loop {
         let path = format!("/api/tasks?limit=100&all={all}&skip={}", tasks.len());
-        let page: Vec<Value> = api.client.get(&path).await?;
+        let page: Vec<Value> = client.get(&path).await?;
         let is_last = page.len() < 100;
         tasks.extend(page);
         if is_last {
-            break;
+            return Ok(tasks);
         }
     }
+}
+
+async fn list(api: &Api, all: bool, json: bool) -> anyhow::Result<()> {
+    let tasks = stored(&api.client, all).await?;
     if json {
         return output::json(&tasks);
     }
@@ -255,7 +256,8 @@ fn refused(archive: &TaskArchive, error: anyhow::Error) -> anyhow::Error {
 
 async fn remove(api: &Api, args: &RemoveArgs) -> anyhow::Result<()> {
     let mut removed = Vec::new();
-    for id in &args.tasks {
+    // All are found before any is removed.
+    for id in find(&api.client, &args.tasks).await? {
         let answer: Value = api.client.delete(&format!("/api/tasks/{}", encode(&id.to_string()))).await?;
         if !args.api.json {
             output::print(&format!("Removed task {id}"))?;
@@ -265,9 +267,59 @@ async fn remove(api: &Api, args: &RemoveArgs) -> anyhow::Result<()> {
     if args.api.json { output::json(&removed) } else { Ok(()) }
 }
 
+/// Returns the ids of tasks that are given by id or by name.
+async fn find(client: &Client, given: &[String]) -> anyhow::Result<Vec<u64>> {
+    if let Ok(ids) = given.iter().map(|task| task.parse()).collect() {
+        return Ok(ids);
+    }
+    let stored: Vec<Task> = stored(client, true)
+        .await?
+        .into_iter()
+        .map(serde_json::from_value)
+        .collect::<Result<_, _>>()
+        .context("the server's list of tasks is not valid")?;
+    given.iter().map(|task| id_of(task, &stored)).collect()
+}
+
+/// Returns the id of the task with this id or name.
+fn id_of(given: &str, stored: &[Task]) -> anyhow::Result<u64> {
+    let named: Vec<u64> =
+        stored.iter().filter(|task| task.name == given || task.task == given).map(|task| task.id).collect();
+    match (named.as_slice(), given.parse::<u64>()) {
+        ([id], _) => Ok(*id),
+        ([], Ok(id)) => Ok(id),
+        ([], Err(_)) => Err(Problem::failure(format!("no stored task has the id or name `{given}`"))
+            .hint("`bench tasks list --all` shows them")
+            .into()),
+        (several, _) => {
+            let ids: Vec<String> = several.iter().map(u64::to_string).collect();
+            Err(Problem::failure(format!("{} tasks have the name `{given}`", several.len()))
+                .hint(format!("give the id: {}", ids.join(", ")))
+                .into())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_task_is_found_by_id_or_name() {
+        let stored: Vec<Task> = [(1, "a"), (2, "b"), (3, "b"), (4, "5")]
+            .map(|(id, name)| {
+                let task = json!({
+                    "id": id, "name": name, "task": format!("{name}@0123456789a{id}"), "content_hash": "0", "status": "pending",
+                    "created_at": "", "total_runs": 0, "passed_runs": 0,
+                });
+                serde_json::from_value(task).unwrap()
+            })
+            .into();
+        let found = |given: &str| id_of(given, &stored).map_err(|error| error.to_string());
+        assert_eq!([found("a"), found("b@0123456789a3"), found("2"), found("5")], [Ok(1), Ok(3), Ok(2), Ok(4)]);
+        assert!(found("b").unwrap_err().contains("2 tasks have the name `b`"));
+        assert!(found("c").unwrap_err().contains("no stored task"));
+    }
 
     #[test]
     fn a_task_that_was_there_is_named() {

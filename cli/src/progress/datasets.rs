@@ -97,9 +97,13 @@ impl Progress for DatasetProgress {
             match step {
                 Step::Resolving { dataset } => state.line_if_due(|| format!("Asking the hub for {dataset}")),
                 Step::Downloading { file, done_bytes, total_bytes } => state.line_if_due(|| {
-                    let total =
-                        total_bytes.map_or_else(String::new, |total| format!(" of {}", format::bytes(total)));
-                    format!("Downloading {file}: {}{total}", format::bytes(done_bytes))
+                    let total = total_bytes.map(format::bytes);
+                    match (done_bytes, total) {
+                        (0, None) => format!("Downloading {file}"),
+                        (0, Some(total)) => format!("Downloading {file}: {total}"),
+                        (done, None) => format!("Downloading {file}: {}", format::bytes(done)),
+                        (done, Some(total)) => format!("Downloading {file}: {} of {total}", format::bytes(done)),
+                    }
                 }),
                 // These steps end faster than people can read a line.
                 Step::Unpacking { .. } | Step::Normalizing { .. } | Step::Waiting { .. } => {}

@@ -42,7 +42,7 @@ pub fn all() -> &'static [&'static dyn Benchmark] {
 
 /// Returns the benchmarks whose items users bring.
 fn brought() -> &'static [&'static dyn Benchmark] {
-    static BROUGHT: &[&dyn Benchmark] = &[&TerminalTasks::UPLOADED];
+    static BROUGHT: &[&dyn Benchmark] = &[&TerminalTasks::DEFAULT];
     BROUGHT
 }
 

@@ -5,6 +5,7 @@
 //! folder as a gzipped tar archive. The containers are driven by other crates; here are only the items, one per task,
 //! and the prompt.
 
+use bench_agents::terminus2::ReplyFormat;
 use bench_domain::Prompt;
 use bench_items::{
     DatasetSpec, DemoData, HubSource, IndexEntry, Item, ItemFile, Layout, Part, Row, RowError, TemplateSpec,
@@ -19,24 +20,34 @@ use crate::metadata::{Link, Metadata, Template};
 use crate::options::{OptionError, OptionMetadata, Options};
 use crate::scorers::Scorer;
 use crate::scorers::episode::EpisodeScorer;
-use crate::terminal_tasks::agent;
+use crate::terminal_tasks::agent::{self, Wording};
 
 mod selection;
 
 /// Terminal-Bench Hard, for one of the agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalBenchHard {
-    /// Official texts that the run's agent sends to the model.
-    texts: &'static [TemplateSpec],
+    /// Texts that the run's agent sends to the model.
+    wording: Wording,
 }
 
 impl TerminalBenchHard {
     /// The tasks for the default agent, `terminus-2` with replies in JSON.
-    pub const DEFAULT: Self = Self { texts: &agent::JSON_TEXTS };
-}
+    pub const DEFAULT: Self = Self { wording: Wording::Terminus2(ReplyFormat::Json) };
 
-static WITH_XML: TerminalBenchHard = TerminalBenchHard { texts: &agent::XML_TEXTS };
-static WITHOUT_TEXTS: TerminalBenchHard = TerminalBenchHard { texts: &[] };
+    fn with(wording: Wording) -> &'static Self {
+        static EACH: [TerminalBenchHard; 4] = {
+            let [json, xml, bash, none] = Wording::ALL;
+            [
+                TerminalBenchHard { wording: json },
+                TerminalBenchHard { wording: xml },
+                TerminalBenchHard { wording: bash },
+                TerminalBenchHard { wording: none },
+            ]
+        };
+        wording.choose(&EACH)
+    }
+}
 
 /// Column with the archive of a task's folder.
 const ARCHIVE_COLUMN: &str = "archive";
@@ -176,7 +187,7 @@ impl Layout for TerminalBenchHard {
     }
 
     fn templates(&self) -> &'static [TemplateSpec] {
-        self.texts
+        self.wording.official()
     }
 
     fn item(&self, index: u64, mut row: Row) -> Result<Option<Item>, RowError> {
@@ -201,7 +212,7 @@ impl Benchmark for TerminalBenchHard {
     }
 
     fn template(&self, templates: &Templates) -> Template {
-        agent::template(self.texts, templates)
+        self.wording.template(templates)
     }
 
     fn has_agent(&self) -> bool {
@@ -231,18 +242,11 @@ impl Benchmark for TerminalBenchHard {
 
     fn with_options(&self, options: &Options) -> Result<Option<&'static dyn Benchmark>, OptionError> {
         selection::check(options, &OPTIONS)?;
-        Ok(agent::checked_texts(options)?.map(|texts| {
-            let changed: &'static Self = match texts {
-                agent::Texts::None => &WITHOUT_TEXTS,
-                agent::Texts::Json => &Self::DEFAULT,
-                agent::Texts::Xml => &WITH_XML,
-            };
-            changed as &'static dyn Benchmark
-        }))
+        Ok(agent::checked_wording(options)?.map(|wording| Self::with(wording) as &dyn Benchmark))
     }
 
     fn without_model(&self, source: &str) -> Option<&'static dyn Benchmark> {
-        agent::agent_without_model(source).map(|_| &WITHOUT_TEXTS as &dyn Benchmark)
+        agent::agent_without_model(source).map(|_| Self::with(Wording::None) as &dyn Benchmark)
     }
 
     fn missing_names(&self, options: &Options, items: &[IndexEntry]) -> Vec<String> {

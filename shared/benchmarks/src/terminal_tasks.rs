@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use bench_agents::terminus2::ReplyFormat;
 use bench_domain::Prompt;
 use bench_items::{DatasetSpec, Item, Layout, Row, RowError, TemplateSpec};
 
@@ -18,22 +19,33 @@ use crate::scorers::episode::EpisodeScorer;
 
 pub(crate) mod agent;
 
+use agent::Wording;
 pub use agent::{AgentChoice, OFFICIAL_WHEEL, agent_choice, agent_option_names};
 
 /// Tasks that users upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalTasks {
-    /// Official texts that the run's agent sends to the model.
-    texts: &'static [TemplateSpec],
+    /// Texts that the run's agent sends to the model.
+    wording: Wording,
 }
 
 impl TerminalTasks {
-    /// The tasks, for an agent without official texts.
-    pub const UPLOADED: Self = Self { texts: &[] };
-}
+    /// The tasks for the default agent, `terminus-2` with replies in JSON.
+    pub const DEFAULT: Self = Self { wording: Wording::Terminus2(ReplyFormat::Json) };
 
-static WITH_JSON: TerminalTasks = TerminalTasks { texts: &agent::JSON_TEXTS };
-static WITH_XML: TerminalTasks = TerminalTasks { texts: &agent::XML_TEXTS };
+    fn with(wording: Wording) -> &'static Self {
+        static EACH: [TerminalTasks; 4] = {
+            let [json, xml, bash, none] = Wording::ALL;
+            [
+                TerminalTasks { wording: json },
+                TerminalTasks { wording: xml },
+                TerminalTasks { wording: bash },
+                TerminalTasks { wording: none },
+            ]
+        };
+        wording.choose(&EACH)
+    }
+}
 
 /// Column with the name of a task and the first digits of its content hash, which is the item's own id.
 pub const TASK_COLUMN: &str = "task";
@@ -112,7 +124,7 @@ impl Layout for TerminalTasks {
     }
 
     fn templates(&self) -> &'static [TemplateSpec] {
-        self.texts
+        self.wording.official()
     }
 
     fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {
@@ -138,7 +150,7 @@ impl Benchmark for TerminalTasks {
     }
 
     fn template(&self, templates: &Templates) -> Template {
-        agent::template(self.texts, templates)
+        self.wording.template(templates)
     }
 
     fn has_agent(&self) -> bool {
@@ -159,6 +171,10 @@ impl Benchmark for TerminalTasks {
         &OPTIONS
     }
 
+    fn without_model(&self, source: &str) -> Option<&'static dyn Benchmark> {
+        agent::agent_without_model(source).map(|_| Self::with(Wording::None) as &dyn Benchmark)
+    }
+
     fn with_options(&self, options: &Options) -> Result<Option<&'static dyn Benchmark>, OptionError> {
         for name in options.keys().filter(|name| !agent::is_agent_option(name)) {
             let Some(variable) = name.strip_prefix(VARIABLE) else {
@@ -171,14 +187,7 @@ impl Benchmark for TerminalTasks {
                 )));
             }
         }
-        Ok(agent::checked_texts(options)?.map(|texts| {
-            let changed: &'static Self = match texts {
-                agent::Texts::None => &Self::UPLOADED,
-                agent::Texts::Json => &WITH_JSON,
-                agent::Texts::Xml => &WITH_XML,
-            };
-            changed as &'static dyn Benchmark
-        }))
+        Ok(agent::checked_wording(options)?.map(|wording| Self::with(wording) as &dyn Benchmark))
     }
 }
 
@@ -201,25 +210,25 @@ mod tests {
 
     #[test]
     fn a_row_is_a_task() {
-        let item = TerminalTasks::UPLOADED.item(3, row(&"0a".repeat(32))).unwrap().unwrap();
+        let item = TerminalTasks::DEFAULT.item(3, row(&"0a".repeat(32))).unwrap().unwrap();
         assert_eq!((item.id.as_str(), item.group.as_deref()), ("3", Some("hello@012345678901")));
-        assert_eq!(TerminalTasks::UPLOADED.prompt(&item, &Material::default()).unwrap().as_text(), "Do it.");
+        assert_eq!(TerminalTasks::DEFAULT.prompt(&item, &Material::default()).unwrap().as_text(), "Do it.");
         assert_eq!(
-            Benchmark::grade(&TerminalTasks::UPLOADED, &item, &Answer::local("")),
+            Benchmark::grade(&TerminalTasks::DEFAULT, &item, &Answer::local("")),
             Grading::NeedsTurn(Stage::Episode)
         );
         for bad in ["", "0A", &"0a".repeat(31), "../../etc"] {
-            assert!(TerminalTasks::UPLOADED.item(0, row(bad)).is_err(), "{bad}");
+            assert!(TerminalTasks::DEFAULT.item(0, row(bad)).is_err(), "{bad}");
         }
-        assert!(TerminalTasks::UPLOADED.item(0, Row::new()).is_err());
+        assert!(TerminalTasks::DEFAULT.item(0, Row::new()).is_err());
     }
 
     #[test]
     fn options_are_variables() {
         let options = |name: &str| Options::from([(name.to_owned(), "1".to_owned())]);
-        assert!(TerminalTasks::UPLOADED.with_options(&options("env.A_1")).is_ok());
+        assert!(TerminalTasks::DEFAULT.with_options(&options("env.A_1")).is_ok());
         for bad in ["A", "env.", "env.A=B", "env.A B", "agents"] {
-            assert!(TerminalTasks::UPLOADED.with_options(&options(bad)).is_err(), "{bad}");
+            assert!(TerminalTasks::DEFAULT.with_options(&options(bad)).is_err(), "{bad}");
         }
         let variables = task_variables(Some(&options("env.A")));
         assert_eq!(variables, [("A".to_owned(), "1".to_owned())].into());

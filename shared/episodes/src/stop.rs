@@ -85,7 +85,9 @@ impl Stop {
             _ => return Self::Failure(error),
         };
         let log = error.log().map(str::to_owned);
-        let last = log.as_deref().and_then(last_line);
+        // The reason of a failed build has the end of its output.
+        let is_build = matches!(error, EnvironmentError::Build { .. });
+        let last = log.as_deref().filter(|_| !is_build).and_then(last_line);
         let message = last.map_or_else(|| error.to_string(), |last| format!("{error}: {last}"));
         Self::Exception(EpisodeException { name: name.to_owned(), message }, log)
     }
@@ -130,13 +132,19 @@ mod tests {
 
     #[test]
     fn messages_quote_the_end_of_the_output() {
-        let build = |log: &str| EnvironmentError::Build { why: "it failed".to_owned(), log: log.to_owned() };
-        for (log, expected) in [("", "it failed"), ("a\n no such image \n\n", "it failed: no such image")] {
-            let Stop::Exception(exception, _) = Stop::of(build(log), Phase::Setup) else { panic!("{log}") };
-            assert_eq!(
-                (exception.name.as_str(), exception.message.as_str()),
-                ("SandboxBuildFailedError", expected)
-            );
+        let (why, text) = (|| "it failed".to_owned(), |log: &str| log.to_owned());
+        for (error, name, expected) in [
+            (EnvironmentError::Start { why: why(), log: text("") }, "RuntimeError", "it failed"),
+            (
+                EnvironmentError::Start { why: why(), log: text("a\n no such file \n\n") },
+                "RuntimeError",
+                "it failed: no such file",
+            ),
+            // Its reason has the end of the output.
+            (EnvironmentError::Build { why: why(), log: text("a\n") }, "SandboxBuildFailedError", "it failed"),
+        ] {
+            let Stop::Exception(exception, _) = Stop::of(error, Phase::Setup) else { panic!("{expected}") };
+            assert_eq!((exception.name.as_str(), exception.message.as_str()), (name, expected));
         }
         assert!(matches!(Stop::of(EnvironmentError::SandboxLost, Phase::Agent), Stop::Failure(_)));
         // What the agent made doesn't fit into the verifier's environment.

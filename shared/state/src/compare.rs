@@ -132,10 +132,12 @@ impl State {
                 }
             }
             if a.options != b.options {
+                let same_items = paired.only_in_a == 0 && paired.only_in_b == 0;
                 warnings.push(format!(
-                    "The runs had different options: {} and {}; they may have asked different items.",
+                    "The runs had different options: {} and {}{}.",
                     options(a),
-                    options(b)
+                    options(b),
+                    if same_items { "" } else { "; they may have asked different items" }
                 ));
             }
             if !same_judge {

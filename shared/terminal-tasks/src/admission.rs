@@ -13,6 +13,7 @@ use crate::model::{Environment, OperatingSystem, Task, TaskFormat};
 use crate::network::NetworkPolicy;
 use crate::node::{Node, Value};
 use crate::refusal::{ComposeProblem, ContentProblem, Refusal};
+use crate::scripts;
 use crate::tar::read_tar_gz_tree;
 use crate::terminal_bench;
 use crate::tree::{ContentHash, Tree, TreeLimits};
@@ -69,7 +70,8 @@ pub struct AdmittedTask {
     pub hash: ContentHash,
     /// Folder of the task in the upload; empty for the root.
     pub folder: String,
-    /// Keys of `task.toml` that have no effect because the format doesn't know them, one sentence each.
+    /// Keys of `task.toml` that have no effect because the format doesn't know them, and scripts whose line ends keep them
+    /// from running, one sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -139,10 +141,11 @@ fn check(task: Task, tree: Tree, folder: String, limits: &AdmissionLimits) -> Re
     check_services(&task, &tree, file)?;
     check_ignored(&task, &tree)?;
     let hash = tree.content_hash();
-    let warnings = match task.format {
+    let mut warnings = match task.format {
         TaskFormat::Harbor { .. } => harbor::warnings(&tree),
         TaskFormat::TerminalBench1 => Vec::new(),
     };
+    warnings.extend(scripts::warnings(&tree));
     Ok(AdmittedTask { task, tree, hash, folder, warnings })
 }
 

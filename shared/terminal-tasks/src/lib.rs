@@ -20,6 +20,7 @@ mod pane;
 mod path;
 mod refusal;
 mod reward;
+mod scripts;
 mod tar;
 pub mod terminal_bench;
 mod tree;

@@ -91,6 +91,8 @@ pub struct File {
     pub bytes: u64,
     /// SHA-256 of the content.
     pub sha256: [u8; 32],
+    /// Its first line ends with CR and LF, as on Windows.
+    pub has_crlf: bool,
     text: Option<Arc<[u8]>>,
 }
 
@@ -200,7 +202,7 @@ impl TreeBuilder {
         let left = self.limits.task_bytes_max - self.total_bytes;
         let limit = self.limits.file_bytes_max.min(left);
         let (mut hasher, mut bytes, mut text) = (Sha256::new(), 0u64, Some(Vec::new()));
-        let is_kept = is_kept(path);
+        let (is_kept, mut has_crlf) = (is_kept(path), false);
         let mut buffer = [0; 16 * 1024];
         loop {
             let count = match content.read(&mut buffer) {
@@ -211,6 +213,9 @@ impl TreeBuilder {
             let read = buffer.get(..count).unwrap_or_default();
             if read.is_empty() {
                 break;
+            }
+            if bytes == 0 {
+                has_crlf = read.split(|byte| *byte == b'\n').next().is_some_and(|line| line.len() < read.len() && line.ends_with(b"\r"));
             }
             bytes += read.len() as u64;
             if bytes > limit {
@@ -231,7 +236,8 @@ impl TreeBuilder {
         self.total_bytes += bytes;
         let text: Option<Arc<[u8]>> = text.filter(|_| is_kept).map(Into::into);
         self.kept_bytes += text.as_ref().map_or(0, |text| text.len() as u64);
-        let file = File { mode: Mode::new(path, unix_mode), bytes, sha256: hasher.finalize().into(), text };
+        let (mode, sha256) = (Mode::new(path, unix_mode), hasher.finalize().into());
+        let file = File { mode, bytes, sha256, has_crlf, text };
         self.tree.files.insert(path.clone(), file);
         Ok(())
     }

@@ -222,7 +222,7 @@ impl Order {
             };
             tasks.push(store.add(archive, upload).await.unwrap().0);
         }
-        store.dataset(&tasks, &TerminalTasks::UPLOADED).await.unwrap()
+        store.dataset(&tasks, &TerminalTasks::DEFAULT).await.unwrap()
     }
 
     /// Imports the datasets and returns the order for a schedule.

@@ -21,7 +21,7 @@ use crate::exit::sentence;
 const PROBE_LIMIT: Duration = Duration::from_secs(20);
 const SERVICE_LIMIT: Duration = Duration::from_secs(10);
 /// Variable with the address of a sandbox service.
-const ADDRESS_VARIABLE: &str = "SANDY_BASE_URL";
+pub(super) const ADDRESS_VARIABLE: &str = "SANDY_BASE_URL";
 const KEY_FIX: &str = "set SANDY_API_KEY to the key of the service";
 const UNREACHABLE_FIX: &str = "check SANDY_BASE_URL and that the service runs; unset both SANDY_ variables to use sandboxes of this machine";
 /// Mode of the temporary folder, which lets sandboxes that run as other users pass through.

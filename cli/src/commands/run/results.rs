@@ -32,7 +32,7 @@ pub(crate) enum ResultsForm {
     Text,
     /// A list with an object for each run.
     Json,
-    /// Nothing: the command prints something else.
+    /// Nothing but errors other than those of samples: the command prints something else.
     Nothing,
 }
 
@@ -59,10 +59,16 @@ pub(super) async fn show(
     for run in runs {
         if run.status != RunStatus::Succeeded {
             status = ExitStatus::Failure;
-            failure::explain(client, run).await;
-            print_unjudged(client, run).await?;
-        } else {
-            failure::print_errors(client, run).await;
+        }
+        // A command with output of its own explains samples that have ended.
+        let is_explained = form == ResultsForm::Nothing && run.infrastructure_errors() > 0;
+        match run.status {
+            _ if is_explained => {}
+            RunStatus::Succeeded => failure::print_errors(client, run).await,
+            _ => {
+                failure::explain(client, run).await;
+                print_unjudged(client, run).await?;
+            }
         }
         // A canceled run has no export.
         let files = match run.status {

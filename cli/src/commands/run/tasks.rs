@@ -125,7 +125,7 @@ pub(super) async fn dataset(stack: &Stack, tasks: &[Task]) -> anyhow::Result<(Be
         records.push(record.with_context(|| format!("task {} is gone", task.id))?);
     }
     let name: BenchmarkName = TERMINAL_TASKS.parse().context("the name of the benchmark is invalid")?;
-    Ok((name, stack.api.tasks.dataset(&records, &TerminalTasks::UPLOADED).await?))
+    Ok((name, stack.api.tasks.dataset(&records, &TerminalTasks::DEFAULT).await?))
 }
 
 /// Orders a run of an agent on tasks, in this process or at a server.

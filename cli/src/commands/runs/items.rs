@@ -17,6 +17,8 @@ use crate::{causes, format, output, show};
 pub(super) const ITEMS_PAGE: u64 = 500;
 /// Maximum number of characters of a text in the table.
 const PREVIEW_CHARS_MAX: usize = 60;
+/// The same for the reason of an outcome, the last column: terminals cut it to their width.
+const REASON_CHARS_MAX: usize = 400;
 
 /// Samples to show.
 #[derive(Debug, Clone, Default)]
@@ -209,25 +211,27 @@ fn table(items: &[Item]) -> Table {
             item.group.clone().unwrap_or_else(|| "-".to_owned()),
             item.outcome.clone().unwrap_or_else(|| "open".to_owned()),
             format::percent(item.score),
-            preview(item.extracted.as_deref()),
-            preview(item.expected.as_deref()),
+            preview(item.extracted.as_deref(), PREVIEW_CHARS_MAX),
+            preview(item.expected.as_deref(), PREVIEW_CHARS_MAX),
             item.latency_ms.map_or_else(|| "-".to_owned(), |ms| format::milliseconds(ms as f64)),
-            preview(reason(item).as_deref()),
+            preview(reason(item).as_deref(), REASON_CHARS_MAX),
         ]);
     }
     table
 }
 
-/// Returns why a sample has its outcome.
+/// Returns why a sample has its outcome, or why its agent ended early.
 fn reason(item: &Item) -> Option<Cow<'_, str>> {
     let reason = item.reason.as_deref().filter(|reason| !reason.is_empty());
-    reason.or(item.error.as_deref()).map(causes::readable)
+    let end = || item.detail.get("agent_end")?.as_str().filter(|end| *end != "completed");
+    let early = || end().map(|end| format!("the agent ended: {}", end.replace('_', " ")).into());
+    reason.or(item.error.as_deref()).map(causes::readable).or_else(early)
 }
 
 /// Returns the beginning of a text, on one line.
-fn preview(text: Option<&str>) -> String {
+fn preview(text: Option<&str>, chars_max: usize) -> String {
     let line = text.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-    crate::table::wrap::cut(&line, PREVIEW_CHARS_MAX, "…")
+    crate::table::wrap::cut(&line, chars_max, "…")
 }
 
 #[cfg(test)]

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use bench_domain::{Code, RunId};
+use bench_domain::{Agent, Code, RunId};
 use bench_runs::TERMINAL_TASKS;
 use serde_json::{Value, json};
 
 use super::CheckArgs;
-use crate::causes::one_line;
+use crate::causes::{one_line, times};
 use crate::client::Client;
 use crate::commands::run::session::Session;
 use crate::commands::run::tasks::order_tasks;
 use crate::commands::{Api, run::results};
-use crate::episodes::samples;
+use crate::episodes::{Episode, samples};
 use crate::exit::{ExitStatus, Problem};
 use crate::refusal::Refusal;
 use crate::task_archive::TaskArchive;
@@ -26,6 +26,14 @@ const EPISODES: u32 = 2;
 struct Count {
     passed: u32,
     graded: u32,
+}
+
+impl Count {
+    fn of(episodes: &[Episode]) -> Self {
+        let scores = || episodes.iter().filter_map(|episode| episode.score);
+        let count = |scores: &mut dyn Iterator<Item = f64>| u32::try_from(scores.count()).unwrap_or(u32::MAX);
+        Self { passed: count(&mut scores().filter(|score| *score >= 1.0)), graded: count(&mut scores()) }
+    }
 }
 
 pub(super) async fn run(args: CheckArgs) -> anyhow::Result<ExitStatus> {
@@ -56,9 +64,14 @@ pub(super) async fn run(args: CheckArgs) -> anyhow::Result<ExitStatus> {
             session.keep_until_watched(holds.into_iter().flatten().collect());
             let [oracle, nop] = [runs.first().copied(), runs.get(1).copied()];
             let (json, work) = (args.json, &args.work);
-            let form = if json { results::ResultsForm::Nothing } else { results::ResultsForm::Text };
-            let proof = async |client: &Client| judge(client, oracle, nop, json).await;
-            session.finish_runs(&runs, true, work, form, proof).await
+            let proof = async |client: &Client| {
+                let proof = judge(client, oracle, nop, json).await;
+                if !json {
+                    output::note(&format!("Signed archives of both runs are in `{}`", work.out.display()));
+                }
+                proof
+            };
+            session.finish_runs(&runs, true, work, results::ResultsForm::Nothing, proof).await
         }
     }
 }
@@ -120,30 +133,28 @@ fn warnings(found: &Value) -> Vec<String> {
 /// Compares the episodes of both runs, prints a line for each task, and fails if one isn't proven.
 async fn judge(client: &Client, oracle: Option<RunId>, nop: Option<RunId>, json: bool) -> anyhow::Result<()> {
     let (Some(oracle), Some(nop)) = (oracle, nop) else { return Ok(()) };
-    let (solved, mut problems) = episodes(client, oracle).await?;
-    let (unsolved, others) = episodes(client, nop).await?;
-    problems.extend(others);
+    let solved = by_task(samples(client, oracle, TERMINAL_TASKS).await?);
+    let unsolved = by_task(samples(client, nop, TERMINAL_TASKS).await?);
     let mut shown = Vec::new();
     let mut failed = 0_u64;
-    for (task, solution) in &solved {
-        let nothing = unsolved.get(task).copied().unwrap_or_default();
-        let is_proven = *solution == Count { passed: EPISODES, graded: EPISODES }
+    for (task, episodes) in &solved {
+        let others = unsolved.get(task).map(Vec::as_slice).unwrap_or_default();
+        let (solution, nothing) = (Count::of(episodes), Count::of(others));
+        let is_proven = solution == Count { passed: EPISODES, graded: EPISODES }
             && nothing == Count { passed: 0, graded: EPISODES };
         failed += u64::from(!is_proven);
-        let verdict = if is_proven { "proven" } else { "NOT proven" };
+        let reasons = if is_proven { Vec::new() } else { missing_proof(episodes, others) };
         if !json {
+            let verdict = if is_proven { "proven" } else { "NOT proven" };
             output::print(&format!(
                 "{task}: {verdict}; the solution passed {} of {EPISODES} episodes, doing nothing {} of {EPISODES}",
                 solution.passed, nothing.passed
             ))?;
-            let found = problems.iter().filter(|(of, _)| of == task).map(|(_, why)| why.clone());
-            for why in found.take(2).chain(missing_proof(*solution, nothing, oracle)) {
-                output::print(&format!("  {why}"))?;
-            }
+            reasons.iter().try_for_each(|why| output::print(&format!("  {why}")))?;
         }
         shown.push(json!({
             "task": task, "proven": is_proven, "oracle_passed": solution.passed, "nop_passed": nothing.passed,
-            "oracle_graded": solution.graded, "nop_graded": nothing.graded, "runs": [oracle, nop],
+            "oracle_graded": solution.graded, "nop_graded": nothing.graded, "reasons": reasons, "runs": [oracle, nop],
         }));
     }
     if json {
@@ -152,41 +163,47 @@ async fn judge(client: &Client, oracle: Option<RunId>, nop: Option<RunId>, json:
     match failed {
         0 => Ok(()),
         failed => Err(Problem::failure(format!("{} not proven", format::plural(failed, "task")))
-            .hint(format!("`bench runs {oracle} --items` and `bench runs {nop} --items` list the episodes"))
+            .hint(format!("`bench artifacts {oracle}` and `bench artifacts {nop}` fetch all output of the episodes"))
             .into()),
     }
 }
 
-/// Returns what graded episodes show to be wrong with a task.
-fn missing_proof(solution: Count, nothing: Count, oracle: RunId) -> Vec<String> {
-    let mut reasons = Vec::new();
-    if solution.passed < solution.graded {
-        reasons.push(format!(
-            "the tests did not give the solution the full reward; `bench artifacts {oracle}` fetches its output and that of \
-             the tests"
-        ));
+/// Returns why a task isn't proven: what kept episodes from a grade, and grades that are wrong, with the end of the output.
+fn missing_proof(solution: &[Episode], nothing: &[Episode]) -> Vec<String> {
+    let (oracle, nop) = (Agent::Oracle.as_str(), Agent::Nop.as_str());
+    // Environments fail in the same way for both agents.
+    let mut errors = BTreeMap::<String, BTreeMap<&str, u64>>::new();
+    let mut ends = Vec::new();
+    for (agent, episodes) in [(oracle, solution), (nop, nothing)] {
+        let mut ungraded = episodes.iter().filter(|episode| episode.score.is_none()).peekable();
+        ends.extend(ungraded.peek().map(|first| (agent, *first)));
+        for error in ungraded.filter_map(|episode| episode.error.as_deref()) {
+            *errors.entry(one_line(error)).or_default().entry(agent).or_default() += 1;
+        }
     }
-    if nothing.passed > 0 {
-        reasons.push("the tests give the full reward although nothing was done".to_owned());
+    let mut reasons: Vec<String> = Vec::new();
+    for (error, counts) in &errors {
+        let agents: Vec<&str> = [oracle, nop].into_iter().filter(|agent| counts.contains_key(agent)).collect();
+        reasons.push(format!("{}: {}", agents.join(" and "), times(counts.values().sum(), error)));
+    }
+    if let Some(episode) = solution.iter().find(|episode| episode.score.is_some_and(|score| score < 1.0)) {
+        reasons.push(format!("{oracle}: the tests did not give the solution the full reward"));
+        reasons.extend(episode.exception().map(|message| format!("{oracle}: {}", one_line(message))));
+        ends.push((oracle, episode));
+    }
+    if nothing.iter().any(|episode| episode.score.is_some_and(|score| score >= 1.0)) {
+        reasons.push(format!("{nop}: the tests give the full reward although nothing was done"));
+    }
+    for (agent, episode) in ends {
+        reasons.extend(episode.log_ends().map(|(log, end)| format!("{agent}: `{log}` ends with `{end}`")));
     }
     reasons
 }
 
-/// Counts the episodes of a run by task, and collects why episodes have no grade.
-async fn episodes(
-    client: &Client,
-    run: RunId,
-) -> anyhow::Result<(BTreeMap<String, Count>, Vec<(String, String)>)> {
-    let (mut counts, mut problems) = (BTreeMap::<String, Count>::new(), Vec::new());
-    for episode in samples(client, run, TERMINAL_TASKS).await? {
-        let task = episode.task().to_owned();
-        let count = counts.entry(task.clone()).or_default();
-        if let Some(score) = episode.score {
-            count.graded += 1;
-            count.passed += u32::from(score >= 1.0);
-        } else if let Some(error) = episode.error {
-            problems.push((task, error));
-        }
+fn by_task(episodes: Vec<Episode>) -> BTreeMap<String, Vec<Episode>> {
+    let mut tasks = BTreeMap::<String, Vec<Episode>>::new();
+    for episode in episodes {
+        tasks.entry(episode.task().to_owned()).or_default().push(episode);
     }
-    Ok((counts, problems))
+    tasks
 }

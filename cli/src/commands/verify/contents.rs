@@ -4,7 +4,7 @@ use console::style;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::show::{benchmark_name, benchmark_names, prompt_label};
+use crate::show::{benchmark_name, benchmark_names, prompt_of_benchmark};
 use crate::{causes, format};
 
 /// Benchmark as described by the signed manifest. Fields that older manifests lack are null.
@@ -168,7 +168,8 @@ pub(super) fn describe(all: &[BenchmarkFacts]) -> Vec<String> {
         field("dataset", one.dataset.as_ref().map(marked));
         field("protocol", named(one.protocol_name.as_deref(), one.protocol.as_deref()));
         let prompt = one.prompt_source.as_deref();
-        field("prompt", prompt.map(|source| prompt_label(source, one.prompt_digest.as_deref())));
+        let digest = one.prompt_digest.as_deref();
+        field("prompt", prompt.and_then(|source| prompt_of_benchmark(&one.benchmark, source, digest)));
         field("judge", one.judge.as_ref().map(judged_by));
         for cause in &one.error_causes {
             field(

@@ -88,7 +88,8 @@ pub(crate) struct CheckedView {
     steps: u64,
     /// True if every step has a solution, which the agent `oracle` runs.
     has_solution: bool,
-    /// Keys of the configuration that have no effect because the format doesn't know them, one sentence each.
+    /// Keys of the configuration that have no effect because the format doesn't know them, and scripts that can't run because
+    /// their lines end as on Windows; one sentence each.
     warnings: Vec<String>,
 }
 

@@ -70,7 +70,8 @@ pub(crate) struct AddedTaskView {
     /// Id of the oldest other task of the caller with the same files, whose stored archive this task uses; null if the
     /// files are new.
     pub(crate) same_files_as: Option<u64>,
-    /// Keys of the task's files that have no effect, one sentence each.
+    /// Keys of the task's files that have no effect, and scripts that can't run because their lines end as on Windows; one
+    /// sentence each.
     pub(crate) warnings: Vec<String>,
 }
 

@@ -4,24 +4,34 @@ use super::{BashSettings, FormatError};
 use crate::output::limit_output;
 use crate::step::CommandResult;
 
+/// First message, before the task: `{folder}`, `{seconds}`.
+const TASK: &str = include_str!("task.txt");
+/// Message about a reply without an action: `{error}`.
+const FORMAT_ERROR: &str = "Nothing was run: {error}. Send a reply with exactly one `bash` or `done` block.";
+/// Message about a reply that was cut.
+const OUTPUT_CUT: &str = "Nothing was run: your reply reached the maximum length and was cut. Send a shorter one; write long \
+                          files in several turns.";
+
+/// Returns the texts around a task and about replies without an action, in a fixed order.
+pub fn prompt_parts() -> [&'static str; 3] {
+    [TASK, FORMAT_ERROR, OUTPUT_CUT]
+}
+
 /// Returns the first message.
 pub(super) fn task(settings: &BashSettings, instruction: &str) -> String {
     let seconds = (settings.command_time_ms / 1_000).to_string();
-    let introduction =
-        include_str!("task.txt").replace("{seconds}", &seconds).replace("{folder}", &settings.folder);
+    let introduction = TASK.replace("{seconds}", &seconds).replace("{folder}", &settings.folder);
     format!("{introduction}{instruction}\n")
 }
 
 /// Returns the message about a reply without an action.
 pub(super) fn format_error(error: FormatError) -> String {
-    format!("Nothing was run: {error}. Send a reply with exactly one `bash` or `done` block.")
+    FORMAT_ERROR.replace("{error}", &error.to_string())
 }
 
 /// Returns the message about a reply that was cut.
 pub(super) fn output_cut() -> String {
-    "Nothing was run: your reply reached the maximum length and was cut. Send a shorter one; write long files in \
-     several turns."
-        .to_owned()
+    OUTPUT_CUT.to_owned()
 }
 
 /// Returns the message with the result of a command.

@@ -75,6 +75,26 @@ impl Terminus2Texts {
             last_hand_over: "{instruction}\n\nEnd of the terminal screen:\n{terminal_state}".to_owned(),
         }
     }
+
+    /// Returns all texts, in a fixed order.
+    pub fn parts(&self) -> [&str; 14] {
+        [
+            &self.task,
+            &self.format_error,
+            &self.warnings,
+            &self.confirmation,
+            &self.output_cut,
+            &self.cut_warnings,
+            &self.unknown_limit,
+            &self.summary,
+            &self.questions,
+            &self.answers,
+            &self.hand_over,
+            &self.short_summary,
+            &self.short_hand_over,
+            &self.last_hand_over,
+        ]
+    }
 }
 
 /// Parsed templates.

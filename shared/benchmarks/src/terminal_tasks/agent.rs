@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use bench_agents::bash::BashSettings;
+use bench_agents::bash::{BashSettings, prompt_parts};
 use bench_agents::terminus2::{
-    OFFICIAL_PROGRAM, OfficialFile, ReplyFormat, Terminus2Settings, official_template,
+    OFFICIAL_PROGRAM, OfficialFile, ReplyFormat, Terminus2Settings, Terminus2Texts, official_template,
 };
 use bench_domain::Agent;
 use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec, WheelSpec};
@@ -29,10 +29,10 @@ pub const OFFICIAL_WHEEL: WheelSpec = WheelSpec {
 
 const PROGRAM: TemplateSpec = text("terminus_2_program", OFFICIAL_PROGRAM);
 /// Official texts of `terminus-2` with replies in JSON.
-pub(crate) static JSON_TEXTS: [TemplateSpec; 2] =
+static JSON_TEXTS: [TemplateSpec; 2] =
     [text("terminus_2_template", official_template(ReplyFormat::Json)), PROGRAM];
 /// Official texts of `terminus-2` with replies in XML.
-pub(crate) static XML_TEXTS: [TemplateSpec; 2] =
+static XML_TEXTS: [TemplateSpec; 2] =
     [text("terminus_2_template", official_template(ReplyFormat::Xml)), PROGRAM];
 
 /// Option with the agent.
@@ -48,15 +48,55 @@ pub(crate) const OWN_OPTIONS: OptionMetadata = OptionMetadata {
     default: "",
 };
 
-/// Official texts that an agent sends to the model.
+/// Texts that an agent sends to the model around a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Texts {
-    /// None.
+pub(crate) enum Wording {
+    /// None: the agent asks no model.
     None,
-    /// [`JSON_TEXTS`].
-    Json,
-    /// [`XML_TEXTS`].
-    Xml,
+    /// Those of `bash`, which are our own.
+    Bash,
+    /// Those of `terminus-2` with replies in this format.
+    Terminus2(ReplyFormat),
+}
+
+impl Wording {
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Terminus2(ReplyFormat::Json), Self::Terminus2(ReplyFormat::Xml), Self::Bash, Self::None];
+
+    /// Returns the one of these values, in the order of [`Self::ALL`], that belongs to this wording.
+    pub(crate) fn choose<T>(self, [json, xml, bash, none]: &[T; 4]) -> &T {
+        match self {
+            Self::Terminus2(ReplyFormat::Json) => json,
+            Self::Terminus2(ReplyFormat::Xml) => xml,
+            Self::Bash => bash,
+            Self::None => none,
+        }
+    }
+
+    /// Returns the official texts among them.
+    pub(crate) fn official(self) -> &'static [TemplateSpec] {
+        match self {
+            Self::None | Self::Bash => &[],
+            Self::Terminus2(ReplyFormat::Json) => &JSON_TEXTS,
+            Self::Terminus2(ReplyFormat::Xml) => &XML_TEXTS,
+        }
+    }
+
+    /// Returns the template of a run, for which these official texts were found.
+    pub(crate) fn template(self, templates: &Templates) -> Template {
+        let format = match self {
+            Self::None => return Template::new(TemplateSource::Official, &[]),
+            Self::Bash => return Template::new(TemplateSource::Own, &prompt_parts()),
+            Self::Terminus2(format) => format,
+        };
+        let specs = self.official();
+        let found: Vec<&str> =
+            specs.iter().filter_map(|spec| templates.get(spec.name).map(String::as_str)).collect();
+        match found.len() == specs.len() {
+            true => Template::new(TemplateSource::Official, &found),
+            false => Template::new(TemplateSource::Own, &Terminus2Texts::own(format).parts()),
+        }
+    }
 }
 
 const fn text(name: &'static str, file: OfficialFile) -> TemplateSpec {
@@ -104,21 +144,13 @@ pub fn agent_option_names(agent: Agent, options: &BTreeMap<String, String>) -> O
     own.chain(named).collect()
 }
 
-/// Returns the template of a run whose agent sends these official texts.
-pub(crate) fn template(texts: &[TemplateSpec], templates: &Templates) -> Template {
-    let found: Vec<&str> =
-        texts.iter().filter_map(|spec| templates.get(spec.name).map(String::as_str)).collect();
-    let source = if found.len() == texts.len() { TemplateSource::Official } else { TemplateSource::Own };
-    Template::new(source, &found)
-}
-
 /// Returns true for the agent and its options.
 pub(crate) fn is_agent_option(name: &str) -> bool {
     name == AGENT || name.starts_with(AGENT_OPTION)
 }
 
-/// Checks agent and agent's options. Returns the official texts that the agent sends; `None` if the options name neither.
-pub(crate) fn checked_texts(options: &Options) -> Result<Option<Texts>, OptionError> {
+/// Checks agent and agent's options. Returns the texts that the agent sends; `None` if the options name neither.
+pub(crate) fn checked_wording(options: &Options) -> Result<Option<Wording>, OptionError> {
     if !options.keys().any(|name| is_agent_option(name)) {
         return Ok(None);
     }
@@ -136,21 +168,38 @@ pub(crate) fn checked_texts(options: &Options) -> Result<Option<Texts>, OptionEr
     let invalid = |error: bench_agents::OptionError| OptionError(error.to_string());
     if agent == Agent::Bash {
         BashSettings::parse(&own, ANY_FOLDER).map_err(invalid)?;
-        return Ok(Some(Texts::None));
+        return Ok(Some(Wording::Bash));
     }
     let settings = Terminus2Settings::parse(&own).map_err(invalid)?;
-    Ok(match settings.format {
-        ReplyFormat::Json => Some(Texts::Json),
-        ReplyFormat::Xml => Some(Texts::Xml),
-    })
+    Ok(Some(Wording::Terminus2(settings.format)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metadata::NO_TEXT_DIGEST;
 
     fn options(pairs: &[(&str, &str)]) -> Options {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn the_wording_is_named_by_its_texts() {
+        let official = JSON_TEXTS.iter().map(|spec| (spec.name.to_owned(), spec.name.to_owned()));
+        let official: Templates = official.collect();
+        let mut digests = std::collections::BTreeSet::new();
+        for wording in Wording::ALL {
+            assert_eq!(*wording.choose(&Wording::ALL), wording);
+            let own = wording.template(&Templates::new());
+            let expected = if wording == Wording::None { TemplateSource::Official } else { TemplateSource::Own };
+            assert_eq!(own.source, expected, "{wording:?}");
+            assert_eq!(own.digest == NO_TEXT_DIGEST, wording == Wording::None, "{wording:?}");
+            let asks_official = matches!(wording, Wording::Terminus2(_));
+            let found = wording.template(&official);
+            assert_eq!(found.source == TemplateSource::Official, asks_official || wording == Wording::None);
+            digests.insert(own.digest);
+        }
+        assert_eq!(digests.len(), Wording::ALL.len());
     }
 
     #[test]
@@ -167,7 +216,7 @@ mod tests {
             options(&[("agent", "terminus-2")])
         );
         assert_eq!(agent_option_names(Agent::Oracle, &Options::new()), Options::new());
-        assert_eq!(checked_texts(&options(&[("env.A", "1")])).unwrap(), None);
+        assert_eq!(checked_wording(&options(&[("env.A", "1")])).unwrap(), None);
     }
 
     #[test]
@@ -179,11 +228,11 @@ mod tests {
             (options(&[("agent.max_turns", "0")]), "must be a number from 1"),
             (options(&[("agent.nope", "0")]), "has no option `nope`"),
         ] {
-            let error = checked_texts(&given).unwrap_err().to_string();
+            let error = checked_wording(&given).unwrap_err().to_string();
             assert!(error.contains(part), "{given:?}: {error}");
         }
-        let xml = checked_texts(&options(&[("agent.parser_name", "xml")])).unwrap();
-        assert_eq!(xml, Some(Texts::Xml));
-        assert_eq!(checked_texts(&options(&[("agent", "bash")])).unwrap(), Some(Texts::None));
+        let xml = checked_wording(&options(&[("agent.parser_name", "xml")])).unwrap();
+        assert_eq!(xml, Some(Wording::Terminus2(ReplyFormat::Xml)));
+        assert_eq!(checked_wording(&options(&[("agent", "bash")])).unwrap(), Some(Wording::Bash));
     }
 }

@@ -8,6 +8,8 @@ HOST_LIMITS = (
 # Error of podman's builder before 4.6 after it killed its own helper process, which happens now and then because the
 # helper ends with the thread that started it (https://github.com/containers/podman/issues/17918).
 BUILDER_DIED = "while running runtime: signal: killed"
+# Maximum number of characters of a line in an error.
+LINE_MAX = 300
 # Maximum attempts to build an image if the builder dies.
 ATTEMPTS = 3
 
@@ -73,6 +75,22 @@ def refusal_of(request, workspace, image, reason):
     return "`%s` line %s: %s" % (file, line[2], reason[line.end() :])
 
 
+def reason_of(ran):
+    """The builder's error, and how the output of the command ended that failed."""
+    errors = [line.strip() for line in ran.err.text().splitlines() if line.strip()]
+    lines = [line.strip() for line in ran.out.text().splitlines()]
+    steps = [number for number, line in enumerate(lines) if re.match(r"(STEP|Step) \d+/\d+ ?:", line)]
+    if not steps and errors.count("------") > 1:
+        # BuildKit repeats the output between two lines.
+        second = len(errors) - 1 - errors[::-1].index("------")
+        first = second - 1 - errors[:second][::-1].index("------")
+        lines, steps = errors[first:second], [1]
+    ended = [line for line in lines[steps[-1] + 1 :] if line and not line.startswith("-->")] if steps else []
+    # Podman names its temporary folder, so that the same error would look like another one each time.
+    reason = re.sub(r"/\S*/libpod_builder\d+/build", "the context", errors[-1])[:LINE_MAX] if errors else "no reason was given"
+    return "%s; its output ends with `%s`" % (reason, " / ".join(ended[-3:])[-LINE_MAX:]) if ended else reason
+
+
 def builder_died(ran):
     # The docker command's own error is the end of its errors. Commands of a build write to its output.
     return ran.err.text().rstrip().endswith(BUILDER_DIED)
@@ -102,7 +120,8 @@ def produce(request, workspace, image, limit_s):
     if ran.code != 0:
         what = "built" if image["is_built"] else "pulled"
         kind = "engine" if is_engine_fault(ran) or builder_died(ran) else "build"
-        raise Failed(kind, "the image of service `%s` could not be %s" % (image["service"], what), ran.log())
+        why = "the image of service `%s` could not be %s: %s" % (image["service"], what, reason_of(ran))
+        raise Failed(kind, why, ran.log())
     found = size(image["name"])
     if found is None:
         raise Failed("engine", "the image `%s` is missing after its build" % image["name"], ran.log())

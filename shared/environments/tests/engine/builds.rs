@@ -38,13 +38,17 @@ async fn an_image_is_built_once_per_content() {
 #[tokio::test]
 async fn a_failed_build_is_the_task_s_fault_and_shows_its_output() {
     let world = World::new().await;
-    for lines in ["RUN echo so it goes; exit 3\n", "NONSENSE\n", "COPY missing /x\n"] {
+    let failing = "RUN echo first\nRUN echo earlier; echo so it goes >&2; exit 3\nRUN echo never\n";
+    for (lines, part) in [(failing, "so it goes"), ("NONSENSE\n", "NONSENSE"), ("COPY missing /x\n", "missing")] {
         let task = new_task(lines);
         let environment = environment(&task);
         let project = world.resolve(&environment, &task, &dockerfile()).await.unwrap();
         let failed = world.finish(&environment, "build", &world.build(&project)).await.unwrap_err();
         assert_eq!(failed.kind(), ErrorKind::Task, "{failed:?}");
         assert!(failed.log().is_some_and(|log| !log.is_empty()));
+        let reason = failed.to_string();
+        let is_useful = reason.to_uppercase().contains(&part.to_uppercase()) && !reason.contains("first");
+        assert!(is_useful && !reason.contains("DEPRECATED"), "{reason}");
         world.remove(&environment).await;
     }
 }

@@ -75,6 +75,15 @@ async fn a_container_that_ends_at_once_is_the_task_s_fault() {
 }
 
 #[tokio::test]
+async fn a_shell_that_does_not_run_is_the_image_s_fault() {
+    let world = World::new().await;
+    let task = new_task("RUN printf '#!/nowhere\\n' > /bin/bash && chmod +x /bin/bash\n");
+    let failed = world.start(&task, &dockerfile(), Network::None).await.err().unwrap();
+    assert!(matches!(failed, EnvironmentError::Start { .. }), "{failed:?}");
+    assert!(failed.to_string().contains("`bash` does not run"), "{failed}");
+}
+
+#[tokio::test]
 async fn an_invalid_compose_file_is_the_task_s_fault() {
     let world = World::new().await;
     for compose in [

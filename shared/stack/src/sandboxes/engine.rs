@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bench_engine::{Limits, ProbeOptions};
+use bench_engine::{EngineReport, Limits, ProbeError, ProbeOptions};
 use bench_sandbox::host::EngineConfig;
 
 use super::{MIB_MAX, SandboxesError};
@@ -92,6 +92,21 @@ impl EngineSettings {
                 .filter(|registry| !registry.is_empty())
                 .collect(),
         })
+    }
+
+    /// Finds the engine as a host does, with its private files in `folder`, and stops what it started. Returns `None` if
+    /// hosts have no engine.
+    ///
+    /// # Errors
+    /// Fails with the reason for each place where there is no engine.
+    pub async fn try_engine(&self, folder: &Path) -> Option<Result<EngineReport, ProbeError>> {
+        let options = ProbeOptions { run_folder: folder.to_owned(), ..self.probe.clone()? };
+        let engine = match bench_engine::probe(&options).await {
+            Ok(engine) => engine,
+            Err(error) => return Some(Err(error)),
+        };
+        engine.stop().await;
+        Some(Ok(engine.report().clone()))
     }
 
     /// Returns the configuration for a host whose state is in `state`; `None` for a host without an engine.

@@ -56,6 +56,9 @@ pub(super) async fn questions(
 
 /// Returns the number of items without reading the dataset; `None` if it isn't known.
 fn known_items(plan: &Plan, name: &str) -> Option<u64> {
+    if !plan.tasks.is_empty() {
+        return Some(plan.tasks.len() as u64);
+    }
     if !plan.items.is_empty() {
         return Some(plan.items.len() as u64);
     }
