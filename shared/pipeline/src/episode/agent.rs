@@ -266,6 +266,7 @@ impl Pipeline {
                     .retry_after
                     .unwrap_or_else(|| bench_domain::sample::backoff(waits).min(FAILED_WAIT_MAX));
                 metrics::count(metrics::SAMPLES_WAITED, 1.0);
+                self.note_failed_request(claimed, client, failure, wait).await;
                 let why = client.role.explain(&failure.cause);
                 let code = client.role.code(failure);
                 self.wait_or_end(claimed, code, &why, wait, self.config.patience).await

@@ -26,7 +26,7 @@ impl Pipeline {
     }
 
     /// Shows that the run waits for an unavailable provider, once several requests have failed one after the other.
-    pub(super) async fn note_failed_request(
+    pub(crate) async fn note_failed_request(
         &self,
         claimed: &ClaimedSample,
         client: &ModelClient,
@@ -34,7 +34,8 @@ impl Pipeline {
         wait: Duration,
     ) {
         let failures = claimed.run.waits.note_failure(client.role);
-        if failures < FAILURES_MIN || claimed.record.history.failures == 0 {
+        let history = claimed.record.history;
+        if failures < FAILURES_MIN || (history.failures == 0 && history.waits == 0) {
             return;
         }
         let now = bench_clock::now();
