@@ -7,7 +7,7 @@ import { bytes, dateTime, integer, none, plural, shortId } from '../core/format.
 import { messageParts } from '../core/messages.js'
 import { outcomesInWords, statusBadge, statusOf } from '../core/outcomes.js'
 import { path, router } from '../core/router.js'
-import { isOpen } from '../core/run-facts.js'
+import { isOpen, needsModel } from '../core/run-facts.js'
 import { apiSource } from '../core/source.js'
 import { empty, toast, withModule } from '../core/states.js'
 import { episodesPanel } from './run/episodes.js'
@@ -32,7 +32,7 @@ export async function mount({ root, params, signal, title }) {
     ])
     return { task, runs: page.runs, total: page.total }
   }
-  const [first, agents] = await Promise.all([load(), /** @type {Promise<Api.Agent[]>} */ (api.get('/api/agents', { signal })), useStyles('views/tasks.css')])
+  const [first, agents] = await Promise.all([load(), /** @type {Promise<Api.Agent[]>} */ (api.get('/api/agents', { signal })), useStyles('views/tasks.css', 'views/new-run.css')])
   if (signal.aborted) return
   const name = first.task.name || `Task ${first.task.id}`
   title(`${name} – task`)
@@ -66,11 +66,11 @@ export async function mount({ root, params, signal, title }) {
   /** @type {{now: () => void}} */
   let updates = { now: () => {} }
   const form = episodeOrderForm({
-    agents, agent: first.task.agent, count: first.task.num_runs, signal,
+    agents, agent: first.task.agent, model: ownModel(first.task), count: first.task.num_runs, signal,
     order: async (order, key) => {
       const { task } = await load()
-      // The task's own order, once: clients of the tasks' routes see its episodes, too.
-      const isOwn = task.status === 'pending' && order.agent === task.agent && order.samples === task.num_runs
+      // The task's own order, once: clients of the tasks' routes see its episodes, too. It always asks the task's own model.
+      const isOwn = task.status === 'pending' && order.agent === task.agent && order.samples === task.num_runs && (order.model_id ?? '') === ownModel(task)
       if (isOwn) await api.post(`${base}/execute-async`, undefined, { headers: { authorization: key ? `Bearer ${key}` : null } })
       else await orderEpisodes([String(task.id)], order, key, [tag])
       toast(`${plural(order.samples, 'episode')} ordered.`)
@@ -83,6 +83,15 @@ export async function mount({ root, params, signal, title }) {
   show(first)
   updates = poll((signal) => load(signal), show, { signal, interval: ({ runs }) => (runs.some(isOpen) ? 5000 : 30_000), max: 60_000 })
   api.addEventListener('key', () => updates.now(), { signal })
+}
+
+/**
+ * Returns the model that a task's own order asks, as PROVIDER/NAME; '' for an agent that asks none.
+ *
+ * @param {Api.Task} task
+ */
+function ownModel({ agent, model }) {
+  return needsModel(agent) && model ? `openrouter/${model.replace(/^(openrouter\/)+/, '')}` : ''
 }
 
 /**

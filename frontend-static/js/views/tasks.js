@@ -28,14 +28,15 @@ export async function mount({ root, query, signal, title }) {
     ])
     return { tasks, stats, more: skip + tasks.length < stats.tasks.total }
   }
-  const [first, agents] = await Promise.all([load(), /** @type {Promise<Api.Agent[]>} */ (api.get('/api/agents', { signal })), useStyles('views/tasks.css')])
+  const [first, agents] = await Promise.all([load(), /** @type {Promise<Api.Agent[]>} */ (api.get('/api/agents', { signal })), useStyles('views/tasks.css', 'views/new-run.css')])
   if (signal.aborted) return
 
   /** Ids of selected tasks. @type {Set<number>} */
   const chosen = new Set()
   const counts = h('p', { class: 'sub', role: 'status' })
+  const schedule = h('a', { class: 'button' }, 'On a schedule')
   const form = episodeOrderForm({
-    agents, tasks: () => chosen.size, signal,
+    agents, tasks: () => chosen.size, beside: schedule, signal,
     order: async (order, key) => {
       const ids = [...chosen].map(String)
       const run = await orderEpisodes(ids, order, key, ids.length === 1 ? [`task-${ids[0]}`] : [])
@@ -43,12 +44,10 @@ export async function mount({ root, query, signal, title }) {
     },
   })
   const hint = h('p', { class: 'dim' }, 'Select tasks to order their episodes as one run.')
-  const schedule = h('a', { class: 'button' }, 'On a schedule')
-  const order = h('div', { class: 'tasks-bar' }, hint, form.element, schedule)
+  const order = h('div', null, hint, form.element)
   const showOrder = () => {
     hint.hidden = chosen.size > 0
     form.element.hidden = chosen.size === 0
-    schedule.hidden = chosen.size === 0
     if (chosen.size > 0) schedule.href = `/schedules/new?tasks=${[...chosen].join(',')}`
     form.show()
   }

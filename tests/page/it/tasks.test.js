@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { assertFits, seriousFindings } from '../support/accessibility.js'
-import { PHONE } from '../support/browser.js'
+import { DESKTOP, PHONE } from '../support/browser.js'
 import { go, settled } from '../support/navigation.js'
 import { pageTest } from '../support/page-test.js'
 import { EPISODE, refusedArchive, scriptedRun, serveRun, taskArchive, uploadTask } from '../support/tasks.js'
@@ -182,6 +182,70 @@ pageTest('episodes are ordered of one task and of several', async ({ bench, open
   const [b] = (await bench.api('GET', `/api/runs/${id}`)).benchmarks
   assert.deepEqual([b.benchmark_name, b.samples_per_item], ['terminal_tasks', 3])
   for (const { id: run } of (await bench.api('GET', '/api/runs')).runs) await fetch(`${bench.origin}/api/runs/${run}/cancel`, { method: 'POST' })
+})
+
+pageTest('an agent asks the model that the form names, wherever it is', async ({ bench, open }) => {
+  const task = await uploadTask(bench, 'one', 2, {}, { agent: 'bash', model: 'vendor/large' })
+  const { page } = await open(`/tasks/${task.id}`)
+  const form = page.getByRole('form', { name: 'Order episodes' })
+  const model = form.getByRole('combobox', { name: 'Model' })
+  assert.equal(await model.inputValue(), 'openrouter/vendor/large', 'the task’s own model, with its provider')
+  /** @type {[string, string | undefined][]} */
+  const orders = []
+  await page.route((url) => /execute-async$|^\/api\/runs$/.test(url.pathname), (route) => {
+    if (route.request().method() !== 'POST') return route.continue()
+    orders.push([new URL(route.request().url()).pathname, route.request().postDataJSON()?.model_id])
+    return route.fulfill({ json: {} })
+  })
+  const order = async () => {
+    const before = orders.length
+    await form.getByRole('button', { name: 'Order 2 episodes' }).click()
+    for (let i = 0; i < 50 && orders.length === before; i += 1) await page.waitForTimeout(100)
+    return orders.at(-1)
+  }
+  assert.deepEqual(await order(), [`/api/tasks/${task.id}/execute-async`, undefined])
+  // The task's own order would ask OpenRouter for this one.
+  await model.fill('openai/gpt-5')
+  await form.getByText('No listed model contains this.').waitFor()
+  await model.press('Enter')
+  assert.deepEqual(await order(), ['/api/runs', 'openai/gpt-5'])
+  await model.fill('')
+  await model.press('Tab')
+  await form.getByRole('button', { name: 'Order 2 episodes' }).click()
+  assert.equal(orders.length, 2, 'an agent that asks a model needs one')
+  await form.getByLabel('Agent').selectOption('oracle')
+  assert.equal(await model.isVisible(), false)
+  assert.deepEqual(await order(), ['/api/runs', undefined])
+  await page.unrouteAll()
+
+  // Providers on this machine can be chosen, too.
+  await form.getByLabel('Agent').selectOption('terminus-2')
+  await model.fill('openai-compatible/local')
+  await model.press('Enter')
+  await form.getByRole('button', { name: 'Order 2 episodes' }).click()
+  await page.getByRole('grid').getByRole('gridcell').nth(1).waitFor()
+  const { runs: [run] } = await bench.api('GET', '/api/runs')
+  assert.deepEqual([run.model, run.benchmarks[0].options.agent], ['openai-compatible/local', 'terminus-2'])
+  await fetch(`${bench.origin}/api/runs/${run.id}/cancel`, { method: 'POST' })
+})
+
+pageTest('the form of an order is even, also in the list of tasks', async ({ bench, open }) => {
+  const task = await uploadTask(bench, 'one')
+  const { page } = await open(`/tasks/${task.id}`)
+  const form = page.getByRole('form', { name: 'Order episodes' })
+  for (const address of [`/tasks/${task.id}`, '/tasks']) {
+    await page.setViewportSize(DESKTOP)
+    await go(page, address)
+    if (address === '/tasks') await page.getByLabel('Select all tasks of this page').check()
+    for (const agent of ['terminus-2', 'bash']) {
+      await page.setViewportSize(DESKTOP)
+      await form.getByLabel('Agent').selectOption(agent)
+      const fields = await Promise.all([form.getByRole('combobox', { name: 'Model' }), form.getByLabel('Key for these episodes')].map((each) => each.boundingBox()))
+      assert.deepEqual([fields[0]?.y, fields[0]?.width], [fields[1]?.y, fields[1]?.width], `${agent} at ${address}`)
+      await page.setViewportSize(PHONE)
+      await assertFits(page, `${agent} at ${address}`)
+    }
+  }
 })
 
 pageTest('episodes without a grade are beside the pass rate, not in it', async ({ bench, open }) => {

@@ -32,12 +32,13 @@ export function refusedArchive() {
  * @param {string} name
  * @param {number} [episodes]
  * @param {Record<string, string>} [files] further or other files
+ * @param {Record<string, string>} [facts] agent and model, by default the oracle
  * @returns {Promise<any>} the task
  */
-export async function uploadTask(bench, name, episodes = 10, files = {}) {
+export async function uploadTask(bench, name, episodes = 10, files = {}, facts = { agent: 'oracle' }) {
   const form = new FormData()
   form.append('file', new Blob([taskArchive(name, files)]), `${name}.zip`)
-  const response = await fetch(`${bench.origin}/api/tasks?${new URLSearchParams({ name, agent: 'oracle', num_runs: String(episodes) })}`, { method: 'POST', body: form })
+  const response = await fetch(`${bench.origin}/api/tasks?${new URLSearchParams({ name, num_runs: String(episodes), ...facts })}`, { method: 'POST', body: form })
   if (!response.ok) throw new Error(`the upload of ${name}: ${response.status} ${await response.text()}`)
   return response.json()
 }

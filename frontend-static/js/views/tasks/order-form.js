@@ -1,11 +1,12 @@
-/** Order of episodes: agent, number, and what an agent with a model needs. A key stays in memory and goes into this request only. */
+/** Order of episodes: agent, number, and the model of an agent that asks one. A key stays in memory and goes into this request only. */
 
 import { api } from '../../core/api.js'
 import { field, h, replace, setText } from '../../core/dom.js'
 import { plural } from '../../core/format.js'
 import { problem } from '../../core/states.js'
-import { runsPath } from '../new-run/state.js'
 import { needsModel } from '../../core/run-facts.js'
+import { modelPicker } from '../new-run/model-picker.js'
+import { runsPath } from '../new-run/state.js'
 
 /** Largest number of episodes of a task in an order. */
 const EPISODES_MAX = 100
@@ -14,25 +15,35 @@ const EPISODES_MAX = 100
  * @typedef {object} OrderFormOptions
  * @property {Api.Agent[]} agents
  * @property {string} [agent] agent that is chosen first
+ * @property {string} [model] model that is chosen first, as PROVIDER/NAME
  * @property {number} [count] number of episodes of each task
  * @property {() => number} [tasks] number of tasks; default 1
+ * @property {HTMLElement} [beside] a further action beside the button
  * @property {AbortSignal} signal
  * @property {(order: {agent: string, samples: number, model_id: string | undefined}, key: string) => Promise<void>} order places it
  */
 
-/** @param {OrderFormOptions} options */
-export function episodeOrderForm({ agents, agent: chosen, count: first = 10, tasks = () => 1, signal, order }) {
+/**
+ * Makes the form. Its view loads `views/new-run.css`, which has the styles of the model's field.
+ *
+ * @param {OrderFormOptions} options
+ */
+export function episodeOrderForm({ agents, agent: chosen, model: firstModel = '', count: first = 10, tasks = () => 1, beside, signal, order }) {
   const agent = h('select', { name: 'agent' }, agents.map(({ id, name }) => h('option', { value: id }, name)))
   if (chosen && agents.some(({ id }) => id === chosen)) agent.value = chosen
   const count = h('input', { name: 'samples', type: 'number', min: '1', max: String(EPISODES_MAX), required: true, inputmode: 'numeric', '.value': String(first) })
-  const model = h('input', { name: 'model', spellcheck: 'false', autocomplete: 'off', placeholder: 'openai/gpt-5' })
+  const picker = modelPicker({
+    path: 'model_id', label: 'Model', value: firstModel, placeholder: 'Search by name or provider', signal,
+    hint: 'A model that isn’t listed can be typed as PROVIDER/NAME.', changed: () => {},
+  })
+  const model = /** @type {HTMLInputElement} */ (picker.querySelector('input'))
   const key = h('input', { name: 'key', type: 'password', autocomplete: 'off', spellcheck: 'false', 'data-1p-ignore': true, placeholder: api.key ? 'the key from the header' : '' })
-  const forModel = h('div', { class: 'for-model' }, field('Model', model, 'At OpenRouter'),
+  const forModel = h('div', { class: 'for-model' }, picker,
     field('Key for these episodes', key, 'Stays in memory; the server deletes it afterwards.'))
   const errors = h('div', null)
   const submit = h('button', { type: 'submit', class: 'button primary' })
   const episodes = field('Episodes of each task', count)
-  const form = h('form', { class: 'episode-order', 'aria-label': 'Order episodes' }, field('Agent', agent), episodes, forModel, submit, errors)
+  const form = h('form', { class: 'episode-order', 'aria-label': 'Order episodes' }, field('Agent', agent), episodes, forModel, h('div', { class: 'actions' }, submit, beside), errors)
   const show = () => {
     forModel.hidden = !needsModel(agent.value)
     model.required = !forModel.hidden
