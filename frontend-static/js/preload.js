@@ -148,6 +148,8 @@ const FILES = {
     'js/views/benchmark/facts.js',
     'js/views/benchmark/protocol.js',
     'js/core/metrics.js',
+    'js/core/run-facts.js',
+    'js/core/outcomes.js',
     'js/views/new-run/text.js',
     'js/views/benchmarks.js',
     'js/views/new-run/benchmark-picker.js',
@@ -212,6 +214,8 @@ const FILES = {
   '/schedules': [
     'css/views/schedules.css',
     'js/views/schedules.js',
+    'js/core/run-facts.js',
+    'js/core/outcomes.js',
     'js/views/schedules/firing.js',
     'js/views/schedules/times.js',
   ],

@@ -26,14 +26,60 @@ export function hasEpisodes(benchmark) {
 }
 
 /**
- * Returns the agent of a run of terminal tasks; '' for other runs.
+ * Returns the agent of a run of terminal tasks; '' for other runs, and until it is known.
  *
  * @param {Run} run
  */
 export function agentOf(run) {
   const b = run.benchmarks.find(({ benchmark_name: name }) => hasEpisodes(name))
   // Agents that ask no model are the run's model.
-  return b ? b.options?.agent ?? run.model : ''
+  return b ? b.options?.agent ?? (needsModel(run.model) ? '' : run.model) : ''
+}
+
+/**
+ * Names a benchmark of a run, with the agent if it asks a model: `terminal_tasks with bash`. Other agents stand in the place of the model.
+ *
+ * @param {Run} run
+ * @param {string} benchmark
+ */
+export function benchmarkOfRun(run, benchmark) {
+  return hasEpisodes(benchmark) ? withAgent(benchmark, agentOf(run)) : benchmark
+}
+
+/**
+ * Adds an agent that asks a model to the name of what it works on, or works with: `terminal_tasks with bash`.
+ *
+ * @param {string} name
+ * @param {string | undefined} agent
+ */
+export function withAgent(name, agent) {
+  return agent && needsModel(agent) ? `${name} with ${agent}` : name
+}
+
+/** Digest of a prompt without any text around the item. */
+const NO_TEXT = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+
+/**
+ * Says what stands around an item in a prompt: `official`, `own wording`, or that nothing does.
+ *
+ * @param {{source: string | null, digest: string | null}} prompt
+ * @returns {{text: string, digest: string}} the digest is '' if it is unknown or of no text; the text is '' if nothing is known
+ */
+export function promptInWords({ source, digest }) {
+  if (digest === NO_TEXT) return { text: 'the item’s text alone', digest: '' }
+  return source ? { text: source === 'own' ? 'own wording' : source, digest: digest ?? '' } : { text: '', digest: '' }
+}
+
+/**
+ * Says the same of a benchmark of a run, whose agent may ask no model.
+ *
+ * @param {RunBenchmark} b
+ * @param {Run} run
+ */
+export function promptOfRun(b, run) {
+  const agent = hasEpisodes(b.benchmark_name) ? agentOf(run) : ''
+  if (agent && !needsModel(agent)) return { text: 'none: the agent asks no model', digest: '' }
+  return promptInWords({ source: b.prompt_source, digest: b.prompt_digest })
 }
 
 /** Agents that ask no model. They stand in the place of one. */

@@ -7,7 +7,7 @@ import { bytes, dateTime, integer, none, plural, shortId } from '../core/format.
 import { messageParts } from '../core/messages.js'
 import { outcomesInWords, statusBadge, statusOf } from '../core/outcomes.js'
 import { path, router } from '../core/router.js'
-import { isOpen, needsModel } from '../core/run-facts.js'
+import { agentOf, isOpen, needsModel, withAgent } from '../core/run-facts.js'
 import { apiSource } from '../core/source.js'
 import { empty, toast, withModule } from '../core/states.js'
 import { episodesPanel } from './run/episodes.js'
@@ -159,8 +159,8 @@ function failureOf(message) {
 function runSection(first, name, signal) {
   const source = apiSource(first.id)
   const panel = episodesPanel({ source, signal, label: `Episodes of ${name}, run ${shortId(first.id)}` })
-  const head = part(h('div', { class: 'section-head' }), (/** @type {Api.RunView} */ run) => statusOf(run), (run) => [
-    h('h3', null, h('a', { href: path('runs', run.id) }, run.model, ', ', dateTime(run.created_at)), ' ', statusBadge(statusOf(run))),
+  const head = part(h('div', { class: 'section-head' }), (/** @type {Api.RunView} */ run) => [statusOf(run), agentOf(run)], (run) => [
+    h('h3', null, h('a', { href: path('runs', run.id) }, withAgent(run.model, agentOf(run)), ', ', dateTime(run.created_at)), ' ', statusBadge(statusOf(run))),
     run.error_message && failureOf(run.error_message)])
   return {
     element: h('section', { class: 'task-run' }, head.element, panel.element),

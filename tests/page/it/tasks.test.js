@@ -5,7 +5,7 @@ import { assertFits, seriousFindings } from '../support/accessibility.js'
 import { DESKTOP, PHONE } from '../support/browser.js'
 import { go, settled } from '../support/navigation.js'
 import { pageTest } from '../support/page-test.js'
-import { EPISODE, refusedArchive, scriptedRun, serveRun, taskArchive, uploadTask } from '../support/tasks.js'
+import { EPISODE, refusedArchive, scriptedRun, serveRun, serveRuns, taskArchive, uploadTask } from '../support/tasks.js'
 
 /** Names of 75 tasks, of which ten episodes each are 750. */
 const TASKS = Array.from({ length: 75 }, (_, i) => `task-${String(i + 1).padStart(2, '0')}`)
@@ -116,6 +116,65 @@ pageTest('a run whose errors would come again says what to change, and isn’t r
     if (advice) await page.getByText(advice).waitFor()
     assert.equal(await page.getByRole('button', { name: /^Requeue/ }).count(), advice ? 0 : 1)
   }
+})
+
+/** Digest of a prompt without any text around the item. */
+const NO_TEXT = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+
+pageTest('prompts without a text of their own are called so', async ({ bench, open }) => {
+  const order = () => bench.order({ selected_benchmarks: ['ifbench'], subset_count: 1 }).then(({ id }) => bench.ended(id))
+  const [base, other] = [await order(), await order()]
+  assert.equal(base.benchmarks[0].prompt_digest, NO_TEXT)
+  const { page } = await open(`/runs/${base.id}?tab=settings`)
+  const prompt = page.locator('dl.settings dt', { hasText: /^Prompt$/ }).locator('+ dd')
+  await prompt.waitFor()
+  assert.equal(await prompt.innerText(), 'the item’s text alone')
+  await go(page, '/benchmarks/ifbench')
+  assert.equal(await page.locator('.protocol dt', { hasText: /^Prompt$/ }).first().locator('+ dd').innerText(), 'the item’s text alone')
+
+  // Beside a prompt with a text, in a comparison.
+  await page.route((url) => url.pathname === `/api/runs/${other.id}`, async (route) => {
+    const answer = await (await route.fetch()).json()
+    Object.assign(answer.benchmarks[0], { prompt_source: 'own', prompt_digest: '0123456789abcdef' })
+    return route.fulfill({ json: answer })
+  })
+  await go(page, `/compare?runs=${base.id},${other.id}`)
+  const row = page.getByRole('region', { name: 'Settings that differ' }).getByRole('row', { name: /^Prompt/ })
+  assert.deepEqual(await row.getByRole('cell').allInnerTexts(), ['the item’s text alone', 'own wording (0123456789ab)'])
+
+  // An agent that asks no model has no prompt, whatever the benchmark's is.
+  const script = scriptedRun(base, { tasks: ['a/one'], samples: 1 })
+  await serveRun(page, script)
+  await go(page, `/runs/${base.id}?tab=settings`)
+  await page.locator('dl.settings').waitFor()
+  assert.equal(await prompt.innerText(), 'none: the agent asks no model')
+})
+
+pageTest('lists of runs name the agent that asked the model', async ({ bench, open }) => {
+  const base = await bench.ended((await bench.order({ subset_count: 4 })).id)
+  const { page } = await open('/leaderboard')
+  /** @type {[string, Record<string, string>][]} */
+  const kinds = [['openrouter/a/b', { agent: 'bash' }], ['oracle', {}], ['openrouter/a/b', {}]]
+  const scripts = kinds.map(([model, options], i) => {
+    const script = scriptedRun(base, { tasks: ['a/one'], samples: 1 })
+    Object.assign(script.run, { id: `00000000-0000-4000-8000-00000000000${i}`, model })
+    script.run.benchmarks[0].options = options
+    return script
+  })
+  await serveRuns(page, scripts)
+  await go(page, '/runs')
+  const strips = page.locator('.runs-table .strip')
+  await strips.nth(2).waitFor()
+  assert.deepEqual((await strips.allInnerTexts()).map((text) => text.trim()), ['terminal_tasks with bash', 'terminal_tasks', 'terminal_tasks'])
+  await go(page, '/compare')
+  await page.getByRole('row').getByText('terminal_tasks with bash').waitFor()
+  assert.equal(await page.getByRole('row').getByText(/ with /).count(), 1)
+
+  // In the page of a task, it stands beside the model.
+  const task = await uploadTask(bench, 'one')
+  await go(page, `/tasks/${task.id}`)
+  await page.getByRole('link', { name: /^openrouter\/a\/b with bash, / }).waitFor()
+  await page.getByRole('link', { name: /^oracle, / }).waitFor()
 })
 
 pageTest('an archive can be dropped anywhere on the page', async ({ open }) => {

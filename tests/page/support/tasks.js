@@ -117,6 +117,18 @@ export async function serveRun(page, { run, items }, { texts = () => ({}) } = {}
   })
 }
 
+/**
+ * Answers the requests of a page for several scripted runs, which are all that there are.
+ *
+ * @param {import('playwright-core').Page} page
+ * @param {Script[]} scripts with an id each
+ */
+export async function serveRuns(page, scripts) {
+  for (const script of scripts) await serveRun(page, script)
+  const all = { runs: scripts.map(({ run }) => run), total: scripts.length, limit: scripts.length, offset: 0, next_cursor: null }
+  await page.route((url) => url.pathname === '/api/runs', (route) => route.fulfill({ json: all }))
+}
+
 /** Fields of a sample that has nothing else. */
 const EMPTY = {
   id: '00000000-0000-4000-8000-000000000001', item_hash: null, prompt: null, response: null, expected: null, is_correct: null, judge_output: null, judge_prompt: null, latency_ms: 61_000,

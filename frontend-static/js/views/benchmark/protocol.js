@@ -3,6 +3,7 @@
 import { h } from '../../core/dom.js'
 import { duration, integer } from '../../core/format.js'
 import { metricLabel } from '../../core/metrics.js'
+import { promptInWords } from '../../core/run-facts.js'
 import { rich } from '../new-run/text.js'
 import { isPending } from '../benchmarks.js'
 import { bullets, digest, facts, outside } from './facts.js'
@@ -62,6 +63,8 @@ function part(title, content) {
  */
 function promptText(prompt, isLoadedLater) {
   if (!prompt) return null
+  const words = promptInWords(prompt)
+  if (!words.digest) return words.text
   if (prompt.source !== 'own') return ['official text ', digest(prompt.digest)]
   if (isLoadedLater) return ['official text, loaded by the first run. If that fails, our own wording with the same contract ', digest(prompt.digest)]
   return [h('span', { class: 'caution' }, 'prompt: own'), ' our wording ', digest(prompt.digest)]

@@ -4,6 +4,7 @@ import { api } from '../../core/api.js'
 import { h, replace } from '../../core/dom.js'
 import { ago, percent, plural, shortId } from '../../core/format.js'
 import { router } from '../../core/router.js'
+import { benchmarkOfRun } from '../../core/run-facts.js'
 import { empty, failure } from '../../core/states.js'
 import { RUNS_MAX } from './load.js'
 
@@ -49,7 +50,7 @@ export async function chooser({ chosen, signal }) {
           } },
         }), ' ', h('b', { class: 'letter', dataset: { run: run.id } })),
         h('th', { scope: 'row' }, h('label', { for: `choose-${run.id}` }, run.name ?? run.model), ' ', h('code', { class: 'dim' }, shortId(run.id)),
-          h('p', { class: 'hint' }, run.name && `${run.model} · `, run.benchmarks.map((b) => `${b.benchmark_name}${b.demo ? ' (DEMO)' : ''}`).join(', '))),
+          h('p', { class: 'hint' }, run.name && `${run.model} · `, run.benchmarks.map((b) => `${benchmarkOfRun(run, b.benchmark_name)}${b.demo ? ' (DEMO)' : ''}`).join(', '))),
         h('td', { class: 'number' }, percent(run.overall_score)),
         h('td', null, h('time', { datetime: run.created_at }, ago(run.created_at)))))))))
   } catch (problem) {

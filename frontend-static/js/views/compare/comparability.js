@@ -2,11 +2,13 @@
 
 import { h } from '../../core/dom.js'
 import { integer, plural } from '../../core/format.js'
+import { promptOfRun } from '../../core/run-facts.js'
 import { itemName } from './disagreements.js'
 import { benchmarkOf, pairOf } from './load.js'
 import { isGraded } from './statistics.js'
 
 /** @typedef {import('./load.js').Compared} Compared */
+/** @typedef {import('../../core/run-facts.js').Run} Run */
 /** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
 
 /** Items that the note about questions names at most. */
@@ -15,7 +17,7 @@ const NAMED_MAX = 20
 /** Sentence of the API about demo data, which isn't about comparability. */
 const isDemo = (/** @type {string} */ text) => text.startsWith('Demo data')
 
-/** Settings that decide whether scores are comparable: name, and text of one run's value. @type {[string, (benchmark: RunBenchmark) => string][]} */
+/** Settings that decide whether scores are comparable: name, and text of one run's value. @type {[string, (benchmark: RunBenchmark, run: Run) => string][]} */
 const SETTINGS = [
   ['Dataset', (b) => (b.dataset ? `${b.dataset.id} (${b.dataset.source})` : 'not planned')],
   ['Revision', (b) => String(b.dataset?.revision ?? '–').slice(0, 12)],
@@ -23,7 +25,7 @@ const SETTINGS = [
   ['Samples per item', (b) => integer(b.samples_per_item)],
   ['Protocol', (b) => b.protocol_name ?? b.protocol ?? '–'],
   ['Version of the protocol', (b) => b.protocol ?? '–'],
-  ['Prompt', (b) => `${b.prompt_source ?? '–'}${b.prompt_digest ? ` (${b.prompt_digest.slice(0, 12)})` : ''}`],
+  ['Prompt', promptText],
   ['Options', (b) => JSON.stringify(b.options ?? {})],
   ['Generation settings', (b) => generationText(b.generation)],
   ['Judge', (b) => (b.judge ? [b.judge.model, b.judge.endpoint_host, b.judge.prompt_digest?.slice(0, 12)].filter(Boolean).join(', ') : 'none')],
@@ -46,9 +48,9 @@ export function comparability(all, name) {
   const isSame = pairs.every(({ pair }) => pair.same_dataset && pair.same_protocol && pair.same_judge)
   const present = all.flatMap((compared) => {
     const b = benchmarkOf(compared, name)
-    return b ? [{ letter: compared.letter, b }] : []
+    return b ? [{ letter: compared.letter, b, run: compared.run }] : []
   })
-  const different = SETTINGS.filter(([, text]) => new Set(present.map(({ b }) => text(b))).size > 1)
+  const different = SETTINGS.filter(([, text]) => new Set(present.map(({ b, run }) => text(b, run))).size > 1)
   const demo = hasDemo && h('p', { class: 'note warn' }, h('b', null, 'DEMO. '), 'The items are bundled with the program. These scores say nothing about the real benchmark, and neither do their differences.')
   if (isSame && reasons.length === 0) {
     const isJudged = present.some(({ b }) => b.judge)
@@ -81,13 +83,19 @@ export function questionsNote(items) {
   return common > 0 && h('p', { class: 'note' }, `The runs used different datasets, but the same question for each of the ${plural(common, 'item')} in common.`)
 }
 
-/** @param {{letter: string, b: RunBenchmark}[]} present @param {typeof SETTINGS} rows */
+/** @param {{letter: string, b: RunBenchmark, run: Run}[]} present @param {typeof SETTINGS} rows */
 function settingsTable(present, rows) {
   return h('details', { class: 'compare-settings', open: true }, h('summary', null, 'Settings that differ'),
     h('div', { class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Settings that differ' }, h('table', { class: 'figures' },
       h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Setting'), present.map(({ letter }) => h('th', { scope: 'col' }, letter)))),
       h('tbody', null, rows.map(([label, text]) => h('tr', null,
-        h('th', { scope: 'row' }, label), present.map(({ b }) => h('td', null, text(b)))))))))
+        h('th', { scope: 'row' }, label), present.map(({ b, run }) => h('td', null, text(b, run)))))))))
+}
+
+/** @param {RunBenchmark} b @param {Run} run */
+function promptText(b, run) {
+  const { text, digest } = promptOfRun(b, run)
+  return `${text || '–'}${digest && ` (${digest.slice(0, 12)})`}`
 }
 
 /** @param {Api.GenerationView | null} generation */

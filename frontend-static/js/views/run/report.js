@@ -2,6 +2,7 @@
 
 import { h } from '../../core/dom.js'
 import { dateTime, integer, none, timeZone } from '../../core/format.js'
+import { promptOfRun } from '../../core/run-facts.js'
 import { settingRows } from './settings.js'
 
 /** @typedef {import('../../core/run-facts.js').Run} Run */
@@ -25,9 +26,13 @@ export function printReport(run) {
 
 /** @param {Run} run */
 function settingsTable(run) {
+  const promptText = (/** @type {RunBenchmark} */ b) => {
+    const { text, digest } = promptOfRun(b, run)
+    return `${text} ${digest.slice(0, 12)}`.trim() || none
+  }
   return h('table', { class: 'figures' }, h('caption', { class: 'visually-hidden' }, 'Settings'),
     h('thead', null, h('tr', null, ['Benchmark', 'Protocol', 'Prompt', 'Dataset', 'Judge', 'Samples'].map((text) => h('th', { scope: 'col' }, text)))),
     h('tbody', null, run.benchmarks.map((b) => h('tr', null,
-      h('th', { scope: 'row' }, b.benchmark_name), h('td', null, b.protocol_name ?? none), h('td', null, b.prompt_source ? `${b.prompt_source} ${b.prompt_digest?.slice(0, 12) ?? ''}` : none),
+      h('th', { scope: 'row' }, b.benchmark_name), h('td', null, b.protocol_name ?? none), h('td', null, promptText(b)),
       h('td', null, b.dataset ? `${b.dataset.id} ${b.dataset.revision.slice(0, 12)}` : none), h('td', null, b.judge?.model ?? none), h('td', null, `${integer(b.sampled_items)} × ${integer(b.samples_per_item)}`)))))
 }

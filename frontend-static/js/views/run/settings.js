@@ -2,7 +2,7 @@
 
 import { h } from '../../core/dom.js'
 import { integer, none, plural, tokens, usd } from '../../core/format.js'
-import { cautionList, subsetText } from '../../core/run-facts.js'
+import { cautionList, promptInWords, promptOfRun, subsetText } from '../../core/run-facts.js'
 
 /** @typedef {import('../../core/run-facts.js').Run} Run */
 /** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
@@ -31,7 +31,7 @@ export function settingRows(b, run) {
   /** @type {[string, import('../../core/dom.js').Child][]} */
   const rows = [
     ['Protocol', b.protocol ?? b.protocol_name ?? none],
-    ['Prompt', b.prompt_source ? [b.prompt_source === 'own' ? 'own wording' : 'official', digest(b.prompt_digest)] : none],
+    ['Prompt', prompt(promptOfRun(b, run))],
     ['Dataset', d ? [d.id, ` (${d.source})`] : none],
     ['Revision', d ? h('code', null, d.revision) : none],
     ['Items', `${subsetText(run)}: ${integer(b.sampled_items)} of ${integer(b.total_items)}`],
@@ -43,7 +43,7 @@ export function settingRows(b, run) {
   if (b.judge) {
     const judge = b.judge
     rows.push(['Judge', [judge.model ?? none, judge.endpoint_host && ` at ${judge.endpoint_host}`]])
-    rows.push(['Judge\'s prompt', judge.prompt_source ? [judge.prompt_source === 'own' ? 'own wording' : 'official', digest(judge.prompt_digest)] : none])
+    rows.push(['Judge\'s prompt', prompt(promptInWords({ source: judge.prompt_source, digest: judge.prompt_digest }))])
     for (const [term, value] of settings(judge)) rows.push([`Judge: ${String(term).toLowerCase()}`, value])
   }
   if (run.limits) {
@@ -81,7 +81,7 @@ function plain(value) {
   return typeof value === 'string' ? value : h('code', null, JSON.stringify(value))
 }
 
-/** @param {string | null | undefined} value */
-function digest(value) {
-  return value ? [', digest ', h('code', { title: value }, value.slice(0, 16))] : null
+/** @param {ReturnType<typeof promptInWords>} prompt */
+function prompt({ text, digest }) {
+  return text ? [text, digest && [', digest ', h('code', { title: digest }, digest.slice(0, 16))]] : none
 }

@@ -5,7 +5,7 @@ import { ago, dateTime, duration, integer, none, percent, shortId, tokens, usd }
 import { splitMessage } from '../../core/messages.js'
 import { outcomesInWords, statusBadge, statusOf } from '../../core/outcomes.js'
 import { path } from '../../core/router.js'
-import { canOf, cautionList, elapsedSeconds, isOpen, runCautionsOf, scoreOf, subsetText } from '../../core/run-facts.js'
+import { benchmarkOfRun, canOf, cautionList, elapsedSeconds, isOpen, runCautionsOf, scoreOf, subsetText } from '../../core/run-facts.js'
 import { intervalFigure, progressBar } from '../../components/figures.js'
 import { menu } from '../../components/menu.js'
 import { actionsOf, exportItems } from '../run/actions.js'
@@ -107,7 +107,7 @@ function newRow(first, chosen, onSelect, changed, signal) {
 
 /** @param {Run} run */
 function labelKey(run) {
-  return JSON.stringify([run.name, run.tags, run.benchmarks.map((b) => [b.benchmark_name, b.status, b.score]), runCautionsOf(run)])
+  return JSON.stringify([run.name, run.tags, run.benchmarks.map((b) => [benchmarkOfRun(run, b.benchmark_name), b.status, b.score]), runCautionsOf(run)])
 }
 
 /** @param {Run} run */
@@ -129,9 +129,9 @@ function modelCell(run) {
 function benchmarkStrip(run) {
   const rest = run.benchmarks.slice(BENCHMARKS_MAX)
   return h('span', { class: 'strip' },
-    run.benchmarks.slice(0, BENCHMARKS_MAX).map((b) => h('span', { class: 'nowrap' }, b.benchmark_name, ' ',
+    run.benchmarks.slice(0, BENCHMARKS_MAX).map((b) => h('span', { class: 'nowrap' }, benchmarkOfRun(run, b.benchmark_name), ' ',
       b.score !== null ? run.benchmarks.length > 1 && h('b', null, percent(b.score)) : FAILED.has(b.status) && h('b', { class: b.status === 'failed' ? 'bad' : 'idle' }, b.status === 'needs_setup' ? 'needs setup' : b.status))),
-    rest.length > 0 && h('span', { class: 'dim', title: rest.map((b) => b.benchmark_name).join(', ') }, `+${rest.length} more`))
+    rest.length > 0 && h('span', { class: 'dim', title: rest.map((b) => benchmarkOfRun(run, b.benchmark_name)).join(', ') }, `+${rest.length} more`))
 }
 
 /** @param {Run} run */
