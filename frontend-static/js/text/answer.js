@@ -29,9 +29,10 @@ const PIECE_CHARS = 4_000
  * @param {object} [options]
  * @param {boolean} [options.isPlain] True to begin without formatting, such as for prompts.
  * @param {number} [options.firstChars] Characters that are shown at first.
+ * @param {import('./blocks.js').LabelOf} [options.labelOf] Labels of blocks of code, by default their language.
  * @returns {HTMLElement}
  */
-export function renderAnswer(text, { isPlain = false, firstChars = FIRST_CHARS } = {}) {
+export function renderAnswer(text, { isPlain = false, firstChars = FIRST_CHARS, labelOf } = {}) {
   const state = { isPlain, isWhole: text.length <= firstChars * 1.25 }
   const body = h('div', { class: 'answer-body' })
   const answer = h('div', { class: 'answer' }, body)
@@ -44,7 +45,7 @@ export function renderAnswer(text, { isPlain = false, firstChars = FIRST_CHARS }
     const shown = state.isWhole ? text : pieces(text, firstChars)[0]
     body.replaceChildren()
     if (state.isPlain) appendPlain(body, shown)
-    else appendFormatted(body, shown)
+    else appendFormatted(body, shown, labelOf)
     more.hidden = state.isWhole
     more.textContent = `Show all (${text.length.toLocaleString()} characters)`
     view.textContent = state.isPlain ? 'Formatted' : 'Plain text'
@@ -81,10 +82,10 @@ function looksFormatted(text) {
   return /[`*$#|>[\]\\]|^ {0,20}(?:[-+•]|\d{1,9}[.)])\s/m.test(text.slice(0, FORMATTED_CHARS_MAX))
 }
 
-/** @param {HTMLElement} parent @param {string} text */
-function appendFormatted(parent, text) {
+/** @param {HTMLElement} parent @param {string} text @param {import('./blocks.js').LabelOf} [labelOf] */
+function appendFormatted(parent, text, labelOf) {
   const [head] = pieces(text, FORMATTED_CHARS_MAX)
-  const rest = appendBlocks(parent, head) + text.slice(head.length)
+  const rest = appendBlocks(parent, head, labelOf) + text.slice(head.length)
   if (rest !== '') appendPlain(parent, rest)
 }
 

@@ -27,20 +27,23 @@ const TABLE_RULE = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*$/
 const BLOCKS_MAX = 1_000
 const ELEMENTS_MAX = 20_000
 
+/** Returns the label of a block of code; '' for none. @typedef {(language: string, code: string) => string} LabelOf */
+
 /**
  * Appends the blocks of an answer to an element. Returns the rest of a text that has too many of them.
  *
  * @param {HTMLElement} parent
  * @param {string} text
+ * @param {LabelOf} [labelOf] by default the language
  */
-export function appendBlocks(parent, text) {
+export function appendBlocks(parent, text, labelOf = (language) => language) {
   const lines = text.split('\n')
   const elements = parent.getElementsByTagName('*')
   for (let at = 0; at < lines.length; ) {
     if (parent.childElementCount >= BLOCKS_MAX || elements.length > ELEMENTS_MAX) return lines.slice(at).join('\n')
     const line = lines[at]
     if (line.trim() === '') at += 1
-    else if (FENCE.test(line)) at = appendCode(parent, lines, at)
+    else if (FENCE.test(line)) at = appendCode(parent, lines, at, labelOf)
     else if (/^\s*(\$\$|\\\[)/.test(line)) at = appendFormula(parent, lines, at)
     else if (HEADING.test(line)) at = appendHeading(parent, lines, at)
     else if (RULE.test(line)) at = appendRule(parent, at)
@@ -58,15 +61,17 @@ function startsBlock(line) {
     /^\s*(\$\$|\\\[)/.test(line)
 }
 
-/** @param {HTMLElement} parent @param {string[]} lines @param {number} at */
-function appendCode(parent, lines, at) {
+/** @param {HTMLElement} parent @param {string[]} lines @param {number} at @param {LabelOf} labelOf */
+function appendCode(parent, lines, at, labelOf) {
   const [, mark, language] = /** @type {RegExpExecArray} */ (FENCE.exec(lines[at]))
   const isEnd = (/** @type {string} */ line) => line.trim().startsWith(mark) && line.trim() === mark[0].repeat(line.trim().length)
   let end = at + 1
   while (end < lines.length && !isEnd(lines[end])) end += 1
   const block = h('div', { class: 'answer-fence' })
-  if (language) block.append(h('span', { class: 'answer-language' }, ...textNodes(language.slice(0, 30))))
-  const code = h('pre', { class: 'answer-block' }, renderCode(lines.slice(at + 1, end).join('\n'), language))
+  const text = lines.slice(at + 1, end).join('\n')
+  const label = labelOf(language.slice(0, 30), text)
+  if (label) block.append(h('span', { class: 'answer-language' }, ...textNodes(label)))
+  const code = h('pre', { class: 'answer-block' }, renderCode(text, language))
   code.tabIndex = 0
   block.append(code)
   parent.append(block)

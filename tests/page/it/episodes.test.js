@@ -289,6 +289,46 @@ episodeTest('commands of the agent bash stand beside their output, also in an ar
   await check()
 })
 
+episodeTest('code in a reply says what it is, and not the name of an agent', async ({ bench, model, open }) => {
+  const tasks = await uploadTasks(bench, ['count'])
+  const command = `echo ${'word '.repeat(40)}`
+  model.answer = scripting([command])
+  const bash = await runAgent(bench, { tasks, agent: 'bash', model: 'one' })
+  const type = typing(['ls\n'])
+  let count = 0
+  model.answer = (question) => (count++ === 0 ? { text: 'I run this:\n```bash\nls -la\n```\n' } : type(question))
+  const terminal = await runAgent(bench, { tasks, agent: 'terminus-2', model: 'one' })
+  const { page } = await open(episodeOf(bash))
+  const labels = page.locator('.turn .answer-language')
+  await labels.nth(1).waitFor()
+  assert.deepEqual(await labels.allInnerTexts(), ['Command', 'End'])
+  // A label is above the code, not on it.
+  const [label, code] = await Promise.all([labels.first(), page.locator('.turn .answer-block').first()].map((each) => each.boundingBox()))
+  assert.ok(label && code && label.y + label.height <= code.y, JSON.stringify([label, code]))
+  assert.match(await page.getByRole('region', { name: 'Result of the episode' }).innerText(), /End of the agent: it said that the task is complete, after 2 turns\./)
+  await go(page, episodeOf(terminal))
+  await labels.first().waitFor()
+  assert.deepEqual(await labels.allInnerTexts(), ['Language: bash'], 'nothing of it ran')
+})
+
+pageTest('every end of an agent is said in words', async ({ bench, open }) => {
+  const base = await bench.ended((await bench.order({ subset_count: 4 })).id)
+  const { page } = await open('/runs')
+  let end = ''
+  await serveRun(page, scriptedRun(base, { tasks: ['ends'], samples: 1 }), { texts: () => ({ ...EPISODE, detail: { agent: 'bash', agent_end: end, turns: 1 } }) })
+  for (const [name, words] of Object.entries({
+    completed: 'it said that the task is complete', turn_limit: 'it reached its limit of turns', token_limit: 'its budget of tokens was spent',
+    cost_limit: 'its budget of dollars was spent', time_limit: 'its time was over', context_exceeded: 'the conversation no longer fit into the model’s context',
+    output_exceeded: 'too many replies in a row were cut by the length limit', format_errors: 'too many replies in a row had no valid form',
+    terminal_ended: 'its terminal session had ended', model_failed: 'the model couldn’t be asked', 'of a later version': 'of a later version',
+  })) {
+    end = name
+    await go(page, '/runs')
+    await go(page, `/runs/${base.id}/items/terminal_tasks/0`)
+    await page.getByText(`End of the agent: ${words}, in the last step, after 1 turn.`).waitFor()
+  }
+})
+
 pageTest('each step of a task has its turns', async ({ bench, open }) => {
   const base = await bench.ended((await bench.order({ subset_count: 4 })).id)
   const { page } = await open('/runs')

@@ -1,7 +1,7 @@
 /** An episode of a terminal task: rewards, steps, exception, test output and logs. Containers wrote all of it, so it is only text. */
 
 import { h, replace, setText } from '../../core/dom.js'
-import { bytes, duration, integer, none, number } from '../../core/format.js'
+import { bytes, duration, integer, none, number, plural } from '../../core/format.js'
 import { failure, loading, problem } from '../../core/states.js'
 import { renderPlain } from '../../text/answer.js'
 import { logPage } from './logs.js'
@@ -27,6 +27,32 @@ export function episodeOf(item) {
   return output && Array.isArray(output.episode_steps) ? /** @type {Episode} */ (output) : null
 }
 
+/** Ends of agents that ask a model, by their names in the report. @type {Record<string, string>} */
+const ENDS = {
+  completed: 'it said that the task is complete',
+  turn_limit: 'it reached its limit of turns',
+  token_limit: 'its budget of tokens was spent',
+  cost_limit: 'its budget of dollars was spent',
+  time_limit: 'its time was over',
+  context_exceeded: 'the conversation no longer fit into the model’s context',
+  output_exceeded: 'too many replies in a row were cut by the length limit',
+  format_errors: 'too many replies in a row had no valid form',
+  terminal_ended: 'its terminal session had ended',
+  model_failed: 'the model couldn’t be asked',
+}
+
+/**
+ * Says why an agent ended; null for agents that ask no model. If the task has several steps, it is the end of the last one.
+ *
+ * @param {Episode} episode
+ * @param {Sample} item
+ */
+function endOf({ episode_steps: steps }, item) {
+  const { agent_end: end, turns } = /** @type {{agent_end?: string, turns?: number}} */ (item.detail ?? {})
+  if (typeof end !== 'string') return null
+  return h('p', { class: 'agent-end' }, h('strong', null, 'End of the agent: '), ENDS[end] ?? end, steps.length > 1 ? ', in the last step' : '', typeof turns === 'number' && `, after ${plural(turns, 'turn')}`, '.')
+}
+
 /**
  * Makes the sections of an episode.
  *
@@ -47,7 +73,8 @@ export function episodeSections(episode, place, announce) {
   return [
     h('section', { class: 'episode-result', 'aria-label': 'Result of the episode' },
       h('dl', { class: 'rewards' }, rewards(episode.rewards, passed)),
-      h('dl', { class: 'tiles' }, tiles.map(([term, value, small]) => h('div', null, h('dt', null, term), h('dd', null, value, small && h('small', null, small)))))),
+      h('dl', { class: 'tiles' }, tiles.map(([term, value, small]) => h('div', null, h('dt', null, term), h('dd', null, value, small && h('small', null, small))))),
+      endOf(episode, item)),
     episode.exception && exceptionNote(episode.exception, 'The episode ended by an exception'),
     stepsTable(episode.episode_steps),
     turnsOf(episode, place, announce),

@@ -38,11 +38,25 @@ export function turnBody(turn, after) {
   return h('div', { class: 'turn-body' },
     turn.before.map((note, at) => noteOf(note, turn.number === 1 && at === 0 ? 'Task' : SAID_BY[note.source] ?? note.source)),
     turn.others.length > 0 && h('p', { class: 'hint' }, 'Calls beside the conversation, in logs: ', turn.others.flatMap((name, at) => [at > 0 && ', ', h('code', null, name)])),
-    turn.reasoning && lazyDetails('Reasoning', () => renderAnswer(turn.reasoning, { firstChars: FIRST_CHARS })),
-    turn.message ? renderAnswer(turn.message, { firstChars: FIRST_CHARS }) : h('p', { class: 'dim' }, 'No message.'),
+    turn.reasoning && lazyDetails('Reasoning', () => renderAnswer(turn.reasoning, { firstChars: FIRST_CHARS, labelOf: labelIn(turn) })),
+    turn.message ? renderAnswer(turn.message, { firstChars: FIRST_CHARS, labelOf: labelIn(turn) }) : h('p', { class: 'dim' }, 'No message.'),
     // The message of some agents has the command already.
     commandList(turn.commands.filter(({ kind, text }) => kind !== 'command' || !turn.message.includes(text))),
     after.map((note) => noteOf(note, SAID_BY[note.source] ?? note.source)))
+}
+
+/**
+ * Returns the labels of code in a reply: `bash` alone could be taken for the agent.
+ *
+ * @param {Turn} turn
+ * @returns {import('../../text/blocks.js').LabelOf}
+ */
+function labelIn({ commands }) {
+  return (language, code) => {
+    if (commands.some(({ kind, text }) => kind === 'command' && text.trim() === code.trim())) return 'Command'
+    if (language === 'done' && commands.some(({ kind }) => kind === 'end')) return 'End'
+    return language && `Language: ${language}`
+  }
 }
 
 /**
