@@ -1,4 +1,4 @@
-/** Messages about failures: a sentence for readers, and a provider's raw response apart from it, collapsed. */
+/** Messages about failures: a sentence for readers with its code marked, and a provider's raw response apart from it, collapsed. */
 
 import { h } from './dom.js'
 
@@ -39,16 +39,45 @@ export function splitMessage(message) {
 }
 
 /**
+ * Marks the code of a sentence, which stands between backticks. All else is text: providers and containers write messages, too.
+ *
+ * @param {string} text
+ * @returns {(string | HTMLElement)[]}
+ */
+export function withCode(text) {
+  return text.split(/(`[^`\n]+`)/).filter((part) => part !== '').map((part) => (part.startsWith('`') && part.length > 2 ? h('code', null, part.slice(1, -1)) : part))
+}
+
+/**
  * Makes the sentence of a message, and the block with the raw response if there is one.
  *
  * @param {string} message
  * @param {(text: string) => string} [inWords] changes the words of the sentence
- * @returns {[string, HTMLElement | null]}
+ * @returns {[(string | HTMLElement)[], HTMLElement | null]} the sentence is empty if the message is
  */
 export function messageParts(message, inWords = (text) => text) {
   const { text, raw } = splitMessage(message)
-  return [inWords(text), raw === null ? null : h('details', { class: 'raw-response' },
+  return [withCode(inWords(text)), raw === null ? null : h('details', { class: 'raw-response' },
     h('summary', null, 'Response of the provider'), h('pre', { tabindex: '0' }, raw))]
+}
+
+/** Parts in which messages of the same cause differ: the word before stays. @type {[RegExp, string][]} */
+const PLACES = [
+  [/\b(items?|sample|step|attempt|sandbox|test|waiting) (?:`[^`]*`|\S*\d\S*)/gi, '$1 …'],
+  [/\b\d[\d.]*(?= (?:sandboxes|attempts|replies|rounds|s)\b)/g, '…'],
+  [/\S*request_id=\S*/g, '…'],
+  [/\b(?:[0-9a-f]{12,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b/g, '…'],
+  // Number and time of a step of a build.
+  [/#\d+ \d+\.\d+/g, '…'],
+]
+
+/**
+ * Returns what messages of the same cause have in common: their text without items, tries, ids and times of builds.
+ *
+ * @param {string} message
+ */
+export function causeOf(message) {
+  return PLACES.reduce((text, [form, common]) => text.replace(form, common), message)
 }
 
 /** @typedef {{start: number, end: number, raw: string, said: string}} Found place of a response with the colon before it, and what it says */

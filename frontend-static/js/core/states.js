@@ -1,6 +1,7 @@
 /** What every view and component shares: loading, empty, failed, offline; notices; parts that are loaded on request. */
 
 import { h, setText } from './dom.js'
+import { withCode } from './messages.js'
 
 /**
  * Makes the note that something is being loaded. It appears after a moment, so that quick answers don't flicker.
@@ -33,8 +34,8 @@ export function empty(title, text, ...actions) {
 export function failure(error, retry, level = 'h2') {
   return h('section', { class: 'state failure', role: 'alert' },
     h(level, null, error.name === 'OfflineError' ? 'No connection to the server' : error.status === 404 ? 'Not found' : 'This didn’t work'),
-    h('p', null, error.message),
-    error.hint && h('p', null, error.hint),
+    h('p', null, withCode(error.message)),
+    error.hint && h('p', null, withCode(error.hint)),
     error.code && h('p', { class: 'dim' }, 'Code: ', h('code', null, error.code)),
     (retry || error.code === 'run_not_found') && h('p', { class: 'actions' },
       error.code === 'run_not_found' && h('a', { class: 'button', href: '/runs' }, 'List of runs'),
@@ -47,7 +48,7 @@ export function failure(error, retry, level = 'h2') {
  * @param {Error & {hint?: string}} error
  */
 export function problem(error) {
-  return h('p', { class: 'problem', role: 'alert' }, error.message, error.hint && ` ${error.hint}`)
+  return h('p', { class: 'problem', role: 'alert' }, withCode(error.message), error.hint && [' ', withCode(error.hint)])
 }
 
 /** Makes the note that what is shown may be out of date because the server can't be reached. */

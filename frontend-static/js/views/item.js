@@ -52,14 +52,14 @@ export async function mount(context) {
   title(`${name} – ${benchmark}`)
   const [reason, response] = messageParts(item.reason ?? ((isEpisode && EPISODE_MEANINGS[item.outcome ?? '']) || outcomeOf(item.outcome).meaning))
   const saysMore = item.error && item.error !== item.reason && !(item.reason && isOutcomeOnly(item.error))
-  const [error, errorResponse] = saysMore ? messageParts(item.error ?? '') : ['', null]
+  const [error, errorResponse] = saysMore ? messageParts(item.error ?? '') : [null, null]
   const place = h('div', { class: 'actions step' })
   const episode = await episodeParts({ run: source.id, benchmark, item, isLive: source.live, signal }, announce)
   if (signal.aborted) return
   replace(root,
     h('div', { class: 'item-head' }, crumbs,
       h('div', { class: 'view-head' }, h('h1', null, name, ' ', outcomeMark(item.outcome)), place),
-      h('p', { class: 'reason' }, reason, error && h('span', { class: 'bad' }, ` ${error}`),
+      h('p', { class: 'reason' }, reason, error && h('span', { class: 'bad' }, ' ', error),
         item.error_code && h('span', { class: 'dim' }, ' Code ', h('code', null, item.error_code), '.')),
       response ?? errorResponse,
       samplesNav(source, b, item, filterQuery(filter)), cautionList(cautionsOf(b).filter(({ text }) => !/^[\d.,]+ |^coverage/.test(text)))),

@@ -10,8 +10,9 @@ import { path, router } from '../core/router.js'
 import { agentOf, isOpen, needsModel, withAgent } from '../core/run-facts.js'
 import { apiSource } from '../core/source.js'
 import { empty, toast, withModule } from '../core/states.js'
-import { episodesPanel } from './run/episodes.js'
+import { episodesLegend, episodesPanel } from './run/episodes.js'
 import { openRemoveTask } from './tasks/actions.js'
+import { errorList, errorsOfRuns, isListed } from './tasks/errors.js'
 import { passRate, taskBadge, utc } from './tasks/facts.js'
 import { episodeOrderForm, orderEpisodes } from './tasks/order-form.js'
 
@@ -44,23 +45,28 @@ export async function mount({ root, params, signal, title }) {
     h('div', { class: 'actions' }, archiveButton(task, signal),
       h('button', { type: 'button', class: 'button', on: { click: () => openRemoveTask(task, () => router.go('/tasks')) } }, 'Delete…'))])
   const score = part(h('section', { class: 'task-score', 'aria-label': 'Pass rate' }), sumsOf, (loaded) => scoreOf(sumsOf(loaded)))
+  const errors = part(h('div', null), (/** @type {Loaded} */ { runs }) => errorsOfRuns(runs), ({ runs }) => errorList(errorsOfRuns(runs)))
+  const legend = episodesLegend()
   const list = h('div', { class: 'task-runs' })
   const more = part(h('p', { class: 'dim' }), (/** @type {Loaded} */ { runs, total }) => [runs.length, total], ({ runs, total }) =>
     (total > runs.length ? [`The newest ${runs.length} of ${plural(total, 'run')}. `, h('a', { href: `/runs?tag=${tag}` }, 'All runs of this task')] : null))
-  /** @type {Map<string, {element: HTMLElement, show: (run: Api.RunView) => void}>} */
+  /** @type {Map<string, ReturnType<typeof runSection>>} */
   const shown = new Map()
   const show = (/** @type {Loaded} */ loaded) => {
     head.show(loaded)
     score.show(loaded)
     score.element.hidden = loaded.runs.length === 0
     more.show(loaded)
+    errors.show(loaded)
+    errors.element.hidden = loaded.runs.length === 0
     if (loaded.runs.length === 0) { replace(list, empty('', 'No episodes yet. Order some: the agent oracle runs the task’s own solution, nop does nothing. A good task passes with the one and fails with the other.')); return }
     if (shown.size === 0) replace(list)
+    const listed = errorsOfRuns(loaded.runs)
     loaded.runs.forEach((run, i) => {
       let entry = shown.get(run.id)
-      if (!entry) shown.set(run.id, entry = runSection(run, name, signal))
+      if (!entry) shown.set(run.id, entry = runSection(run, name, legend, signal))
       if (list.children[i] !== entry.element) list.insertBefore(entry.element, list.children[i] ?? null)
-      entry.show(run)
+      entry.show(run, isListed(listed, run))
     })
   }
   /** @type {{now: () => void}} */
@@ -79,7 +85,7 @@ export async function mount({ root, params, signal, title }) {
   })
   replace(root, head.element, score.element,
     h('section', { 'aria-labelledby': 'order' }, h('h2', { id: 'order' }, 'Order episodes'), form.element),
-    h('section', { 'aria-labelledby': 'episodes' }, h('h2', { id: 'episodes' }, 'Episodes'), list, more.element))
+    h('section', { 'aria-labelledby': 'episodes' }, h('h2', { id: 'episodes' }, 'Episodes'), errors.element, legend.element, list, more.element))
   show(first)
   updates = poll((signal) => load(signal), show, { signal, interval: ({ runs }) => (runs.some(isOpen) ? 5000 : 30_000), max: 60_000 })
   api.addEventListener('key', () => updates.now(), { signal })
@@ -154,19 +160,23 @@ function failureOf(message) {
  *
  * @param {Api.RunView} first
  * @param {string} name of the task
+ * @param {import('./run/episodes.js').Legend} legend of all runs
  * @param {AbortSignal} signal
  */
-function runSection(first, name, signal) {
+function runSection(first, name, legend, signal) {
   const source = apiSource(first.id)
-  const panel = episodesPanel({ source, signal, label: `Episodes of ${name}, run ${shortId(first.id)}` })
-  const head = part(h('div', { class: 'section-head' }), (/** @type {Api.RunView} */ run) => [statusOf(run), agentOf(run)], (run) => [
+  const panel = episodesPanel({ source, signal, label: `Episodes of ${name}, run ${shortId(first.id)}`, legend })
+  const head = part(h('div', { class: 'section-head' }), (/** @type {{run: Api.RunView, hasError: boolean}} */ { run, hasError }) => [statusOf(run), agentOf(run), hasError], ({ run, hasError }) => [
     h('h3', null, h('a', { href: path('runs', run.id) }, withAgent(run.model, agentOf(run)), ', ', dateTime(run.created_at)), ' ', statusBadge(statusOf(run))),
-    run.error_message && failureOf(run.error_message)])
+    hasError && run.error_message && failureOf(run.error_message)])
   return {
     element: h('section', { class: 'task-run' }, head.element, panel.element),
-    /** @param {Api.RunView} run */
-    show(run) {
-      head.show(run)
+    /**
+     * @param {Api.RunView} run
+     * @param {boolean} isErrorListed true if the list of errors has that of the run
+     */
+    show(run, isErrorListed) {
+      head.show({ run, hasError: !isErrorListed })
       source.latest = run
       const b = run.benchmarks[0]
       if (b) void panel.show(run, b)

@@ -88,7 +88,7 @@ pageTest('keys without effect are named at admission, and files that were there 
   await page.locator('#task-files').setInputFiles([file('typo.zip', taskArchive('typo', files))])
   const card = page.locator('.upload-card').filter({ hasText: 'typo.zip' })
   await card.getByText('Admitted.').waitFor()
-  const warning = card.getByText(/`task\.toml` line 2: `agent\.timout_sec` has no effect.*did you mean `timeout_sec`\?/)
+  const warning = card.getByText(/task\.toml line 2: agent\.timout_sec has no effect.*did you mean timeout_sec\?/)
   await warning.waitFor()
   await card.getByRole('button', { name: 'Add task' }).click()
   await card.getByText('Added as').waitFor()
@@ -175,6 +175,63 @@ pageTest('lists of runs name the agent that asked the model', async ({ bench, op
   await go(page, `/tasks/${task.id}`)
   await page.getByRole('link', { name: /^openrouter\/a\/b with bash, / }).waitFor()
   await page.getByRole('link', { name: /^oracle, / }).waitFor()
+})
+
+/** Causes of episodes without a grade that differ only in the time of a build's step. */
+const BUILD = [0.3, 12.25].map((seconds) => `the build of \`main\` failed: #7 ${seconds} E: Unable to locate package \`curll\``)
+
+pageTest('equal errors are counted, code in them is code, and a legend stands once', async ({ bench, open }) => {
+  const base = await bench.ended((await bench.order({ subset_count: 4 })).id)
+  const { page } = await open('/runs')
+  const message = 'no sample was graded: 4 infrastructure-error. Resume it with `bench run --resume`'
+  const scripts = [0, 1, 2].map((i) => {
+    const script = scriptedRun(base, { tasks: ['a/one'], samples: 4 })
+    const isBroken = i < 2
+    Object.assign(script.run, { id: `00000000-0000-4000-8000-00000000000${i}`, status: isBroken ? 'failed' : 'succeeded', error_message: isBroken ? message : null, error_code: null })
+    for (const [at, item] of script.items.entries()) Object.assign(item, isBroken ? { outcome: 'infrastructure-error', score: null } : { outcome: at === 0 ? 'correct' : 'incorrect' })
+    script.run.benchmarks[0].error_causes = isBroken ? [{ code: 'sandbox_error', message: BUILD[i], count: 4 }] : []
+    return script
+  })
+  await serveRuns(page, scripts)
+  const task = await uploadTask(bench, 'one')
+  await go(page, `/tasks/${task.id}`)
+  await page.getByRole('gridcell').nth(11).waitFor()
+  const errors = page.getByRole('list', { name: 'Errors' }).getByRole('listitem')
+  assert.deepEqual(await errors.allInnerTexts(), [
+    '8 episodes of 2 runs: the build of main failed: #7 0.3 E: Unable to locate package curll (sandbox_error)',
+    '2 runs: no sample was graded: 4 infrastructure errors. Resume it with bench run --resume',
+  ])
+  assert.deepEqual(await errors.first().locator('code').allInnerTexts(), ['main', 'curll', 'sandbox_error'])
+  assert.equal(await page.getByText('no sample was graded').count(), 1)
+  const legend = page.locator('.episode-legend')
+  assert.equal(await legend.count(), 1)
+  assert.deepEqual((await legend.locator('li').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ')), ['✓ passed', '✗ failed', '! infrastructure error, not graded'])
+  assert.deepEqual(await seriousFindings(page), [])
+  await page.setViewportSize(PHONE)
+  await assertFits(page, 'errors of a task')
+
+  // The causes of one run are added up, too, although its samples are counted by their whole text.
+  await page.setViewportSize(DESKTOP)
+  const [{ run }] = scripts
+  run.benchmarks[0].error_causes = BUILD.map((text) => ({ code: 'sandbox_error', message: text, count: 2 }))
+  await go(page, `/runs/${run.id}?tab=errors`)
+  const causes = page.getByRole('region', { name: 'Causes of errors' })
+  await causes.waitFor()
+  assert.deepEqual(await causes.locator('tbody tr').allInnerTexts().then((rows) => rows.map((row) => row.split('\t'))), [['4', 'sandbox_error', 'the build of main failed: #7 0.3 E: Unable to locate package curll']])
+  assert.equal(await page.getByRole('main').getByText('`').count(), 0)
+})
+
+pageTest('an episode says its error once', async ({ bench, open }) => {
+  const base = await bench.ended((await bench.order({ subset_count: 4 })).id)
+  const { page } = await open('/runs')
+  const exception = { name: 'RuntimeError', message: BUILD[0] }
+  const [step] = EPISODE.judge_output.episode_steps
+  const reason = `RuntimeError: ${BUILD[0]}`
+  const texts = () => ({ ...EPISODE, reason, error: reason, judge_output: { ...EPISODE.judge_output, exception, episode_steps: [{ ...step, exception }] } })
+  await serveRun(page, scriptedRun(base, { tasks: ['broken'], samples: 1 }), { texts })
+  await go(page, `/runs/${base.id}/items/terminal_tasks/0`)
+  await page.locator('.reason code', { hasText: 'curll' }).waitFor()
+  assert.equal(await page.getByText(/Unable to locate package/).count(), 1)
 })
 
 pageTest('an archive can be dropped anywhere on the page', async ({ open }) => {

@@ -2,6 +2,7 @@
 
 import { h, replace, setText } from '../../core/dom.js'
 import { bytes, duration, integer, none, number, plural } from '../../core/format.js'
+import { withCode } from '../../core/messages.js'
 import { failure, loading, problem } from '../../core/states.js'
 import { renderPlain } from '../../text/answer.js'
 import { logPage } from './logs.js'
@@ -64,6 +65,8 @@ export function episodeSections(episode, place, announce) {
   const { item } = place
   const tests = sumOf(episode.episode_steps)
   const passed = item.outcome === 'correct'
+  // What the head of the view says isn't repeated.
+  const said = `${item.reason ?? ''} ${item.error ?? ''}`
   /** @type {[string, import('../../core/dom.js').Child, string?][]} */
   const tiles = [
     ['Agent', episode.agent || none], ['Tests', tests ? `${integer(tests.passed)} of ${integer(tests.total)}` : none, tests ? `${integer(tests.failed)} failed` : 'not counted'],
@@ -75,8 +78,8 @@ export function episodeSections(episode, place, announce) {
       h('dl', { class: 'rewards' }, rewards(episode.rewards, passed)),
       h('dl', { class: 'tiles' }, tiles.map(([term, value, small]) => h('div', null, h('dt', null, term), h('dd', null, value, small && h('small', null, small))))),
       endOf(episode, item)),
-    episode.exception && exceptionNote(episode.exception, 'The episode ended by an exception'),
-    stepsTable(episode.episode_steps),
+    episode.exception && exceptionNote(episode.exception, said),
+    stepsTable(episode.episode_steps, `${said} ${episode.exception?.message ?? ''}`),
     turnsOf(episode, place, announce),
     h('section', { class: 'text' }, h('h2', null, 'Test output'),
       episode.test_output ? h('div', { class: 'box' }, renderPlain(episode.test_output)) : h('p', { class: 'dim' }, 'The tests wrote no output.')),
@@ -101,14 +104,19 @@ function rewards(values, passed) {
 
 /**
  * @param {Exception} exception
- * @param {string} title
+ * @param {string} said what the reader has read already
  */
-function exceptionNote({ name, message }, title) {
-  return h('section', { class: 'note bad' }, h('p', null, h('strong', null, `${title}: `), h('code', null, name)), message && h('p', { class: 'message' }, message))
+function exceptionNote({ name, message }, said) {
+  const isSaid = said.includes(message)
+  if (isSaid && said.includes(name)) return null
+  return h('section', { class: 'note bad' }, h('p', null, h('strong', null, 'The episode ended by an exception: '), h('code', null, name)), !isSaid && message && h('p', { class: 'message' }, withCode(message)))
 }
 
-/** @param {Step[]} steps */
-function stepsTable(steps) {
+/**
+ * @param {Step[]} steps
+ * @param {string} said what the reader has read already
+ */
+function stepsTable(steps, said) {
   if (steps.length === 0) return null
   return h('section', { 'aria-labelledby': 'steps' }, h('h2', { id: 'steps' }, steps.length === 1 ? 'Step' : 'Steps'),
     h('div', { class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Steps' }, h('table', { class: 'figures' },
@@ -120,7 +128,7 @@ function stepsTable(steps) {
         h('td', { class: 'number' }, step.tests ? `${integer(step.tests.passed)} of ${integer(step.tests.total)}` : none), h('td', { class: 'number' }, integer(step.tests?.failed)),
         h('td', { class: 'number' }, ms(step.agent_ms)), h('td', { class: 'number' }, ms(step.verifier_ms))),
       // In a line of its own, since it may be long.
-      step.exception && h('tr', { class: 'exception' }, h('td', { class: 'message', colspan: '6' }, h('div', null, h('span', { class: 'visually-hidden' }, 'Exception: '), h('code', null, step.exception.name), step.exception.message && ` ${step.exception.message}`)))])))))
+      step.exception && h('tr', { class: 'exception' }, h('td', { class: 'message', colspan: '6' }, h('div', null, h('span', { class: 'visually-hidden' }, 'Exception: '), h('code', null, step.exception.name), step.exception.message && !said.includes(step.exception.message) && [' ', withCode(step.exception.message)])))])))))
 }
 
 /** @param {Record<string, number> | null} values */

@@ -14,14 +14,31 @@ const PAGE = 500
 /** Share of the episodes after which screen readers are told of the progress. */
 const TOLD = 0.25
 
+/** @typedef {{element: HTMLElement, show: (panel: object, rows: EpisodeRow[]) => void}} Legend of one or more panels */
+
+/** Makes a legend, which explains what the panels with it have together. @returns {Legend} */
+export function episodesLegend() {
+  /** @type {Map<object, EpisodeRow[]>} */
+  const shown = new Map()
+  const legend = part(h('div', null), (/** @type {EpisodeRow[]} */ rows) => [...new Set(rows.flatMap(({ episodes }) => episodes).map(({ outcome }) => outcome))].sort(), gridLegend)
+  return {
+    element: legend.element,
+    show(panel, rows) {
+      shown.set(panel, rows)
+      legend.show([...shown.values()].flat())
+    },
+  }
+}
+
 /**
- * @param {{source: import('../../core/source.js').RunSource, signal: AbortSignal, label?: string}} options
+ * @param {{source: import('../../core/source.js').RunSource, signal: AbortSignal, label?: string, legend?: Legend}} options
+ *   `legend` is that of several panels, which the caller shows once
  */
-export function episodesPanel({ source, signal, label = 'Episodes' }) {
+export function episodesPanel({ source, signal, label = 'Episodes', legend: shared }) {
   const grid = episodeGrid()
   const text = h('p', { class: 'dim episodes-text' })
-  const legend = part(h('div', null), (/** @type {EpisodeRow[]} */ rows) => [...new Set(rows.flatMap(({ episodes }) => episodes).map(({ outcome }) => outcome))].sort(), gridLegend)
-  const element = h('div', { class: 'episodes' }, text, legend.element, grid)
+  const legend = shared ?? episodesLegend()
+  const element = h('div', { class: 'episodes' }, text, shared ? null : legend.element, grid)
   let key = ''
   let told = 0
   let busy = false
@@ -31,7 +48,7 @@ export function episodesPanel({ source, signal, label = 'Episodes' }) {
     grid.show(rows, label)
     const words = gridInWords(rows)
     setText(text, words)
-    legend.show(rows)
+    legend.show(grid, rows)
     const all = rows.flatMap(({ episodes }) => episodes)
     const share = all.filter(({ outcome }) => outcome !== null).length / Math.max(1, all.length)
     if (key && source.live && (Math.floor(share / TOLD) > told)) { if (told >= 0 && element.isConnected && latest && isOpenOf(latest)) announce(words) }

@@ -2,6 +2,7 @@
 
 import { h, replace, setText } from '../../core/dom.js'
 import { dateTime, timeOfDay } from '../../core/format.js'
+import { withCode } from '../../core/messages.js'
 
 /** Events that are shown; a longer log starts with the latest ones. */
 const SHOWN = 200
@@ -46,7 +47,7 @@ export function eventLog({ source, signal }) {
     const fresh = shown.filter(({ id }) => !known.has(id))
     list.prepend(...fresh.reverse().map((event) => h('tr', { dataset: { id: event.id } },
       h('td', { class: 'nowrap', title: dateTime(event.created_at) }, timeOfDay(event.created_at)),
-      h('td', null, event.benchmark_name ?? ''), h('td', null, event.message))))
+      h('td', null, event.benchmark_name ?? ''), h('td', null, withCode(event.message)))))
     while (!isAll && list.children.length > SHOWN) list.lastElementChild?.remove()
   }
   details.addEventListener('toggle', refresh)

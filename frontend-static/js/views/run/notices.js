@@ -66,7 +66,7 @@ function causeOf(run, source) {
   if (!first) return null
   const [cause] = first.error_causes ?? []
   const [text, response] = messageParts(cause.message)
-  return [h('p', { class: 'cause' }, `Most frequent cause, in ${plural(cause.count, 'sample')}: ${text} `,
+  return [h('p', { class: 'cause' }, `Most frequent cause, in ${plural(cause.count, 'sample')}: `, text, ' ',
     h('a', { href: source.runPath({ benchmark: first.benchmark_name, tab: 'errors' }) }, 'All errors')), response]
 }
 
@@ -78,5 +78,5 @@ function waiting(wait) {
   return h('div', { class: 'note warn' }, h('p', null, h('strong', null, 'Waiting. '), why,
     ` Next request at ${timeOfDay(wait.until)}; waiting since ${dateTime(wait.since)}`,
     wait.waiting_samples !== null && `, ${plural(wait.waiting_samples, 'sample')} open`, '. Nothing is lost: the run continues by itself.',
-    text && h('span', { class: 'dim' }, ` Its message: ${text}`)), response)
+    wait.message && h('span', { class: 'dim' }, ' Its message: ', text)), response)
 }

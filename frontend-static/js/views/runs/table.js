@@ -2,7 +2,7 @@
 
 import { h, replace } from '../../core/dom.js'
 import { ago, dateTime, duration, integer, none, percent, shortId, tokens, usd } from '../../core/format.js'
-import { splitMessage } from '../../core/messages.js'
+import { splitMessage, withCode } from '../../core/messages.js'
 import { outcomesInWords, statusBadge, statusOf } from '../../core/outcomes.js'
 import { path } from '../../core/router.js'
 import { benchmarkOfRun, canOf, cautionList, elapsedSeconds, isOpen, runCautionsOf, scoreOf, subsetText } from '../../core/run-facts.js'
@@ -163,7 +163,7 @@ function scoreCell(run, bar) {
 /** @param {string} message */
 function failureLine(message) {
   const text = outcomesInWords(splitMessage(message).text)
-  return h('span', { class: 'sub bad clip', title: text }, text)
+  return h('span', { class: 'sub bad clip', title: text }, withCode(text))
 }
 
 /**

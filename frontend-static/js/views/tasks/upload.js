@@ -2,6 +2,7 @@
 
 import { h, field, replace, setText } from '../../core/dom.js'
 import { bytes, plural } from '../../core/format.js'
+import { withCode } from '../../core/messages.js'
 import { path } from '../../core/router.js'
 import { announce, problem } from '../../core/states.js'
 import { formatName } from './facts.js'
@@ -122,7 +123,7 @@ function cardOf(file, agents, signal, { added, removed }) {
       return
     }
     replace(body, h('div', { role: 'alert', class: 'refusal' },
-      h('p', null, h('strong', null, 'Refused. '), error.message),
+      h('p', null, h('strong', null, 'Refused. '), withCode(error.message)),
       h('dl', { class: 'facts' },
         refusal.file !== null && [h('dt', null, 'File'), h('dd', null, h('code', null, refusal.file))],
         refusal.line !== null && [h('dt', null, 'Line'), h('dd', null, String(refusal.line))],
@@ -182,5 +183,5 @@ function factsOf(checked) {
  * @param {string[] | undefined} warnings older servers send none
  */
 function warningsOf(warnings) {
-  return (warnings ?? []).map((text) => h('p', { class: 'note warn' }, text))
+  return (warnings ?? []).map((text) => h('p', { class: 'note warn' }, withCode(text)))
 }
