@@ -68,6 +68,16 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text
 }
 
+/**
+ * Marks the code of a sentence, which stands between backticks. All else is text: providers and containers write messages, too.
+ *
+ * @param {string} text
+ * @returns {(string | HTMLElement)[]}
+ */
+export function withCode(text) {
+  return text.split(/(`[^`\n]+`)/).filter((part) => part !== '').map((part) => (part.startsWith('`') && part.length > 2 ? h('code', null, part.slice(1, -1)) : part))
+}
+
 /** Waits until the browser has drawn what is there, so that what follows doesn't delay it. */
 export function painted() {
   return new Promise((resolve) => { requestAnimationFrame(() => setTimeout(resolve)) })

@@ -1,6 +1,6 @@
 /** Messages about failures: a sentence for readers with its code marked, and a provider's raw response apart from it, collapsed. */
 
-import { h } from './dom.js'
+import { h, withCode } from './dom.js'
 
 /** Sentences of the API's field `error` that only name the outcome, in our words. @type {Record<string, string>} */
 const ERRORS = {
@@ -36,16 +36,6 @@ export function splitMessage(message) {
   const { start, end, raw, said } = found
   const quoted = said && `: “${said.length > QUOTED_MAX ? `${said.slice(0, QUOTED_MAX)}…` : said}”`
   return { text: message.slice(0, start) + quoted + message.slice(end), raw }
-}
-
-/**
- * Marks the code of a sentence, which stands between backticks. All else is text: providers and containers write messages, too.
- *
- * @param {string} text
- * @returns {(string | HTMLElement)[]}
- */
-export function withCode(text) {
-  return text.split(/(`[^`\n]+`)/).filter((part) => part !== '').map((part) => (part.startsWith('`') && part.length > 2 ? h('code', null, part.slice(1, -1)) : part))
 }
 
 /**

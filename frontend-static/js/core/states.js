@@ -1,7 +1,6 @@
 /** What every view and component shares: loading, empty, failed, offline; notices; parts that are loaded on request. */
 
-import { h, setText } from './dom.js'
-import { withCode } from './messages.js'
+import { h, setText, withCode } from './dom.js'
 
 /**
  * Makes the note that something is being loaded. It appears after a moment, so that quick answers don't flicker.

@@ -300,8 +300,8 @@ episodeTest('code in a reply says what it is, and not the name of an agent', asy
   const terminal = await runAgent(bench, { tasks, agent: 'terminus-2', model: 'one' })
   const { page } = await open(episodeOf(bash))
   const labels = page.locator('.turn .answer-language')
-  await labels.nth(1).waitFor()
-  assert.deepEqual(await labels.allInnerTexts(), ['Command', 'End'])
+  await page.locator('.turn.drawn').nth(1).waitFor()
+  assert.deepEqual(await labels.allInnerTexts(), ['Command'])
   // A label is above the code, not on it.
   const [label, code] = await Promise.all([labels.first(), page.locator('.turn .answer-block').first()].map((each) => each.boundingBox()))
   assert.ok(label && code && label.y + label.height <= code.y, JSON.stringify([label, code]))

@@ -1,8 +1,7 @@
 /** An episode of a terminal task: rewards, steps, exception, test output and logs. Containers wrote all of it, so it is only text. */
 
-import { h, replace, setText } from '../../core/dom.js'
+import { h, replace, setText, withCode } from '../../core/dom.js'
 import { bytes, duration, integer, none, number, plural } from '../../core/format.js'
-import { withCode } from '../../core/messages.js'
 import { failure, loading, problem } from '../../core/states.js'
 import { renderPlain } from '../../text/answer.js'
 import { logPage } from './logs.js'

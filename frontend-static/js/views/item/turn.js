@@ -54,7 +54,8 @@ export function turnBody(turn, after) {
 function labelIn({ commands }) {
   return (language, code) => {
     if (commands.some(({ kind, text }) => kind === 'command' && text.trim() === code.trim())) return 'Command'
-    if (language === 'done' && commands.some(({ kind }) => kind === 'end')) return 'End'
+    // What it means is said below.
+    if (language === 'done' && commands.some(({ kind }) => kind === 'end')) return code.trim() && 'End'
     return language && `Language: ${language}`
   }
 }

@@ -1,8 +1,7 @@
 /** Event log of a run: loaded when it is opened, and continued while the run is open. */
 
-import { h, replace, setText } from '../../core/dom.js'
+import { h, replace, setText, withCode } from '../../core/dom.js'
 import { dateTime, timeOfDay } from '../../core/format.js'
-import { withCode } from '../../core/messages.js'
 
 /** Events that are shown; a longer log starts with the latest ones. */
 const SHOWN = 200

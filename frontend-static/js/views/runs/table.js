@@ -1,8 +1,8 @@
 /** The table of runs: one row a run; updates change cells in place. */
 
-import { h, replace } from '../../core/dom.js'
+import { h, replace, withCode } from '../../core/dom.js'
 import { ago, dateTime, duration, integer, none, percent, shortId, tokens, usd } from '../../core/format.js'
-import { splitMessage, withCode } from '../../core/messages.js'
+import { splitMessage } from '../../core/messages.js'
 import { outcomesInWords, statusBadge, statusOf } from '../../core/outcomes.js'
 import { path } from '../../core/router.js'
 import { benchmarkOfRun, canOf, cautionList, elapsedSeconds, isOpen, runCautionsOf, scoreOf, subsetText } from '../../core/run-facts.js'

@@ -1,8 +1,7 @@
 /** Upload of tasks: a field for archives, dropping them anywhere on the page, and one card for each with what the server says. */
 
-import { h, field, replace, setText } from '../../core/dom.js'
+import { h, field, replace, setText, withCode } from '../../core/dom.js'
 import { bytes, plural } from '../../core/format.js'
-import { withCode } from '../../core/messages.js'
 import { path } from '../../core/router.js'
 import { announce, problem } from '../../core/states.js'
 import { formatName } from './facts.js'
