@@ -320,6 +320,9 @@ pageTest('an agent asks the model that the form names, wherever it is', async ({
     return orders.at(-1)
   }
   assert.deepEqual(await order(), [`/api/tasks/${task.id}/execute-async`, undefined])
+  await model.fill('')
+  await form.getByText('No models are listed.').waitFor()
+  assert.equal(await page.locator('.model-popup [role=option]').count(), 0, 'the oracle is no model that an agent can ask')
   // The task's own order would ask OpenRouter for this one.
   await model.fill('openai/gpt-5')
   await form.getByText('No listed model contains this.').waitFor()

@@ -51,11 +51,12 @@ export function factsOf(model) {
  * @param {string} options.value
  * @param {string} [options.hint]
  * @param {string} [options.placeholder]
+ * @param {(model: Model) => boolean} [options.isOffered] leaves models out of the list; by default all are in it
  * @param {AbortSignal} options.signal
  * @param {(model: string | undefined) => void} options.changed
  * @returns {HTMLElement}
  */
-export function modelPicker({ path, label, value, hint, placeholder, signal, changed }) {
+export function modelPicker({ path, label, value, hint, placeholder, isOffered = () => true, signal, changed }) {
   /** @type {Model[]} */
   let shown = []
   let active = -1
@@ -98,13 +99,15 @@ export function modelPicker({ path, label, value, hint, placeholder, signal, cha
     const controller = request = new AbortController()
     signal.addEventListener('abort', () => controller.abort(), { once: true })
     try {
-      const { models, total } = await findModels(text, controller.signal)
+      const found = await findModels(text, controller.signal)
+      const models = found.models.filter(isOffered)
+      const total = found.total - (found.models.length - models.length)
       shown = models
       replace(list, models.map((model, i) => h('li', {
         role: 'option', id: `${input.id}-${i}`, 'aria-selected': 'false',
         on: { pointerdown: (/** @type {Event} */ event) => { event.preventDefault(); choose(model) } },
       }, h('span', { class: 'model-name' }, model.model), h('span', { class: 'model-facts' }, factsOf(model)))))
-      setText(count, total === 0 ? 'No listed model contains this. The name is used as it is, as PROVIDER/NAME.'
+      setText(count, total === 0 ? `${text ? 'No listed model contains this.' : 'No models are listed.'} The name is used as it is, as PROVIDER/NAME.`
         : models.length < total ? `${models.length} of ${integer(total)} models. Type to narrow the list.` : plural(total, 'model'))
       activate(-1)
     } catch (error) {

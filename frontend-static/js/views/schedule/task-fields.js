@@ -64,7 +64,7 @@ export function taskSections({ state, choices: { tasks, agents }, signal }) {
         h('input', { type: 'checkbox', name: 'tasks', value: task, '.checked': chosen.has(task), on: { change: choose(task) } }), ' ', labels.get(task) ?? '', ' ', h('code', null, task)))))
   const model = h('div', { class: 'form-section form-model' }, modelPicker({
     path: 'model_id', label: 'Model', value: state.order.model_id ?? '', placeholder: 'Search by name or provider', signal,
-    hint: 'A model that isn’t listed can be typed as PROVIDER/NAME.', changed: (value) => state.set('model_id', value),
+    hint: 'A model that isn’t listed can be typed as PROVIDER/NAME.', isOffered: (offered) => needsModel(offered.model), changed: (value) => state.set('model_id', value),
   }))
   const current = state.order.agent ?? ''
   model.hidden = !needsModel(current)

@@ -34,7 +34,7 @@ export function episodeOrderForm({ agents, agent: chosen, model: firstModel = ''
   const count = h('input', { name: 'samples', type: 'number', min: '1', max: String(EPISODES_MAX), required: true, inputmode: 'numeric', '.value': String(first) })
   const picker = modelPicker({
     path: 'model_id', label: 'Model', value: firstModel, placeholder: 'Search by name or provider', signal,
-    hint: 'A model that isn’t listed can be typed as PROVIDER/NAME.', changed: () => {},
+    hint: 'A model that isn’t listed can be typed as PROVIDER/NAME.', isOffered: (offered) => needsModel(offered.model), changed: () => {},
   })
   const model = /** @type {HTMLInputElement} */ (picker.querySelector('input'))
   const key = h('input', { name: 'key', type: 'password', autocomplete: 'off', spellcheck: 'false', 'data-1p-ignore': true, placeholder: api.key ? 'the key from the header' : '' })
