@@ -189,7 +189,7 @@ pageTest('equal errors are counted, code in them is code, and a legend stands on
     const isBroken = i < 2
     Object.assign(script.run, { id: `00000000-0000-4000-8000-00000000000${i}`, status: isBroken ? 'failed' : 'succeeded', error_message: isBroken ? message : null, error_code: null })
     for (const [at, item] of script.items.entries()) Object.assign(item, isBroken ? { outcome: 'infrastructure-error', score: null } : { outcome: at === 0 ? 'correct' : 'incorrect' })
-    script.run.benchmarks[0].error_causes = isBroken ? [{ code: 'sandbox_error', message: BUILD[i], count: 4 }] : []
+    script.run.benchmarks[0].error_causes = isBroken ? [{ code: 'sandbox_error', message: BUILD[i], count: 3 }, { code: 'sandbox_error', message: BUILD[1 - i], count: 1 }] : []
     return script
   })
   await serveRuns(page, scripts)

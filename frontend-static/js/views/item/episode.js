@@ -50,7 +50,7 @@ const ENDS = {
 function endOf({ episode_steps: steps }, item) {
   const { agent_end: end, turns } = /** @type {{agent_end?: string, turns?: number}} */ (item.detail ?? {})
   if (typeof end !== 'string') return null
-  return h('p', { class: 'agent-end' }, h('strong', null, 'End of the agent: '), ENDS[end] ?? end, steps.length > 1 ? ', in the last step' : '', typeof turns === 'number' && `, after ${plural(turns, 'turn')}`, '.')
+  return h('p', { class: 'agent-end' }, h('strong', null, 'End of the agent: '), Object.hasOwn(ENDS, end) ? ENDS[end] : end, steps.length > 1 ? ', in the last step' : '', typeof turns === 'number' && `, after ${plural(turns, 'turn')}`, '.')
 }
 
 /**
