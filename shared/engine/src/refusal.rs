@@ -38,6 +38,11 @@ pub(crate) enum Refusal {
     /// An image may not be used or named by this sandbox.
     #[error("image `{image}` is not available to this sandbox; allowed: {allowed}")]
     Image { image: String, allowed: String },
+    /// Another sandbox made the image of this name.
+    #[error(
+        "an image with the name `{image}` is here already, and only the sandbox that built it may replace or remove it"
+    )]
+    NameTaken { image: String },
     /// A line that may be text of an instruction may also use an image, which isn't here.
     #[error(
         "a line inside an instruction of the Dockerfile could also mean the image `{image}`: let it begin with another word"

@@ -1,5 +1,6 @@
 //! Entries of a tar archive: finds the Dockerfile and the end of the entries.
 
+use std::collections::HashSet;
 use std::io::{Read, Seek, SeekFrom};
 
 use super::spool::ContextError;
@@ -27,7 +28,8 @@ pub(super) fn read(
     wanted: &str,
 ) -> Result<Found, ContextError> {
     let mut found = Found { dockerfile: None, end: 0 };
-    let mut long_name: Option<String> = None;
+    let mut places = Places::default();
+    let (mut long_name, mut long_target): (Option<String>, Option<String>) = (None, None);
     for _ in 0..ENTRIES_MAX {
         let start = found.end;
         if start + BLOCK > length {
@@ -50,30 +52,82 @@ pub(super) fn read(
         // Some clients end the archive without filling the last block.
         let end = content + size.div_ceil(BLOCK) * BLOCK;
         let kind = header[156];
-        let name = long_name.take().unwrap_or_else(|| short_name(&header));
+        // Long names and extended headers precede the entry that they are about.
+        let is_about_next = matches!(kind, b'L' | b'K' | b'x' | b'g');
         match kind {
-            // Long names of GNU tar, and extended headers.
             b'L' => long_name = Some(text(&read_text(archive, size)?)),
-            b'x' => long_name = pax_path(&read_text(archive, size)?)?,
-            b'g' | b'K' => long_name = Some(name).filter(|_| kind == b'K'),
-            b'0' | 0 => {
-                if normalized(&name) == wanted {
-                    found.dockerfile = Some(read_text(archive, size)?);
-                }
+            b'K' => long_target = Some(text(&read_text(archive, size)?)),
+            b'x' => {
+                let (path, target) = pax_paths(&read_text(archive, size)?)?;
+                (long_name, long_target) = (path.or(long_name), target.or(long_target));
             }
-            b'5' => {}
-            b'1' | b'2' => {
-                // The engine reads these files itself, and follows links out of the context.
-                let last = name.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-                if normalized(&name) == wanted || matches!(last, ".dockerignore" | ".containerignore") {
-                    return Err(ContextError::Link(name.chars().take(200).collect()));
-                }
+            b'g' => {
+                let _ = pax_paths(&read_text(archive, size)?)?;
             }
+            b'0' | 0 | b'1' | b'2' | b'5' => {}
             _ => return Err(ContextError::Archive("only files, folders and links are allowed in a context")),
+        }
+        if !is_about_next {
+            let name = long_name.take().unwrap_or_else(|| short_name(&header));
+            let target = long_target.take().unwrap_or_else(|| text(until_zero(&header[157..257])));
+            let path = normalized(&name);
+            let last = path.rsplit('/').next().unwrap_or_default();
+            // The engine reads these files itself, and follows links out of the context.
+            let is_read = path == wanted || matches!(last, ".dockerignore" | ".containerignore");
+            if matches!(kind, b'1' | b'2') && is_read {
+                return Err(ContextError::Link(shortened(&name)));
+            }
+            if !places.add(kind, &path, &target) {
+                return Err(ContextError::LeadsOut(shortened(&name)));
+            }
+            if matches!(kind, b'0' | 0) && path == wanted {
+                found.dockerfile = Some(read_text(archive, size)?);
+            }
         }
         found.end = end;
     }
     Err(ContextError::Archive("the context has too many entries"))
+}
+
+/// Places of a context's entries. Engines unpack a context with the rights of the machine's superuser and follow the links
+/// that they have just made, so nothing may be written or linked through one.
+#[derive(Default)]
+struct Places {
+    files: HashSet<String>,
+    links: HashSet<String>,
+}
+
+impl Places {
+    /// Adds an entry. Returns false if it leads out of the context, or through a link.
+    fn add(&mut self, kind: u8, path: &str, target: &str) -> bool {
+        if path.split('/').any(|part| part == "..") || self.is_behind_link(path) || self.links.contains(path) {
+            return false;
+        }
+        match kind {
+            b'2' => {
+                let is_inside = !target.is_empty()
+                    && !target.starts_with('/')
+                    && target.split('/').all(|part| part != "..");
+                // Without `..` and through no other place than those of the context, it can't lead out.
+                let is_new = !path.is_empty() && !self.files.contains(path) && self.links.insert(path.to_owned());
+                is_inside && is_new
+            }
+            b'1' => {
+                let target = normalized(target);
+                let is_file = self.files.contains(&target) && !self.is_behind_link(&target);
+                is_file && self.files.insert(path.to_owned())
+            }
+            b'5' => true,
+            _ => {
+                self.files.insert(path.to_owned());
+                true
+            }
+        }
+    }
+
+    fn is_behind_link(&self, path: &str) -> bool {
+        path.match_indices('/').any(|(at, _)| path.get(..at).is_some_and(|folder| self.links.contains(folder)))
+    }
 }
 
 /// Creates the archive of one file, with the end of the archive.
@@ -113,10 +167,18 @@ fn normalized(name: &str) -> String {
 }
 
 fn short_name(header: &[u8; BLOCK as usize]) -> String {
-    let field = |bytes: &[u8]| text(bytes.split(|byte| *byte == 0).next().unwrap_or_default());
+    let field = |bytes: &[u8]| text(until_zero(bytes));
     let (name, prefix) = (field(&header[..100]), field(&header[345..500]));
     // GNU tar uses the place of the prefix for other fields.
     if prefix.is_empty() || &header[257..263] != b"ustar\0" { name } else { format!("{prefix}/{name}") }
+}
+
+fn until_zero(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+fn shortened(name: &str) -> String {
+    name.chars().take(200).collect()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -137,16 +199,23 @@ fn read_text(archive: &mut impl Read, size: u64) -> Result<Vec<u8>, ContextError
     Ok(bytes)
 }
 
-/// Returns the path in an extended header. A size there would move the next entry.
-fn pax_path(records: &[u8]) -> Result<Option<String>, ContextError> {
-    let mut path = None;
-    for record in records.split(|byte| *byte == b'\n') {
+/// Returns path and link's target in an extended header. A size there would move the next entry.
+fn pax_paths(records: &[u8]) -> Result<(Option<String>, Option<String>), ContextError> {
+    let (mut path, mut target) = (None, None);
+    let mut rest = records;
+    while !rest.is_empty() {
+        let broken = || ContextError::Archive("an extended header can't be read");
+        // Each record begins with its length, so that values may have line ends.
+        let space = rest.iter().position(|byte| *byte == b' ').ok_or_else(broken)?;
+        let length = std::str::from_utf8(&rest[..space]).ok().and_then(|digits| digits.parse::<usize>().ok());
+        let record = length.filter(|length| *length > space).and_then(|length| rest.get(space + 1..length));
+        let record = record.and_then(|record| record.strip_suffix(b"\n")).ok_or_else(broken)?;
+        rest = &rest[length.unwrap_or(rest.len())..];
         let record = String::from_utf8_lossy(record);
-        let Some((key, value)) = record.split_once(' ').and_then(|(_, pair)| pair.split_once('=')) else {
-            continue;
-        };
+        let (key, value) = record.split_once('=').ok_or_else(broken)?;
         match key {
             "path" => path = Some(value.to_owned()),
+            "linkpath" => target = Some(value.to_owned()),
             "size" => return Err(ContextError::Archive("extended sizes are not allowed in a context")),
             key if key.starts_with("GNU.sparse") => {
                 return Err(ContextError::Archive("sparse files are not allowed in a context"));
@@ -154,7 +223,7 @@ fn pax_path(records: &[u8]) -> Result<Option<String>, ContextError> {
             _ => {}
         }
     }
-    Ok(path)
+    Ok((path, target))
 }
 
 #[cfg(test)]
@@ -188,7 +257,7 @@ pub(super) mod tests {
         assert_eq!(found.unwrap().unwrap(), "FROM a");
         let long = [("././@LongLink", b'L', "sub/dir/Dockerfile\0"), ("sub", b'0', "FROM b")];
         assert_eq!(dockerfile(&long, "sub/dir/Dockerfile").unwrap().unwrap(), "FROM b");
-        let pax = [("pax", b'x', "22 path=sub/Dockerfile\n"), ("x", b'0', "FROM c")];
+        let pax = [("pax", b'x', "23 path=sub/Dockerfile\n"), ("x", b'0', "FROM c")];
         assert_eq!(dockerfile(&pax, "sub/Dockerfile").unwrap().unwrap(), "FROM c");
         assert_eq!(dockerfile(&[("a", b'0', "x")], "Dockerfile").unwrap(), None);
     }
@@ -201,6 +270,65 @@ pub(super) mod tests {
         for entry in [("null", b'3', ""), ("disk", b'4', ""), ("pipe", b'6', ""), ("p", b'x', "10 size=9\n")]
         {
             assert!(dockerfile(&[entry], "Dockerfile").is_err(), "{entry:?}");
+        }
+    }
+
+    /// Returns an archive of entries with name, kind and, for links, the target.
+    fn linked(entries: &[(&str, u8, &str)]) -> Vec<u8> {
+        let mut bytes = vec![];
+        for (name, kind, target) in entries {
+            let content = if matches!(kind, b'L' | b'K' | b'x') { *target } else { "" };
+            let mut entry = archive(&[(name, *kind, content)]);
+            entry.truncate(entry.len() - 1024);
+            if content.is_empty() {
+                entry[157..157 + target.len()].copy_from_slice(target.as_bytes());
+            }
+            bytes.extend(entry);
+        }
+        bytes.resize(bytes.len() + 1024, 0);
+        bytes
+    }
+
+    #[test]
+    fn nothing_leads_out_of_the_context_or_through_a_link() {
+        let long = format!("{}/../../..", "a/".repeat(60));
+        let pax = "20 linkpath=../../x\n";
+        let found = |entries: &[(&str, u8, &str)]| {
+            let mut all = vec![("Dockerfile", b'0', "")];
+            all.extend(entries);
+            let bytes = linked(&all);
+            let length = bytes.len() as u64;
+            read(&mut Cursor::new(bytes), length, "Dockerfile").map(|_| ())
+        };
+        for entries in [
+            &[("x", b'2', "/etc"), ("x/written", b'0', "")][..],
+            &[("x", b'2', "/etc")],
+            &[("x", b'2', "../..")],
+            &[("d/x", b'2', "a/../../..")],
+            &[("x", b'2', "d"), ("x/y", b'0', "")],
+            &[("x", b'2', "d"), ("./x//y", b'5', "")],
+            &[("x", b'2', "d"), ("x", b'0', "")],
+            &[("x", b'2', "d"), ("x", b'5', "")],
+            &[("x", b'2', "d"), ("s", b'1', "x/hostsecret")],
+            &[("s", b'1', "x")],
+            &[("s", b'1', "/etc/shadow")],
+            &[("x", b'2', "d"), ("s", b'1', "x")],
+            &[("../x", b'0', "")],
+            &[("a/../../x", b'0', "")],
+            &[("a/..", b'5', "")],
+            &[("", b'2', "d")],
+            &[("@", b'K', long.as_str()), ("x", b'2', "d")],
+            &[("@", b'x', pax), ("x", b'2', "d")],
+            &[("@", b'L', "../out\0"), ("x", b'0', "")],
+        ] {
+            assert!(matches!(found(entries), Err(ContextError::LeadsOut(_))), "{entries:?}");
+        }
+        for entries in [
+            &[("d", b'5', ""), ("d/a", b'0', ""), ("x", b'2', "d/a"), ("d/y", b'2', "a"), ("h", b'1', "d/a")][..],
+            &[("./", b'5', ""), ("./bin", b'2', "usr/bin"), ("./usr/bin/a", b'0', "")],
+            &[("a..b", b'0', ""), ("l", b'2', "a..b")],
+        ] {
+            found(entries).unwrap();
         }
     }
 

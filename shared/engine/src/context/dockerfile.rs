@@ -4,11 +4,12 @@
 //! lines they join, so this refuses more than necessary, but nothing that any builder takes as an instruction passes
 //! unchecked.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
 use crate::refusal::Refusal;
+use crate::rules::full_name;
 
 /// Builder that reads a Dockerfile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +27,10 @@ struct Check<'a> {
     /// Values of arguments before the first `FROM`; `None` if it isn't certain.
     arguments: BTreeMap<String, Option<String>>,
     given: &'a Map<String, Value>,
-    stages: BTreeSet<String>,
+    /// Names of the stages before the current one, empty for those without.
+    stages: Vec<String>,
+    /// Name of the current stage, which it can't use itself.
+    stage: Option<String>,
     /// Images by name, and whether their use is certain.
     images: BTreeMap<String, bool>,
     line: usize,
@@ -52,7 +56,8 @@ pub(crate) fn check_dockerfile(
         builder,
         arguments: BTreeMap::new(),
         given,
-        stages: BTreeSet::new(),
+        stages: Vec::new(),
+        stage: None,
         images: BTreeMap::new(),
         line: 0,
         is_continuation: false,
@@ -149,14 +154,38 @@ impl Check<'_> {
         let is_certain = !self.is_continuation;
         self.is_in_stage |= is_certain;
         self.may_be_in_stage = true;
-        self.add_image(image, is_certain)?;
-        if let [_, word, stage] = words[..]
-            && is_certain
-            && word.eq_ignore_ascii_case("as")
-        {
-            self.stages.insert(stage.to_ascii_lowercase());
+        if is_certain {
+            self.stages.extend(self.stage.take());
+        }
+        let Some(name) = self.expand(image) else {
+            return self.refuse(format!(
+                "the image `{image}` can't be determined; use `ARG` with a plain value before `FROM`"
+            ));
+        };
+        if name != "scratch" && !self.stages.contains(&name) {
+            self.add_image(name, is_certain)?;
+        }
+        if is_certain {
+            self.stage = Some(self.stage_name(&words)?);
         }
         Ok(())
+    }
+
+    /// Returns the name that a `FROM` gives to its stage; empty if it gives none.
+    ///
+    /// Builders compare other names in their own ways: some ignore case, some replace variables. A name that only one of them
+    /// takes for a stage would be an image that nobody has checked.
+    fn stage_name(&self, words: &[&str]) -> Result<String, Refusal> {
+        let [_, word, stage] = words[..] else { return Ok(String::new()) };
+        let is_plain = stage.starts_with(|first: char| first.is_ascii_lowercase())
+            && stage.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c));
+        match word.eq_ignore_ascii_case("as") {
+            true if is_plain => Ok(stage.to_owned()),
+            true => self.refuse(format!(
+                "the name `{stage}` of a stage is not allowed: write lower-case letters, digits, `_` and `-`"
+            )),
+            false => Ok(String::new()),
+        }
     }
 
     /// Reads arguments before the first `FROM`. Those whose value isn't certain have none.
@@ -217,13 +246,7 @@ impl Check<'_> {
         self.no_heredoc(keyword, rest)?;
         for (name, value) in flags {
             match name {
-                "--from" => {
-                    let is_stage = self.stages.contains(&value.to_ascii_lowercase())
-                        || (!value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()));
-                    if !is_stage {
-                        self.add_image(value, !self.is_continuation)?;
-                    }
-                }
+                "--from" => self.copy_source(value)?,
                 "--chown" | "--chmod" => {}
                 _ => return self.refuse(format!("the flag `{name}` of `{keyword}` is not allowed")),
             }
@@ -232,6 +255,24 @@ impl Check<'_> {
             self.no_address(rest)?;
         }
         Ok(())
+    }
+
+    /// Checks what an instruction copies from: an earlier stage, by its name or its number, or an image.
+    fn copy_source(&mut self, source: &str) -> Result<(), Refusal> {
+        if source.contains('$') {
+            return self.refuse("variables in `--from` are not allowed: write the name of the stage or the image");
+        }
+        if is_number(source) {
+            // Podman's builder ends at the number of a stage that doesn't exist.
+            return match source.parse::<usize>().is_ok_and(|number| number < self.stages.len()) {
+                true => Ok(()),
+                false => self.refuse(format!("`--from={source}` is not the number of an earlier stage, from 0")),
+            };
+        }
+        match self.stages.iter().any(|stage| stage == source) {
+            true => Ok(()),
+            false => self.add_image(source.to_owned(), !self.is_continuation),
+        }
     }
 
     /// Checks the sources of `ADD`. The engine would fetch an address from its own network, which has the machine's
@@ -256,18 +297,13 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Adds an image by the name that it has after replacing variables.
-    fn add_image(&mut self, name: &str, is_certain: bool) -> Result<(), Refusal> {
-        let Some(image) = self.expand(name) else {
-            return self.refuse(format!(
-                "the image `{name}` can't be determined; use `ARG` with a plain value before `FROM`"
-            ));
-        };
-        let is_stage = self.stages.contains(&image.to_ascii_lowercase());
-        if image != "scratch" && !is_stage {
-            let known = self.images.entry(image).or_default();
-            *known |= is_certain;
+    /// Adds an image.
+    fn add_image(&mut self, image: String, is_certain: bool) -> Result<(), Refusal> {
+        if full_name(&image).is_none() || is_number(&image) {
+            return self.refuse(format!("`{image}` is not the name of an image"));
         }
+        let known = self.images.entry(image).or_default();
+        *known |= is_certain;
         Ok(())
     }
 
@@ -289,6 +325,10 @@ impl Check<'_> {
         let is_plain = |character: char| character.is_ascii_alphanumeric() || "._-/:@".contains(character);
         (!expanded.is_empty() && expanded.chars().all(is_plain)).then_some(expanded)
     }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Returns true if a builder may find the beginning of a here-document.
@@ -351,6 +391,38 @@ mod tests {
         for text in ["FROM $B", "ARG A=x\nFROM ${A:-evil}", "FROM a$", "ARG A\nFROM $A", "FROM a`b`"] {
             assert!(check(text, Builder::Classic).unwrap_err().contains("can't be determined"), "{text}");
         }
+    }
+
+    #[test]
+    fn only_earlier_stages_with_plain_names_are_no_images() {
+        for text in [
+            "FROM a AS localhost/victim:1\nCOPY --from=localhost/victim:1 /s /x",
+            "FROM a AS LOCALHOST/VICTIM:1\nFROM a\nCOPY --from=localhost/victim:1 /s /x",
+            "FROM a AS LOCALHOST/VICTIM:1\nFROM localhost/victim:1",
+            "ARG A=localhost/victim:1\nFROM a AS $A\nFROM a\nARG A=localhost/victim:1\nCOPY --from=$A /s /x",
+            "FROM a AS DOCKER-ARCHIVE:/TMP/V.TAR\nFROM docker-archive:/tmp/v.tar",
+            "FROM a AS b:1\nFROM b:1",
+            "FROM a AS Build\nFROM build",
+            "FROM a\nCOPY --from=0 /a /b",
+            "FROM a\nCOPY --from=4 /a /b",
+            "FROM a\nFROM a\nCOPY --from=1 /a /b\nFROM a",
+            "ARG A=0\nFROM a\nFROM a\nCOPY --from=$A /a /b",
+            "FROM 0",
+            "FROM dir:/etc",
+            "FROM oci:x/y",
+            "FROM containers-storage:victim",
+            "FROM a\nCOPY --from=docker-daemon:victim:1 /a /b",
+            "FROM a\nCOPY --from=docker://127.0.0.1:5917/x:1 /a /b",
+        ] {
+            for builder in [Builder::Classic, Builder::Buildah] {
+                assert!(check(text, builder).is_err(), "{text}");
+            }
+        }
+        // A stage's own name, and that of a later one, are names of images.
+        let own = "FROM a AS own\nCOPY --from=own /s /x\nCOPY --from=later /s /x\nFROM own AS later\n";
+        assert_eq!(check(own, Builder::Buildah).unwrap(), ["a", "later", "own"]);
+        let two = "FROM a AS one\nFROM b\nCOPY --from=one /s /x\nFROM c\nCOPY --from=1 /s /x\nFROM one\n";
+        assert_eq!(check(two, Builder::Buildah).unwrap(), ["a", "b", "c"]);
     }
 
     #[test]

@@ -85,6 +85,9 @@ impl Shared {
         let right = self.build_right(caller).await?;
         // Until the end of the build, no pull can give a checked name to another image.
         let unchanged = self.image_names(caller).await?;
+        for name in call.query.get_all("t").filter(|name| !name.is_empty()) {
+            self.check_new_name(name).await?;
+        }
         for (image, is_certain) in &images {
             self.prepare_image(image, *is_certain).await?;
         }

@@ -32,7 +32,7 @@ impl Shared {
             return Err(Refusal::Limit { what: "containers".to_owned(), limit: max.to_string() });
         }
         self.forget_pins(|container| existing.contains(container));
-        self.check_image(&needs.image).await?;
+        body["Image"] = self.check_image(&needs.image).await?.into();
         self.touch_image(&needs.image);
         for network in &needs.networks {
             let id = self.needed(self.own_network(network).await)?;

@@ -107,7 +107,7 @@ impl Shared {
             Operation::Pull => self.pull(call, &caller).await,
             Operation::ListImages => self.list_images(call).await,
             Operation::InspectImage => self.inspect_image(call).await,
-            Operation::TagImage => self.tag_image(call).await,
+            Operation::TagImage => self.tag_image(call, &caller).await,
             Operation::RemoveImage => self.remove_image(call).await,
         }
     }

@@ -32,21 +32,22 @@ impl Shared {
         mut call: Call,
         caller: &Caller,
     ) -> Result<Response<AnyBody>, Refusal> {
-        let image = call.query.get("fromImage").unwrap_or_default().to_owned();
-        let tag = call.query.get("tag").unwrap_or_default().to_owned();
+        let image = call.query.get("fromImage").unwrap_or_default();
+        let tag = call.query.get("tag").unwrap_or_default();
         let separator = if tag.contains(':') { "@" } else { ":" };
-        let reference = if tag.is_empty() { image.clone() } else { format!("{image}{separator}{tag}") };
+        let given = if tag.is_empty() { image.to_owned() } else { format!("{image}{separator}{tag}") };
         // `localhost` is this machine, not a registry.
-        if reference.starts_with("localhost/") || !self.rules.images.is_usable(&reference) {
-            return Err(self.rules.images.refuse_use(&reference));
-        }
+        let reference = tagged_name(&given)
+            .filter(|name| !name.starts_with("localhost/") && self.rules.images.is_usable(name))
+            .ok_or_else(|| self.rules.images.refuse_use(&given))?;
         let guard = Pulling {
             _unchanged: self.image_names(caller).await?,
             is_new: self.is_missing(&reference).await,
             shared: Arc::clone(self),
-            reference,
+            reference: reference.clone(),
         };
-        call.query.set("fromImage", image);
+        call.query.set("fromImage", reference);
+        call.query.remove("tag");
         let pulled = self.forward(Method::POST, &call.address(""), full(""), self.build_stream()).await?;
         Ok(self.limit_work(pulled, guard, Arc::default()))
     }
@@ -127,9 +128,9 @@ impl Shared {
 
     /// Shows an image, or its history.
     pub(super) async fn inspect_image(&self, call: Call) -> Result<Response<AnyBody>, Refusal> {
-        self.usable_image(&call.name).await?;
+        let id = id_of(&self.usable_image(&call.name).await?);
         self.touch_image(&call.name);
-        let (status, mut found) = json_of(self.short(&call, &call.address(&call.name), None).await?).await?;
+        let (status, mut found) = json_of(self.short(&call, &call.address(&id), None).await?).await?;
         self.hide_names(&mut found);
         let mut response = json_response(&found);
         *response.status_mut() = status;
@@ -137,29 +138,28 @@ impl Shared {
     }
 
     /// Gives an image a name of this sandbox.
-    pub(super) async fn tag_image(&self, call: Call) -> Result<Response<AnyBody>, Refusal> {
-        self.usable_image(&call.name).await?;
+    pub(super) async fn tag_image(&self, call: Call, caller: &Caller) -> Result<Response<AnyBody>, Refusal> {
+        let id = id_of(&self.usable_image(&call.name).await?);
         let repository = call.query.get("repo").unwrap_or_default();
         let tag = call.query.get("tag").filter(|tag| !tag.is_empty()).unwrap_or("latest");
-        self.rules.images.check_own(&format!("{repository}:{tag}"))?;
-        self.short(&call, &call.address(&call.name), None).await
+        let _unchanged = self.image_names(caller).await?;
+        self.check_new_name(&format!("{repository}:{tag}")).await?;
+        self.short(&call, &call.address(&id), None).await
     }
 
     /// Removes an image or a name of this sandbox. Without force, so images of other containers stay.
     pub(super) async fn remove_image(&self, call: Call) -> Result<Response<AnyBody>, Refusal> {
         let found = self.usable_image(&call.name).await?;
-        if !self.rules.images.is_own(&call.name) && !self.rules.owner.owns(&found["Config"]["Labels"]) {
-            return Err(self
-                .rules
-                .images
-                .check_own(&call.name)
-                .err()
-                .unwrap_or(Refusal::NotFound { kind: "image", name: call.name.clone() }));
+        if !self.rules.owner.owns(&found["Config"]["Labels"]) {
+            let taken = || Refusal::NameTaken { image: call.name.clone() };
+            return Err(self.rules.images.check_own(&call.name).err().unwrap_or_else(taken));
         }
         if call.query.is_set("force") {
             return Err(Refusal::Query { name: "force".to_owned(), allowed: "`0`".to_owned() });
         }
-        let response = self.short(&call, &call.address(&call.name), None).await?;
+        // By name, so that an image with other names keeps those.
+        let asked = tagged_name(&call.name).unwrap_or_else(|| id_of(&found));
+        let response = self.short(&call, &call.address(&asked), None).await?;
         if response.status() != StatusCode::OK {
             tracing::debug!(image = call.name, status = %response.status(), "Image was not removed");
         }
@@ -194,6 +194,11 @@ impl Shared {
         let limits = &self.rules.limits;
         Stream { time_max: limits.build_time_max, bytes_max: limits.stream_bytes_max }
     }
+}
+
+/// Returns the id of an image, by which calls go on.
+fn id_of(found: &Value) -> String {
+    found["Id"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Reads the configuration of an image in podman's storage, where the folder of the storage driver's images has one for each

@@ -37,6 +37,10 @@ impl Shared {
             images.retain_mut(|image| {
                 let is_own = self.rules.owner.owns(&image["Labels"]);
                 self.hide_names(image);
+                if !is_own && let Some(tags) = image["RepoTags"].as_array_mut() {
+                    // Names of other sandboxes' images are known to those that are told them.
+                    tags.retain(|tag| tag.as_str().is_some_and(|tag| !self.rules.images.is_own(tag)));
+                }
                 is_own || image["RepoTags"].as_array().is_some_and(|tags| !tags.is_empty())
             });
         }

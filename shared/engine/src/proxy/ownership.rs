@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::Shared;
 use crate::client::ClientError;
 use crate::refusal::Refusal;
+use crate::rules::tagged_name;
 
 impl Shared {
     /// Returns the full id of a container of this sandbox.
@@ -41,30 +42,54 @@ impl Shared {
         Ok(found["ID"].as_str().filter(|full| is_id(full)).ok_or_else(not_found)?.to_owned())
     }
 
-    /// Returns the description of an image that this sandbox may use.
+    /// Returns the description of an image that this sandbox may use, by its name, or by its id if the sandbox built it.
+    ///
+    /// The engine is asked for the full name: it would take a short one for the beginning of an id, too, and podman for a place
+    /// on this machine.
     pub(super) async fn usable_image(&self, reference: &str) -> Result<Value, Refusal> {
-        let found = self.inspect("image", &format!("/images/{reference}/json"), reference).await?;
-        let is_own = self.rules.owner.owns(&found["Config"]["Labels"]);
-        if is_own || self.rules.images.is_usable(reference) {
-            return Ok(found);
+        let not_found = || Refusal::NotFound { kind: "image", name: reference.to_owned() };
+        let name = tagged_name(reference);
+        let asked = match &name {
+            Some(name) => name.as_str(),
+            None if is_image_id(reference) => reference,
+            None => return Err(not_found()),
+        };
+        let found = self.inspect("image", &format!("/images/{asked}/json"), reference).await?;
+        let is_usable = name.is_some_and(|name| self.rules.images.is_usable(&name));
+        match is_usable || self.rules.owner.owns(&found["Config"]["Labels"]) {
+            true => Ok(found),
+            false => Err(not_found()),
         }
-        Err(Refusal::NotFound { kind: "image", name: reference.to_owned() })
     }
 
-    /// Checks that the sandbox may run an image or build on it, also if it has to be pulled.
-    pub(super) async fn check_image(&self, reference: &str) -> Result<(), Refusal> {
+    /// Checks that the sandbox may run an image or build on it, also if it has to be pulled. Returns the full name or the id by
+    /// which the engine finds no other image.
+    pub(super) async fn check_image(&self, reference: &str) -> Result<String, Refusal> {
         // The engine would ask this machine for an image of `localhost` that it doesn't have.
-        if self.rules.images.is_usable(reference) && !reference.starts_with("localhost/") {
-            return Ok(());
+        if let Some(name) = tagged_name(reference)
+            && self.rules.images.is_usable(&name)
+            && !name.starts_with("localhost/")
+        {
+            return Ok(name);
         }
-        let usable = match crate::request::ApiPath::parse(&format!("/images/{reference}/json")) {
-            Ok(_) => self.usable_image(reference).await.map(drop),
-            Err(_) => Err(Refusal::NotFound { kind: "image", name: reference.to_owned() }),
-        };
-        usable.map_err(|refusal| match refusal {
-            Refusal::NotFound { .. } => self.rules.images.refuse_use(reference),
-            refusal => refusal,
-        })
+        match self.usable_image(reference).await {
+            Ok(found) => Ok(found["Id"].as_str().unwrap_or_default().to_owned()),
+            Err(Refusal::NotFound { .. }) => Err(self.rules.images.refuse_use(reference)),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// Checks a name that the sandbox gives to an image: it may replace only its own images, since others are used by other
+    /// sandboxes.
+    pub(super) async fn check_new_name(&self, reference: &str) -> Result<(), Refusal> {
+        self.rules.images.check_own(reference)?;
+        match self.usable_image(reference).await {
+            Ok(found) if !self.rules.owner.owns(&found["Config"]["Labels"]) => {
+                Err(Refusal::NameTaken { image: reference.to_owned() })
+            }
+            Ok(_) | Err(Refusal::NotFound { .. }) => Ok(()),
+            Err(refusal) => Err(refusal),
+        }
     }
 
     /// Checks a network or volume that a new container names. Clients take "not found" for a missing image.
@@ -99,6 +124,12 @@ impl Shared {
             _ => Err(Refusal::NotFound { kind, name: name.to_owned() }),
         }
     }
+}
+
+/// Returns true for an image's id, or at least 12 digits of it.
+fn is_image_id(text: &str) -> bool {
+    let digits = text.strip_prefix("sha256:").unwrap_or(text);
+    digits.len() >= 12 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Returns true for ids and names that are one part of a path.

@@ -68,28 +68,75 @@ pub(crate) fn tagged_name(reference: &str) -> Option<String> {
     Some(if has_tag { name } else { format!("{name}:latest") })
 }
 
+/// Places other than registries from which podman takes images if a reference begins with one of them and a colon.
+const TRANSPORTS: [&str; 9] = [
+    "atomic:",
+    "containers-storage:",
+    "dir:",
+    "docker-archive:",
+    "docker-daemon:",
+    "oci:",
+    "oci-archive:",
+    "ostree:",
+    "sif:",
+];
+
 /// Returns the full name of an image, with its registry and the default namespace; `None` if it isn't a name.
 pub(crate) fn full_name(reference: &str) -> Option<String> {
-    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:@".contains(&byte);
-    let has_empty_part =
-        reference.split('/').any(|part| part.is_empty() || part.chars().all(|character| character == '.'));
-    if reference.len() > REFERENCE_CHARS_MAX || has_empty_part || !reference.bytes().all(is_allowed) {
+    if reference.len() > REFERENCE_CHARS_MAX || TRANSPORTS.iter().any(|start| reference.starts_with(start)) {
         return None;
     }
+    // Names of 12 or more digits are short forms of ids.
     let is_id = |text: &str| text.len() >= 12 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if reference.starts_with("sha256:") || is_id(reference) {
+    if is_id(reference) || reference.starts_with("sha256:") || reference.starts_with("tarball:") {
         return None;
     }
-    let name = match reference.split_once('/') {
-        None => format!("docker.io/library/{reference}"),
-        Some((host, rest)) if host == "docker.io" || host == "index.docker.io" => {
-            let namespace = if rest.contains('/') { "" } else { "library/" };
-            format!("docker.io/{namespace}{rest}")
-        }
-        Some((host, _)) if host == "localhost" || host.contains(['.', ':']) => reference.to_owned(),
-        Some(_) => format!("docker.io/{reference}"),
+    let (name, digest) = reference.split_once('@').map_or((reference, None), |(name, digest)| (name, Some(digest)));
+    let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !digest.is_none_or(|digest| digest.strip_prefix("sha256:").is_some_and(is_hex)) {
+        return None;
+    }
+    let is_registry = |host: &str| host == "localhost" || host.contains(['.', ':']);
+    let (host, rest) = match name.split_once('/').filter(|(host, _)| is_registry(host)) {
+        Some((host, rest)) => (Some(host), rest),
+        None => (None, name),
     };
-    Some(name)
+    let (folder, last) = rest.rsplit_once('/').map_or((None, rest), |(folder, last)| (Some(folder), last));
+    let (last, tag) = last.split_once(':').map_or((last, None), |(last, tag)| (last, Some(tag)));
+    let mut parts = folder.into_iter().flat_map(|folder| folder.split('/')).chain([last]);
+    if !host.is_none_or(is_host) || !parts.all(is_part) || !tag.is_none_or(is_tag) {
+        return None;
+    }
+    Some(match host {
+        None | Some("docker.io" | "index.docker.io") => {
+            let namespace = if rest.contains('/') { "" } else { "library/" };
+            let digest = digest.map(|digest| format!("@{digest}")).unwrap_or_default();
+            format!("docker.io/{namespace}{rest}{digest}")
+        }
+        Some(_) => reference.to_owned(),
+    })
+}
+
+/// Returns true for a registry's host with an optional port.
+fn is_host(text: &str) -> bool {
+    let (host, port) = text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port)));
+    let is_name = !host.is_empty()
+        && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
+        && !host.contains("..");
+    is_name && port.is_none_or(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Returns true for a part of a repository's path.
+fn is_part(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    text.bytes().next().is_some_and(is_plain) && text.bytes().all(|byte| is_plain(byte) || b"._-".contains(&byte))
+}
+
+fn is_tag(text: &str) -> bool {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    text.len() <= 128
+        && text.bytes().next().is_some_and(is_word)
+        && text.bytes().all(|byte| is_word(byte) || b".-".contains(&byte))
 }
 
 #[cfg(test)]
@@ -100,7 +147,7 @@ mod tests {
     fn names_are_compared_in_full() {
         let rules = ImageRules::of_sandbox("s1");
         for usable in
-            ["debian", "debian:bookworm", "docker.io/me/app:1", "me/app@sha256:00", "localhost/bench/s1/x"]
+            ["debian", "debian:bookworm", "docker.io/me/app:1", "me/app@sha256:00", "localhost/bench/s1/x", "docker:dind", "a__b:V1"]
         {
             assert!(rules.is_usable(usable), "{usable}");
         }
@@ -115,6 +162,18 @@ mod tests {
             "",
             "/debian",
             "debian bookworm",
+            "Debian",
+            "dir:/etc",
+            "oci:x/y",
+            "docker-archive:/tmp/x.tar",
+            "docker-daemon:debian:1",
+            "containers-storage:debian",
+            "containers-storage:localhost/x:1",
+            "debian:",
+            "debian:a:b",
+            "debian@sha512:00",
+            "docker.io/../x",
+            "docker.io:5917/x",
         ] {
             assert!(!rules.is_usable(refused), "{refused}");
         }

@@ -179,3 +179,116 @@ async fn without_a_network_nothing_outside_is_reached() {
     sandbox.proxy.stop().await.unwrap();
     world.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn images_of_the_machine_are_out_of_reach() {
+    let world = World::start().await;
+    let sandbox = world.sandbox("s1", NetworkPolicy::None);
+    let context = sandbox.workspace.display().to_string();
+    let write = |text: &str| std::fs::write(sandbox.workspace.join("Dockerfile"), text).unwrap();
+    let victim = format!("localhost/victim-{}:1", world.instance);
+    write(&format!("FROM {BUSYBOX}\nRUN echo secret > /secret\n"));
+    let built = world.docker(&["build", "-t", &victim, &context]);
+    assert!(built.status.success(), "{built:?}");
+    let id = stdout(&world.docker(&["image", "inspect", "--format", "{{.Id}}", &victim]));
+    let digits = id.trim().trim_start_matches("sha256:");
+    for length in [1, 7, 12, 64] {
+        let short = &digits[..length];
+        for arguments in [
+            &["image", "inspect", short][..],
+            &["create", "--pull", "never", short, "true"],
+            &["tag", short, "localhost/bench/s1/mine:1"],
+            &["image", "rm", short],
+        ] {
+            let output = sandbox.docker(arguments);
+            assert!(!output.status.success(), "{arguments:?}: {output:?}");
+        }
+    }
+    for (text, expected) in [
+        (format!("FROM {BUSYBOX} AS {victim}\nCOPY --from={victim} /secret /x\n"), "of a stage is not allowed"),
+        (
+            format!("FROM {BUSYBOX} AS {}\nFROM {BUSYBOX}\nCOPY --from={victim} /secret /x\n", victim.to_uppercase()),
+            "of a stage is not allowed",
+        ),
+        (format!("FROM {BUSYBOX} AS DIR:/ETC\nFROM dir:/etc\n"), "of a stage is not allowed"),
+        (format!("FROM {BUSYBOX}\nCOPY --from={victim} /secret /x\n"), "is not available to this sandbox"),
+        (format!("FROM {BUSYBOX}\nCOPY --from=docker-archive:/tmp/x.tar / /x\n"), "is not the name of an image"),
+        // Podman's service would end.
+        (format!("FROM {BUSYBOX}\nCOPY --from=4 /a /b\n"), "is not the number of an earlier stage"),
+    ] {
+        write(&text);
+        sandbox.refuse(&["build", "-t", "localhost/bench/s1/x:1", &context], expected);
+    }
+    write(&format!("FROM {BUSYBOX} AS one\nRUN echo one > /one\nFROM {BUSYBOX}\nCOPY --from=one /one /a\nCOPY --from=0 /one /b\n"));
+    sandbox.succeed(&["build", "-t", "localhost/bench/s1/x:1", &context]);
+    assert_eq!(sandbox.succeed(&["run", "--rm", "localhost/bench/s1/x:1", "cat", "/a", "/b"]), "one\none");
+    world.docker(&["image", "rm", &victim]);
+    sandbox.proxy.stop().await.unwrap();
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contexts_write_and_read_nothing_outside() {
+    let world = World::start().await;
+    let sandbox = world.sandbox("s1", NetworkPolicy::None);
+    let outside = world.folder.path().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("secret"), "secret").unwrap();
+    let script = r#"
+set -eu
+mkdir -p a b/x
+printf 'FROM %s\nCOPY s /s\n' "$2" > a/Dockerfile
+ln -s "$1" a/x
+touch b/x/written
+echo own > b/s
+tar -cf "$3/write.tar" -C a Dockerfile x
+tar -rf "$3/write.tar" -C "$PWD/b" x/written s
+ln b/s b/x/s
+tar -cf "$3/read.tar" -C a Dockerfile x
+tar -rf "$3/read.tar" -C "$PWD/b" --transform 's,^x/s$,s,;s,^s$,x/secret,' --no-recursion s x/s
+"#;
+    let place = world.folder.path().display().to_string();
+    let made = std::process::Command::new("sh")
+        .args(["-c", script, "sh", &outside.display().to_string(), BUSYBOX, &place])
+        .current_dir(&sandbox.workspace)
+        .status();
+    assert!(made.unwrap().success());
+    for archive in ["write.tar", "read.tar"] {
+        let context = std::fs::File::open(world.folder.path().join(archive)).unwrap();
+        let output = sandbox.docker_with(&["build", "-t", "localhost/bench/s1/x:1", "-"], context);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && message.contains("leads out of it"), "{archive}: {message}");
+    }
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
+    sandbox.proxy.stop().await.unwrap();
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_that_others_use_is_not_replaced() {
+    let world = World::start().await;
+    let prefix = || vec![format!("localhost/bench-shared-{}/", world.instance)];
+    let (one, two) = (
+        world.sandbox_naming("s1", NetworkPolicy::None, prefix()),
+        world.sandbox_naming("s2", NetworkPolicy::None, prefix()),
+    );
+    let name = format!("{}task:1", prefix()[0]);
+    for (sandbox, text) in [(&one, "good"), (&two, "evil")] {
+        let text = format!("FROM {BUSYBOX}\nRUN echo {text} > /text\n");
+        std::fs::write(sandbox.workspace.join("Dockerfile"), text).unwrap();
+    }
+    let context = |sandbox: &crate::support::Sandbox| sandbox.workspace.display().to_string();
+    one.succeed(&["build", "-t", &name, &context(&one)]);
+    two.refuse(&["build", "-t", &name, &context(&two)], "is here already");
+    two.refuse(&["tag", BUSYBOX, &name], "is here already");
+    two.refuse(&["image", "rm", &name], "is here already");
+    assert!(!two.succeed(&["images", "--all"]).contains("bench-shared"));
+    assert_eq!(two.succeed(&["run", "--rm", &name, "cat", "/text"]), "good");
+    // The sandbox that built it may.
+    one.succeed(&["build", "-t", &name, &context(&one)]);
+    one.succeed(&["image", "rm", &name]);
+    for sandbox in [one, two] {
+        sandbox.proxy.stop().await.unwrap();
+    }
+    world.stop().await;
+}

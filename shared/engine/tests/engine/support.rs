@@ -1,7 +1,7 @@
 //! An engine with a proxy, an image made from this machine's files, and the command `docker` through the proxy.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use bench_engine::{
@@ -107,10 +107,16 @@ impl World {
 
     /// Starts a proxy.
     pub(crate) fn sandbox(&self, id: &str, network: NetworkPolicy) -> Sandbox {
+        self.sandbox_naming(id, network, ImageRules::of_sandbox(id).own)
+    }
+
+    /// Starts a proxy of a sandbox that may give its images names with these prefixes.
+    pub(crate) fn sandbox_naming(&self, id: &str, network: NetworkPolicy, own: Vec<String>) -> Sandbox {
         let workspace = self.folder.path().join(format!("workspace-{id}"));
         std::fs::create_dir_all(&workspace).unwrap();
         let mut images = ImageRules::of_sandbox(id);
         images.usable = vec!["localhost/bench-test/".to_owned()];
+        images.own = own;
         let rules = SandboxRules {
             folders: vec![SharedFolder {
                 seen: "/workspace".into(),
@@ -180,6 +186,11 @@ impl Sandbox {
         docker(self.proxy.socket(), arguments)
     }
 
+    /// Runs docker through the proxy with a file as standard input.
+    pub(crate) fn docker_with(&self, arguments: &[&str], input: std::fs::File) -> Output {
+        docker_with(self.proxy.socket(), arguments, input.into())
+    }
+
     /// Runs docker through the proxy and returns its output, which must succeed.
     pub(crate) fn succeed(&self, arguments: &[&str]) -> String {
         let output = self.docker(arguments);
@@ -209,13 +220,17 @@ impl Sandbox {
 }
 
 fn docker(socket: &Path, arguments: &[&str]) -> Output {
+    docker_with(socket, arguments, Stdio::null())
+}
+
+fn docker_with(socket: &Path, arguments: &[&str], input: Stdio) -> Output {
     let mut command = Command::new("docker");
     command
         .args(arguments)
         .env_remove("DOCKER_CONTEXT")
         .env("DOCKER_HOST", format!("unix://{}", socket.display()));
     // The newer builder of docker's command needs what the proxy refuses; on the engine's own socket, too.
-    command.env("DOCKER_BUILDKIT", "0");
+    command.env("DOCKER_BUILDKIT", "0").stdin(input);
     let output = command.output();
     output.unwrap_or_else(|error| {
         panic!("these tests need the command `docker` (Debian: docker.io or docker-cli): {error}")

@@ -9,7 +9,7 @@ use bench_environments::{
 use crate::support::{DOCKERFILE, World, compose_task, dockerfile, environment, file, small_task};
 
 /// A task whose image nobody has built yet, with these lines at the end of its Dockerfile.
-fn new_task(lines: &str) -> Vec<TaskFile> {
+pub(crate) fn new_task(lines: &str) -> Vec<TaskFile> {
     let mut task = small_task();
     let unique = uuid::Uuid::new_v4().simple();
     task[0] = file("environment/Dockerfile", format!("{DOCKERFILE}ENV UNIQUE={unique}\n{lines}"));
