@@ -11,9 +11,12 @@ use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 use crate::exit::Problem;
+use crate::output;
 
 /// Files that make a folder a task.
 const TASK_FILES: [&str; 2] = ["task.toml", "task.yaml"];
+/// Maximum number of folders without a task that are named.
+const SKIPPED_MAX: usize = 10;
 /// Maximum number of files of a task.
 const FILES_MAX: usize = 10_000;
 
@@ -72,15 +75,25 @@ fn read(path: &Path) -> anyhow::Result<Vec<TaskArchive>> {
         return Ok(vec![archive(path)?]);
     }
     let entries = fs::read_dir(path).with_context(|| format!("could not read `{shown}`"))?;
-    let mut folders: Vec<PathBuf> =
-        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|folder| is_task(folder)).collect();
+    let entries = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| !is_hidden(path));
+    let (mut folders, mut others): (Vec<PathBuf>, Vec<PathBuf>) = entries.partition(|path| is_task(path));
     folders.sort();
+    others.sort();
     if folders.is_empty() {
         return Err(Problem::usage(format!("`{shown}` is not a terminal task, and has none in its folders"))
             .hint("a task's folder has the file task.toml (Harbor) or task.yaml (Terminal-Bench 1)")
             .into());
     }
+    // A task that lost its configuration must not be left out without a word.
+    let skipped = |path: &&PathBuf| path.is_dir() || path.extension().is_some_and(|end| end == "zip");
+    for path in others.iter().filter(skipped).take(SKIPPED_MAX) {
+        output::warn(&format!("`{}` is left out: it has neither task.toml nor task.yaml", path.display()));
+    }
     folders.iter().map(|folder| archive(folder)).collect()
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
 }
 
 fn is_task(folder: &Path) -> bool {

@@ -68,6 +68,16 @@ pub(crate) fn configured(
     configured_with_options(name, protocols, options).map(|(benchmark, _)| benchmark)
 }
 
+/// Checks the options of the agent that works on a benchmark's items.
+pub(crate) fn check_agent_options(benchmark: &str, options: &Options) -> anyhow::Result<()> {
+    let problem = |problem: &dyn std::fmt::Display| {
+        let text = problem.to_string().replace("option agent.", "option ");
+        Problem::usage(format!("--agent-option: {text}"))
+    };
+    find_benchmark(benchmark)?.with_options(options).map_err(|error| problem(&error))?;
+    Ok(())
+}
+
 /// Looks up a benchmark like [`configured`], and returns its non-default options, too.
 pub(crate) fn configured_with_options(
     name: &str,

@@ -258,11 +258,13 @@ async fn remove(api: &Api, args: &RemoveArgs) -> anyhow::Result<()> {
     let mut removed = Vec::new();
     // All are found before any is removed.
     for id in find(&api.client, &args.tasks).await? {
-        let answer: Value = api.client.delete(&format!("/api/tasks/{}", encode(&id.to_string()))).await?;
+        let gone: anyhow::Result<Value> =
+            api.client.delete(&format!("/api/tasks/{}", encode(&id.to_string()))).await;
+        gone.map_err(|error| error.context(format!("task {id}")))?;
         if !args.api.json {
             output::print(&format!("Removed task {id}"))?;
         }
-        removed.push(answer);
+        removed.push(json!({ "id": id, "status": "removed" }));
     }
     if args.api.json { output::json(&removed) } else { Ok(()) }
 }

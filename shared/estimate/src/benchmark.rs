@@ -89,6 +89,7 @@ impl Basis {
             LengthBasis::OtherModels => "answers as in earlier runs of other models",
             LengthBasis::Typical => "typical answers without reasoning",
             LengthBasis::TypicalWithPrompts => "typical prompts and answers without reasoning",
+            LengthBasis::Unknown => "nothing: an agent's turns are only known from earlier runs",
         };
         match self.is_typical_speed {
             true => format!("{lengths}, {}", describe_typical_speed()),
@@ -116,6 +117,10 @@ impl BenchmarkEstimate {
             None => (f64::from(answer_tokens(name)) * questions, typical),
         };
         let output = max_tokens.map_or(output, |limit| output.min(f64::from(limit) * questions));
+        if measured.is_none() && bench_benchmarks::find(name).is_some_and(|known| known.has_agent()) {
+            let basis = Basis { lengths: LengthBasis::Unknown, is_typical_speed: false };
+            return Self { name: name.to_owned(), items, samples, tokens: None, judge: None, seconds: None, basis };
+        }
         let count = samples.map(|samples| samples as f64);
         let judge = judge.map(|judge| {
             // The judge sees the question and the answer.

@@ -22,4 +22,6 @@ pub enum LengthBasis {
     Typical,
     /// None but the benchmark, for prompts, too.
     TypicalWithPrompts,
+    /// None: nobody knows the number of an agent's turns before it has worked.
+    Unknown,
 }

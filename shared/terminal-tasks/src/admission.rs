@@ -143,7 +143,7 @@ fn check(task: Task, tree: Tree, folder: String, limits: &AdmissionLimits) -> Re
     let hash = tree.content_hash();
     let mut warnings = match task.format {
         TaskFormat::Harbor { .. } => harbor::warnings(&tree),
-        TaskFormat::TerminalBench1 => Vec::new(),
+        TaskFormat::TerminalBench1 => harbor::old_warnings(&tree),
     };
     warnings.extend(scripts::warnings(&tree));
     Ok(AdmittedTask { task, tree, hash, folder, warnings })

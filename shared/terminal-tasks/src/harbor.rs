@@ -19,7 +19,7 @@ mod step;
 mod unknown;
 mod verifier;
 
-pub(crate) use unknown::warnings;
+pub(crate) use unknown::{old_warnings, warnings};
 
 /// Configuration file of the format.
 pub const TASK_FILE: &str = "task.toml";

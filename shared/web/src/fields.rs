@@ -183,6 +183,10 @@ impl FieldReader {
         ctx: Option<Value>,
     ) {
         let loc = self.place(place);
+        // The first sentence about a missing field is the one that knows why it is needed.
+        if kind == "missing" && self.problems.iter().any(|known| known.kind == kind && known.loc == loc) {
+            return;
+        }
         self.problems.push(FieldError { kind, loc, msg: msg.into(), input: quoted(input), ctx });
     }
 

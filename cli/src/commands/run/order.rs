@@ -18,6 +18,7 @@ use super::budget::{BudgetArgs, parse_price};
 use super::checks::{check_judge, check_providers};
 use super::models::{Model, models};
 use super::tasks;
+use crate::commands::options::check_agent_options;
 use crate::commands::judge::{Judge, JudgeArgs, judge_key, parse_protocols};
 use crate::commands::labels::LabelArgs;
 use crate::commands::options::{OptionsByBenchmark, configured, configured_with_options, parse_options};
@@ -212,6 +213,7 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
         Some(benchmark) => {
             let (named, of_agent) = tasks::models(&args.order.model, agent, &args.order.agent_option)?;
             if !of_agent.is_empty() {
+                check_agent_options(benchmark, &of_agent)?;
                 options.entry(benchmark.to_owned()).or_default().extend(of_agent);
                 configured(benchmark, &protocols, &options)?;
             }

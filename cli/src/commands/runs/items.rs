@@ -223,8 +223,9 @@ fn table(items: &[Item]) -> Table {
 /// Returns why a sample has its outcome, or why its agent ended early.
 fn reason(item: &Item) -> Option<Cow<'_, str>> {
     let reason = item.reason.as_deref().filter(|reason| !reason.is_empty());
-    let end = || item.detail.get("agent_end")?.as_str().filter(|end| *end != "completed");
-    let early = || end().map(|end| format!("the agent ended: {}", end.replace('_', " ")).into());
+    let text = |name: &str| item.detail.get(name).and_then(Value::as_str);
+    let end = || text("agent_end").filter(|end| *end != "completed").map(|end| end.replace('_', " "));
+    let early = || Some(format!("the agent ended: {}", end().or_else(|| text("exception").map(str::to_owned))?).into());
     reason.or(item.error.as_deref()).map(causes::readable).or_else(early)
 }
 

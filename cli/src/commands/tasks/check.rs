@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bench_domain::{Agent, Code, RunId};
 use bench_runs::TERMINAL_TASKS;
+use bench_terminal_tasks::Task;
 use serde_json::{Value, json};
 
 use super::CheckArgs;
@@ -20,6 +21,9 @@ use crate::{format, output, task_archive};
 
 /// Number of episodes of each agent.
 const EPISODES: u32 = 2;
+
+/// Names of the given tasks by their content hashes. Tasks with the same files are one.
+type Names = BTreeMap<String, Vec<String>>;
 
 /// Episodes of a task by one agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,8 +45,16 @@ pub(super) async fn run(args: CheckArgs) -> anyhow::Result<ExitStatus> {
     if args.no_episodes {
         return check_files(&args, &archives).await;
     }
+    let mut names = Names::new();
     for archive in &archives {
-        super::warn(&archive.name, &archive.read()?.warnings);
+        let admitted = archive.read()?;
+        super::warn(&archive.name, &admitted.warnings);
+        if !has_solution(&admitted.task) {
+            return Err(Problem::failure(format!("the task `{}` has no solution", archive.name))
+                .hint("only a solution proves a task; add solution/solve.sh (Harbor) or solution.sh (Terminal-Bench 1)")
+                .into());
+        }
+        names.entry(admitted.hash.to_string()).or_default().push(archive.name.clone());
     }
     results::check_folder(&args.work.out)?;
     let session = Session::open(&args.work, &args.server, &args.data).await?;
@@ -65,7 +77,7 @@ pub(super) async fn run(args: CheckArgs) -> anyhow::Result<ExitStatus> {
             let [oracle, nop] = [runs.first().copied(), runs.get(1).copied()];
             let (json, work) = (args.json, &args.work);
             let proof = async |client: &Client| {
-                let proof = judge(client, oracle, nop, json).await;
+                let proof = judge(client, oracle, nop, &names, json).await;
                 if !json {
                     output::note(&format!("Signed archives of both runs are in `{}`", work.out.display()));
                 }
@@ -119,6 +131,9 @@ async fn check_each(
             output::print(&format!("{}: {line}", archive.name))?;
         }
         super::warn(&archive.name, &warnings(&found));
+        if found.get("has_solution").is_some_and(|has| has == false) {
+            super::warn(&archive.name, &["it has no solution, so that it can't be proven".to_owned()]);
+        }
         checked.push(found);
     }
     Ok(refused)
@@ -131,7 +146,13 @@ fn warnings(found: &Value) -> Vec<String> {
 }
 
 /// Compares the episodes of both runs, prints a line for each task, and fails if one isn't proven.
-async fn judge(client: &Client, oracle: Option<RunId>, nop: Option<RunId>, json: bool) -> anyhow::Result<()> {
+async fn judge(
+    client: &Client,
+    oracle: Option<RunId>,
+    nop: Option<RunId>,
+    names: &Names,
+    json: bool,
+) -> anyhow::Result<()> {
     let (Some(oracle), Some(nop)) = (oracle, nop) else { return Ok(()) };
     let solved = by_task(samples(client, oracle, TERMINAL_TASKS).await?);
     let unsolved = by_task(samples(client, nop, TERMINAL_TASKS).await?);
@@ -145,6 +166,7 @@ async fn judge(client: &Client, oracle: Option<RunId>, nop: Option<RunId>, json:
         failed += u64::from(!is_proven);
         let reasons = if is_proven { Vec::new() } else { missing_proof(episodes, others) };
         if !json {
+            let task = named(task, names);
             let verdict = if is_proven { "proven" } else { "NOT proven" };
             output::print(&format!(
                 "{task}: {verdict}; the solution passed {} of {EPISODES} episodes, doing nothing {} of {EPISODES}",
@@ -198,6 +220,20 @@ fn missing_proof(solution: &[Episode], nothing: &[Episode]) -> Vec<String> {
         reasons.extend(episode.log_ends().map(|(log, end)| format!("{agent}: `{log}` ends with `{end}`")));
     }
     reasons
+}
+
+fn has_solution(task: &Task) -> bool {
+    task.steps.iter().all(|step| step.solution.is_some())
+}
+
+/// Adds the names that the user gave to a task which was stored before under another one.
+fn named(task: &str, names: &Names) -> String {
+    let (stored, hash) = task.rsplit_once('@').unwrap_or((task, ""));
+    let given = names.iter().find(|(known, _)| !hash.is_empty() && known.starts_with(hash)).map(|(_, given)| given);
+    match given {
+        Some(given) if given.iter().any(|name| name != stored) => format!("{} ({task})", given.join(", ")),
+        _ => task.to_owned(),
+    }
 }
 
 fn by_task(episodes: Vec<Episode>) -> BTreeMap<String, Vec<Episode>> {

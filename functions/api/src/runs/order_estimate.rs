@@ -111,7 +111,8 @@ pub(crate) struct EstimatedView {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BasisView {
     /// Source of the lengths of prompts and answers: `same-model`, `other-models` (earlier runs on this server),
-    /// `typical` (values that are typical of the benchmark, without reasoning), or `none` if no model is asked.
+    /// `typical` (values that are typical of the benchmark, without reasoning), `unknown` for an agent without earlier
+    /// runs, or `none` if no model is asked.
     lengths: &'static str,
     /// Source of the speed: `measured` in earlier runs, `typical`, or `none`.
     speed: &'static str,
@@ -314,6 +315,7 @@ impl BasisView {
             LengthBasis::ThisRun | LengthBasis::SameModel => "same-model",
             LengthBasis::OtherModels => "other-models",
             LengthBasis::Typical | LengthBasis::TypicalWithPrompts => "typical",
+            LengthBasis::Unknown => "unknown",
         };
         let speed = if basis.is_typical_speed { "typical" } else { "measured" };
         Self { lengths, speed, text: basis.describe() }

@@ -376,6 +376,25 @@ fn keys_that_the_format_does_not_know_are_warned_of() {
              `[metadata]`",
         ]
     );
+    for (version, is_known) in
+        [("1.0", true), ("1.4", true), ("1.4.1", true), ("1", true), ("1.5", false), ("9.0", false), ("x", false)]
+    {
+        for key in ["version", "schema_version"] {
+            let found = warnings_of(&format!("{key} = \"{version}\""));
+            assert_eq!(found.is_empty(), is_known, "{found:?}");
+        }
+    }
+    let beginning = warnings_of("[verifier]\ntimeout = 5");
+    assert!(beginning[0].ends_with("did you mean `timeout_sec`?"), "{beginning:?}");
+    let old = tree(&[("task.yaml", "instruction: x\ndifficulty: hard\nmax_tests_timeout_sec: 5\nwhatever: 1\n")]);
+    assert_eq!(
+        old_warnings(&old),
+        [
+            "`task.yaml` line 3: `max_tests_timeout_sec` has no effect, since the format has no such key; did you mean \
+             `max_test_timeout_sec`?",
+            "`task.yaml` line 4: `whatever` has no effect, since the format has no such key; remove it",
+        ]
+    );
     let many: String = (0..100).map(|number| format!("key_{number:03} = 1\n")).collect();
     assert_eq!(warnings_of(&many).len(), 20, "their number is bounded");
     let long = warnings_of(&format!("\"\\u001b{}\" = 1", "x".repeat(500)));

@@ -9,6 +9,10 @@ use crate::node::{Node, Table, Value};
 use crate::refusal::Place;
 use crate::tree::Tree;
 
+/// Configuration file of the older format.
+const OLD_FILE: &str = crate::terminal_bench::TASK_FILE;
+/// Minimum length of a key that may be the beginning of the one that is meant.
+const BEGINNING_MIN: usize = 4;
 /// Maximum number of warnings about a file.
 const WARNINGS_MAX: usize = 20;
 /// Maximum length of a key in a warning, in characters.
@@ -112,29 +116,100 @@ const STEP: &[(&str, Known)] = &[
     ("artifacts", InTables(ARTIFACT)),
 ];
 
+/// Keys of `task.yaml`, with the older name `descriptions`.
+const OLD_ROOT: &[(&str, Known)] = &[
+    ("instruction", Any),
+    ("descriptions", Any),
+    ("difficulty", Any),
+    ("author_name", Any),
+    ("author_email", Any),
+    ("category", Any),
+    ("tags", Any),
+    ("parser_name", Any),
+    ("max_agent_timeout_sec", Any),
+    ("max_test_timeout_sec", Any),
+    ("run_tests_in_same_shell", Any),
+    ("disable_asciinema", Any),
+    ("estimated_duration_sec", Any),
+    ("expert_time_estimate_min", Any),
+    ("junior_time_estimate_min", Any),
+];
+
+/// Latest version of the format of `task.toml` that is known here, as major and minor number.
+const VERSION_MAX: (u32, u32) = (1, 4);
+
 /// Returns a sentence for each key of a task's configuration that the format doesn't know, in the order of their lines.
 pub(crate) fn warnings(tree: &Tree) -> Vec<String> {
     let bytes = tree.config(TASK_FILE).ok().flatten();
     let node = bytes.and_then(|bytes| Node::parse_toml(TASK_FILE, bytes).ok());
     let mut found = Vec::new();
     if let Some(Node { value: Value::Table(table), .. }) = &node {
-        add(table, "", ROOT, &mut found);
+        add_version(table, &mut found);
+        add(TASK_FILE, table, "", ROOT, &mut found);
     }
+    sentences(found)
+}
+
+/// Returns a sentence for each key of an older task's configuration that its format doesn't know.
+pub(crate) fn old_warnings(tree: &Tree) -> Vec<String> {
+    let bytes = tree.config(OLD_FILE).ok().flatten();
+    let node = bytes.and_then(|bytes| Node::parse_yaml(OLD_FILE, bytes).ok());
+    let mut found = Vec::new();
+    if let Some(Node { value: Value::Table(table), .. }) = &node {
+        add(OLD_FILE, table, "", OLD_ROOT, &mut found);
+    }
+    sentences(found)
+}
+
+/// Adds a version that is later than the known ones.
+fn add_version(table: &Table, found: &mut Vec<(u32, String)>) {
+    for key in ["schema_version", "version"] {
+        let Some((line, node)) = table.get(key) else { continue };
+        let text = match &node.value {
+            Value::Text(text) => text.clone(),
+            Value::Float(number) => number.to_string(),
+            Value::Integer(number) => number.to_string(),
+            _ => continue,
+        };
+        let (major, minor) = text.split_once('.').unwrap_or((&text, "0"));
+        let minor = minor.split('.').next().unwrap_or_default();
+        let version = major.parse::<u32>().ok().zip(minor.parse::<u32>().ok());
+        if version.is_none_or(|version| version > VERSION_MAX) {
+            let place = Place { file: TASK_FILE.to_owned(), line: Some(*line) };
+            let (major, minor) = VERSION_MAX;
+            let shown: String = text.chars().filter(|c| !c.is_control()).take(KEY_CHARS_MAX).collect();
+            found.push((
+                *line,
+                format!("{place}: the version `{shown}` is unknown here; the task is read as {major}.{minor}"),
+            ));
+        }
+    }
+}
+
+fn sentences(mut found: Vec<(u32, String)>) -> Vec<String> {
     found.sort();
     found.into_iter().take(WARNINGS_MAX).map(|(_, sentence)| sentence).collect()
 }
 
 /// Adds the unknown keys of a table with their lines.
-fn add(table: &Table, path: &str, known: &[(&'static str, Known)], found: &mut Vec<(u32, String)>) {
+fn add(
+    file: &str,
+    table: &Table,
+    path: &str,
+    known: &[(&'static str, Known)],
+    found: &mut Vec<(u32, String)>,
+) {
     for (key, (line, node)) in table {
         let shown: String = key.chars().filter(|c| !c.is_control()).take(KEY_CHARS_MAX).collect();
         let path = if path.is_empty() { shown } else { format!("{path}.{shown}") };
         match (known.iter().find(|(name, _)| name == key).map(|(_, value)| *value), &node.value) {
             (None, _) => {
-                let place = Place { file: TASK_FILE.to_owned(), line: Some(*line) };
-                let similar = most_similar(key, known.iter().map(|(name, _)| *name));
-                let advice = match similar {
+                let place = Place { file: file.to_owned(), line: Some(*line) };
+                let names = || known.iter().map(|(name, _)| *name);
+                let longer = || names().find(|name| key.len() >= BEGINNING_MIN && name.starts_with(key));
+                let advice = match most_similar(key, names()).or_else(longer) {
                     Some(similar) => format!("did you mean `{similar}`?"),
+                    None if file == OLD_FILE => "remove it".to_owned(),
                     None => "remove it, or move it to `[metadata]`".to_owned(),
                 };
                 found.push((
@@ -142,11 +217,11 @@ fn add(table: &Table, path: &str, known: &[(&'static str, Known)], found: &mut V
                     format!("{place}: `{path}` has no effect, since the format has no such key; {advice}"),
                 ));
             }
-            (Some(InTable(known)), Value::Table(table)) => add(table, &path, known, found),
+            (Some(InTable(known)), Value::Table(table)) => add(file, table, &path, known, found),
             (Some(InTables(known)), Value::List(nodes)) => {
                 for (index, node) in nodes.iter().enumerate() {
                     if let Value::Table(table) = &node.value {
-                        add(table, &format!("{path}[{index}]"), known, found);
+                        add(file, table, &format!("{path}[{index}]"), known, found);
                     }
                 }
             }

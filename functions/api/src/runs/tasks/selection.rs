@@ -1,7 +1,7 @@
 //! Tasks of orders of runs.
 
 use bench_domain::{BenchmarkName, Code};
-use bench_runs::order::no_effect_warning;
+use bench_runs::order::OrderWarning;
 use bench_runs::{Order, Orderer, TERMINAL_TASKS};
 use bench_state::TaskRecord;
 use bench_tasks::{TaskReference, find_task};
@@ -90,7 +90,10 @@ pub(crate) async fn outline_tasks(
 fn warn_of_repeats(order: &mut Order, ordered: &OrderedTasks, found: &[TaskRecord]) {
     let repeats = ordered.tasks.len().saturating_sub(found.len());
     if repeats > 0 {
-        let why = format!("{repeats} of the tasks have the same files as others, which are ordered once");
-        order.warnings.push(no_effect_warning("tasks", &why));
+        let text = format!(
+            "{repeats} of the tasks {} the same files as others, which are ordered once",
+            if repeats == 1 { "has" } else { "have" }
+        );
+        order.warnings.push(OrderWarning { field: "tasks".to_owned(), text });
     }
 }

@@ -82,6 +82,22 @@ fn a_limited_rate_takes_longer() {
 }
 
 #[test]
+fn an_agent_s_turns_are_known_from_earlier_runs_only() {
+    let agent = |measured| Inputs { name: "terminal_tasks", prompt: None, ..inputs(2, measured) };
+    let found = BenchmarkEstimate::new(&agent(None));
+    assert_eq!((found.samples, found.tokens, found.seconds), (Some(2), None, None));
+    assert_eq!(
+        Estimate::lines(&[estimate(PRICE, vec![found])])[1..],
+        [
+            "  terminal_tasks: 2 items, 2 samples, tokens unknown, cost unknown, time –",
+            "  assumes nothing: an agent's turns are only known from earlier runs",
+        ]
+    );
+    let found = BenchmarkEstimate::new(&agent(Some(measured(LengthBasis::SameModel))));
+    assert_eq!(found.tokens, Some((180.0, 4_000.0)));
+}
+
+#[test]
 fn what_is_unknown_stays_unknown() {
     let unknown = Inputs { items: None, samples: None, prompt: None, ..inputs(0, None) };
     let found = BenchmarkEstimate::new(&unknown);
