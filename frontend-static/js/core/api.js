@@ -36,6 +36,8 @@ export class ApiError extends Error {
 const KEY = 'bench-key'
 const SECRET = 'bench-admin-secret'
 
+/** Milliseconds before a reading request that found no server is sent once more. */
+const RETRY_PAUSE = 400
 /** Codes of answers to a request with a key or secret that the server doesn't accept. */
 const REFUSED = new Set(['invalid_access_token', 'invalid_admin_secret', 'invalid_credentials'])
 
@@ -180,14 +182,21 @@ class Api extends EventTarget {
     const isRaw = body instanceof FormData || body instanceof Blob
     if (body !== undefined && !isRaw) headers.set('content-type', 'application/json')
     for (const [name, value] of Object.entries(options.headers ?? {})) { if (value) headers.set(name, value) }
-    const asked = new Date()
+    let asked = new Date()
     let response
+    const target = address(path, options.query)
+    const send = () => fetch(target, {
+      method, headers, signal: options.signal, credentials: 'same-origin',
+      body: body === undefined || isRaw ? body : JSON.stringify(body),
+    })
     try {
-      const target = address(path, options.query)
-      response = await ((method === 'GET' && pageStart.take(target)) || fetch(target, {
-        method, headers, signal: options.signal, credentials: 'same-origin',
-        body: body === undefined || isRaw ? body : JSON.stringify(body),
-      }))
+      response = await ((method === 'GET' && pageStart.take(target)) || send()).catch(async (error) => {
+        // Browsers end all requests when a network interface comes or goes, as with each network of containers on this machine.
+        if (method !== 'GET' || options.signal?.aborted || !navigator.onLine) throw error
+        await new Promise((resolve) => { setTimeout(resolve, RETRY_PAUSE) })
+        asked = new Date()
+        return send()
+      })
     } catch (error) {
       if (options.signal?.aborted) throw error
       connection.lost()

@@ -23,6 +23,24 @@ pageTest('a lost connection is shown, and the page continues by itself', async (
   await bar.first().waitFor({ state: 'detached' }).catch(async () => assert.equal(await bar.first().isVisible(), false))
 })
 
+pageTest('a request that the browser ends is sent once more before the page says that it has no connection', async ({ bench, open }) => {
+  const run = await bench.order()
+  await bench.ended(run.id)
+  const { page, guard } = await open('/runs')
+  guard.allow(/net::ERR_FAILED/)
+  let ended = 0
+  await page.route(`**/api/runs/${run.id}`, (route) => (ended++ === 0 ? route.abort() : route.continue()))
+  await page.evaluate(() => {
+    const seen = /** @type {any} */ (window).seen = /** @type {string[]} */ ([])
+    new MutationObserver(() => seen.push(document.body.innerText)).observe(document.body, { subtree: true, childList: true, characterData: true })
+  })
+  await page.getByRole('link', { name: 'oracle', exact: true }).first().click()
+  await page.getByRole('region', { name: 'Score' }).waitFor()
+  assert.ok(ended > 1)
+  const seen = await page.evaluate(() => /** @type {any} */ (window).seen)
+  assert.ok(seen.length > 0 && !seen.some((/** @type {string} */ text) => /no connection|can.t be reached/i.test(text)))
+})
+
 pageTest('a page whose files can’t be loaded says so, and is loaded again', async (world) => {
   const { page, guard } = await world.window()
   guard.allow(/net::ERR_FAILED/)
