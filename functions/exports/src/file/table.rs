@@ -100,6 +100,9 @@ const CODE_COLUMNS: [&str; 1] = ["error_code"];
 /// other tables keep their bytes.
 const SETTINGS_COLUMN: &str = "changed_settings";
 
+/// Columns of an episode's agent. Only in tables of runs with episodes.
+const EPISODE_COLUMNS: [&str; 4] = ["agent", "agent_turns", "agent_end", "exception"];
+
 /// Number of [`COLUMNS`] that belong to the sample.
 const COMPATIBLE_ITEM_COLUMNS: usize = 8;
 
@@ -120,12 +123,16 @@ pub(crate) struct TableWriter {
     has_settings: bool,
     /// Cell of [`SETTINGS_COLUMN`], if the table has it.
     settings: Option<String>,
+    /// True if the table has [`EPISODE_COLUMNS`].
+    has_episodes: bool,
     has_items: bool,
 }
 
 impl TableWriter {
     pub(crate) fn begin(software_version: &str, facts: &RunFacts) -> Result<Self, csv::Error> {
         let has_settings = facts.benchmarks.iter().any(|benchmark| !changed_settings(benchmark).is_empty());
+        let has_agent = |name: &str| bench_benchmarks::find(name).is_some_and(|known| known.has_agent());
+        let has_episodes = facts.benchmarks.iter().any(|benchmark| has_agent(benchmark.record.name.as_str()));
         let mut table = Self {
             writer: writer(),
             software_version: software_version.to_owned(),
@@ -136,12 +143,14 @@ impl TableWriter {
             estimates: Vec::new(),
             has_settings,
             settings: None,
+            has_episodes,
             has_items: false,
         };
         let ours = BENCHMARK_COLUMNS.iter().chain(&ITEM_COLUMNS).chain(&PROTOCOL_COLUMNS);
         let ours =
             ours.chain(&JUDGE_COLUMNS).chain(&ORIGIN_COLUMNS).chain(&SOURCE_COLUMNS).chain(&ESTIMATE_COLUMNS);
         let ours = ours.chain(&CODE_COLUMNS).chain(has_settings.then_some(&SETTINGS_COLUMN));
+        let ours = ours.chain(EPISODE_COLUMNS.iter().filter(|_| has_episodes));
         table.writer.write_record(COLUMNS.iter().chain(ours))?;
         Ok(table)
     }
@@ -237,7 +246,11 @@ impl TableWriter {
         let known = item.tokens_known.map(TokenSource::as_str).unwrap_or_default();
         let last = [maybe_text_cell(view.source_id.as_deref()), known.to_owned()];
         let code = view.error_code.map(|code| code.to_string()).unwrap_or_default();
-        self.write(&compatible, &ours, &judged, &last, code)
+        let detail = |name: &str| view.detail.as_ref()?.get(name);
+        let text = |name: &str| maybe_text_cell(detail(name).and_then(Value::as_str));
+        let turns = integer_cell(detail("turns").and_then(Value::as_u64));
+        let episode = [text("agent"), turns, text("agent_end"), text("exception")];
+        self.write(&compatible, &ours, &judged, &last, code, &episode)
     }
 
     /// Ends a benchmark. One without samples still gets one row.
@@ -252,6 +265,7 @@ impl TableWriter {
             &none(JUDGE_COLUMNS.len()),
             &none(SOURCE_COLUMNS.len() + 1),
             String::new(),
+            &none(EPISODE_COLUMNS.len()),
         )
     }
 
@@ -268,10 +282,12 @@ impl TableWriter {
         judged: &[String],
         last: &[String],
         code: String,
+        episode: &[String],
     ) -> Result<(), csv::Error> {
         let ours = self.after.iter().chain(ours).chain(&self.last).chain(judged);
         let ours =
             ours.chain(&self.origin).chain(last).chain(&self.estimates).chain([&code]).chain(&self.settings);
+        let ours = ours.chain(episode.iter().filter(|_| self.has_episodes));
         self.writer.write_record(self.before.iter().chain(compatible).chain(ours))
     }
 }
