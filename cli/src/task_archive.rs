@@ -29,6 +29,15 @@ pub(crate) struct TaskArchive {
     pub(crate) bytes: Vec<u8>,
 }
 
+/// A task of an order.
+#[derive(Debug)]
+pub(crate) enum GivenTask {
+    /// Files on this machine.
+    Archive(TaskArchive),
+    /// Id or name of a stored task.
+    Stored(String),
+}
+
 impl TaskArchive {
     /// Reads the task in the archive.
     ///
@@ -47,6 +56,18 @@ impl TaskArchive {
     pub(crate) fn content_hash(&self) -> anyhow::Result<String> {
         Ok(self.read()?.hash.to_string())
     }
+}
+
+/// Reads the tasks of an order. What is no path may be the id or the name of a stored task.
+pub(crate) fn read_given(given: &[PathBuf]) -> anyhow::Result<Vec<GivenTask>> {
+    let mut tasks = Vec::new();
+    for path in given {
+        match path.to_str().filter(|text| !path.exists() && !text.contains(std::path::MAIN_SEPARATOR)) {
+            Some(name) if !name.ends_with(".zip") => tasks.push(GivenTask::Stored(name.to_owned())),
+            _ => tasks.extend(read(path)?.into_iter().map(GivenTask::Archive)),
+        }
+    }
+    Ok(tasks)
 }
 
 /// Reads the tasks at all paths.

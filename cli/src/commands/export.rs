@@ -72,7 +72,7 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitStatus> {
     let to_stdout = args.out.as_deref() == Some(Path::new("-"));
     let out = args.out.unwrap_or_else(|| PathBuf::from("."));
     if let Format::Harbor = args.format {
-        make_folder(&out)?;
+        check_folder(&out)?;
     } else if to_stdout {
         check_stdout(args.format, args.json)?;
     } else {
@@ -114,16 +114,15 @@ fn check_stdout(format: Format, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Creates the folder in which the job's folder is made, if only its last part is missing.
-fn make_folder(out: &Path) -> anyhow::Result<()> {
-    if out.is_dir() {
-        return Ok(());
-    }
-    std::fs::create_dir(out).map_err(|error| {
-        Problem::usage(format!("--out: the folder `{}` can't be made: {error}", out.display()))
+/// Rejects a path that is no folder and can't become one: the job's folder is made in it, and the last part of the path if it
+/// is missing.
+fn check_folder(out: &Path) -> anyhow::Result<()> {
+    if out == Path::new("-") || out.exists() && !out.is_dir() {
+        return Err(Problem::usage(format!("--out: `{}` is not a folder", out.display()))
             .hint("`--format harbor` makes the folder of a job in it")
-            .into()
-    })
+            .into());
+    }
+    super::check_folder_of("--out", &out.components().collect::<PathBuf>())
 }
 
 /// Rejects a missing folder. Otherwise a misspelled folder would become a file of that name, or a new folder.

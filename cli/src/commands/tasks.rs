@@ -10,6 +10,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::run::WorkArgs;
+use super::run::tasks::id_of;
 use super::{Api, ApiArgs};
 use crate::causes::one_line;
 use crate::client::{Client, Listing, ServerArgs, Task, encode};
@@ -271,57 +272,14 @@ async fn remove(api: &Api, args: &RemoveArgs) -> anyhow::Result<()> {
 
 /// Returns the ids of tasks that are given by id or by name.
 async fn find(client: &Client, given: &[String]) -> anyhow::Result<Vec<u64>> {
-    if let Ok(ids) = given.iter().map(|task| task.parse()).collect() {
-        return Ok(ids);
-    }
-    let stored: Vec<Task> = stored(client, true)
-        .await?
-        .into_iter()
-        .map(serde_json::from_value)
-        .collect::<Result<_, _>>()
-        .context("the server's list of tasks is not valid")?;
+    let stored = stored(client, true).await?.into_iter().map(serde_json::from_value);
+    let stored: Vec<Task> = stored.collect::<Result<_, _>>().context("the server's list of tasks is not valid")?;
     given.iter().map(|task| id_of(task, &stored)).collect()
-}
-
-/// Returns the id of the task with this id or name.
-fn id_of(given: &str, stored: &[Task]) -> anyhow::Result<u64> {
-    let named: Vec<u64> =
-        stored.iter().filter(|task| task.name == given || task.task == given).map(|task| task.id).collect();
-    match (named.as_slice(), given.parse::<u64>()) {
-        ([id], _) => Ok(*id),
-        ([], Ok(id)) => Ok(id),
-        ([], Err(_)) => Err(Problem::failure(format!("no stored task has the id or name `{given}`"))
-            .hint("`bench tasks list --all` shows them")
-            .into()),
-        (several, _) => {
-            let ids: Vec<String> = several.iter().map(u64::to_string).collect();
-            Err(Problem::failure(format!("{} tasks have the name `{given}`", several.len()))
-                .hint(format!("give the id: {}", ids.join(", ")))
-                .into())
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_task_is_found_by_id_or_name() {
-        let stored: Vec<Task> = [(1, "a"), (2, "b"), (3, "b"), (4, "5")]
-            .map(|(id, name)| {
-                let task = json!({
-                    "id": id, "name": name, "task": format!("{name}@0123456789a{id}"), "content_hash": "0", "status": "pending",
-                    "created_at": "", "total_runs": 0, "passed_runs": 0,
-                });
-                serde_json::from_value(task).unwrap()
-            })
-            .into();
-        let found = |given: &str| id_of(given, &stored).map_err(|error| error.to_string());
-        assert_eq!([found("a"), found("b@0123456789a3"), found("2"), found("5")], [Ok(1), Ok(3), Ok(2), Ok(4)]);
-        assert!(found("b").unwrap_err().contains("2 tasks have the name `b`"));
-        assert!(found("c").unwrap_err().contains("no stored task"));
-    }
 
     #[test]
     fn a_task_that_was_there_is_named() {

@@ -18,15 +18,16 @@ use super::budget::{BudgetArgs, parse_price};
 use super::checks::{check_judge, check_providers};
 use super::models::{Model, models};
 use super::tasks;
-use crate::commands::options::check_agent_options;
 use crate::commands::judge::{Judge, JudgeArgs, judge_key, parse_protocols};
 use crate::commands::labels::LabelArgs;
-use crate::commands::options::{OptionsByBenchmark, configured, configured_with_options, parse_options};
+use crate::commands::options::{
+    OptionsByBenchmark, check_agent_options, configured, configured_with_options, parse_options,
+};
 use crate::commands::order_settings::{OrderSettings, parse_temperature, with_variable};
 use crate::commands::{check_exists, find_benchmark};
 use crate::exit::Problem;
 use crate::run_ref::RunRef;
-use crate::task_archive::{self, TaskArchive};
+use crate::task_archive::{self, GivenTask};
 
 /// Help of an option whose default differs from that in schedules.
 const TEMPERATURE_HELP: &str =
@@ -42,9 +43,9 @@ pub(crate) struct OrderArgs {
     /// Benchmark to run; repeat for several [default: those marked as default in `bench benchmarks`]
     #[arg(long, short, env = "BENCH_BENCHMARK", value_name = "NAME", value_delimiter = ',')]
     pub(super) benchmark: Vec<String>,
-    /// Terminal task to run: a folder, a folder of tasks, or a ZIP archive; repeat for several. They are the items of
-    /// `terminal_tasks`
-    #[arg(long, env = "BENCH_TASK", value_name = "PATH")]
+    /// Terminal task to run: a folder, a folder of tasks, a ZIP archive, or the id or name of a stored task; repeat for
+    /// several. They are the items of `terminal_tasks`
+    #[arg(long, env = "BENCH_TASK", value_name = "PATH|TASK")]
     pub(super) task: Vec<PathBuf>,
     /// Agent that works on the terminal tasks, or on those of `terminal_bench_hard`: `terminus-2` lets the model type into a
     /// terminal, `bash` runs its commands one by one, `oracle` runs the task's own solution, `nop` does nothing [default:
@@ -110,7 +111,7 @@ pub(super) struct Plan {
     pub(super) base_url: Option<String>,
     pub(super) datasets: Vec<(BenchmarkName, PathBuf)>,
     /// Terminal tasks.
-    pub(super) tasks: Vec<TaskArchive>,
+    pub(super) tasks: Vec<GivenTask>,
     /// True if the user asked for demo data.
     pub(super) demo: bool,
     pub(super) budget: BudgetArgs,
@@ -239,7 +240,7 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
         base_url: args.order.base_url.clone().filter(|url| !url.trim().is_empty()),
         models: models(&named, args.dry_run, remote)?,
         datasets,
-        tasks: task_archive::read_all(&args.order.task)?,
+        tasks: task_archive::read_given(&args.order.task)?,
         demo: args.order.demo,
         budget: args.budget,
         price: args.order.price,

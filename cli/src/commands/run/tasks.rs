@@ -14,7 +14,7 @@ use serde_json::json;
 use super::session::Session;
 use crate::client::{Client, Listing, Task};
 use crate::exit::Problem;
-use crate::task_archive::TaskArchive;
+use crate::task_archive::GivenTask;
 use crate::views::Run;
 
 /// Returns the models of an order with tasks, and the options of the benchmark for the agent. An agent that asks no model
@@ -85,7 +85,7 @@ pub(crate) fn parse_options(given: &[String]) -> anyhow::Result<BTreeMap<String,
 /// used, too.
 pub(crate) async fn store(
     client: &Client,
-    archives: &[TaskArchive],
+    given: &[GivenTask],
     listing: Listing,
 ) -> anyhow::Result<Vec<Task>> {
     let all = listing == Listing::ForRun;
@@ -100,7 +100,15 @@ pub(crate) async fn store(
         }
     }
     let mut stored: Vec<Task> = Vec::new();
-    for archive in archives {
+    for given in given {
+        let archive = match given {
+            GivenTask::Archive(archive) => archive,
+            GivenTask::Stored(name) => {
+                let id = id_of(name, known.values())?;
+                stored.extend(known.get(&id).filter(|_| stored.iter().all(|other| other.id != id)).cloned());
+                continue;
+            }
+        };
         let hash = archive.content_hash()?;
         if stored.iter().any(|task| task.content_hash == hash) {
             continue;
@@ -117,6 +125,27 @@ pub(crate) async fn store(
     Ok(stored)
 }
 
+/// Returns the id of the task with this id or name.
+pub(crate) fn id_of<'a>(given: &str, stored: impl IntoIterator<Item = &'a Task>) -> anyhow::Result<u64> {
+    let stored: Vec<&Task> = stored.into_iter().collect();
+    if let Ok(id) = given.parse::<u64>()
+        && stored.iter().any(|task| task.id == id)
+    {
+        return Ok(id);
+    }
+    let named = stored.iter().filter(|task| task.name == given || task.task == given);
+    let named: Vec<String> = named.map(|task| task.id.to_string()).collect();
+    match named.as_slice() {
+        [id] => id.parse().context("the id of a task is no number"),
+        [] => Err(Problem::failure(format!("no stored task has the id or name `{given}`"))
+            .hint("`bench tasks list --all` shows the stored tasks; files need a path that exists")
+            .into()),
+        several => Err(Problem::failure(format!("{} stored tasks have the name `{given}`", several.len()))
+            .hint(format!("give the id: {}", several.join(", ")))
+            .into()),
+    }
+}
+
 /// Imports the dataset of stored tasks.
 pub(super) async fn dataset(stack: &Stack, tasks: &[Task]) -> anyhow::Result<(BenchmarkName, DatasetChoice)> {
     let mut records: Vec<TaskRecord> = Vec::with_capacity(tasks.len());
@@ -131,11 +160,11 @@ pub(super) async fn dataset(stack: &Stack, tasks: &[Task]) -> anyhow::Result<(Be
 /// Orders a run of an agent on tasks, in this process or at a server.
 pub(crate) async fn order_tasks(
     session: &Session,
-    archives: &[TaskArchive],
+    given: &[GivenTask],
     agent: &str,
     samples: u32,
 ) -> anyhow::Result<(RunId, Vec<Hold>)> {
-    let tasks = store(&session.client, archives, Listing::ForRun).await?;
+    let tasks = store(&session.client, given, Listing::ForRun).await?;
     let Some(stack) = session.stack() else {
         let ids: Vec<String> = tasks.iter().map(|task| task.id.to_string()).collect();
         let order = json!({ "tasks": ids, "agent": agent, "samples": samples });
@@ -158,6 +187,8 @@ pub(crate) async fn order_tasks(
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     fn models(given: &[&str], agent: Option<&str>, options: &[&str]) -> Result<String, String> {
         let texts = |given: &[&str]| given.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let found = super::models(&texts(given), agent, &texts(options));
@@ -167,6 +198,23 @@ mod tests {
                 format!("{} {}", models.join(","), options.join(",")).trim().to_owned()
             })
             .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_task_is_found_by_id_or_name() {
+        let stored: Vec<Task> = [(1, "a"), (2, "b"), (3, "b"), (4, "5")]
+            .map(|(id, name)| {
+                let task = json!({
+                    "id": id, "name": name, "task": format!("{name}@0123456789a{id}"), "content_hash": "0", "status": "pending",
+                    "created_at": "", "total_runs": 0, "passed_runs": 0,
+                });
+                serde_json::from_value(task).unwrap()
+            })
+            .into();
+        let found = |given: &str| id_of(given, &stored).map_err(|error| error.to_string());
+        assert_eq!([found("a"), found("b@0123456789a3"), found("2"), found("5")], [Ok(1), Ok(3), Ok(2), Ok(4)]);
+        assert!(found("b").unwrap_err().contains("2 tasks have the name `b`"));
+        assert!(found("c").unwrap_err().contains("no stored task"));
     }
 
     #[test]

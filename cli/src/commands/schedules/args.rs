@@ -86,9 +86,9 @@ struct ScheduleOrderArgs {
     /// Benchmark to run; repeat for several [default for new schedules: those marked as default in `bench benchmarks`]
     #[arg(long, short, value_name = "NAME", value_delimiter = ',')]
     benchmark: Vec<String>,
-    /// Terminal task to run: a folder, a folder of tasks, or a ZIP archive; repeat for several. An edit replaces all earlier
-    /// tasks
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["benchmark", "item", "demo"])]
+    /// Terminal task to run: a folder, a folder of tasks, a ZIP archive, or the id or name of a stored task; repeat for
+    /// several. An edit replaces all earlier tasks
+    #[arg(long, value_name = "PATH|TASK", conflicts_with_all = ["benchmark", "item", "demo"])]
     task: Vec<PathBuf>,
     /// Agent that works on the terminal tasks, as for `bench run`
     #[arg(long, value_name = "NAME")]
@@ -179,7 +179,7 @@ impl ScheduleOrderArgs {
         if self.task.is_empty() {
             return Ok(());
         }
-        let stored = tasks::store(client, &task_archive::read_all(&self.task)?, Listing::Listed).await?;
+        let stored = tasks::store(client, &task_archive::read_given(&self.task)?, Listing::Listed).await?;
         let ids: Vec<String> = stored.iter().map(|task| task.id.to_string()).collect();
         fields.insert("tasks".to_owned(), json!(ids));
         fields.insert("selected_benchmarks".to_owned(), json!([TERMINAL_TASKS]));

@@ -16,7 +16,7 @@ use crate::commands::{Api, run::results};
 use crate::episodes::{Episode, samples};
 use crate::exit::{ExitStatus, Problem};
 use crate::refusal::Refusal;
-use crate::task_archive::TaskArchive;
+use crate::task_archive::{GivenTask, TaskArchive};
 use crate::{format, output, task_archive};
 
 /// Number of episodes of each agent.
@@ -57,11 +57,12 @@ pub(super) async fn run(args: CheckArgs) -> anyhow::Result<ExitStatus> {
         names.entry(admitted.hash.to_string()).or_default().push(archive.name.clone());
     }
     results::check_folder(&args.work.out)?;
+    let given: Vec<GivenTask> = archives.into_iter().map(GivenTask::Archive).collect();
     let session = Session::open(&args.work, &args.server, &args.data).await?;
     let ordered = async {
         let mut runs = Vec::new();
         for agent in ["oracle", "nop"] {
-            runs.push(order_tasks(&session, &archives, agent, EPISODES).await?);
+            runs.push(order_tasks(&session, &given, agent, EPISODES).await?);
         }
         anyhow::Ok(runs)
     };
