@@ -21,6 +21,12 @@ finish() {
     podman rm --all --force --time 0 >/dev/null 2>&1 || true
     podman network prune --force >/dev/null 2>&1 || true
   fi
+  # Podman's own programs that clean up after a container a while later would mount the storage again.
+  for process in /proc/[0-9]*; do
+    if { tr "\0" " " <"$process/cmdline"; } 2>/dev/null | grep -qF "$folder/"; then
+      kill -KILL "${process##*/}" 2>/dev/null || true
+    fi
+  done
   awk -v under="$folder/" 'index($5, under) == 1 { print $5 }' /proc/self/mountinfo | sort -r | while read -r place; do
     umount --lazy "$place" 2>/dev/null || true
   done
