@@ -3,6 +3,7 @@
 mod build;
 mod builder;
 mod container;
+mod count;
 mod dispatch;
 mod events;
 mod forward;
@@ -12,6 +13,7 @@ mod lists;
 mod networks;
 mod ownership;
 mod serve;
+mod size;
 mod volumes;
 mod work;
 
@@ -90,6 +92,8 @@ pub(crate) struct Shared {
     pub(crate) creating: AsyncMutex<()>,
     /// One build of this sandbox at a time.
     pub(crate) building: Arc<Semaphore>,
+    /// One container of this sandbox is measured at a time.
+    pub(crate) measuring: Arc<Semaphore>,
     /// One sandbox of the host builds at a time.
     pub(crate) builders: Arc<Semaphore>,
     /// Held while names of images must not change.
@@ -145,6 +149,7 @@ impl Proxy {
             pins: Mutex::default(),
             creating: AsyncMutex::default(),
             building: Arc::new(Semaphore::new(1)),
+            measuring: Arc::new(Semaphore::new(1)),
             builders: engine.builders(),
             pulls: engine.pulls(),
             holding: Mutex::default(),

@@ -35,6 +35,9 @@ pub(crate) enum Refusal {
     /// A limit of the sandbox is exceeded.
     #[error("`{what}` is above this sandbox's limit of {limit}")]
     Limit { what: String, limit: String },
+    /// The files of a container could not be counted in time.
+    #[error("the container's files were not counted within {seconds} s")]
+    Uncounted { seconds: u64 },
     /// An image may not be used or named by this sandbox.
     #[error("image `{image}` is not available to this sandbox; allowed: {allowed}")]
     Image { image: String, allowed: String },
@@ -93,7 +96,9 @@ impl Refusal {
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Engine(ClientError::TimedOut { .. }) => StatusCode::GATEWAY_TIMEOUT,
+            Self::Uncounted { .. } | Self::Engine(ClientError::TimedOut { .. }) => {
+                StatusCode::GATEWAY_TIMEOUT
+            }
             Self::Engine(_) => StatusCode::BAD_GATEWAY,
             _ => StatusCode::FORBIDDEN,
         }

@@ -9,9 +9,10 @@ use super::Shared;
 use super::dispatch::Call;
 use super::forward::{json_response, limited};
 use super::serve::Caller;
+use super::size::asks_for_size;
 use crate::checks::{check_create, check_exec, check_update};
 use crate::cleanup::{OwnKind, own_ids};
-use crate::client::{AnyBody, ClientError};
+use crate::client::{AnyBody, ClientError, full};
 use crate::refusal::Refusal;
 use crate::request::ContainerCall;
 
@@ -63,13 +64,13 @@ impl Shared {
     ) -> Result<Response<AnyBody>, Refusal> {
         let id = self.own_container(&call.name).await?;
         match kind {
+            ContainerCall::Short if asks_for_size(&call) => self.inspect_with_size(call, &id).await,
             ContainerCall::Short => {
                 check_name(&call)?;
                 self.short(&call, &call.address(&id), None).await
             }
             ContainerCall::Stream => {
-                let empty = crate::client::full("");
-                self.forward(call.method.clone(), &call.address(&id), empty, self.stream()).await
+                self.forward(call.method.clone(), &call.address(&id), full(""), self.stream()).await
             }
             ContainerCall::Upload => {
                 let body = limited(request.into_body(), self.stream());

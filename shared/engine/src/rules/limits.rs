@@ -22,6 +22,9 @@ pub struct Limits {
     pub pids_max: u64,
     /// Maximum number of containers that exist at once.
     pub containers_max: usize,
+    /// Maximum number of files and folders that a container may have made for its size to be measured. Also limits how long
+    /// the engine's removal of a container makes other sandboxes wait.
+    pub files_max: u64,
     /// Maximum number of networks that exist at once.
     pub networks_max: usize,
     /// Maximum number of volumes that exist at once.
@@ -59,6 +62,7 @@ impl Default for Limits {
             pids_default: 512,
             pids_max: 4096,
             containers_max: 16,
+            files_max: 2_000_000,
             networks_max: 8,
             volumes_max: 16,
             log_bytes_max: 64 * MIB,

@@ -12,4 +12,5 @@ mod cli;
 mod network;
 mod outside;
 mod probe;
+mod sizes;
 mod support;

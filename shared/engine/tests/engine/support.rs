@@ -88,7 +88,7 @@ impl World {
         std::fs::copy(busybox, root.join("bin/busybox")).unwrap();
         for program in [
             "sh", "ls", "cat", "sleep", "wget", "nc", "ip", "true", "echo", "id", "mkdir", "touch", "env",
-            "dd", "mount", "head", "ping", "seq",
+            "dd", "mount", "head", "ping", "seq", "ln",
         ] {
             std::os::unix::fs::symlink("busybox", root.join("bin").join(program)).unwrap();
         }
@@ -107,16 +107,38 @@ impl World {
 
     /// Starts a proxy.
     pub(crate) fn sandbox(&self, id: &str, network: NetworkPolicy) -> Sandbox {
-        self.sandbox_naming(id, network, ImageRules::of_sandbox(id).own)
+        self.sandbox_with(id, network, ImageRules::of_sandbox(id).own, |_| {})
     }
 
     /// Starts a proxy of a sandbox that may give its images names with these prefixes.
     pub(crate) fn sandbox_naming(&self, id: &str, network: NetworkPolicy, own: Vec<String>) -> Sandbox {
+        self.sandbox_with(id, network, own, |_| {})
+    }
+
+    /// Starts a proxy with other limits.
+    pub(crate) fn limited(
+        &self,
+        id: &str,
+        network: NetworkPolicy,
+        change: impl FnOnce(&mut Limits),
+    ) -> Sandbox {
+        self.sandbox_with(id, network, ImageRules::of_sandbox(id).own, change)
+    }
+
+    fn sandbox_with(
+        &self,
+        id: &str,
+        network: NetworkPolicy,
+        own: Vec<String>,
+        change: impl FnOnce(&mut Limits),
+    ) -> Sandbox {
         let workspace = self.folder.path().join(format!("workspace-{id}"));
         std::fs::create_dir_all(&workspace).unwrap();
         let mut images = ImageRules::of_sandbox(id);
         images.usable = vec!["localhost/bench-test/".to_owned()];
         images.own = own;
+        let mut limits = Limits { memory_bytes_default: 128 << 20, pids_default: 64, ..Limits::default() };
+        change(&mut limits);
         let rules = SandboxRules {
             folders: vec![SharedFolder {
                 seen: "/workspace".into(),
@@ -125,7 +147,7 @@ impl World {
             }],
             images,
             network,
-            limits: Limits { memory_bytes_default: 128 << 20, pids_default: 64, ..Limits::default() },
+            limits,
             ..SandboxRules::new(Owner::new(&self.instance, id).unwrap())
         };
         let socket = self.folder.path().join(format!("{id}.sock"));
