@@ -7,6 +7,7 @@ mod count;
 mod dispatch;
 mod events;
 mod forward;
+mod health;
 mod hijack;
 mod images;
 mod lists;
@@ -17,7 +18,7 @@ mod size;
 mod volumes;
 mod work;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -94,6 +95,8 @@ pub(crate) struct Shared {
     pub(crate) building: Arc<Semaphore>,
     /// One container of this sandbox is measured at a time.
     pub(crate) measuring: Arc<Semaphore>,
+    /// Containers whose health is checked by this program; `None` if the engine checks them.
+    pub(crate) checked: Option<Mutex<HashSet<String>>>,
     /// One sandbox of the host builds at a time.
     pub(crate) builders: Arc<Semaphore>,
     /// Held while names of images must not change.
@@ -150,6 +153,7 @@ impl Proxy {
             creating: AsyncMutex::default(),
             building: Arc::new(Semaphore::new(1)),
             measuring: Arc::new(Semaphore::new(1)),
+            checked: health::are_checked_here(engine.report().kind).then(Mutex::default),
             builders: engine.builders(),
             pulls: engine.pulls(),
             holding: Mutex::default(),

@@ -1,5 +1,7 @@
 //! Calls on containers.
 
+use std::sync::Arc;
+
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -7,7 +9,7 @@ use serde_json::Value;
 
 use super::Shared;
 use super::dispatch::Call;
-use super::forward::{json_response, limited};
+use super::forward::{Stream, json_response, limited};
 use super::serve::Caller;
 use super::size::asks_for_size;
 use crate::checks::{check_create, check_exec, check_update};
@@ -56,7 +58,7 @@ impl Shared {
 
     /// Makes a call on a container of this sandbox.
     pub(super) async fn container(
-        &self,
+        self: &Arc<Self>,
         mut call: Call,
         kind: ContainerCall,
         mut request: Request<Incoming>,
@@ -65,6 +67,16 @@ impl Shared {
         let id = self.own_container(&call.name).await?;
         match kind {
             ContainerCall::Short if asks_for_size(&call) => self.inspect_with_size(call, &id).await,
+            ContainerCall::Start => {
+                // A restart waits for the container's end.
+                let limits = if call.path.ends_with("/restart") { self.stream() } else { Stream::short() };
+                let response =
+                    self.forward(call.method.clone(), &call.address(&id), full(""), limits).await?;
+                if response.status().is_success() || response.status() == StatusCode::NOT_MODIFIED {
+                    self.check_health(id).await;
+                }
+                Ok(response)
+            }
             ContainerCall::Short => {
                 check_name(&call)?;
                 self.short(&call, &call.address(&id), None).await

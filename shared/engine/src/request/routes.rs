@@ -42,6 +42,8 @@ pub(crate) enum ContainerCall {
     Short,
     /// A call whose response is a stream, or comes only after a long time.
     Stream,
+    /// Start or restart.
+    Start,
     /// Upload of an archive.
     Upload,
     /// A connection in both directions.
@@ -77,6 +79,7 @@ const fn route(
 }
 
 const SHORT: Operation = Operation::Container(ContainerCall::Short);
+const START: Operation = Operation::Container(ContainerCall::Start);
 const STREAM: Operation = Operation::Container(ContainerCall::Stream);
 const UPLOAD: Operation = Operation::Container(ContainerCall::Upload);
 const ATTACH: Operation = Operation::Container(ContainerCall::Attach);
@@ -135,9 +138,9 @@ const ROUTES: &[Route] = &[
     route("GET", "containers/*/archive", STREAM, &["path"]),
     route("HEAD", "containers/*/archive", SHORT, &["path"]),
     route("PUT", "containers/*/archive", UPLOAD, &["path", "noOverwriteDirNonDir", "copyUIDGID"]),
-    route("POST", "containers/*/start", SHORT, &["detachKeys"]),
+    route("POST", "containers/*/start", START, &["detachKeys"]),
     route("POST", "containers/*/stop", STREAM, &["t", "signal"]),
-    route("POST", "containers/*/restart", STREAM, &["t", "signal"]),
+    route("POST", "containers/*/restart", START, &["t", "signal"]),
     route("POST", "containers/*/kill", SHORT, &["signal"]),
     route("POST", "containers/*/pause", SHORT, &[]),
     route("POST", "containers/*/unpause", SHORT, &[]),
@@ -218,7 +221,7 @@ mod tests {
     #[test]
     fn known_routes_have_names() {
         let (operation, name) = found("POST", "/v1.41/containers/abc/start").unwrap();
-        assert_eq!((operation, name.as_str()), (SHORT, "abc"));
+        assert_eq!((operation, name.as_str()), (START, "abc"));
         let (operation, name) = found("GET", "/images/localhost/bench/s1/x:1/json").unwrap();
         assert_eq!((operation, name.as_str()), (Operation::InspectImage, "localhost/bench/s1/x:1"));
         assert_eq!(found("POST", "/containers/create").unwrap().0, Operation::CreateContainer);

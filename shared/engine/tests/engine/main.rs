@@ -9,6 +9,7 @@ mod attacks;
 mod builds;
 mod cleanup;
 mod cli;
+mod health;
 mod network;
 mod outside;
 mod probe;
