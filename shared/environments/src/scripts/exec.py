@@ -3,6 +3,15 @@
 KILL_S = 10
 # Status of `docker exec` whose connection to the engine broke; a command may also end with it.
 CUT = 255
+# Time to count the files of a container: 300,000 take a few seconds on an idle machine. Shorter than the time by which an
+# operation may exceed its own limit.
+COUNT_S = 30
+# Number of counts in a row that may take longer.
+COUNTS_MAX = 2
+# Time in which an engine answers that isn't counting or removing many files.
+PROMPT_S = 5
+# What the filter in front of the engine says of a count that takes too long.
+UNCOUNTED = "files were not counted within"
 
 
 def exec_args(request):
@@ -40,15 +49,51 @@ class Output:
             self.kept.add(self.line)
 
 
-def written_bytes(project):
-    """Returns the largest number of bytes that one of the project's containers has in its own file system."""
-    listed = docker("ps", "--all", "--quiet", "--no-trunc", "--filter", "label=%s=%s" % (PROJECT_LABEL, project))
-    containers = listed.out.text().split() if listed.code == 0 else []
-    if not containers:
+def marker_of(workspace, project):
+    """Returns the file with the number of counts of the project's files in a row that took too long."""
+    return os.path.join(folder_of(workspace, project), "uncounted")
+
+
+def uncounted(marker):
+    try:
+        with open(marker, encoding="ascii") as file:
+            return int(file.read() or 0)
+    except FileNotFoundError:
         return 0
-    # Measuring reads the whole file system, so a slow engine leaves it to the next time.
-    ran = docker("container", "inspect", "--size", "--format", "{{.SizeRw}}", *containers)
-    return max((int(size) for size in ran.out.text().split() if size.isdigit()), default=0)
+
+
+def note_uncounted(marker, count):
+    os.makedirs(os.path.dirname(marker), exist_ok=True)
+    with open(marker, "w", encoding="ascii") as file:
+        file.write(str(count))
+
+
+def disk_excess(workspace, project, most):
+    """Returns why a container of the project exceeds its disk limit; None if none does, or if the engine can't tell.
+
+    That an engine has too much to count becomes a reason after two counts in a row, if it answered promptly before and
+    after each of them. Otherwise the engine itself is slow."""
+    marker = marker_of(workspace, project)
+    listed = docker("ps", "--all", "--quiet", "--no-trunc", "--filter", "label=%s=%s" % (PROJECT_LABEL, project), limit_s=PROMPT_S)
+    containers = listed.out.text().split() if listed.code == 0 else []
+    # Podman answers nothing else while it counts, also after its client has gone.
+    if not containers or docker("container", "inspect", "--format", "{{.Id}}", *containers, limit_s=PROMPT_S).code != 0:
+        return None
+    late = uncounted(marker)
+    if late >= COUNTS_MAX:
+        return "a container has too many files to be counted within %d s" % COUNT_S
+    ran = docker("container", "inspect", "--size", "--format", "{{.SizeRw}}", *containers, limit_s=COUNT_S)
+    written = max((int(size) for size in ran.out.text().split() if size.isdigit()), default=0)
+    if written > most:
+        return "a container has written %d bytes, more than %d" % (written, most)
+    refused = refusal_in(ran)
+    if refused:
+        return refused
+    is_late = ran.timed_out or (ran.code != 0 and UNCOUNTED in ran.err.text())
+    # An engine that fails says nothing about the files.
+    if is_late or ran.code == 0:
+        note_uncounted(marker, late + 1 if is_late else 0)
+    return None
 
 
 def is_cut(ran, container, mark, since):
@@ -63,14 +108,14 @@ def is_cut(ran, container, mark, since):
     return state == RUNNING or (state is None and is_fault and not is_refused)
 
 
-def run(request, limit_s):
+def run(request, limit_s, workspace):
     """Returns how the command ended, or fails if it was not run."""
-    container, out, most, written = request["container"], Output(request["stdout_bytes_max"]), request["disk_bytes_max"], 0
+    container, out, most, excess = request["container"], Output(request["stdout_bytes_max"]), request["disk_bytes_max"], None
 
     def is_disk_exceeded():
-        nonlocal written
-        written = written_bytes(request["project"])
-        return written > most
+        nonlocal excess
+        excess = disk_excess(workspace, request["project"], most)
+        return excess is not None
 
     def kill():
         # Process ids come from the container: they can name nothing outside of it.
@@ -86,8 +131,8 @@ def run(request, limit_s):
         *args, limit_s=limit_s, err_max=request["stderr_bytes_max"], take=out.add, on_limit=kill, watch=watch
     )
     out.end()
-    if most and written > most:
-        raise Failed("limit", "a container has written %d bytes, more than %d" % (written, most), limit="disk")
+    if excess:
+        raise Failed("limit", excess, limit="disk")
     elapsed_ms = int((time.monotonic() - began) * 1000)
     if not ran.timed_out and (out.pid is None or ran.code == 137):
         expect_running(container)
@@ -104,4 +149,4 @@ def run(request, limit_s):
 
 def main(request, workspace):
     expect_open(workspace, request["project"])
-    return run(request, request["limit_ms"] / 1000)
+    return run(request, request["limit_ms"] / 1000, workspace)

@@ -4,7 +4,7 @@ def main(request, workspace):
     while True:
         expect_open(workspace, request["project"])
         at = time.monotonic()
-        ended = run(request, request["timeout_ms"] / 1000)
+        ended = run(request, request["timeout_ms"] / 1000, workspace)
         if ended["exit_code"] == 0:
             return {}
         is_starting = at - began < request["start_period_ms"] / 1000

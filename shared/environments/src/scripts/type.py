@@ -7,7 +7,7 @@ DEAD = 3
 
 def shell(request, line, out_max=LOG_MAX, limit_s=SHORT_S):
     exec_request = {**request, "command": ["sh", "-c", line], "stdout_bytes_max": out_max, "stderr_bytes_max": LOG_MAX}
-    return run({**exec_request, "disk_bytes_max": None}, limit_s)
+    return run({**exec_request, "disk_bytes_max": None}, limit_s, None)
 
 
 def typed(request):
@@ -41,9 +41,9 @@ def main(request, workspace):
     waits_s = sum(stroke["wait_ms"] for stroke in request["strokes"]) / 1000
     most = request["disk_bytes_max"]
     if most and waits_s >= DISK_WAIT_S:
-        written = written_bytes(request["project"])
-        if written > most:
-            raise Failed("limit", "a container has written %d bytes, more than %d" % (written, most), limit="disk")
+        excess = disk_excess(workspace, request["project"], most)
+        if excess:
+            raise Failed("limit", excess, limit="disk")
     seen = captured(request)
     return {
         "alive": seen is not None,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bench_environments::{
-    BuildLimits, EngineHost, EnvironmentError, ErrorKind, Exec, Limit, Project, ProjectError, PutFiles,
-    Resolve, TaskFile,
+    BuildLimits, EngineHost, EnvironmentError, ErrorKind, Exec, FetchFiles, Limit, Project, ProjectError,
+    PutFiles, Resolve, TaskFile,
 };
 use bench_sandy::testing::{Options, SandyServer};
 use bench_sandy::{NewSandbox, Timing};
@@ -305,4 +305,83 @@ async fn an_engine_without_an_init_program_starts_containers_without_one() {
     world.set("no-init", "");
     world.start(&environment("ep1")).await.unwrap();
     assert_eq!(world.count("up"), 2);
+}
+
+#[tokio::test]
+async fn files_that_an_engine_can_t_count_exceed_the_disk_limit() {
+    let late = "Error response from daemon: the container's files were not counted within 25 s";
+    let refused = "Error response from daemon: refused by the sandbox host: `number of files of the container` is above \
+        this sandbox's limit of 9\n";
+    for (text, counts, expected) in [(late, 2, "too many files to be counted"), (refused, 1, "limit of 9")] {
+        let world = World::new().await;
+        let environment = environment("ep1");
+        let started = world.start(&environment).await.unwrap();
+        let exec = Exec { disk_bytes_max: Some(1_000), ..shell(&started, "sleep 60") };
+        let exec = Exec { time_limit: Duration::from_secs(60), ..exec };
+        world.set("fail-size", text);
+        let failed = world.finish(&environment, "exec", &exec).await.unwrap_err();
+        assert!(
+            matches!(&failed, EnvironmentError::LimitExceeded { limit: Limit::ContainerDisk, why, .. } if why.contains(expected)),
+            "{failed:?}"
+        );
+        assert_eq!(world.count("size"), counts);
+    }
+}
+
+#[tokio::test]
+async fn an_engine_that_counts_slowly_and_answers_nothing_else_is_at_fault() {
+    let world = World::new().await;
+    let environment = environment("ep1");
+    let started = world.start(&environment).await.unwrap();
+    let exec = Exec { disk_bytes_max: Some(1_000), ..shell(&started, "sleep 8") };
+    let exec = |name: &str| (name.to_owned(), Exec { time_limit: Duration::from_secs(60), ..exec.clone() });
+    let (late, slow) = ("the container's files were not counted within 25 s", "the engine hangs");
+    // Each command is measured once. Two counts in a row that took too long are no reason while nothing else is answered,
+    // and no reason after one that didn't.
+    for (at, (size, inspect)) in
+        [(Some(late), None), (Some(late), Some(slow)), (None, None), (Some(late), None)]
+            .into_iter()
+            .enumerate()
+    {
+        for (file, text) in [("fail-size", size), ("fail-inspect", inspect)] {
+            text.map_or_else(|| drop(std::fs::remove_file(world.engine(file))), |text| world.set(file, text));
+        }
+        let (name, exec) = exec(&format!("exec-{at}"));
+        let ended = world.finish(&environment, &name, &exec).await;
+        assert_eq!(ended.unwrap().exit_code, Some(0), "{at}");
+    }
+    assert_eq!(world.count("size"), 3);
+}
+
+#[tokio::test]
+async fn a_copy_that_fails_while_the_engine_works_is_the_container_s_fault() {
+    let world = World::new().await;
+    let environment = environment("ep1");
+    let started = world.start(&environment).await.unwrap();
+    std::fs::create_dir(world.engine("put")).unwrap();
+    std::fs::write(world.engine("put/a"), "1").unwrap();
+    let fetch = FetchFiles::new(started.container("main").unwrap(), "/out");
+    let fault = "Error response from daemon: unexpected EOF";
+    world.set("fail-fetch", fault);
+    let failed = world.finish(&environment, "changing", &fetch).await.unwrap_err();
+    assert_eq!((failed.kind(), world.count("fetch")), (ErrorKind::Task, 3), "{failed:?}");
+    world.set("fail-inspect", "error during connect: connection reset by peer");
+    let failed = world.finish(&environment, "ended", &fetch).await.unwrap_err();
+    assert_eq!(failed.kind(), ErrorKind::Infrastructure, "{failed:?}");
+    world.unset("fail-inspect");
+    world.unset("fail-fetch");
+    world.set("fail-once-fetch", fault);
+    let fetched = world.finish(&environment, "again", &fetch).await.unwrap().unwrap();
+    assert_eq!((fetched.get("a"), fetched.is_cut), (Some("1".as_bytes()), false));
+    // Folders count, too.
+    for number in 0..20_001 {
+        std::fs::create_dir(world.engine(&format!("put/{number}"))).unwrap();
+    }
+    let fetched = world.finish(&environment, "many", &fetch).await.unwrap().unwrap();
+    assert!(fetched.is_cut && fetched.skipped.is_empty());
+    // What is looked for is found among all of them.
+    std::fs::rename(world.engine("put/a"), world.engine("put/z")).unwrap();
+    let first = FetchFiles { first: vec!["z".to_owned()], ..fetch };
+    let fetched = world.finish(&environment, "first", &first).await.unwrap().unwrap();
+    assert_eq!((fetched.get("z"), fetched.is_cut), (Some("1".as_bytes()), true));
 }
