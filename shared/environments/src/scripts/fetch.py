@@ -7,6 +7,10 @@ STREAM_MAX = 1 << 30
 # Size to which a log that is too long is shortened.
 SHORT_MAX = 2 << 20
 LOGS = (".txt", ".log")
+# Maximum number of files, folders and everything else below the path.
+ENTRIES_MAX = 20_000
+# Tries to copy if the engine seems to fail.
+ATTEMPTS, PAUSE_S = 3, 1
 
 
 class Full(Exception):
@@ -58,9 +62,17 @@ def shortened(source, size):
 
 def collect(tar, request, files, skipped, cut):
     """Adds the files, and notes how much of which is left out. Returns true if others were left out as a whole."""
-    room, is_cut, first = request["bytes_max"], False, request["first"]
-    for entry in tar:
-        path = clean(entry.name)
+    room, is_cut, first, count = request["bytes_max"], False, request["first"], 0
+    while (entry := tar.next()) is not None:
+        # The archive would keep all of them.
+        tar.members.clear()
+        path, count = clean(entry.name), count + 1
+        if count > ENTRIES_MAX:
+            if not first:
+                return True
+            is_cut = True
+            if path not in first:
+                continue
         if entry.isdir():
             # A folder in place of a file that is looked for.
             if path in first:
@@ -87,14 +99,15 @@ def collect(tar, request, files, skipped, cut):
     return is_cut
 
 
-def main(request, workspace):
-    expect_open(workspace, request["project"])
-    container, files, skipped, cut, is_cut = request["container"], [], [], [], False
-    args = ["docker", "cp", "%s:%s" % (container, request["path"]), "-"]
+def copied(request, until):
+    """Copies from the container. Returns files, skipped ones and shortened ones, whether others were left out as a whole, and
+    the end of the command."""
+    files, skipped, cut, is_cut = [], [], [], False
+    args = ["docker", "cp", "%(container)s:%(path)s" % request, "-"]
     child = subprocess.Popen(args, env=variables({}), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     err = Kept(LOG_MAX)
     errors = reader(child.stderr, err.add)
-    timer = threading.Timer(request["limit_s"], child.kill)
+    timer = threading.Timer(max(0, until - time.monotonic()), child.kill)
     timer.start()
     try:
         with tarfile.open(fileobj=Stream(child.stdout), mode="r|") as tar:
@@ -113,13 +126,26 @@ def main(request, workspace):
     errors.join(MERCY_S)
     if is_late:
         raise Failed("limit", "fetching `%(path)s` took longer than %(limit_s)d s" % request, limit="fetch-time")
-    if code != 0 and not is_cut:
-        ran = Ran(code, Kept(1), err, False)
-        if is_engine_fault(ran):
-            raise Failed("engine", "docker cp failed", ran.log())
-        if container_state(container) is None:
+    return files, skipped, cut, is_cut, Ran(code, Kept(1), err, False)
+
+
+def main(request, workspace):
+    expect_open(workspace, request["project"])
+    container, until = request["container"], time.monotonic() + request["limit_s"]
+    for attempt in range(ATTEMPTS):
+        files, skipped, cut, is_cut, ran = copied(request, until)
+        if ran.code == 0 or is_cut:
+            break
+        is_there = container_state(container) is not None
+        if not is_there:
             expect_running(container)
-        return {"found": False, "skipped": [], "shortened": [], "cut": False}
+        if not is_engine_fault(ran):
+            return {"found": False, "skipped": [], "shortened": [], "cut": False}
+        if attempt + 1 == ATTEMPTS:
+            # The engine works: it has just described the container. Files that change while they are copied, or whose names
+            # are in its errors, look like its own failure.
+            raise Failed("start", "`%(path)s` can't be copied from the container" % request, ran.log())
+        time.sleep(PAUSE_S)
     header = json.dumps([{"path": path, "mode": mode, "bytes": len(data)} for path, mode, data in files]).encode()
     with open("fetched.b64", "wb") as out:
         out.write(base64.b64encode(b"%d\n" % len(header) + header + b"".join(data for _, _, data in files)))

@@ -1,6 +1,8 @@
 //! Files into containers and out of them.
 
-use bench_environments::{EnvironmentError, FetchFiles, PutFiles, SkipReason};
+use std::time::Duration;
+
+use bench_environments::{EnvironmentError, Exec, FetchFiles, PutFiles, SkipReason};
 
 use crate::support::{World, file};
 
@@ -73,5 +75,22 @@ async fn many_files_are_put_in_several_calls() {
         PutFiles { container: running.main().to_owned(), folder: "/in".to_owned(), replace: false, files };
     world.finish(&running.environment, "put", &put).await.unwrap();
     assert_eq!(world.shell(&running, "size", "stat -c %s /in/large").await.trim(), (3 << 20).to_string());
+    world.remove(&running.environment).await;
+}
+
+#[tokio::test]
+async fn of_very_many_folders_only_some_are_read() {
+    let world = World::new().await;
+    let running = world.start_small().await;
+    let make = "mkdir /out && cd /out && seq 100000 | xargs mkdir && echo late > /out/zzz";
+    let make =
+        Exec { time_limit: Duration::from_secs(120), ..Exec::shell(running.main(), make, Duration::ZERO) };
+    assert_eq!(world.exec(&running, "make", &make).await.exit_code, Some(0));
+    let fetch = FetchFiles::new(running.main(), "/out");
+    let fetched = world.finish(&running.environment, "fetch", &fetch).await.unwrap().unwrap();
+    assert!(fetched.is_cut, "{fetched:?}");
+    let first = FetchFiles { first: vec!["zzz".to_owned()], ..fetch };
+    let fetched = world.finish(&running.environment, "first", &first).await.unwrap().unwrap();
+    assert_eq!(fetched.get("zzz"), Some("late\n".as_bytes()));
     world.remove(&running.environment).await;
 }
