@@ -8,6 +8,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::client::{Client, ClientError};
+use crate::emptying::kill_and_empty;
 use crate::labels::{InvalidId, LABEL_INSTANCE, LABEL_SANDBOX, Owner, check_id};
 
 /// Number of rounds in which objects are removed until none is left.
@@ -131,7 +132,7 @@ async fn remove(
             let is_meant = |entry: &Value| is_meant(&entry["Labels"]) && !skips(entry);
             for id in list_entries(client, kind, filter, is_meant).await? {
                 if kind == OwnKind::Container {
-                    kill(client, &id).await?;
+                    kill_and_empty(client, &id).await?;
                 }
                 let (status, answer) = client.call(Method::DELETE, &kind.address(&id), None).await?;
                 if !status.is_success() && status != StatusCode::NOT_FOUND {
@@ -146,11 +147,6 @@ async fn remove(
         }
     }
     Err(CleanupError::Left { left: left.join(", "), reason })
-}
-
-/// Kills a container, since removal by podman waits for its end. Fails for those that don't run, which is fine.
-async fn kill(client: &Client, id: &str) -> Result<(), ClientError> {
-    client.call(Method::POST, &format!("/containers/{id}/kill"), None).await.map(drop)
 }
 
 /// Returns true if an image in a list has a name.

@@ -9,6 +9,7 @@ mod checks;
 mod cleanup;
 mod client;
 mod context;
+mod emptying;
 mod firewall;
 mod images;
 mod labels;

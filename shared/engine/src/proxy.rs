@@ -93,6 +93,8 @@ pub(crate) struct Shared {
     pub(crate) creating: AsyncMutex<()>,
     /// One build of this sandbox at a time.
     pub(crate) building: Arc<Semaphore>,
+    /// Held while files of a container are removed.
+    pub(crate) emptying: AsyncMutex<()>,
     /// One container of this sandbox is measured at a time.
     pub(crate) measuring: Arc<Semaphore>,
     /// Containers whose health is checked by this program; `None` if the engine checks them.
@@ -152,6 +154,7 @@ impl Proxy {
             pins: Mutex::default(),
             creating: AsyncMutex::default(),
             building: Arc::new(Semaphore::new(1)),
+            emptying: AsyncMutex::default(),
             measuring: Arc::new(Semaphore::new(1)),
             checked: health::are_checked_here(engine.report().kind).then(Mutex::default),
             builders: engine.builders(),

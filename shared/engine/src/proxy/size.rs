@@ -17,6 +17,7 @@ use super::count::{Count, Uncounted, count};
 use super::dispatch::Call;
 use super::forward::json_response;
 use crate::client::AnyBody;
+use crate::emptying::folder_of;
 use crate::refusal::Refusal;
 
 /// Maximum time to count the files of a container. Shorter than clients wait.
@@ -87,12 +88,6 @@ impl Shared {
 /// Returns true for a request that asks for a container's size.
 pub(super) fn asks_for_size(call: &Call) -> bool {
     call.method == Method::GET && call.path.ends_with("/json") && call.query.is_set("size")
-}
-
-/// Returns the folder with what a container has written, if the engine has one and this process may read everything.
-fn folder_of(container: &Value) -> Option<PathBuf> {
-    let folder = PathBuf::from(container["GraphDriver"]["Data"]["UpperDir"].as_str()?);
-    (folder.is_absolute() && rustix::process::geteuid().is_root()).then_some(folder)
 }
 
 /// Returns the size of the files that the engine mounts into a container, as far as this process sees them. Links aren't
