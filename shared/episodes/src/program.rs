@@ -15,6 +15,9 @@ use crate::stop::{Phase, Stop};
 
 /// Maximum time that one call waits for the end of an operation.
 const CALL_WAIT_MAX: Duration = Duration::from_secs(20);
+/// Number of tries to remove an environment, and the wait after each of them.
+const REMOVALS_MAX: u32 = 10;
+const REMOVAL_WAIT: Duration = Duration::from_secs(15);
 
 /// Execution of an episode's program in one turn.
 pub(crate) struct Program<'a> {
@@ -114,7 +117,20 @@ impl Program<'_> {
         if self.known::<bool>(&key).is_some() {
             return Ok(());
         }
-        self.host.remove(&environment.name).await.map_err(Stop::Failure)?;
+        match self.host.remove(&environment.name).await {
+            Ok(_) => {}
+            Err(error @ EnvironmentError::Engine { .. }) => {
+                // An agent may have made so many files that the engine is busy with their removal for minutes.
+                let tries_key = format!("{}/removals", environment.name);
+                let tries = self.known::<u32>(&tries_key).unwrap_or_default() + 1;
+                if tries >= REMOVALS_MAX {
+                    return Err(Stop::Failure(error));
+                }
+                self.keep(tries_key, &tries);
+                return Err(Stop::Wait(REMOVAL_WAIT));
+            }
+            Err(error) => return Err(Stop::Failure(error)),
+        }
         self.keep(key, &true);
         Ok(())
     }

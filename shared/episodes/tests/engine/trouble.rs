@@ -39,6 +39,25 @@ async fn a_solution_that_fills_the_disk_is_ended_and_graded() {
 }
 
 #[tokio::test]
+async fn a_solution_that_fills_its_artifacts_is_graded() {
+    let world = World::new().await;
+    let config = "[environment]\nnetwork_mode = \"no-network\"\n[verifier.environment]\nnetwork_mode = \"no-network\"\n";
+    let test = "#!/bin/sh\n[ -f /logs/artifacts/done ] && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt\n";
+    let fill = "#!/bin/sh\ncd /logs/artifacts; seq 250000 | xargs mkdir\n";
+    let dockerfile =
+        format!("{}COPY test.sh /tests/test.sh\nRUN chmod +x /tests/test.sh\n", crate::support::DOCKERFILE);
+    let files = [
+        ("task.toml", config),
+        ("tests/test.sh", test),
+        ("tests/Dockerfile", &dockerfile),
+        ("solution/solve.sh", fill),
+    ];
+    let report = world.report(&task(&files), Agent::Oracle).await;
+    assert_eq!(verdict(&report).outcome, Outcome::Incorrect, "{report:?}");
+    assert!(!is_retried(&report));
+}
+
+#[tokio::test]
 async fn verifiers_without_a_usable_reward_are_no_grades() {
     let world = World::new().await;
     for (test, name) in [
