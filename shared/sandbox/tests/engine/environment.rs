@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_environments::{Built, Exec, FetchFiles, Network};
+use bench_environments::{Built, EnvironmentError, Exec, FetchFiles, Limit, Network};
 
 use crate::support::{dockerfile, each_form, environment, file, first_form, task, with_compose};
 
@@ -86,6 +86,40 @@ async fn the_engine_is_named_and_limits_are_the_host_s() {
             sandbox
                 .refuse(&format!("docker run --rm --memory 9g {image} true"), "above this sandbox's limit")
                 .await;
+            sandbox.end().await;
+            assert_eq!(world.left(), Vec::<String>::new());
+            world
+        },
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_disk_limit_has_no_way_around() {
+    first_form(
+        |config| config.engine.as_mut().unwrap().limits.files_max = 5_000,
+        |world| async move {
+            let sandbox = world.sandbox().await;
+            let task = task("");
+            for (at, (command, expected)) in [
+                ("dd if=/dev/zero of=/etc/hosts bs=1M count=60 && sleep 60", "has written"),
+                ("cd /tmp && seq 6000 | xargs mkdir && sleep 60", "limit of 5000"),
+            ]
+            .into_iter()
+            .enumerate()
+            {
+                let environment = environment(&task);
+                let started =
+                    sandbox.start(&environment, &task, &dockerfile(), Network::None).await.unwrap();
+                let exec = Exec::shell(started.container("main").unwrap(), command, Duration::from_secs(60));
+                let exec = Exec { disk_bytes_max: Some(50 << 20), ..exec };
+                let ended = sandbox.finish(&environment, &format!("exec-{at}"), &exec).await.unwrap_err();
+                assert!(
+                    matches!(&ended, EnvironmentError::LimitExceeded { limit: Limit::ContainerDisk, why, .. } if why.contains(expected)),
+                    "{ended:?}"
+                );
+                sandbox.engine().remove(&environment.name).await.unwrap();
+            }
             sandbox.end().await;
             assert_eq!(world.left(), Vec::<String>::new());
             world
