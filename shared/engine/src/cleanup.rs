@@ -8,7 +8,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::client::{Client, ClientError};
-use crate::emptying::kill_and_empty;
+use crate::emptying::{empty, kill};
 use crate::labels::{InvalidId, LABEL_INSTANCE, LABEL_SANDBOX, Owner, check_id};
 
 /// Number of rounds in which objects are removed until none is left.
@@ -132,7 +132,8 @@ async fn remove(
             let is_meant = |entry: &Value| is_meant(&entry["Labels"]) && !skips(entry);
             for id in list_entries(client, kind, filter, is_meant).await? {
                 if kind == OwnKind::Container {
-                    kill_and_empty(client, &id).await?;
+                    kill(client, &id).await?;
+                    empty(client, &id).await?;
                 }
                 let (status, answer) = client.call(Method::DELETE, &kind.address(&id), None).await?;
                 if !status.is_success() && status != StatusCode::NOT_FOUND {

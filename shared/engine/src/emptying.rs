@@ -25,12 +25,13 @@ pub(crate) fn folder_of(container: &Value) -> Option<PathBuf> {
     (folder.is_absolute() && rustix::process::geteuid().is_root()).then_some(folder)
 }
 
-/// Kills a container and removes its files, as far as this process can. The engine has to remove the container afterwards.
-pub(crate) async fn kill_and_empty(client: &Client, id: &str) -> Result<(), ClientError> {
+/// Ends a container and removes its files, if this process may. The engine has to remove the container afterwards.
+pub(crate) async fn empty(client: &Client, id: &str) -> Result<(), ClientError> {
     let (_, found) = client.call(Method::GET, &format!("/containers/{id}/json"), None).await?;
-    // Fails for those that don't run, which is fine. Podman's removal would wait for the end of others.
-    client.call(Method::POST, &format!("/containers/{id}/kill"), None).await?;
     let Some(folder) = folder_of(&found).filter(|folder| folder.ends_with("diff")) else { return Ok(()) };
+    if found["State"]["Running"] != false {
+        kill(client, id).await?;
+    }
     let mut command = Command::new(REMOVE);
     command.args(["-rf", "--one-file-system", "--"]).arg(&folder).kill_on_drop(true);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -39,4 +40,9 @@ pub(crate) async fn kill_and_empty(client: &Client, id: &str) -> Result<(), Clie
         tracing::warn!(container = id, ?ended, "The engine has to remove the files of a container");
     }
     Ok(())
+}
+
+/// Kills a container, since removal by podman waits for its end. Fails for those that don't run, which is fine.
+pub(crate) async fn kill(client: &Client, id: &str) -> Result<(), ClientError> {
+    client.call(Method::POST, &format!("/containers/{id}/kill"), None).await.map(drop)
 }

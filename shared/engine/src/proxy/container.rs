@@ -15,7 +15,7 @@ use super::size::asks_for_size;
 use crate::checks::{check_create, check_exec, check_update};
 use crate::cleanup::{OwnKind, own_ids};
 use crate::client::{AnyBody, ClientError, full};
-use crate::emptying::kill_and_empty;
+use crate::emptying::empty;
 use crate::refusal::Refusal;
 use crate::request::ContainerCall;
 
@@ -108,7 +108,7 @@ impl Shared {
                 if call.query.is_set("force") {
                     // A client that has given up may try again.
                     let _emptying = self.emptying.lock().await;
-                    kill_and_empty(&self.client, &id).await?;
+                    empty(&self.client, &id).await?;
                 }
                 let response = self.short(&call, &call.address(&id), None).await?;
                 if matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::OK) {
