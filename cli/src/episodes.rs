@@ -110,12 +110,12 @@ impl Episode {
     /// Returns the last lines of the outputs of agent and tests, each with the name of its log.
     pub(crate) fn log_ends(&self) -> impl Iterator<Item = (&str, String)> {
         let logs = self.report["logs"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let ends = logs.iter().filter_map(|log| {
-            let name = log["name"].as_str().filter(|name| OUTPUTS.iter().any(|known| name.ends_with(known)))?;
+        logs.iter().filter_map(|log| {
+            let name =
+                log["name"].as_str().filter(|name| OUTPUTS.iter().any(|known| name.ends_with(known)))?;
             let line = log["end"].as_str()?.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
             Some((name, line.chars().filter(|c| !c.is_control()).take(LINE_CHARS_MAX).collect()))
-        });
-        ends
+        })
     }
 
     fn path(&self, run: RunId) -> String {

@@ -73,8 +73,8 @@ pub(crate) fn facts(benchmark: &Benchmark) -> Option<String> {
     parts.push(format!("protocol {name}"));
     parts.extend(benchmark.changed_settings.iter().cloned());
     let prompt = benchmark.prompt_source.as_deref().zip(benchmark.prompt_digest.as_deref());
-    let prompt =
-        prompt.and_then(|(source, digest)| prompt_of_benchmark(&benchmark.benchmark_name, source, Some(digest)));
+    let prompt = prompt
+        .and_then(|(source, digest)| prompt_of_benchmark(&benchmark.benchmark_name, source, Some(digest)));
     parts.extend(prompt.map(|prompt| format!("prompt: {prompt}")));
     parts.extend(benchmark.judge.as_ref().map(judge));
     let (input, output) = (benchmark.judge_input_tokens, benchmark.judge_output_tokens);

@@ -273,7 +273,8 @@ async fn remove(api: &Api, args: &RemoveArgs) -> anyhow::Result<()> {
 /// Returns the ids of tasks that are given by id or by name.
 async fn find(client: &Client, given: &[String]) -> anyhow::Result<Vec<u64>> {
     let stored = stored(client, true).await?.into_iter().map(serde_json::from_value);
-    let stored: Vec<Task> = stored.collect::<Result<_, _>>().context("the server's list of tasks is not valid")?;
+    let stored: Vec<Task> =
+        stored.collect::<Result<_, _>>().context("the server's list of tasks is not valid")?;
     given.iter().map(|task| id_of(task, &stored)).collect()
 }
 

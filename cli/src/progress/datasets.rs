@@ -102,7 +102,9 @@ impl Progress for DatasetProgress {
                         (0, None) => format!("Downloading {file}"),
                         (0, Some(total)) => format!("Downloading {file}: {total}"),
                         (done, None) => format!("Downloading {file}: {}", format::bytes(done)),
-                        (done, Some(total)) => format!("Downloading {file}: {} of {total}", format::bytes(done)),
+                        (done, Some(total)) => {
+                            format!("Downloading {file}: {} of {total}", format::bytes(done))
+                        }
                     }
                 }),
                 // These steps end faster than people can read a line.

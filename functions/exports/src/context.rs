@@ -1,11 +1,9 @@
 //! Context of the export function.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use bench_blobs::Blobs;
-use bench_domain::BenchmarkName;
 use bench_signing::{KeyError, KeyRing, Limits, SigningKey};
 use bench_state::State;
 use bench_web::attempts::Attempts;
@@ -62,8 +60,6 @@ pub struct ExportsConfig {
     pub build_wait: Option<Duration>,
     /// Limits on the archives that the verifier accepts.
     pub verify_limits: Limits,
-    /// Benchmarks whose prompts and answers only owner and admin may read.
-    pub gated: BTreeSet<BenchmarkName>,
     /// Identifies callers.
     pub access: Access,
     /// Delays and limits for wrong admin secrets.
@@ -71,7 +67,7 @@ pub struct ExportsConfig {
 }
 
 impl ExportsConfig {
-    /// Creates the settings for one machine: streaming, no gated benchmarks.
+    /// Creates the settings for one machine: streaming.
     pub fn new(software_version: impl Into<String>, access: Access) -> Self {
         Self {
             software_version: software_version.into(),
@@ -86,7 +82,6 @@ impl ExportsConfig {
             direct_uploads: false,
             build_wait: None,
             verify_limits: Limits::default(),
-            gated: BTreeSet::new(),
             access,
             secret_limits: SecretLimits::default(),
         }

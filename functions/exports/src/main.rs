@@ -40,7 +40,6 @@ async fn main() -> anyhow::Result<()> {
         valid_from: None,
     });
     let config = ExportsConfig {
-        gated: bench_benchmarks::gated(),
         streaming,
         streamed_bytes_max: STREAMED_BYTES_MAX,
         upload_bytes_max: UPLOAD_BYTES_MAX,

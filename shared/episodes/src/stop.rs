@@ -68,7 +68,11 @@ impl Stop {
     pub(crate) fn broken_by_agent(self, phase: Phase) -> Self {
         match self {
             Self::Exception(EpisodeException { name, message }, log)
-                if phase == Phase::Agent && matches!(name.as_str(), "RuntimeError" | "AddTestsDirError") =>
+                if phase == Phase::Agent
+                    && matches!(
+                        name.as_str(),
+                        "RuntimeError" | "AddTestsDirError" | "HealthcheckError" | "MemoryLimitExceededError"
+                    ) =>
             {
                 Self::Exception(EpisodeException { name: ENVIRONMENT_GONE.to_owned(), message }, log)
             }
@@ -80,6 +84,8 @@ impl Stop {
     pub(crate) fn of(error: EnvironmentError, phase: Phase) -> Self {
         let name = match (&error, error.kind()) {
             (_, ErrorKind::Task | ErrorKind::Limit) => exception_name(&error, phase),
+            // What the agent made doesn't fit into a request.
+            (EnvironmentError::Invalid(_), _) if phase == Phase::Artifacts => ENVIRONMENT_GONE,
             // The environment was removed by a cancelation, or a request was built from a task's odd values.
             (EnvironmentError::Invalid(_), _) => TASK_REFUSED,
             _ => return Self::Failure(error),
@@ -113,8 +119,9 @@ fn exception_name(error: &EnvironmentError, phase: Phase) -> &'static str {
         EnvironmentError::LimitExceeded { limit: Limit::ContainerDisk, .. } if phase == Phase::Agent => {
             DISK_LIMIT_EXCEEDED
         }
-        EnvironmentError::ContainerGone { out_of_memory: true, .. } => "MemoryLimitExceededError",
+        // Also out of memory, which an agent can do on purpose.
         EnvironmentError::ContainerGone { .. } if phase == Phase::Agent => ENVIRONMENT_GONE,
+        EnvironmentError::ContainerGone { out_of_memory: true, .. } => "MemoryLimitExceededError",
         // The environment was made by the task, what doesn't fit into it by the agent.
         EnvironmentError::Start { .. } if phase == Phase::Artifacts => ENVIRONMENT_GONE,
         _ if phase == Phase::Health => "HealthcheckError",
@@ -141,7 +148,11 @@ mod tests {
                 "it failed: no such file",
             ),
             // Its reason has the end of the output.
-            (EnvironmentError::Build { why: why(), log: text("a\n") }, "SandboxBuildFailedError", "it failed"),
+            (
+                EnvironmentError::Build { why: why(), log: text("a\n") },
+                "SandboxBuildFailedError",
+                "it failed",
+            ),
         ] {
             let Stop::Exception(exception, _) = Stop::of(error, Phase::Setup) else { panic!("{expected}") };
             assert_eq!((exception.name.as_str(), exception.message.as_str()), (name, expected));
@@ -201,7 +212,7 @@ mod tests {
             (EnvironmentError::Build { why: why(), log: log() }, [build; 4]),
             (EnvironmentError::Start { why: why(), log: log() }, [runtime, health, runtime, runtime]),
             (EnvironmentError::Unhealthy { why: why(), log: log() }, [health; 4]),
-            (gone(true), [memory; 4]),
+            (gone(true), [memory, memory, (ENVIRONMENT_GONE, None), memory]),
             (gone(false), by_agent(health, ENVIRONMENT_GONE)),
             (limit(Limit::BuildTime), [slow_start; 4]),
             (limit(Limit::StartTime), [slow_start; 4]),

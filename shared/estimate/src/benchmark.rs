@@ -119,7 +119,15 @@ impl BenchmarkEstimate {
         let output = max_tokens.map_or(output, |limit| output.min(f64::from(limit) * questions));
         if measured.is_none() && bench_benchmarks::find(name).is_some_and(|known| known.has_agent()) {
             let basis = Basis { lengths: LengthBasis::Unknown, is_typical_speed: false };
-            return Self { name: name.to_owned(), items, samples, tokens: None, judge: None, seconds: None, basis };
+            return Self {
+                name: name.to_owned(),
+                items,
+                samples,
+                tokens: None,
+                judge: None,
+                seconds: None,
+                basis,
+            };
         }
         let count = samples.map(|samples| samples as f64);
         let judge = judge.map(|judge| {

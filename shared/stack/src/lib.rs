@@ -284,7 +284,6 @@ impl Stack {
         };
         let exports_for = |api: &Api| {
             let config = ExportsConfig {
-                gated: bench_benchmarks::gated(),
                 git_sha: option_env!("BENCH_GIT_SHA").map(str::to_owned),
                 // The S3 listener uses loopback, so only programs on this machine can reach it.
                 direct_uploads: s3_address.is_some(),

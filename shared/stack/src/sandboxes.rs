@@ -14,8 +14,8 @@ use bench_sandbox::host::{ApiKey, HostConfig, SandboxHost, unavailable_isolation
 use bench_sandbox::isolation::{Isolation, IsolationError, IsolationOptions, SharedFolder, probe};
 
 pub use self::engine::EngineSettings;
-pub use bench_engine::{EngineReport, ProbeError};
 use self::python::{PythonEnvironment, PythonEnvironmentError};
+pub use bench_engine::{EngineReport, ProbeError};
 
 /// Folder in the data directory for large files that jobs need, each named by its SHA-256.
 pub const FILES: &str = "sandbox-files";

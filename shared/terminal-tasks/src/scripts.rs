@@ -15,13 +15,16 @@ pub(crate) fn warnings(tree: &Tree) -> Vec<String> {
     let windows = tree.files().filter(|(path, file)| file.has_crlf && is_run(path.as_str()));
     let sentence = |file: &str| {
         let place = Place { file: file.to_owned(), line: Some(1) };
-        format!("{place}: its lines end with CR LF, with which shells don't find the interpreter or the commands; save it with LF")
+        format!(
+            "{place}: its lines end with CR LF, with which shells don't find the interpreter or the commands; save it with LF"
+        )
     };
     windows.map(|(path, _)| sentence(path.as_str())).take(WARNINGS_MAX).collect()
 }
 
 fn is_run(path: &str) -> bool {
-    let in_step = path.strip_prefix("steps/").and_then(|path| path.split_once('/')).map_or(path, |(_, rest)| rest);
+    let in_step =
+        path.strip_prefix("steps/").and_then(|path| path.split_once('/')).map_or(path, |(_, rest)| rest);
     SCRIPTS.contains(&in_step)
         || in_step.ends_with(".sh") && FOLDERS.iter().any(|folder| in_step.starts_with(folder))
 }

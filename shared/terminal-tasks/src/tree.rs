@@ -215,7 +215,10 @@ impl TreeBuilder {
                 break;
             }
             if bytes == 0 {
-                has_crlf = read.split(|byte| *byte == b'\n').next().is_some_and(|line| line.len() < read.len() && line.ends_with(b"\r"));
+                has_crlf = read
+                    .split(|byte| *byte == b'\n')
+                    .next()
+                    .is_some_and(|line| line.len() < read.len() && line.ends_with(b"\r"));
             }
             bytes += read.len() as u64;
             if bytes > limit {

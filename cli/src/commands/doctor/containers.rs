@@ -103,7 +103,11 @@ mod tests {
             // No other engine is tried instead of the one that is named.
             let finding = found(&[(name, value), ("PATH", "/usr/bin:/bin")]).await;
             assert_eq!(finding.status, Status::NotSetUp, "{finding:?}");
-            assert!(finding.fact.contains(part) && finding.fix.unwrap().contains("DOCKER_HOST"), "{}", finding.fact);
+            assert!(
+                finding.fact.contains(part) && finding.fix.unwrap().contains("DOCKER_HOST"),
+                "{}",
+                finding.fact
+            );
         }
         let without_programs = found(&[("BENCH_SANDBOX_ENGINE", "podman")]).await;
         assert_eq!(without_programs.status, Status::Skipped);

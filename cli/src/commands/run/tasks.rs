@@ -212,8 +212,11 @@ mod tests {
             })
             .into();
         let found = |given: &str| id_of(given, &stored).map_err(|error| error.to_string());
-        assert_eq!([found("a"), found("b@0123456789a3"), found("2"), found("5")], [Ok(1), Ok(3), Ok(2), Ok(4)]);
-        assert!(found("b").unwrap_err().contains("2 tasks have the name `b`"));
+        assert_eq!(
+            [found("a"), found("b@0123456789a3"), found("2"), found("5")],
+            [Ok(1), Ok(3), Ok(2), Ok(4)]
+        );
+        assert!(found("b").unwrap_err().contains("2 stored tasks have the name `b`"));
         assert!(found("c").unwrap_err().contains("no stored task"));
     }
 

@@ -55,7 +55,10 @@ pub(super) fn page(run: &Run, judgings: Option<&Judgings>, causes: &[String], ch
     field("cost", run.cost.map(|cost| format::dollars(cost.total_usd)));
     let counted = run.cost.map_or(0.0, |cost| cost.total_usd);
     let spent = run.spent.and_then(|spent| spent.usd).filter(|spent| *spent > counted + 0.000_05);
-    field("spent", spent.map(|spent| format!("{}, with samples that have no result", format::dollars(spent))));
+    field(
+        "spent",
+        spent.map(|spent| format!("{}, with samples that have no result", format::dollars(spent))),
+    );
     field("created", Some(run.created_at.to_string()));
     field("started", run.started_at.map(|time| time.to_string()));
     field("completed", run.completed_at.map(|time| time.to_string()));

@@ -225,7 +225,9 @@ fn reason(item: &Item) -> Option<Cow<'_, str>> {
     let reason = item.reason.as_deref().filter(|reason| !reason.is_empty());
     let text = |name: &str| item.detail.get(name).and_then(Value::as_str);
     let end = || text("agent_end").filter(|end| *end != "completed").map(|end| end.replace('_', " "));
-    let early = || Some(format!("the agent ended: {}", end().or_else(|| text("exception").map(str::to_owned))?).into());
+    let early = || {
+        Some(format!("the agent ended: {}", end().or_else(|| text("exception").map(str::to_owned))?).into())
+    };
     reason.or(item.error.as_deref()).map(causes::readable).or_else(early)
 }
 

@@ -186,7 +186,9 @@ async fn judge(
     match failed {
         0 => Ok(()),
         failed => Err(Problem::failure(format!("{} not proven", format::plural(failed, "task")))
-            .hint(format!("`bench artifacts {oracle}` and `bench artifacts {nop}` fetch all output of the episodes"))
+            .hint(format!(
+                "`bench artifacts {oracle}` and `bench artifacts {nop}` fetch all output of the episodes"
+            ))
             .into()),
     }
 }
@@ -206,7 +208,8 @@ fn missing_proof(solution: &[Episode], nothing: &[Episode]) -> Vec<String> {
     }
     let mut reasons: Vec<String> = Vec::new();
     for (error, counts) in &errors {
-        let agents: Vec<&str> = [oracle, nop].into_iter().filter(|agent| counts.contains_key(agent)).collect();
+        let agents: Vec<&str> =
+            [oracle, nop].into_iter().filter(|agent| counts.contains_key(agent)).collect();
         reasons.push(format!("{}: {}", agents.join(" and "), times(counts.values().sum(), error)));
     }
     if let Some(episode) = solution.iter().find(|episode| episode.score.is_some_and(|score| score < 1.0)) {
@@ -230,7 +233,8 @@ fn has_solution(task: &Task) -> bool {
 /// Adds the names that the user gave to a task which was stored before under another one.
 fn named(task: &str, names: &Names) -> String {
     let (stored, hash) = task.rsplit_once('@').unwrap_or((task, ""));
-    let given = names.iter().find(|(known, _)| !hash.is_empty() && known.starts_with(hash)).map(|(_, given)| given);
+    let given =
+        names.iter().find(|(known, _)| !hash.is_empty() && known.starts_with(hash)).map(|(_, given)| given);
     match given {
         Some(given) if given.iter().any(|name| name != stored) => format!("{} ({task})", given.join(", ")),
         _ => task.to_owned(),

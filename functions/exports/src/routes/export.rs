@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 
 use crate::file::build::completed_at;
 use crate::file::format::content_disposition;
-use crate::{BuiltExport, ExportError, ExportFormat, Exports, ExportsConfig};
+use crate::{BuiltExport, ExportError, ExportFormat, Exports};
 
 /// Maximum length of a format name, in characters.
 const FORMAT_CHARS_MAX: usize = 100;
@@ -69,7 +69,7 @@ pub(crate) async fn export(
         }
         checked => checked?,
     };
-    if has_gated_items(&found, exports.config()) {
+    if has_private_items(&found) {
         exports.config.access.caller(&headers)?.must_own(&found.run.spec.owner)?;
     }
     // A separate task: a caller that disconnects doesn't interrupt the build, and a retry finds its result.
@@ -117,11 +117,11 @@ fn read_format(uri: &Uri) -> Result<ExportFormat, ApiError> {
     })
 }
 
-/// Returns true if the run contains items that only its owner may pass on. Demo items may be given to all callers.
-fn has_gated_items(found: &RunWithBenchmarks, config: &ExportsConfig) -> bool {
+/// Returns true if the run contains items that only its owner may pass on.
+fn has_private_items(found: &RunWithBenchmarks) -> bool {
     found.benchmarks.iter().any(|benchmark| {
-        let is_demo = benchmark.plan.as_ref().is_some_and(|plan| plan.dataset.is_demo());
-        !is_demo && config.gated.contains(&benchmark.name)
+        let dataset = benchmark.plan.as_ref().map(|plan| &plan.dataset);
+        bench_benchmarks::is_private(&benchmark.name, dataset)
     })
 }
 

@@ -209,10 +209,10 @@ async fn an_export_with_gated_items_is_for_owner_and_admin() {
     let stack = Stack::open().await;
     let mut script = script(1, |_| Some(Said::right("A")));
     script.owner = owner_of("sk-mine");
+    script.benchmark = "gpqa_diamond";
     script.play(&stack).await;
     let path = format!("/api/runs/{}/export", script.run);
-    let gated = |name: &str| ExportsConfig { gated: [name.parse().unwrap()].into(), ..config() };
-    let closed = app(stack.exports_with(key_ring(), gated("mmlu_pro")));
+    let closed = app(stack.exports_with(key_ring(), config()));
     for (headers, status) in [
         (&[][..], 401),
         (&[("authorization", "Bearer sk-other")][..], 403),
@@ -222,22 +222,26 @@ async fn an_export_with_gated_items_is_for_owner_and_admin() {
     ] {
         assert_eq!(get(&closed, &path, headers).await.status(), status, "{headers:?}");
     }
-    let open = app(stack.exports_with(key_ring(), gated("another")));
-    assert_eq!(get(&open, &path, &[]).await.status(), 200);
+    script.run = bench_domain::RunId::random();
+    script.benchmark = "mmlu_pro";
+    script.play(&stack).await;
+    let path = format!("/api/runs/{}/export", script.run);
+    assert_eq!(get(&closed, &path, &[]).await.status(), 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_form_of_an_export_of_gpqa_diamond_is_for_others() {
+async fn no_form_of_an_export_of_private_items_is_for_others() {
     let stack = Stack::open().await;
     let mut script = script(2, |_| Some(Said::right("kept to its owner")));
-    script.benchmark = "gpqa_diamond";
     script.owner = owner_of("sk-mine");
-    for source in ["hub", "local"] {
+    for (benchmark, source) in
+        [("gpqa_diamond", "hub"), ("gpqa_diamond", "local"), ("terminal_tasks", "local")]
+    {
+        script.benchmark = benchmark;
         script.run = bench_domain::RunId::random();
         script.source = source;
         script.play(&stack).await;
-        let config = ExportsConfig { gated: bench_benchmarks::gated(), ..config() };
-        let app = app(stack.exports_with(key_ring(), config));
+        let app = app(stack.exports_with(key_ring(), config()));
         for format in ["csv", "zip"] {
             let path = format!("/api/runs/{}/export?format={format}", script.run);
             // Strangers are refused even after the owner's export is stored.
@@ -265,10 +269,10 @@ async fn demo_items_of_a_gated_benchmark_are_open() {
     let stack = Stack::open().await;
     let mut script = script(1, |_| Some(Said::right("A")));
     script.source = "demo";
+    script.benchmark = "gpqa_diamond";
     script.play(&stack).await;
-    let config = ExportsConfig { gated: ["mmlu_pro".parse().unwrap()].into(), ..config() };
     let path = format!("/api/runs/{}/export", script.run);
-    assert_eq!(get(&app(stack.exports_with(key_ring(), config)), &path, &[]).await.status(), 200);
+    assert_eq!(get(&app(stack.exports_with(key_ring(), config())), &path, &[]).await.status(), 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

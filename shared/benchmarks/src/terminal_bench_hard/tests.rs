@@ -127,7 +127,10 @@ fn the_agent_decides_the_official_texts() {
     assert_eq!(BENCHMARK.templates(), Wording::Terminus2(ReplyFormat::Json).official());
     assert_eq!(texts(&[("difficulty", "all")]), None);
     assert_eq!(texts(&[("agent", "bash")]), Some(Vec::new()));
-    assert_eq!(texts(&[("agent.parser_name", "xml")]), Some(Wording::Terminus2(ReplyFormat::Xml).official().to_vec()));
+    assert_eq!(
+        texts(&[("agent.parser_name", "xml")]),
+        Some(Wording::Terminus2(ReplyFormat::Xml).official().to_vec())
+    );
 }
 
 #[test]

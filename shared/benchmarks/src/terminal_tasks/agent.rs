@@ -191,7 +191,8 @@ mod tests {
         for wording in Wording::ALL {
             assert_eq!(*wording.choose(&Wording::ALL), wording);
             let own = wording.template(&Templates::new());
-            let expected = if wording == Wording::None { TemplateSource::Official } else { TemplateSource::Own };
+            let expected =
+                if wording == Wording::None { TemplateSource::Official } else { TemplateSource::Own };
             assert_eq!(own.source, expected, "{wording:?}");
             assert_eq!(own.digest == NO_TEXT_DIGEST, wording == Wording::None, "{wording:?}");
             let asks_official = matches!(wording, Wording::Terminus2(_));

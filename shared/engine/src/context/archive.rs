@@ -30,6 +30,8 @@ pub(super) fn read(
     let mut found = Found { dockerfile: None, end: 0 };
     let mut places = Places::default();
     let (mut long_name, mut long_target): (Option<String>, Option<String>) = (None, None);
+    // An extended header precedes the next entry.
+    let mut is_extended = false;
     for _ in 0..ENTRIES_MAX {
         let start = found.end;
         if start + BLOCK > length {
@@ -44,6 +46,10 @@ pub(super) fn read(
         if &header[257..262] != b"ustar" {
             return Err(ContextError::Archive("an entry is not in the format `ustar`, `pax` or `gnu`"));
         }
+        // Programs divide the prefix of this older format in another way.
+        if &header[508..512] == b"tar\0" {
+            return Err(ContextError::Archive("an entry is in the format `star`"));
+        }
         let size = octal(&header[124..136]).ok_or(ContextError::Archive("an entry's size can't be read"))?;
         let content = start + BLOCK;
         if size > length || content + size > length {
@@ -55,14 +61,19 @@ pub(super) fn read(
         // Long names and extended headers precede the entry that they are about.
         let is_about_next = matches!(kind, b'L' | b'K' | b'x' | b'g');
         match kind {
-            b'L' => long_name = Some(text(&read_text(archive, size)?)),
-            b'K' => long_target = Some(text(&read_text(archive, size)?)),
-            b'x' => {
-                let (path, target) = pax_paths(&read_text(archive, size)?)?;
-                (long_name, long_target) = (path.or(long_name), target.or(long_target));
+            // Programs differ in which of several headers counts, so there is at most one of each, and of one format.
+            b'L' if long_name.is_none() && !is_extended => long_name = Some(long_text(archive, size)?),
+            b'K' if long_target.is_none() && !is_extended => long_target = Some(long_text(archive, size)?),
+            b'x' if long_name.is_none() && long_target.is_none() && !is_extended => {
+                (long_name, long_target) = pax_paths(&read_text(archive, size)?)?;
+                is_extended = true;
             }
-            b'g' => {
-                let _ = pax_paths(&read_text(archive, size)?)?;
+            b'L' | b'K' | b'x' | b'g' => {
+                return Err(ContextError::Archive("an entry has several extended headers, or a global one"));
+            }
+            // Programs that read no content of such an entry would take it for further entries.
+            b'1' | b'2' | b'5' if size > 0 => {
+                return Err(ContextError::Archive("a folder or a link has content"));
             }
             b'0' | 0 | b'1' | b'2' | b'5' => {}
             _ => return Err(ContextError::Archive("only files, folders and links are allowed in a context")),
@@ -70,6 +81,10 @@ pub(super) fn read(
         if !is_about_next {
             let name = long_name.take().unwrap_or_else(|| short_name(&header));
             let target = long_target.take().unwrap_or_else(|| text(until_zero(&header[157..257])));
+            is_extended = false;
+            if name.is_empty() || (matches!(kind, b'0' | 0) && name.ends_with('/')) {
+                return Err(ContextError::Archive("a file has no name, or that of a folder"));
+            }
             let path = normalized(&name);
             let last = path.rsplit('/').next().unwrap_or_default();
             // The engine reads these files itself, and follows links out of the context.
@@ -100,7 +115,8 @@ struct Places {
 impl Places {
     /// Adds an entry. Returns false if it leads out of the context, or through a link.
     fn add(&mut self, kind: u8, path: &str, target: &str) -> bool {
-        if path.split('/').any(|part| part == "..") || self.is_behind_link(path) || self.links.contains(path) {
+        if path.split('/').any(|part| part == "..") || self.is_behind_link(path) || self.links.contains(path)
+        {
             return false;
         }
         match kind {
@@ -109,7 +125,8 @@ impl Places {
                     && !target.starts_with('/')
                     && target.split('/').all(|part| part != "..");
                 // Without `..` and through no other place than those of the context, it can't lead out.
-                let is_new = !path.is_empty() && !self.files.contains(path) && self.links.insert(path.to_owned());
+                let is_new =
+                    !path.is_empty() && !self.files.contains(path) && self.links.insert(path.to_owned());
                 is_inside && is_new
             }
             b'1' => {
@@ -126,7 +143,8 @@ impl Places {
     }
 
     fn is_behind_link(&self, path: &str) -> bool {
-        path.match_indices('/').any(|(at, _)| path.get(..at).is_some_and(|folder| self.links.contains(folder)))
+        path.match_indices('/')
+            .any(|(at, _)| path.get(..at).is_some_and(|folder| self.links.contains(folder)))
     }
 }
 
@@ -190,6 +208,15 @@ fn octal(field: &[u8]) -> Option<u64> {
     if digits.is_empty() { Some(0) } else { u64::from_str_radix(digits, 8).ok() }
 }
 
+/// Reads a long name, which ends at the first zero byte.
+fn long_text(archive: &mut impl Read, size: u64) -> Result<String, ContextError> {
+    let name = text(until_zero(&read_text(archive, size)?));
+    if name.is_empty() {
+        return Err(ContextError::Archive("an extended header has an empty name"));
+    }
+    Ok(name)
+}
+
 fn read_text(archive: &mut impl Read, size: u64) -> Result<Vec<u8>, ContextError> {
     if size > TEXT_BYTES_MAX {
         return Err(ContextError::Archive("a Dockerfile or a name is larger than 1 MiB"));
@@ -214,8 +241,12 @@ fn pax_paths(records: &[u8]) -> Result<(Option<String>, Option<String>), Context
         let record = String::from_utf8_lossy(record);
         let (key, value) = record.split_once('=').ok_or_else(broken)?;
         match key {
-            "path" => path = Some(value.to_owned()),
-            "linkpath" => target = Some(value.to_owned()),
+            "path" | "linkpath" => {
+                let place = if key == "path" { &mut path } else { &mut target };
+                if value.is_empty() || value.contains('\0') || place.replace(value.to_owned()).is_some() {
+                    return Err(ContextError::Archive("an extended header has an unusual name"));
+                }
+            }
             "size" => return Err(ContextError::Archive("extended sizes are not allowed in a context")),
             key if key.starts_with("GNU.sparse") => {
                 return Err(ContextError::Archive("sparse files are not allowed in a context"));
@@ -324,12 +355,41 @@ pub(super) mod tests {
             assert!(matches!(found(entries), Err(ContextError::LeadsOut(_))), "{entries:?}");
         }
         for entries in [
-            &[("d", b'5', ""), ("d/a", b'0', ""), ("x", b'2', "d/a"), ("d/y", b'2', "a"), ("h", b'1', "d/a")][..],
+            &[("d", b'5', ""), ("d/a", b'0', ""), ("x", b'2', "d/a"), ("d/y", b'2', "a"), ("h", b'1', "d/a")]
+                [..],
             &[("./", b'5', ""), ("./bin", b'2', "usr/bin"), ("./usr/bin/a", b'0', "")],
             &[("a..b", b'0', ""), ("l", b'2', "a..b")],
         ] {
             found(entries).unwrap();
         }
+    }
+
+    /// Go's programs read such archives in another way, so that entries would be hidden from this check.
+    #[test]
+    fn entries_that_programs_read_differently_are_refused() {
+        let hidden = String::from_utf8(linked(&[("x", b'2', "/etc")])[..512].to_vec()).unwrap();
+        let pax = "20 linkpath=../../x\n";
+        for entries in [
+            &[("d", b'5', hidden.as_str())][..],
+            &[("d/", b'0', hidden.as_str())],
+            &[("d/", 0, hidden.as_str())],
+            &[("l", b'2', hidden.as_str())],
+            &[("l", b'1', hidden.as_str())],
+            &[("@", b'K', "/etc\0"), ("@", b'x', pax), ("l", b'2', "")],
+            &[("@", b'x', pax), ("@", b'x', "10 mtime=1\n"), ("l", b'2', "")],
+            &[("@", b'x', pax), ("@", b'g', "10 mtime=1\n"), ("l", b'2', "")],
+            &[("@", b'L', "a\0"), ("@", b'L', "b\0"), ("l", b'0', "")],
+            &[("@", b'x', "8 path=\n"), ("l", b'0', "")],
+            &[("@", b'x', "9 path=a\n9 path=b\n"), ("l", b'0', "")],
+            &[("@", b'L', "\0x"), ("l", b'0', "")],
+        ] {
+            let found = dockerfile(entries, "Dockerfile");
+            assert!(matches!(found, Err(ContextError::Archive(_))), "{entries:?}: {found:?}");
+        }
+        let mut star = archive(&[("Dockerfile", b'0', "FROM a")]);
+        star[508..512].copy_from_slice(b"tar\0");
+        let length = star.len() as u64;
+        assert!(read(&mut Cursor::new(star), length, "Dockerfile").is_err());
     }
 
     #[test]

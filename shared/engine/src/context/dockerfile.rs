@@ -260,13 +260,16 @@ impl Check<'_> {
     /// Checks what an instruction copies from: an earlier stage, by its name or its number, or an image.
     fn copy_source(&mut self, source: &str) -> Result<(), Refusal> {
         if source.contains('$') {
-            return self.refuse("variables in `--from` are not allowed: write the name of the stage or the image");
+            return self
+                .refuse("variables in `--from` are not allowed: write the name of the stage or the image");
         }
         if is_number(source) {
             // Podman's builder ends at the number of a stage that doesn't exist.
             return match source.parse::<usize>().is_ok_and(|number| number < self.stages.len()) {
                 true => Ok(()),
-                false => self.refuse(format!("`--from={source}` is not the number of an earlier stage, from 0")),
+                false => {
+                    self.refuse(format!("`--from={source}` is not the number of an earlier stage, from 0"))
+                }
             };
         }
         match self.stages.iter().any(|stage| stage == source) {

@@ -20,7 +20,9 @@ pub(crate) enum ContextError {
     Archive(&'static str),
     #[error("`{0}` is a link in the build's context; allowed: a file")]
     Link(String),
-    #[error("`{0}` in the build's context leads out of it, or through a link; allowed: files, and links without `..` to them")]
+    #[error(
+        "`{0}` in the build's context leads out of it, or through a link; allowed: files, and links without `..` to them"
+    )]
     LeadsOut(String),
     #[error("the build's context has no file `{0}`")]
     Missing(String),

@@ -91,7 +91,8 @@ pub(crate) fn full_name(reference: &str) -> Option<String> {
     if is_id(reference) || reference.starts_with("sha256:") || reference.starts_with("tarball:") {
         return None;
     }
-    let (name, digest) = reference.split_once('@').map_or((reference, None), |(name, digest)| (name, Some(digest)));
+    let (name, digest) =
+        reference.split_once('@').map_or((reference, None), |(name, digest)| (name, Some(digest)));
     let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !digest.is_none_or(|digest| digest.strip_prefix("sha256:").is_some_and(is_hex)) {
         return None;
@@ -129,7 +130,8 @@ fn is_host(text: &str) -> bool {
 /// Returns true for a part of a repository's path.
 fn is_part(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    text.bytes().next().is_some_and(is_plain) && text.bytes().all(|byte| is_plain(byte) || b"._-".contains(&byte))
+    text.bytes().next().is_some_and(is_plain)
+        && text.bytes().all(|byte| is_plain(byte) || b"._-".contains(&byte))
 }
 
 fn is_tag(text: &str) -> bool {
@@ -146,9 +148,15 @@ mod tests {
     #[test]
     fn names_are_compared_in_full() {
         let rules = ImageRules::of_sandbox("s1");
-        for usable in
-            ["debian", "debian:bookworm", "docker.io/me/app:1", "me/app@sha256:00", "localhost/bench/s1/x", "docker:dind", "a__b:V1"]
-        {
+        for usable in [
+            "debian",
+            "debian:bookworm",
+            "docker.io/me/app:1",
+            "me/app@sha256:00",
+            "localhost/bench/s1/x",
+            "docker:dind",
+            "a__b:V1",
+        ] {
             assert!(rules.is_usable(usable), "{usable}");
         }
         for refused in [

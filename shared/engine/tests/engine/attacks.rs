@@ -205,21 +205,32 @@ async fn images_of_the_machine_are_out_of_reach() {
         }
     }
     for (text, expected) in [
-        (format!("FROM {BUSYBOX} AS {victim}\nCOPY --from={victim} /secret /x\n"), "of a stage is not allowed"),
         (
-            format!("FROM {BUSYBOX} AS {}\nFROM {BUSYBOX}\nCOPY --from={victim} /secret /x\n", victim.to_uppercase()),
+            format!("FROM {BUSYBOX} AS {victim}\nCOPY --from={victim} /secret /x\n"),
+            "of a stage is not allowed",
+        ),
+        (
+            format!(
+                "FROM {BUSYBOX} AS {}\nFROM {BUSYBOX}\nCOPY --from={victim} /secret /x\n",
+                victim.to_uppercase()
+            ),
             "of a stage is not allowed",
         ),
         (format!("FROM {BUSYBOX} AS DIR:/ETC\nFROM dir:/etc\n"), "of a stage is not allowed"),
         (format!("FROM {BUSYBOX}\nCOPY --from={victim} /secret /x\n"), "is not available to this sandbox"),
-        (format!("FROM {BUSYBOX}\nCOPY --from=docker-archive:/tmp/x.tar / /x\n"), "is not the name of an image"),
+        (
+            format!("FROM {BUSYBOX}\nCOPY --from=docker-archive:/tmp/x.tar / /x\n"),
+            "is not the name of an image",
+        ),
         // Podman's service would end.
         (format!("FROM {BUSYBOX}\nCOPY --from=4 /a /b\n"), "is not the number of an earlier stage"),
     ] {
         write(&text);
         sandbox.refuse(&["build", "-t", "localhost/bench/s1/x:1", &context], expected);
     }
-    write(&format!("FROM {BUSYBOX} AS one\nRUN echo one > /one\nFROM {BUSYBOX}\nCOPY --from=one /one /a\nCOPY --from=0 /one /b\n"));
+    write(&format!(
+        "FROM {BUSYBOX} AS one\nRUN echo one > /one\nFROM {BUSYBOX}\nCOPY --from=one /one /a\nCOPY --from=0 /one /b\n"
+    ));
     sandbox.succeed(&["build", "-t", "localhost/bench/s1/x:1", &context]);
     assert_eq!(sandbox.succeed(&["run", "--rm", "localhost/bench/s1/x:1", "cat", "/a", "/b"]), "one\none");
     world.docker(&["image", "rm", &victim]);

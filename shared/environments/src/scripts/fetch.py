@@ -34,11 +34,12 @@ class Stream:
 def clean(name):
     """Returns the path below the fetched one; an empty one for the fetched file itself, None if it isn't valid."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
-    is_valid = ".." not in parts and len(name) <= PATH_MAX and all(ord(c) >= 32 and ord(c) != 127 for c in name)
     try:
-        name.encode()
+        size = len(name.encode())
     except UnicodeEncodeError:
         return None
+    # The rule of files that are put into a container, since artifacts are.
+    is_valid = ".." not in parts and size <= PATH_MAX and not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in name)
     return "/".join(parts[1:]) if is_valid else None
 
 

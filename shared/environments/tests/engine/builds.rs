@@ -39,7 +39,9 @@ async fn an_image_is_built_once_per_content() {
 async fn a_failed_build_is_the_task_s_fault_and_shows_its_output() {
     let world = World::new().await;
     let failing = "RUN echo first\nRUN echo earlier; echo so it goes >&2; exit 3\nRUN echo never\n";
-    for (lines, part) in [(failing, "so it goes"), ("NONSENSE\n", "NONSENSE"), ("COPY missing /x\n", "missing")] {
+    for (lines, part) in
+        [(failing, "so it goes"), ("NONSENSE\n", "NONSENSE"), ("COPY missing /x\n", "missing")]
+    {
         let task = new_task(lines);
         let environment = environment(&task);
         let project = world.resolve(&environment, &task, &dockerfile()).await.unwrap();

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bench_environments::{EnvironmentError, ErrorKind, Exec, Network, Progress};
 
-use crate::relay::Relay;
 use crate::builds::new_task;
+use crate::relay::Relay;
 use crate::support::{World, compose_task, dockerfile, small_task};
 
 #[tokio::test]

@@ -80,7 +80,10 @@ async fn prepare(
         }
     }
     match &step.healthcheck {
-        Some(check) => container.check_health(program, &format!("s{index}-health"), check).await,
+        // What a later step needs may have been broken by the agent of an earlier one.
+        Some(check) => {
+            container.check_health(program, &format!("s{index}-health"), check).await.map_err(broken)
+        }
         None => Ok(()),
     }
 }

@@ -376,9 +376,15 @@ fn keys_that_the_format_does_not_know_are_warned_of() {
              `[metadata]`",
         ]
     );
-    for (version, is_known) in
-        [("1.0", true), ("1.4", true), ("1.4.1", true), ("1", true), ("1.5", false), ("9.0", false), ("x", false)]
-    {
+    for (version, is_known) in [
+        ("1.0", true),
+        ("1.4", true),
+        ("1.4.1", true),
+        ("1", true),
+        ("1.5", false),
+        ("9.0", false),
+        ("x", false),
+    ] {
         for key in ["version", "schema_version"] {
             let found = warnings_of(&format!("{key} = \"{version}\""));
             assert_eq!(found.is_empty(), is_known, "{found:?}");
@@ -386,7 +392,8 @@ fn keys_that_the_format_does_not_know_are_warned_of() {
     }
     let beginning = warnings_of("[verifier]\ntimeout = 5");
     assert!(beginning[0].ends_with("did you mean `timeout_sec`?"), "{beginning:?}");
-    let old = tree(&[("task.yaml", "instruction: x\ndifficulty: hard\nmax_tests_timeout_sec: 5\nwhatever: 1\n")]);
+    let old =
+        tree(&[("task.yaml", "instruction: x\ndifficulty: hard\nmax_tests_timeout_sec: 5\nwhatever: 1\n")]);
     assert_eq!(
         old_warnings(&old),
         [

@@ -180,7 +180,9 @@ fn add_version(table: &Table, found: &mut Vec<(u32, String)>) {
             let shown: String = text.chars().filter(|c| !c.is_control()).take(KEY_CHARS_MAX).collect();
             found.push((
                 *line,
-                format!("{place}: the version `{shown}` is unknown here; the task is read as {major}.{minor}"),
+                format!(
+                    "{place}: the version `{shown}` is unknown here; the task is read as {major}.{minor}"
+                ),
             ));
         }
     }

@@ -71,7 +71,11 @@ impl Work<'_, '_> {
         let recorder = if settings.is_recording { "asciinema" } else { "" };
         let logs = logs_folder(&self.course.task.files.admitted.task.format);
         let size = (settings.columns, settings.rows);
-        start(self.program, self.container, (self.index, self.step), size, logs, recorder).await?;
+        // After the first step, the agent may have removed what the terminal needs.
+        let phase = if self.index == 0 { Phase::Setup } else { Phase::Agent };
+        let started =
+            start(self.program, self.container, (self.index, self.step), size, logs, recorder).await;
+        started.map_err(|stop| stop.broken_by_agent(phase))?;
         let has_recorder = settings.is_recording && self.command("recorder", "asciinema --version").await?;
         if has_recorder {
             let [record, clear] = start_recording(&format!("{logs}/recording.cast"));
