@@ -87,5 +87,10 @@ fn a_run_becomes_a_job_of_harbor() {
     }
     let again = dir.bench(&["export", "latest", "--format", "harbor", "--out", "jobs"]);
     again.assert_refused(2, "exists already");
-    dir.bench(&["export", "latest", "--format", "harbor", "--out", "none"]).assert_refused(2, "not a folder");
+    // A missing folder is made, but not a whole path.
+    assert_eq!(dir.bench(&["export", "latest", "--format", "harbor", "--out", "none"]).code, 0);
+    assert!(dir.path("none").is_dir());
+    let deep = ["export", "latest", "--format", "harbor", "--out", "no/such/folder"];
+    dir.bench(&deep).assert_refused(2, "there is no folder");
+    dir.bench(&["export", "latest", "--format", "harbor", "--out", "-"]).assert_refused(2, "not a folder");
 }

@@ -347,7 +347,6 @@ pub(super) mod tests {
             &[("../x", b'0', "")],
             &[("a/../../x", b'0', "")],
             &[("a/..", b'5', "")],
-            &[("", b'2', "d")],
             &[("@", b'K', long.as_str()), ("x", b'2', "d")],
             &[("@", b'x', pax), ("x", b'2', "d")],
             &[("@", b'L', "../out\0"), ("x", b'0', "")],
@@ -382,6 +381,7 @@ pub(super) mod tests {
             &[("@", b'x', "8 path=\n"), ("l", b'0', "")],
             &[("@", b'x', "9 path=a\n9 path=b\n"), ("l", b'0', "")],
             &[("@", b'L', "\0x"), ("l", b'0', "")],
+            &[("", b'2', "")],
         ] {
             let found = dockerfile(entries, "Dockerfile");
             assert!(matches!(found, Err(ContextError::Archive(_))), "{entries:?}: {found:?}");

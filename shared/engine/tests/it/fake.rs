@@ -242,7 +242,8 @@ fn respond(method: &str, address: &str) -> (u16, Value) {
             if path.contains("absent") {
                 return not_found;
             }
-            let labels = if path.contains("own-image") { labels("s1") } else { json!(null) };
+            let is_own = ["own-image", "bench/s1/"].iter().any(|part| path.contains(part));
+            let labels = if is_own { labels("s1") } else { json!(null) };
             let triggers =
                 if path.contains("trigger") { json!(["RUN --mount=type=bind id"]) } else { json!([]) };
             (

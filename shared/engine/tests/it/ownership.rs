@@ -77,7 +77,8 @@ async fn lists_have_own_objects_only() {
     let (_, answer) = world.send("GET", "/images/json", &json!(null)).await;
     let found: Vec<Value> = serde_json::from_str(&answer).unwrap();
     let ids: Vec<_> = found.iter().map(|image| image["Id"].as_str().unwrap()).collect();
-    assert_eq!(ids, ["1", "3", "4"]);
+    // The first one has a name that the sandbox may give, but the sandbox didn't make it.
+    assert_eq!(ids, ["3", "4"]);
     assert!(!answer.contains("s2"), "{answer}");
     let (_, answer) = world.send("GET", "/info", &json!(null)).await;
     assert!(answer.contains("overlay2") && !answer.contains("secret"), "{answer}");
