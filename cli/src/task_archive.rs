@@ -58,7 +58,7 @@ impl TaskArchive {
     }
 }
 
-/// Reads the tasks of an order. What is no path may be the id or the name of a stored task.
+/// Reads the tasks of an order. A name that no file has may be that of a stored task, or its id.
 pub(crate) fn read_given(given: &[PathBuf]) -> anyhow::Result<Vec<GivenTask>> {
     let mut tasks = Vec::new();
     for path in given {

@@ -114,8 +114,8 @@ fn check_stdout(format: Format, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Rejects a path that is no folder and can't become one: the job's folder is made in it, and the last part of the path if it
-/// is missing.
+/// Rejects a path that neither is a folder nor can become one. The job's folder is made in it, and the last part of the path
+/// if it is missing.
 fn check_folder(out: &Path) -> anyhow::Result<()> {
     if out == Path::new("-") || out.exists() && !out.is_dir() {
         return Err(Problem::usage(format!("--out: `{}` is not a folder", out.display()))

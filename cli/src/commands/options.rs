@@ -70,12 +70,8 @@ pub(crate) fn configured(
 
 /// Checks the options of the agent that works on a benchmark's items.
 pub(crate) fn check_agent_options(benchmark: &str, options: &Options) -> anyhow::Result<()> {
-    let problem = |problem: &dyn std::fmt::Display| {
-        let text = problem.to_string().replace("option agent.", "option ");
-        Problem::usage(format!("--agent-option: {text}"))
-    };
-    find_benchmark(benchmark)?.with_options(options).map_err(|error| problem(&error))?;
-    Ok(())
+    let checked = find_benchmark(benchmark)?.with_options(options);
+    checked.map(drop).map_err(|error| Problem::usage(format!("--agent-option: {error}")).into())
 }
 
 /// Looks up a benchmark like [`configured`], and returns its non-default options, too.

@@ -8,7 +8,7 @@ mod pins;
 pub use self::folders::{FolderError, SharedFolder};
 pub(crate) use self::folders::{Folders, Pin};
 pub use self::images::ImageRules;
-pub(crate) use self::images::{full_name, tagged_name};
+pub(crate) use self::images::{full_name, is_image_id, tagged_name};
 pub use self::limits::Limits;
 pub(crate) use self::pins::{Pins, release_all};
 use crate::labels::Owner;

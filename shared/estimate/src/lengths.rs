@@ -22,6 +22,6 @@ pub enum LengthBasis {
     Typical,
     /// None but the benchmark, for prompts, too.
     TypicalWithPrompts,
-    /// None: nobody knows the number of an agent's turns before it has worked.
+    /// None: the number of an agent's turns is unknown before it has worked.
     Unknown,
 }

@@ -62,7 +62,7 @@ impl CheckedTask {
             files: tree.files().count() as u64,
             expanded_bytes: tree.bytes(),
             steps: task.steps.len() as u64,
-            has_solution: task.steps.iter().all(|step| step.solution.is_some()),
+            has_solution: task.has_solution(),
             warnings: admitted.warnings.clone(),
         }
     }

@@ -57,6 +57,11 @@ pub struct Task {
 }
 
 impl Task {
+    /// Returns true if each step has a solution.
+    pub fn has_solution(&self) -> bool {
+        self.steps.iter().all(|step| step.solution.is_some())
+    }
+
     /// Returns true if the task has named steps.
     pub fn is_multi_step(&self) -> bool {
         self.steps.iter().any(|step| step.name.is_some())

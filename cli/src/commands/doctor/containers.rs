@@ -9,13 +9,12 @@ use super::Settings;
 use super::finding::{Check, Finding};
 use super::sandboxes::ADDRESS_VARIABLE;
 
-/// Reason why a missing engine is no problem for most runs.
+/// Reason why most runs work without an engine.
 const NOT_NEEDED: &str = "only terminal tasks need one";
 const INSTALL_FIX: &str = "install podman (Debian, Ubuntu: `apt-get install podman runc netavark aardvark-dns`; Fedora: `dnf install \
                            podman`) or docker";
 const COMPOSE_FIX: &str = "install the plugin of the docker command, which podman needs, too (Debian: `apt-get install docker-cli \
-                           docker-compose`; Ubuntu: `apt-get install docker.io docker-compose-v2`; Fedora: `dnf install docker-cli \
-                           docker-compose`)";
+                           docker-compose`; Ubuntu: `apt-get install docker.io docker-compose-v2`)";
 
 /// Finds the engine and runs a container in it, with a temporary folder for its files. Await the result in any case: what
 /// was started for the check is stopped at its end, which comes within 60 s.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use bench_domain::{Agent, Code, RunId};
 use bench_runs::TERMINAL_TASKS;
-use bench_terminal_tasks::Task;
 use serde_json::{Value, json};
 
 use super::CheckArgs;
@@ -49,7 +48,7 @@ pub(super) async fn run(args: CheckArgs) -> anyhow::Result<ExitStatus> {
     for archive in &archives {
         let admitted = archive.read()?;
         super::warn(&archive.name, &admitted.warnings);
-        if !has_solution(&admitted.task) {
+        if !admitted.task.has_solution() {
             return Err(Problem::failure(format!("the task `{}` has no solution", archive.name))
                 .hint("only a solution proves a task; add solution/solve.sh (Harbor) or solution.sh (Terminal-Bench 1)")
                 .into());
@@ -224,10 +223,6 @@ fn missing_proof(solution: &[Episode], nothing: &[Episode]) -> Vec<String> {
         reasons.extend(episode.log_ends().map(|(log, end)| format!("{agent}: `{log}` ends with `{end}`")));
     }
     reasons
-}
-
-fn has_solution(task: &Task) -> bool {
-    task.steps.iter().all(|step| step.solution.is_some())
 }
 
 /// Adds the names that the user gave to a task which was stored before under another one.

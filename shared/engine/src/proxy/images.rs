@@ -197,7 +197,7 @@ impl Shared {
 }
 
 /// Returns the id of an image, by which calls go on.
-fn id_of(found: &Value) -> String {
+pub(super) fn id_of(found: &Value) -> String {
     found["Id"].as_str().unwrap_or_default().to_owned()
 }
 

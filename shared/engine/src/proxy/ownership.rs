@@ -7,9 +7,10 @@ use http::{Method, StatusCode};
 use serde_json::Value;
 
 use super::Shared;
+use super::images::id_of;
 use crate::client::ClientError;
 use crate::refusal::Refusal;
-use crate::rules::tagged_name;
+use crate::rules::{is_image_id, tagged_name};
 
 impl Shared {
     /// Returns the full id of a container of this sandbox.
@@ -73,7 +74,7 @@ impl Shared {
             return Ok(name);
         }
         match self.usable_image(reference).await {
-            Ok(found) => Ok(found["Id"].as_str().unwrap_or_default().to_owned()),
+            Ok(found) => Ok(id_of(&found)),
             Err(Refusal::NotFound { .. }) => Err(self.rules.images.refuse_use(reference)),
             Err(refusal) => Err(refusal),
         }
@@ -124,12 +125,6 @@ impl Shared {
             _ => Err(Refusal::NotFound { kind, name: name.to_owned() }),
         }
     }
-}
-
-/// Returns true for an image's id, or at least 12 digits of it.
-fn is_image_id(text: &str) -> bool {
-    let digits = text.strip_prefix("sha256:").unwrap_or(text);
-    digits.len() >= 12 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Returns true for ids and names that are one part of a path.

@@ -69,7 +69,7 @@ pub(crate) fn tagged_name(reference: &str) -> Option<String> {
 }
 
 /// Places other than registries from which podman takes images if a reference begins with one of them and a colon.
-const TRANSPORTS: [&str; 9] = [
+const TRANSPORTS: [&str; 10] = [
     "atomic:",
     "containers-storage:",
     "dir:",
@@ -79,6 +79,7 @@ const TRANSPORTS: [&str; 9] = [
     "oci-archive:",
     "ostree:",
     "sif:",
+    "tarball:",
 ];
 
 /// Returns the full name of an image, with its registry and the default namespace; `None` if it isn't a name.
@@ -86,9 +87,7 @@ pub(crate) fn full_name(reference: &str) -> Option<String> {
     if reference.len() > REFERENCE_CHARS_MAX || TRANSPORTS.iter().any(|start| reference.starts_with(start)) {
         return None;
     }
-    // Names of 12 or more digits are short forms of ids.
-    let is_id = |text: &str| text.len() >= 12 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_id(reference) || reference.starts_with("sha256:") || reference.starts_with("tarball:") {
+    if is_image_id(reference) || reference.starts_with("sha256:") {
         return None;
     }
     let (name, digest) =
@@ -116,6 +115,12 @@ pub(crate) fn full_name(reference: &str) -> Option<String> {
         }
         Some(_) => reference.to_owned(),
     })
+}
+
+/// Returns true for an image's id, or at least 12 digits of it.
+pub(crate) fn is_image_id(text: &str) -> bool {
+    let digits = text.strip_prefix("sha256:").unwrap_or(text);
+    digits.len() >= 12 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Returns true for a registry's host with an optional port.
