@@ -10,8 +10,9 @@ use crate::host::JOB_MEMORY_BYTES;
 use crate::outcome::read_outcome;
 use crate::{EngineHost, Environment, EnvironmentError, Limit, OperationName};
 
-/// Time that an operation may take beyond its own limit, to end what it runs and to write its result.
-const OPERATION_MARGIN: Duration = Duration::from_secs(60);
+/// Time that an operation may take beyond its own limit: for the engine to start what it runs, to end that, and to write the
+/// result.
+const OPERATION_MARGIN: Duration = Duration::from_secs(90);
 /// Maximum size of an operation's result, in bytes of JSON.
 const RESULT_BYTES_MAX: u64 = 32 << 20;
 const RESULT: &str = "result.json";

@@ -14,6 +14,8 @@ use crate::{Environment, EnvironmentError};
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
 /// Maximum that a limit of the kept output may be, in bytes.
 const OUTPUT_BYTES_LIMIT: usize = 2 << 20;
+/// Time that the engine has to start a command, before the command's own time limit begins. The programs know it, too.
+pub(super) const COMMAND_START_MAX: Duration = Duration::from_secs(20);
 
 /// Runs a command in a container, with an empty standard input. At its time limit, the command's process group is killed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +30,7 @@ pub struct Exec {
     pub workdir: Option<String>,
     /// Variables in addition to those of the container.
     pub env: BTreeMap<String, String>,
-    /// Time limit.
+    /// Time limit. It begins when the engine has started the command, or after 20 s.
     pub time_limit: Duration,
     /// Maximum number of bytes that any container of the environment may have written to its own file system, volumes
     /// excluded; `None` for no limit. Checked every few seconds while the command runs.

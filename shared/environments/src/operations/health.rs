@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Exec;
-use super::exec::millis;
+use super::exec::{COMMAND_START_MAX, millis};
 use crate::operation::{Operation, OperationResult, sealed::Program};
 use crate::program;
 use crate::{Environment, EnvironmentError};
@@ -46,7 +46,8 @@ impl Program for CheckHealth {
     }
 
     fn time_limit(&self) -> Duration {
-        let one = self.check.time_limit.saturating_add(self.interval.max(self.start_interval));
+        let wait = COMMAND_START_MAX.saturating_add(self.interval.max(self.start_interval));
+        let one = self.check.time_limit.saturating_add(wait);
         let all = one.saturating_mul(self.retries.saturating_add(2)).saturating_add(self.start_period);
         all.min(Duration::from_hours(12))
     }

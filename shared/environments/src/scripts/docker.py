@@ -8,6 +8,8 @@ PROJECT_LABEL = "com.docker.compose.project"
 SERVICE_LABEL = "com.docker.compose.service"
 # Time limit of docker commands that only ask or change one thing.
 SHORT_S = 30
+# Time that the engine has to start a command in a container, before the command's own time begins.
+START_S = 20
 # Time that a docker command has to end after SIGTERM.
 MERCY_S = 2
 # Shortest and longest interval at which a running docker command is watched.
@@ -92,9 +94,11 @@ def reader(stream, take):
 
 
 def docker(
-    *args, limit_s=SHORT_S, out_max=LOG_MAX, err_max=LOG_MAX, more=None, stdin=None, take=None, on_limit=None, watch=None
+    *args, limit_s=SHORT_S, out_max=LOG_MAX, err_max=LOG_MAX, more=None, stdin=None, take=None, on_limit=None, watch=None, begun=None
 ):
-    """Runs a docker command. At its time limit, or when `watch` returns true, calls `on_limit` and ends it."""
+    """Runs a docker command. At its time limit, or when `watch` returns true, calls `on_limit` and ends it.
+
+    The time limit begins when the event `begun` is set, or after START_S."""
     out, err = Kept(out_max), Kept(err_max)
     try:
         child = subprocess.Popen(
@@ -108,6 +112,10 @@ def docker(
     except FileNotFoundError:
         raise Failed("no-engine", "there is no docker command in the sandbox") from None
     readers = [reader(child.stdout, take or out.add), reader(child.stderr, err.add)]
+    if begun:
+        latest = time.monotonic() + START_S
+        while child.poll() is None and time.monotonic() < latest and not begun.wait(0.1):
+            pass
     until = time.monotonic() + limit_s
     timed_out = not waited(child, until, watch)
     if timed_out:

@@ -29,6 +29,7 @@ class Output:
 
     def __init__(self, most):
         self.kept, self.line, self.pid, self.is_begun = Kept(most), b"", None, False
+        self.begun, self.since = threading.Event(), time.monotonic()
 
     def add(self, data):
         if not self.is_begun:
@@ -36,7 +37,8 @@ class Output:
             if not end and len(line) < 20:
                 self.line = line
                 return
-            self.is_begun = True
+            self.is_begun, self.since = True, time.monotonic()
+            self.begun.set()
             # Docker reports here, too, why it can't start a command.
             if line.isdigit() and len(line) < 10:
                 self.pid, data = int(line), rest
@@ -125,15 +127,25 @@ def run(request, limit_s, workspace):
     mark = os.urandom(16).hex()
     shell = ["sh", "-c", 'echo "$$"; exec "$@" # ' + mark, "sh"]
     args = [*exec_args(request), container, *shell, *request["command"]]
-    began, since = time.monotonic(), int(time.time())
+    since = int(time.time())
     watch = is_disk_exceeded if most else None
     ran = docker(
-        *args, limit_s=limit_s, err_max=request["stderr_bytes_max"], take=out.add, on_limit=kill, watch=watch
+        *args,
+        limit_s=limit_s,
+        err_max=request["stderr_bytes_max"],
+        take=out.add,
+        on_limit=kill,
+        watch=watch,
+        begun=out.begun,
     )
     out.end()
     if excess:
         raise Failed("limit", excess, limit="disk")
-    elapsed_ms = int((time.monotonic() - began) * 1000)
+    elapsed_ms = int((time.monotonic() - out.since) * 1000)
+    # A shell that the agent replaced says nothing, too, but it runs.
+    if ran.timed_out and not out.is_begun and state_of(container, mark, since) is None:
+        expect_running(container)
+        raise Failed("engine", "the engine did not start the command within %d s" % (START_S + limit_s), ran.log())
     if not ran.timed_out and (out.pid is None or ran.code == 137):
         expect_running(container)
     if is_cut(ran, container, mark, since):
