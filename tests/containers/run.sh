@@ -74,6 +74,6 @@ if [ $# -gt 0 ]; then
   exit
 fi
 
-# Tests wait for the engine most of the time, but more of them at once would exceed their time limits. The packages of the
-# whole workspace are selected, so that cargo reuses what it built for other tests.
-"$cargo" test --workspace --locked --no-fail-fast --test engine -- --test-threads 2
+# Tests wait for the engine most of the time. The packages of the whole workspace are selected, so that cargo reuses what it
+# built for other tests.
+"$cargo" test --workspace --locked --no-fail-fast --test engine -- --test-threads 4

@@ -1,8 +1,8 @@
-//! Contexts of builds: archives whose Dockerfile is checked and replaced by the checked copy.
+//! Contexts of builds: archives whose entries and Dockerfile are checked.
 //!
-//! An archive can be read in several ways: it may have two Dockerfiles, links, or entries that only some programs see.
-//! The proxy therefore doesn't rely on its own reading. It appends the text that it checked under a name that the
-//! client can't know, and the engine builds from that name.
+//! An archive can be read in several ways: it may have two Dockerfiles, or entries that only some programs see. The engine
+//! therefore never gets the client's archive. The proxy writes an archive of its own with the entries that it has read and
+//! checked, and appends the Dockerfile that it has checked under a name that the client can't know.
 
 mod archive;
 mod dockerfile;

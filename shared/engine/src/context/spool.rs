@@ -1,7 +1,7 @@
-//! Receives a build's context into a temporary file, decompresses it, and appends the checked Dockerfile.
+//! Receives a build's context into a temporary file, copies its entries into another one, and appends the checked Dockerfile.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;
 
 use bytes::Bytes;
@@ -12,6 +12,9 @@ use rustix::fs::{Mode, OFlags};
 use tokio::io::AsyncWriteExt;
 
 use super::archive;
+
+/// Size of the buffer from which headers are read, in bytes.
+const BUFFER_BYTES: usize = 64 << 10;
 
 /// Failure to receive or read a context.
 #[derive(Debug, thiserror::Error)]
@@ -36,14 +39,11 @@ pub(crate) enum ContextError {
     Body(#[from] hyper::Error),
 }
 
-/// A context in a temporary file, uncompressed.
-#[derive(Debug)]
+/// A context whose entries are in an archive of our own, in a temporary file.
 pub(crate) struct Context {
-    file: File,
+    archive: tar::Builder<File>,
     /// Text of the Dockerfile.
     pub(crate) dockerfile: String,
-    /// Position after the last entry, in bytes.
-    end: u64,
 }
 
 /// Receives a context of at most `bytes_max` bytes into `folder`, and finds the file `dockerfile` in it.
@@ -66,25 +66,23 @@ pub(crate) async fn receive(
     }
     spool.flush().await?;
     let spool = spool.into_std().await;
-    let (folder, dockerfile) = (folder.to_owned(), dockerfile.to_owned());
-    let opened = tokio::task::spawn_blocking(move || open(spool, &folder, bytes_max, &dockerfile));
+    let (folder, wanted) = (folder.to_owned(), dockerfile.to_owned());
+    let opened = tokio::task::spawn_blocking(move || open(spool, &folder, bytes_max, &wanted));
     opened.await.map_err(io::Error::other)?
 }
 
 impl Context {
-    /// Appends the checked Dockerfile as `name` and returns the archive from its start, with its length.
-    pub(crate) fn finish(mut self, name: &str) -> io::Result<(File, u64)> {
-        let tail = archive::file_and_end(name, self.dockerfile.as_bytes());
-        self.file.set_len(self.end)?;
-        self.file.seek(SeekFrom::Start(self.end))?;
-        self.file.write_all(&tail)?;
-        self.file.rewind()?;
-        Ok((self.file, self.end + tail.len() as u64))
+    /// Appends the checked Dockerfile as `name` and returns the archive from its start.
+    pub(crate) fn finish(mut self, name: &str) -> io::Result<File> {
+        archive::append_file(&mut self.archive, name, self.dockerfile.as_bytes())?;
+        let mut file = self.archive.into_inner()?;
+        file.rewind()?;
+        Ok(file)
     }
 }
 
-/// Decompresses a context and reads its entries.
-fn open(mut spool: File, folder: &Path, bytes_max: u64, dockerfile: &str) -> Result<Context, ContextError> {
+/// Decompresses a context and copies its entries.
+fn open(mut spool: File, folder: &Path, bytes_max: u64, wanted: &str) -> Result<Context, ContextError> {
     let mut magic = [0; 6];
     spool.rewind()?;
     let mut read = 0;
@@ -95,27 +93,21 @@ fn open(mut spool: File, folder: &Path, bytes_max: u64, dockerfile: &str) -> Res
         }
     }
     spool.rewind()?;
-    let mut file = match magic {
-        [0x1f, 0x8b, ..] => {
-            let mut plain = unnamed_file(folder)?;
-            let bytes = io::copy(&mut MultiGzDecoder::new(spool).take(bytes_max + 1), &mut plain)?;
-            if bytes > bytes_max {
-                return Err(ContextError::TooLarge(bytes_max));
-            }
-            plain
-        }
+    let spool = BufReader::with_capacity(BUFFER_BYTES, spool);
+    let from: Box<dyn Read> = match magic {
+        [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(spool)),
         // bzip2, xz and zstd.
         [b'B', b'Z', b'h', ..] | [0xfd, b'7', b'z', ..] | [0x28, 0xb5, 0x2f, ..] => {
             return Err(ContextError::Compression);
         }
-        _ => spool,
+        _ => Box::new(spool),
     };
-    let length = file.metadata()?.len();
-    let found = archive::read(&mut file, length, dockerfile)?;
-    let text = found.dockerfile.ok_or_else(|| ContextError::Missing(dockerfile.to_owned()))?;
+    let mut archive = tar::Builder::new(unnamed_file(folder)?);
+    let text = archive::copy(from, bytes_max, &mut archive, wanted)?;
+    let text = text.ok_or_else(|| ContextError::Missing(wanted.to_owned()))?;
     let dockerfile =
         String::from_utf8(text).map_err(|_| ContextError::Archive("the Dockerfile is not UTF-8"))?;
-    Ok(Context { file, dockerfile, end: found.end })
+    Ok(Context { archive, dockerfile })
 }
 
 /// Creates a file without a name, which vanishes when it is closed.

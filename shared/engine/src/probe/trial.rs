@@ -39,7 +39,8 @@ pub(super) async fn run(client: &Client, instance: Option<&str>) -> Result<(), S
 
 /// Imports the image without a name, since several processes may probe the same engine, and returns its id.
 async fn import(client: &Client, name: &str, labels: &Map<String, Value>) -> Result<String, String> {
-    let archive = crate::context::program_archive(name, &program());
+    let archive = crate::context::program_archive(name, &program())
+        .map_err(|error| format!("its image can't be made: {error}"))?;
     let address = format!("/images/create?{}", import_query(labels));
     let mut import =
         request(Method::POST, &address, full(Bytes::from(archive))).map_err(|error| error.to_string())?;

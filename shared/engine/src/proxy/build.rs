@@ -78,7 +78,7 @@ impl Shared {
             call.query.set("layers", "0");
         }
         let finished = tokio::task::spawn_blocking(move || context.finish(&name)).await;
-        let (file, _) = finished
+        let file = finished
             .map_err(std::io::Error::other)
             .and_then(|finished| finished)
             .map_err(|error| refusal(ContextError::Io(error)))?;

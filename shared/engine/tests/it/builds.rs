@@ -114,7 +114,7 @@ async fn dockerfiles_and_contexts_beyond_the_sandbox_are_refused() {
     }
     // A small archive that becomes a large one.
     let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    bomb.write_all(&vec![0; 1 << 20]).unwrap();
+    bomb.write_all(&context("large", &" ".repeat(1 << 20))).unwrap();
     assert_eq!(world.send_raw("POST", "/build", "", &bomb.finish().unwrap()).await.0, 413);
     // The variable isn't declared before `FROM`.
     let body = context("Dockerfile", "FROM $BASE\n");

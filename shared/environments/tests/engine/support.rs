@@ -1,7 +1,6 @@
 //! Support for all tests: a sandbox with the machine's engine, and environments of small images.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use bench_domain::FileContent;
@@ -13,7 +12,6 @@ use bench_environments::{
 use bench_sandy::job::{NoFiles, UploadProgress};
 use bench_sandy::testing::{Options, SandyServer};
 use bench_sandy::{NewSandbox, Sandy, Timing};
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Maximum time for an operation of a test.
 const OPERATION_MAX: Duration = Duration::from_secs(240);
@@ -28,8 +26,6 @@ pub(crate) struct World {
     pub(crate) sandy: Sandy,
     pub(crate) sandbox: String,
     pub(crate) facts: EngineFacts,
-    /// Limits the number of concurrent tests, since engines are slow.
-    pub(crate) _permit: SemaphorePermit<'static>,
 }
 
 /// An environment of a test. Removed by [`World::remove`].
@@ -51,8 +47,6 @@ impl World {
 
     /// Creates a world whose sandbox reaches the engine at this address; `None` for the default one.
     pub(crate) async fn with_engine(host: Option<String>) -> Self {
-        static CONCURRENT_TESTS: OnceLock<Semaphore> = OnceLock::new();
-        let permit = CONCURRENT_TESTS.get_or_init(|| Semaphore::new(2)).acquire().await.unwrap();
         let vars = [("DOCKER_HOST", host), ("DOCKER_CONFIG", std::env::var("DOCKER_CONFIG").ok())]
             .into_iter()
             .filter_map(|(name, value)| Some((name.to_owned(), value?)));
@@ -64,7 +58,7 @@ impl World {
         let facts = EngineHost::new(&sandy, &sandbox).probe().await.unwrap_or_else(|error| {
             panic!("these tests need a container engine: start dockerd or podman's service and set DOCKER_HOST ({error:?})")
         });
-        Self { server, sandy, sandbox, facts, _permit: permit }
+        Self { server, sandy, sandbox, facts }
     }
 
     pub(crate) fn host(&self) -> EngineHost<'_> {

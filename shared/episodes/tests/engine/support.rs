@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Write as _};
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use bench_domain::{Agent, EpisodeReport, EpisodeState};
@@ -11,7 +10,6 @@ use bench_episodes::{Advance, Episode, EpisodeTask, TaskFiles};
 use bench_sandy::testing::{Options, SandyServer};
 use bench_sandy::{NewSandbox, Sandy, Timing};
 use bench_terminal_tasks::{AdmissionLimits, TreeLimits};
-use tokio::sync::{Semaphore, SemaphorePermit};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
@@ -32,13 +30,10 @@ pub(crate) struct World {
     server: SandyServer,
     sandy: Sandy,
     sandbox: String,
-    _permit: SemaphorePermit<'static>,
 }
 
 impl World {
     pub(crate) async fn new() -> Self {
-        static CONCURRENT_TESTS: OnceLock<Semaphore> = OnceLock::new();
-        let permit = CONCURRENT_TESTS.get_or_init(|| Semaphore::new(2)).acquire().await.unwrap();
         let vars = ["DOCKER_HOST", "DOCKER_CONFIG"]
             .iter()
             .filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
@@ -47,7 +42,7 @@ impl World {
         let sandy = server.sandy(Timing::default()).unwrap();
         let request = NewSandbox { docker_socket: true, ..NewSandbox::default() };
         let sandbox = sandy.create(&request).await.unwrap();
-        Self { server, sandy, sandbox, _permit: permit }
+        Self { server, sandy, sandbox }
     }
 
     pub(crate) fn sandy(&self) -> &Sandy {
