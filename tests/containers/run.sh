@@ -9,18 +9,22 @@ cd "$(dirname "$0")/../.."
 
 cargo=${CARGO:-cargo}
 folder=$(mktemp -d "${TMPDIR:-/tmp}/bench-containers-XXXXXX")
-service=
+services=()
+command=
 
 finish() {
-  if [ -n "$service" ]; then
+  if [ -n "$command" ]; then kill -- "-$command" 2>/dev/null || true; fi
+  for service in "${services[@]}"; do
     kill "$service" 2>/dev/null || true
     wait "$service" 2>/dev/null || true
-  fi
-  if [ -e "$folder/storage.conf" ]; then
+  done
+  for place in "$folder"/*/; do
+    if [ ! -e "$place/storage.conf" ]; then continue; fi
     # Only this folder's storage: its containers first, then what is still mounted below it.
+    use "$place"
     podman rm --all --force --time 0 >/dev/null 2>&1 || true
     podman network prune --force >/dev/null 2>&1 || true
-  fi
+  done
   # Podman's own programs that clean up after a container a while later would mount the storage again.
   for process in /proc/[0-9]*; do
     if { tr "\0" " " <"$process/cmdline"; } 2>/dev/null | grep -qF "$folder/"; then
@@ -39,35 +43,48 @@ finish() {
 }
 trap finish EXIT
 
-tests/containers/prepare.sh
+# Makes podman and the tests use the storage and the settings in a folder, and the service at its socket.
+use() {
+  export CONTAINERS_STORAGE_CONF=$1/storage.conf CONTAINERS_CONF=$1/containers.conf
+  if [ -z "$given_host" ]; then export DOCKER_HOST=unix://$1/podman.sock; fi
+}
 
-export CONTAINERS_STORAGE_CONF=$folder/storage.conf CONTAINERS_CONF=$folder/containers.conf
-cat >"$CONTAINERS_STORAGE_CONF" <<CONF
+# Writes storage and settings of podman into a folder and starts a service there. Its networks have addresses 10.NUMBER.*.*.
+prepare() {
+  local place=$1 number=$2 runc
+  mkdir "$place"
+  use "$place"
+  cat >"$CONTAINERS_STORAGE_CONF" <<CONF
 [storage]
 driver = "overlay"
-graphroot = "$folder/storage"
-runroot = "$folder/run"
+graphroot = "$place/storage"
+runroot = "$place/run"
 CONF
-runc=$(command -v runc || true)
-{
-  # Podman's own limits are above those of this process, which may not raise them in a container.
-  printf '[containers]\ndefault_ulimits = []\n[network]\nnetwork_backend = "netavark"\nnetwork_config_dir = "%s/networks"\n' "$folder"
-  printf '[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\nexit_command_delay = 10\n'
-  # crun refuses cgroups of both versions at once.
-  if [ -n "$runc" ]; then printf 'runtime = "runc"\n[engine.runtimes]\nrunc = ["%s"]\n' "$runc"; fi
-} >"$CONTAINERS_CONF"
-
-if [ -z "${DOCKER_HOST:-}" ]; then
+  runc=$(command -v runc || true)
+  {
+    # Podman's own limits are above those of this process, which may not raise them in a container.
+    printf '[containers]\ndefault_ulimits = []\n[network]\nnetwork_backend = "netavark"\n'
+    printf 'network_config_dir = "%s/networks"\n' "$place"
+    # Two storages know nothing of each other's networks.
+    printf 'default_subnet_pools = [{base = "10.%s.0.0/16", size = 24}]\n' "$number"
+    printf '[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\nexit_command_delay = 10\n'
+    # crun refuses cgroups of both versions at once.
+    if [ -n "$runc" ]; then printf 'runtime = "runc"\n[engine.runtimes]\nrunc = ["%s"]\n' "$runc"; fi
+  } >"$CONTAINERS_CONF"
+  if [ -n "$given_host" ]; then return; fi
   # In a session of its own, since what runs here needs the engine for its cleanup after Ctrl-C.
   # Podman writes a file into its working folder when a container runs out of memory.
-  (cd "$folder" && exec setsid podman system service --time 0 "unix://$folder/podman.sock") 2>"$folder/podman.log" &
-  service=$!
-  export DOCKER_HOST=unix://$folder/podman.sock
+  (cd "$place" && exec setsid podman system service --time 0 "$DOCKER_HOST") 2>"$place/podman.log" &
+  services+=($!)
   for _ in $(seq 100); do
-    if [ -S "$folder/podman.sock" ]; then break; fi
+    if [ -S "$place/podman.sock" ]; then break; fi
     sleep 0.1
   done
-fi
+}
+
+tests/containers/prepare.sh
+given_host=${DOCKER_HOST:-}
+prepare "$folder/a" 89
 
 if [ $# -gt 0 ]; then
   "$@"
@@ -76,4 +93,20 @@ fi
 
 # Tests wait for the engine most of the time. The packages of the whole workspace are selected, so that cargo reuses what it
 # built for other tests.
-"$cargo" test --workspace --locked --no-fail-fast --test engine -- --test-threads 4
+tests=("$cargo" test --workspace --locked --no-fail-fast --test engine -- --test-threads 4)
+if [ -n "$given_host" ]; then
+  "${tests[@]}"
+  exit
+fi
+
+# Tests of the command count what the engine has, so they run one after another, on an engine of their own beside the others.
+of_command=(episodes:: kills:: secrets::)
+prepare "$folder/b" 90
+setsid "${tests[@]}" "${of_command[@]}" >"$folder/command.log" 2>&1 &
+command=$!
+use "$folder/a"
+failed=0
+"${tests[@]}" "${of_command[@]/#/--skip=}" || failed=1
+wait "$command" || failed=1
+cat "$folder/command.log"
+exit "$failed"

@@ -1,21 +1,18 @@
 //! Episodes ordered by the command, in one process with its own sandbox host.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rand::rngs::StdRng;
-use rand::seq::SliceRandom as _;
-use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use crate::support::{CommandOutput, TestDir};
 
 /// Variables by which podman finds its storage.
-const PODMAN_VARS: [&str; 2] = ["CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF"];
+pub(crate) const PODMAN_VARS: [&str; 2] = ["CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF"];
 /// Variables by which the docker command finds another engine.
 const DOCKER_VARS: [&str; 2] = ["DOCKER_HOST", "DOCKER_CONFIG"];
 const DOCKERFILE: &str = "FROM scratch\nCOPY busybox /bin/busybox\nRUN [\"/bin/busybox\", \"--install\", \"-s\", \"/bin\"]\n\
@@ -26,18 +23,6 @@ const TERMINAL_BENCH_CONFIG: &str =
 const TERMINAL_BENCH_COMPOSE: &str = "services:\n  client:\n    build:\n      dockerfile: Dockerfile\n    \
     image: ${T_BENCH_TASK_DOCKER_CLIENT_IMAGE_NAME}\n    container_name: ${T_BENCH_TASK_DOCKER_CLIENT_CONTAINER_NAME}\n    \
     command: [sh, -c, sleep infinity]\n    environment:\n      - TEST_DIR=${T_BENCH_TEST_DIR}\n";
-/// Number of episodes of the test with kills, unless `BENCH_TEST_EPISODES` says otherwise.
-const EPISODES: usize = 12;
-/// Number of episodes for each kill of the command, and for each of a process that it started.
-const EPISODES_PER_COMMAND_KILL: usize = 6;
-const EPISODES_PER_PROCESS_KILL: usize = 2;
-/// Minimum number of kinds of processes of which one is killed. While the command looks for its engine, the engine's
-/// service is alone: to kill it again and again would only prove that there is no engine then.
-const KINDS_MIN: usize = 3;
-/// Minimum time between two kills of the command, which loses all sandboxes: an episode gives up after five of them.
-const LIFE_MIN: Duration = Duration::from_secs(12);
-/// Maximum time of the test with kills, for each episode.
-const TIME_MAX: Duration = Duration::from_secs(30);
 /// Time within which containers of runs that are over have to be gone.
 const REMOVAL_MAX: Duration = Duration::from_secs(60);
 
@@ -116,6 +101,11 @@ impl Place {
         command
     }
 
+    /// Returns a path in the test's folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path(name)
+    }
+
     /// Returns the path of a file in the data directory.
     pub(crate) fn data_path(&self, name: &str) -> PathBuf {
         self.dir.path("data").join(name)
@@ -154,8 +144,9 @@ pub(crate) fn objects() -> BTreeSet<String> {
     listed.filter(|object| !object.contains("bench__")).collect()
 }
 
-const SOLUTION: &str = "#!/bin/sh\nsleep 1\ntouch done\n";
-const TEST: &str = "#!/bin/sh\nif [ -f done ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n";
+pub(crate) const SOLUTION: &str = "#!/bin/sh\nsleep 1\ntouch done\n";
+pub(crate) const TEST: &str =
+    "#!/bin/sh\nif [ -f done ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n";
 
 /// Held by each test, since they count what the engine has.
 pub(crate) static ENGINE: Mutex<()> = Mutex::new(());
@@ -283,115 +274,10 @@ fn canceled_requeued_and_removed_episodes_leave_nothing() {
     assert_eq!(objects(), before);
 }
 
-/// Kills the command, and processes of each kind that it started, at random moments while episodes have containers. A
-/// killed command is resumed.
-#[test]
-fn episodes_survive_the_end_of_any_process() {
-    let _engine = ENGINE.lock().unwrap_or_else(PoisonError::into_inner);
-    let seed = std::env::var("BENCH_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed: u64 = seed.unwrap_or_else(rand::random);
-    println!("seed {seed} (repeat with BENCH_TEST_SEED={seed})");
-    let mut random = StdRng::seed_from_u64(seed);
-    let episodes = std::env::var("BENCH_TEST_EPISODES").ok().and_then(|count| count.parse().ok());
-    let episodes: usize = episodes.unwrap_or(EPISODES);
-    let (before, began) = (objects(), Instant::now());
-    let place = Place::new();
-    let task = place.task("survivor", SOLUTION, TEST);
-    let samples = episodes.to_string();
-    let command_kills_max = episodes.div_ceil(EPISODES_PER_COMMAND_KILL);
-    let process_kills_max = episodes.div_ceil(EPISODES_PER_PROCESS_KILL);
-    let order =
-        ["run", "--json", "--task", task.to_str().unwrap(), "--agent", "oracle", "--samples", &samples];
-    let (mut run, mut command_kills, mut process_kills) =
-        (None::<String>, 0, BTreeMap::<String, usize>::new());
-    let time_max = TIME_MAX * u32::try_from(episodes).unwrap();
-    loop {
-        assert!(began.elapsed() < time_max, "the episodes do not get through");
-        let args: Vec<&str> = match &run {
-            Some(run) => vec!["run", "--json", "--resume", run],
-            None => order.to_vec(),
-        };
-        let mut child = place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let started_at = Instant::now();
-        let ended = loop {
-            std::thread::sleep(Duration::from_millis(random.random_range(100..=2_500)));
-            if child.try_wait().unwrap().is_some() {
-                break true;
-            }
-            if command_kills < command_kills_max && started_at.elapsed() > LIFE_MIN {
-                command_kills += 1;
-                child.kill().unwrap();
-                break false;
-            }
-            let mut started = if is_any_episode_running() { descendants(child.id()) } else { Vec::new() };
-            if process_kills.values().sum::<usize>() >= process_kills_max {
-                continue;
-            }
-            // A kind of process that was killed least, and any process of it.
-            started.shuffle(&mut random);
-            let named: Vec<_> = started.into_iter().filter_map(|pid| Some((kind(pid)?, pid))).collect();
-            if named.iter().map(|(kind, _)| kind).collect::<BTreeSet<_>>().len() < KINDS_MIN {
-                continue;
-            }
-            let victim =
-                named.into_iter().min_by_key(|(kind, _)| process_kills.get(kind).copied().unwrap_or(0));
-            if let Some((kind, pid)) = victim
-                && kill(pid)
-            {
-                *process_kills.entry(kind).or_default() += 1;
-            }
-        };
-        let output = CommandOutput::new(&child.wait_with_output().unwrap());
-        if ended {
-            assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
-            break;
-        }
-        if run.is_none() {
-            let runs: Value = serde_json::from_str(&place.bench(&["runs", "--json"]).stdout).unwrap();
-            run = runs[0]["id"].as_str().map(str::to_owned);
-        }
-    }
-    println!("{command_kills} kills of the command; of processes that it started: {process_kills:?}");
-    assert!(command_kills > 0 && process_kills.len() >= KINDS_MIN, "too few kills");
-    let items = place.bench(&["runs", &run.unwrap(), "--items", "--json"]).stdout;
-    let items: Vec<Value> = serde_json::from_str(&items).unwrap();
-    let others: Vec<&Value> = items.iter().filter(|item| item["outcome"] != "correct").collect();
-    assert!(items.len() == episodes && others.is_empty(), "{others:#?}");
-    assert_eq!(objects(), before);
-}
-
 /// Returns true if the engine has a container of an episode.
-fn is_any_episode_running() -> bool {
+pub(crate) fn is_any_episode_running() -> bool {
     let filter = ["ps", "--quiet", "--filter", "label=bench-runner.environment"];
     Command::new("docker").args(filter).output().is_ok_and(|output| !output.stdout.is_empty())
-}
-
-/// Returns the name of a process, with the program that an interpreter or a runner runs; `None` if it has ended.
-fn kind(pid: u32) -> Option<String> {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|line| !line.is_empty())?;
-    let words = line.split(|byte| *byte == 0).map(String::from_utf8_lossy);
-    let names = words.map(|word| word.rsplit('/').next().unwrap_or_default().to_owned());
-    let is_name = |name: &String| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic() || "-._".contains(c))
-    };
-    Some(names.filter(is_name).take(2).collect::<Vec<_>>().join(" "))
-}
-
-/// Returns the processes that a process started, and those that they started.
-fn descendants(parent: u32) -> Vec<u32> {
-    let path = format!("/proc/{parent}/task");
-    let threads = std::fs::read_dir(path).into_iter().flatten().flatten();
-    let children = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
-    let direct: Vec<u32> = children
-        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>())
-        .collect();
-    direct.into_iter().flat_map(|pid| std::iter::once(pid).chain(descendants(pid))).collect()
-}
-
-/// Kills a process. Returns false if it has ended meanwhile.
-fn kill(pid: u32) -> bool {
-    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok()
 }
 
 /// Runs a command in a terminal of 24 lines with 80 columns, and prints what the terminal is sent.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "what fails here fails the test")]
 
 mod episodes;
+mod kills;
 mod secrets;
 #[path = "../it/support.rs"]
 #[allow(dead_code, reason = "the other tests use the rest of it")]

@@ -12,10 +12,10 @@ const EXCERPT_CHARS_MAX: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SandyError {
     /// `SANDY_API_KEY` is not set.
-    #[error("Sandy API key is not configured")]
+    #[error("Sandy API key is not configured: set SANDY_API_KEY")]
     NoKey,
     /// `SANDY_BASE_URL` is not set.
-    #[error("Sandy base URL is not configured")]
+    #[error("Sandy base URL is not configured: set SANDY_BASE_URL")]
     NoAddress,
     /// The connection failed or broke.
     #[error("Sandy cannot be reached: {0}")]

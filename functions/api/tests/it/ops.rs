@@ -275,7 +275,7 @@ async fn a_sandbox_host_that_is_not_there_is_503_with_the_cause() {
         let reply = server.get(&format!("/api/ops/sandy/{path}")).await;
         assert_eq!(
             (reply.status.as_u16(), reply.detail().as_str()),
-            (503, "Sandy API key is not configured")
+            (503, "Sandy API key is not configured: set SANDY_API_KEY")
         );
     }
     let (server, task) = sandy("").await;

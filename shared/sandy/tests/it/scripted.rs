@@ -162,9 +162,15 @@ async fn errors_have_a_cause_and_repeat_nothing_of_the_service() {
 async fn without_a_key_no_call_is_made() {
     let server = Scripted::json(&json!([])).await;
     let unset = sandy(&[("SANDY_BASE_URL", &server.address), ("SANDY_API_KEY", " ")]);
-    assert_eq!(unset.metrics(1).await.unwrap_err().to_string(), "Sandy API key is not configured");
+    assert_eq!(
+        unset.metrics(1).await.unwrap_err().to_string(),
+        "Sandy API key is not configured: set SANDY_API_KEY"
+    );
     let nowhere = sandy(&[("SANDY_API_KEY", "k")]);
-    assert_eq!(nowhere.metrics(1).await.unwrap_err().to_string(), "Sandy base URL is not configured");
+    assert_eq!(
+        nowhere.metrics(1).await.unwrap_err().to_string(),
+        "Sandy base URL is not configured: set SANDY_BASE_URL"
+    );
     assert!(server.heads.lock().unwrap().is_empty());
     for bad in ["x", "ftp://x", "https://u:sandy-password@x", "https://x/?a=b"] {
         let read = SandyConfig::from_vars(|name| (name == "SANDY_BASE_URL").then(|| bad.to_owned()));

@@ -72,9 +72,12 @@ fn links_in_place_of_files_that_the_engine_reads_are_refused() {
     for entry in [("s/.dockerignore", b'2', "", "x"), (".containerignore", b'1', "", "x")] {
         assert!(matches!(dockerfile(&[file, entry], "Dockerfile"), Err(ContextError::Link(_))), "{entry:?}");
     }
-    for entry in
-        [("null", b'3', "", ""), ("disk", b'4', "", ""), ("pipe", b'6', "", ""), ("p", b'x', "10 size=9\n", "")]
-    {
+    for entry in [
+        ("null", b'3', "", ""),
+        ("disk", b'4', "", ""),
+        ("pipe", b'6', "", ""),
+        ("p", b'x', "10 size=9\n", ""),
+    ] {
         assert!(dockerfile(&[entry, file], "Dockerfile").is_err(), "{entry:?}");
     }
 }
@@ -149,9 +152,8 @@ fn entries_are_written_as_they_were_read() {
         ("h", b'1', "d/f", ""),
         ("again", b'0', "", ""),
     ];
-    let expected = expected.map(|(path, kind, target, content)| {
-        (path.to_owned(), kind, target.to_owned(), content.to_owned())
-    });
+    let expected = expected
+        .map(|(path, kind, target, content)| (path.to_owned(), kind, target.to_owned(), content.to_owned()));
     assert_eq!(listed(&copy), expected);
     let mut archive = tar::Archive::new(copy.as_slice());
     for entry in archive.entries().unwrap() {
@@ -180,7 +182,10 @@ fn ambiguous_entries_have_one_reading_in_the_copy() {
         let (_, copy) = copied(&raw(entries), "Dockerfile").unwrap();
         for (path, kind, target, content) in listed(&copy) {
             let is_plain = !path.contains("..") && !target.contains("..") && !target.starts_with('/');
-            assert!(is_plain && content.is_empty() && b"0125".contains(&kind), "{entries:?}: {path} {target}");
+            assert!(
+                is_plain && content.is_empty() && b"0125".contains(&kind),
+                "{entries:?}: {path} {target}"
+            );
         }
     }
     for entries in [
