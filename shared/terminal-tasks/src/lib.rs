@@ -26,6 +26,7 @@ pub mod terminal_bench;
 mod tree;
 mod variables;
 
+pub use self::tar::{read_tar_gz, read_tar_gz_tree};
 pub use admission::{AdmissionLimits, AdmittedTask, admit, admit_archive, admit_terminal_bench};
 pub use archive::{ARCHIVE_BYTES_MAX, Archive, ArchiveFile, read_tree};
 pub use exception::{Exception, ExceptionCause};
@@ -40,6 +41,5 @@ pub use pane::{PaneError, PaneResults, parse_pane};
 pub use path::{PATH_BYTES_MAX, PATH_DEPTH_MAX, TaskPath};
 pub use refusal::{ArchiveProblem, ComposeProblem, ContentProblem, FormatProblem, Place, Problem, Refusal};
 pub use reward::{REWARD_BYTES_MAX, REWARD_JSON_PATH, REWARD_TEXT_PATH, RewardError, Rewards, parse_rewards};
-pub use tar::{read_tar_gz, read_tar_gz_tree};
 pub use tree::{ContentHash, File, Mode, Tree, TreeBuilder, TreeLimits};
 pub use variables::{MissingVariable, Template, Variables};

@@ -1,22 +1,17 @@
 //! Reader for task folders in gzipped tar archives, as datasets of Terminal-Bench 1 hold them.
 //!
-//! Formats: ustar, with the long names and sizes of pax and the long names of GNU tar. The rules for names, types and
-//! sizes are those of uploaded ZIP archives. Content is read in the order of the archive and never held as a whole.
+//! Formats: ustar, with the long names of pax and of GNU tar. The rules for names, types and sizes are those of uploaded ZIP
+//! archives. Content is read in the order of the archive and never held as a whole.
 
 use std::io::{self, Read};
 
+use ::tar::EntryType;
 use flate2::read::GzDecoder;
 
 use crate::path::{PATH_BYTES_MAX, PATH_DEPTH_MAX, TaskPath};
 use crate::refusal::{ArchiveProblem, Refusal};
 use crate::tree::{Tree, TreeBuilder, TreeLimits};
 
-mod header;
-
-use header::{Header, Kind};
-
-/// Size of a block of an archive, in bytes.
-const BLOCK: usize = 512;
 /// Maximum size of an extended header, in bytes.
 const EXTENDED_BYTES_MAX: u64 = 64 << 10;
 /// Leading bytes of a gzipped file.
@@ -44,116 +39,89 @@ pub fn read_tar_gz(archive: &[u8], limits: TreeLimits, sink: Sink<'_>) -> Result
     if !archive.starts_with(&GZIP) {
         return Err(damaged("it is not compressed with gzip"));
     }
-    let mut tar = Tar { reader: GzDecoder::new(archive), entries: 0, bytes: 0, limits };
-    let (mut long_name, mut long_size) = (None, None);
-    while let Some(header) = tar.next_header()? {
-        let size = match header.kind {
-            Kind::File => long_size.take().unwrap_or(header.size),
-            _ => header.size,
-        };
-        match header.kind {
-            Kind::Extended => {
-                let records = header::extended(&tar.read_text(size)?).map_err(Refusal::whole)?;
-                long_name = records.path.or(long_name);
-                long_size = records.size.or(long_size);
+    let mut archive = ::tar::Archive::new(GzDecoder::new(archive));
+    let entries = archive.entries().map_err(|error| damaged(&error.to_string()))?;
+    let (mut bytes, mut long_name) = (0_u64, None);
+    for (count, entry) in entries.raw(true).enumerate() {
+        let mut entry = entry.map_err(|error| damaged(&explain(&error)))?;
+        let TreeLimits { entries_max, task_bytes_max: bytes_max, .. } = limits;
+        if count >= entries_max {
+            return Err(Refusal::whole(ArchiveProblem::TooManyEntries { entries_max }));
+        }
+        let size = entry.size();
+        bytes = bytes.saturating_add(size);
+        if bytes > bytes_max {
+            return Err(Refusal::whole(ArchiveProblem::TaskTooLarge { bytes_max }));
+        }
+        let kind = entry.header().entry_type();
+        match kind {
+            EntryType::XHeader => {
+                long_name = pax_path(&read_text(&mut entry)?)?.or(long_name);
                 continue;
             }
-            Kind::LongName => {
-                let mut name = tar.read_text(size)?;
+            EntryType::GNULongName => {
+                let mut name = read_text(&mut entry)?;
                 name.truncate(name.iter().position(|byte| *byte == 0).unwrap_or(name.len()));
                 long_name = Some(name);
                 continue;
             }
-            Kind::Ignored => {
-                tar.read_text(size)?;
-                continue;
-            }
-            Kind::File | Kind::Folder | Kind::Special(_) => {}
+            // Comments, and targets of links, which are refused.
+            EntryType::XGlobalHeader | EntryType::GNULongLink => continue,
+            _ => {}
         }
-        let Some(path) = checked_path(&long_name.take().unwrap_or(header.name))? else { continue };
+        let name = long_name.take().unwrap_or_else(|| entry.header().path_bytes().into_owned());
+        let Some(path) = checked_path(&name)? else { continue };
         let at = |problem| Refusal::file(path.as_str(), problem);
-        match header.kind {
-            Kind::Special(kind) => return Err(at(ArchiveProblem::NotARegularFile { kind })),
-            Kind::File => tar.read_file(size, &path, header.mode, sink)?,
-            _ => long_size = None,
+        let special = match kind {
+            EntryType::Directory => continue,
+            EntryType::Regular | EntryType::Continuous => None,
+            EntryType::Link => Some("hard link"),
+            EntryType::Symlink => Some("symbolic link"),
+            _ => Some("device or another special file"),
+        };
+        if let Some(kind) = special {
+            return Err(at(ArchiveProblem::NotARegularFile { kind }));
+        }
+        let mode = entry.header().mode().map_or(0o644, |mode| mode & 0o7777);
+        let mut content = entry.take(size);
+        sink(&path, mode, &mut content)?;
+        io::copy(&mut content, &mut io::sink()).map_err(|error| damaged(&explain(&error)))?;
+        if content.limit() > 0 {
+            return Err(at(ArchiveProblem::Damaged { cause: "it ends in the middle of a file".to_owned() }));
         }
     }
     Ok(())
 }
 
-/// Archive that is being read.
-struct Tar<R> {
-    reader: R,
-    entries: usize,
-    /// Bytes of all entries so far.
-    bytes: u64,
-    limits: TreeLimits,
+/// Reads an extended header.
+fn read_text(entry: &mut impl Read) -> Result<Vec<u8>, Refusal> {
+    let mut text = Vec::new();
+    let read = entry.take(EXTENDED_BYTES_MAX + 1).read_to_end(&mut text);
+    read.map_err(|error| damaged(&explain(&error)))?;
+    if text.len() as u64 > EXTENDED_BYTES_MAX {
+        return Err(damaged("an extended header is too long"));
+    }
+    Ok(text)
 }
 
-impl<R: Read> Tar<R> {
-    /// Reads the next header; `None` at the end.
-    fn next_header(&mut self) -> Result<Option<Header>, Refusal> {
-        let mut block = [0; BLOCK];
-        self.fill(&mut block)?;
-        if block.iter().all(|byte| *byte == 0) {
-            return Ok(None);
-        }
-        self.entries += 1;
-        if self.entries > self.limits.entries_max {
-            let entries_max = self.limits.entries_max;
-            return Err(Refusal::whole(ArchiveProblem::TooManyEntries { entries_max }));
-        }
-        Header::read(&block).map(Some).map_err(Refusal::whole)
-    }
-
-    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), Refusal> {
-        self.reader.read_exact(bytes).map_err(|error| damaged(&explain(&error)))
-    }
-
-    /// Counts the bytes of an entry.
-    fn count(&mut self, size: u64) -> Result<(), Refusal> {
-        let bytes_max = self.limits.task_bytes_max;
-        self.bytes = self.bytes.saturating_add(size);
-        match self.bytes > bytes_max {
-            true => Err(Refusal::whole(ArchiveProblem::TaskTooLarge { bytes_max })),
-            false => Ok(()),
+/// Returns the path in an extended header. A size there is only needed above 8 GiB, and would move the next entry.
+fn pax_path(records: &[u8]) -> Result<Option<Vec<u8>>, Refusal> {
+    let mut path = None;
+    for record in ::tar::PaxExtensions::new(records) {
+        let record = record.map_err(|_| damaged("an extended header is invalid"))?;
+        match record.key_bytes() {
+            b"path" => path = Some(record.value_bytes().to_vec()),
+            b"size" => return Err(unsupported("sizes in extended headers")),
+            key if key.starts_with(b"GNU.sparse") => return Err(unsupported("sparse files")),
+            _ => {}
         }
     }
-
-    /// Reads an extended header.
-    fn read_text(&mut self, size: u64) -> Result<Vec<u8>, Refusal> {
-        if size > EXTENDED_BYTES_MAX {
-            return Err(damaged("an extended header is too long"));
-        }
-        self.count(size)?;
-        let mut text = vec![0; size as usize];
-        self.fill(&mut text)?;
-        self.skip_padding(size)?;
-        Ok(text)
-    }
-
-    fn read_file(&mut self, size: u64, path: &TaskPath, mode: u32, sink: Sink<'_>) -> Result<(), Refusal> {
-        self.count(size)?;
-        let mut content = self.reader.by_ref().take(size);
-        sink(path, mode, &mut content)?;
-        io::copy(&mut content, &mut io::sink()).map_err(|error| damaged(&explain(&error)))?;
-        if content.limit() > 0 {
-            return Err(Refusal::file(
-                path.as_str(),
-                ArchiveProblem::Damaged { cause: ENDS_EARLY.to_owned() },
-            ));
-        }
-        self.skip_padding(size)
-    }
-
-    fn skip_padding(&mut self, size: u64) -> Result<(), Refusal> {
-        let mut padding = [0; BLOCK];
-        let length = (size.next_multiple_of(BLOCK as u64) - size) as usize;
-        self.fill(padding.get_mut(..length).unwrap_or_default())
-    }
+    Ok(path)
 }
 
-const ENDS_EARLY: &str = "it ends in the middle of a file";
+fn unsupported(feature: &'static str) -> Refusal {
+    Refusal::whole(ArchiveProblem::UnsupportedFeature { feature })
+}
 
 fn explain(error: &io::Error) -> String {
     match error.kind() {

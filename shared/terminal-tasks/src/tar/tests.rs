@@ -6,6 +6,9 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// Size of a block of an archive, in bytes.
+const BLOCK: usize = 512;
+
 /// Returns an entry of a type with its content.
 fn entry(name: &[u8], kind: u8, mode: u32, content: &[u8]) -> Vec<u8> {
     let mut header = [0_u8; BLOCK];
@@ -88,6 +91,10 @@ fn unsafe_archives_are_refused() {
         (vec![entry(b"h", b'x', 0, b"9 path")], "archive_damaged"),
         (
             vec![entry(b"h", b'x', 0, record("GNU.sparse.major", "1").as_bytes())],
+            "unsupported_archive_feature",
+        ),
+        (
+            vec![entry(b"h", b'x', 0, record("size", "9").as_bytes()), file("y")],
             "unsupported_archive_feature",
         ),
         (vec![entry(b"h", b'x', 0, record("path", "../x").as_bytes()), file("y")], "unsafe_path"),
