@@ -1,4 +1,4 @@
-//! Counts what is below a folder that someone else may change meanwhile.
+//! Counts the space of a folder that someone else may change meanwhile.
 
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
@@ -23,13 +23,6 @@ const PARTS_MAX: usize = 32;
 const PENDING_BYTES_MAX: usize = 64 << 20;
 /// Memory of such a folder besides its path, in bytes.
 const PENDING_BYTES: usize = 64;
-
-/// What is below a folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Count {
-    /// Space that everything takes on the disk. A file with several names counts once, a file with holes without them.
-    pub(super) bytes: u64,
-}
 
 /// Reason why a folder wasn't counted.
 #[derive(Debug)]
@@ -57,8 +50,10 @@ struct Pending {
     path: CString,
 }
 
-/// Counts at most `files_max` files and folders until `deadline`. Follows no link and enters no other file system.
-pub(super) fn count(folder: &Path, files_max: u64, deadline: Instant) -> Result<Count, Uncounted> {
+/// Returns the space that everything below a folder takes on the disk, in bytes: a file with several names once, a file with
+/// holes without them. Counts at most `files_max` files and folders until `deadline`, follows no link, and enters no other file
+/// system.
+pub(super) fn count(folder: &Path, files_max: u64, deadline: Instant) -> Result<u64, Uncounted> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
     let top = Arc::new(openat(rustix::fs::CWD, folder, flags, Mode::empty())?);
@@ -104,7 +99,7 @@ pub(super) fn count(folder: &Path, files_max: u64, deadline: Instant) -> Result<
             }
         }
     }
-    Ok(Count { bytes })
+    Ok(bytes)
 }
 
 /// Returns the way to a folder in an open one.
@@ -139,7 +134,7 @@ mod tests {
     use super::*;
 
     fn counted(folder: &Path, files_max: u64) -> Result<u64, Uncounted> {
-        count(folder, files_max, Instant::now() + Duration::from_secs(60)).map(|count| count.bytes)
+        count(folder, files_max, Instant::now() + Duration::from_secs(60))
     }
 
     #[test]
@@ -157,10 +152,7 @@ mod tests {
         let bytes = counted(folder.path(), 7).unwrap();
         assert!((1 << 20..2 << 20).contains(&bytes), "{bytes}");
         assert!(matches!(counted(folder.path(), 6), Err(Uncounted::Files)));
-        assert!(
-            matches!(count(folder.path(), 7, Instant::now()), Ok(Count { .. })),
-            "few entries need no clock"
-        );
+        assert!(matches!(count(folder.path(), 7, Instant::now()), Ok(_)), "few entries need no clock");
         assert!(matches!(counted(&at("absent"), 7), Err(Uncounted::Io(_))));
     }
 

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::Shared;
 use super::container::json_of;
-use super::count::{Count, Uncounted, count};
+use super::count::{Uncounted, count};
 use super::dispatch::Call;
 use super::forward::json_response;
 use crate::client::AnyBody;
@@ -70,7 +70,7 @@ impl Shared {
         });
         let limit = |what: &str, limit: String| Err(Refusal::Limit { what: what.to_owned(), limit });
         match counting.await {
-            Ok(Ok(Count { bytes })) => Ok(Some(bytes)),
+            Ok(Ok(bytes)) => Ok(Some(bytes)),
             Ok(Err(Uncounted::Files)) => limit("number of files of the container", files_max.to_string()),
             Ok(Err(Uncounted::Depth(bytes))) => {
                 limit("depth of the container's folders", format!("{bytes} characters"))
