@@ -199,6 +199,22 @@ fn terminal_bench_tasks_are_graded_by_the_output_of_their_tests() {
     assert_eq!(objects(), before);
 }
 
+#[test]
+fn an_agent_that_keeps_the_engine_waiting_is_graded() {
+    let _engine = ENGINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = objects();
+    let place = Place::new();
+    // Podman reads this file itself before it runs a command.
+    let solution = "#!/bin/sh\ntouch done\nrm -f /etc/passwd; mkfifo /etc/passwd\n";
+    let task = place.task("waiting", solution, TEST);
+    let ended = place.bench(&["run", "--json", "--task", task.to_str().unwrap(), "--agent", "oracle"]);
+    let run: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let id = run[0]["id"].as_str().unwrap();
+    let items: Value = serde_json::from_str(&place.bench(&["runs", id, "--items", "--json"]).stdout).unwrap();
+    assert_eq!(items[0]["outcome"], "incorrect", "{items:#}");
+    assert_eq!(objects(), before);
+}
+
 /// Server that works on runs until it is told to end.
 struct Server {
     child: Child,

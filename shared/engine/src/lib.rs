@@ -13,6 +13,7 @@ mod emptying;
 mod firewall;
 mod images;
 mod labels;
+mod pipes;
 mod probe;
 mod proxy;
 mod refusal;

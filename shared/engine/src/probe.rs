@@ -25,6 +25,7 @@ use crate::build_group::{BuildGroup, remove_recorded};
 use crate::client::{Client, ClientError};
 use crate::firewall::Firewall;
 use crate::images::ImageCache;
+use crate::pipes::PipeWatch;
 use crate::rules::{Pins, release_all};
 
 /// Where the probe looks, and for how long.
@@ -101,6 +102,7 @@ pub struct Engine {
     pulls: Arc<tokio::sync::Mutex<()>>,
     build_group: Option<BuildGroup>,
     cache: Option<Arc<ImageCache>>,
+    pipes: Option<Arc<PipeWatch>>,
 }
 
 /// Removes what a dead process has left of its run folder: mounts, the firewall's table, and the group of builds. `path`
@@ -246,6 +248,7 @@ async fn check(socket: &Path, options: &ProbeOptions) -> Result<Engine, String> 
         podman: Mutex::new(None),
         options: options.clone(),
         // The engine may see another disk than this process.
+        pipes: storage.as_deref().and_then(PipeWatch::start).map(Arc::new),
         storage: storage.filter(|folder| folder.is_dir()),
         builders: Arc::new(Semaphore::new(1)),
         pulls: Arc::default(),
@@ -333,6 +336,10 @@ impl Engine {
     }
 
     /// Returns the folder in which the engine stores images, if this process sees it.
+    pub(crate) fn pipes(&self) -> Option<Arc<PipeWatch>> {
+        self.pipes.clone()
+    }
+
     pub(crate) fn storage(&self) -> Option<&Path> {
         self.storage.as_deref()
     }

@@ -37,10 +37,13 @@ use crate::client::{Client, ClientError};
 use crate::context::Builder;
 use crate::firewall::Firewall;
 use crate::images::ImageCache;
+use crate::pipes::PipeWatch;
 use crate::probe::{Description, Engine, EngineKind};
 use crate::rules::{FolderError, Folders, NetworkPolicy, Pin, Pins, SandboxRules};
 use crate::short_path::ShortPath;
 
+/// Maximum number of contexts of builds of a sandbox that are received or wait at the same time.
+const CONTEXTS_MAX: usize = 2;
 /// Time that requests in progress have to end when the proxy stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -109,6 +112,10 @@ pub(crate) struct Shared {
     pub(crate) build_group: Option<BuildGroup>,
     /// Images that are kept for other sandboxes.
     pub(crate) cache: Option<Arc<ImageCache>>,
+    /// Watch over pipes in containers.
+    pub(crate) pipes: Option<Arc<PipeWatch>>,
+    /// Contexts of builds that are received or wait.
+    pub(crate) contexts: Arc<Semaphore>,
     /// Folder on the disk on which the engine stores images.
     pub(crate) storage: Option<PathBuf>,
     /// Requests in progress, which continue without their client.
@@ -162,6 +169,8 @@ impl Proxy {
             holding: Mutex::default(),
             build_group: engine.build_group().cloned(),
             cache: engine.image_cache(),
+            pipes: engine.pipes(),
+            contexts: Arc::new(Semaphore::new(CONTEXTS_MAX)),
             storage: engine.storage().map(Path::to_owned),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),

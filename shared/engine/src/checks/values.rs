@@ -7,8 +7,8 @@ use crate::labels::{Owner, is_reserved};
 use crate::refusal::Refusal;
 use crate::rules::Limits;
 
-/// Names of resource limits of processes that a container may set.
-const ULIMITS: [&str; 16] = [
+/// Names of resource limits of processes that a container may set. Those of priorities would let it take more than its share.
+const ULIMITS: [&str; 13] = [
     "core",
     "cpu",
     "data",
@@ -16,12 +16,9 @@ const ULIMITS: [&str; 16] = [
     "locks",
     "memlock",
     "msgqueue",
-    "nice",
     "nofile",
     "nproc",
     "rss",
-    "rtprio",
-    "rttime",
     "sigpending",
     "stack",
     "as",

@@ -13,7 +13,11 @@ use super::spool::ContextError;
 /// Size of a block of an archive, in bytes.
 const BLOCK: u64 = 512;
 /// Maximum size of a Dockerfile, and of an extended header, in bytes.
-const TEXT_BYTES_MAX: u64 = 1 << 20;
+const TEXT_BYTES_MAX: u64 = 256 << 10;
+/// Files with patterns of what a builder leaves out, and their maximum size in bytes: podman takes 4 KiB of memory for each
+/// pattern.
+const IGNORE_FILES: [&[u8]; 2] = [b".dockerignore", b".containerignore"];
+const IGNORE_BYTES_MAX: u64 = 16 << 10;
 /// Maximum number of entries of a context.
 const ENTRIES_MAX: usize = 500_000;
 /// Maximum length of a path, in bytes, and in names.
@@ -69,6 +73,9 @@ fn copy_entries<W: Write>(
                 if path.is_empty() || names.path.is_some_and(|path| path.ends_with(b"/")) {
                     return Err(ContextError::Archive("a file has no name, or that of a folder"));
                 }
+                if IGNORE_FILES.contains(&path.as_slice()) && entry.size() > IGNORE_BYTES_MAX {
+                    return Err(ContextError::Archive("`.dockerignore` is larger than 16 KiB"));
+                }
                 let mut header = header_like(entry.header(), EntryType::Regular);
                 header.set_size(entry.size());
                 let name = OsStr::from_bytes(&path);
@@ -96,7 +103,7 @@ fn copy_entries<W: Write>(
                 let path = places.add(kind, &names)?;
                 let last = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
                 // The engine reads these files itself, and follows links out of the context.
-                if path == wanted.as_bytes() || matches!(last, b".dockerignore" | b".containerignore") {
+                if path == wanted.as_bytes() || IGNORE_FILES.contains(&last) {
                     return Err(ContextError::Link(shown(&path)));
                 }
                 let target = names.target.unwrap_or_default();
@@ -279,7 +286,7 @@ fn read_text(entry: &mut impl Read) -> Result<Vec<u8>, ContextError> {
     let mut bytes = Vec::new();
     entry.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > TEXT_BYTES_MAX {
-        return Err(ContextError::Archive("a Dockerfile or a name is larger than 1 MiB"));
+        return Err(ContextError::Archive("a Dockerfile or a name is larger than 256 KiB"));
     }
     Ok(bytes)
 }

@@ -20,6 +20,13 @@ pub(crate) enum Builder {
     Buildah,
 }
 
+/// Maximum length of all instructions with their continuation lines, in bytes. Each line is joined with those that continue it.
+const JOINED_BYTES_MAX: usize = 8 << 20;
+/// Maximum length of an image's name after its variables are replaced, in bytes.
+const NAME_BYTES_MAX: usize = 512;
+/// Maximum number of images and of stages. Each image is looked up before the build.
+const IMAGES_MAX: usize = 100;
+
 /// State of a check.
 struct Check<'a> {
     file: &'a str,
@@ -64,24 +71,28 @@ pub(crate) fn check_dockerfile(
         is_in_stage: false,
         may_be_in_stage: false,
     };
+    let mut joined_bytes_left = JOINED_BYTES_MAX;
     for (number, line) in lines.iter().enumerate() {
         check.line = number + 1;
         let line = line.trim();
         if let Some(comment) = line.strip_prefix('#') {
             check.directive(comment)?;
         } else if !line.is_empty() {
-            check.instruction(&joined(&lines[number..]))?;
+            let text = joined(&lines[number..], &mut joined_bytes_left);
+            let Some(text) = text else { return check.refuse("too many lines continue others") };
+            check.instruction(&text)?;
             check.is_continuation = line.ends_with(['\\', '`']);
         }
     }
     Ok(check.images)
 }
 
-/// Joins a line with its continuation lines, skipping comments and empty lines between them. As in all builders, white
-/// space at the beginning of a continuation line separates words.
-fn joined(lines: &[&str]) -> String {
+/// Joins a line with its continuation lines, skipping comments and empty lines between them; `None` if they are longer than
+/// the bytes that are left. As in all builders, white space at the beginning of a continuation line separates words.
+fn joined(lines: &[&str], bytes_left: &mut usize) -> Option<String> {
     let mut text = String::new();
     for (number, line) in lines.iter().enumerate() {
+        *bytes_left = bytes_left.checked_sub(line.len() + 1)?;
         let trimmed = line.trim();
         if number > 0 && (trimmed.is_empty() || trimmed.starts_with('#')) {
             continue;
@@ -89,10 +100,10 @@ fn joined(lines: &[&str]) -> String {
         let line = if number > 0 { line.trim_end() } else { trimmed };
         match line.strip_suffix('\\') {
             Some(start) => text.push_str(start),
-            None => return text + line,
+            None => return Some(text + line),
         }
     }
-    text
+    Some(text)
 }
 
 /// Flags of an instruction as `(name, value)`, and what follows them.
@@ -115,7 +126,17 @@ impl Check<'_> {
     fn instruction(&mut self, text: &str) -> Result<(), Refusal> {
         let (keyword, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         match keyword.to_ascii_uppercase().as_str() {
-            "ONBUILD" => self.instruction(rest.trim()),
+            "ONBUILD" => {
+                let rest = rest.trim();
+                if rest
+                    .split(char::is_whitespace)
+                    .next()
+                    .is_some_and(|word| word.eq_ignore_ascii_case(keyword))
+                {
+                    return self.refuse("`ONBUILD` of `ONBUILD` is not allowed");
+                }
+                self.instruction(rest)
+            }
             "FROM" => self.from(rest),
             "ARG" => self.arg(rest.trim()),
             "RUN" => self.run(rest),
@@ -159,13 +180,17 @@ impl Check<'_> {
         }
         let Some(name) = self.expand(image) else {
             return self.refuse(format!(
-                "the image `{image}` can't be determined; use `ARG` with a plain value before `FROM`"
+                "the image `{}` can't be determined; use `ARG` with a plain value before `FROM`",
+                shortened(image)
             ));
         };
         if name != "scratch" && !self.stages.contains(&name) {
             self.add_image(name, is_certain)?;
         }
         if is_certain {
+            if self.stages.len() >= IMAGES_MAX {
+                return self.refuse(format!("it has more than {IMAGES_MAX} stages"));
+            }
             self.stage = Some(self.stage_name(&words)?);
         }
         Ok(())
@@ -302,8 +327,11 @@ impl Check<'_> {
 
     /// Adds an image.
     fn add_image(&mut self, image: String, is_certain: bool) -> Result<(), Refusal> {
-        if full_name(&image).is_none() || is_number(&image) {
-            return self.refuse(format!("`{image}` is not the name of an image"));
+        if image.len() > NAME_BYTES_MAX || full_name(&image).is_none() || is_number(&image) {
+            return self.refuse(format!("`{}` is not the name of an image", shortened(&image)));
+        }
+        if self.images.len() >= IMAGES_MAX {
+            return self.refuse(format!("it uses more than {IMAGES_MAX} images"));
         }
         let known = self.images.entry(image).or_default();
         *known |= is_certain;
@@ -323,11 +351,18 @@ impl Check<'_> {
                 None => after.split_at(after.find(|character| !is_name(character)).unwrap_or(after.len())),
             };
             expanded.push_str(self.arguments.get(name)?.as_deref()?);
+            if expanded.len() > NAME_BYTES_MAX {
+                return None;
+            }
         }
         expanded.push_str(rest);
         let is_plain = |character: char| character.is_ascii_alphanumeric() || "._-/:@".contains(character);
         (!expanded.is_empty() && expanded.chars().all(is_plain)).then_some(expanded)
     }
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(200).collect()
 }
 
 fn is_number(text: &str) -> bool {
@@ -426,6 +461,28 @@ mod tests {
         assert_eq!(check(own, Builder::Buildah).unwrap(), ["a", "later", "own"]);
         let two = "FROM a AS one\nFROM b\nCOPY --from=one /s /x\nFROM c\nCOPY --from=1 /s /x\nFROM one\n";
         assert_eq!(check(two, Builder::Buildah).unwrap(), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn a_check_takes_no_more_than_its_limits() {
+        let nested = format!("FROM a\n{}RUN a\n", "ONBUILD ".repeat(10_000));
+        let continued = format!("FROM a\n{}RUN --x a\n", "RUN a\\\n".repeat(30_000));
+        let empty = format!("FROM a\nRUN a\\\n{}RUN b\n", "\\\n".repeat(100_000));
+        let expanded = format!("ARG A={}\nFROM {}\n", "a".repeat(50_000), "$A".repeat(20_000));
+        let images: String = (0..200).map(|number| format!("FROM a{number}\n")).collect();
+        let stages = "FROM a AS b\n".repeat(200);
+        for (text, reason) in [
+            (nested, "`ONBUILD` of `ONBUILD`"),
+            (continued, "too many lines continue others"),
+            (empty, "too many lines continue others"),
+            (expanded, "can't be determined"),
+            (images, "more than 100 images"),
+            (stages, "more than 100 stages"),
+        ] {
+            let refused = check(&text, Builder::Buildah).unwrap_err();
+            assert!(refused.contains(reason) && refused.len() < 600, "{refused}");
+        }
+        assert!(check("FROM a\nONBUILD RUN true\n", Builder::Buildah).is_ok());
     }
 
     #[test]

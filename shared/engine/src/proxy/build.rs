@@ -12,7 +12,7 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
 use super::Shared;
-use super::builder::BuildRight;
+use super::builder::{BuildRight, wait};
 use super::dispatch::Call;
 use super::forward::drain;
 use super::serve::Caller;
@@ -49,6 +49,8 @@ impl Shared {
     ) -> Result<Response<AnyBody>, Refusal> {
         let arguments = check_build(&mut call.query, &self.rules)?;
         let path = dockerfile_path(call.query.get("dockerfile").unwrap_or_default())?;
+        // Before the context is received, since it takes space until it is built.
+        let _waiting = wait(self, caller, Arc::clone(&self.contexts).acquire_owned()).await?;
         let bytes_max = self.rules.limits.context_bytes_max;
         let received = tokio::time::timeout(
             self.rules.limits.build_time_max,

@@ -1,5 +1,6 @@
 //! Calls on containers.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use http::{Method, Request, Response, StatusCode};
@@ -15,7 +16,7 @@ use super::size::asks_for_size;
 use crate::checks::{check_create, check_exec, check_update};
 use crate::cleanup::{OwnKind, own_ids};
 use crate::client::{AnyBody, ClientError, full};
-use crate::emptying::empty;
+use crate::emptying::{empty, folder_of};
 use crate::refusal::Refusal;
 use crate::request::ContainerCall;
 
@@ -51,6 +52,13 @@ impl Shared {
         let (status, created) = self.client.call(Method::POST, &call.address(""), Some(&body)).await?;
         if let Some(id) = created["Id"].as_str() {
             self.keep_pins(id, needs.pins);
+            if let Some(pipes) = &self.pipes {
+                let (_, found) =
+                    self.client.call(Method::GET, &format!("/containers/{id}/json"), None).await?;
+                if let Some(layer) = folder_of(&found).as_deref().and_then(Path::parent) {
+                    pipes.add(layer);
+                }
+            }
         }
         let mut response = json_response(&created);
         *response.status_mut() = status;

@@ -152,7 +152,7 @@ mod tests {
         let bytes = counted(folder.path(), 7).unwrap();
         assert!((1 << 20..2 << 20).contains(&bytes), "{bytes}");
         assert!(matches!(counted(folder.path(), 6), Err(Uncounted::Files)));
-        assert!(matches!(count(folder.path(), 7, Instant::now()), Ok(_)), "few entries need no clock");
+        assert!(count(folder.path(), 7, Instant::now()).is_ok(), "few entries need no clock");
         assert!(matches!(counted(&at("absent"), 7), Err(Uncounted::Io(_))));
     }
 

@@ -129,10 +129,9 @@ const ROUTES: &[Route] = &[
     route("GET", "events", Operation::Events, &["since", "until", "filters"]),
 
     route("POST", "containers/create", Operation::CreateContainer, &["name", "platform"]),
-    route("GET", "containers/json", Operation::ListContainers, &["all", "limit", "size", "filters"]),
+    route("GET", "containers/json", Operation::ListContainers, &["all", "limit", "filters"]),
     route("GET", "containers/*/json", SHORT, &["size"]),
     route("GET", "containers/*/top", SHORT, &["ps_args"]),
-    route("GET", "containers/*/changes", SHORT, &[]),
     route("GET", "containers/*/logs", STREAM, &["follow", "stdout", "stderr", "since", "until", "timestamps", "tail", "details"]),
     route("GET", "containers/*/stats", STREAM, &["stream", "one-shot"]),
     route("GET", "containers/*/archive", STREAM, &["path"]),

@@ -12,6 +12,7 @@ mod cli;
 mod health;
 mod network;
 mod outside;
+mod pipes;
 mod probe;
 mod sizes;
 mod support;

@@ -223,6 +223,13 @@ fn broken_archives_are_errors() {
         let found = copied(&bytes, "Dockerfile");
         assert!(matches!(found, Err(ContextError::Archive(_))), "{found:?}");
     }
+    let patterns = "x\n".repeat(10_000);
+    for (name, is_allowed) in
+        [(".dockerignore", false), ("./.containerignore", false), ("a/.dockerignore", true)]
+    {
+        let found = copied(&raw(&[(name, b'0', &patterns, "")]), "Dockerfile");
+        assert_eq!(found.is_ok(), is_allowed, "{name}: {found:?}");
+    }
     let mut to = tar::Builder::new(Vec::new());
     let bytes = raw(&[("a", b'0', &"x".repeat(2_000), "")]);
     let found = copy(Cursor::new(&bytes), 1_000, &mut to, "Dockerfile");
