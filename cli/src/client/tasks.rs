@@ -39,6 +39,13 @@ pub(crate) struct Task {
     /// Episodes without a grade, among those that failed.
     #[serde(default)]
     pub(crate) error_runs: u64,
+    /// False if the task was only stored for a run.
+    #[serde(default = "listed")]
+    pub(crate) listed: bool,
+}
+
+const fn listed() -> bool {
+    true
 }
 
 /// Place of a task in lists.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bench_benchmarks::{Benchmark, Options};
+use bench_benchmarks::{Benchmark, OptionMetadata, Options};
 
 use super::find_benchmark;
 use crate::exit::Problem;
@@ -23,6 +23,7 @@ pub(crate) fn parse_options(
             .split_once('=')
             .ok_or_else(|| Problem::usage(format!("--option: `{text}` is not BENCHMARK.NAME=VALUE")))?;
         let (benchmark, name) = match (place.split_once('.'), benchmarks) {
+            (Some((group, _)), [only]) if has_group(only, group.trim()) => (only.as_str(), place.trim()),
             (Some((benchmark, name)), _) => (benchmark.trim(), name.trim()),
             (None, [only]) => (only.as_str(), place.trim()),
             (None, _) => {
@@ -57,6 +58,13 @@ pub(crate) fn parse_options(
         }
     }
     Ok(options)
+}
+
+/// Returns true if a benchmark has options `GROUP.NAME`, such as `env.NAME`.
+fn has_group(benchmark: &str, group: &str) -> bool {
+    let is_of_group =
+        |option: &OptionMetadata| option.name.split_once('.').is_some_and(|(own, _)| own == group);
+    find_benchmark(benchmark).is_ok_and(|benchmark| benchmark.options().iter().any(is_of_group))
 }
 
 /// Looks up a benchmark under its ordered protocol and options.
@@ -125,6 +133,10 @@ mod tests {
         let known = parse_options(&list(&[" other.a = b=c,d "]), &list(&["other"]), &none, true).unwrap();
         assert_eq!(known["other"]["a"], "b=c,d");
         assert_eq!(format_options(&known["other"]), "a=b=c,d");
+        for given in ["env.A=1", "terminal_tasks.env.A=1"] {
+            let known = parse_options(&list(&[given]), &list(&["terminal_tasks"]), &none, false).unwrap();
+            assert_eq!(known["terminal_tasks"]["env.A"], "1");
+        }
     }
 
     #[test]

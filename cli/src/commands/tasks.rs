@@ -105,6 +105,9 @@ struct CheckArgs {
     /// Read the files only, without running episodes
     #[arg(long)]
     no_episodes: bool,
+    /// Option of the order, such as `env.NAME=VALUE` for a variable that a task needs
+    #[arg(long, value_name = "NAME=VALUE")]
+    option: Vec<String>,
     #[command(flatten)]
     work: WorkArgs,
     #[command(flatten)]
@@ -309,6 +312,7 @@ mod tests {
             total_runs: total,
             passed_runs: passed,
             same_files_as: None,
+            listed: true,
             warnings: Vec::new(),
             failed_runs: failed,
             error_runs: errors,

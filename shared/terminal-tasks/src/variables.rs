@@ -89,7 +89,7 @@ impl Variables {
 /// Failure to resolve a variable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the task needs the variable `{name}`; give it with the order, or add a default to the task: `${{{name}:-VALUE}}`"
+    "the task needs the variable `{name}`; give it with the order, as the option `env.{name}`, or add a default to the task: `${{{name}:-VALUE}}`"
 )]
 pub struct MissingVariable {
     /// Name of the order's variable.

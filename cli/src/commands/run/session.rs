@@ -164,8 +164,11 @@ impl Session {
         let is_owner = self.stack().is_some_and(|stack| stack.owner().is_none());
         if interrupted && is_owner {
             let seconds = INTERRUPT_GRACE.as_secs();
+            let commands: Vec<String> = runs.iter().map(|run| format!("bench run --resume {run}")).collect();
             output::note(&format!(
-                "Stopping. Answers in progress have {seconds} s to arrive; finished samples are kept. Press Ctrl-C again to stop now."
+                "Stopping. Work in progress has {seconds} s to finish; finished samples are kept. Press Ctrl-C again to stop \
+                 now, and continue with: {}",
+                commands.join("; ")
             ));
         }
         if !interrupted && worked.is_ok() {

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::session::Session;
 use crate::client::{Client, Listing, Task};
+use crate::commands::options::OptionsByBenchmark;
 use crate::exit::Problem;
 use crate::task_archive::GivenTask;
 use crate::views::Run;
@@ -104,7 +105,10 @@ pub(crate) async fn store(
         let archive = match given {
             GivenTask::Archive(archive) => archive,
             GivenTask::Stored(name) => {
-                let id = id_of(name, known.values())?;
+                let mut named = named(name, known.values())?;
+                // The same files are the same task.
+                named.dedup_by(|next, kept| next.content_hash == kept.content_hash);
+                let id = only(name, &named)?;
                 stored.extend(known.get(&id).filter(|_| stored.iter().all(|other| other.id != id)).cloned());
                 continue;
             }
@@ -127,23 +131,39 @@ pub(crate) async fn store(
 
 /// Returns the id of the task with this id or name.
 pub(crate) fn id_of<'a>(given: &str, stored: impl IntoIterator<Item = &'a Task>) -> anyhow::Result<u64> {
+    only(given, &named(given, stored)?)
+}
+
+/// Returns the tasks with this id or name, at least one. Those that were only stored for a run count if no other has the name.
+fn named<'a>(given: &str, stored: impl IntoIterator<Item = &'a Task>) -> anyhow::Result<Vec<&'a Task>> {
     let stored: Vec<&Task> = stored.into_iter().collect();
     if let Ok(id) = given.parse::<u64>()
-        && stored.iter().any(|task| task.id == id)
+        && let Some(task) = stored.iter().find(|task| task.id == id)
     {
-        return Ok(id);
+        return Ok(vec![task]);
     }
-    let named = stored.iter().filter(|task| task.name == given || task.task == given);
-    let named: Vec<String> = named.map(|task| task.id.to_string()).collect();
-    match named.as_slice() {
-        [id] => id.parse().context("the id of a task is no number"),
-        [] => Err(Problem::failure(format!("no stored task has the id or name `{given}`"))
+    let mut named = stored;
+    named.retain(|task| task.name == given || task.task == given);
+    if named.iter().any(|task| task.listed) {
+        named.retain(|task| task.listed);
+    }
+    match named.is_empty() {
+        false => Ok(named),
+        true => Err(Problem::failure(format!("no stored task has the id or name `{given}`"))
             .hint("`bench tasks list --all` shows the stored tasks; files need a path that exists")
             .into()),
-        several => Err(Problem::failure(format!("{} stored tasks have the name `{given}`", several.len()))
-            .hint(format!("give the id: {}", several.join(", ")))
-            .into()),
     }
+}
+
+/// Returns the id of the only task with a name.
+fn only(given: &str, named: &[&Task]) -> anyhow::Result<u64> {
+    if let [task] = named {
+        return Ok(task.id);
+    }
+    let ids: Vec<String> = named.iter().map(|task| task.id.to_string()).collect();
+    Err(Problem::failure(format!("{} stored tasks have the name `{given}`", ids.len()))
+        .hint(format!("give the id: {}", ids.join(", ")))
+        .into())
 }
 
 /// Imports the dataset of stored tasks.
@@ -163,11 +183,12 @@ pub(crate) async fn order_tasks(
     given: &[GivenTask],
     agent: &str,
     samples: u32,
+    options: &OptionsByBenchmark,
 ) -> anyhow::Result<(RunId, Vec<Hold>)> {
     let tasks = store(&session.client, given, Listing::ForRun).await?;
     let Some(stack) = session.stack() else {
         let ids: Vec<String> = tasks.iter().map(|task| task.id.to_string()).collect();
-        let order = json!({ "tasks": ids, "agent": agent, "samples": samples });
+        let order = json!({ "tasks": ids, "agent": agent, "samples": samples, "benchmark_options": options });
         let created: Run = session.client.post("/api/runs", Some(&order)).await?;
         let run = created.id.parse().context("unexpected answer of the server: it names no run")?;
         return Ok((run, Vec::new()));
@@ -177,6 +198,7 @@ pub(crate) async fn order_tasks(
         model: agent.to_owned(),
         benchmarks: Some(vec![TERMINAL_TASKS.to_owned()]),
         samples: Some(samples),
+        options: options.clone(),
         trusted: TrustedSettings { datasets: [dataset].into(), ..TrustedSettings::default() },
         ..Order::default()
     };
@@ -202,11 +224,19 @@ mod tests {
 
     #[test]
     fn a_task_is_found_by_id_or_name() {
-        let stored: Vec<Task> = [(1, "a"), (2, "b"), (3, "b"), (4, "5")]
-            .map(|(id, name)| {
+        let tasks = [
+            (1, "a", true),
+            (2, "b", true),
+            (3, "b", true),
+            (4, "5", true),
+            (6, "a", false),
+            (7, "c", false),
+        ];
+        let stored: Vec<Task> = tasks
+            .map(|(id, name, listed)| {
                 let task = json!({
                     "id": id, "name": name, "task": format!("{name}@0123456789a{id}"), "content_hash": "0", "status": "pending",
-                    "created_at": "", "total_runs": 0, "passed_runs": 0,
+                    "created_at": "", "total_runs": 0, "passed_runs": 0, "listed": listed,
                 });
                 serde_json::from_value(task).unwrap()
             })
@@ -217,7 +247,8 @@ mod tests {
             [Ok(1), Ok(3), Ok(2), Ok(4)]
         );
         assert!(found("b").unwrap_err().contains("2 stored tasks have the name `b`"));
-        assert!(found("c").unwrap_err().contains("no stored task"));
+        assert_eq!(found("c"), Ok(7));
+        assert!(found("d").unwrap_err().contains("no stored task"));
     }
 
     #[test]

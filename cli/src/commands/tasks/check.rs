@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::CheckArgs;
 use crate::causes::{one_line, times};
 use crate::client::Client;
+use crate::commands::options::parse_options;
 use crate::commands::run::session::Session;
 use crate::commands::run::tasks::order_tasks;
 use crate::commands::{Api, run::results};
@@ -44,24 +45,16 @@ pub(super) async fn run(args: CheckArgs) -> anyhow::Result<ExitStatus> {
     if args.no_episodes {
         return check_files(&args, &archives).await;
     }
-    let mut names = Names::new();
-    for archive in &archives {
-        let admitted = archive.read()?;
-        super::warn(&archive.name, &admitted.warnings);
-        if !admitted.task.has_solution() {
-            return Err(Problem::failure(format!("the task `{}` has no solution", archive.name))
-                .hint("only a solution proves a task; add solution/solve.sh (Harbor) or solution.sh (Terminal-Bench 1)")
-                .into());
-        }
-        names.entry(admitted.hash.to_string()).or_default().push(archive.name.clone());
-    }
+    let is_remote = args.server.server().is_some();
+    let options = parse_options(&args.option, &[TERMINAL_TASKS.to_owned()], &BTreeMap::new(), is_remote)?;
+    let names = names(&archives)?;
     results::check_folder(&args.work.out)?;
     let given: Vec<GivenTask> = archives.into_iter().map(GivenTask::Archive).collect();
     let session = Session::open(&args.work, &args.server, &args.data).await?;
     let ordered = async {
         let mut runs = Vec::new();
         for agent in ["oracle", "nop"] {
-            runs.push(order_tasks(&session, &given, agent, EPISODES).await?);
+            runs.push(order_tasks(&session, &given, agent, EPISODES, &options).await?);
         }
         anyhow::Ok(runs)
     };
@@ -86,6 +79,33 @@ pub(super) async fn run(args: CheckArgs) -> anyhow::Result<ExitStatus> {
             session.finish_runs(&runs, true, work, results::ResultsForm::Nothing, proof).await
         }
     }
+}
+
+/// Reads all tasks. Without an error, each can be proven.
+fn names(archives: &[TaskArchive]) -> anyhow::Result<Names> {
+    let (mut names, mut problems) = (Names::new(), Vec::new());
+    for archive in archives {
+        match archive.read() {
+            Ok(admitted) => {
+                super::warn(&archive.name, &admitted.warnings);
+                if !admitted.task.has_solution() {
+                    problems.push(
+                        Problem::failure(format!("the task `{}` has no solution", archive.name))
+                            .hint("only a solution proves a task; add solution/solve.sh (Harbor) or solution.sh (Terminal-Bench 1)")
+                            .into(),
+                    );
+                }
+                names.entry(admitted.hash.to_string()).or_default().push(archive.name.clone());
+            }
+            Err(error) => problems.push(error),
+        }
+    }
+    let last = problems.pop();
+    for problem in problems {
+        let problem: anyhow::Error = problem;
+        output::warn(&one_line(&format!("{problem:#}")));
+    }
+    last.map_or(Ok(names), Err)
 }
 
 /// Returns true if the server refused the task, and not the request.
