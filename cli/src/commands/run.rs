@@ -178,7 +178,9 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitStatus> {
     let Resolved { plan, key, judge_key } = order::resolve(&args)?;
     results::check_folder(&args.work.out)?;
     if args.server.server().is_none() {
-        checks::check_packages(&plan, &args.data.options()?).await?;
+        let options = args.data.options()?;
+        checks::check_engine(&plan, &options)?;
+        checks::check_packages(&plan, &options).await?;
     }
     let mut session = Session::open(&args.work, &args.server, &args.data).await?;
     let ordered = async {

@@ -122,12 +122,20 @@ async fn without_an_engine_the_refusal_says_what_to_install() {
     let host = SandyProcess::run(command, None);
     let (status, refused) =
         host.post("/api/sandboxes", &json!({ "priority": 3, "enableDockerSocket": true })).await;
-    let why = "container engine was found: install podman (Debian, Ubuntu: `apt-get install podman`; Fedora: `dnf \
-               install podman`), or start dockerd (Debian, Ubuntu: `apt-get install docker.io`; Fedora: `dnf install \
+    let why = "container engine was found: install podman (Debian, Ubuntu: `apt-get install podman runc netavark \
+               aardvark-dns`; Fedora: `dnf install podman`), or start dockerd (Debian, Ubuntu: `apt-get install docker.io`; Fedora: `dnf install \
                moby-engine`)";
     assert!(status == 501 && refused.to_string().contains(why), "{status} {refused}");
     let resources = host.http.get(format!("{}/api/resources", host.address)).send().await.unwrap();
     assert!(resources.text().await.unwrap().contains(why));
+
+    // The command refuses an order before it is made.
+    let task = concat!(env!("CARGO_MANIFEST_DIR"), "/../sample-tasks/fix-csv");
+    let mut order = dir.command(&["run", "--task", task, "--agent", "oracle"]);
+    order.env("PATH", dir.path("empty")).env("XDG_RUNTIME_DIR", dir.path("empty"));
+    let refused = CommandOutput::new(&order.output().unwrap());
+    refused.assert_refused(1, "terminal_tasks needs a container engine: no container engine was found");
+    assert_eq!(dir.json(&["runs", "--json"]), json!([]));
 }
 
 #[test]

@@ -55,6 +55,23 @@ pub struct ProbeOptions {
 }
 
 impl ProbeOptions {
+    /// Returns an error if there is no engine where the [probe](probe()) would look. Without one, the probe may still fail.
+    ///
+    /// # Errors
+    /// As the probe, for an engine that isn't installed or whose socket doesn't exist.
+    pub fn expect_any(&self) -> Result<(), ProbeError> {
+        let Some(address) = &self.docker_host else {
+            let has_podman = || self.start_podman && tools::find("podman", &self.path).is_some();
+            let is_any = self.usual_sockets().iter().any(|socket| socket.exists()) || has_podman();
+            return if is_any { Ok(()) } else { Err(ProbeError::Missing) };
+        };
+        let socket = socket_of(address)?;
+        match Path::new(socket).exists() {
+            true => Ok(()),
+            false => Err(ProbeError::unusable(socket, "the socket doesn't exist")),
+        }
+    }
+
     /// Creates options that look in the usual places for at most 30 s.
     #[must_use]
     pub fn new(run_folder: impl Into<PathBuf>) -> Self {
@@ -182,8 +199,7 @@ async fn find_engine(options: &ProbeOptions) -> Result<Engine, ProbeError> {
         tracing::warn!(%error, "Group of an earlier process's builds was not removed");
     }
     if let Some(address) = &options.docker_host {
-        let socket = address.strip_prefix("unix://").filter(|path| path.starts_with('/'));
-        let socket = socket.ok_or_else(|| ProbeError::Address { address: address.clone() })?;
+        let socket = socket_of(address)?;
         return check(Path::new(socket), options)
             .await
             .map_err(|reason| ProbeError::unusable(socket, &reason));
@@ -211,6 +227,11 @@ async fn find_engine(options: &ProbeOptions) -> Result<Engine, ProbeError> {
         true => Err(ProbeError::Missing),
         false => Err(ProbeError::Unusable { reasons: reasons.join("; ") }),
     }
+}
+
+fn socket_of(address: &str) -> Result<&str, ProbeError> {
+    let socket = address.strip_prefix("unix://").filter(|path| path.starts_with('/'));
+    socket.ok_or_else(|| ProbeError::Address { address: address.to_owned() })
 }
 
 /// Starts podman's service and checks it.

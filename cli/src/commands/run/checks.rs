@@ -33,6 +33,29 @@ pub(super) fn check_providers(plan: &Plan, key: Option<&Secret>) -> anyhow::Resu
     Ok(())
 }
 
+/// Fails before anything is queued if episodes need a container engine, and this machine has none. That of a separate sandbox
+/// service is unknown and not checked.
+pub(super) fn check_engine(plan: &Plan, options: &StackOptions) -> anyhow::Result<()> {
+    let has_agent = |name: &&String| {
+        let known = name.parse().ok().and_then(|name| bench_benchmarks::find_named(&name));
+        known.is_some_and(|benchmark| benchmark.has_agent())
+    };
+    let Some(benchmark) = plan.benchmarks.iter().find(has_agent) else { return Ok(()) };
+    let var = |name: &str| options.vars.get(name).filter(|value| !value.trim().is_empty()).cloned();
+    if var("SANDY_BASE_URL").is_some() {
+        return Ok(());
+    }
+    let settings = SandboxSettings::from_vars(&options.data_dir, options.sandbox_helper.clone(), var)?;
+    let problem = match settings.engine.expect_any() {
+        Some(Ok(())) => return Ok(()),
+        Some(Err(error)) => error.to_string(),
+        None => "BENCH_SANDBOX_ENGINE is `none`".to_owned(),
+    };
+    Err(Problem::failure(format!("{benchmark} needs a container engine: {problem}"))
+        .hint("`bench doctor` checks the engine; nothing was ordered")
+        .into())
+}
+
 /// Fails before any model is called if the sandboxes of this machine lack packages that grading needs. The packages of
 /// a separate sandbox service are unknown and not checked.
 pub(super) async fn check_packages(plan: &Plan, options: &StackOptions) -> anyhow::Result<()> {

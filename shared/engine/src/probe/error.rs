@@ -8,8 +8,8 @@ use std::path::PathBuf;
 pub enum ProbeError {
     /// No engine is installed.
     #[error(
-        "no container engine was found: install podman (Debian, Ubuntu: `apt-get install podman`; Fedora: `dnf install \
-         podman`), or start dockerd (Debian, Ubuntu: `apt-get install docker.io`; Fedora: `dnf install moby-engine`)"
+        "no container engine was found: install podman (Debian, Ubuntu: `apt-get install podman runc netavark aardvark-dns`; \
+         Fedora: `dnf install podman`), or start dockerd (Debian, Ubuntu: `apt-get install docker.io`; Fedora: `dnf install moby-engine`)"
     )]
     Missing,
     /// Engines were found, but none runs a container within limits.

@@ -109,6 +109,14 @@ impl EngineSettings {
         Some(Ok(engine.report().clone()))
     }
 
+    /// Returns an error if hosts certainly have no engine, without starting anything; `None` if they may not have one.
+    ///
+    /// # Errors
+    /// Fails if no engine is installed, or the configured one isn't there.
+    pub fn expect_any(&self) -> Option<Result<(), ProbeError>> {
+        self.probe.as_ref().map(ProbeOptions::expect_any)
+    }
+
     /// Returns the configuration for a host whose state is in `state`; `None` for a host without an engine.
     pub(super) fn config(&self, state: &Path, allow_network: bool) -> Option<EngineConfig> {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get) as u64;
