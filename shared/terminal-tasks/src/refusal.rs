@@ -1,12 +1,14 @@
-//! Refusals of uploaded tasks: a problem, and the file and line that have it.
+//! Refusals of uploaded tasks and agents: a problem, and the file and line that have it.
 
 use std::fmt;
 
+mod agent;
 mod archive;
 mod compose;
 mod content;
 mod format;
 
+pub use agent::AgentProblem;
 pub use archive::ArchiveProblem;
 pub use compose::ComposeProblem;
 pub use content::ContentProblem;
@@ -15,7 +17,7 @@ pub use format::FormatProblem;
 /// Maximum number of characters of a text from the task that a refusal shows.
 const QUOTED_CHARS_MAX: usize = 80;
 
-/// Reason for which a task is refused.
+/// Reason for which a task or an agent is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
@@ -31,6 +33,9 @@ pub enum Problem {
     /// A setting of a compose file.
     #[error(transparent)]
     Compose(#[from] ComposeProblem),
+    /// The folder or a setting of a custom agent.
+    #[error(transparent)]
+    Agent(#[from] AgentProblem),
 }
 
 impl Problem {
@@ -41,14 +46,15 @@ impl Problem {
             Self::Format(problem) => problem.code(),
             Self::Content(problem) => problem.code(),
             Self::Compose(problem) => problem.code(),
+            Self::Agent(problem) => problem.code(),
         }
     }
 }
 
-/// File of a task, and the line if the problem has one.
+/// File of an upload, and the line if the problem has one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Path inside the task or the archive.
+    /// Path inside the task, the agent or the archive.
     pub file: String,
     /// Line, counted from 1.
     pub line: Option<u32>,
@@ -61,17 +67,17 @@ impl fmt::Display for Place {
     }
 }
 
-/// Refusal of a task.
+/// Refusal of a task or an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
-    /// File with the problem; `None` if it is the archive or the task as a whole.
+    /// File with the problem; `None` if it is the archive, the task or the agent as a whole.
     pub place: Option<Place>,
     /// Reason.
     pub problem: Box<Problem>,
 }
 
 impl Refusal {
-    /// Creates a refusal of the archive or the task as a whole.
+    /// Creates a refusal of the archive, the task or the agent as a whole.
     pub fn whole(problem: impl Into<Problem>) -> Self {
         Self { place: None, problem: Box::new(problem.into()) }
     }

@@ -7,7 +7,7 @@ use super::Quoted;
 #[non_exhaustive]
 pub enum ArchiveProblem {
     /// The bytes aren't a ZIP archive.
-    #[error("this is not a ZIP archive; pack the task's folder with `zip -r task.zip FOLDER`")]
+    #[error("this is not a ZIP archive; pack the folder with `zip -r NAME.zip FOLDER`")]
     NotZip,
     /// The archive could not be read; this says nothing about its content.
     #[error("the archive could not be read: {cause}; upload it again")]
@@ -16,7 +16,7 @@ pub enum ArchiveProblem {
         cause: String,
     },
     /// Headers, compressed data or checksums are damaged.
-    #[error("the archive is damaged: {cause}; pack the task's folder again")]
+    #[error("the archive is damaged: {cause}; pack the folder again")]
     Damaged {
         /// Part that is damaged.
         cause: String,
@@ -72,7 +72,7 @@ pub enum ArchiveProblem {
     #[error("the name of an entry is not valid UTF-8; rename the file")]
     NameNotUtf8,
     /// A path is absolute, leaves the folder, or contains characters that paths must not have.
-    #[error("the path {reason}; use a path inside the task's folder")]
+    #[error("the path {reason}; use a path inside the folder")]
     UnsafePath {
         /// Property of the path that makes it unsafe.
         reason: &'static str,
