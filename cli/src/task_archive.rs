@@ -125,19 +125,47 @@ fn stem(path: &Path) -> String {
     path.file_stem().map_or_else(|| "task".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Packs a folder. The same files give the same bytes.
+/// Packs a task's folder.
 fn archive(folder: &Path) -> anyhow::Result<TaskArchive> {
     // The folder may be `.`, whose name only the resolved path has.
     let resolved = folder.canonicalize().with_context(|| format!("could not read `{}`", folder.display()))?;
     let name = resolved.file_name().map_or_else(|| "task".to_owned(), |name| name.to_string_lossy().into());
+    let packed = Packed {
+        what: "task",
+        prefix: format!("{name}/"),
+        bytes_max: EXPANDED_BYTES_MAX,
+        advice: "let its Dockerfile download or make large files",
+    };
+    let bytes = pack(&resolved, folder, &packed)?;
+    Ok(TaskArchive { name, bytes })
+}
+
+/// Kind of a folder that is packed.
+pub(crate) struct Packed {
+    /// Noun in messages: `task` or `agent`.
+    pub(crate) what: &'static str,
+    /// Beginning of the paths in the archive.
+    pub(crate) prefix: String,
+    /// Maximum size of the files, in bytes.
+    pub(crate) bytes_max: u64,
+    /// Advice if they are too large.
+    pub(crate) advice: &'static str,
+}
+
+/// Packs a folder, which the user named `given`, as a ZIP archive. The same files give the same bytes.
+///
+/// # Errors
+/// If a file can't be read or is a link, or the files are too many or too large.
+pub(crate) fn pack(resolved: &Path, given: &Path, packed: &Packed) -> anyhow::Result<Vec<u8>> {
+    let Packed { what, prefix, bytes_max, advice } = packed;
     let mut files = Vec::new();
-    list(&resolved, &mut files)?;
+    list(resolved, what, &mut files)?;
     files.sort();
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-    let mut left = EXPANDED_BYTES_MAX;
+    let mut left = *bytes_max;
     for path in files {
         let shown = path.display();
-        let inner = path.strip_prefix(&resolved).unwrap_or(&path);
+        let inner = path.strip_prefix(resolved).unwrap_or(&path);
         let inner = inner
             .to_str()
             .ok_or_else(|| Problem::usage(format!("`{shown}` has a name that is not UTF-8")))?;
@@ -145,34 +173,34 @@ fn archive(folder: &Path) -> anyhow::Result<TaskArchive> {
         let mut content = Vec::new();
         file.take(left + 1).read_to_end(&mut content).with_context(|| format!("could not read `{shown}`"))?;
         left = left.checked_sub(content.len() as u64).ok_or_else(|| {
-            Problem::usage(format!(
-                "the task `{}` has more than {EXPANDED_BYTES_MAX} bytes",
-                folder.display()
-            ))
-            .hint("let its Dockerfile download or make large files")
+            Problem::usage(format!("the {what} `{}` has more than {bytes_max} bytes", given.display()))
+                .hint(*advice)
         })?;
         let options = SimpleFileOptions::default()
             .last_modified_time(zip::DateTime::default())
             .unix_permissions(mode(&path));
-        zip.start_file(format!("{name}/{inner}"), options)?;
+        zip.start_file(format!("{prefix}{inner}"), options)?;
         zip.write_all(&content)?;
     }
-    Ok(TaskArchive { name, bytes: zip.finish()?.into_inner() })
+    Ok(zip.finish()?.into_inner())
 }
 
-/// Lists the files of a folder. Links are refused, since they may lead out of the task.
-fn list(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+/// Lists the files of a folder. Links are refused, since they may lead out of the folder.
+fn list(folder: &Path, what: &str, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let entries = fs::read_dir(folder).with_context(|| format!("could not read `{}`", folder.display()))?;
     for entry in entries {
         let entry = entry?;
         let (path, kind) = (entry.path(), entry.file_type()?);
         if kind.is_dir() {
-            list(&path, files)?;
+            list(&path, what, files)?;
         } else if kind.is_file() {
             files.push(path);
         } else {
             return Err(Problem::usage(format!("`{}` is neither a file nor a folder", path.display()))
-                .hint("a task has no links, pipes or devices: copy the file to where it is needed")
+                .hint(format!(
+                    "{} {what} has no links, pipes or devices: copy the file to where it is needed",
+                    if what.starts_with('a') { "an" } else { "a" }
+                ))
                 .into());
         }
         if files.len() > FILES_MAX {

@@ -1,4 +1,4 @@
-//! Uploads of terminal tasks.
+//! Uploads of terminal tasks and custom agents.
 
 use bench_domain::Code;
 use http::Method;
@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use super::files::{form, upload_headers};
 use super::{Client, Payload, Transport, encode};
+use crate::agent_archive::AgentArchive;
 use crate::refusal::Refusal;
 use crate::task_archive::TaskArchive;
 
@@ -86,20 +87,33 @@ impl Client {
             }
         }
         let path = format!("/api/tasks?name={}&agent=oracle&listed={is_listed}", encode(name));
-        self.send_archive(&path, archive).await
+        self.send_form(&path, &archive.bytes).await
+    }
+
+    /// Uploads a custom agent. The same files again are the same agent.
+    pub(crate) async fn add_agent(&self, agent: &AgentArchive) -> anyhow::Result<()> {
+        let added: Value = self.send_form("/api/agents", &agent.bytes).await?;
+        // The server computes it from what it received.
+        anyhow::ensure!(
+            added.get("id").and_then(Value::as_str) == Some(&agent.content_hash),
+            "the server received other files of the agent than were sent"
+        );
+        Ok(())
     }
 
     /// Checks a task without storing it.
     pub(crate) async fn check_task(&self, archive: &TaskArchive) -> anyhow::Result<Value> {
-        self.send_archive("/api/tasks/check", archive).await
+        self.send_form("/api/tasks/check", &archive.bytes).await
     }
 
-    async fn send_archive<T: serde::de::DeserializeOwned>(
+    /// Sends an archive as the file of a form.
+    async fn send_form<T: serde::de::DeserializeOwned>(
         &self,
         path: &str,
-        archive: &TaskArchive,
+        mut archive: &[u8],
     ) -> anyhow::Result<T> {
-        let (boundary, body) = form(&mut archive.bytes.as_slice(), archive.bytes.len() as u64).await?;
+        let length = archive.len() as u64;
+        let (boundary, body) = form(&mut archive, length).await?;
         let content_type = format!("multipart/form-data; boundary={boundary}");
         self.request(Method::POST, path, Payload::Bytes { content_type, bytes: body.into() }).await
     }

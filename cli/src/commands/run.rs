@@ -78,6 +78,8 @@ Examples:
       its infrastructure-errors
   bench run --task ./my-task --agent oracle --samples 10
       ten episodes of a terminal task, in containers on this machine
+  bench run --task ./my-task --agent custom --agent-folder ./my-agent
+      an agent of your own: agent.toml with `name` and `run`, an install script
   bench run --model replay:answers.jsonl --benchmark mmlu_pro
       grades stored responses
 

@@ -1,6 +1,7 @@
 //! Tests of the command on a container engine: `make test-containers`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "what fails here fails the test")]
 
+mod custom_agents;
 mod episodes;
 mod kills;
 mod secrets;

@@ -128,7 +128,20 @@ fn no_secret_of_the_server_enters_a_container() {
         }
     };
     let server = runtime.block_on(ModelServer::start(Duration::ZERO, Arc::new(rule))).unwrap();
-    for agent in [&["--agent", "oracle"][..], &["--agent", "bash", "--model", "openai-compatible/m"]] {
+    let custom = place.path("searching-agent");
+    std::fs::create_dir_all(&custom).unwrap();
+    let asked = "name = \"searcher\"\ninstall = \"install.sh\"\nrun = \"sh search.sh\"\n[env]\nE = \"${OPENROUTER_API_KEY:-none}\"\n"
+        .replace("search.sh", "/installed-agent/search.sh");
+    std::fs::write(custom.join("agent.toml"), asked).unwrap();
+    std::fs::write(custom.join("search.sh"), search(&secrets, "/app/found")).unwrap();
+    // What the install script sees, too, stays for the search of the agent.
+    std::fs::write(custom.join("install.sh"), "env > /tmp/install-env\n").unwrap();
+    let folder = custom.to_str().unwrap();
+    for agent in [
+        &["--agent", "oracle"][..],
+        &["--agent", "bash", "--model", "openai-compatible/m"],
+        &["--agent", "custom", "--agent-folder", folder],
+    ] {
         let order = [&["run", "--json", "--task", task.to_str().unwrap()][..], agent].concat();
         let output = place
             .command(&order)

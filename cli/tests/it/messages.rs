@@ -55,6 +55,14 @@ impl Setup {
         fs::create_dir(dir.path("bad-task")).unwrap();
         dir.write("bad-task/task.toml", "[environment]\ndocker_image = \"debian:bookworm\"\ngpus = 1\n");
         dir.write("bad-task/instruction.md", "x\n");
+        fs::create_dir(dir.path("agent")).unwrap();
+        dir.write("agent/agent.toml", "name = \"tiny\"\nrun = \"true\"\n[env]\nA = \"${WHO}\"\n");
+        fs::create_dir(dir.path("bad-agent")).unwrap();
+        dir.write("bad-agent/agent.toml", "name = \"tiny\"\nrun = \"true\"\nmodel = \"m\"\n");
+        fs::create_dir(dir.path("idle-agent")).unwrap();
+        dir.write("idle-agent/agent.toml", "name = \"tiny\"\n");
+        fs::create_dir(dir.path("broken-agent")).unwrap();
+        dir.write("broken-agent/agent.toml", "name = \"tiny\"\nrun = \n");
         set_mode(&dir.path("foreign"), 0o755);
         fs::create_dir(dir.path("locked")).unwrap();
         set_mode(&dir.path("locked"), 0o700);

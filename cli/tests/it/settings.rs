@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::support::{CommandOutput, TestDir};
 
 /// Names in the sources that aren't settings of this program.
-const NOT_SETTINGS: [&str; 44] = [
+const NOT_SETTINGS: [&str; 45] = [
     // Variables of the Lambda runtime, cargo and build scripts, Python, container engines, terminals, desktops, and the base
     // directories.
     "AWS_LAMBDA_FUNCTION_NAME",
@@ -29,6 +29,7 @@ const NOT_SETTINGS: [&str; 44] = [
     "XDG_RUNTIME_DIR",
     "XTERM_VERSION",
     // Variables of terminal tasks' containers and compose files, and parts of such names.
+    "AGENT_INSTRUCTION_FILE",
     "AGENT_LOGS",
     "CONTEXT_DIR",
     "MAIN_IMAGE_NAME",

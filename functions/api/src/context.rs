@@ -15,7 +15,7 @@ use bench_runs::{Orders, RunCreator};
 use bench_sandy::Sandy;
 use bench_state::State;
 use bench_state::credentials::{Credentials, OwnerKey};
-use bench_tasks::TaskStore;
+use bench_tasks::{AgentStore, TaskStore};
 use bench_web::Access;
 use bench_web::views::SummaryView;
 use tokio::sync::Semaphore;
@@ -62,6 +62,8 @@ pub struct Api {
     pub(crate) ops: Ops,
     /// Uploaded terminal tasks.
     pub tasks: TaskStore,
+    /// Uploaded custom agents.
+    pub agents: AgentStore,
     /// Places for archives that are received.
     pub(crate) archives: Arc<Semaphore>,
     /// Facts of episodes that are over.
@@ -115,6 +117,7 @@ impl Api {
             config.orders.clone(),
         );
         let ops = Ops::new(Sandy::new(config.sandy.clone()));
+        let agents = AgentStore::new(state.clone(), blobs.clone());
         let tasks = TaskStore::new(state.clone(), blobs.clone(), Arc::clone(&library), config.tasks.clone());
         Self {
             state,
@@ -133,6 +136,7 @@ impl Api {
             stored: Mutex::default(),
             ops,
             tasks,
+            agents,
             archives: Arc::new(Semaphore::new(ARCHIVES_AT_ONCE)),
             episodes: Mutex::default(),
             task_stats: Mutex::default(),

@@ -1,4 +1,4 @@
-//! `/api/tasks`, `/api/agents`, `/api/stats`: uploaded terminal tasks and their episodes.
+//! `/api/tasks`, `/api/agents`, `/api/stats`: uploaded terminal tasks and custom agents, and their episodes.
 //!
 //! Paths, parameters and shapes are those of an earlier runner of such tasks, whose clients find here what they know. An
 //! execution of a task is one of our runs, and a "run" of that interface is a sample of it, an episode.
@@ -38,10 +38,15 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
     let archives = Router::new()
         .route("/api/tasks", get(list::get_tasks).post(upload::post_task))
         .route("/api/tasks/check", post(upload::post_check))
+        .route("/api/agents", get(agents::get_agents).post(agents::post_agent))
         .layer(DefaultBodyLimit::max(receive::BODY_BYTES_MAX));
     Router::new()
         .merge(archives)
-        .route("/api/agents", get(agents::get_agents))
+        .route("/api/agents/custom", get(agents::get_custom_agents))
+        .route(
+            "/api/agents/custom/{agent_id}",
+            get(agents::get_custom_agent).delete(agents::delete_custom_agent),
+        )
         .route("/api/stats", get(stats::get_stats))
         .route("/api/tasks/uploads", post(uploads::post_upload))
         .route("/api/tasks/{task_id}", get(list::get_task).delete(remove::delete_task))
@@ -61,6 +66,10 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
 #[derive(OpenApi)]
 #[openapi(paths(
     agents::get_agents,
+    agents::post_agent,
+    agents::get_custom_agents,
+    agents::get_custom_agent,
+    agents::delete_custom_agent,
     stats::get_stats,
     list::get_tasks,
     upload::post_task,

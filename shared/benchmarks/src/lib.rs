@@ -66,8 +66,8 @@ pub use scorers::sandbox::{JobMaterial, Round, SandboxGrader, SandboxMetadata, U
 pub use steps::{NextStep, Steps};
 pub use terminal_bench_hard::{PackedTask, TerminalBenchHard};
 pub use terminal_tasks::{
-    AgentChoice, OFFICIAL_WHEEL, TASK_COLUMN, TASK_HASH_COLUMN, TASK_INSTRUCTION_COLUMN, TerminalTasks,
-    agent_choice, agent_option_names, task_variables,
+    AgentChoice, CUSTOM_CONTENT, OFFICIAL_WHEEL, TASK_COLUMN, TASK_HASH_COLUMN, TASK_INSTRUCTION_COLUMN,
+    TerminalTasks, agent_choice, agent_option_names, custom_content, task_variables,
 };
 
 #[cfg(test)]

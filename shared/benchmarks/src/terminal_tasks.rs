@@ -20,7 +20,9 @@ use crate::scorers::episode::EpisodeScorer;
 pub(crate) mod agent;
 
 use agent::Wording;
-pub use agent::{AgentChoice, OFFICIAL_WHEEL, agent_choice, agent_option_names};
+pub use agent::{
+    AgentChoice, CUSTOM_CONTENT, OFFICIAL_WHEEL, agent_choice, agent_option_names, custom_content,
+};
 
 /// Tasks that users upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,6 +23,11 @@ pub fn task_key(content_hash: &str) -> String {
     format!("tasks/{content_hash}.zip")
 }
 
+/// Returns the key of the archive of a custom agent, by the agent's content hash.
+pub fn agent_key(content_hash: &str) -> String {
+    format!("agents/{content_hash}.zip")
+}
+
 /// Returns the key of the body of an attempt: JSON, compressed with zstd.
 pub fn body_key(sample: &SampleRef, attempt: u32) -> String {
     let SampleRef { run, benchmark, plan, position, .. } = sample;

@@ -33,7 +33,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use agent_records::AgentRecords;
-pub use bodies::{bodies_prefix, body_key, exports_prefix, task_key};
+pub use bodies::{agent_key, bodies_prefix, body_key, exports_prefix, task_key};
 pub use error::BlobError;
 pub use frames::{compress, decompress};
 pub use item_index::{

@@ -14,11 +14,13 @@ pub enum Agent {
     Terminus2,
     /// Runs a model's commands, one a turn.
     Bash,
+    /// Runs a program of its user's in the container. The run's options name its files by content hash.
+    Custom,
 }
 
 impl Agent {
     /// All agents of this version, in the order of lists.
-    pub const ALL: [Self; 4] = [Self::Oracle, Self::Nop, Self::Terminus2, Self::Bash];
+    pub const ALL: [Self; 5] = [Self::Oracle, Self::Nop, Self::Terminus2, Self::Bash, Self::Custom];
     /// Agent of orders that name a model but no agent.
     pub const DEFAULT: Self = Self::Terminus2;
 
@@ -29,6 +31,7 @@ impl Agent {
             Self::Nop => "nop",
             Self::Terminus2 => "terminus-2",
             Self::Bash => "bash",
+            Self::Custom => "custom",
         }
     }
 
@@ -39,12 +42,22 @@ impl Agent {
             Self::Nop => "No operation (Testing)",
             Self::Terminus2 => "Terminus 2",
             Self::Bash => "Bash",
+            Self::Custom => "Custom agent",
         }
     }
 
     /// Returns true if the agent asks the run's model. The others have a source of answers with their own name.
     pub const fn asks_model(self) -> bool {
         matches!(self, Self::Terminus2 | Self::Bash)
+    }
+
+    /// Returns the agent that stands in the place of a model of this name: `oracle`, `nop`, `custom` or `custom/NAME`.
+    pub fn in_place_of_model(model: &str) -> Option<Self> {
+        let name = match model.trim().split_once('/') {
+            Some((source, _)) if source == Self::Custom.as_str() => source,
+            _ => model.trim(),
+        };
+        name.parse::<Self>().ok().filter(|agent| !agent.asks_model())
     }
 }
 
@@ -84,7 +97,22 @@ mod tests {
         let error = "terminus\u{1b}".parse::<Agent>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "this version has no agent `terminus`; its agents are `oracle`, `nop`, `terminus-2`, `bash`"
+            "this version has no agent `terminus`; its agents are `oracle`, `nop`, `terminus-2`, `bash`, `custom`"
         );
+    }
+
+    #[test]
+    fn agents_stand_in_the_place_of_models() {
+        for (model, agent) in [
+            ("oracle", Some(Agent::Oracle)),
+            (" nop ", Some(Agent::Nop)),
+            ("custom", Some(Agent::Custom)),
+            ("custom/mine@1", Some(Agent::Custom)),
+            ("bash", None),
+            ("openrouter/custom", None),
+            ("oracle/x", None),
+        ] {
+            assert_eq!(Agent::in_place_of_model(model), agent, "{model}");
+        }
     }
 }

@@ -202,6 +202,12 @@ codes! {
     TaskInUse = "task_in_use", 409;
     /// This version has no such agent.
     AgentNotSupported = "agent_not_supported", 400;
+    /// The archive is not a custom agent.
+    AgentRefused = "agent_refused", 400;
+    /// There is no such custom agent, or it belongs to another caller.
+    AgentNotFound = "agent_not_found", 404;
+    /// An open run or a schedule needs the custom agent.
+    AgentInUse = "agent_in_use", 409;
     /// The episode has no log of this name.
     LogNotFound = "log_not_found", 404;
     /// There is no such sandbox, or it was ended.

@@ -59,8 +59,7 @@ impl Episode<'_> {
             leave_at: Instant::now() + linger,
         };
         let mut course = Course::new(&self.task, &program.state.nonce);
-        course.report =
-            EpisodeReport { agent: self.task.agent.as_str().to_owned(), round, ..EpisodeReport::default() };
+        course.report = EpisodeReport { agent: self.task.agent_name(), round, ..EpisodeReport::default() };
         let ended = phases::run(&mut program, &mut course).await;
         match ended {
             Ok(()) => {}

@@ -2,6 +2,7 @@
 
 mod agent;
 mod container;
+mod custom;
 mod keystrokes;
 mod pane;
 mod setup;

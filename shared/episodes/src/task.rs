@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bench_domain::Agent;
 use bench_environments::{Environment, EnvironmentError, InvalidName, Labels};
+use bench_terminal_tasks::CustomAgent;
 
 use crate::TaskFiles;
 use crate::stop::Stop;
@@ -16,12 +17,24 @@ pub struct EpisodeTask<'a> {
     pub files: &'a TaskFiles,
     /// The agent.
     pub agent: Agent,
+    /// Files and settings of the agent `custom`; `None` for the others.
+    pub custom: Option<&'a CustomAgent>,
     /// What the agent needs that asks a model; `None` for the others.
     pub thinker: Option<&'a Thinker>,
     /// Variables of the order, for the task's `${NAME}`.
     pub variables: &'a BTreeMap<String, String>,
     /// Labels of everything that the episode has at the container engine.
     pub labels: &'a Labels,
+}
+
+impl EpisodeTask<'_> {
+    /// Returns the name of the agent in reports: `custom/NAME@VERSION` for a custom one.
+    pub(crate) fn agent_name(&self) -> String {
+        match self.custom {
+            Some(custom) => format!("{}/{}", self.agent, custom.title()),
+            None => self.agent.as_str().to_owned(),
+        }
+    }
 }
 
 /// Returns the name of the agent's environment in a round.

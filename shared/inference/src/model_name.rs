@@ -14,7 +14,8 @@ const NAME_BYTES_MAX: usize = 512;
 pub struct ModelName {
     /// Source of the answers.
     pub source: ModelSource,
-    /// The provider's own id of the model, the file's path for stored responses, or `oracle` or `nop`.
+    /// The provider's own id of the model, the file's path for stored responses, or `oracle` or `nop`, or the name
+    /// of a custom agent.
     pub slug: String,
 }
 
@@ -33,8 +34,8 @@ pub enum ModelNameError {
         /// The text as given, cut to 80 characters.
         given: String,
     },
-    /// Stored responses, or nobody, given as the judge.
-    #[error("stored responses and `nop` cannot judge; use {}", known_judges())]
+    /// Stored responses, or an agent, given as the judge.
+    #[error("stored responses and agents cannot judge; use {}", known_judges())]
     StoredJudge,
     /// A provider without a model.
     #[error("`{prefix}` lacks the model; write {form}")]
@@ -74,10 +75,16 @@ impl ModelName {
         if text.len() > NAME_BYTES_MAX || text.chars().any(char::is_control) {
             return Err(ModelNameError::Malformed);
         }
-        for source in [ModelSource::Oracle, ModelSource::Nop] {
+        for source in [ModelSource::Oracle, ModelSource::Nop, ModelSource::Custom] {
             if text == source.as_str() {
                 return Ok(Self { source, slug: text.to_owned() });
             }
+        }
+        if let Some((source, agent)) = text.split_once('/')
+            && source == ModelSource::Custom.as_str()
+            && !agent.trim().is_empty()
+        {
+            return Ok(Self { source: ModelSource::Custom, slug: agent.trim().to_owned() });
         }
         if let Some(file) = text.strip_prefix("replay:") {
             return match file.trim() {
@@ -104,7 +111,10 @@ impl ModelName {
     /// # Errors
     /// Returns a [`ModelNameError`] that names the valid forms of a judge.
     pub fn parse_judge(text: &str) -> Result<Self, ModelNameError> {
-        if text.trim().starts_with("replay:") || text.trim() == ModelSource::Nop.as_str() {
+        if text.trim().starts_with("replay:")
+            || Self::parse(text)
+                .is_ok_and(|name| matches!(name.source, ModelSource::Nop | ModelSource::Custom))
+        {
             return Err(ModelNameError::StoredJudge);
         }
         Self::parse(text).map_err(|error| match error {
@@ -126,6 +136,8 @@ impl fmt::Display for ModelName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.source {
             ModelSource::Oracle | ModelSource::Nop => f.write_str(self.source.as_str()),
+            ModelSource::Custom if self.slug == self.source.as_str() => f.write_str(&self.slug),
+            ModelSource::Custom => write!(f, "{}/{}", self.source, self.slug),
             ModelSource::Replay => write!(f, "replay:{}", self.slug),
             ModelSource::Provider(provider) => write!(f, "{provider}/{}", self.slug),
         }
@@ -136,7 +148,7 @@ impl fmt::Display for ModelName {
 mod tests {
     use super::*;
     use crate::providers::{CHUTES, LMSTUDIO, OPENAI_COMPATIBLE, OPENROUTER};
-    use ModelSource::{Oracle, Provider, Replay};
+    use ModelSource::{Custom, Oracle, Provider, Replay};
 
     #[test]
     fn every_form_reads_and_writes_itself() {
@@ -146,6 +158,8 @@ mod tests {
             ("lmstudio/qwen3-4b@q4", Provider(&LMSTUDIO), "qwen3-4b@q4"),
             ("openai-compatible//models/x.gguf", Provider(&OPENAI_COMPATIBLE), "/models/x.gguf"),
             ("oracle", Oracle, "oracle"),
+            ("custom", Custom, "custom"),
+            ("custom/mine@1.0", Custom, "mine@1.0"),
             ("replay:/tmp/a b.jsonl", Replay, "/tmp/a b.jsonl"),
         ] {
             let name = ModelName::parse(text).unwrap();
@@ -169,7 +183,7 @@ mod tests {
         assert!(ModelName::parse("nop").is_ok());
         assert_eq!(ModelName::parse_judge("oracle"), ModelName::parse("oracle"));
         assert_eq!(ModelName::parse_judge("openrouter/a/b"), ModelName::parse("openrouter/a/b"));
-        for text in ["nope/j", "replay:x.jsonl", " replay:", "nop", "j"] {
+        for text in ["nope/j", "replay:x.jsonl", " replay:", "nop", "custom", "custom/x", "j"] {
             let error = ModelName::parse_judge(text).unwrap_err().to_string();
             assert!(error.contains("openrouter/MODEL") && !error.contains("replay:FILE"), "{error}");
         }

@@ -13,6 +13,8 @@ pub enum ModelSource {
     Oracle,
     /// Nobody, `nop`: every answer is empty.
     Nop,
+    /// An agent of its user's, which works on terminal tasks, `custom`.
+    Custom,
     /// Stored responses from a file, `replay:FILE`.
     Replay,
 }
@@ -24,6 +26,7 @@ impl ModelSource {
             Self::Provider(provider) => provider.name,
             Self::Oracle => "oracle",
             Self::Nop => "nop",
+            Self::Custom => "custom",
             Self::Replay => "replay",
         }
     }
@@ -34,13 +37,14 @@ impl ModelSource {
             Self::Provider(provider) => provider.display_name,
             Self::Oracle => "the oracle",
             Self::Nop => "nobody",
+            Self::Custom => "a custom agent",
             Self::Replay => "the stored responses",
         }
     }
 
     /// Returns the source with this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        let others = [Self::Oracle, Self::Nop, Self::Replay].into_iter();
+        let others = [Self::Oracle, Self::Nop, Self::Custom, Self::Replay].into_iter();
         let provider = Provider::from_name(name).map(Self::Provider);
         provider.or_else(|| others.into_iter().find(|source| source.as_str() == name))
     }
@@ -49,7 +53,7 @@ impl ModelSource {
     pub const fn provider(self) -> Option<&'static Provider> {
         match self {
             Self::Provider(provider) => Some(provider),
-            Self::Oracle | Self::Nop | Self::Replay => None,
+            Self::Oracle | Self::Nop | Self::Custom | Self::Replay => None,
         }
     }
 

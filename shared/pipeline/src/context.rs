@@ -1,6 +1,7 @@
 //! Context of an attempt: the claimed sample, and its run's benchmarks, models and spending, which are loaded once for
 //! all samples of the run.
 
+mod agent_cache;
 mod benchmark;
 mod claimed;
 mod ledger;
@@ -13,6 +14,7 @@ mod source;
 mod task_cache;
 mod transcripts;
 
+pub(crate) use self::agent_cache::AgentCache;
 pub use self::benchmark::{MaterialLoader, SUPPORT_BYTES_MAX};
 pub(crate) use self::claimed::ClaimedSample;
 pub use self::ledger::Ledgers;

@@ -12,10 +12,12 @@
 
 mod agent;
 mod cleanup;
+mod custom;
 mod failure;
 mod reply;
 mod task;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bench_benchmarks::{AgentChoice, agent_choice};
@@ -27,6 +29,7 @@ use bench_inference::Keys;
 use bench_sandy::NewSandbox;
 use bench_sandy::job::JobError;
 use bench_state::{LedgerEntry, SampleResult, StateError, Turn};
+use bench_terminal_tasks::CustomAgent;
 
 use crate::Pipeline;
 use crate::commit::StoredBody;
@@ -48,6 +51,14 @@ struct EpisodeTurn<'a> {
     handed_over: &'a Turn,
 }
 
+/// Task and agent of an episode.
+struct Work {
+    files: Arc<TaskFiles>,
+    agent: Agent,
+    /// Files of the agent `custom`.
+    custom: Option<Arc<CustomAgent>>,
+}
+
 impl Pipeline {
     /// Carries the sample's episode on. `stored` is a body that an earlier attempt stored without committing it.
     pub(crate) async fn episode(
@@ -65,15 +76,22 @@ impl Pipeline {
             return self.end_episode(turn, &state, report, stored).await;
         }
         claimed.note_paid(state.paid);
-        let agent = agent_choice_of(claimed).agent;
-        let Some(task) = self.load_task(turn, &state).await? else { return Ok(()) };
+        let choice = agent_choice_of(claimed);
+        let Some(files) = self.load_task(turn, &state).await? else { return Ok(()) };
+        let mut work = Work { files, agent: choice.agent, custom: None };
+        if choice.agent == Agent::Custom {
+            work.custom = self.load_agent(turn, &state, &choice).await?;
+            if work.custom.is_none() {
+                return Ok(());
+            }
+        }
         if !self.runs.is_open(claimed).await? {
             self.end_last_episode_sandbox(&state).await;
             return self.give_back(claimed).await;
         }
         match state.sandbox.clone() {
-            None => self.create_episode_sandbox(turn, state, &task, agent).await,
-            Some(sandbox) => self.advance_episode(turn, state, &sandbox, &task, agent).await,
+            None => self.create_episode_sandbox(turn, state, &work).await,
+            Some(sandbox) => self.advance_episode(turn, state, &sandbox, &work).await,
         }
     }
 
@@ -82,8 +100,7 @@ impl Pipeline {
         &self,
         turn: EpisodeTurn<'_>,
         mut state: EpisodeState,
-        task: &TaskFiles,
-        agent: Agent,
+        work: &Work,
     ) -> Result<(), PipelineError> {
         if !self.save_episode(turn, &state).await? {
             return Ok(());
@@ -94,7 +111,7 @@ impl Pipeline {
                 return self.handle_episode_failure(turn, &state, &JobError::from(error).into()).await;
             }
         };
-        let time_limit = task.admitted.task.time_limit().unwrap_or(EPISODE_MAX);
+        let time_limit = work.files.admitted.task.time_limit().unwrap_or(EPISODE_MAX);
         let entry = LedgerEntry {
             sandbox: sandbox.clone(),
             host: self.sandboxes.name.clone(),
@@ -118,7 +135,7 @@ impl Pipeline {
                         tracing::warn!(%error, "Containers of a lost sandbox were not removed: {error}");
                     }
                 }
-                self.advance_episode(turn, state, &sandbox, task, agent).await
+                self.advance_episode(turn, state, &sandbox, work).await
             }
             // Without the saved checkpoint, no other attempt knows of this sandbox.
             other => {
@@ -133,10 +150,10 @@ impl Pipeline {
         turn: EpisodeTurn<'_>,
         mut state: EpisodeState,
         sandbox: &str,
-        task: &TaskFiles,
-        agent: Agent,
+        work: &Work,
     ) -> Result<(), PipelineError> {
         let claimed = turn.claimed;
+        let (task, agent) = (&*work.files, work.agent);
         let labels = labels_of(claimed);
         let variables = variables_of(claimed);
         let mut thinker = None;
@@ -153,8 +170,14 @@ impl Pipeline {
                 thinker.at = Some(bench_clock::now().to_string());
             }
             let (files, thinking) = (task, thinker.as_ref());
-            let about =
-                EpisodeTask { files, agent, thinker: thinking, variables: &variables, labels: &labels };
+            let about = EpisodeTask {
+                files,
+                agent,
+                custom: work.custom.as_deref(),
+                thinker: thinking,
+                variables: &variables,
+                labels: &labels,
+            };
             let episode = Episode { sandy: &self.sandboxes.sandy, sandbox, task: about };
             let left = claimed.deadline.0.since(bench_clock::now()).saturating_sub(self.config.reserve);
             let advance = episode.advance(&mut state, self.sandboxes.linger.min(left));

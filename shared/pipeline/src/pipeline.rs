@@ -11,7 +11,7 @@ use bench_state::{State, Turn};
 use futures_util::FutureExt;
 
 use crate::activity::{self, Activity};
-use crate::context::{ClaimedSample, ModelClients, RunCache, TaskCache, Transcripts};
+use crate::context::{AgentCache, ClaimedSample, ModelClients, RunCache, TaskCache, Transcripts};
 use crate::error::PipelineError;
 use crate::{PipelineConfig, SandboxHost, Services};
 
@@ -25,6 +25,7 @@ pub struct Pipeline {
     pub(crate) clients: ModelClients,
     pub(crate) sandboxes: SandboxHost,
     pub(crate) tasks: TaskCache,
+    pub(crate) agents: AgentCache,
     pub(crate) transcripts: Transcripts,
     pub(crate) activity: Activity,
     pub(crate) config: PipelineConfig,
@@ -38,8 +39,22 @@ impl Pipeline {
         let runs = RunCache::new(state.clone(), credentials, operator_keys, ledgers);
         let clients = ModelClients::new(inference);
         let activity = Activity::new(state.clone(), config.identity.clone());
-        let (tasks, transcripts) = (TaskCache::default(), Transcripts::default());
-        Self { state, queues, blobs, chat, runs, clients, sandboxes, tasks, transcripts, activity, config }
+        let (tasks, agents, transcripts) =
+            (TaskCache::default(), AgentCache::default(), Transcripts::default());
+        Self {
+            state,
+            queues,
+            blobs,
+            chat,
+            runs,
+            clients,
+            sandboxes,
+            tasks,
+            agents,
+            transcripts,
+            activity,
+            config,
+        }
     }
 
     /// Creates the pipeline of a Lambda function from its variables.

@@ -9,6 +9,7 @@ use bench_inference::{EndpointError, ModelNameError, Provider};
 use bench_state::StateError;
 
 use crate::AccessDenied;
+use crate::agent_problem::CustomAgentProblem;
 use crate::choice::{Choice, UnknownChoice};
 
 /// Suggested wait before the next try after a limit of open runs is reached.
@@ -35,6 +36,9 @@ pub enum RunError {
     /// The model's name can't be parsed.
     #[error(transparent)]
     ModelName(ModelNameError),
+    /// The order's custom agent can't be used.
+    #[error(transparent)]
+    CustomAgent(#[from] CustomAgentProblem),
     /// Stored responses were given for a model that would be called.
     #[error("stored responses were given for a model that isn't `replay:FILE`")]
     ResponsesMisplaced,
@@ -222,6 +226,7 @@ impl RunError {
                 Code::ModelNotFound
             }
             Self::ProviderMismatch | Self::ModelName(_) | Self::ResponsesMisplaced => Code::InvalidModel,
+            Self::CustomAgent(problem) => problem.code(),
             Self::ProviderNotEnabled | Self::ProviderUnknown => Code::UnsupportedProvider,
             Self::ProviderNotSetUp(_) | Self::ModelCannotBeAsked(_) => Code::ProviderNotConfigured,
             Self::KeyNotAuthorized { .. } => Code::InvalidKey,

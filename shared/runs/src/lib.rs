@@ -6,6 +6,7 @@
 //! | `orderer` | callers that order, and what they may order |
 //! | [`orders`] | [`Orders`]: resolves orders and creates their runs |
 //! | `model`, `availability`, `price`, `judge` | models and judges of orders: resolution, availability checks, prices |
+//! | `custom_agent`, `agent_problem` | custom agents of orders, in the place of a model |
 //! | `benchmarks`, [`protocols`], [`options`], `choice` | benchmarks of orders, and choices for them |
 //! | `template` | resolved orders |
 //! | `outline` | orders that aren't placed, for estimates |
@@ -20,12 +21,14 @@
 //! takes a few seconds at most.
 
 mod access;
+mod agent_problem;
 mod availability;
 mod benchmarks;
 mod caller_keys;
 mod choice;
 mod create;
 mod creator;
+mod custom_agent;
 mod error;
 mod judge;
 mod limits;
@@ -43,6 +46,7 @@ pub mod settings;
 mod template;
 
 pub use access::{AccessDenied, TERMINAL_TASKS};
+pub use agent_problem::{CustomAgentProblem, NO_MODEL};
 pub use caller_keys::CallerKeys;
 pub use choice::{Choice, UnknownBenchmark, UnknownChoice};
 pub use create::{CreatedRun, NewOrder, OrderLookup};

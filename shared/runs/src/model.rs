@@ -47,6 +47,9 @@ impl Orders {
     /// # Errors
     /// If the model doesn't exist, or its provider has no address here.
     pub async fn find_model_offline(&self, order: &Order) -> Result<FoundModel, RunError> {
+        if let Some(found) = self.find_custom_agent(order, None).await? {
+            return Ok(found);
+        }
         let source = requested_source(order.provider.as_deref())?;
         let models = self.models().await?;
         let mut found = match find_in_catalog(&models, &order.model, source)? {
@@ -70,6 +73,9 @@ impl Orders {
     }
 
     async fn find(&self, order: &Order, orderer: Option<&Orderer>) -> Result<FoundModel, RunError> {
+        if let Some(found) = self.find_custom_agent(order, orderer).await? {
+            return Ok(found);
+        }
         let source = requested_source(order.provider.as_deref())?;
         if let Some(found) = replay_model(order)? {
             return Ok(found);
@@ -102,7 +108,7 @@ impl Orders {
             ModelSource::Provider(provider) => {
                 self.runs.config.inference.host(provider, None).is_some() && !self.is_out_of_reach(provider)
             }
-            ModelSource::Oracle | ModelSource::Nop => true,
+            ModelSource::Oracle | ModelSource::Nop | ModelSource::Custom => true,
             ModelSource::Replay => false,
         }
     }

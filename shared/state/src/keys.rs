@@ -32,6 +32,8 @@ pub(crate) const LABELS: &str = "LABELS";
 pub(crate) const OPEN: &str = "OPEN";
 /// Partition of the hourly counts of wrong admin secrets.
 pub(crate) const OPS_SECRETS: &str = "OPS#SECRETS";
+/// Partition of the uploaded custom agents.
+pub(crate) const AGENTS: &str = "AGENTS";
 /// Partition of the uploaded terminal tasks.
 pub(crate) const TASKS: &str = "TASKS";
 /// Partition of the counts of tasks by the content of their archives.

@@ -33,6 +33,7 @@
 //! | name of a schedule | `SCHEDULE#NAMES` | owner, name | written and removed with the schedule, on condition |
 //! | planned time of a schedule | `SCHEDULE#id` | `FIRE#time` | get; query of the partition, newest first; expires |
 //! | uploaded terminal task | `TASKS` | id | get; query of the partition, newest first |
+//! | uploaded custom agent | `AGENTS` | content hash, owner | query of the partition, or of a content |
 //! | run of a task alone | `TASK#id` | `RUN#round#first episode` | query of the partition |
 //! | run of a task and others | `TASK#id` | `ORDER#run` | query of the partition when the task is removed |
 //! | number of tasks with an archive | `TASK#ARCHIVES` | content hash | conditional writes |
@@ -58,6 +59,7 @@
 //! already happened, it counts as success (as in [`Commit::Done`]).
 
 pub mod access;
+mod agents;
 mod attributes;
 mod body_ref;
 mod client;
@@ -92,6 +94,7 @@ mod unreadable;
 mod usage;
 mod waits;
 
+pub use agents::AgentRecord;
 pub use body_ref::BodyRef;
 pub use client::{Scope, State};
 pub use compare::{COMPARED_SAMPLES_MAX, CompareError, ComparisonResult};

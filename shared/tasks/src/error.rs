@@ -8,7 +8,7 @@ use bench_terminal_tasks::Refusal;
 /// Reasons for which a task can't be checked, stored, read or ordered.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
-    /// The archive isn't a task that this system can run.
+    /// The archive isn't a task or an agent that this system can run.
     #[error("{0}")]
     Refused(Refusal),
     /// The archive of a task is missing.

@@ -2,6 +2,8 @@
 
 use bench_terminal_tasks::{AdmissionLimits, TreeLimits};
 
+/// Maximum size of a custom agent's archive in bytes.
+pub const AGENT_ARCHIVE_BYTES_MAX: u64 = bench_terminal_tasks::AGENT_ARCHIVE_BYTES_MAX;
 /// Maximum size of an archive in bytes.
 pub const ARCHIVE_BYTES_MAX: u64 = bench_terminal_tasks::ARCHIVE_BYTES_MAX;
 /// Maximum size of a task's files in bytes: environments bundle this much.

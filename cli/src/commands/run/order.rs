@@ -18,6 +18,7 @@ use super::budget::{BudgetArgs, parse_price};
 use super::checks::{check_judge, check_providers};
 use super::models::{Model, models};
 use super::tasks;
+use crate::agent_archive::{self, AgentArchive};
 use crate::commands::judge::{Judge, JudgeArgs, judge_key, parse_protocols};
 use crate::commands::labels::LabelArgs;
 use crate::commands::options::{
@@ -48,13 +49,17 @@ pub(crate) struct OrderArgs {
     #[arg(long, env = "BENCH_TASK", value_name = "PATH|TASK")]
     pub(super) task: Vec<PathBuf>,
     /// Agent that works on the terminal tasks, or on those of `terminal_bench_hard`: `terminus-2` lets the model type into a
-    /// terminal, `bash` runs its commands one by one, `oracle` runs the task's own solution, `nop` does nothing [default:
-    /// terminus-2 if a model is given]
+    /// terminal, `bash` runs its commands one by one, `oracle` runs the task's own solution, `nop` does nothing, `custom` is
+    /// the program in --agent-folder [default: terminus-2 if a model is given]
     #[arg(long, env = "BENCH_AGENT", value_name = "NAME")]
     pub(super) agent: Option<String>,
     /// Option of the agent, such as max_turns=50, max_cost_usd=2 or parser_name=xml; repeat for several
     #[arg(long, value_name = "NAME=VALUE")]
     pub(super) agent_option: Vec<String>,
+    /// Folder of the agent `custom`: `agent.toml` with `name` and `run`, an optional install script, and other files. They
+    /// are run in the task's container, without a key or a model of this program
+    #[arg(long, value_name = "DIR")]
+    pub(super) agent_folder: Option<PathBuf>,
     /// Protocol of a benchmark instead of its default one; repeat for several benchmarks. The name is optional if only
     /// one benchmark is run
     #[arg(long, env = "BENCH_PROTOCOL", value_name = "[NAME=]PROTOCOL", value_delimiter = ',')]
@@ -112,6 +117,8 @@ pub(super) struct Plan {
     pub(super) datasets: Vec<(BenchmarkName, PathBuf)>,
     /// Terminal tasks.
     pub(super) tasks: Vec<GivenTask>,
+    /// Files of the agent `custom`.
+    pub(super) agent: Option<AgentArchive>,
     /// True if the user asked for demo data.
     pub(super) demo: bool,
     pub(super) budget: BudgetArgs,
@@ -201,7 +208,11 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
         false => benchmarks(&args.order.benchmark, &datasets, remote)?,
     };
     let agent = args.order.agent.as_deref().map(str::trim).filter(|agent| !agent.is_empty());
-    let given = [("--agent", agent.is_some()), ("--agent-option", !args.order.agent_option.is_empty())];
+    let given = [
+        ("--agent", agent.is_some()),
+        ("--agent-option", !args.order.agent_option.is_empty()),
+        ("--agent-folder", args.order.agent_folder.is_some()),
+    ];
     let given = given.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag));
     let with_agent = match (has_tasks, given) {
         (true, _) => Some(TERMINAL_TASKS),
@@ -210,9 +221,13 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
     };
     let protocols = parse_protocols(&args.order.protocol, &benchmarks, remote)?;
     let mut options = parse_options(&args.order.option, &benchmarks, &protocols, remote)?;
+    let mut agent_files = None;
     let named = match with_agent {
         Some(benchmark) => {
-            let (named, of_agent) = tasks::models(&args.order.model, agent, &args.order.agent_option)?;
+            let files = args.order.agent_folder.as_deref().map(agent_archive::read).transpose()?;
+            let (named, of_agent) =
+                tasks::models(&args.order.model, agent, &args.order.agent_option, files.as_ref())?;
+            agent_files = files;
             if !of_agent.is_empty() {
                 check_agent_options(benchmark, &of_agent)?;
                 options.entry(benchmark.to_owned()).or_default().extend(of_agent);
@@ -241,6 +256,7 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
         models: models(&named, args.dry_run, remote)?,
         datasets,
         tasks: task_archive::read_given(&args.order.task)?,
+        agent: agent_files,
         demo: args.order.demo,
         budget: args.budget,
         price: args.order.price,

@@ -101,6 +101,7 @@ impl Plan {
         judge_key: Option<Secret>,
         progress: &DatasetProgress,
     ) -> anyhow::Result<(Vec<RunId>, Vec<Hold>)> {
+        self.upload_agent(client).await?;
         let mut datasets = self.import_files(stack, progress).await?;
         if !self.tasks.is_empty() {
             let stored = tasks::store(client, &self.tasks, Listing::ForRun).await?;
@@ -188,6 +189,7 @@ impl Plan {
 
     /// Orders the runs at a server. If `own_key` is true, the server uses the caller's key at the provider.
     pub(super) async fn order_at_server(&self, client: &Client, own_key: bool) -> anyhow::Result<Vec<RunId>> {
+        self.upload_agent(client).await?;
         let path = if own_key { "/api/runs/api" } else { "/api/runs" };
         let benchmarks = match self.benchmarks.is_empty() {
             true => preselected(client).await?,
@@ -221,9 +223,19 @@ impl Plan {
         Ok(runs)
     }
 
+    /// Uploads the files of the agent `custom`, if there are any.
+    async fn upload_agent(&self, client: &Client) -> anyhow::Result<()> {
+        match &self.agent {
+            Some(agent) => client.add_agent(agent).await.context("the agent was not accepted"),
+            None => Ok(()),
+        }
+    }
+
     fn body(&self, model: &Model, benchmarks: &[String], tasks: &[String]) -> Value {
         let mut body = Map::new();
-        body.insert("model_id".into(), json!(model.slug));
+        // What stands in the place of a model is named with its source.
+        let id = if model.source == Some(ModelSource::Custom) { &model.name } else { &model.slug };
+        body.insert("model_id".into(), json!(id));
         body.insert("selected_benchmarks".into(), json!(benchmarks));
         let mut optional = |name: &str, value: Value| {
             if !matches!(&value, Value::Null | Value::Bool(false)) && value != json!([]) {
@@ -303,6 +315,7 @@ mod tests {
             base_url: None,
             datasets: Vec::new(),
             tasks: Vec::new(),
+            agent: None,
             demo: true,
             budget: BudgetArgs { budget_usd: Some(1.0), budget_tokens: Some(1) },
             price: None,
@@ -327,5 +340,13 @@ mod tests {
             assert!(documented.remove(field), "it is for terminal tasks");
         }
         assert_eq!(sent, documented);
+        // A server finds a custom agent by its content, so the name says only that it is one.
+        let custom = Model {
+            name: "custom/mine@1".into(),
+            source: Some(ModelSource::Custom),
+            slug: "mine@1".into(),
+            replay: None,
+        };
+        assert_eq!(all.body(&custom, &[], &[])["model_id"], "custom/mine@1");
     }
 }

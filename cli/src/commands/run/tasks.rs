@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context;
-use bench_benchmarks::{Options, TerminalTasks, agent_option_names};
+use bench_benchmarks::{CUSTOM_CONTENT, Options, TerminalTasks, agent_option_names};
 use bench_domain::run::DatasetChoice;
 use bench_domain::{Agent, BenchmarkName, RunId, UnknownAgent};
-use bench_runs::{Order, Orderer, TERMINAL_TASKS, TrustedSettings};
+use bench_runs::{NO_MODEL, Order, Orderer, TERMINAL_TASKS, TrustedSettings};
 use bench_stack::{Hold, Stack};
 use bench_state::TaskRecord;
 use serde_json::json;
 
 use super::session::Session;
+use crate::agent_archive::AgentArchive;
 use crate::client::{Client, Listing, Task};
 use crate::commands::options::OptionsByBenchmark;
 use crate::exit::Problem;
@@ -19,20 +20,23 @@ use crate::task_archive::GivenTask;
 use crate::views::Run;
 
 /// Returns the models of an order with tasks, and the options of the benchmark for the agent. An agent that asks no model
-/// is a model itself.
+/// is a model itself. `files` are those of the agent `custom`.
 pub(super) fn models(
     models: &[String],
     agent: Option<&str>,
     options: &[String],
+    files: Option<&AgentArchive>,
 ) -> anyhow::Result<(Vec<String>, Options)> {
     let named: Vec<&str> = models.iter().map(|name| name.trim()).filter(|name| !name.is_empty()).collect();
-    let options = parse_options(options)?;
-    let is_agent = |model: &&str| model.parse::<Agent>().is_ok_and(|agent| !agent.asks_model());
+    let mut options = parse_options(options)?;
+    let is_agent = |model: &&str| Agent::in_place_of_model(model).is_some();
+    let is_custom = |model: &&str| Agent::in_place_of_model(model) == Some(Agent::Custom);
     let agent: Agent = match agent {
         Some(agent) => agent.parse().map_err(|unknown: UnknownAgent| Problem::usage(unknown.to_string()))?,
+        None if files.is_some() || (!named.is_empty() && named.iter().all(is_custom)) => Agent::Custom,
         None if named.is_empty() => {
             return Err(Problem::usage("no agent was given")
-                .hint("give --model for the agent terminus-2, or --agent oracle or --agent nop")
+                .hint("give --model for the agent terminus-2, or --agent oracle, nop or custom")
                 .into());
         }
         None if named.iter().all(is_agent) => {
@@ -41,6 +45,32 @@ pub(super) fn models(
         }
         None => Agent::DEFAULT,
     };
+    if agent == Agent::Custom {
+        if named.iter().any(|model| !is_custom(model)) {
+            return Err(Problem::usage(NO_MODEL).into());
+        }
+        let name = match files {
+            Some(files) => {
+                if options.insert(CUSTOM_CONTENT.to_owned(), files.content_hash.clone()).is_some() {
+                    let problem =
+                        format!("--agent-folder and --agent-option {CUSTOM_CONTENT} name two agents");
+                    return Err(Problem::usage(problem).into());
+                }
+                files.model.clone()
+            }
+            None if options.contains_key(CUSTOM_CONTENT) => agent.as_str().to_owned(),
+            None => {
+                return Err(Problem::usage("the agent `custom` needs its files: give --agent-folder DIR")
+                    .hint(format!("an uploaded one is named by --agent-option {CUSTOM_CONTENT}=HASH"))
+                    .into());
+            }
+        };
+        return Ok((vec![name], agent_option_names(agent, &options)));
+    }
+    if files.is_some() {
+        let problem = format!("--agent-folder has the files of the agent `custom`, not of `{agent}`");
+        return Err(Problem::usage(problem).into());
+    }
     if agent.asks_model() {
         if let Some(model) = named.iter().copied().find(is_agent) {
             let problem = format!("the agent `{agent}` asks a model, and `{model}` is none");
@@ -213,7 +243,7 @@ mod tests {
 
     fn models(given: &[&str], agent: Option<&str>, options: &[&str]) -> Result<String, String> {
         let texts = |given: &[&str]| given.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let found = super::models(&texts(given), agent, &texts(options));
+        let found = super::models(&texts(given), agent, &texts(options), None);
         found
             .map(|(models, options)| {
                 let options: Vec<_> = options.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -263,11 +293,34 @@ mod tests {
             (vec!["oracle"], Some("bash"), vec![], "`oracle` is none"),
             (vec!["oracle", "a/b"], None, vec![], "`oracle` is none"),
             (vec![], Some("nop"), vec!["max_turns=1"], "`nop` has no options"),
+            (vec![], Some("custom"), vec![], "give --agent-folder DIR"),
+            (vec!["custom"], None, vec![], "give --agent-folder DIR"),
+            (vec!["a/b"], Some("custom"), vec![], "until there is a gateway"),
             (vec!["a/b"], None, vec!["x"], "is not NAME=VALUE"),
             (vec!["a/b"], None, vec!["x=1", "x=2"], "`x` is given twice"),
         ] {
             assert!(models(&given, agent, &options).unwrap_err().contains(part), "{given:?} {agent:?}");
         }
+    }
+
+    #[test]
+    fn a_custom_agent_is_named_by_its_files() {
+        let files = AgentArchive {
+            content_hash: "0a".to_owned(),
+            model: "custom/mine@1".to_owned(),
+            bytes: Vec::new(),
+        };
+        let found = |agent, options: &[String]| super::models(&[], agent, options, Some(&files));
+        let expected = [("agent", "custom"), ("agent.content_hash", "0a")];
+        let expected: Options = expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        for agent in [None, Some("custom")] {
+            assert_eq!(found(agent, &[]).unwrap(), (vec!["custom/mine@1".to_owned()], expected.clone()));
+        }
+        let stored = models(&[], Some("custom"), &["content_hash=0b"]).unwrap();
+        assert_eq!(stored, "custom agent=custom,agent.content_hash=0b");
+        let error = |agent, options: &[String]| found(agent, options).unwrap_err().to_string();
+        assert!(error(Some("bash"), &[]).contains("not of `bash`"));
+        assert!(error(None, &["content_hash=0b".to_owned()]).contains("name two agents"));
     }
 
     #[test]

@@ -84,7 +84,9 @@ impl Candidate {
         if is_exposed {
             match source {
                 Some(ModelSource::Provider(_)) => {}
-                Some(ModelSource::Oracle | ModelSource::Nop) => return Err(Exclusion::Oracle),
+                Some(ModelSource::Oracle | ModelSource::Nop | ModelSource::Custom) => {
+                    return Err(Exclusion::Oracle);
+                }
                 Some(ModelSource::Replay) | None => return Err(Exclusion::Replay),
             }
             if own_endpoint {

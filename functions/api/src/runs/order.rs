@@ -79,7 +79,8 @@ pub(crate) struct OrderBody {
     /// `terminus-2` if only `model_id` is given. It decides the model if it asks none, so `model_id` can be left out then.
     #[schema(max_length = 50)]
     agent: Option<String>,
-    /// Options of the agent by name, such as `{"max_turns": 50}`: texts, numbers or Booleans.
+    /// Options of the agent by name, such as `{"max_turns": 50}`: texts, numbers or Booleans. The agent `custom` needs
+    /// `content_hash`, the `id` of an agent of `POST /api/agents`.
     #[schema(value_type = Option<std::collections::BTreeMap<String, String>>)]
     agent_options: Option<()>,
     /// Samples per item. Defaults to the protocol's.

@@ -256,7 +256,7 @@ fn replace_agent(fields: &mut Map<String, Value>, new: &str) {
         options.retain(|name, _| name != AGENT_FIELD && !name.starts_with("agent."));
     }
     let model = fields.get("model_id").and_then(Value::as_str).unwrap_or_default();
-    let asks_none = |name: &str| name.parse::<Agent>().is_ok_and(|agent| !agent.asks_model());
+    let asks_none = |name: &str| Agent::in_place_of_model(name).is_some();
     if asks_none(model) || asks_none(new.trim()) {
         fields.remove("model_id");
     }

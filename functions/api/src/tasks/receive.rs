@@ -6,7 +6,7 @@ use axum::extract::FromRequest;
 use axum::extract::Request;
 use axum::extract::multipart::{Field, Multipart, MultipartError};
 use bench_domain::Code;
-use bench_tasks::{ARCHIVE_BYTES_MAX, IncomingArchive, TaskError, UploadedArchive};
+use bench_tasks::{AGENT_ARCHIVE_BYTES_MAX, ARCHIVE_BYTES_MAX, IncomingArchive, TaskError, UploadedArchive};
 use bench_web::{AdmissionRefusal, ApiError, FieldError};
 use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
@@ -22,6 +22,62 @@ pub(crate) const BODY_BYTES_MAX: usize = (ARCHIVE_BYTES_MAX + FORM_BYTES_MAX) as
 /// Number of bytes to read from a stream at once.
 const PIECE_BYTES: usize = 64 * 1024;
 const FILE_NAME_CHARS_MAX: usize = 255;
+
+/// Kind of an uploaded archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UploadKind {
+    /// A terminal task.
+    Task,
+    /// A custom agent.
+    Agent,
+}
+
+impl UploadKind {
+    /// Returns the maximum size of an archive, in bytes.
+    const fn bytes_max(self) -> u64 {
+        match self {
+            Self::Task => ARCHIVE_BYTES_MAX,
+            Self::Agent => AGENT_ARCHIVE_BYTES_MAX,
+        }
+    }
+
+    fn refused(self, code: &'static str, detail: &str, hint: &str) -> ApiError {
+        let status = match self {
+            Self::Task => Code::TaskRefused,
+            Self::Agent => Code::AgentRefused,
+        };
+        let refused = AdmissionRefusal { code, file: None, line: None };
+        ApiError::new(status, detail.to_owned()).refused_for(refused).hint(hint.to_owned())
+    }
+
+    fn not_zip(self) -> ApiError {
+        let hint = match self {
+            Self::Task => {
+                "pack the task's folder with `zip -r task.zip FOLDER`, and send the file under a name that ends with `.zip`"
+            }
+            Self::Agent => {
+                "pack the agent's folder with `zip -r agent.zip FOLDER`, and send the file under a name that ends with `.zip`"
+            }
+        };
+        self.refused("not_zip", "File must be a zip archive", hint)
+    }
+
+    fn too_large(self) -> ApiError {
+        let (code, detail, hint) = match self {
+            Self::Task => (
+                "archive_too_large",
+                "File too large. Maximum size is 100MB",
+                "let the task's Dockerfile download or make large files",
+            ),
+            Self::Agent => (
+                "agent_too_large",
+                "File too large. Maximum size is 4MB",
+                "let the agent's install script download large files",
+            ),
+        };
+        self.refused(code, detail, hint)
+    }
+}
 
 /// Received archive with the client's name for it.
 pub(crate) struct Received {
@@ -50,11 +106,11 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
 ///
 /// # Errors
 /// 400 for a body that is announced to be too large.
-pub(crate) async fn open_form(request: Request) -> Result<Form, ApiError> {
+pub(crate) async fn open_form(request: Request, kind: UploadKind) -> Result<Form, ApiError> {
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let announced = announced.and_then(|length| length.parse::<u64>().ok()).unwrap_or(0);
-    if announced > ARCHIVE_BYTES_MAX + FORM_BYTES_MAX {
-        return Err(too_large());
+    if announced > kind.bytes_max() + FORM_BYTES_MAX {
+        return Err(kind.too_large());
     }
     let is_missing = announced == 0 && !request.headers().contains_key(header::CONTENT_TYPE);
     Ok(match Multipart::from_request(request, &()).await {
@@ -80,29 +136,28 @@ impl Form {
     ///
     /// # Errors
     /// 422 without a file; 400 for a body that is no form, and for a file that is too large or isn't named as a ZIP archive.
-    pub(crate) async fn receive(self, places: &Arc<Semaphore>) -> Result<Received, ApiError> {
+    pub(crate) async fn receive(
+        self,
+        places: &Arc<Semaphore>,
+        kind: UploadKind,
+    ) -> Result<Received, ApiError> {
         let mut form = match self {
             Self::Unread(form) => form,
             Self::Missing => return Err(ApiError::validation(vec![missing_file()])),
             Self::Other => return Err(no_form("the body is not a multipart form")),
         };
         let place = Arc::clone(places).acquire_owned().await.map_err(ApiError::internal)?;
-        while let Some(mut part) = form.next_field().await.map_err(broken_form)? {
+        while let Some(mut part) = form.next_field().await.map_err(|error| broken_form(&error, kind))? {
             if !is_file(&part) {
                 continue;
             }
             let file_name = clean_file_name(part.file_name().unwrap_or_default());
             if !file_name.to_ascii_lowercase().ends_with(".zip") {
-                let refused = AdmissionRefusal { code: "not_zip", file: None, line: None };
-                return Err(ApiError::new(Code::TaskRefused, "File must be a zip archive")
-                    .refused_for(refused)
-                    .hint(
-                        "pack the task's folder with `zip -r task.zip FOLDER`, and send the file under a name that ends \
-                         with `.zip`",
-                    ));
+                return Err(kind.not_zip());
             }
-            let mut archive = begin().await?;
-            while let Some(piece) = part.chunk().await.map_err(broken_form)? {
+            let receive_error = |error| receive_error(error, kind);
+            let mut archive = begin(kind).await?;
+            while let Some(piece) = part.chunk().await.map_err(|error| broken_form(&error, kind))? {
                 archive.write(&piece).await.map_err(receive_error)?;
             }
             let archive = archive.finish().await.map_err(receive_error)?;
@@ -112,7 +167,7 @@ impl Form {
     }
 }
 
-/// Receives an archive from the object store.
+/// Receives the archive of a task from the object store.
 ///
 /// # Errors
 /// 400 for a file that is too large.
@@ -122,7 +177,8 @@ pub(crate) async fn receive_stream(
     places: &Arc<Semaphore>,
 ) -> Result<Received, ApiError> {
     let place = Arc::clone(places).acquire_owned().await.map_err(ApiError::internal)?;
-    let mut archive = begin().await?;
+    let receive_error = |error| receive_error(error, UploadKind::Task);
+    let mut archive = begin(UploadKind::Task).await?;
     let mut buffer = vec![0; PIECE_BYTES];
     loop {
         let count = stream.read(&mut buffer).await.map_err(ApiError::internal)?;
@@ -133,8 +189,8 @@ pub(crate) async fn receive_stream(
     Ok(Received { archive, file_name, place })
 }
 
-async fn begin() -> Result<IncomingArchive, ApiError> {
-    IncomingArchive::new(ARCHIVE_BYTES_MAX).await.map_err(task_error)
+async fn begin(kind: UploadKind) -> Result<IncomingArchive, ApiError> {
+    IncomingArchive::new(kind.bytes_max()).await.map_err(task_error)
 }
 
 fn is_file(part: &Field<'_>) -> bool {
@@ -150,23 +206,16 @@ fn clean_file_name(name: &str) -> String {
     kept.iter().skip(kept.len().saturating_sub(FILE_NAME_CHARS_MAX)).collect()
 }
 
-fn receive_error(error: TaskError) -> ApiError {
+fn receive_error(error: TaskError, kind: UploadKind) -> ApiError {
     match error {
-        TaskError::Refused(_) => too_large(),
+        TaskError::Refused(_) => kind.too_large(),
         other => task_error(other),
     }
 }
 
-fn too_large() -> ApiError {
-    let refused = AdmissionRefusal { code: "archive_too_large", file: None, line: None };
-    ApiError::new(Code::TaskRefused, "File too large. Maximum size is 100MB")
-        .refused_for(refused)
-        .hint("let the task's Dockerfile download or make large files")
-}
-
-fn broken_form(error: MultipartError) -> ApiError {
+fn broken_form(error: &MultipartError, kind: UploadKind) -> ApiError {
     match error.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => too_large(),
+        StatusCode::PAYLOAD_TOO_LARGE => kind.too_large(),
         _ => no_form("the form in the body is damaged or ended too early"),
     }
 }

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 
 use super::params::Params;
 use super::progress::Progress;
-use super::receive::{Received, is_json, missing_file, open_form};
+use super::receive::{Received, UploadKind, is_json, missing_file, open_form};
 use super::uploads::{UPLOAD_CHARS_MAX, receive_upload};
 use super::views::{AddedTaskView, TaskView};
 use crate::Api;
@@ -227,7 +227,7 @@ pub(crate) async fn post_check(
 async fn receive_form(api: &Api, params: Params, request: Request) -> Result<(Orderer, Received), ApiError> {
     let (parts, body) = request.into_parts();
     let orderer = uploader(api, &parts).await;
-    let form = open_form(Request::from_parts(copy(&parts), body)).await?;
+    let form = open_form(Request::from_parts(copy(&parts), body), UploadKind::Task).await?;
     let mut problems = params.into_problems();
     if !problems.is_empty() {
         if !form.has_file().await {
@@ -235,7 +235,7 @@ async fn receive_form(api: &Api, params: Params, request: Request) -> Result<(Or
         }
         return Err(ApiError::validation(problems));
     }
-    Ok((orderer?, form.receive(&api.archives).await?))
+    Ok((orderer?, form.receive(&api.archives, UploadKind::Task).await?))
 }
 
 /// Copies what the form of a request needs of its head.

@@ -52,7 +52,8 @@ async fn the_document_has_the_routes_of_the_router_and_no_other() {
             .replace("{other_id}", "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90")
             .replace("{benchmark_name}", "mmlu_pro")
             .replace("{entry}", "nobody")
-            .replace("{task_id}", "1");
+            .replace("{task_id}", "1")
+            .replace("{agent_id}", "0");
         for method in METHODS {
             let reply = server.ask(&method.to_uppercase(), &real, &[], "").await;
             assert!(!reply.text.contains("\"Not Found\""), "{path} is not there");

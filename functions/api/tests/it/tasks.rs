@@ -1,5 +1,6 @@
 //! Terminal tasks: uploads, executions, and the clients of the earlier runner.
 
+mod agents;
 mod attacks;
 mod execution;
 mod keys;

@@ -55,9 +55,10 @@ impl TokenSource {
         if is_counted && steps().all(|answer| answer.usage.is_some()) {
             return Some(Self::Counted);
         }
-        // The oracle, stored responses and rejudged answers cost nothing, so none of their tokens are estimates.
-        let is_asked =
-            run.spec.rejudges.is_none() && !matches!(run.spec.model.provider.as_str(), "oracle" | "replay");
+        // The oracle, custom agents, stored responses and rejudged answers cost nothing, so none of their tokens are
+        // estimates.
+        let is_asked = run.spec.rejudges.is_none()
+            && !matches!(run.spec.model.provider.as_str(), "oracle" | "custom" | "replay");
         is_asked.then_some(Self::Estimated)
     }
 }

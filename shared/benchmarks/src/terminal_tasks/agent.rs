@@ -16,6 +16,8 @@ use crate::options::{OptionError, OptionMetadata, Options};
 /// Name of the option with the agent, and beginning of the names of the agent's own options.
 const AGENT: &str = "agent";
 const AGENT_OPTION: &str = "agent.";
+/// Option of the agent `custom` with the content hash of its files.
+pub const CUSTOM_CONTENT: &str = "content_hash";
 /// Working folder of `bash`, where only the validity of its options matters.
 const ANY_FOLDER: &str = "/";
 
@@ -38,13 +40,13 @@ static XML_TEXTS: [TemplateSpec; 2] =
 /// Option with the agent.
 pub(crate) const OPTION: OptionMetadata = OptionMetadata {
     name: AGENT,
-    description: "agent that asks the model: `terminus-2` types keystrokes into a terminal, `bash` runs one command a turn",
+    description: "agent: `terminus-2` types the model's keystrokes into a terminal, `bash` runs one of its commands a turn, `custom` is an uploaded program",
     default: "",
 };
 /// Options of the agent.
 pub(crate) const OWN_OPTIONS: OptionMetadata = OptionMetadata {
     name: "agent.NAME",
-    description: "option NAME of the agent, such as `max_turns`, `max_cost_usd` or `parser_name`",
+    description: "option NAME of the agent, such as `max_turns`, `max_cost_usd` or `parser_name`; of `custom`, `content_hash`",
     default: "",
 };
 
@@ -137,10 +139,18 @@ pub fn agent_choice(source: &str, options: Option<&Options>) -> AgentChoice {
     AgentChoice { agent: named.unwrap_or(Agent::DEFAULT), options: own }
 }
 
+/// Returns the content hash of the custom agent that a benchmark's options name.
+pub fn custom_content(options: &Options) -> Option<&str> {
+    let is_custom = options.get(AGENT).is_some_and(|name| name.trim() == Agent::Custom.as_str());
+    options.get(&format!("{AGENT_OPTION}{CUSTOM_CONTENT}")).map(String::as_str).filter(|_| is_custom)
+}
+
 /// Returns the options of the benchmark that stand for an agent and its options.
 pub fn agent_option_names(agent: Agent, options: &BTreeMap<String, String>) -> Options {
     let own = options.iter().map(|(name, value)| (format!("{AGENT_OPTION}{name}"), value.clone()));
-    let named = agent.asks_model().then(|| (AGENT.to_owned(), agent.as_str().to_owned()));
+    // Other agents are named by the source of answers alone.
+    let is_named = agent.asks_model() || agent == Agent::Custom;
+    let named = is_named.then(|| (AGENT.to_owned(), agent.as_str().to_owned()));
     own.chain(named).collect()
 }
 
@@ -159,12 +169,15 @@ pub(crate) fn checked_wording(options: &Options) -> Result<Option<Wording>, Opti
         Some(name) => name.parse::<Agent>().map_err(|unknown| OptionError(unknown.to_string()))?,
         None => Agent::DEFAULT,
     };
+    let own = agent_choice("", Some(options)).options;
+    if agent == Agent::Custom {
+        return check_custom(&own).map(|()| Some(Wording::None));
+    }
     if !agent.asks_model() {
         return Err(OptionError(format!(
             "the agent `{agent}` asks no model: order the model `{agent}` instead of this option"
         )));
     }
-    let own = agent_choice("", Some(options)).options;
     let invalid = |error: bench_agents::OptionError| OptionError(error.to_string());
     if agent == Agent::Bash {
         BashSettings::parse(&own, ANY_FOLDER).map_err(invalid)?;
@@ -172,6 +185,26 @@ pub(crate) fn checked_wording(options: &Options) -> Result<Option<Wording>, Opti
     }
     let settings = Terminus2Settings::parse(&own).map_err(invalid)?;
     Ok(Some(Wording::Terminus2(settings.format)))
+}
+
+/// Checks the options of the agent `custom`.
+fn check_custom(own: &BTreeMap<String, String>) -> Result<(), OptionError> {
+    let agent = Agent::Custom;
+    if let Some(name) = own.keys().find(|name| *name != CUSTOM_CONTENT) {
+        let name: String = name.chars().take(64).collect();
+        let why = format!("the agent `{agent}` has no option `{name}`; it has `{CUSTOM_CONTENT}`");
+        return Err(OptionError(why));
+    }
+    let is_hash = |text: &String| {
+        text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    match own.get(CUSTOM_CONTENT) {
+        Some(hash) if is_hash(hash) => Ok(()),
+        _ => Err(OptionError(format!(
+            "the agent `{agent}` needs the option `{CUSTOM_CONTENT}`: the content hash of an uploaded agent, 64 lowercase \
+             hexadecimal digits"
+        ))),
+    }
 }
 
 #[cfg(test)]
@@ -218,6 +251,26 @@ mod tests {
         );
         assert_eq!(agent_option_names(Agent::Oracle, &Options::new()), Options::new());
         assert_eq!(checked_wording(&options(&[("env.A", "1")])).unwrap(), None);
+    }
+
+    #[test]
+    fn a_custom_agent_is_named_by_its_content() {
+        let hash = "0a".repeat(32);
+        let all = agent_option_names(Agent::Custom, &options(&[(CUSTOM_CONTENT, &hash)]));
+        assert_eq!(all, options(&[("agent", "custom"), ("agent.content_hash", &hash)]));
+        assert_eq!(custom_content(&all), Some(hash.as_str()));
+        assert_eq!(custom_content(&options(&[("agent", "bash"), ("agent.content_hash", &hash)])), None);
+        assert_eq!(checked_wording(&all).unwrap(), Some(Wording::None));
+        let choice = agent_choice("custom", Some(&all));
+        assert_eq!((choice.agent, choice.options), (Agent::Custom, options(&[(CUSTOM_CONTENT, &hash)])));
+        for (given, part) in [
+            (options(&[("agent", "custom")]), "needs the option `content_hash`"),
+            (options(&[("agent", "custom"), ("agent.content_hash", "0A")]), "64 lowercase"),
+            (options(&[("agent", "custom"), ("agent.max_turns", "3")]), "no option `max_turns`"),
+        ] {
+            let error = checked_wording(&given).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
     }
 
     #[test]

@@ -49,9 +49,9 @@ impl ModelRef {
         }
     }
 
-    /// Returns true if a model gives the answers; false for `oracle` and `nop`.
+    /// Returns true if a model gives the answers; false for `oracle`, `nop` and custom agents.
     pub fn is_asked(&self) -> bool {
-        !matches!(self.provider.as_str(), "oracle" | "nop")
+        !matches!(self.provider.as_str(), "oracle" | "nop" | "custom")
     }
 
     /// Returns the name with its provider, followed by the host if known: `openai-compatible/m at 127.0.0.1:8000`.

@@ -7,7 +7,7 @@ use bench_domain::{Agent, EpisodeException, EpisodeStep};
 use bench_terminal_tasks::{Solution, Step, TaskFormat, solution_files, workdir_files};
 
 use super::container::{self, Command, Container, user_name};
-use super::{Course, Keeping, ignore, keystrokes, step_folder, think};
+use super::{Course, Keeping, custom, ignore, keystrokes, step_folder, think};
 use crate::program::Program;
 use crate::stop::{Phase, Stop};
 
@@ -28,11 +28,15 @@ pub(super) async fn run(
 ) -> Result<(), Stop> {
     // Before the first step, no agent can have broken the environment.
     let phase = if index == 0 { Phase::Setup } else { Phase::Agent };
+    if index == 0 && course.task.agent == Agent::Custom {
+        custom::install(program, course, container).await?;
+    }
     prepare(program, course, container, (index, step), phase).await?;
     container.use_network(program, step.agent.network.as_ref()).await?;
     match course.task.agent {
         Agent::Nop => result.agent_ms = Some(0),
         Agent::Oracle => oracle(program, course, container, index, step, result).await?,
+        Agent::Custom => custom::run(program, course, container, (index, step), result).await?,
         Agent::Terminus2 | Agent::Bash => think::run(program, course, container, index, step, result).await?,
     }
     container.use_network(program, None).await?;
@@ -146,9 +150,9 @@ async fn oracle(
     Ok(())
 }
 
-/// Adds the variable with which Harbor keeps packages from asking questions while a solution installs them. One of the
-/// task's own wins.
-fn with_frontend(mut env: BTreeMap<String, String>) -> BTreeMap<String, String> {
+/// Adds the variable with which Harbor keeps packages from asking questions while a script installs them. One of the
+/// script's own wins.
+pub(super) fn with_frontend(mut env: BTreeMap<String, String>) -> BTreeMap<String, String> {
     env.entry("DEBIAN_FRONTEND".to_owned()).or_insert_with(|| "noninteractive".to_owned());
     env
 }

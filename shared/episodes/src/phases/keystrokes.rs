@@ -77,7 +77,7 @@ fn stroke(keys: &Keystrokes, left: &mut Duration) -> Stroke {
 }
 
 /// Quotes a word for the shell.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\0', "").replace('\'', r"'\''"))
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // these are tests
 
 mod agents;
+mod custom;
 mod graded;
 mod support;
 mod thinking;

@@ -9,7 +9,7 @@ use bench_environments::{EngineHost, EnvironmentError, Labels};
 use bench_episodes::{Advance, Episode, EpisodeTask, TaskFiles};
 use bench_sandy::testing::{Options, SandyServer};
 use bench_sandy::{NewSandbox, Sandy, Timing};
-use bench_terminal_tasks::{AdmissionLimits, TreeLimits};
+use bench_terminal_tasks::{AdmissionLimits, CustomAgent, TreeLimits};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
@@ -70,10 +70,31 @@ impl World {
         agent: Agent,
         linger: Duration,
     ) -> Result<EpisodeReport, EnvironmentError> {
+        self.run_with(files, agent, None, linger).await
+    }
+
+    /// Does the same with a custom agent. Fails the test unless there is a report.
+    pub(crate) async fn custom(
+        &self,
+        task: &[(&str, &str)],
+        agent: &CustomAgent,
+        linger: Duration,
+    ) -> EpisodeReport {
+        self.run_with(&files(task), Agent::Custom, Some(agent), linger).await.unwrap()
+    }
+
+    async fn run_with(
+        &self,
+        files: &TaskFiles,
+        agent: Agent,
+        custom: Option<&CustomAgent>,
+        linger: Duration,
+    ) -> Result<EpisodeReport, EnvironmentError> {
         let nonce = uuid::Uuid::new_v4().simple().to_string();
         let labels = labels(&nonce);
         let variables = BTreeMap::from([("GIVEN".to_owned(), "from the order".to_owned())]);
-        let about = EpisodeTask { files, agent, thinker: None, variables: &variables, labels: &labels };
+        let about =
+            EpisodeTask { files, agent, custom, thinker: None, variables: &variables, labels: &labels };
         let mut state = EpisodeState::new(1, nonce.as_str());
         let until = tokio::time::Instant::now() + EPISODE_MAX;
         let mut turns = 0;
@@ -106,8 +127,14 @@ impl World {
         labels: &Labels,
     ) -> (EpisodeState, String) {
         let (files, variables) = (files(task), BTreeMap::new());
-        let about =
-            EpisodeTask { files: &files, agent: Agent::Oracle, thinker: None, variables: &variables, labels };
+        let about = EpisodeTask {
+            files: &files,
+            agent: Agent::Oracle,
+            custom: None,
+            thinker: None,
+            variables: &variables,
+            labels,
+        };
         let mut state = EpisodeState::new(1, labels.sample.as_str());
         while state.open.as_ref().is_none_or(|open| !open.name.ends_with("-agent")) {
             let episode = Episode { sandy: &self.sandy, sandbox: &self.sandbox, task: about };

@@ -73,6 +73,7 @@ impl World {
             }
             thinker.answer.clone_from(&answer);
             let about = EpisodeTask {
+                custom: None,
                 files: &files,
                 agent,
                 thinker: Some(&thinker),

@@ -16,6 +16,8 @@ use crate::RecordedResponses;
 pub(crate) const ORACLE: &str = "oracle";
 /// Name of the source that gives no answers, in orders and records.
 const NOP: &str = "nop";
+/// Name of the source whose answers are the work of an agent in a container, in orders and records.
+const CUSTOM: &str = "custom";
 /// Name of the source that answers from a file of stored responses, in orders and records.
 const REPLAY: &str = "replay";
 
@@ -47,7 +49,8 @@ impl AnswerSource {
         }
         match spec.model.provider.as_str() {
             ORACLE => Self::Oracle,
-            NOP => Self::Nop,
+            // The agent's work follows in another stage.
+            NOP | CUSTOM => Self::Nop,
             REPLAY => Self::ResponsesFile(ResponsesFile::new(spec.model.replay_key.as_deref())),
             _ => {
                 let missing = Unavailable::new(Code::KeyRequired, "Run is missing API key credentials");
@@ -129,7 +132,7 @@ impl JudgeSource {
         };
         match judge.model.provider.as_str() {
             ORACLE => Self::Oracle,
-            REPLAY | NOP => Self::Unavailable(Unavailable::new(
+            REPLAY | NOP | CUSTOM => Self::Unavailable(Unavailable::new(
                 Code::JudgeNotUsable,
                 "the judge must be a model or `oracle`",
             )),

@@ -32,7 +32,7 @@ pub(crate) fn model_of(agent: Agent, model: &str) -> String {
 /// # Errors
 /// A sentence about an option that the agent doesn't have, or a value that it doesn't accept.
 pub(crate) fn agent_options(agent: Agent, own: &BTreeMap<String, String>) -> Result<Options, String> {
-    if !agent.asks_model() {
+    if !agent.asks_model() && agent != Agent::Custom {
         return match own.keys().next() {
             None => Ok(Options::new()),
             Some(_) => Err(format!("the agent `{agent}` has no options")),

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use bench_benchmarks::CUSTOM_CONTENT;
 use bench_domain::Agent;
-use bench_runs::TERMINAL_TASKS;
+use bench_runs::{NO_MODEL, TERMINAL_TASKS};
 use bench_web::FieldReader;
 use serde_json::{Map, Value, json};
 
@@ -85,10 +86,10 @@ fn complete_agent(
     benchmark: &str,
 ) {
     let model = fields.maybe_text("model_id", usize::MAX).filter(|model| !model.trim().is_empty());
-    // The benchmark's own option names the agent if the field doesn't.
-    let in_options = fields
-        .peek_object(OPTIONS_FIELD)
-        .and_then(|all| all.get(benchmark)?.get("agent")?.as_str().map(str::to_owned));
+    // The benchmark's own options name the agent if the fields don't.
+    let of_benchmark = fields.peek_object(OPTIONS_FIELD).unwrap_or_default();
+    let option = |name: &str| of_benchmark.get(benchmark)?.get(name)?.as_str().map(str::to_owned);
+    let in_options = option("agent");
     let agent = match agent.or(in_options.as_deref()) {
         Some(name) => fields.checked("agent", find_agent(name.trim()).map_err(|error| error.message())),
         None => match &model {
@@ -110,20 +111,32 @@ fn complete_agent(
             fields
                 .note_invalid("model_id", format!("the agent `{agent}` asks a model, and `{model}` is none"));
         }
+        Some(model) if agent == Agent::Custom && agent_of_model(model) != Some(agent) => {
+            fields.note_invalid("model_id", NO_MODEL);
+        }
+        // What a schedule or an earlier run names has the agent's name and version, too.
+        Some(_) if agent == Agent::Custom => fields.set("model_id", json!(agent.as_str())),
         Some(model) if !agent.asks_model() && model != agent.as_str() => {
             let problem = format!("the agent `{agent}` asks no model; leave `model_id` out");
             fields.note_invalid("model_id", problem);
         }
         Some(_) => {}
     }
-    if let Some(options) = fields.checked("agent_options", agent_options(agent, own)) {
+    let mut own = own.clone();
+    if agent == Agent::Custom
+        && !own.contains_key(CUSTOM_CONTENT)
+        && let Some(content) = option(&format!("agent.{CUSTOM_CONTENT}"))
+    {
+        own.insert(CUSTOM_CONTENT.to_owned(), content);
+    }
+    if let Some(options) = fields.checked("agent_options", agent_options(agent, &own)) {
         add_options(fields, benchmark, options);
     }
 }
 
 /// Returns the agent of a source of answers that is one itself.
 fn agent_of_model(model: &str) -> Option<Agent> {
-    model.parse::<Agent>().ok().filter(|agent| !agent.asks_model())
+    Agent::in_place_of_model(model)
 }
 
 /// Adds options to those of the benchmark that were sent.
@@ -199,6 +212,22 @@ mod tests {
     }
 
     #[test]
+    fn a_custom_agent_is_named_by_its_content() {
+        let hash = "0a".repeat(32);
+        let options = json!({ "terminal_tasks": { "agent": "custom", "agent.content_hash": hash } });
+        for sent in [
+            json!({ "tasks": [1], "agent": "custom", "agent_options": { "content_hash": hash } }),
+            json!({ "tasks": [1], "agent": "custom", "model_id": "custom/mine@1", "benchmark_options": options }),
+            json!({ "tasks": [1], "model_id": "custom", "benchmark_options": options }),
+        ] {
+            let (_, mut fields) = read(sent.clone());
+            assert_eq!(Value::Object(fields.maybe_object(OPTIONS_FIELD).unwrap()), options, "{sent}");
+            assert_eq!(fields.text("model_id", 100), "custom");
+            assert!(fields.finish().is_ok(), "{sent}");
+        }
+    }
+
+    #[test]
     fn contradictions_are_reported() {
         for (body, field) in [
             (json!({ "tasks": [1] }), "agent"),
@@ -210,6 +239,12 @@ mod tests {
                 "agent_options",
             ),
             (json!({ "tasks": [1], "agent": "nop", "agent_options": { "max_turns": 1 } }), "agent_options"),
+            (json!({ "tasks": [1], "agent": "custom" }), "content_hash"),
+            (
+                json!({ "tasks": [1], "agent": "custom", "agent_options": { "content_hash": "x" } }),
+                "agent_options",
+            ),
+            (json!({ "tasks": [1], "agent": "custom", "model_id": "a/b" }), "until there is a gateway"),
             (json!({ "agent_options": { "max_turns": 1 } }), "agent_options"),
             (json!({ "agent": "oracle" }), "agent"),
             (json!({ "tasks": [1], "agent": "oracle", "model_id": "openai/gpt-5" }), "model_id"),

@@ -16,6 +16,8 @@ pub(super) async fn record(recorder: &mut Recorder) {
     recorder.heading("Terminal tasks");
     tasks(recorder, &server).await;
     executions(recorder, &server).await;
+    recorder.heading("Custom agents");
+    agents(recorder, &server).await;
     recorder.heading("Terminal tasks of an exposed server");
     let exposed = Server::deployed().await;
     recorder.send(&exposed, "GET", "/api/tasks?openrouter_api_key=KEY", &[ADMIN]).await;
@@ -85,6 +87,54 @@ async fn tasks(recorder: &mut Recorder, server: &Server) {
     }
     let schedule = json!({ "name": "n", "cron": "0 0 * * *", "model_id": "oracle", "tasks": [1] });
     recorder.post(server, "/api/schedules", &[], &schedule.to_string(), &schedule).await;
+}
+
+async fn agents(recorder: &mut Recorder, server: &Server) {
+    let toml = |text: &str| zip_of(&[("agent.toml", text)]);
+    let usual = "name = 'tiny'\nrun = 'x'\n";
+    let nested = zip_of(&[("a/agent.toml", usual), ("b/x", "")]);
+    for (shown, file_name, zip) in [
+        ("a file that isn't named as an archive", "x.tar", toml(usual)),
+        ("no archive", "x.zip", b"#!/bin/sh".to_vec()),
+        ("no agent", "x.zip", zip_of(&[("README.md", "x")])),
+        ("a file beside the folder", "x.zip", nested),
+        ("too many bytes", "x.zip", vec![b'x'; 5 << 20]),
+        ("an unknown key", "x.zip", toml(&format!("{usual}model = 'm'\n"))),
+        ("no command", "x.zip", toml("name = 'tiny'\n")),
+        ("a script that isn't there", "x.zip", toml(&format!("{usual}install = 'x.sh'\n"))),
+    ] {
+        let reply = server.send_form("/api/agents", &[], form("file", Some(file_name), &zip)).await;
+        recorder.record("POST", "/api/agents", &[], shown, &reply);
+    }
+    recorder.send(server, "POST", "/api/agents", &[]).await;
+    recorder.send(server, "GET", "/api/agents/custom/x", &[]).await;
+    recorder.send(server, "DELETE", "/api/agents/custom/x", &[]).await;
+    let needy = format!("{usual}[env]\nA = '${{WHO}}'\n");
+    let added = server.send_form("/api/agents", &[], form("file", Some("x.zip"), &toml(&needy))).await;
+    let agent = id(&added);
+    recorder.name(&agent, "AGENT");
+    let order = |more: serde_json::Value| {
+        let mut body = json!({ "tasks": [1], "agent": "custom" });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    for body in [
+        order(json!({})),
+        order(json!({ "agent_options": { "content_hash": agent }, "model_id": "openrouter/a/b" })),
+        order(json!({ "agent_options": { "content_hash": agent } })),
+        order(json!({ "agent_options": { "content_hash": "0".repeat(64) } })),
+        order(json!({ "agent_options": { "content_hash": "x" } })),
+        order(json!({ "agent_options": { "max_turns": "5" } })),
+        json!({ "model_id": "custom", "selected_benchmarks": ["mmlu_pro"] }),
+    ] {
+        recorder.post(server, "/api/runs", &[], &body.to_string(), &body).await;
+    }
+    let body = order(json!({
+        "agent_options": { "content_hash": agent }, "benchmark_options": { "terminal_tasks": { "env.WHO": "me" } },
+    }));
+    let run = id(&server.order("/api/runs", &[], &body).await);
+    recorder.name(&run, "OPEN");
+    recorder.send(server, "DELETE", &format!("/api/agents/custom/{agent}"), &[]).await;
 }
 
 async fn executions(recorder: &mut Recorder, server: &Server) {

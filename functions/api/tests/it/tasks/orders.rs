@@ -48,7 +48,7 @@ async fn wrong_orders_are_refused_with_the_field() {
         (
             json!({ "tasks": [1], "agent": "claude" }),
             422,
-            "its agents are `oracle`, `nop`, `terminus-2`, `bash`",
+            "its agents are `oracle`, `nop`, `terminus-2`, `bash`, `custom`",
         ),
         (json!({ "tasks": [1] }), 422, "agent"),
         (

@@ -256,7 +256,7 @@ async fn agents_of_this_version_are_listed_and_others_refused_at_execution() {
     let agents = server.get("/api/agents").await.json();
     let ids: Vec<&str> =
         agents.as_array().unwrap().iter().map(|agent| agent["id"].as_str().unwrap()).collect();
-    assert_eq!(ids, ["oracle", "nop", "terminus-2", "bash"]);
+    assert_eq!(ids, ["oracle", "nop", "terminus-2", "bash", "custom"]);
     assert_eq!(agents[0], json!({ "id": "oracle", "name": "Oracle (Testing)", "harness": "harbor" }));
     // Old clients upload with agents that follow later.
     let reply = server.upload("name=tab&agent=claude-code", &[], &task_zip("x", &[])).await;
@@ -264,7 +264,7 @@ async fn agents_of_this_version_are_listed_and_others_refused_at_execution() {
     assert_eq!(refused.status, 400);
     assert_eq!(
         refused.detail(),
-        "this version has no agent `claude-code`; its agents are `oracle`, `nop`, `terminus-2`, `bash`"
+        "this version has no agent `claude-code`; its agents are `oracle`, `nop`, `terminus-2`, `bash`, `custom`"
     );
     assert_eq!(server.task_view(1).await["status"], "pending");
 }

@@ -56,7 +56,9 @@ impl Machine {
                 settings.budget = within(settings.budget, limit);
                 Ok(Self::Bash(BashAgent::new(settings, step.instruction.as_str())))
             }
-            Agent::Oracle | Agent::Nop => Err(Stop::refused(format!("the agent `{agent}` asks no model"))),
+            Agent::Oracle | Agent::Nop | Agent::Custom => {
+                Err(Stop::refused(format!("the agent `{agent}` asks no model")))
+            }
         }
     }
 

@@ -1,0 +1,219 @@
+//! Custom agents: uploads, orders, schedules, and who may see and remove them.
+
+use bench_domain::Code;
+use bench_state::access::AccessKind;
+use serde_json::{Value, json};
+
+use super::support::{BENCHMARK, form, task_zip, zip_of};
+use crate::server::{Reply, Server};
+
+const CONFIG: &str = "name = \"tiny\"\nversion = \"1.0\"\nrun = \"sh /installed-agent/go.sh\"\n";
+const A: [(&str, &str); 1] = [("authorization", "Bearer key-a")];
+const B: [(&str, &str); 1] = [("authorization", "Bearer key-b")];
+const ADMIN: [(&str, &str); 1] = [("x-admin-secret", "hush")];
+
+fn agent_zip(config: &str) -> Vec<u8> {
+    zip_of(&[("tiny/agent.toml", config), ("tiny/go.sh", "touch done\n")])
+}
+
+async fn send(server: &Server, headers: &[(&str, &str)], zip: &[u8]) -> Reply {
+    server.send_form("/api/agents", headers, form("file", Some("a.zip"), zip)).await
+}
+
+/// Uploads an agent and returns its id.
+async fn upload(server: &Server, headers: &[(&str, &str)], config: &str) -> String {
+    let reply = send(server, headers, &agent_zip(config)).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    reply.json()["id"].as_str().unwrap().to_owned()
+}
+
+fn order(agent: &str) -> Value {
+    json!({ "tasks": [1], "agent": "custom", "agent_options": { "content_hash": agent }, "samples": 2 })
+}
+
+async fn objects(server: &Server) -> usize {
+    server.api.blobs.list("agents/", None).await.unwrap().0.len()
+}
+
+#[tokio::test]
+async fn an_uploaded_agent_stands_in_the_place_of_the_model() {
+    let server = Server::local().await;
+    server.task("a", 1).await;
+    let added = send(&server, &[], &agent_zip(CONFIG)).await.json();
+    let id = added["id"].as_str().unwrap().to_owned();
+    assert_eq!((id.len(), &added["name"], &added["version"]), (64, &json!("tiny"), &json!("1.0")));
+    assert_eq!((&added["model"], &added["files"]), (&json!("custom/tiny@1.0"), &json!(2)));
+    assert_eq!(server.get(&format!("/api/agents/custom/{id}")).await.json(), added);
+    let reply = server.order("/api/runs", &[], &order(&id)).await;
+    assert_eq!(reply.status, 201, "{}", reply.text);
+    let view = reply.json();
+    assert_eq!((&view["model"], &view["provider"]), (&json!("custom/tiny@1.0"), &json!("custom")));
+    let run = view["id"].as_str().unwrap().parse().unwrap();
+    let spec = server.api.state.run(run).await.unwrap().unwrap().spec;
+    assert_eq!(spec.model.qualified(), "custom/tiny@1.0");
+    let options = json!({ "agent": "custom", "agent.content_hash": id });
+    assert_eq!(serde_json::to_value(spec.options.get(BENCHMARK)).unwrap(), options);
+    let estimate = server.order("/api/runs/estimate", &[], &order(&id)).await.json();
+    assert_eq!((&estimate["model"], &estimate["cost_usd"]), (&json!("custom/tiny@1.0"), &json!(0.0)));
+    // An order as another run's settings give it.
+    let again = json!({
+        "tasks": [1], "model_id": "custom/tiny@1.0", "benchmark_options": { "terminal_tasks": options },
+    });
+    let again = server.order("/api/runs", &[], &again).await;
+    assert_eq!((again.status.as_u16(), &again.json()["model"]), (201, &json!("custom/tiny@1.0")));
+}
+
+#[tokio::test]
+async fn the_same_files_are_the_same_agent() {
+    let server = Server::local().await;
+    let id = upload(&server, &[], CONFIG).await;
+    let same = zip_of(&[("go.sh", "touch done\n"), ("agent.toml", CONFIG)]);
+    let first = server.get("/api/agents/custom").await.json();
+    assert_eq!(send(&server, &[], &same).await.json(), first[0]);
+    let other = upload(&server, &[], &CONFIG.replace("1.0", "1.1")).await;
+    assert_ne!(id, other);
+    assert_eq!(server.get("/api/agents/custom").await.json().as_array().unwrap().len(), 2);
+    assert_eq!(objects(&server).await, 2);
+}
+
+#[tokio::test]
+async fn other_archives_are_refused_with_file_and_line() {
+    let server = Server::local().await;
+    for (zip, code, line) in [
+        (agent_zip("name = \"a\"\nrun = \"x\"\nmodel = \"m\"\n"), "unknown_key", json!(3)),
+        (agent_zip("name = \"a\"\nrun = "), "invalid_syntax", json!(2)),
+        (agent_zip("name = \"a\"\n"), "missing_field", json!(1)),
+        (zip_of(&[("README.md", "x")]), "no_agent", Value::Null),
+        (task_zip("x", &[]), "no_agent", Value::Null),
+        (b"#!/bin/sh".to_vec(), "not_zip", Value::Null),
+        (vec![b'x'; (4 << 20) + 1], "agent_too_large", Value::Null),
+        (vec![b'x'; 5 << 20], "agent_too_large", Value::Null),
+    ] {
+        let reply = send(&server, &[], &zip).await;
+        assert_eq!((reply.status.as_u16(), reply.code()), (400, Some(Code::AgentRefused)), "{}", reply.text);
+        let refusal = &reply.json()["refusal"];
+        assert_eq!((&refusal["code"], &refusal["line"]), (&json!(code), &line), "{}", reply.text);
+    }
+    assert_eq!(objects(&server).await, 0);
+    assert_eq!(server.get("/api/agents/custom").await.json(), json!([]));
+}
+
+#[tokio::test]
+async fn an_order_of_a_custom_agent_names_files_and_no_model() {
+    let server = Server::local().await;
+    server.task("a", 1).await;
+    let id = upload(&server, &[], CONFIG).await;
+    let needs = upload(&server, &[], &format!("{CONFIG}[env]\nA = \"${{WHO}}\"\n")).await;
+    let with = |more: Value| {
+        let mut body = order(&id);
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    for (body, status, part) in [
+        (with(json!({ "model_id": "openrouter/a/b" })), 422, "until there is a gateway"),
+        (with(json!({ "agent_options": {} })), 422, "needs the option `content_hash`"),
+        (with(json!({ "agent_options": { "content_hash": "0".repeat(64) } })), 404, "Agent not found"),
+        (order(&needs), 422, "needs the variable `WHO`"),
+        (
+            json!({ "model_id": "custom", "selected_benchmarks": ["mmlu_pro"] }),
+            422,
+            "works on terminal tasks",
+        ),
+        (
+            json!({ "model_id": "x", "provider": "custom", "selected_benchmarks": ["mmlu_pro"] }),
+            404,
+            "Model not found",
+        ),
+        (
+            json!({
+                "tasks": [1], "agent": "bash", "model_id": "openrouter/a/b",
+                "benchmark_options": { "terminal_bench_hard": { " agent": "custom ", "agent.content_hash": id } },
+            }),
+            400,
+            "takes no model",
+        ),
+    ] {
+        for path in ["/api/runs", "/api/runs/estimate"] {
+            let reply = server.order(path, &[], &body).await;
+            assert_eq!(reply.status, status, "{path} {body}: {}", reply.text);
+            assert!(reply.text.contains(part), "{path} {body}: {}", reply.text);
+        }
+    }
+    let given = json!({ "terminal_tasks": { "env.WHO": "me" } });
+    let mut body = order(&needs);
+    body["benchmark_options"] = given;
+    assert_eq!(server.order("/api/runs", &[], &body).await.status, 201);
+    // A task's own agent has no files.
+    let reply = server.upload("name=x&agent=custom", &[], &task_zip("other", &[])).await.json();
+    let refused = server.post(&format!("/api/tasks/{}/execute-async", reply["id"]), &[]).await;
+    assert!(refused.status == 422 && refused.text.contains("content_hash"), "{}", refused.text);
+}
+
+#[tokio::test]
+async fn agents_of_others_look_as_if_they_didnt_exist() {
+    let server = Server::new(false, &[]).await;
+    for key in ["key-a", "key-b"] {
+        server.list_with(AccessKind::Key, key, |entry| entry.tasks = true).await;
+    }
+    server.list(AccessKind::Key, "sk-caller", true, true).await;
+    for (headers, status) in [
+        (&[][..], 401),
+        (&[("authorization", "Bearer sk-caller")], 403),
+        (&[("authorization", "Bearer sk-unlisted")], 403),
+        (&[("x-admin-secret", "wrong")], 401),
+    ] {
+        assert_eq!(send(&server, headers, &agent_zip(CONFIG)).await.status, status, "{headers:?}");
+    }
+    let id = upload(&server, &A, CONFIG).await;
+    let path = format!("/api/agents/custom/{id}");
+    for (headers, count) in [(&A[..], 1), (&B, 0), (&ADMIN, 1), (&[], 0)] {
+        let list = server.ask("GET", "/api/agents/custom", headers, "").await.json();
+        assert_eq!(list.as_array().unwrap().len(), count, "{headers:?}");
+        let status = if count == 1 { 200 } else { 404 };
+        assert_eq!(server.ask("GET", &path, headers, "").await.status, status, "{headers:?}");
+    }
+    let upload_task = server.upload("name=mine&agent=oracle", &B, &task_zip("x", &[])).await;
+    assert_eq!(upload_task.status, 200, "{}", upload_task.text);
+    let refused = server.order("/api/runs", &B, &order(&id)).await;
+    assert_eq!((refused.status.as_u16(), refused.code()), (404, Some(Code::AgentNotFound)));
+    assert_eq!(server.ask("DELETE", &path, &B, "").await.status, 404);
+    assert_eq!(server.ask("DELETE", &path, &[], "").await.status, 404);
+    // Its files stay for the other owner.
+    assert_eq!(upload(&server, &B, CONFIG).await, id);
+    assert_eq!(server.order("/api/runs", &B, &order(&id)).await.status, 201);
+    assert_eq!(server.ask("DELETE", &path, &A, "").await.status, 200);
+    assert_eq!(objects(&server).await, 1);
+    assert_eq!(server.ask("GET", &path, &A, "").await.status, 404);
+}
+
+#[tokio::test]
+async fn an_agent_that_is_needed_is_not_removed() {
+    let server = Server::local().await;
+    server.task("a", 1).await;
+    let id = upload(&server, &[], CONFIG).await;
+    let path = format!("/api/agents/custom/{id}");
+    let run = server.order("/api/runs", &[], &order(&id)).await.json()["id"].as_str().unwrap().to_owned();
+    let delete = async || server.ask("DELETE", &path, &[], "").await;
+    let refused = delete().await;
+    assert_eq!((refused.status.as_u16(), refused.code()), (409, Some(Code::AgentInUse)));
+    assert!(refused.detail().contains(&run), "{}", refused.text);
+    assert_eq!(server.post(&format!("/api/runs/{run}/cancel"), &[]).await.status, 200);
+    let mut schedule = order(&id);
+    schedule["name"] = "nightly".into();
+    schedule["cron"] = "0 0 * * *".into();
+    let made = server.order("/api/schedules", &[], &schedule).await;
+    assert_eq!(made.status, 201, "{}", made.text);
+    assert_eq!(made.json()["model"], "custom/tiny@1.0");
+    assert!(delete().await.detail().contains("`nightly`"));
+    let schedule = format!("/api/schedules/{}", made.json()["id"].as_str().unwrap());
+    // A change of anything else keeps the agent; another agent replaces it.
+    let json = [("content-type", "application/json")];
+    let kept = server.ask("PATCH", &schedule, &json, json!({ "samples": 3 }).to_string()).await;
+    assert_eq!((kept.status.as_u16(), &kept.json()["model"]), (200, &json!("custom/tiny@1.0")));
+    let other = server.ask("PATCH", &schedule, &json, json!({ "agent": "nop" }).to_string()).await;
+    assert_eq!(other.json()["model"], "nop", "{}", other.text);
+    assert_eq!(delete().await.status, 200);
+    assert_eq!(objects(&server).await, 0);
+    assert_eq!(delete().await.code(), Some(Code::AgentNotFound));
+    assert_eq!(server.order("/api/runs", &[], &order(&id)).await.code(), Some(Code::AgentNotFound));
+}
