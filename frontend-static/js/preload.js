@@ -185,8 +185,10 @@ const FILES = {
     'js/views/new-run/fields.js',
     'js/views/new-run/state.js',
     'js/views/new-run/order.js',
-    'js/views/tasks/upload.js',
+    'js/views/tasks/custom-agent.js',
+    'js/views/tasks/refusal.js',
     'js/views/tasks/send.js',
+    'js/views/tasks/upload.js',
   ],
   '/tasks/{task}': [
     'css/views/tasks.css',
@@ -211,6 +213,9 @@ const FILES = {
     'js/views/new-run/fields.js',
     'js/views/new-run/state.js',
     'js/views/new-run/order.js',
+    'js/views/tasks/custom-agent.js',
+    'js/views/tasks/refusal.js',
+    'js/views/tasks/send.js',
   ],
   '/schedules': [
     'css/views/schedules.css',

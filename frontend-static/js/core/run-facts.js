@@ -56,6 +56,9 @@ export function withAgent(name, agent) {
   return agent && needsModel(agent) ? `${name} with ${agent}` : name
 }
 
+/** Name of the agent whose files users upload. */
+export const CUSTOM = 'custom'
+
 /** Digest of a prompt without any text around the item. */
 const NO_TEXT = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
@@ -82,12 +85,12 @@ export function promptOfRun(b, run) {
   return promptInWords({ source: b.prompt_source, digest: b.prompt_digest })
 }
 
-/** Agents that ask no model. They stand in the place of one. */
-const WITHOUT_MODEL = new Set(['oracle', 'nop'])
+/** Agents that ask no model. They stand in the place of one; custom agents with their names: `custom/NAME@VERSION`. */
+const WITHOUT_MODEL = new Set(['oracle', 'nop', CUSTOM])
 
 /** @param {string} agent */
 export function needsModel(agent) {
-  return !WITHOUT_MODEL.has(agent)
+  return !WITHOUT_MODEL.has(agent) && !agent.startsWith(`${CUSTOM}/`)
 }
 
 /**

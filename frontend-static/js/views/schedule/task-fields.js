@@ -4,7 +4,7 @@ import { api } from '../../core/api.js'
 import { h } from '../../core/dom.js'
 import { framed, select } from '../new-run/control.js'
 import { modelPicker } from '../new-run/model-picker.js'
-import { needsModel } from '../../core/run-facts.js'
+import { CUSTOM, needsModel } from '../../core/run-facts.js'
 
 /** Name of the benchmark whose items are tasks. */
 export const TERMINAL_TASKS = 'terminal_tasks'
@@ -68,6 +68,8 @@ export function taskSections({ state, choices: { tasks, agents }, signal }) {
   }))
   const current = state.order.agent ?? ''
   model.hidden = !needsModel(current)
+  // The files of a custom agent are named over HTTP.
+  const offeredAgents = agents.filter(({ id }) => id !== CUSTOM || id === current)
   const agent = framed({ path: 'agent', label: 'Agent' }, ({ id, describedBy }) => select({
     id, name: 'agent', 'aria-describedby': describedBy,
     on: {
@@ -77,6 +79,6 @@ export function taskSections({ state, choices: { tasks, agents }, signal }) {
         state.set('agent', target.value)
       },
     },
-  }, agents.map(({ id: name }) => name), current, Object.fromEntries(agents.map(({ id: name, name: label }) => [name, label])), ''))
+  }, offeredAgents.map(({ id: name }) => name), current, Object.fromEntries(offeredAgents.map(({ id: name, name: label }) => [name, label])), ''))
   return [h('section', { class: 'form-part', 'aria-label': 'Tasks' }, picker, agent), model]
 }

@@ -1,12 +1,13 @@
-/** Order of episodes: agent, number, and the model of an agent that asks one. A key stays in memory and goes into this request only. */
+/** Order of episodes: agent, number, the model of an agent that asks one, and the files of a custom one. A key stays in memory and goes into this request only. */
 
 import { api } from '../../core/api.js'
 import { field, h, replace, setText } from '../../core/dom.js'
 import { plural } from '../../core/format.js'
 import { problem } from '../../core/states.js'
-import { needsModel } from '../../core/run-facts.js'
+import { CUSTOM, needsModel } from '../../core/run-facts.js'
 import { modelPicker } from '../new-run/model-picker.js'
 import { runsPath } from '../new-run/state.js'
+import { customAgentField } from './custom-agent.js'
 
 /** Largest number of episodes of a task in an order. */
 const EPISODES_MAX = 100
@@ -20,8 +21,10 @@ const EPISODES_MAX = 100
  * @property {() => number} [tasks] number of tasks; default 1
  * @property {HTMLElement} [beside] a further action beside the button
  * @property {AbortSignal} signal
- * @property {(order: {agent: string, samples: number, model_id: string | undefined}, key: string) => Promise<void>} order places it
+ * @property {(order: EpisodeOrder, key: string) => Promise<void>} order places it
  */
+
+/** @typedef {{agent: string, samples: number, model_id: string | undefined, agent_options?: Record<string, string>}} EpisodeOrder */
 
 /**
  * Makes the form. Its view loads `views/new-run.css`, which has the styles of the model's field.
@@ -41,12 +44,14 @@ export function episodeOrderForm({ agents, agent: chosen, model: firstModel = ''
   const forModel = h('div', { class: 'for-model' }, picker,
     field('Key for these episodes', key, 'Stays in memory; the server deletes it afterwards.'))
   const errors = h('div', null)
+  const custom = customAgentField(signal, () => replace(errors))
   const submit = h('button', { type: 'submit', class: 'button primary' })
   const episodes = field('Episodes of each task', count)
-  const form = h('form', { class: 'episode-order', 'aria-label': 'Order episodes' }, field('Agent', agent), episodes, forModel, h('div', { class: 'actions' }, submit, beside), errors)
+  const form = h('form', { class: 'episode-order', 'aria-label': 'Order episodes' }, field('Agent', agent), episodes, forModel, custom.element, h('div', { class: 'actions' }, submit, beside), errors)
   const show = () => {
     forModel.hidden = !needsModel(agent.value)
     model.required = !forModel.hidden
+    custom.show(agent.value === CUSTOM)
     const n = tasks()
     const label = episodes.querySelector('label')
     if (label) setText(label, n > 1 ? 'Episodes of each task' : 'Episodes')
@@ -59,7 +64,8 @@ export function episodeOrderForm({ agents, agent: chosen, model: firstModel = ''
     replace(errors)
     try {
       const needs = needsModel(agent.value)
-      await order({ agent: agent.value, samples: Number(count.value), model_id: needs ? model.value.trim() : undefined }, needs ? key.value.trim() : '')
+      const options = agent.value === CUSTOM ? { agent_options: await custom.options() } : {}
+      await order({ agent: agent.value, samples: Number(count.value), model_id: needs ? model.value.trim() : undefined, ...options }, needs ? key.value.trim() : '')
       key.value = ''
     } catch (error) {
       if (!signal.aborted) replace(errors, problem(/** @type {Error} */ (error)))
@@ -73,7 +79,7 @@ export function episodeOrderForm({ agents, agent: chosen, model: firstModel = ''
  * Orders one run with episodes of tasks.
  *
  * @param {string[]} tasks ids
- * @param {{agent: string, samples: number, model_id: string | undefined}} order
+ * @param {EpisodeOrder} order
  * @param {string} key empty for that of the header
  * @param {string[]} [tags]
  * @returns {Promise<Api.CreatedView>}

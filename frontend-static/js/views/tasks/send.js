@@ -1,4 +1,4 @@
-/** Uploads of tasks. Archives that are too large for a request go to an address that the server gives. */
+/** Uploads of tasks and agents. Archives of tasks that are too large for a request go to an address that the server gives. */
 
 import { api } from '../../core/api.js'
 
@@ -35,6 +35,17 @@ export async function sendTask(file, description, signal) {
   const answer = await fetch(place.upload_url, { method: place.method, headers: place.headers, body: file, signal, credentials: 'omit' })
   if (!answer.ok) throw new Error(`The upload failed with HTTP ${answer.status}.`)
   return api.post('/api/tasks', { ...query, upload: place.key, file_name: file.name }, { signal })
+}
+
+/**
+ * Uploads a custom agent. The same files again are the same agent.
+ *
+ * @param {File} file
+ * @param {AbortSignal} signal
+ * @returns {Promise<Api.CustomAgent>}
+ */
+export function sendAgent(file, signal) {
+  return api.post('/api/agents', formOf(file), { signal })
 }
 
 /**

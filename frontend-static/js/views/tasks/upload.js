@@ -3,8 +3,10 @@
 import { h, field, replace, setText, withCode } from '../../core/dom.js'
 import { bytes, plural } from '../../core/format.js'
 import { path } from '../../core/router.js'
+import { CUSTOM } from '../../core/run-facts.js'
 import { announce, problem } from '../../core/states.js'
 import { formatName } from './facts.js'
+import { refusalOf } from './refusal.js'
 import { checkTask, isTooLarge, sendTask } from './send.js'
 
 /** Archives that are checked at once. */
@@ -121,16 +123,11 @@ function cardOf(file, agents, signal, { added, removed }) {
       replace(body, problem(error), h('p', { class: 'actions' }, h('button', { type: 'button', class: 'button small', on: { click: () => { element.classList.remove('refused'); void card.run() } } }, 'Try again')))
       return
     }
-    replace(body, h('div', { role: 'alert', class: 'refusal' },
-      h('p', null, h('strong', null, 'Refused. '), withCode(error.message)),
-      h('dl', { class: 'facts' },
-        refusal.file !== null && [h('dt', null, 'File'), h('dd', null, h('code', null, refusal.file))],
-        refusal.line !== null && [h('dt', null, 'Line'), h('dd', null, String(refusal.line))],
-        h('dt', null, 'Code'), h('dd', null, h('code', null, refusal.code)))))
+    replace(body, refusalOf(error.message, refusal))
   }
   const describe = (/** @type {Api.CheckedTask | null} */ checked) => {
     const name = h('input', { name: 'name', required: true, maxlength: '255', '.value': checked?.name ?? file.name.replace(/\.zip$/i, '') })
-    const agent = h('select', { name: 'agent' }, agents.map(({ id, name: text }) => h('option', { value: id }, text)))
+    const agent = h('select', { name: 'agent' }, agents.filter(({ id }) => id !== CUSTOM).map(({ id, name: text }) => h('option', { value: id }, text)))
     const count = h('input', { name: 'num_runs', type: 'number', min: '1', max: '100', required: true, inputmode: 'numeric', '.value': '10' })
     const errors = h('div', null)
     const submit = h('button', { type: 'submit', class: 'button primary' }, 'Add task')
