@@ -2,6 +2,7 @@
 //! attempts.
 
 mod changed_archives;
+mod custom_agents;
 mod ends;
 mod kills;
 mod limits;
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use bench_domain::{Outcome, RunId, SampleBody};
 use bench_queue::Depth;
-use bench_state::SampleRecord;
+use bench_state::{SampleRecord, SampleResult};
 use bench_tests::model_server::{ModelRequest, Reply};
 use bench_tests::scripted_host::ScriptedHost;
 use serde_json::Value;
@@ -77,6 +78,11 @@ fn expected_acts(agent: &str) -> Vec<String> {
         }
         _ => (0..2).map(|turn| format!("exec 2>&1\necho {turn}\n\n")).collect(),
     }
+}
+
+async fn result(world: &World, run: RunId) -> SampleResult {
+    let found = world.stored_run(run).await;
+    world.samples(&found, NAME).await.remove(0).finished.unwrap()
 }
 
 async fn only_sample(world: &World, run: RunId) -> (SampleRecord, SampleBody) {

@@ -1,11 +1,10 @@
 //! Archives of uploaded tasks that were changed in the object store after their admission.
 
-use bench_domain::{Code, Outcome, RunId};
-use bench_state::SampleResult;
+use bench_domain::{Code, Outcome};
 use bench_tests::scripted_host::task;
 
 use super::outages::drain;
-use super::{NAME, host, settings, works};
+use super::{host, result, settings, works};
 use crate::support::{Expected, ManualDriver, Order, Settings, World, check, runtime};
 
 /// Returns the key and the bytes of the only task's archive.
@@ -24,11 +23,6 @@ async fn replace(world: &World, key: &str, archive: Option<Vec<u8>>) {
         Some(archive) => world.stack.blobs.put(key, archive.into(), "application/zip").await.unwrap(),
         None => world.stack.blobs.delete(key).await.unwrap(),
     }
-}
-
-async fn result(world: &World, run: RunId) -> SampleResult {
-    let found = world.stored_run(run).await;
-    world.samples(&found, NAME).await.remove(0).finished.unwrap()
 }
 
 /// Contents of the archive that replace the admitted ones, by what they are, with the result's code and sentence.

@@ -88,7 +88,9 @@ impl Order {
     pub(crate) fn tasks(tasks: usize, agent: &str, options: &[(&str, &str)]) -> Self {
         let own = options.iter().map(|(name, value)| (format!("agent.{name}"), (*value).to_owned()));
         let source = source_of(agent);
-        let named = source.is_none().then(|| ("agent".to_owned(), agent.to_owned()));
+        // The files of a custom agent are its option.
+        let is_named = source.is_none() || agent == "custom";
+        let named = is_named.then(|| ("agent".to_owned(), agent.to_owned()));
         let options = own.chain(named).collect();
         Self { tasks, source, options, samples: Some(1), ..Self::default() }
     }
@@ -307,7 +309,7 @@ const TERMINAL_BENCH_HARD: &str = "terminal_bench_hard";
 
 /// Returns the source of answers that an agent is, if it asks no model.
 fn source_of(agent: &str) -> Option<&'static str> {
-    ["oracle", "nop"].into_iter().find(|source| *source == agent)
+    ["oracle", "nop", "custom"].into_iter().find(|source| *source == agent)
 }
 
 /// Returns the model of the world's model server.

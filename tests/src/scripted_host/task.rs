@@ -140,7 +140,11 @@ pub fn changed_archive(number: usize, path: &'static str, content: &str) -> anyh
     pack(&files)
 }
 
-fn pack(files: &[(&str, String)]) -> anyhow::Result<Vec<u8>> {
+/// Packs files as a ZIP archive.
+///
+/// # Errors
+/// If the archive can't be written.
+pub fn pack(files: &[(&str, String)]) -> anyhow::Result<Vec<u8>> {
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().unix_permissions(0o755);
     for (path, text) in files {
