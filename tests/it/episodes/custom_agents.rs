@@ -15,7 +15,7 @@ fn archive(install: &str) -> Vec<u8> {
 }
 
 /// Uploads an agent and orders an episode of it. Returns the order and the key of the agent's archive.
-async fn order(world: &World) -> (Order, String) {
+pub(super) async fn order(world: &World) -> (Order, String) {
     let archive = UploadedArchive::from_bytes(&archive("true\n")).unwrap();
     let agent = world.stack.api.agents.add(archive, Owner::Local).await.unwrap();
     let hash = agent.content_hash;

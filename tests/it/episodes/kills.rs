@@ -12,7 +12,9 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::outages::drain;
-use super::{CALLS, acts_by_sandbox, host, json_reply, only_sample, settings, turns_before, works};
+use super::{
+    CALLS, acts_by_sandbox, custom_agents, host, json_reply, only_sample, settings, turns_before, works,
+};
 use crate::kill_everywhere::Tripwire;
 use crate::support::{Expected, ManualDriver, Order, Settings, World, check, runtime};
 
@@ -45,8 +47,12 @@ async fn survive(agent: &str, kind: TaskKind) {
     let world = World::open(Settings { recorder: Some(recorder), ..settings() }, works).await;
     let watching = Arc::clone(&wire);
     host(&world).watch(move |request| watching.note_call(request));
-    let order = Order::tasks(1, agent, &[]).of_kind(kind);
-    let replies = if ["oracle", "nop"].contains(&agent) { 0 } else { CALLS * kind.steps() };
+    let order = match agent {
+        "custom" => custom_agents::order(&world).await.0,
+        agent => Order::tasks(1, agent, &[]),
+    };
+    let order = order.of_kind(kind);
+    let replies = if ["oracle", "nop", "custom"].contains(&agent) { 0 } else { CALLS * kind.steps() };
     let run = order.place(&world).await;
     ManualDriver::new(&world, 0).drain().await;
     check(&world, run, Expected::SUCCEEDED).await;
@@ -114,6 +120,11 @@ fn the_oracle_survives_the_end_of_the_process_at_every_call() {
         survive("oracle", TaskKind::SeparateVerifier).await;
         survive("oracle", TaskKind::SeparateVerifiers).await;
     });
+}
+
+#[test]
+fn a_custom_agent_survives_the_end_of_the_process_at_every_call() {
+    runtime().block_on(survive("custom", TaskKind::TwoSteps));
 }
 
 #[test]

@@ -73,6 +73,8 @@ pub(super) async fn install(
     let installed =
         program.run_once(&container.environment, "custom-install", &exec, Phase::Setup, Installed::from);
     let Installed { ended, output } = installed.await?;
+    let setup_ms = course.report.setup_ms.unwrap_or_default();
+    course.report.setup_ms = Some(setup_ms.saturating_add(ended.elapsed_ms));
     let failed = |name: &str, what: String| {
         let last = output.lines().rev().map(str::trim).find(|line| !line.is_empty());
         let last = last.map(|line| line.chars().filter(|c| !c.is_control()).take(300).collect::<String>());

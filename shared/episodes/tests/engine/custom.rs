@@ -84,6 +84,7 @@ async fn time_outs_and_exit_codes_are_graded() {
     );
     let report = world.custom(&task(&[("task.toml", limits)]), &slow, LONG).await;
     assert_eq!(exception(&report), ("AgentTimeoutError", "the agent did not end within its 3 s"));
+    assert!(report.setup_ms.unwrap() >= 4_000 && report.steps[0].agent_ms.unwrap() < 4_000, "{report:?}");
     assert_eq!(verdict(&report).outcome, Outcome::Correct, "{report:?}");
 
     let fails = agent(&RUN.replace("touch done", "echo 'not today'; exit 3"), &[]);

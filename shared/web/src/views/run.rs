@@ -31,7 +31,7 @@ pub struct RunView {
     pub model_id: ModelId,
     /// Name of the model at its provider.
     pub model_slug: String,
-    /// Source of the answers: the name of a provider, `oracle` or `replay`.
+    /// Source of the answers: the name of a provider, `oracle`, `nop`, `custom` (an uploaded agent) or `replay`.
     pub provider: String,
     /// Share of the items, in percent.
     pub subset_pct: u32,

@@ -139,6 +139,18 @@ async fn an_order_of_a_custom_agent_names_files_and_no_model() {
             assert!(reply.text.contains(part), "{path} {body}: {}", reply.text);
         }
     }
+    // Other benchmarks with agents take it, too.
+    let hard = json!({
+        "selected_benchmarks": ["terminal_bench_hard"], "demo": true, "agent": "custom",
+        "agent_options": { "content_hash": id },
+    });
+    let reply = server.order("/api/runs", &[], &hard).await;
+    assert_eq!(
+        (reply.status.as_u16(), &reply.json()["model"]),
+        (201, &json!("custom/tiny@1.0")),
+        "{}",
+        reply.text
+    );
     let given = json!({ "terminal_tasks": { "env.WHO": "me" } });
     let mut body = order(&needs);
     body["benchmark_options"] = given;
