@@ -321,7 +321,7 @@ pub(crate) struct Latency {
 
 /// Returns what stands in the place of a model: `agent` for an agent that asks none and works on all these benchmarks.
 pub(crate) fn model_label<'a>(model: &str, benchmarks: impl IntoIterator<Item = &'a str>) -> &'static str {
-    let is_agent = model.parse::<Agent>().is_ok_and(|agent| !agent.asks_model());
+    let is_agent = Agent::in_place_of_model(model).is_some();
     let mut benchmarks = benchmarks.into_iter().peekable();
     let has_episodes = |name: &str| bench_benchmarks::find(name).is_some_and(|found| found.has_agent());
     match is_agent && benchmarks.peek().is_some() && benchmarks.all(has_episodes) {
@@ -530,7 +530,9 @@ impl Benchmark {
     /// Returns the agent that asked the model, if the run's options name one.
     pub(crate) fn agent(&self) -> Option<&str> {
         let has_agent = self.known().is_some_and(|known| known.has_agent());
-        self.options.get("agent").filter(|_| has_agent).map(String::as_str)
+        let named = self.options.get("agent").filter(|_| has_agent).map(String::as_str);
+        // A custom agent stands in the place of the model.
+        named.filter(|agent| *agent != Agent::Custom.as_str())
     }
 
     /// Returns the latencies, if the benchmark is over.
@@ -654,6 +656,19 @@ mod tests {
         assert_eq!(summary["benchmarks"], json!(["mmlu_pro"]));
         assert_eq!(summary["score"], 0.5);
         assert_eq!(summary["coverage"], Value::Null);
+    }
+
+    #[test]
+    fn a_custom_agent_stands_in_the_place_of_the_model() {
+        let run: Run = serde_json::from_value(json!({
+            "id": "r", "status": "failed", "model_slug": "tiny@1", "model": "custom/tiny@1", "provider": "custom",
+            "created_at": "2026-01-02T03:04:05.000001",
+            "benchmarks": [{ "benchmark_name": "terminal_tasks", "status": "failed",
+                "options": { "agent": "custom", "agent.content_hash": "0a" } }],
+        }))
+        .unwrap();
+        assert_eq!((run.model().as_str(), run.model_label()), ("custom/tiny@1", "agent"));
+        assert_eq!(run.benchmarks[0].agent(), None);
     }
 
     #[test]
