@@ -1,6 +1,6 @@
 //! The agent `custom`: its files, its install script and its run command in the container.
 //!
-//! Nothing of this side is asked for: its variables are those of its `agent.toml`, with values of the order.
+//! Its variables are those of its `agent.toml`, with values of the order: nothing of the worker's environment enters it.
 
 use std::collections::BTreeMap;
 
