@@ -15,7 +15,7 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, open, openat2, sta
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::task::JoinHandle;
 
-/// Interval in which pipes are looked for.
+/// Time between two searches for pipes.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Files that podman reads.
 const FILES: [&str; 2] = ["etc/passwd", "etc/group"];
@@ -86,7 +86,7 @@ fn is_freed(root: &Path, file: &str) -> bool {
     let Ok(found) = openat2(&root, file, flags, Mode::empty(), resolve) else { return false };
     let is_pipe = fstat(&found).is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Fifo);
     if is_pipe {
-        // Fails if nobody reads from it, which is fine.
+        // Fails without a reader, which is fine.
         let path = format!("/proc/self/fd/{}", found.as_raw_fd());
         drop(open(path, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()));
     }

@@ -55,7 +55,8 @@ pub struct ProbeOptions {
 }
 
 impl ProbeOptions {
-    /// Returns an error if there is no engine where the [probe](probe()) would look. Without one, the probe may still fail.
+    /// Checks that an engine is installed or listens where the [probe](probe()) looks, without starting anything. The probe
+    /// itself may still fail.
     ///
     /// # Errors
     /// As the probe, for an engine that isn't installed or whose socket doesn't exist.

@@ -29,7 +29,7 @@ const PATHS_BYTES_MAX: usize = 64 << 20;
 /// Copies the entries of an archive of at most `bytes_max` bytes. Returns the text of the Dockerfile, whose path in the context
 /// is `wanted`; of the last one, if there are several.
 ///
-/// What is written is what was read, with modes, owners and times, but nothing else of the client's headers.
+/// Writes paths, modes, owners, times and contents as they were read, and nothing else of the client's headers.
 pub(super) fn copy<W: Write>(
     from: impl Read,
     bytes_max: u64,
@@ -117,7 +117,7 @@ fn copy_entries<W: Write>(
     Ok(dockerfile)
 }
 
-/// Appends a file of which only the name and the content matter.
+/// Appends a file that everyone may read.
 pub(super) fn append_file<W: Write>(to: &mut tar::Builder<W>, name: &str, content: &[u8]) -> io::Result<()> {
     append(to, name, 0o644, content)
 }

@@ -13,7 +13,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::archive;
 
-/// Size of the buffer from which headers are read, in bytes.
+/// Size of the buffer for reading, in bytes.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// Failure to receive or read a context.

@@ -1,20 +1,16 @@
-//! Pipes where the engine reads files of a container.
+//! Pipes where the engine reads files of a container. Without a watch, its calls never end.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bench_engine::NetworkPolicy;
 
 use crate::support::{BUSYBOX, World};
-
-/// Time in which nothing of this may take longer. Without a watch, it takes as long as a client waits.
-const TIME_MAX: Duration = Duration::from_secs(50);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pipe_in_place_of_the_users_ends_its_container_only() {
     let world = World::start().await;
     let sandbox = world.sandbox("s1", NetworkPolicy::None);
     let other = world.sandbox("s2", NetworkPolicy::None);
-    let began = Instant::now();
     for file in ["passwd", "group"] {
         let id = sandbox.succeed(&["run", "--detach", BUSYBOX, "sleep", "600"]);
         let kept = other.succeed(&["run", "--detach", BUSYBOX, "sleep", "600"]);
@@ -42,7 +38,6 @@ async fn a_pipe_in_place_of_the_users_ends_its_container_only() {
     let started = sandbox.docker(&["run", "--user", "someone", image, "true"]);
     assert!(!started.status.success(), "{started:?}");
     assert_eq!(sandbox.succeed(&["ps", "--quiet"]), "");
-    assert!(began.elapsed() < TIME_MAX, "{:?}", began.elapsed());
     sandbox.proxy.stop().await.unwrap();
     other.proxy.stop().await.unwrap();
     world.stop().await;

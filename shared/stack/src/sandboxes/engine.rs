@@ -109,7 +109,7 @@ impl EngineSettings {
         Some(Ok(engine.report().clone()))
     }
 
-    /// Returns an error if hosts certainly have no engine, without starting anything; `None` if they may not have one.
+    /// Checks that an engine is installed or listens, without starting anything. Returns `None` for hosts without one.
     ///
     /// # Errors
     /// Fails if no engine is installed, or the configured one isn't there.
