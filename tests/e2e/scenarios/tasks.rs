@@ -34,10 +34,31 @@ pub(super) async fn uploaded_ordered_and_removed(target: &Target) {
     let why = failed["error_message"].as_str().unwrap_or_default();
     assert!(why.contains("container engine"), "{failed:#}");
 
+    custom_agent(target, number(&second, "id")).await;
+
     for task in [task, format!("/api/tasks/{}", number(&second, "id"))] {
         target.delete(&task, Caller::Admin).await.expect(200);
         target.get_by(&task, Caller::Admin).await.detail(404);
     }
+}
+
+/// Uploads an agent, orders an episode of it, and removes it.
+async fn custom_agent(target: &Target, task: u64) {
+    let archive = archive(&[("agent.toml", "name = \"tiny\"\nrun = \"true\"\n")]);
+    let form = Form::new().part("file", Part::bytes(archive).file_name("tiny.zip"));
+    let upload = target.request(Method::POST, "/api/agents", Caller::Admin).multipart(form);
+    let agent = target.send(upload).await.expect(200);
+    let id = agent["id"].as_str().unwrap();
+    let order = json!({
+        "tasks": [task], "agent": "custom", "agent_options": { "content_hash": id }, "samples": 1,
+    });
+    let run = target.order(Caller::Admin, order).await;
+    let failed = target.wait_for_end(&run, "failed").await;
+    let why = failed["error_message"].as_str().unwrap_or_default();
+    assert!(why.contains("container engine"), "{failed:#}");
+    let agent = format!("/api/agents/custom/{id}");
+    target.delete(&agent, Caller::Admin).await.expect(200);
+    target.get_by(&agent, Caller::Admin).await.detail(404);
 }
 
 /// Returns a request that uploads an archive as a form.
@@ -48,15 +69,19 @@ fn upload_form(target: &Target, caller: Caller<'_>, archive: &[u8]) -> RequestBu
 
 /// Returns the archive of a task with this instruction.
 fn task_archive(instruction: &str) -> Vec<u8> {
-    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
-    for (path, content) in [
+    archive(&[
         ("lines/task.toml", ""),
         ("lines/instruction.md", instruction),
         ("lines/environment/Dockerfile", "FROM debian:bookworm\n"),
         ("lines/tests/test.sh", "echo 1 > /logs/verifier/reward.txt\n"),
         ("lines/solution/solve.sh", "true\n"),
-    ] {
-        archive.start_file(path, SimpleFileOptions::default()).unwrap();
+    ])
+}
+
+fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+    for (path, content) in files {
+        archive.start_file(*path, SimpleFileOptions::default()).unwrap();
         archive.write_all(content.as_bytes()).unwrap();
     }
     archive.finish().unwrap().into_inner()
