@@ -104,6 +104,24 @@ fn episodes_survive_the_end_of_any_process() {
     assert!(command_kills > 0 && process_kills.len() >= KINDS_MIN, "too few kills");
     assert_all_passed(&place, &run.unwrap(), episodes);
     assert_eq!(objects(), before);
+    assert_eq!(services(&place), Vec::<String>::new());
+}
+
+/// Returns the command lines of services of podman with a socket in the test's folder. Those that were told to end may take a
+/// moment.
+fn services(place: &Place) -> Vec<String> {
+    let folder = place.path("").display().to_string();
+    let lines = || -> Vec<String> {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let lines =
+            processes.filter_map(|process| std::fs::read_to_string(process.path().join("cmdline")).ok());
+        lines.filter(|line| line.contains(&folder)).map(|line| line.replace('\0', " ")).collect()
+    };
+    let until = Instant::now() + Duration::from_secs(10);
+    while !lines().is_empty() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    lines()
 }
 
 fn assert_all_passed(place: &Place, run: &str, episodes: usize) {

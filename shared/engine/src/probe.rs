@@ -132,6 +132,7 @@ pub async fn discard(run_folder: &Path, path: &std::ffi::OsStr) -> std::io::Resu
     }
     let folder = run_folder.to_owned();
     let removed = tokio::task::spawn_blocking(move || {
+        podman::end_abandoned(&folder);
         remove_recorded(&folder);
         // What is still mounted stays, so that nothing of a sandbox is removed through it.
         match std::fs::remove_dir(pin_folder(&folder)) {

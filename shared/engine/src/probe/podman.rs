@@ -3,17 +3,20 @@
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use http::Method;
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{ProbeOptions, tools};
 use crate::client::Client;
-use crate::short_path::is_short;
+use crate::short_path::{ShortPath, is_short};
 
 /// Time that the service has to listen.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -22,6 +25,9 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(50);
 /// Maximum length of podman's message in an error, in characters.
 const MESSAGE_CHARS_MAX: usize = 500;
+
+/// Name of the private socket in the run folder.
+const SOCKET: &str = "podman.sock";
 
 /// Runs podman until standard input ends, so that the service doesn't outlive this program.
 const GUARD: &str = r#""$@" & child=$!; trap 'kill $child' TERM; read -r line; kill $child; wait $child"#;
@@ -62,7 +68,7 @@ impl Podman {
     /// Starts the service and waits until it answers.
     pub(super) async fn start(settings: Settings, options: &ProbeOptions) -> io::Result<Self> {
         let folder = std::path::absolute(&options.run_folder)?;
-        let socket = folder.join("podman.sock");
+        let socket = folder.join(SOCKET);
         match std::fs::remove_file(&socket) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -120,19 +126,19 @@ impl Podman {
 
     /// Ends the service. Containers continue.
     pub(super) async fn stop(mut self) {
+        let id = self.child.id().and_then(|id| i32::try_from(id).ok());
+        let group = id.and_then(Pid::from_raw);
         drop(self.guard.take());
         if timeout(STOP_TIMEOUT, self.child.wait()).await.is_err() {
-            let group = self
-                .child
-                .id()
-                .and_then(|id| i32::try_from(id).ok())
-                .and_then(rustix::process::Pid::from_raw);
-            let killed =
-                group.map(|group| rustix::process::kill_process_group(group, rustix::process::Signal::KILL));
+            let killed = group.map(|group| kill_process_group(group, Signal::KILL));
             tracing::warn!(?killed, "Podman's service had to be killed");
             if let Err(error) = self.child.wait().await {
                 tracing::warn!(%error, "Podman's service can't be waited for");
             }
+        }
+        // A guard that was killed has left podman behind.
+        if let Some(run_folder) = self.socket.parent() {
+            end_abandoned(run_folder);
         }
     }
 
@@ -153,6 +159,17 @@ impl Podman {
             sleep(POLL).await;
         }
     }
+}
+
+/// Ends a service of podman that still listens in the run folder of an earlier process, whose guard was killed, too.
+pub(super) fn end_abandoned(run_folder: &Path) {
+    let connected =
+        ShortPath::new(&run_folder.join(SOCKET)).and_then(|short| UnixStream::connect(short.path()));
+    let Ok(stream) = connected else { return };
+    // The process that listens.
+    let Ok(peer) = socket_peercred(&stream) else { return };
+    let ended = kill_process(peer.pid, Signal::TERM);
+    tracing::info!(?ended, "Podman's service was left behind");
 }
 
 /// Returns false once podman has printed an error, after which only the guard is left.
