@@ -9,7 +9,7 @@ use std::time::Duration;
 use bench_tests::model_server::{ModelRequest, ModelServer, Reply};
 use serde_json::Value;
 
-use crate::episodes::{ENGINE, Place, objects};
+use super::episodes::{ENGINE, Place, objects};
 
 /// Every secret that the command reads, and some that other programs leave in its environment.
 const NAMES: [&str; 19] = [

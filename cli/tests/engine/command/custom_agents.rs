@@ -8,7 +8,7 @@ use std::sync::PoisonError;
 
 use serde_json::Value;
 
-use crate::episodes::{ENGINE, Place, objects};
+use super::episodes::{ENGINE, Place, objects};
 
 /// Returns the documentation's example.
 fn example() -> String {

@@ -215,33 +215,48 @@ fn an_agent_that_keeps_the_engine_waiting_is_graded() {
     assert_eq!(objects(), before);
 }
 
-/// Server that works on runs until it is told to end.
+/// Process that ends with the test.
+pub(crate) struct Service(Child);
+
+impl Service {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        Self(command.spawn().unwrap())
+    }
+
+    /// Kills the process and waits for its end.
+    pub(crate) fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    /// Tells the process to end, and waits for it.
+    pub(crate) fn end(mut self) {
+        let pid = rustix::process::Pid::from_child(&self.0);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+    }
+}
+
+/// Server that works on runs until it ends.
 struct Server {
-    child: Child,
+    service: Service,
     address: String,
 }
 
 impl Server {
     fn start(place: &Place) -> Self {
         let mut serve = place.command(&["serve", "--port", "0"]);
-        let mut child = serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut service = Service::start(serve.stdout(Stdio::piped()).stderr(Stdio::null()));
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(service.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("Serving ").unwrap_or_else(|| panic!("{line:?}")).to_owned();
-        Self { child, address }
-    }
-
-    /// Tells the server to end, and waits for it.
-    fn end(mut self) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
+        Self { service, address }
     }
 }
 
@@ -286,7 +301,7 @@ fn canceled_requeued_and_removed_episodes_leave_nothing() {
     assert_ne!(requeued.wait().unwrap().code(), Some(0));
     wait_until("the end of the removed task's containers", || !is_any_episode_running());
     assert_eq!(json(&["runs", &run])["status"], "canceled");
-    server.end();
+    server.service.end();
     assert_eq!(objects(), before);
 }
 

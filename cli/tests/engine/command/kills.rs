@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use rand::seq::SliceRandom as _;
 use rand::{RngExt, SeedableRng};
 use serde_json::Value;
 
-use crate::episodes::{ENGINE, PODMAN_VARS, Place, SOLUTION, TEST, is_any_episode_running, objects};
+use super::episodes::{ENGINE, PODMAN_VARS, Place, SOLUTION, Service, TEST, is_any_episode_running, objects};
 use crate::support::CommandOutput;
 
 /// Number of episodes of the test with kills, unless `BENCH_TEST_EPISODES` says otherwise.
@@ -131,34 +131,6 @@ fn assert_all_passed(place: &Place, run: &str, episodes: usize) {
     assert!(items.len() == episodes && others.is_empty(), "{others:#?}");
 }
 
-/// Process that ends with the test.
-struct Service(Child);
-
-impl Service {
-    fn start(command: &mut Command) -> Self {
-        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
-    }
-
-    /// Kills the process and waits for its end.
-    fn kill(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-
-    /// Tells the process to end, and waits for it.
-    fn end(mut self) {
-        let pid = rustix::process::Pid::from_child(&self.0);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-        self.0.wait().unwrap();
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-    }
-}
-
 /// Kills a sandbox host and the engine that it was given, in turn, while a command has episodes there.
 #[test]
 fn episodes_survive_the_end_of_the_sandbox_host_and_of_its_engine() {
@@ -176,13 +148,16 @@ fn episodes_survive_the_end_of_the_sandbox_host_and_of_its_engine() {
     let socket = format!("unix://{}", folder.join("podman.sock").display());
     let podman = || {
         let mut service = Command::new("podman");
-        Service::start(service.args(["system", "service", "--time", "0", &socket]).current_dir(&folder))
+        service.args(["system", "service", "--time", "0", &socket]).current_dir(&folder);
+        Service::start(service.stdout(Stdio::null()).stderr(Stdio::null()))
     };
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
     let host = || {
         let data = place.path("host");
         let args = ["sandy", "--port", &port, "--data-dir", data.to_str().unwrap()];
-        Service::start(place.command(&args).env("DOCKER_HOST", &socket).env("SANDY_API_KEY", KEY))
+        let mut host = place.command(&args);
+        host.env("DOCKER_HOST", &socket).env("SANDY_API_KEY", KEY);
+        Service::start(host.stdout(Stdio::null()).stderr(Stdio::null()))
     };
     let (mut engine, mut sandboxes) = (podman(), host());
     let samples = HOST_EPISODES.to_string();
