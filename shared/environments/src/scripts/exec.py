@@ -28,16 +28,16 @@ class Output:
     """Standard output of a command after its first line, which is its process id."""
 
     def __init__(self, most):
-        self.kept, self.line, self.pid, self.is_begun = Kept(most), b"", None, False
+        self.kept, self.line, self.pid = Kept(most), b"", None
         self.begun, self.since = threading.Event(), time.monotonic()
 
     def add(self, data):
-        if not self.is_begun:
+        if not self.begun.is_set():
             line, end, rest = (self.line + data).partition(b"\n")
             if not end and len(line) < 20:
                 self.line = line
                 return
-            self.is_begun, self.since = True, time.monotonic()
+            self.since = time.monotonic()
             self.begun.set()
             # Docker reports here, too, why it can't start a command.
             if line.isdigit() and len(line) < 10:
@@ -47,7 +47,7 @@ class Output:
         self.kept.add(data)
 
     def end(self):
-        if not self.is_begun:
+        if not self.begun.is_set():
             self.kept.add(self.line)
 
 
@@ -143,7 +143,7 @@ def run(request, limit_s, workspace):
         raise Failed("limit", excess, limit="disk")
     elapsed_ms = int((time.monotonic() - out.since) * 1000)
     # A shell that the agent replaced says nothing, too, but it runs.
-    if ran.timed_out and not out.is_begun and state_of(container, mark, since) is None:
+    if ran.timed_out and not out.begun.is_set() and state_of(container, mark, since) is None:
         expect_running(container)
         raise Failed("engine", "the engine did not start the command within %d s" % (START_S + limit_s), ran.log())
     if not ran.timed_out and (out.pid is None or ran.code == 137):
