@@ -62,14 +62,26 @@ fn copy_entries<W: Write>(
         let end = entry.raw_file_position().saturating_add(entry.size());
         let kind = entry.header().entry_type();
         match kind {
-            EntryType::GNULongName => long.path = Some(long_name(&mut entry)?),
-            EntryType::GNULongLink => long.target = Some(long_name(&mut entry)?),
-            EntryType::XHeader => long.read_pax(&read_text(&mut entry)?)?,
+            EntryType::GNULongName => {
+                long.path = Some(long_name(&mut entry)?);
+                continue;
+            }
+            EntryType::GNULongLink => {
+                long.target = Some(long_name(&mut entry)?);
+                continue;
+            }
+            EntryType::XHeader => {
+                long.read_pax(&read_text(&mut entry)?)?;
+                continue;
+            }
             // Clients write comments there.
-            EntryType::XGlobalHeader => {}
+            EntryType::XGlobalHeader => continue,
+            _ => {}
+        }
+        let names = std::mem::take(&mut long).of(entry.header());
+        let path = places.add(kind, &names)?;
+        match kind {
             EntryType::Regular | EntryType::Continuous => {
-                let names = std::mem::take(&mut long).of(entry.header());
-                let path = places.add(kind, &names)?;
                 if path.is_empty() || names.path.is_some_and(|path| path.ends_with(b"/")) {
                     return Err(ContextError::Archive("a file has no name, or that of a folder"));
                 }
@@ -91,16 +103,12 @@ fn copy_entries<W: Write>(
                 }
             }
             EntryType::Directory => {
-                let names = std::mem::take(&mut long).of(entry.header());
-                let path = places.add(kind, &names)?;
                 if !path.is_empty() {
                     let mut header = header_like(entry.header(), kind);
                     to.append_data(&mut header, OsStr::from_bytes(&path), io::empty())?;
                 }
             }
             EntryType::Symlink | EntryType::Link => {
-                let names = std::mem::take(&mut long).of(entry.header());
-                let path = places.add(kind, &names)?;
                 let last = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
                 // The engine reads these files itself, and follows links out of the context.
                 if path == wanted.as_bytes() || IGNORE_FILES.contains(&last) {
@@ -117,11 +125,6 @@ fn copy_entries<W: Write>(
     Ok(dockerfile)
 }
 
-/// Appends a file that everyone may read.
-pub(super) fn append_file<W: Write>(to: &mut tar::Builder<W>, name: &str, content: &[u8]) -> io::Result<()> {
-    append(to, name, 0o644, content)
-}
-
 /// Creates the archive of one program.
 pub(crate) fn program_archive(name: &str, content: &[u8]) -> io::Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
@@ -129,7 +132,13 @@ pub(crate) fn program_archive(name: &str, content: &[u8]) -> io::Result<Vec<u8>>
     archive.into_inner()
 }
 
-fn append<W: Write>(to: &mut tar::Builder<W>, name: &str, mode: u32, content: &[u8]) -> io::Result<()> {
+/// Appends a file with these rights.
+pub(super) fn append<W: Write>(
+    to: &mut tar::Builder<W>,
+    name: &str,
+    mode: u32,
+    content: &[u8],
+) -> io::Result<()> {
     let mut header = Header::new_gnu();
     header.set_mode(mode);
     header.set_size(content.len() as u64);

@@ -74,7 +74,7 @@ pub(crate) async fn receive(
 impl Context {
     /// Appends the checked Dockerfile as `name` and returns the archive from its start.
     pub(crate) fn finish(mut self, name: &str) -> io::Result<File> {
-        archive::append_file(&mut self.archive, name, self.dockerfile.as_bytes())?;
+        archive::append(&mut self.archive, name, 0o644, self.dockerfile.as_bytes())?;
         let mut file = self.archive.into_inner()?;
         file.rewind()?;
         Ok(file)
