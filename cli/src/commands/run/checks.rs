@@ -36,16 +36,9 @@ pub(super) fn check_providers(plan: &Plan, key: Option<&Secret>) -> anyhow::Resu
 /// Fails before anything is queued if episodes need a container engine, and this machine has none. That of a separate sandbox
 /// service is unknown and not checked.
 pub(super) fn check_engine(plan: &Plan, options: &StackOptions) -> anyhow::Result<()> {
-    let has_agent = |name: &&String| {
-        let known = name.parse().ok().and_then(|name| bench_benchmarks::find_named(&name));
-        known.is_some_and(|benchmark| benchmark.has_agent())
-    };
+    let has_agent = |name: &&String| bench_benchmarks::find(name).is_some_and(|known| known.has_agent());
     let Some(benchmark) = plan.benchmarks.iter().find(has_agent) else { return Ok(()) };
-    let var = |name: &str| options.vars.get(name).filter(|value| !value.trim().is_empty()).cloned();
-    if var("SANDY_BASE_URL").is_some() {
-        return Ok(());
-    }
-    let settings = SandboxSettings::from_vars(&options.data_dir, options.sandbox_helper.clone(), var)?;
+    let Some(settings) = own_sandboxes(options)? else { return Ok(()) };
     let problem = match settings.engine.expect_any() {
         Some(Ok(())) => return Ok(()),
         Some(Err(error)) => error.to_string(),
@@ -62,11 +55,7 @@ pub(super) async fn check_packages(plan: &Plan, options: &StackOptions) -> anyho
     let Some((benchmark, facts)) = plan.executed().find(|(_, facts)| !facts.packages.is_empty()) else {
         return Ok(());
     };
-    let var = |name: &str| options.vars.get(name).filter(|value| !value.trim().is_empty()).cloned();
-    if var("SANDY_BASE_URL").is_some() {
-        return Ok(());
-    }
-    let settings = SandboxSettings::from_vars(&options.data_dir, options.sandbox_helper.clone(), var)?;
+    let Some(settings) = own_sandboxes(options)? else { return Ok(()) };
     let environment = settings.python()?;
     let missing_packages = missing_packages(environment.as_ref(), facts.packages).await;
     if missing_packages.is_empty() {
@@ -79,6 +68,15 @@ pub(super) async fn check_packages(plan: &Plan, options: &StackOptions) -> anyho
     Err(Problem::failure(message)
         .hint("`bench sandy setup` installs the packages; the model was not asked")
         .into())
+}
+
+/// Returns the settings of this machine's sandboxes; `None` if a separate service is configured.
+fn own_sandboxes(options: &StackOptions) -> anyhow::Result<Option<SandboxSettings>> {
+    let var = |name: &str| options.vars.get(name).filter(|value| !value.trim().is_empty()).cloned();
+    if var("SANDY_BASE_URL").is_some() {
+        return Ok(None);
+    }
+    Ok(Some(SandboxSettings::from_vars(&options.data_dir, options.sandbox_helper.clone(), var)?))
 }
 
 /// Fails before anything is queued if a benchmark needs a judge and none is usable.
