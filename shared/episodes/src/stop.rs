@@ -100,7 +100,7 @@ impl Stop {
 }
 
 /// Returns the last line of an output that says something, cut to 300 characters.
-fn last_line(output: &str) -> Option<String> {
+pub(crate) fn last_line(output: &str) -> Option<String> {
     let line = output.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
     Some(line.chars().filter(|c| !c.is_control()).take(LINE_CHARS_MAX).collect())
 }

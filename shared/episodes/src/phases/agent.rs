@@ -133,21 +133,23 @@ async fn oracle(
     if let Some(why) = ended.not_started {
         return Err(Stop::exception("RuntimeError", format!("the solution could not be started: {why}")));
     }
-    result.exception = match ended.exit_code {
-        Some(0) => None,
-        Some(code) => Some(EpisodeException {
-            name: "NonZeroAgentExitCodeError".to_owned(),
-            message: format!("the solution ended with exit code {code}"),
-        }),
-        None => Some(EpisodeException {
-            name: "AgentTimeoutError".to_owned(),
-            message: format!(
-                "the agent did not end within its {} s",
-                step.agent.timeout.unwrap_or(AGENT_MAX).as_secs()
-            ),
-        }),
-    };
+    result.exception =
+        command_exception(ended.exit_code, "the solution", step.agent.timeout.unwrap_or(AGENT_MAX));
     Ok(())
+}
+
+/// Returns the exception of an agent's command that failed. Without an exit code, its time was up.
+pub(super) fn command_exception(
+    exit_code: Option<i32>,
+    command: &str,
+    time_limit: Duration,
+) -> Option<EpisodeException> {
+    let (name, message) = match exit_code {
+        Some(0) => return None,
+        Some(code) => ("NonZeroAgentExitCodeError", format!("{command} ended with exit code {code}")),
+        None => ("AgentTimeoutError", format!("the agent did not end within its {} s", time_limit.as_secs())),
+    };
+    Some(EpisodeException { name: name.to_owned(), message })
 }
 
 /// Adds the variable with which Harbor keeps packages from asking questions while a script installs them. One of the

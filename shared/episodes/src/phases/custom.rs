@@ -4,17 +4,17 @@
 
 use std::collections::BTreeMap;
 
-use bench_domain::{EpisodeException, EpisodeLog, EpisodeStep};
+use bench_domain::{EpisodeLog, EpisodeStep};
 use bench_environments::{ExecResult, TaskFile};
 use bench_terminal_tasks::{CustomAgent, Step};
 use serde::{Deserialize, Serialize};
 
-use super::agent::{AGENT_MAX, with_frontend};
+use super::agent::{AGENT_MAX, command_exception, with_frontend};
 use super::container::{Command, Container, Ended, ROOT, user_name};
 use super::keystrokes::quoted;
 use super::{Course, think};
 use crate::program::Program;
-use crate::stop::{Phase, Stop};
+use crate::stop::{Phase, Stop, last_line};
 
 /// Folder of the agent in the container, as Harbor's installed agents have it.
 const FOLDER: &str = "/installed-agent";
@@ -76,9 +76,7 @@ pub(super) async fn install(
     let setup_ms = course.report.setup_ms.unwrap_or_default();
     course.report.setup_ms = Some(setup_ms.saturating_add(ended.elapsed_ms));
     let failed = |name: &str, what: String| {
-        let last = output.lines().rev().map(str::trim).find(|line| !line.is_empty());
-        let last = last.map(|line| line.chars().filter(|c| !c.is_control()).take(300).collect::<String>());
-        let message = match last {
+        let message = match last_line(&output) {
             Some(last) => format!("the install script of the agent {what}: {last}"),
             None => format!("the install script of the agent {what}"),
         };
@@ -130,17 +128,7 @@ pub(super) async fn run(
         let stop = Stop::exception("RuntimeError", format!("the agent could not be started: {why}"));
         return Err(stop.broken_by_agent(phase));
     }
-    let exception = |name: &str, message| Some(EpisodeException { name: name.to_owned(), message });
-    result.exception = match ended.exit_code {
-        Some(0) => None,
-        Some(code) => {
-            exception("NonZeroAgentExitCodeError", format!("the agent's command ended with exit code {code}"))
-        }
-        None => {
-            let seconds = time_limit.as_secs();
-            exception("AgentTimeoutError", format!("the agent did not end within its {seconds} s"))
-        }
-    };
+    result.exception = command_exception(ended.exit_code, "the agent's command", time_limit);
     Ok(())
 }
 
