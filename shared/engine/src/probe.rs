@@ -1,5 +1,6 @@
 //! Finds a container engine on this machine, and checks that it runs a container within limits.
 
+mod build_service;
 mod error;
 mod podman;
 mod report;
@@ -17,11 +18,13 @@ use http::Method;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::timeout;
 
+pub(crate) use self::build_service::{BuildService, BuildServices};
 pub use self::error::ProbeError;
+pub(crate) use self::podman::HELPER_FOLDERS;
 use self::podman::{Podman, Settings};
 pub(crate) use self::report::Description;
 pub use self::report::{EngineKind, EngineReport};
-use crate::build_group::{BuildGroup, remove_recorded};
+use crate::build_group::remove_recorded;
 use crate::client::{Client, ClientError};
 use crate::firewall::Firewall;
 use crate::images::ImageCache;
@@ -48,6 +51,8 @@ pub struct ProbeOptions {
     pub runtime_folder: Option<PathBuf>,
     /// Folder of docker's settings and plugins, as in `DOCKER_CONFIG`.
     pub docker_config: Option<PathBuf>,
+    /// Podman's `containers.conf`, as in `CONTAINERS_CONF`.
+    pub containers_conf: Option<PathBuf>,
     /// Podman's `storage.conf`, as in `CONTAINERS_STORAGE_CONF`.
     pub storage_conf: Option<PathBuf>,
     /// Time limit of the probe.
@@ -85,6 +90,7 @@ impl ProbeOptions {
             home: None,
             runtime_folder: None,
             docker_config: None,
+            containers_conf: None,
             storage_conf: None,
             time_limit: Duration::from_secs(30),
         }
@@ -118,22 +124,36 @@ pub struct Engine {
     builders: Arc<Semaphore>,
     /// Held while names of images must not change.
     pulls: Arc<tokio::sync::Mutex<()>>,
-    build_group: Option<BuildGroup>,
+    build_services: Option<Arc<BuildServices>>,
     cache: Option<Arc<ImageCache>>,
     pipes: Option<Arc<PipeWatch>>,
 }
 
-/// Removes what a dead process has left of its run folder: mounts, the firewall's table, and the group of builds. `path`
-/// has the folders of programs. Remove the objects of its sandboxes by [`reap`](crate::reap) before.
-pub async fn discard(run_folder: &Path, path: &std::ffi::OsStr) -> std::io::Result<()> {
+/// Removes what a process has left of its run folder: mounts, the firewall's table, and the group of builds. `path` has the
+/// folders of programs. Where the process has died, `engine` is the client of the engine, which removes the files of its
+/// builds. Remove the objects of its sandboxes by [`reap`](crate::reap) before.
+pub async fn discard(
+    run_folder: &Path,
+    path: &std::ffi::OsStr,
+    engine: Option<&Client>,
+) -> std::io::Result<()> {
     release_all(&pin_folder(run_folder));
     if let Some(nft) = tools::find("nft", path) {
         Firewall::close_recorded(&nft, run_folder).await;
     }
     let folder = run_folder.to_owned();
-    let removed = tokio::task::spawn_blocking(move || {
+    let ended = tokio::task::spawn_blocking(move || {
         podman::end_abandoned(&folder);
-        remove_recorded(&folder);
+        remove_recorded(&folder)
+    });
+    let group = ended.await.map_err(std::io::Error::other)?;
+    if let (Some(group), Some(engine)) = (group, engine)
+        && let Err(error) = build_service::remove_recorded_containers(engine, &group).await
+    {
+        tracing::warn!(%error, "The files of a killed host's builds were not removed");
+    }
+    let folder = run_folder.to_owned();
+    let removed = tokio::task::spawn_blocking(move || {
         // What is still mounted stays, so that nothing of a sandbox is removed through it.
         match std::fs::remove_dir(pin_folder(&folder)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
@@ -168,27 +188,29 @@ async fn find(options: &ProbeOptions) -> Result<Engine, ProbeError> {
         Err(reason) => engine.report.unfiltered = Some(reason),
     }
     if engine.report.kind == EngineKind::Podman {
-        let run_folder = options.run_folder.clone();
-        let is_placed = engine.report.is_started || places_groups_here(&engine.description.info);
-        let created = match is_placed && !engine.report.rootless {
-            true => tokio::task::spawn_blocking(move || BuildGroup::create(&run_folder)).await,
-            false => Ok(Err(std::io::Error::other(
-                "podman is rootless, or its service has another cgroup manager than `cgroupfs` or runs on another machine",
-            ))),
-        };
-        match created.map_err(std::io::Error::other).and_then(|created| created) {
-            Ok(group) => engine.build_group = Some(group),
-            Err(error) => engine.report.ungrouped = Some(error.to_string()),
+        match open_build_services(&engine).await {
+            Ok(services) => engine.build_services = Some(Arc::new(services)),
+            Err(reason) => engine.report.ungrouped = Some(reason),
         }
     }
     Ok(engine)
 }
 
-/// Returns true if an engine's commands can be placed in a group of this machine by the group's path.
-fn places_groups_here(info: &serde_json::Value) -> bool {
-    let here = rustix::system::uname();
-    let is_here = info["Name"].as_str().is_some_and(|name| here.nodename().to_str() == Ok(name));
-    is_here && info["CgroupDriver"] == "cgroupfs"
+/// Prepares services for the builds of podman.
+async fn open_build_services(engine: &Engine) -> Result<BuildServices, String> {
+    if engine.report.rootless {
+        return Err("podman is rootless".to_owned());
+    }
+    let options = &engine.options;
+    if tools::find("podman", &options.path).is_none() {
+        return Err("the command `podman` is missing".to_owned());
+    }
+    let Some(storage) = &engine.storage else {
+        return Err("podman's storage isn't on this machine".to_owned());
+    };
+    // A service that the probe found has settings of its own.
+    let settings = engine.podman.lock().await.as_ref().map_or(Settings::Own, Podman::settings);
+    BuildServices::open(settings, options, &engine.client, storage).await
 }
 
 async fn find_engine(options: &ProbeOptions) -> Result<Engine, ProbeError> {
@@ -275,7 +297,7 @@ async fn check(socket: &Path, options: &ProbeOptions) -> Result<Engine, String> 
         storage: storage.filter(|folder| folder.is_dir()),
         builders: Arc::new(Semaphore::new(1)),
         pulls: Arc::default(),
-        build_group: None,
+        build_services: None,
         cache: None,
     })
 }
@@ -329,10 +351,8 @@ impl Engine {
         if let Some(podman) = self.podman.lock().await.take() {
             podman.stop().await;
         }
-        if let Some(group) = self.build_group.clone()
-            && let Err(error) = tokio::task::spawn_blocking(move || group.remove()).await
-        {
-            tracing::warn!(%error, "Group of builds was not removed");
+        if let Some(services) = &self.build_services {
+            services.close().await;
         }
     }
 
@@ -349,8 +369,9 @@ impl Engine {
         Arc::clone(&self.pulls)
     }
 
-    pub(crate) fn build_group(&self) -> Option<&BuildGroup> {
-        self.build_group.as_ref()
+    /// Returns the services for builds; `None` if the engine builds itself.
+    pub(crate) fn build_services(&self) -> Option<Arc<BuildServices>> {
+        self.build_services.clone()
     }
 
     /// Returns the images that sandboxes keep for each other.

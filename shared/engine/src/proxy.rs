@@ -31,14 +31,13 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::build_group::BuildGroup;
 use crate::cleanup::{CleanupError, remove_sandbox};
 use crate::client::{Client, ClientError};
 use crate::context::Builder;
 use crate::firewall::Firewall;
 use crate::images::ImageCache;
 use crate::pipes::PipeWatch;
-use crate::probe::{Description, Engine, EngineKind};
+use crate::probe::{BuildServices, Description, Engine, EngineKind};
 use crate::rules::{FolderError, Folders, NetworkPolicy, Pin, Pins, SandboxRules};
 use crate::short_path::ShortPath;
 
@@ -108,8 +107,8 @@ pub(crate) struct Shared {
     pub(crate) pulls: Arc<AsyncMutex<()>>,
     /// The host's builder while this sandbox has it.
     pub(crate) holding: Mutex<Weak<OwnedSemaphorePermit>>,
-    /// Group of the commands of builds.
-    pub(crate) build_group: Option<BuildGroup>,
+    /// Podman services for builds.
+    pub(crate) build_services: Option<Arc<BuildServices>>,
     /// Images that are kept for other sandboxes.
     pub(crate) cache: Option<Arc<ImageCache>>,
     /// Watch over pipes in containers.
@@ -167,7 +166,7 @@ impl Proxy {
             builders: engine.builders(),
             pulls: engine.pulls(),
             holding: Mutex::default(),
-            build_group: engine.build_group().cloned(),
+            build_services: engine.build_services(),
             cache: engine.image_cache(),
             pipes: engine.pipes(),
             contexts: Arc::new(Semaphore::new(CONTEXTS_MAX)),

@@ -78,6 +78,9 @@ pub(crate) enum Refusal {
     /// The proxy is stopping.
     #[error("the sandbox is stopping")]
     Stopping,
+    /// The service for a build doesn't start.
+    #[error("podman could not be started for the build: {0}")]
+    BuildService(String),
     /// The engine didn't answer.
     #[error(transparent)]
     Engine(#[from] ClientError),
@@ -99,7 +102,7 @@ impl Refusal {
             Self::Uncounted { .. } | Self::Engine(ClientError::TimedOut { .. }) => {
                 StatusCode::GATEWAY_TIMEOUT
             }
-            Self::Engine(_) => StatusCode::BAD_GATEWAY,
+            Self::BuildService(_) | Self::Engine(_) => StatusCode::BAD_GATEWAY,
             _ => StatusCode::FORBIDDEN,
         }
     }

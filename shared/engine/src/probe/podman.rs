@@ -15,6 +15,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{ProbeOptions, tools};
+use crate::build_group::BuildGroup;
 use crate::client::Client;
 use crate::short_path::{ShortPath, is_short};
 
@@ -29,11 +30,14 @@ const MESSAGE_CHARS_MAX: usize = 500;
 /// Name of the private socket in the run folder.
 const SOCKET: &str = "podman.sock";
 
-/// Runs podman until standard input ends, so that the service doesn't outlive this program.
-const GUARD: &str = r#""$@" & child=$!; trap 'kill $child' TERM; read -r line; kill $child; wait $child"#;
+/// Writes its id into the files before `--`, then runs podman until standard input ends, so that the service doesn't outlive
+/// this program.
+const GUARD: &str = r#"signal=$1; shift
+while [ "$1" != -- ]; do echo $$ >"$1" || exit; shift; done; shift
+"$@" & child=$!; trap 'kill -s $signal $child' TERM; read -r line; kill -s $signal $child; wait $child"#;
 
 /// Folders in which podman looks for its own programs.
-const HELPER_FOLDERS: [&str; 4] =
+pub(crate) const HELPER_FOLDERS: [&str; 4] =
     ["/usr/local/libexec/podman", "/usr/local/lib/podman", "/usr/libexec/podman", "/usr/lib/podman"];
 
 /// Podman's settings.
@@ -64,10 +68,27 @@ impl fmt::Display for Settings {
     }
 }
 
+/// How a service is started.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Launch<'a> {
+    /// Folder for its socket, settings and log.
+    pub(super) folder: &'a Path,
+    pub(super) settings: Settings,
+    pub(super) options: &'a ProbeOptions,
+    /// Group of the only build of the service.
+    pub(super) build: Option<&'a BuildGroup>,
+}
+
 impl Podman {
-    /// Starts the service and waits until it answers.
+    /// Starts the service for everything but builds, and waits until it answers.
     pub(super) async fn start(settings: Settings, options: &ProbeOptions) -> io::Result<Self> {
-        let folder = std::path::absolute(&options.run_folder)?;
+        Self::launch(Launch { folder: &options.run_folder, settings, options, build: None }).await
+    }
+
+    /// Starts a service and waits until it answers.
+    pub(super) async fn launch(launch: Launch<'_>) -> io::Result<Self> {
+        let Launch { settings, options, build, .. } = launch;
+        let folder = std::path::absolute(launch.folder)?;
         let socket = folder.join(SOCKET);
         match std::fs::remove_file(&socket) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -75,7 +96,16 @@ impl Podman {
         }
         let log = folder.join("podman.log");
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", GUARD, "sh", "podman", "system", "service", "--time", "0"]);
+        // A build isn't to be finished without this program.
+        let signal = if build.is_some() { "KILL" } else { "TERM" };
+        command.args(["-c", GUARD, "sh", signal]);
+        command.args(build.into_iter().flat_map(BuildGroup::service_files));
+        command.args(["--", "podman"]);
+        if build.is_some() {
+            // Groups of systemd are elsewhere.
+            command.arg("--cgroup-manager=cgroupfs");
+        }
+        command.args(["system", "service", "--time", "0"]);
         // Podman writes a file into its working folder when a container runs out of memory.
         command.current_dir(&folder);
         let address = match is_short(&socket) {
@@ -88,12 +118,17 @@ impl Podman {
         let folders = [
             ("HOME", &options.home),
             ("XDG_RUNTIME_DIR", &options.runtime_folder),
+            ("CONTAINERS_CONF", &options.containers_conf),
             ("CONTAINERS_STORAGE_CONF", &options.storage_conf),
         ];
         for (name, folder) in folders {
             if let Some(folder) = folder {
                 command.env(name, folder);
             }
+        }
+        if build.is_some() {
+            // What a build that was ended leaves there is removed with the folder.
+            command.env("TMPDIR", &folder);
         }
         if settings == Settings::Adapted {
             let path = folder.join("containers.conf");

@@ -46,7 +46,7 @@ pub struct EngineReport {
     pub buildkit: bool,
     /// Reason why networks can't be filtered; `None` if they can.
     pub unfiltered: Option<String>,
-    /// Reason why commands of builds aren't limited together; `None` if they are, or if the engine limits each.
+    /// Reason why podman's builds aren't limited and may continue after their end; `None` if they are, or for docker.
     pub ungrouped: Option<String>,
     /// Containers can mount parts of shared folders.
     pub shares_parts: bool,
@@ -104,7 +104,7 @@ impl EngineReport {
         }
         if let Some(reason) = &self.ungrouped {
             lacks.push(format!(
-                "Commands of builds may continue after their build was ended, and aren't limited together: {reason}."
+                "Builds may continue after their end, and aren't limited in memory and processes: {reason}."
             ));
         }
         if !self.shares_parts {

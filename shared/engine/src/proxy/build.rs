@@ -1,30 +1,24 @@
 //! Builds of images by the engine's classic builder.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use http::{Method, Response};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde_json::json;
 use tokio::sync::OwnedMutexGuard;
-use tokio::time::Instant;
 
 use super::Shared;
 use super::builder::{BuildRight, wait};
 use super::dispatch::Call;
 use super::forward::drain;
 use super::serve::Caller;
-use crate::build_group::BuildGroup;
 use crate::checks::check_build;
 use crate::client::{AnyBody, BoxError};
 use crate::context::{Builder, ContextError, check_dockerfile, receive, stream};
+use crate::probe::BuildService;
 use crate::refusal::Refusal;
 use crate::request::Query;
-
-/// Interval in which the commands of a build are looked for that has no client any more.
-const KILL_INTERVAL: Duration = Duration::from_millis(500);
 
 impl Shared {
     /// Checks parameters and Dockerfile of a build, and has the engine build it.
@@ -95,30 +89,30 @@ impl Shared {
         }
         // The builder must not pull them again.
         call.query.remove("pull");
-        let mut group = None;
-        if let Some(common) = &self.build_group {
-            let limits = &self.rules.limits;
-            match common.limit(limits.memory_bytes_max, limits.pids_max) {
-                Ok(()) => group = Some(common.of_build()),
-                Err(error) => tracing::warn!(%error, "Commands of a build can't be limited together"),
-            }
+        let service = self.start_build_service().await?;
+        if let Some(service) = &service {
+            call.query.set("cgroupparent", service.parent());
         }
-        if let Some(group) = &group {
-            call.query.set("cgroupparent", group.parent());
-        }
-        let names = call.query.get_all("t").map(str::to_owned).collect();
-        let has_ended = Arc::<AtomicBool>::default();
+        let client = service.as_ref().map_or(&self.client, BuildService::client).clone();
         let build = RunningBuild {
             shared: Arc::clone(self),
-            names,
+            names: call.query.get_all("t").map(str::to_owned).collect(),
             right: Some(right),
             _unchanged: unchanged,
-            group,
-            has_ended: Arc::clone(&has_ended),
+            service,
         };
         let body = stream(file).map_err(|error| Box::new(error) as BoxError).boxed_unsync();
-        let built = self.forward(Method::POST, &call.address(""), body, self.build_stream()).await?;
-        Ok(self.limit_work(built, build, has_ended))
+        let address = call.address("");
+        let built = self.forward_to(&client, Method::POST, &address, body, self.build_stream()).await?;
+        Ok(self.limit_work(built, build))
+    }
+
+    /// Starts a service for a build, where the engine's own would build without limits.
+    async fn start_build_service(&self) -> Result<Option<BuildService>, Refusal> {
+        let Some(services) = &self.build_services else { return Ok(None) };
+        let limits = &self.rules.limits;
+        let started = services.start(limits.memory_bytes_max, limits.pids_max).await;
+        started.map(Some).map_err(|error| Refusal::BuildService(error.to_string()))
     }
 }
 
@@ -129,10 +123,8 @@ struct RunningBuild {
     names: Vec<String>,
     right: Option<BuildRight>,
     _unchanged: OwnedMutexGuard<()>,
-    /// Group of its commands.
-    group: Option<BuildGroup>,
-    /// The engine has ended it.
-    has_ended: Arc<AtomicBool>,
+    /// Service that builds, if the engine's own doesn't.
+    service: Option<BuildService>,
 }
 
 impl Drop for RunningBuild {
@@ -140,41 +132,14 @@ impl Drop for RunningBuild {
         for name in &self.names {
             self.shared.touch_image(name);
         }
-        let (shared, right, group) = (Arc::clone(&self.shared), self.right.take(), self.group.take());
-        let has_ended = self.has_ended.load(Ordering::Relaxed);
+        let (shared, right, service) = (Arc::clone(&self.shared), self.right.take(), self.service.take());
         self.shared.tasks.spawn(async move {
-            if let Some(group) = group {
-                let was_running = kill(&group).await;
-                if !has_ended && !was_running {
-                    tokio::spawn(end_later(group, shared.rules.limits.build_time_max));
-                } else {
-                    remove(group).await;
-                }
+            if let (Some(services), Some(service)) = (&shared.build_services, service) {
+                services.end(service).await;
             }
             drop(right);
             shared.evict_images().await;
         });
-    }
-}
-
-/// Ends a build whose client has gone between two commands: podman would continue with the next one.
-async fn end_later(group: BuildGroup, time_max: Duration) {
-    let until = Instant::now() + time_max;
-    while Instant::now() < until && !kill(&group).await {
-        tokio::time::sleep(KILL_INTERVAL).await;
-    }
-    remove(group).await;
-}
-
-/// Kills the commands of a build. Returns true if there were any, after which the build fails.
-async fn kill(group: &BuildGroup) -> bool {
-    let group = group.clone();
-    tokio::task::spawn_blocking(move || group.kill()).await.unwrap_or(false)
-}
-
-async fn remove(group: BuildGroup) {
-    if let Err(error) = tokio::task::spawn_blocking(move || group.remove()).await {
-        tracing::warn!(%error, "Group of a build was not removed");
     }
 }
 

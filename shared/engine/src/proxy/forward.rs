@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::time::{Sleep, timeout};
 
 use super::Shared;
-use crate::client::{AnyBody, BoxError, ClientError, full, request};
+use crate::client::{AnyBody, BoxError, Client, ClientError, full, request};
 use crate::refusal::Refusal;
 
 /// Maximum duration and size of the response to a call that isn't a stream.
@@ -56,6 +56,18 @@ impl Shared {
         body: AnyBody,
         limits: Stream,
     ) -> Result<Response<AnyBody>, Refusal> {
+        self.forward_to(&self.client, method, address, body, limits).await
+    }
+
+    /// Sends a request to the engine or to its service for a build.
+    pub(super) async fn forward_to(
+        &self,
+        client: &Client,
+        method: Method,
+        address: &str,
+        body: AnyBody,
+        limits: Stream,
+    ) -> Result<Response<AnyBody>, Refusal> {
         let mut request = request(method, address, body)?;
         if address.contains("/archive?") || address.contains("/build?") {
             request
@@ -65,7 +77,7 @@ impl Shared {
         // The proxy may stop while the engine waits, for example for a container's end.
         let sent = tokio::select! {
             () = self.stopping.cancelled(), if limits.time_max > SHORT_TIME => return Err(Refusal::Stopping),
-            sent = timeout(limits.time_max, self.client.send(request)) => sent,
+            sent = timeout(limits.time_max, client.send(request)) => sent,
         };
         let response = sent.map_err(|_| ClientError::TimedOut { seconds: limits.time_max.as_secs() })??;
         let (mut parts, body) = response.into_parts();

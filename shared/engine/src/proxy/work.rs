@@ -1,8 +1,6 @@
 //! Limits of builds and pulls while they run: time, disk space, and the end of what they started.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,7 +21,6 @@ const DISK_INTERVAL: Duration = Duration::from_secs(1);
 struct Work<G> {
     body: BodyStream<AnyBody>,
     limits: WorkLimits,
-    has_ended: Arc<AtomicBool>,
     /// Dropped when the work has ended, however it ended.
     _guard: G,
 }
@@ -43,12 +40,11 @@ struct Disk {
 
 impl Shared {
     /// Limits the response to a build or pull. A limit that is exceeded is the last line, in the form of an engine's
-    /// error, which clients show. `guard` is dropped at the end, and `has_ended` is set before if the engine ended the work.
+    /// error, which clients show. `guard` is dropped at the end.
     pub(super) fn limit_work(
         &self,
         response: Response<AnyBody>,
         guard: impl Send + 'static,
-        has_ended: Arc<AtomicBool>,
     ) -> Response<AnyBody> {
         if !response.status().is_success() {
             return response;
@@ -65,7 +61,6 @@ impl Shared {
         let work = Work {
             body: BodyStream::new(body),
             limits: WorkLimits { deadline: Instant::now() + limits.build_time_max, disk },
-            has_ended,
             _guard: guard,
         };
         let frames = stream::unfold(Some(work), |work| async move {
@@ -73,10 +68,7 @@ impl Shared {
             let exceeded = tokio::select! {
                 biased;
                 exceeded = work.limits.exceeded() => exceeded,
-                frame = work.body.next() => {
-                    work.has_ended.store(frame.is_none(), Ordering::Relaxed);
-                    return Some((frame?, Some(work)));
-                }
+                frame = work.body.next() => return Some((frame?, Some(work))),
             };
             let line = json!({ "errorDetail": { "message": exceeded }, "error": exceeded });
             // The rest is dropped, which also closes the connection to the engine.

@@ -145,7 +145,7 @@ async fn a_mounted_folder_stays_the_one_that_was_checked() {
     let created = sandbox.docker(&[
         "create",
         "--name",
-        "main",
+        "checked",
         "-v",
         "/workspace/data:/d",
         BUSYBOX,
@@ -160,9 +160,9 @@ async fn a_mounted_folder_stays_the_one_that_was_checked() {
         // A path that was checked becomes a link to the machine's files before the engine mounts it.
         std::fs::rename(&data, sandbox.workspace.join("moved")).unwrap();
         symlink("/etc", &data).unwrap();
-        sandbox.succeed(&["start", "main"]);
-        sandbox.succeed(&["wait", "main"]);
-        assert_eq!(sandbox.succeed(&["logs", "main"]), "checked");
+        sandbox.succeed(&["start", "checked"]);
+        sandbox.succeed(&["wait", "checked"]);
+        assert_eq!(sandbox.succeed(&["logs", "checked"]), "checked");
     }
     sandbox.proxy.stop().await.unwrap();
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();

@@ -23,28 +23,28 @@ async fn containers_run_with_limits_and_shared_folders() {
     assert_eq!(std::fs::read_to_string(sandbox.workspace.join("data/new")).unwrap(), "new\n");
 
     let volume = format!("named-{}:/volume", world.instance);
-    let id = sandbox.succeed(&["run", "-d", "--name", "main", "-v", &volume, BUSYBOX, "sleep", "600"]);
+    let id = sandbox.succeed(&["run", "-d", "--name", "limited", "-v", &volume, BUSYBOX, "sleep", "600"]);
     let limits = sandbox.succeed(&[
         "inspect",
         "--format",
         "{{.HostConfig.Memory}} {{.HostConfig.NanoCpus}} {{.HostConfig.PidsLimit}} {{.HostConfig.NetworkMode}}",
-        "main",
+        "limited",
     ]);
     assert_eq!(limits, "134217728 1000000000 64 none");
-    assert_eq!(sandbox.succeed(&["exec", "main", "echo", "inside"]), "inside");
-    assert_eq!(sandbox.docker(&["exec", "main", "sh", "-c", "exit 7"]).status.code(), Some(7));
+    assert_eq!(sandbox.succeed(&["exec", "limited", "echo", "inside"]), "inside");
+    assert_eq!(sandbox.docker(&["exec", "limited", "sh", "-c", "exit 7"]).status.code(), Some(7));
     std::fs::write(sandbox.workspace.join("in"), "copied").unwrap();
-    sandbox.succeed(&["cp", &sandbox.workspace.join("in").display().to_string(), "main:/tmp/in"]);
-    sandbox.succeed(&["cp", "main:/tmp/in", &sandbox.workspace.join("out").display().to_string()]);
+    sandbox.succeed(&["cp", &sandbox.workspace.join("in").display().to_string(), "limited:/tmp/in"]);
+    sandbox.succeed(&["cp", "limited:/tmp/in", &sandbox.workspace.join("out").display().to_string()]);
     assert_eq!(std::fs::read_to_string(sandbox.workspace.join("out")).unwrap(), "copied");
     assert!(id.starts_with(&sandbox.succeed(&["ps", "--quiet"])));
     // Podman's older versions can't change limits.
     if world.engine.report().kind == EngineKind::Docker {
-        sandbox.succeed(&["update", "--memory", "64m", "--memory-swap", "64m", "main"]);
+        sandbox.succeed(&["update", "--memory", "64m", "--memory-swap", "64m", "limited"]);
     }
-    sandbox.succeed(&["kill", "main"]);
-    assert_eq!(sandbox.succeed(&["wait", "main"]), "137");
-    sandbox.succeed(&["rm", "main"]);
+    sandbox.succeed(&["kill", "limited"]);
+    assert_eq!(sandbox.succeed(&["wait", "limited"]), "137");
+    sandbox.succeed(&["rm", "limited"]);
 
     sandbox.proxy.stop().await.unwrap();
     world.stop().await;
@@ -54,10 +54,10 @@ async fn containers_run_with_limits_and_shared_folders() {
 async fn input_and_output_of_commands_pass_through() {
     let world = World::start().await;
     let sandbox = world.sandbox("s1", NetworkPolicy::None);
-    sandbox.succeed(&["run", "-d", "--name", "main", BUSYBOX, "sleep", "600"]);
+    sandbox.succeed(&["run", "-d", "--name", "piped", BUSYBOX, "sleep", "600"]);
     // Input longer than all buffers; its end must reach the command.
     let mut cat = Command::new("docker")
-        .args(["exec", "-i", "main", "cat"])
+        .args(["exec", "-i", "piped", "cat"])
         .env("DOCKER_HOST", format!("unix://{}", sandbox.proxy.socket().display()))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

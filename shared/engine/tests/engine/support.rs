@@ -48,6 +48,7 @@ pub(crate) fn options(folder: &Path) -> ProbeOptions {
         home: variable("HOME"),
         runtime_folder: variable("XDG_RUNTIME_DIR"),
         docker_config: variable("DOCKER_CONFIG"),
+        containers_conf: variable("CONTAINERS_CONF"),
         storage_conf: variable("CONTAINERS_STORAGE_CONF"),
         ..ProbeOptions::new(folder.join("run"))
     }

@@ -239,7 +239,7 @@ impl ReadyEngine {
         let engine = match found {
             Ok(engine) => engine,
             Err(error) => {
-                leftovers::discard(&run_folder, &config.probe.path).await;
+                leftovers::discard(&run_folder, &config.probe.path, None).await;
                 return Err(error.to_string());
             }
         };
@@ -260,7 +260,7 @@ impl ReadyEngine {
         let reaped = reap(self.engine.client(), &self.instance, &BTreeSet::new(), true).await;
         self.engine.stop().await;
         match reaped {
-            Ok(()) => leftovers::discard(&self.run_folder, path).await,
+            Ok(()) => leftovers::discard(&self.run_folder, path, None).await,
             Err(error) => tracing::warn!(%error, "Containers of sandboxes were not removed"),
         }
     }

@@ -60,6 +60,7 @@ pub(crate) fn probe_options() -> ProbeOptions {
         home: variable("HOME"),
         runtime_folder: variable("XDG_RUNTIME_DIR"),
         docker_config: variable("DOCKER_CONFIG"),
+        containers_conf: variable("CONTAINERS_CONF"),
         storage_conf: variable("CONTAINERS_STORAGE_CONF"),
         ..ProbeOptions::new("")
     }

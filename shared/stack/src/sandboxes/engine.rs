@@ -73,6 +73,7 @@ impl EngineSettings {
             home: path("HOME"),
             runtime_folder: path("XDG_RUNTIME_DIR"),
             docker_config: path("DOCKER_CONFIG"),
+            containers_conf: path("CONTAINERS_CONF"),
             storage_conf: path("CONTAINERS_STORAGE_CONF"),
             ..defaults
         };

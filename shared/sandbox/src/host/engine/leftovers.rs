@@ -39,7 +39,7 @@ pub(super) async fn remove_leftovers(folder: &Path, own: &str, client: &Client, 
         // Kept until the folder is gone, so that no other host removes it at the same time.
         let Ok(Some(_record)) = lock_record(&host) else { continue };
         match reap(client, &name, &BTreeSet::new(), true).await {
-            Ok(()) => discard(&host, path).await,
+            Ok(()) => discard(&host, path, Some(client)).await,
             // The folder stays for the next attempt.
             Err(error) => tracing::warn!(%error, "Containers of a killed host were not removed"),
         }
@@ -47,8 +47,8 @@ pub(super) async fn remove_leftovers(folder: &Path, own: &str, client: &Client, 
 }
 
 /// Removes the folder of a host whose sandboxes left nothing in the engine.
-pub(super) async fn discard(run_folder: &Path, path: &OsStr) {
-    if let Err(error) = bench_engine::discard(run_folder, path).await {
+pub(super) async fn discard(run_folder: &Path, path: &OsStr, engine: Option<&Client>) {
+    if let Err(error) = bench_engine::discard(run_folder, path, engine).await {
         tracing::warn!(folder = %run_folder.display(), %error, "Folder of a container engine was not removed");
     }
 }
