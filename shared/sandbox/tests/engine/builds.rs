@@ -7,7 +7,7 @@ use bench_environments::{EnvironmentError, Limit};
 use crate::support::{Sandbox, World, dockerfile, environment, first_form, task};
 
 /// Returns the processes whose command line contains a text.
-fn processes_with(text: &str) -> Vec<String> {
+pub(crate) fn processes_with(text: &str) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     lines
@@ -17,7 +17,7 @@ fn processes_with(text: &str) -> Vec<String> {
 }
 
 /// Returns a command that runs long and that no other process has.
-fn long_command() -> String {
+pub(crate) fn long_command() -> String {
     format!("sleep {}", 100_000 + uuid::Uuid::new_v4().as_u128() % 1_000_000)
 }
 
@@ -38,7 +38,7 @@ fn limit(error: &EnvironmentError) -> Option<Limit> {
     }
 }
 
-async fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+pub(crate) async fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     for _ in 0..600 {
         if condition() {
             return;
@@ -95,7 +95,7 @@ async fn builds_that_exceed_a_limit_leave_nothing() {
             let error = failing(&sandbox, &format!("RUN true && {endless}\n"), Duration::from_secs(4)).await;
             assert_eq!(limit(&error), Some(Limit::BuildTime), "{error:?}");
             println!("{}: a build without an end failed after {:?}", world.form, began.elapsed());
-            let groups = world.host.engine().lacks.iter().all(|lack| !lack.contains("Commands of builds"));
+            let groups = world.host.engine().lacks.iter().all(|lack| !lack.contains("Builds may continue"));
             if groups {
                 wait_until("the end of the build's command", || processes_with(&endless).is_empty()).await;
                 let bomb = format!("RUN while true; do {endless} & done\n");
