@@ -10,6 +10,7 @@ mod poll;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
@@ -43,6 +44,9 @@ pub struct Mapping {
     pub adjustable: bool,
     /// Time limit of an invocation.
     pub timeout: Duration,
+    /// Number of mappings in which no more messages can be handled at once; this one adds itself. Handlers that only wait
+    /// may end early then.
+    pub places_wanted: Arc<AtomicUsize>,
 }
 
 /// Running mappings.

@@ -1,5 +1,6 @@
 //! An episode, and its turns.
 
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use bench_domain::{AgentRecord, EpisodeLog, EpisodeReport, EpisodeState};
@@ -30,6 +31,8 @@ pub struct Episode<'a> {
     pub sandbox: &'a str,
     /// Task, agent and variables.
     pub task: EpisodeTask<'a>,
+    /// Number of queues whose messages find no place. A turn doesn't linger then.
+    pub places_wanted: &'a AtomicUsize,
 }
 
 /// Result of a turn.
@@ -57,6 +60,7 @@ impl Episode<'_> {
             host: EngineHost::new(self.sandy, self.sandbox),
             state,
             leave_at: Instant::now() + linger,
+            places_wanted: self.places_wanted,
         };
         let mut course = Course::new(&self.task, &program.state.nonce);
         course.report = EpisodeReport { agent: self.task.agent_name(), round, ..EpisodeReport::default() };

@@ -1,5 +1,6 @@
 //! Durable operations as calls that return at once if they are over.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bench_domain::job::poll_wait;
@@ -13,8 +14,10 @@ use tokio::time::Instant;
 use crate::engine::FACTS;
 use crate::stop::{Phase, Stop};
 
-/// Maximum time that one call waits for the end of an operation.
-const CALL_WAIT_MAX: Duration = Duration::from_secs(20);
+/// Maximum time that one call waits for the end of an operation, after which the turn looks whether its place is wanted.
+const CALL_WAIT_MAX: Duration = Duration::from_secs(1);
+/// The same while other messages find no place: short commands still end in the turn that started them.
+const WANTED_WAIT_MAX: Duration = Duration::from_millis(250);
 /// Number of tries to remove an environment, and the wait after each of them.
 const REMOVALS_MAX: u32 = 10;
 const REMOVAL_WAIT: Duration = Duration::from_secs(15);
@@ -25,6 +28,8 @@ pub(crate) struct Program<'a> {
     pub(crate) state: &'a mut EpisodeState,
     /// Time at which the turn stops waiting for operations.
     pub(crate) leave_at: Instant,
+    /// Number of queues whose messages find no place.
+    pub(crate) places_wanted: &'a AtomicUsize,
 }
 
 impl Program<'_> {
@@ -84,7 +89,7 @@ impl Program<'_> {
             let content = FileContent::Bytes(bundle.clone());
             match self.host.upload(content_hash, content, &NoFiles).await.map_err(Stop::Failure)? {
                 UploadProgress::Ready => break,
-                UploadProgress::Underway { .. } if Instant::now() < self.leave_at => {}
+                UploadProgress::Underway { .. } if self.lingers() => {}
                 UploadProgress::Underway { .. } => return Err(Stop::Wait(Duration::ZERO)),
             }
         }
@@ -159,13 +164,14 @@ impl Program<'_> {
         })?;
         loop {
             let left = self.leave_at.saturating_duration_since(Instant::now());
-            let progress = self.host.advance(environment, &parsed, operation, left.min(CALL_WAIT_MAX)).await;
+            let wait = if self.is_place_wanted() { WANTED_WAIT_MAX } else { CALL_WAIT_MAX };
+            let progress = self.host.advance(environment, &parsed, operation, left.min(wait)).await;
             match progress.map_err(Unfinished::Failed)? {
                 Progress::Done(done) => {
                     self.state.open = None;
                     return Ok(done);
                 }
-                _ if Instant::now() < self.leave_at => {}
+                _ if self.lingers() => {}
                 Progress::Uploading => return Err(Unfinished::Wait(Duration::ZERO)),
                 Progress::Running => {
                     let polls = self.note_open(environment, name);
@@ -173,6 +179,15 @@ impl Program<'_> {
                 }
             }
         }
+    }
+
+    /// Returns true if the turn waits for what is running.
+    fn lingers(&self) -> bool {
+        Instant::now() < self.leave_at && !self.is_place_wanted()
+    }
+
+    fn is_place_wanted(&self) -> bool {
+        self.places_wanted.load(Ordering::Relaxed) > 0
     }
 
     /// Notes that a turn left an operation running. Returns the number of such turns.

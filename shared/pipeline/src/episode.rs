@@ -178,7 +178,9 @@ impl Pipeline {
                 variables: &variables,
                 labels: &labels,
             };
-            let episode = Episode { sandy: &self.sandboxes.sandy, sandbox, task: about };
+            let host = &self.sandboxes;
+            let episode =
+                Episode { sandy: &host.sandy, sandbox, task: about, places_wanted: &host.places_wanted };
             let left = claimed.deadline.0.since(bench_clock::now()).saturating_sub(self.config.reserve);
             let advance = episode.advance(&mut state, self.sandboxes.linger.min(left));
             let Some(advanced) = self.while_open(claimed, advance).await else {

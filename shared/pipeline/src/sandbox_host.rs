@@ -1,6 +1,8 @@
 //! The host of the sandboxes that run answers.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bench_sandy::job::JobName;
@@ -20,6 +22,8 @@ pub struct SandboxHost {
     /// Folder that all sandboxes of this host can read, with large files named by their SHA-256. `None` if
     /// the host is on another machine.
     pub(crate) files: Option<PathBuf>,
+    /// Number of queues whose messages find no place. Turns that only wait leave theirs then.
+    pub(crate) places_wanted: Arc<AtomicUsize>,
 }
 
 impl SandboxHost {
@@ -33,6 +37,7 @@ impl SandboxHost {
             name,
             linger: Duration::from_secs(2),
             files: None,
+            places_wanted: Arc::default(),
         }
     }
 
@@ -41,6 +46,17 @@ impl SandboxHost {
     #[must_use]
     pub fn on_this_machine(self, files: PathBuf) -> Self {
         Self { linger: Duration::from_secs(20), files: Some(files), ..self }
+    }
+
+    /// Ends the polling of a running operation early while the count isn't zero: other messages find no place then.
+    #[must_use]
+    pub fn with_places_wanted(self, places_wanted: Arc<AtomicUsize>) -> Self {
+        Self { places_wanted, ..self }
+    }
+
+    /// Returns true if other messages find no place.
+    pub(crate) fn is_place_wanted(&self) -> bool {
+        self.places_wanted.load(Ordering::Relaxed) > 0
     }
 
     /// Sets the time for which an attempt polls a running operation, and goes on with an agent's next turn.

@@ -27,6 +27,7 @@ pub use self::owner::{OwnEndpoint, Owner};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -104,6 +105,8 @@ pub struct Stack {
     sandy: SandyConfig,
     sandboxes: Option<BuiltInSandboxes>,
     concurrency: usize,
+    /// Number of queues whose messages find no place.
+    places_wanted: Arc<AtomicUsize>,
     answer_time: Duration,
     sync_models: bool,
     scope: Scope,
@@ -302,8 +305,9 @@ impl Stack {
         let sync_models = scheduler_config.sync_models
             && listed.public_lists().any(|(provider, _)| listed.is_configured(provider));
         let ledgers = Ledgers::default();
+        let places_wanted = Arc::<AtomicUsize>::default();
         let sandbox_host = || {
-            let host = SandboxHost::new(sandy.clone());
+            let host = SandboxHost::new(sandy.clone()).with_places_wanted(Arc::clone(&places_wanted));
             match sandboxes.is_some() {
                 true => host.on_this_machine(options.data_dir.join(FILES)),
                 false => host,
@@ -393,6 +397,7 @@ impl Stack {
             sandy,
             sandboxes,
             concurrency,
+            places_wanted,
             answer_time: worker_config.answer_time.longest(),
             sync_models,
             scope: options.scope,

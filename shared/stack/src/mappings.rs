@@ -27,7 +27,17 @@ impl Stack {
         let mapping = |name, queue, handler, concurrency, timeout| {
             let queue_url = self.queues.url(queue)?.to_owned();
             let adjustable = matches!(queue, QueueName::Items | QueueName::Turns);
-            anyhow::Ok(Mapping { name, queue_url, handler, batch_size: 1, concurrency, adjustable, timeout })
+            let places_wanted = if adjustable { Arc::clone(&self.places_wanted) } else { Arc::default() };
+            anyhow::Ok(Mapping {
+                name,
+                queue_url,
+                handler,
+                batch_size: 1,
+                concurrency,
+                adjustable,
+                timeout,
+                places_wanted,
+            })
         };
         let embedded = self.embedded.clone();
         let answers = self.sample_time();
@@ -89,6 +99,7 @@ impl Stack {
                 concurrency: 10,
                 adjustable: false,
                 timeout: SHORT_INVOCATION,
+                places_wanted: Arc::default(),
             });
         }
         Ok(mappings)

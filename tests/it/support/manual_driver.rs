@@ -1,6 +1,8 @@
 //! Calls the functions one message at a time: nothing happens unless the test requests it.
 
 use aws_sdk_sqs::types::MessageSystemAttributeName;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use bench_datasets::{Library, LibraryConfig};
@@ -55,6 +57,18 @@ impl ManualDriver {
     /// Creates the functions of a host restarted `starts` times after the stack's start, so that earlier leases are
     /// void.
     pub(crate) fn new(world: &World, starts: u64) -> Self {
+        Self::with_host(world, starts, || sandbox_host(world))
+    }
+
+    /// Creates the functions of a host whose turns wait for their operations, while this many queues find no place.
+    pub(crate) fn lingering(world: &World, places_wanted: usize) -> Self {
+        let places_wanted = Arc::new(AtomicUsize::new(places_wanted));
+        Self::with_host(world, 0, || {
+            sandbox_host(world).with_linger(INVOCATION).with_places_wanted(Arc::clone(&places_wanted))
+        })
+    }
+
+    fn with_host(world: &World, starts: u64, host: impl Fn() -> SandboxHost) -> Self {
         let stack = &world.stack;
         let epoch = stack.state.epoch() + starts;
         let state = State::new(&stack.embedded.sdk_config(), stack.state.table(), epoch);
@@ -72,7 +86,7 @@ impl ManualDriver {
             chat: ChatClient::new(inference.http_options()),
             inference: inference.clone(),
             ledgers: Ledgers::default(),
-            sandboxes: sandbox_host(world),
+            sandboxes: host(),
         };
         Self {
             planner: Planner::new(state.clone(), queues.clone(), Library::new(blobs.clone(), library)),

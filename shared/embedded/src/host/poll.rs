@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
@@ -36,7 +37,10 @@ pub(super) async fn run(
     let gather = RECEIVE_MAX.min(mapping.concurrency.max(1)).div_ceil(2);
     while !*stopped.borrow() {
         while invocations.try_join_next().is_some() {}
-        let Some(permits) = acquire_permits(&capacity, gather, &mut stopped).await else { break };
+        let Some(permits) = acquire_permits(&capacity, gather, &mapping.places_wanted, &mut stopped).await
+        else {
+            break;
+        };
         let requested = i32::try_from(permits.len()).unwrap_or(1);
         let receive = client
             .receive_message()
@@ -79,11 +83,20 @@ pub(super) async fn run(
 async fn acquire_permits(
     capacity: &Arc<Semaphore>,
     gather: usize,
+    places_wanted: &AtomicUsize,
     stopped: &mut watch::Receiver<bool>,
 ) -> Option<Vec<OwnedSemaphorePermit>> {
-    let first = tokio::select! {
-        first = Arc::clone(capacity).acquire_owned() => first.ok()?,
-        _ = stopped.changed() => return None,
+    let first = match Arc::clone(capacity).try_acquire_owned() {
+        Ok(first) => first,
+        Err(_) => {
+            places_wanted.fetch_add(1, Ordering::Relaxed);
+            let first = tokio::select! {
+                first = Arc::clone(capacity).acquire_owned() => first.ok(),
+                _ = stopped.changed() => None,
+            };
+            places_wanted.fetch_sub(1, Ordering::Relaxed);
+            first?
+        }
     };
     if capacity.available_permits() + 1 < gather {
         tokio::time::sleep(GATHER_WAIT).await;

@@ -4,6 +4,7 @@
 
 mod conformance;
 mod guarantees;
+mod host;
 mod kill;
 mod listener;
 mod small;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Write as _};
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use bench_domain::{Agent, EpisodeReport, EpisodeState};
@@ -23,6 +24,9 @@ pub(crate) const DOCKERFILE: &str = "FROM scratch\nCOPY busybox /bin/busybox\n\
 pub(crate) const TEST: &str = "#!/bin/sh\nif [ -f done ]; then echo '1 passed'; echo 1 > /logs/verifier/reward.txt\n\
     else echo '1 failed'; echo 0 > /logs/verifier/reward.txt; fi\n";
 pub(crate) const SOLUTION: &str = "#!/bin/sh\necho working\ntouch done\n";
+
+/// Every queue finds places.
+pub(crate) static FREE: AtomicUsize = AtomicUsize::new(0);
 
 /// A sandbox with an engine.
 pub(crate) struct World {
@@ -105,7 +109,8 @@ impl World {
             let saved = serde_json::to_string(&state).unwrap();
             assert!(saved.len() < 64_000, "the checkpoint has {} bytes", saved.len());
             state = serde_json::from_str(&saved).unwrap();
-            let episode = Episode { sandy: &self.sandy, sandbox: &self.sandbox, task: about };
+            let episode =
+                Episode { sandy: &self.sandy, sandbox: &self.sandbox, task: about, places_wanted: &FREE };
             match episode.advance(&mut state, linger).await {
                 Advance::Waiting(wait) => tokio::time::sleep(wait.min(Duration::from_millis(300))).await,
                 Advance::Ended(report) => break Ok(*report),
@@ -137,7 +142,8 @@ impl World {
         };
         let mut state = EpisodeState::new(1, labels.sample.as_str());
         while state.open.as_ref().is_none_or(|open| !open.name.ends_with("-agent")) {
-            let episode = Episode { sandy: &self.sandy, sandbox: &self.sandbox, task: about };
+            let episode =
+                Episode { sandy: &self.sandy, sandbox: &self.sandbox, task: about, places_wanted: &FREE };
             let advanced = episode.advance(&mut state, Duration::from_millis(500)).await;
             assert!(matches!(advanced, Advance::Waiting(_)), "{advanced:?}");
         }

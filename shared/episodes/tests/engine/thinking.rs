@@ -12,7 +12,7 @@ use bench_terminal_tasks::{AdmissionLimits, TreeLimits};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::support::{World, labels};
+use crate::support::{FREE, World, labels};
 
 /// Image of this machine's own shell and terminal.
 pub(crate) const DOCKERFILE: &str = "FROM scratch\nCOPY root /\nRUN [\"/bin/busybox\", \"--install\", \"-s\", \"/bin\"]\n\
@@ -80,7 +80,8 @@ impl World {
                 variables: &variables,
                 labels: &labels,
             };
-            let episode = Episode { sandy: self.sandy(), sandbox: self.sandbox(), task: about };
+            let episode =
+                Episode { sandy: self.sandy(), sandbox: self.sandbox(), task: about, places_wanted: &FREE };
             let advance = async || {
                 let mut state: EpisodeState = serde_json::from_str(&saved).unwrap();
                 let advanced = episode.advance(&mut state, Duration::from_secs(5)).await;

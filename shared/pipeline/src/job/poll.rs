@@ -65,7 +65,7 @@ impl Pipeline {
                     Err(error) => self.handle_job_failure(turn, job, &error).await,
                 };
             }
-            if now.plus(wait) > leave_at {
+            if now.plus(wait) > leave_at || (wait > FIRST_WAIT && self.sandboxes.is_place_wanted()) {
                 break;
             }
             tokio::time::sleep(wait).await;
