@@ -44,8 +44,8 @@ pub struct Mapping {
     pub adjustable: bool,
     /// Time limit of an invocation.
     pub timeout: Duration,
-    /// Number of mappings in which no more messages can be handled at once; this one adds itself. Handlers that only wait
-    /// may end early then.
+    /// Number of mappings whose queue has messages for which there is no place; this one adds itself. Handlers that only
+    /// wait may end early then.
     pub places_wanted: Arc<AtomicUsize>,
 }
 

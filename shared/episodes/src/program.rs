@@ -14,10 +14,8 @@ use tokio::time::Instant;
 use crate::engine::FACTS;
 use crate::stop::{Phase, Stop};
 
-/// Maximum time that one call waits for the end of an operation, after which the turn looks whether its place is wanted.
-const CALL_WAIT_MAX: Duration = Duration::from_secs(1);
-/// The same while other messages find no place: short commands still end in the turn that started them.
-const WANTED_WAIT_MAX: Duration = Duration::from_millis(250);
+/// Maximum time that one call waits for the end of an operation.
+const CALL_WAIT_MAX: Duration = Duration::from_secs(20);
 /// Number of tries to remove an environment, and the wait after each of them.
 const REMOVALS_MAX: u32 = 10;
 const REMOVAL_WAIT: Duration = Duration::from_secs(15);
@@ -163,9 +161,11 @@ impl Program<'_> {
             Unfinished::Failed(EnvironmentError::Invalid(error.to_string()))
         })?;
         loop {
-            let left = self.leave_at.saturating_duration_since(Instant::now());
-            let wait = if self.is_place_wanted() { WANTED_WAIT_MAX } else { CALL_WAIT_MAX };
-            let progress = self.host.advance(environment, &parsed, operation, left.min(wait)).await;
+            let wait = match self.lingers() {
+                true => self.leave_at.saturating_duration_since(Instant::now()).min(CALL_WAIT_MAX),
+                false => Duration::ZERO,
+            };
+            let progress = self.host.advance(environment, &parsed, operation, wait).await;
             match progress.map_err(Unfinished::Failed)? {
                 Progress::Done(done) => {
                     self.state.open = None;
@@ -183,11 +183,7 @@ impl Program<'_> {
 
     /// Returns true if the turn waits for what is running.
     fn lingers(&self) -> bool {
-        Instant::now() < self.leave_at && !self.is_place_wanted()
-    }
-
-    fn is_place_wanted(&self) -> bool {
-        self.places_wanted.load(Ordering::Relaxed) > 0
+        Instant::now() < self.leave_at && self.places_wanted.load(Ordering::Relaxed) == 0
     }
 
     /// Notes that a turn left an operation running. Returns the number of such turns.

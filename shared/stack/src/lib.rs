@@ -307,10 +307,11 @@ impl Stack {
         let ledgers = Ledgers::default();
         let places_wanted = Arc::<AtomicUsize>::default();
         let sandbox_host = || {
-            let host = SandboxHost::new(sandy.clone()).with_places_wanted(Arc::clone(&places_wanted));
+            let host = SandboxHost::new(sandy.clone());
             match sandboxes.is_some() {
                 true => host.on_this_machine(options.data_dir.join(FILES)),
-                false => host,
+                // It may have many more sandboxes than this process has places.
+                false => host.with_places_wanted(Arc::clone(&places_wanted)),
             }
         };
         let services_of = |function| Services {

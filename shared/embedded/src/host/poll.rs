@@ -8,7 +8,7 @@ use std::time::Duration;
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::ProvideErrorMetadata;
-use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
+use aws_sdk_sqs::types::{Message, MessageSystemAttributeName, QueueAttributeName};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
@@ -21,6 +21,8 @@ use crate::{ACCOUNT_ID, REGION};
 const LONG_POLL_S: i32 = 20;
 /// Time to collect free capacity before the next receive, so that it asks for several messages.
 const GATHER_WAIT: Duration = Duration::from_millis(1);
+/// Interval in which a mapping without a free place looks for messages.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// Wait after a failed receive.
 const RECEIVE_RETRY_WAIT: Duration = Duration::from_secs(1);
 /// Delay before messages of a panicked or timed-out invocation are delivered again.
@@ -34,13 +36,9 @@ pub(super) async fn run(
 ) {
     let deleter = Deleter::start(client.clone(), mapping.queue_url.clone());
     let mut invocations = JoinSet::new();
-    let gather = RECEIVE_MAX.min(mapping.concurrency.max(1)).div_ceil(2);
     while !*stopped.borrow() {
         while invocations.try_join_next().is_some() {}
-        let Some(permits) = acquire_permits(&capacity, gather, &mapping.places_wanted, &mut stopped).await
-        else {
-            break;
-        };
+        let Some(permits) = acquire_permits(&client, &mapping, &capacity, &mut stopped).await else { break };
         let requested = i32::try_from(permits.len()).unwrap_or(1);
         let receive = client
             .receive_message()
@@ -81,23 +79,20 @@ pub(super) async fn run(
 
 /// Returns permits for new messages: at least one, and more if they become free at the same time.
 async fn acquire_permits(
+    client: &Client,
+    mapping: &Mapping,
     capacity: &Arc<Semaphore>,
-    gather: usize,
-    places_wanted: &AtomicUsize,
     stopped: &mut watch::Receiver<bool>,
 ) -> Option<Vec<OwnedSemaphorePermit>> {
     let first = match Arc::clone(capacity).try_acquire_owned() {
         Ok(first) => first,
-        Err(_) => {
-            places_wanted.fetch_add(1, Ordering::Relaxed);
-            let first = tokio::select! {
-                first = Arc::clone(capacity).acquire_owned() => first.ok(),
-                _ = stopped.changed() => None,
-            };
-            places_wanted.fetch_sub(1, Ordering::Relaxed);
-            first?
-        }
+        Err(_) => tokio::select! {
+            first = Arc::clone(capacity).acquire_owned() => first.ok()?,
+            _ = stopped.changed() => return None,
+            () = want_place(client, mapping) => return None,
+        },
     };
+    let gather = RECEIVE_MAX.min(mapping.concurrency.max(1)).div_ceil(2);
     if capacity.available_permits() + 1 < gather {
         tokio::time::sleep(GATHER_WAIT).await;
     }
@@ -109,6 +104,38 @@ async fn acquire_permits(
         }
     }
     Some(permits)
+}
+
+/// Counts the mapping among those that want a place while its queue has messages. Never ends.
+async fn want_place(client: &Client, mapping: &Mapping) {
+    loop {
+        let wanted = has_messages(client, mapping).await.then(|| Wanted::new(&mapping.places_wanted));
+        tokio::time::sleep(LOOK_INTERVAL).await;
+        drop(wanted);
+    }
+}
+
+async fn has_messages(client: &Client, mapping: &Mapping) -> bool {
+    let name = QueueAttributeName::ApproximateNumberOfMessages;
+    let asked = client.get_queue_attributes().queue_url(&mapping.queue_url).attribute_names(name.clone());
+    let found = asked.send().await.ok().and_then(|found| found.attributes);
+    found.and_then(|found| found.get(&name)?.parse::<u64>().ok()).is_some_and(|count| count > 0)
+}
+
+/// A place that is wanted until this is dropped.
+struct Wanted<'a>(&'a AtomicUsize);
+
+impl<'a> Wanted<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Wanted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 async fn invoke(client: &Client, mapping: &Mapping, deleter: &Deleter, batch: Vec<Message>) {

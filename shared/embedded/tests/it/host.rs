@@ -42,11 +42,12 @@ async fn handlers_see_that_their_place_is_wanted() {
         places_wanted: Arc::clone(&wanted),
     };
     let mut host = Host::start(&sqs, vec![mapping]);
-    for _ in 0..2 {
-        sqs.send_message().queue_url(&queue_url).message_body("m").send().await.unwrap();
-        tokio::time::timeout(PATIENCE, handled.notified()).await.unwrap();
-    }
-    // The free place is waiting for the next message.
+    let send = async || sqs.send_message().queue_url(&queue_url).message_body("m").send().await.unwrap();
+    send().await;
+    // Without another message, the handler keeps its place.
+    assert!(tokio::time::timeout(Duration::from_millis(500), handled.notified()).await.is_err());
+    send().await;
+    tokio::time::timeout(PATIENCE, handled.notified()).await.unwrap();
     let is_free = async {
         while wanted.load(Ordering::Relaxed) > 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
