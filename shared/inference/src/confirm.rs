@@ -144,7 +144,13 @@ impl ChatClient {
     async fn probe(&self, endpoint: &Endpoint, model: &str) -> Result<KeyCheck, Failure> {
         let prompt = Prompt::user("ping");
         let generation = Generation { max_tokens: Some(1), ..Generation::default() };
-        let request = ChatRequest { model, prompt: &prompt, generation: &generation, reply_schema: None };
+        let request = ChatRequest {
+            model,
+            prompt: &prompt,
+            generation: &generation,
+            reply_schema: None,
+            is_continued: false,
+        };
         match self.complete(endpoint, &request, None).await {
             Ok(_) => Ok(KeyCheck::Confirmed),
             // The account was found, and has no money left.

@@ -134,8 +134,13 @@ mod tests {
 
     fn answer_url(endpoint: &Endpoint) -> String {
         let (prompt, generation) = (Prompt::user("Hi"), Generation::default());
-        let request =
-            ChatRequest { model: "m", prompt: &prompt, generation: &generation, reply_schema: None };
+        let request = ChatRequest {
+            model: "m",
+            prompt: &prompt,
+            generation: &generation,
+            reply_schema: None,
+            is_continued: false,
+        };
         let prepared = PreparedRequest { request: &request, fields: &COMMON, dialect: Dialect::default() };
         endpoint.provider().protocol.answer_request(endpoint.target(), prepared).unwrap().url().to_string()
     }

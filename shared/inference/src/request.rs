@@ -15,4 +15,6 @@ pub struct ChatRequest<'a> {
     /// JSON schema that the answer must follow. Left out for servers that don't support schemas, so callers must
     /// check the answer.
     pub reply_schema: Option<&'a Value>,
+    /// True if the next question continues this one, so that its beginning is worth caching.
+    pub is_continued: bool,
 }

@@ -27,6 +27,8 @@ pub struct SettingFields {
     stop_max: usize,
     /// True if the API ignores texts of whitespace alone in `stop`.
     ignores_blank_stops: bool,
+    /// True if the API caches the beginning of a prompt only up to parts with `cache_control`, for models of Anthropic.
+    pub(crate) has_cache_marks: bool,
 }
 
 /// Field for the effort of reasoning.
@@ -77,6 +79,7 @@ impl SettingFields {
         temperature_max: 2.0,
         stop_max: STOP_MAX,
         ignores_blank_stops: false,
+        has_cache_marks: false,
     };
 }
 
@@ -94,6 +97,7 @@ pub(crate) static OPENROUTER_FIELDS: SettingFields = SettingFields {
         ThinkingField::Reasoning,
         ThinkingBounds { min: 1, max: 128_000, anthropic_prefix: Some("anthropic/"), is_anthropic: false },
     )),
+    has_cache_marks: true,
     ..SettingFields::COMMON
 };
 

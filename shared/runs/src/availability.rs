@@ -85,8 +85,13 @@ impl Orders {
     async fn probe(&self, endpoint: &Endpoint, slug: &str) -> Option<u16> {
         let prompt = Prompt::user("ping");
         let generation = Generation { temperature: Some(0.0), max_tokens: Some(1), ..Generation::default() };
-        let request =
-            ChatRequest { model: slug, prompt: &prompt, generation: &generation, reply_schema: None };
+        let request = ChatRequest {
+            model: slug,
+            prompt: &prompt,
+            generation: &generation,
+            reply_schema: None,
+            is_continued: false,
+        };
         let answer = self.chat.complete(endpoint, &request, None);
         match tokio::time::timeout(self.config.availability_wait, answer).await {
             Ok(Err(failure)) => failure.status,

@@ -24,7 +24,13 @@ fn endpoint(server: &Server, key: &str) -> Endpoint {
 async fn ask(client: &ChatClient, endpoint: &Endpoint) -> Result<bench_domain::Answer, Failure> {
     let prompt = Prompt::user("Hi");
     let generation = Generation { max_tokens: Some(9), ..Generation::default() };
-    let request = ChatRequest { model: "a/b", prompt: &prompt, generation: &generation, reply_schema: None };
+    let request = ChatRequest {
+        model: "a/b",
+        prompt: &prompt,
+        generation: &generation,
+        reply_schema: None,
+        is_continued: false,
+    };
     client.complete(endpoint, &request, None).await
 }
 

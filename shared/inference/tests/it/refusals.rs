@@ -215,7 +215,13 @@ async fn missing_vision_is_detected_only_for_prompts_with_images() {
     ] {
         for (prompt, kind) in [(&with_image, FailureKind::Unsupported), (&without, otherwise)] {
             let server = Server::always(response(status, "", body)).await;
-            let request = ChatRequest { model: "a/b", prompt, generation: &generation, reply_schema: None };
+            let request = ChatRequest {
+                model: "a/b",
+                prompt,
+                generation: &generation,
+                reply_schema: None,
+                is_continued: false,
+            };
             let failure = client().complete(&server.endpoint(), &request, None).await.unwrap_err();
             assert_eq!(failure.kind, kind, "{body}");
             assert_eq!(server.count(), 1);

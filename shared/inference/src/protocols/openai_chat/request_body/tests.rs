@@ -12,7 +12,8 @@ fn text(request: &ChatRequest<'_>, fields: &'static SettingFields, dialect: Dial
 
 fn body_for(fields: &'static SettingFields, generation: &Generation, dialect: Dialect) -> String {
     let prompt = Prompt::user("Hi \"you\"");
-    let request = ChatRequest { model: "a/b", prompt: &prompt, generation, reply_schema: None };
+    let request =
+        ChatRequest { model: "a/b", prompt: &prompt, generation, reply_schema: None, is_continued: false };
     text(&request, fields, dialect)
 }
 
@@ -51,8 +52,13 @@ fn only_what_is_set_is_sent() {
 fn a_schema_is_sent_to_servers_that_know_one() {
     let schema = serde_json::json!({"type": "object"});
     let (prompt, generation) = (Prompt::user("Hi"), Generation::default());
-    let request =
-        ChatRequest { model: "a/b", prompt: &prompt, generation: &generation, reply_schema: Some(&schema) };
+    let request = ChatRequest {
+        model: "a/b",
+        prompt: &prompt,
+        generation: &generation,
+        reply_schema: Some(&schema),
+        is_continued: false,
+    };
     let body = |dialect| text(&request, &COMMON, dialect);
     assert!(body(Dialect::default()).contains(
         r#""response_format":{"type":"json_schema","json_schema":{"name":"reply","strict":true,"schema":{"type":"object"}}},"stream":true"#
@@ -70,7 +76,13 @@ fn images_follow_the_text_of_their_message() {
     wordless.images = vec![image("data:image/png;base64,CC==")];
     let prompt = Prompt { messages: vec![ChatMessage::new(Role::System, "Be brief."), question, wordless] };
     let generation = Generation::default();
-    let request = ChatRequest { model: "a/b", prompt: &prompt, generation: &generation, reply_schema: None };
+    let request = ChatRequest {
+        model: "a/b",
+        prompt: &prompt,
+        generation: &generation,
+        reply_schema: None,
+        is_continued: false,
+    };
     let body: Value = serde_json::from_str(&text(&request, &COMMON, Dialect::default())).unwrap();
     let url = |url: &str| serde_json::json!({"type": "image_url", "image_url": {"url": url}});
     assert_eq!(
@@ -210,5 +222,41 @@ proptest::proptest! {
         for fields in [&COMMON, &LMSTUDIO_FIELDS, &OPENROUTER_FIELDS] {
             proptest::prop_assert_eq!(body_for(fields, &generation, Dialect::default()), expected.clone());
         }
+    }
+}
+
+#[test]
+fn conversations_with_models_of_anthropic_are_cached() {
+    let turn = |role, text: &str| ChatMessage::new(role, text);
+    let prompt = Prompt {
+        messages: vec![
+            turn(Role::User, "1"),
+            turn(Role::Assistant, "2"),
+            turn(Role::User, "3"),
+            turn(Role::Assistant, ""),
+            turn(Role::User, "5"),
+            turn(Role::Assistant, "6"),
+            turn(Role::User, "7"),
+        ],
+    };
+    let generation = Generation::default();
+    let marked = |model, fields, is_continued| {
+        let request =
+            ChatRequest { model, prompt: &prompt, generation: &generation, reply_schema: None, is_continued };
+        let body: Value = serde_json::from_str(&text(&request, fields, Dialect::default())).unwrap();
+        let marks = body["messages"].as_array().unwrap().iter().filter(|message| {
+            let part = &message["content"][0];
+            part["cache_control"] == serde_json::json!({"type": "ephemeral"}) && part["type"] == "text"
+        });
+        marks.map(|message| message["content"][0]["text"].as_str().unwrap().to_owned()).collect::<String>()
+    };
+    assert_eq!(marked("anthropic/x", &OPENROUTER_FIELDS, true), "3567");
+    assert_eq!(marked("a/Claude-5", &OPENROUTER_FIELDS, true), "3567");
+    for (model, fields, is_continued) in [
+        ("anthropic/x", &OPENROUTER_FIELDS, false),
+        ("openai/x", &OPENROUTER_FIELDS, true),
+        ("anthropic/x", &COMMON, true),
+    ] {
+        assert_eq!(marked(model, fields, is_continued), "", "{model}");
     }
 }
