@@ -84,6 +84,52 @@ async fn a_model_runs_commands() {
 }
 
 #[tokio::test]
+async fn each_step_is_a_conversation_of_its_own_in_the_same_container() {
+    let world = World::new().await;
+    let config = "[environment]\nnetwork_mode = \"no-network\"\n[[steps]]\nname = \"one\"\n[[steps]]\nname = \"two\"\n";
+    let test = |file: &str| {
+        format!("#!/bin/sh\nif [ -f {file} ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n")
+    };
+    let (first, second) = (test("one.txt"), test("two.txt"));
+    let mut files = task(&FILES);
+    files.extend([
+        ("steps/one/instruction.md", "Create one.txt."),
+        ("steps/one/tests/test.sh", first.as_str()),
+        ("steps/two/instruction.md", "Copy it to two.txt."),
+        ("steps/two/tests/test.sh", second.as_str()),
+    ]);
+    files.retain(|(path, _)| {
+        !["solution/", "tests/", "instruction.md", "task.toml"].iter().any(|own| path.starts_with(own))
+    });
+    files.push(("task.toml", config));
+    let scripts = ["echo 1 > one.txt", "cp one.txt two.txt; ls"];
+    let of_terminal = |script: &str| {
+        [reply(&[(&format!("{script}\n"), 0.5)], false), reply(&[], true), reply(&[], true)].to_vec()
+    };
+    let of_shell = |script: &str| vec![format!("```bash\n{script}\n```\n"), "```done\n```".to_owned()];
+    for (agent, replies) in
+        [(Agent::Terminus2, scripts.map(of_terminal).concat()), (Agent::Bash, scripts.map(of_shell).concat())]
+    {
+        let thought = world.think(&files, agent, &[], &replies).await;
+        let report = &thought.report;
+        assert_eq!(bench_episodes::verdict(report).outcome, Outcome::Correct, "{report:?}");
+        assert_eq!(report.steps.len(), 2, "{report:?}");
+        let instructions: Vec<bool> = ["Create one.txt.", "Copy it to two.txt."]
+            .map(|text| thought.messages().iter().filter(|message| message.contains(text)).count() == 1)
+            .into();
+        assert_eq!(instructions, [true, true], "{:#?}", thought.messages());
+        for step in &report.steps {
+            let outcome = step.agent.as_ref().unwrap();
+            assert_eq!(outcome.end, "completed");
+            assert_eq!(outcome.totals.calls as usize, replies.len() / 2, "{outcome:?}");
+        }
+        for step in ["one", "two"] {
+            assert!(report.log(&format!("steps/{step}/agent/trajectory.json")).is_some(), "{report:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_oracle_types_keystrokes() {
     let world = World::new().await;
     let config = "instruction: Create the file `done`.\ndifficulty: easy\nmax_agent_timeout_sec: 60\nmax_test_timeout_sec: 60\n";

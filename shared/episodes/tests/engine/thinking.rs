@@ -62,7 +62,7 @@ impl World {
             options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let mut records: Vec<String> = Vec::new();
         let mut saved = serde_json::to_string(&EpisodeState::new(1, nonce.as_str())).unwrap();
-        let mut answer = None;
+        let (mut answer, mut asked) = (None, 0);
         let until = tokio::time::Instant::now() + Duration::from_secs(200);
         loop {
             assert!(tokio::time::Instant::now() < until, "the episode does not end: {saved}");
@@ -96,9 +96,9 @@ impl World {
             match advanced {
                 Advance::Waiting(wait) => tokio::time::sleep(wait.min(Duration::from_millis(300))).await,
                 Advance::Asks(request) => {
-                    let turn = request.prompt.messages.len() / 2;
-                    let text =
-                        replies.get(turn).cloned().unwrap_or_else(|| panic!("turn {turn} has no reply"));
+                    let text = replies.get(asked).cloned();
+                    let text = text.unwrap_or_else(|| panic!("question {asked} has no reply"));
+                    asked += 1;
                     let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };
                     let reply = ModelReply { text, usage, latency_ms: 100, ..ModelReply::default() };
                     let paid = bench_domain::Usage::counted(10, 5, 0);
