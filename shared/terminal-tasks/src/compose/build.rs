@@ -71,7 +71,7 @@ pub(super) fn check(service: &Element<'_>, value: &Value) -> Result<BuildPlan, R
                 build.expect(key, value, all, "use `linux/amd64` or `linux/arm64`")?;
             }
             key if key.starts_with("x-") => {}
-            _ => return Err(build.refuse_key(key, value, "leave it out")),
+            _ => return Err(build.refuse_other_key(key, &KEYS, "leave it out")),
         }
     }
     Ok(BuildPlan { context: context.to_owned(), dockerfile: build.text("dockerfile").map(str::to_owned) })

@@ -71,12 +71,9 @@ pub(super) fn check(source: &ComposeSource) -> Result<(), Refusal> {
     };
     let sources = std::slice::from_ref(source);
     let project = Element::new(&policy, sources, "the project".to_owned(), Vec::new(), &root);
-    for (key, value) in project.entries() {
-        let is_section = shared::CHECKS.iter().any(|(section, _)| *section == key);
-        if !is_section && !matches!(key, "name" | "services" | "version") && !key.starts_with("x-") {
-            return Err(project.refuse_key(key, value, LEAVE_OUT));
-        }
-    }
+    let sections = shared::CHECKS.iter().map(|(section, _)| *section);
+    let keys: Vec<&str> = ["name", "services", "version"].into_iter().chain(sections).collect();
+    project.expect_keys(&keys, LEAVE_OUT)?;
     let services = super::section(&project, "services", super::SERVICES_MAX)?;
     // The output has services with profiles only where somebody asks for them.
     let services: Vec<_> =

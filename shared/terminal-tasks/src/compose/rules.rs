@@ -1,5 +1,6 @@
 //! Elements of a project, and checks that several kinds of elements share.
 
+use bench_domain::similar::most_similar;
 use serde_json::{Map, Value};
 
 use super::{ComposePolicy, ComposeSource};
@@ -122,8 +123,14 @@ impl<'a> Element<'a> {
 
     /// Creates the refusal of a key that isn't on the list.
     pub(super) fn refuse_key(&self, key: &str, _value: &Value, advice: &'static str) -> Refusal {
-        let problem = ComposeProblem::KeyNotAllowed { owner: self.owner.clone(), key: self.key(key), advice };
-        self.refuse(&[key], problem)
+        self.refuse_other_key(key, &[], advice)
+    }
+
+    /// Creates the refusal of a key that isn't among these, and names the one that may be meant.
+    pub(super) fn refuse_other_key(&self, key: &str, allowed: &[&str], advice: &'static str) -> Refusal {
+        let meant = most_similar(key, allowed.iter().copied()).map(str::to_owned);
+        let (owner, path) = (self.owner.clone(), self.key(key));
+        self.refuse(&[key], ComposeProblem::KeyNotAllowed { owner, key: path, meant, advice })
     }
 
     /// Creates the refusal of a value that isn't on the list.
@@ -166,7 +173,7 @@ impl<'a> Element<'a> {
     /// Checks that all keys of the table are on a list.
     pub(super) fn expect_keys(&self, allowed: &[&str], advice: &'static str) -> Result<(), Refusal> {
         match self.entries().find(|(key, _)| !allowed.contains(key) && !key.starts_with("x-")) {
-            Some((key, value)) => Err(self.refuse_key(key, value, advice)),
+            Some((key, _)) => Err(self.refuse_other_key(key, allowed, advice)),
             None => Ok(()),
         }
     }

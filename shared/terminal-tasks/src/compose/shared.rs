@@ -18,6 +18,13 @@ pub(super) const CHECKS: [(&str, Check); 4] = [
     ("secrets", check_file),
 ];
 
+/// Keys of a network that may be meant by another.
+const NETWORK_KEYS: [&str; 4] = ["driver", "internal", "labels", "name"];
+/// Keys of a volume that may be meant by another.
+const VOLUME_KEYS: [&str; 3] = ["driver", "labels", "name"];
+/// Keys of a config or a secret that may be meant by another.
+const FILE_KEYS: [&str; 4] = ["content", "file", "labels", "name"];
+
 /// Returns a table without entries.
 pub(super) fn empty() -> &'static Map<String, Value> {
     static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
@@ -44,7 +51,7 @@ fn check_network(network: &Element<'_>, name: &str) -> Result<(), Refusal> {
             }
             "ipam" => network.expect(key, value, super::rules::is_unset, "leave it out")?,
             key if key.starts_with("x-") => {}
-            _ => return Err(network.refuse_key(key, value, "leave it out")),
+            _ => return Err(network.refuse_other_key(key, &NETWORK_KEYS, "leave it out")),
         }
     }
     check_labels(network)
@@ -59,7 +66,7 @@ fn check_volume(volume: &Element<'_>, name: &str) -> Result<(), Refusal> {
             "driver" => volume.expect_text(key, |driver| driver == "local", "use `local`")?,
             "external" => volume.expect(key, value, |value| *value == Value::Bool(false), "leave it out")?,
             key if key.starts_with("x-") => {}
-            _ => return Err(volume.refuse_key(key, value, "leave it out")),
+            _ => return Err(volume.refuse_other_key(key, &VOLUME_KEYS, "leave it out")),
         }
     }
     check_labels(volume)
@@ -76,7 +83,7 @@ fn check_file(file: &Element<'_>, name: &str) -> Result<(), Refusal> {
             "file" => file.expect_text(key, |path| is_inside(path, folder), "use a file of the task")?,
             "external" => file.expect(key, value, |value| *value == Value::Bool(false), "leave it out")?,
             key if key.starts_with("x-") => {}
-            _ => return Err(file.refuse_key(key, value, "use `file` or `content`")),
+            _ => return Err(file.refuse_other_key(key, &FILE_KEYS, "use `file` or `content`")),
         }
     }
     check_labels(file)

@@ -42,7 +42,8 @@ pub fn check_compose_source(tree: &Tree, file: &str) -> Result<Vec<ComposeSource
 fn check_file(source: &ComposeSource) -> Result<Vec<String>, Refusal> {
     let Value::Table(root) = &source.root.value else { return Ok(Vec::new()) };
     let not_allowed = |line: u32, owner: &str, key: &str, advice| {
-        let problem = ComposeProblem::KeyNotAllowed { owner: owner.to_owned(), key: key.to_owned(), advice };
+        let (owner, key) = (owner.to_owned(), key.to_owned());
+        let problem = ComposeProblem::KeyNotAllowed { owner, key, meant: None, advice };
         Refusal::line(source.file.clone(), line, problem)
     };
     if let Some((line, _)) = root.get("include") {

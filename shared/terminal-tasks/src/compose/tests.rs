@@ -567,3 +567,52 @@ fn any_output_ends_in_a_plan_or_a_refusal() {
         }
     });
 }
+
+#[test]
+fn a_key_that_is_mistyped_is_named() {
+    let refused = |text: &str| {
+        let tree = tree(&[("environment/docker-compose.yaml", text)]);
+        check_compose_source(&tree, "environment/docker-compose.yaml").unwrap_err().to_string()
+    };
+    for (text, line, rest) in [
+        (
+            "services:\n  main:\n    imge: debian:12\n",
+            3,
+            "service `main` uses `imge`, which tasks must not use; did you mean `image`?",
+        ),
+        (
+            "servces:\n  main:\n    image: x\n",
+            1,
+            "the project uses `servces`, which tasks must not use; did you mean `services`?",
+        ),
+        (
+            "services:\n  main:\n    build:\n      contxt: .\n",
+            4,
+            "service `main` uses `build.contxt`, which tasks must not use; did you mean `context`?",
+        ),
+        (
+            "services:\n  main:\n    image: x\n    healthcheck:\n      retris: 3\n",
+            5,
+            "service `main` uses `healthcheck.retris`, which tasks must not use; did you mean `retries`?",
+        ),
+    ] {
+        assert_eq!(refused(text), format!("`environment/docker-compose.yaml` line {line}: {rest}"));
+    }
+}
+
+#[test]
+fn keys_that_compose_knows_are_not_taken_for_mistyped_ones() {
+    for key in super::service::FORBIDDEN {
+        let refused = with(key, json!({"x": 1})).unwrap_err().to_string();
+        assert!(
+            refused.ends_with(&format!("uses `{key}`, which tasks must not use; leave it out")),
+            "{refused}"
+        );
+    }
+    // `docker compose config` resolves two of them.
+    for key in super::service::KEYS.into_iter().filter(|key| !["env_file", "extends"].contains(key)) {
+        if let Err(refusal) = with(key, Value::Null) {
+            assert!(!refusal.to_string().contains("must not use"), "{refusal}");
+        }
+    }
+}

@@ -13,13 +13,15 @@ pub enum ComposeProblem {
         cause: String,
     },
     /// A key isn't on the list of allowed keys.
-    #[error("{owner} uses {}, which tasks must not use; {advice}", Quoted(key))]
+    #[error("{owner} uses {}, which tasks must not use; {}", Quoted(key), advice_for(meant.as_deref(), advice))]
     KeyNotAllowed {
         /// Service, network, volume or other element that has the key.
         owner: String,
         /// Path of the key inside the element.
         key: String,
-        /// Advice on what to do.
+        /// Allowed key with a similar name, which may be meant.
+        meant: Option<String>,
+        /// Advice on what to do if no key is similar.
         advice: &'static str,
     },
     /// An allowed key has a value that isn't allowed.
@@ -48,6 +50,10 @@ pub enum ComposeProblem {
         /// Name of the service.
         service: String,
     },
+}
+
+fn advice_for(meant: Option<&str>, advice: &str) -> String {
+    meant.map_or_else(|| advice.to_owned(), |meant| format!("did you mean {}?", Quoted(meant)))
 }
 
 impl ComposeProblem {
