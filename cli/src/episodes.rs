@@ -93,7 +93,12 @@ impl Episode {
 
     /// Returns the folder of the episode within that of its run.
     pub(crate) fn folder(&self) -> PathBuf {
-        safe_path(self.task()).join(format!("{}", self.sample))
+        safe_path(self.task()).join(self.number().to_string())
+    }
+
+    /// Returns the number of the episode among those of its task, from 1, as people read it.
+    pub(crate) const fn number(&self) -> u32 {
+        self.sample.saturating_add(1)
     }
 
     /// Returns true if it ended with a report.

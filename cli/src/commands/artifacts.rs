@@ -20,7 +20,7 @@ Examples:
   bench artifacts RUN                  list what is kept of each episode
   bench artifacts RUN --out artifacts/
       write all files, as TASK/SAMPLE/agent/trajectory.json and so on
-  bench artifacts latest --task fix-csv --sample 0 --file agent/trajectory.json
+  bench artifacts latest --task fix-csv --sample 1 --file agent/trajectory.json
       print one file
 
 An episode leaves the agent's trajectory (ATIF), the terminal and its recording,
@@ -34,8 +34,8 @@ pub(crate) struct ArtifactsArgs {
     /// Task whose episodes are meant: its whole id, or a part of it
     #[arg(long, value_name = "TEXT")]
     task: Option<String>,
-    /// Number of the episode among those of its task, from 0
-    #[arg(long, value_name = "N")]
+    /// Number of the episode among those of its task, from 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     sample: Option<u32>,
     /// Print this file of the one episode that is meant
     #[arg(long, value_name = "NAME", conflicts_with_all = ["out", "json"])]
@@ -64,7 +64,7 @@ async fn show(client: &Client, args: &ArtifactsArgs) -> anyhow::Result<()> {
     let mut found = episodes(client, run).await?;
     let is_meant = |episode: &Episode| {
         args.task.as_ref().is_none_or(|task| episode.task().contains(task.as_str()))
-            && args.sample.is_none_or(|sample| sample == episode.sample)
+            && args.sample.is_none_or(|number| number == episode.number())
     };
     found.retain(is_meant);
     if found.is_empty() {
@@ -145,7 +145,7 @@ fn table(found: &[Episode], kept: &[Vec<KeptFile>]) -> Table {
             let cut = if file.omitted > 0 { " (cut)" } else { "" };
             table.row([
                 episode.task().to_owned(),
-                episode.sample.to_string(),
+                episode.number().to_string(),
                 episode.outcome.clone().unwrap_or_default(),
                 file.name.clone(),
                 format!("{}{cut}", format::bytes(file.bytes)),

@@ -67,8 +67,8 @@ pub(crate) struct RunsArgs {
     /// by the index of its row, from 0, as '#12'
     #[arg(long, value_name = "ID", requires = "run", conflicts_with = "items")]
     item: Option<String>,
-    /// Sample of the item to show, from 0 [default: 0]
-    #[arg(long, value_name = "K", requires = "item")]
+    /// Sample of the item to show, from 1 [default: 1]
+    #[arg(long, value_name = "K", requires = "item", value_parser = clap::value_parser!(u32).range(1..))]
     sample: Option<u32>,
     /// Show only the samples of this benchmark
     #[arg(long, value_name = "NAME", requires = "run")]

@@ -37,19 +37,19 @@ fn artifacts_are_listed_printed_and_written() {
     assert!(files.contains(&"verifier/reward.txt"), "{files:?}");
     let table = dir.bench(&["artifacts", "latest"]);
     assert!(table.stdout.contains("verifier/reward.txt"), "{}", table.stdout);
-    let one = ["artifacts", "latest", "--task", "fix-csv", "--sample", "1", "--file", "verifier/reward.txt"];
+    let one = ["artifacts", "latest", "--task", "fix-csv", "--sample", "2", "--file", "verifier/reward.txt"];
     assert_eq!(dir.bench(&one).stdout, "1\n");
 
     let wrote = dir.bench(&["artifacts", "latest", "--out", "art"]);
     assert_eq!(wrote.code, 0, "{}", wrote.stderr);
-    for sample in ["0", "1"] {
+    for sample in ["1", "2"] {
         for file in &files {
             assert!(dir.path("art").join(task).join(sample).join(file).is_file(), "{sample} {file}");
         }
     }
     dir.bench(&["artifacts", "latest", "--file", "x"]).assert_refused(2, "2 are meant");
     dir.bench(&["artifacts", "latest", "--task", "nothing"]).assert_refused(2, "no episode of the run");
-    let missing = ["artifacts", "latest", "--sample", "0", "--file", "x"];
+    let missing = ["artifacts", "latest", "--sample", "1", "--file", "x"];
     dir.bench(&missing).assert_refused(1, "no log of this name");
     let other = TestDir::new();
     assert_eq!(other.bench(&["run", "--demo", "--model", "oracle", "--benchmark", "mmlu_pro"]).code, 0);

@@ -100,10 +100,10 @@ fn a_sample_is_shown_with_its_texts() {
     }
     // No item has the id 0, so it is the index of a row.
     assert!(dir.bench(&["runs", &run, "--item", "0"]).stdout.contains("item 0 (source id 1)"));
-    let sample = dir.json(&["runs", &run, "--item", "2", "--sample", "0", "--json"]);
+    let sample = dir.json(&["runs", &run, "--item", "2", "--sample", "1", "--json"]);
     assert_eq!((&sample["item_id"], &sample["response"]), (&json!("1"), &json!("Row 1: the answer is (A).")));
     dir.bench(&["runs", &run, "--item", "99"]).assert_refused(2, "has no item `99`");
-    dir.bench(&["runs", &run, "--item", "2", "--sample", "1"]).assert_refused(2, "item `2` has no sample 1");
+    dir.bench(&["runs", &run, "--item", "2", "--sample", "2"]).assert_refused(2, "item `2` has no sample 2");
 }
 
 #[test]

@@ -330,7 +330,7 @@ fn as_text(line: &PromptLine<'_>) -> String {
         text.push_str(&format!(", source id {source_id}"));
     }
     if let Some(sample) = line.sample {
-        text.push_str(&format!(", sample {sample}"));
+        text.push_str(&format!(", sample {}", sample + 1));
     }
     if let Some(step) = line.step {
         text.push_str(&format!(", step {step}"));

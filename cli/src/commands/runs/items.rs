@@ -207,7 +207,7 @@ fn table(items: &[Item]) -> Table {
             show::benchmark_name(&item.benchmark),
             item.item_id.clone(),
             item.source_id.clone().unwrap_or_else(|| "-".to_owned()),
-            item.sample.to_string(),
+            (item.sample + 1).to_string(),
             item.group.clone().unwrap_or_else(|| "-".to_owned()),
             item.outcome.clone().unwrap_or_else(|| "open".to_owned()),
             format::percent(item.score),

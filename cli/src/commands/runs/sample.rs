@@ -92,12 +92,12 @@ pub(super) async fn show(
         }
     }
     let count = found.len() as u64;
-    let number = sample.unwrap_or(0);
-    let chosen =
-        found.into_iter().find(|item| item.get("sample").and_then(Value::as_u64) == Some(number.into()));
+    let number = sample.unwrap_or(1);
+    let index = u64::from(number.saturating_sub(1));
+    let chosen = found.into_iter().find(|item| item.get("sample").and_then(Value::as_u64) == Some(index));
     let Some(chosen) = chosen else {
         return Err(Problem::usage(format!("item `{named}` has no sample {number}"))
-            .hint(format!("it has {}, from 0", format::plural(count, "sample")))
+            .hint(format!("it has {}", format::plural(count, "sample")))
             .into());
     };
     if json {
@@ -152,7 +152,7 @@ fn page(run: &Run, sample: &Sample, samples_of_item: u64) -> Page {
     let source = item.source_id.as_ref().map_or_else(String::new, |id| format!(" (source id {id})"));
     let number = match samples_of_item {
         1 => String::new(),
-        several => format!(", sample {} of 0 to {}", item.sample, several - 1),
+        several => format!(", sample {} of {several}", item.sample + 1),
     };
     page.heading(format!("{}: item {}{source}{number}", show::benchmark_name(&item.benchmark), item.item_id));
     let mut field = |name: &str, value: Option<String>| {
@@ -303,7 +303,7 @@ mod tests {
             4,
         );
         for part in [
-            "mmlu_pro: item 0 (source id 70), sample 1 of 0 to 3\n",
+            "mmlu_pro: item 0 (source id 70), sample 2 of 4\n",
             "outcome:    incorrect, score 0.0%\n",
             "reason:     the answer is B, expected C\n",
             "extracted:  B\n",
