@@ -91,7 +91,7 @@ mod tests {
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink("/etc/passwd", path.join("link")).unwrap();
-            assert!(error().contains("neither a file nor a folder"), "{}", error());
+            assert!(error().contains("is a link"), "{}", error());
         }
     }
 }

@@ -73,7 +73,6 @@ impl Problem {
     }
 
     /// Returns the advice.
-    #[cfg(test)]
     pub(crate) fn advice(&self) -> Option<&str> {
         self.hint.as_deref()
     }

@@ -38,6 +38,16 @@ pub(crate) enum GivenTask {
     Stored(String),
 }
 
+impl GivenTask {
+    /// Returns the name by which the user gave the task.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Archive(archive) => &archive.name,
+            Self::Stored(name) => name,
+        }
+    }
+}
+
 impl TaskArchive {
     /// Reads the task in the archive.
     ///
@@ -72,15 +82,29 @@ pub(crate) fn read_given(given: &[PathBuf]) -> anyhow::Result<Vec<GivenTask>> {
 
 /// Reads the tasks at all paths.
 pub(crate) fn read_all(paths: &[PathBuf]) -> anyhow::Result<Vec<TaskArchive>> {
-    let mut archives = Vec::new();
-    for path in paths {
-        archives.extend(read(path)?);
-    }
-    Ok(archives)
+    read_each(paths)?.into_iter().map(|(_, task)| task).collect()
 }
 
-/// Reads the tasks at a path: a ZIP archive, a task's folder, or a folder of such folders.
+/// Reads the tasks at all paths. Returns the name of each, and the task or the reason why it can't be packed.
+///
+/// # Errors
+/// If there is no task at a path.
+pub(crate) fn read_each(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, anyhow::Result<TaskArchive>)>> {
+    let mut tasks = Vec::new();
+    for path in paths {
+        tasks.extend(read_at(path)?);
+    }
+    Ok(tasks)
+}
+
+/// Reads the tasks at a path.
 fn read(path: &Path) -> anyhow::Result<Vec<TaskArchive>> {
+    read_at(path)?.into_iter().map(|(_, task)| task).collect()
+}
+
+/// Reads the tasks at a path: a ZIP archive, a task's folder, or a folder of such folders. A folder that can't be packed
+/// doesn't keep the others from being read.
+fn read_at(path: &Path) -> anyhow::Result<Vec<(String, anyhow::Result<TaskArchive>)>> {
     let shown = path.display();
     let metadata = fs::metadata(path)
         .map_err(|error| Problem::usage(format!("could not read the task `{shown}`: {error}")))?;
@@ -90,10 +114,11 @@ fn read(path: &Path) -> anyhow::Result<Vec<TaskArchive>> {
             return Err(Problem::usage(why).into());
         }
         let bytes = fs::read(path).with_context(|| format!("could not read `{shown}`"))?;
-        return Ok(vec![TaskArchive { name: stem(path), bytes }]);
+        let name = stem(path);
+        return Ok(vec![(name.clone(), Ok(TaskArchive { name, bytes }))]);
     }
     if is_task(path) {
-        return Ok(vec![archive(path)?]);
+        return Ok(vec![(name_of(path), archive(path))]);
     }
     let entries = fs::read_dir(path).with_context(|| format!("could not read `{shown}`"))?;
     let entries = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| !is_hidden(path));
@@ -110,7 +135,7 @@ fn read(path: &Path) -> anyhow::Result<Vec<TaskArchive>> {
     for path in others.iter().filter(skipped).take(SKIPPED_MAX) {
         output::warn(&format!("`{}` is left out: it has neither task.toml nor task.yaml", path.display()));
     }
-    folders.iter().map(|folder| archive(folder)).collect()
+    Ok(folders.iter().map(|folder| (name_of(folder), archive(folder))).collect())
 }
 
 fn is_hidden(path: &Path) -> bool {
@@ -125,11 +150,17 @@ fn stem(path: &Path) -> String {
     path.file_stem().map_or_else(|| "task".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
+/// Returns the name of a task's folder.
+fn name_of(folder: &Path) -> String {
+    // The folder may be `.`, whose name only the resolved path has.
+    let resolved = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    resolved.file_name().map_or_else(|| "task".to_owned(), |name| name.to_string_lossy().into())
+}
+
 /// Packs a task's folder.
 fn archive(folder: &Path) -> anyhow::Result<TaskArchive> {
-    // The folder may be `.`, whose name only the resolved path has.
     let resolved = folder.canonicalize().with_context(|| format!("could not read `{}`", folder.display()))?;
-    let name = resolved.file_name().map_or_else(|| "task".to_owned(), |name| name.to_string_lossy().into());
+    let name = name_of(folder);
     let packed = Packed {
         what: "task",
         prefix: format!("{name}/"),
@@ -196,7 +227,8 @@ fn list(folder: &Path, what: &str, files: &mut Vec<PathBuf>) -> anyhow::Result<(
         } else if kind.is_file() {
             files.push(path);
         } else {
-            return Err(Problem::usage(format!("`{}` is neither a file nor a folder", path.display()))
+            let is_what = if kind.is_symlink() { "a link" } else { "neither a file nor a folder" };
+            return Err(Problem::usage(format!("`{}` is {is_what}", path.display()))
                 .hint(format!(
                     "{} {what} has no links, pipes or devices: copy the file to where it is needed",
                     if what.starts_with('a') { "an" } else { "a" }
@@ -256,6 +288,14 @@ mod tests {
         fs::write(folder.path().join("task.toml"), "").unwrap();
         std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).unwrap();
         let error = read(folder.path()).unwrap_err();
-        assert!(error.to_string().contains("neither a file nor a folder"), "{error}");
+        assert!(error.to_string().ends_with("/link` is a link"), "{error}");
+        // A folder of tasks has the others nevertheless.
+        let tasks = tempfile::tempdir().unwrap();
+        fs::create_dir(tasks.path().join("good")).unwrap();
+        fs::write(tasks.path().join("good/task.toml"), "").unwrap();
+        std::os::unix::fs::symlink(folder.path(), tasks.path().join("broken")).unwrap();
+        let read = read_each(&[tasks.path().to_owned()]).unwrap();
+        let kinds: Vec<_> = read.iter().map(|(_, task)| task.is_ok()).collect();
+        assert_eq!(kinds, [false, true]);
     }
 }

@@ -1,6 +1,8 @@
 //! Admission of archives.
 
-use bench_terminal_tasks::{AdmittedTask, Refusal, Step, TaskFormat, admit_archive};
+use std::collections::BTreeSet;
+
+use bench_terminal_tasks::{AdmittedTask, Refusal, Step, Task, TaskFormat, Variables, admit_archive};
 use serde::{Deserialize, Serialize};
 
 use crate::archive::UploadedArchive;
@@ -36,6 +38,10 @@ pub struct CheckedTask {
     /// Keys of the configuration that have no effect, one sentence each.
     #[serde(default)]
     pub warnings: Vec<String>,
+    /// Variables of orders that the task asks for, with or without a default. `None` for a task that an older version
+    /// checked.
+    #[serde(default)]
+    pub variables: Option<Vec<String>>,
 }
 
 impl CheckedTask {
@@ -64,6 +70,7 @@ impl CheckedTask {
             steps: task.steps.len() as u64,
             has_solution: task.has_solution(),
             warnings: admitted.warnings.clone(),
+            variables: Some(variables(task)),
         }
     }
 }
@@ -72,6 +79,12 @@ impl From<Refusal> for TaskError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
+}
+
+/// Returns the names of the order's variables that a task asks for, each once.
+fn variables(task: &Task) -> Vec<String> {
+    let names: BTreeSet<&str> = task.variables().flat_map(Variables::of_order).collect();
+    names.into_iter().map(str::to_owned).collect()
 }
 
 /// Returns the instructions of all steps, each under its name if there are several.

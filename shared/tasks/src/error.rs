@@ -14,6 +14,14 @@ pub enum TaskError {
     /// The archive of a task is missing.
     #[error("the archive of task `{0}` is missing; upload it again")]
     ArchiveMissing(String),
+    /// An order gives a variable that none of its tasks asks for.
+    #[error("unknown option `env.{name}`: none of the tasks asks for this variable; {advice}")]
+    UnknownVariable {
+        /// Name of the variable.
+        name: String,
+        /// The variable that may be meant, or those that the tasks ask for.
+        advice: String,
+    },
     /// A removal of the same content takes too long.
     #[error("another request is removing the same task; try again in a minute")]
     RemovalInProgress,

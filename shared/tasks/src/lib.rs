@@ -27,6 +27,7 @@ mod error;
 mod limits;
 mod reference;
 mod store;
+mod variables;
 
 pub use agents::AgentStore;
 pub use archive::{IncomingArchive, UploadedArchive};

@@ -70,6 +70,14 @@ impl Variables {
         self.0.iter().map(|(name, value)| Ok((name.clone(), value.resolve(given)?))).collect()
     }
 
+    /// Returns the names of the order's variables.
+    pub fn of_order(&self) -> impl Iterator<Item = &str> {
+        self.0.values().filter_map(|value| match value {
+            Template::Variable { name, .. } => Some(name.as_str()),
+            Template::Text(_) => None,
+        })
+    }
+
     /// Returns the names of the order's variables that have no default.
     pub fn required(&self) -> impl Iterator<Item = &str> {
         self.0.values().filter_map(|value| match value {

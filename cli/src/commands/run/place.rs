@@ -103,9 +103,11 @@ impl Plan {
     ) -> anyhow::Result<(Vec<RunId>, Vec<Hold>)> {
         self.upload_agent(client).await?;
         let mut datasets = self.import_files(stack, progress).await?;
+        let mut task_ids: Vec<u64> = Vec::new();
         if !self.tasks.is_empty() {
             let stored = tasks::store(client, &self.tasks, Listing::ForRun).await?;
-            datasets.extend([tasks::dataset(stack, &stored).await?]);
+            task_ids.extend(stored.iter().map(|task| task.id));
+            datasets.extend([tasks::dataset(stack, &stored, &self.options).await?]);
         }
         if stack.owner().is_some() {
             self.prepare_datasets(stack, &datasets, progress).await;
@@ -175,6 +177,7 @@ impl Plan {
                 }
             })?;
             let run = created.run.run.spec.id;
+            stack.api.state.note_task_order(&task_ids, run).await?;
             // Another process starts to work on the run when this one watches it, and not if an order fails.
             holds.extend(stack.hold(&[run], 0).await);
             output::note(&format!(

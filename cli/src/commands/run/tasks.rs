@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context;
-use bench_benchmarks::{CUSTOM_CONTENT, Options, TerminalTasks, agent_option_names};
+use bench_benchmarks::{
+    CUSTOM_CONTENT, Options, TerminalTasks, agent_option_names, custom_content, task_variables,
+};
 use bench_domain::run::DatasetChoice;
-use bench_domain::{Agent, BenchmarkName, RunId, UnknownAgent};
+use bench_domain::{Agent, BenchmarkName, Code, RunId, UnknownAgent};
 use bench_runs::{NO_MODEL, Order, Orderer, TERMINAL_TASKS, TrustedSettings};
 use bench_stack::{Hold, Stack};
 use bench_state::TaskRecord;
+use bench_tasks::TaskError;
 use serde_json::json;
 
 use super::session::Session;
@@ -16,6 +19,8 @@ use crate::agent_archive::AgentArchive;
 use crate::client::{Client, Listing, Task};
 use crate::commands::options::OptionsByBenchmark;
 use crate::exit::Problem;
+use crate::output;
+use crate::refusal::Refusal;
 use crate::task_archive::GivenTask;
 use crate::views::Run;
 
@@ -112,13 +117,73 @@ pub(crate) fn parse_options(given: &[String]) -> anyhow::Result<BTreeMap<String,
     Ok(options)
 }
 
-/// Stores tasks that aren't stored yet, and returns all of them. With [`Listing::ForRun`], those that lists don't show are
-/// used, too.
+/// Stores tasks that aren't stored yet, and returns all of them, each once. With [`Listing::ForRun`], those that lists don't
+/// show are used, too.
 pub(crate) async fn store(
     client: &Client,
     given: &[GivenTask],
     listing: Listing,
 ) -> anyhow::Result<Vec<Task>> {
+    let mut known = known(client, listing).await?;
+    let mut stored = Vec::with_capacity(given.len());
+    for given in given {
+        let task = store_one(client, given, listing, &known).await?;
+        known.insert(task.id, task.clone());
+        stored.push((given.name(), task));
+    }
+    Ok(once_each(stored))
+}
+
+/// Leaves out tasks whose files another one has, and says so.
+pub(crate) fn once_each(tasks: Vec<(&str, Task)>) -> Vec<Task> {
+    let mut once: Vec<(&str, Task)> = Vec::with_capacity(tasks.len());
+    for (name, task) in tasks {
+        match once.iter().find(|(_, other)| other.content_hash == task.content_hash) {
+            Some((first, _)) if *first == name => {
+                output::note(&format!("The task `{name}` is given twice; it counts once"));
+            }
+            Some((first, _)) => {
+                output::note(&format!(
+                    "The tasks `{first}` and `{name}` have the same files, so they are one task, which counts once"
+                ));
+            }
+            None => once.push((name, task)),
+        }
+    }
+    once.into_iter().map(|(_, task)| task).collect()
+}
+
+/// Stores tasks for a run that aren't stored yet. Returns each task, or why the server refuses it.
+///
+/// # Errors
+/// If requests fail for other reasons.
+pub(crate) async fn store_each(
+    client: &Client,
+    given: &[GivenTask],
+) -> anyhow::Result<Vec<anyhow::Result<Task>>> {
+    let mut known = known(client, Listing::ForRun).await?;
+    let mut stored = Vec::with_capacity(given.len());
+    for given in given {
+        let task = store_one(client, given, Listing::ForRun, &known).await;
+        stored.push(match task {
+            Ok(task) => {
+                known.insert(task.id, task.clone());
+                Ok(task)
+            }
+            Err(error) if error.downcast_ref::<Refusal>().is_some_and(is_task_refusal) => Err(error),
+            Err(error) => return Err(error),
+        });
+    }
+    Ok(stored)
+}
+
+/// Returns true if the server refused the task, and not the request.
+pub(crate) fn is_task_refusal(refusal: &Refusal) -> bool {
+    matches!(refusal.code(), Some(Code::TaskRefused | Code::BodyTooLarge))
+}
+
+/// Returns the stored tasks by id.
+async fn known(client: &Client, listing: Listing) -> anyhow::Result<BTreeMap<u64, Task>> {
     let all = listing == Listing::ForRun;
     let mut known: BTreeMap<u64, Task> = BTreeMap::new();
     loop {
@@ -130,33 +195,33 @@ pub(crate) async fn store(
             break;
         }
     }
-    let mut stored: Vec<Task> = Vec::new();
-    for given in given {
-        let archive = match given {
-            GivenTask::Archive(archive) => archive,
-            GivenTask::Stored(name) => {
-                let mut named = named(name, known.values())?;
-                // The same files are the same task.
-                named.dedup_by(|next, kept| next.content_hash == kept.content_hash);
-                let id = only(name, &named)?;
-                stored.extend(known.get(&id).filter(|_| stored.iter().all(|other| other.id != id)).cloned());
-                continue;
+    Ok(known)
+}
+
+/// Stores a task unless it is among the stored ones.
+async fn store_one(
+    client: &Client,
+    given: &GivenTask,
+    listing: Listing,
+    known: &BTreeMap<u64, Task>,
+) -> anyhow::Result<Task> {
+    match given {
+        GivenTask::Archive(archive) => {
+            let hash = archive.content_hash()?;
+            if let Some(task) = known.values().find(|task| task.content_hash == hash) {
+                return Ok(task.clone());
             }
-        };
-        let hash = archive.content_hash()?;
-        if stored.iter().any(|task| task.content_hash == hash) {
-            continue;
+            let added = client.add_task(archive, &archive.name, listing).await;
+            added.with_context(|| format!("the task `{}` was not accepted", archive.name))
         }
-        let task = match known.values().find(|task| task.content_hash == hash) {
-            Some(task) => task.clone(),
-            None => {
-                let added = client.add_task(archive, &archive.name, listing).await;
-                added.with_context(|| format!("the task `{}` was not accepted", archive.name))?
-            }
-        };
-        stored.push(task);
+        GivenTask::Stored(name) => {
+            let mut named = named(name, known.values())?;
+            // The same files are the same task.
+            named.dedup_by(|next, kept| next.content_hash == kept.content_hash);
+            let id = only(name, &named)?;
+            known.get(&id).cloned().with_context(|| format!("task {id} is gone"))
+        }
     }
-    Ok(stored)
 }
 
 /// Returns the id of the task with this id or name.
@@ -196,26 +261,36 @@ fn only(given: &str, named: &[&Task]) -> anyhow::Result<u64> {
         .into())
 }
 
-/// Imports the dataset of stored tasks.
-pub(super) async fn dataset(stack: &Stack, tasks: &[Task]) -> anyhow::Result<(BenchmarkName, DatasetChoice)> {
+/// Imports the dataset of stored tasks, after a check of the variables that the order gives them. A custom agent may ask for
+/// others.
+pub(super) async fn dataset(
+    stack: &Stack,
+    tasks: &[Task],
+    options: &OptionsByBenchmark,
+) -> anyhow::Result<(BenchmarkName, DatasetChoice)> {
     let mut records: Vec<TaskRecord> = Vec::with_capacity(tasks.len());
     for task in tasks {
         let record = stack.api.tasks.get(task.id).await?;
         records.push(record.with_context(|| format!("task {} is gone", task.id))?);
     }
     let name: BenchmarkName = TERMINAL_TASKS.parse().context("the name of the benchmark is invalid")?;
+    let options = options.get(TERMINAL_TASKS).filter(|options| custom_content(options).is_none());
+    let given: Vec<String> = task_variables(options).into_keys().collect();
+    stack.api.tasks.check_variables(&records, &given).await.map_err(|error| match error {
+        TaskError::UnknownVariable { .. } => Problem::usage(format!("--option: {error}")).into(),
+        error => anyhow::Error::from(error),
+    })?;
     Ok((name, stack.api.tasks.dataset(&records, &TerminalTasks::DEFAULT).await?))
 }
 
-/// Orders a run of an agent on tasks, in this process or at a server.
+/// Orders a run of an agent on stored tasks, in this process or at a server.
 pub(crate) async fn order_tasks(
     session: &Session,
-    given: &[GivenTask],
+    tasks: &[Task],
     agent: &str,
     samples: u32,
     options: &OptionsByBenchmark,
 ) -> anyhow::Result<(RunId, Vec<Hold>)> {
-    let tasks = store(&session.client, given, Listing::ForRun).await?;
     let Some(stack) = session.stack() else {
         let ids: Vec<String> = tasks.iter().map(|task| task.id.to_string()).collect();
         let order = json!({ "tasks": ids, "agent": agent, "samples": samples, "benchmark_options": options });
@@ -223,7 +298,7 @@ pub(crate) async fn order_tasks(
         let run = created.id.parse().context("unexpected answer of the server: it names no run")?;
         return Ok((run, Vec::new()));
     };
-    let dataset = dataset(stack, &tasks).await?;
+    let dataset = dataset(stack, tasks, options).await?;
     let order = Order {
         model: agent.to_owned(),
         benchmarks: Some(vec![TERMINAL_TASKS.to_owned()]),
@@ -234,6 +309,8 @@ pub(crate) async fn order_tasks(
     };
     let created = stack.orders.create(order, Orderer::local()).await?;
     let run = created.run.run.spec.id;
+    let ids: Vec<u64> = tasks.iter().map(|task| task.id).collect();
+    stack.api.state.note_task_order(&ids, run).await?;
     Ok((run, stack.hold(&[run], 0).await.into_iter().collect()))
 }
 

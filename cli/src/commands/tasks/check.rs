@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use bench_domain::{Agent, Code, RunId};
+use bench_domain::{Agent, RunId};
 use bench_runs::TERMINAL_TASKS;
 use serde_json::{Value, json};
 
 use super::CheckArgs;
 use crate::causes::{one_line, times};
-use crate::client::Client;
+use crate::client::{Client, Task};
 use crate::commands::options::parse_options;
 use crate::commands::run::session::Session;
-use crate::commands::run::tasks::order_tasks;
+use crate::commands::run::tasks::{is_task_refusal, once_each, order_tasks, store_each};
 use crate::commands::{Api, run::results};
 use crate::episodes::{Episode, samples};
 use crate::exit::{ExitStatus, Problem};
@@ -40,21 +40,46 @@ impl Count {
     }
 }
 
+/// A task that can't be proven, and why.
+#[derive(Debug)]
+struct Unprovable {
+    name: String,
+    error: anyhow::Error,
+}
+
+impl Unprovable {
+    /// Returns the reason in one line, with what to do.
+    fn why(&self) -> String {
+        let hint = self.error.downcast_ref::<Problem>().and_then(Problem::advice);
+        let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
+        one_line(&format!("{:#}{hint}", self.error))
+    }
+}
+
 pub(super) async fn run(args: CheckArgs) -> anyhow::Result<ExitStatus> {
-    let archives = task_archive::read_all(&args.paths)?;
+    let tasks = task_archive::read_each(&args.paths)?;
     if args.no_episodes {
-        return check_files(&args, &archives).await;
+        return check_files(&args, tasks).await;
     }
     let is_remote = args.server.server().is_some();
     let options = parse_options(&args.option, &[TERMINAL_TASKS.to_owned()], &BTreeMap::new(), is_remote)?;
-    let names = names(&archives)?;
     results::check_folder(&args.work.out)?;
-    let given: Vec<GivenTask> = archives.into_iter().map(GivenTask::Archive).collect();
+    let (given, names, mut unprovable) = provable(tasks);
+    if given.is_empty() {
+        return Err(none_provable(unprovable, args.json)?);
+    }
     let session = Session::open(&args.work, &args.server, &args.data).await?;
     let ordered = async {
+        let tasks = stored(&session.client, given, &mut unprovable).await?;
+        if tasks.is_empty() {
+            return Err(none_provable(std::mem::take(&mut unprovable), args.json)?);
+        }
+        if !args.json {
+            unprovable.iter().try_for_each(print_unprovable)?;
+        }
         let mut runs = Vec::new();
         for agent in ["oracle", "nop"] {
-            runs.push(order_tasks(&session, &given, agent, EPISODES, &options).await?);
+            runs.push(order_tasks(&session, &tasks, agent, EPISODES, &options).await?);
         }
         anyhow::Ok(runs)
     };
@@ -70,7 +95,7 @@ pub(super) async fn run(args: CheckArgs) -> anyhow::Result<ExitStatus> {
             let [oracle, nop] = [runs.first().copied(), runs.get(1).copied()];
             let (json, work) = (args.json, &args.work);
             let proof = async |client: &Client| {
-                let proof = judge(client, oracle, nop, &names, json).await;
+                let proof = judge(client, oracle, nop, &names, &unprovable, json).await;
                 if !json {
                     output::note(&format!("Signed archives of both runs are in `{}`", work.out.display()));
                 }
@@ -81,43 +106,91 @@ pub(super) async fn run(args: CheckArgs) -> anyhow::Result<ExitStatus> {
     }
 }
 
-/// Reads all tasks. Without an error, each can be proven.
-fn names(archives: &[TaskArchive]) -> anyhow::Result<Names> {
-    let (mut names, mut problems) = (Names::new(), Vec::new());
-    for archive in archives {
-        match archive.read() {
-            Ok(admitted) => {
-                super::warn(&archive.name, &admitted.warnings);
-                if !admitted.task.has_solution() {
-                    problems.push(
-                        Problem::failure(format!("the task `{}` has no solution", archive.name))
-                            .hint("only a solution proves a task; add solution/solve.sh (Harbor) or solution.sh (Terminal-Bench 1)")
-                            .into(),
-                    );
-                }
-                names.entry(admitted.hash.to_string()).or_default().push(archive.name.clone());
+/// Reads all tasks. Returns those that can be proven, their names, and the others.
+fn provable(tasks: Vec<(String, anyhow::Result<TaskArchive>)>) -> (Vec<GivenTask>, Names, Vec<Unprovable>) {
+    let (mut given, mut names, mut unprovable) = (Vec::new(), Names::new(), Vec::new());
+    for (name, task) in tasks {
+        let read = task.and_then(|archive| {
+            let admitted = archive.read()?;
+            super::warn(&name, &admitted.warnings);
+            if !admitted.task.has_solution() {
+                return Err(Problem::failure(format!("the task `{name}` has no solution"))
+                    .hint("only a solution proves a task; add solution/solve.sh (Harbor) or solution.sh (Terminal-Bench 1)")
+                    .into());
             }
-            Err(error) => problems.push(error),
+            Ok((admitted.hash.to_string(), archive))
+        });
+        match read {
+            Ok((hash, archive)) => {
+                names.entry(hash).or_default().push(name);
+                given.push(GivenTask::Archive(archive));
+            }
+            Err(error) => unprovable.push(Unprovable { name, error }),
         }
     }
-    let last = problems.pop();
-    for problem in problems {
-        let problem: anyhow::Error = problem;
-        output::warn(&one_line(&format!("{problem:#}")));
-    }
-    last.map_or(Ok(names), Err)
+    (given, names, unprovable)
 }
 
-/// Returns true if the server refused the task, and not the request.
-fn is_task_refusal(refusal: &Refusal) -> bool {
-    matches!(refusal.code(), Some(Code::TaskRefused | Code::BodyTooLarge))
+/// Stores tasks and returns them, each once. Adds those that the server refuses to the unprovable ones.
+async fn stored(
+    client: &Client,
+    given: Vec<GivenTask>,
+    unprovable: &mut Vec<Unprovable>,
+) -> anyhow::Result<Vec<Task>> {
+    let mut accepted = Vec::with_capacity(given.len());
+    for (task, stored) in given.iter().zip(store_each(client, &given).await?) {
+        match stored {
+            Ok(stored) => accepted.push((task.name(), stored)),
+            Err(error) => unprovable.push(Unprovable { name: task.name().to_owned(), error }),
+        }
+    }
+    Ok(once_each(accepted))
+}
+
+/// Returns the error for tasks of which none can be proven.
+fn none_provable(mut unprovable: Vec<Unprovable>, json: bool) -> anyhow::Result<anyhow::Error> {
+    if let [_] = unprovable.as_slice()
+        && let Some(only) = unprovable.pop()
+    {
+        return Ok(only.error);
+    }
+    if json {
+        output::json(&unprovable.iter().map(json_of_unprovable).collect::<Vec<_>>())?;
+    } else {
+        unprovable.iter().try_for_each(print_unprovable)?;
+    }
+    Ok(not_proven(unprovable.len() as u64).into())
+}
+
+fn print_unprovable(task: &Unprovable) -> anyhow::Result<()> {
+    output::print(&format!("{}: NOT proven; {}", task.name, task.why()))
+}
+
+fn json_of_unprovable(task: &Unprovable) -> Value {
+    json!({
+        "task": task.name, "proven": false, "oracle_passed": 0, "nop_passed": 0, "oracle_graded": 0, "nop_graded": 0,
+        "reasons": [task.why()], "runs": [],
+    })
+}
+
+fn not_proven(tasks: u64) -> Problem {
+    Problem::failure(format!("{} not proven", format::plural(tasks, "task")))
 }
 
 /// Sends the tasks to the server for a check of their files, and prints the result of each.
-async fn check_files(args: &CheckArgs, archives: &[TaskArchive]) -> anyhow::Result<ExitStatus> {
+async fn check_files(
+    args: &CheckArgs,
+    mut tasks: Vec<(String, anyhow::Result<TaskArchive>)>,
+) -> anyhow::Result<ExitStatus> {
+    // The error of a single task is that of the command.
+    if let [(_, Err(_))] = tasks.as_slice()
+        && let Some((_, Err(error))) = tasks.pop()
+    {
+        return Err(error);
+    }
     let api = Api::open(&args.server, &args.data).await?;
     let mut checked = Vec::new();
-    let done = check_each(args, &api.client, archives, &mut checked).await;
+    let done = check_each(args, &api.client, tasks, &mut checked).await;
     api.close().await;
     if args.json {
         output::json(&checked)?;
@@ -132,27 +205,35 @@ async fn check_files(args: &CheckArgs, archives: &[TaskArchive]) -> anyhow::Resu
 async fn check_each(
     args: &CheckArgs,
     client: &Client,
-    archives: &[TaskArchive],
+    tasks: Vec<(String, anyhow::Result<TaskArchive>)>,
     checked: &mut Vec<Value>,
 ) -> anyhow::Result<u64> {
     let mut refused = 0;
-    for archive in archives {
-        let (found, line) = match client.check_task(archive).await {
+    for (name, task) in tasks {
+        // Every refused task is reported, not only the first one.
+        let found = match task {
+            Ok(archive) => match client.check_task(&archive).await {
+                Ok(found) => Ok(found),
+                Err(error) if error.downcast_ref::<Refusal>().is_some_and(is_task_refusal) => {
+                    Err(one_line(&error.to_string()))
+                }
+                Err(error) => return Err(super::refused(&archive, error)),
+            },
+            Err(error) => Err(Unprovable { name: name.clone(), error }.why()),
+        };
+        let (found, line) = match found {
             Ok(found) => (found, "its files are accepted".to_owned()),
-            // Every refused task is reported, not only the first one.
-            Err(error) if error.downcast_ref::<Refusal>().is_some_and(is_task_refusal) => {
+            Err(why) => {
                 refused += 1;
-                let why = one_line(&error.to_string());
-                (json!({ "name": archive.name, "refused": why }), format!("refused; {why}"))
+                (json!({ "name": name, "refused": why }), format!("refused; {why}"))
             }
-            Err(error) => return Err(super::refused(archive, error)),
         };
         if !args.json {
-            output::print(&format!("{}: {line}", archive.name))?;
+            output::print(&format!("{name}: {line}"))?;
         }
-        super::warn(&archive.name, &warnings(&found));
+        super::warn(&name, &warnings(&found));
         if found.get("has_solution").is_some_and(|has| has == false) {
-            super::warn(&archive.name, &["it has no solution, so that it can't be proven".to_owned()]);
+            super::warn(&name, &["it has no solution, so that it can't be proven".to_owned()]);
         }
         checked.push(found);
     }
@@ -165,19 +246,21 @@ fn warnings(found: &Value) -> Vec<String> {
     all.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Compares the episodes of both runs, prints a line for each task, and fails if one isn't proven.
+/// Compares the episodes of both runs, prints a line for each task, and fails if one isn't proven, or is among those that
+/// can't be.
 async fn judge(
     client: &Client,
     oracle: Option<RunId>,
     nop: Option<RunId>,
     names: &Names,
+    unprovable: &[Unprovable],
     json: bool,
 ) -> anyhow::Result<()> {
     let (Some(oracle), Some(nop)) = (oracle, nop) else { return Ok(()) };
     let solved = by_task(samples(client, oracle, TERMINAL_TASKS).await?);
     let unsolved = by_task(samples(client, nop, TERMINAL_TASKS).await?);
-    let mut shown = Vec::new();
-    let mut failed = 0_u64;
+    let mut shown: Vec<Value> = unprovable.iter().map(json_of_unprovable).collect();
+    let (broken, mut failed) = (unprovable.len() as u64, 0_u64);
     for (task, episodes) in &solved {
         let others = unsolved.get(task).map(Vec::as_slice).unwrap_or_default();
         let (solution, nothing) = (Count::of(episodes), Count::of(others));
@@ -203,8 +286,9 @@ async fn judge(
         output::json(&shown)?;
     }
     match failed {
-        0 => Ok(()),
-        failed => Err(Problem::failure(format!("{} not proven", format::plural(failed, "task")))
+        0 if broken == 0 => Ok(()),
+        0 => Err(not_proven(broken).into()),
+        failed => Err(not_proven(failed + broken)
             .hint(format!(
                 "`bench artifacts {oracle}` and `bench artifacts {nop}` fetch all output of the episodes"
             ))

@@ -260,6 +260,7 @@ impl CheckedView {
             steps,
             has_solution,
             warnings,
+            variables: _,
         } = checked;
         let task = name.as_deref().map(|name| item_id_of(&task_name(Some(name), ""), &content_hash));
         Self {

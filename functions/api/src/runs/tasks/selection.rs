@@ -1,16 +1,17 @@
 //! Tasks of orders of runs.
 
-use bench_domain::{BenchmarkName, Code};
+use bench_benchmarks::{OptionError, task_variables};
+use bench_domain::{Agent, BenchmarkName, Code};
 use bench_runs::order::OrderWarning;
-use bench_runs::{Order, Orderer, TERMINAL_TASKS};
+use bench_runs::{Order, Orderer, RunError, TERMINAL_TASKS, UnknownChoice};
 use bench_state::TaskRecord;
-use bench_tasks::{TaskReference, find_task};
+use bench_tasks::{TaskError, TaskReference, find_task};
 use bench_web::ApiError;
 use http::HeaderMap;
 
 use super::dataset::{benchmark, import};
 use super::fields::OrderedTasks;
-use super::visible::visible_tasks;
+use super::visible::{task_error, visible_tasks};
 use crate::Api;
 use crate::refusal::refusal;
 
@@ -53,7 +54,7 @@ pub(crate) async fn find_tasks(
 /// Sets the dataset of an order's tasks, and returns them.
 ///
 /// # Errors
-/// 403 for callers without the permission, 404 for an unknown task.
+/// 403 for callers without the permission, 404 for an unknown task, 422 for a variable that no task asks for.
 pub(crate) async fn select_tasks(
     api: &Api,
     headers: &HeaderMap,
@@ -65,6 +66,7 @@ pub(crate) async fn select_tasks(
     checked.map_err(|refused| refusal(refused.into()))?;
     let tasks = find_tasks(api, headers, ordered).await?;
     warn_of_repeats(order, ordered, &tasks);
+    check_variables(api, order, &tasks).await?;
     let name = TERMINAL_TASKS.parse().map_err(ApiError::internal)?;
     order.trusted.datasets.insert(name, import(api, &tasks).await?);
     Ok(tasks)
@@ -73,7 +75,7 @@ pub(crate) async fn select_tasks(
 /// Names the tasks of an order that isn't placed as its items, so that their number is known.
 ///
 /// # Errors
-/// 404 for an unknown task.
+/// 404 for an unknown task, 422 for a variable that no task asks for.
 pub(crate) async fn outline_tasks(
     api: &Api,
     headers: &HeaderMap,
@@ -83,8 +85,26 @@ pub(crate) async fn outline_tasks(
     benchmark()?;
     let tasks = find_tasks(api, headers, ordered).await?;
     warn_of_repeats(order, ordered, &tasks);
+    check_variables(api, order, &tasks).await?;
     order.items = tasks.iter().map(bench_tasks::item_id).collect();
     Ok(())
+}
+
+/// Refuses a variable that none of the tasks asks for. A custom agent may ask for others.
+async fn check_variables(api: &Api, order: &Order, tasks: &[TaskRecord]) -> Result<(), ApiError> {
+    let of_tasks = order.options.iter().find(|(name, _)| name.trim().eq_ignore_ascii_case(TERMINAL_TASKS));
+    let Some((name, options)) = of_tasks else { return Ok(()) };
+    if Agent::in_place_of_model(&order.model) == Some(Agent::Custom) {
+        return Ok(());
+    }
+    let given: Vec<String> = task_variables(Some(options)).into_keys().collect();
+    api.tasks.check_variables(tasks, &given).await.map_err(|error| match error {
+        TaskError::UnknownVariable { .. } => {
+            let problem = UnknownChoice::Option(OptionError(error.to_string()));
+            refusal(RunError::Options { name: name.clone(), problem })
+        }
+        error => task_error(error),
+    })
 }
 
 fn warn_of_repeats(order: &mut Order, ordered: &OrderedTasks, found: &[TaskRecord]) {

@@ -57,6 +57,12 @@ async fn wrong_orders_are_refused_with_the_field() {
             "selected_benchmarks",
         ),
         (json!({ "model_id": "oracle", "selected_benchmarks": ["terminal_tasks"] }), 422, "tasks"),
+        (
+            json!({ "tasks": [1], "agent": "oracle", "benchmark_options": { "terminal_tasks": { "env.NEDED": "1" } } }),
+            422,
+            "benchmark_options.terminal_tasks: unknown option `env.NEDED`: none of the tasks asks for this variable; they ask \
+             for no variables",
+        ),
     ] {
         for path in ["/api/runs", "/api/runs/estimate", "/api/schedules"] {
             let mut body = body.clone();
@@ -68,6 +74,27 @@ async fn wrong_orders_are_refused_with_the_field() {
             assert_eq!(reply.status, status, "{path} {body}: {}", reply.text);
             assert!(reply.text.contains(part), "{path} {body}: {}", reply.text);
         }
+    }
+}
+
+#[tokio::test]
+async fn a_variable_is_one_of_any_of_the_tasks() {
+    let server = Server::local().await;
+    server.task("a", 1).await;
+    let zip = task_zip("b", &[("fix-it/task.toml", "[environment.env]\nKEY = \"${NEEDED}\"\n")]);
+    server.upload("name=b&agent=oracle", &[], &zip).await;
+    for (tasks, variable, status, part) in [
+        (json!([1, 2]), "NEEDED", 201, ""),
+        (json!([1]), "NEEDED", 422, "they ask for no variables"),
+        (json!([1, 2]), "NEDED", 422, "did you mean `env.NEEDED`?"),
+        // The name is that of the order's variable, not that in the container.
+        (json!([2]), "KEY", 422, "they ask for `NEEDED`"),
+    ] {
+        let options = json!({ "terminal_tasks": { format!("env.{variable}"): "1" } });
+        let body = json!({ "tasks": tasks, "agent": "oracle", "benchmark_options": options });
+        let reply = server.order("/api/runs", &[], &body).await;
+        assert_eq!(reply.status, status, "{body}: {}", reply.text);
+        assert!(reply.text.contains(part), "{body}: {}", reply.text);
     }
 }
 

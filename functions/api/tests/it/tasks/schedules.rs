@@ -10,7 +10,8 @@ use crate::upstream::{provider, server_with};
 
 async fn two_tasks(server: &Server) -> [Value; 2] {
     let upload = |text: &'static str| async move {
-        server.upload("name=x&agent=oracle", &[], &task_zip(text, &[])).await.json()
+        let config = [("fix-it/task.toml", "[environment.env]\nA = \"${A:-0}\"\n")];
+        server.upload("name=x&agent=oracle", &[], &task_zip(text, &config)).await.json()
     };
     [upload("one").await, upload("two").await]
 }
