@@ -30,7 +30,7 @@ export function runView({ run, benchmarks, rows }) {
     created_at: run.created_at ?? '', started_at: run.started_at ?? null, completed_at: run.completed_at ?? null,
     benchmarks: views, selected_benchmarks: run.selected_benchmarks ?? null, items: run.selected_items ?? null,
     subset_pct: run.subset_pct ?? 100, subset_count: run.subset_count ?? null, subset_seed: run.subset_seed ?? null,
-    samples: run.samples ?? null, protocols: run.protocols ?? {}, benchmark_options: run.benchmark_options ?? {},
+    samples: run.samples ?? null, tasks: null, protocols: run.protocols ?? {}, benchmark_options: run.benchmark_options ?? {},
     generation: settings(run.generation), judge: judge(run.judge), limits: limits(run.limits), budget: run.budget ?? null, concurrency: null,
     generation_number: run.generation_number ?? 1, rejudges: run.rejudges ?? null,
     interrupted: false, waiting: null, queue_position: null, start_delay_seconds: null, eta_seconds: null,
@@ -113,15 +113,15 @@ function counted(rows) {
 const WIDTH_MIN = 1e-9
 
 /**
- * Returns the interval that goes with the score, as the API chooses it: Wilson's for one sample per item, each right or
- * wrong, otherwise that clustered by item.
+ * Returns the interval that goes with the score, as the API chooses it: Wilson's for one sample per item, or a single item, if
+ * each sample is right or wrong; otherwise that clustered by item.
  *
  * @param {BenchmarkFields} benchmark
  * @returns {Api.IntervalView | null}
  */
-function interval({ intervals, outcomes, samples_per_item: samples, score_of_graded: score, graded_samples: graded = 0 }) {
+function interval({ intervals, outcomes, samples_per_item: samples, sampled_items: items, score_of_graded: score, graded_samples: graded = 0 }) {
   const isShare = typeof score !== 'number' || Math.abs(score * graded - (outcomes?.correct ?? 0)) < 1e-6
-  if (intervals?.wilson_95 && samples === 1 && !outcomes?.partial && isShare) return { ...intervals.wilson_95, method: 'wilson' }
+  if (intervals?.wilson_95 && (samples === 1 || items === 1) && !outcomes?.partial && isShare) return { ...intervals.wilson_95, method: 'wilson' }
   const clustered = intervals?.clustered?.interval
   return clustered && clustered.high - clustered.low > WIDTH_MIN ? { ...clustered, method: 'clustered' } : null
 }

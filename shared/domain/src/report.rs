@@ -40,8 +40,8 @@ pub struct BenchmarkReport {
     pub error_causes: Vec<ErrorCause>,
     /// Answers that the token limit cut off, correct ones included.
     pub truncated_answers: u64,
-    /// Wilson 95% interval of the share of correct samples among the graded ones. It's valid for one sample per item;
-    /// with several, use `clustered`. `None` if scores can be other than right or wrong.
+    /// Wilson 95% interval of the share of correct samples among the graded ones. It's valid for one sample per item, and
+    /// for a single item; otherwise, use `clustered`. `None` if scores can be other than right or wrong.
     pub wilson_95: Option<Interval>,
     /// Mean over items of each item's mean score: every item has the same weight, however many of its samples were
     /// graded. `None` if no sample was graded, and in reports of older versions.

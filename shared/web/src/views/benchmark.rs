@@ -299,7 +299,8 @@ pub struct IntervalView {
     pub low: f64,
     /// Upper bound.
     pub high: f64,
-    /// Method: `wilson` for one sample per item, each right or wrong; otherwise `clustered` by item.
+    /// Method: `wilson` for one sample per item, or a single item, if each sample is right or wrong; otherwise `clustered` by
+    /// item. That of a single item says how sure the item's own share is, and nothing about other items.
     pub method: &'static str,
 }
 
@@ -311,8 +312,10 @@ impl IntervalView {
         let right = report.outcomes.get(Outcome::Correct) as f64;
         let is_share =
             report.score_of_graded.is_none_or(|score| (score * report.graded as f64 - right).abs() < 1e-6);
-        let one_each = report.samples_per_item == 1 && report.outcomes.get(Outcome::Partial) == 0;
-        let wilson = report.wilson_95.filter(|_| one_each && is_share);
+        // Samples of a single item are independent tries at it.
+        let independent = report.samples_per_item == 1 || report.items == 1;
+        let independent = independent && report.outcomes.get(Outcome::Partial) == 0;
+        let wilson = report.wilson_95.filter(|_| independent && is_share);
         // For scores that are all equal, the interval would have no width and claim false certainty.
         let clustered = || {
             let interval = report.clustered.and_then(|mean| mean.interval);
@@ -471,6 +474,18 @@ mod tests {
             assert_eq!(interval.method, method, "{score}");
             assert_eq!(interval.low, if method == "wilson" { 0.2 } else { -0.3 });
         }
+    }
+
+    #[test]
+    fn samples_of_a_single_item_have_the_interval_of_its_share() {
+        let mut report = report(json!({"correct": 10}), 10, 1.0);
+        report.samples_per_item = 10;
+        report.clustered.as_mut().unwrap().interval = None;
+        assert_eq!(IntervalView::from_report(&report), None, "items with equal scores");
+        report.items = 1;
+        assert_eq!(IntervalView::from_report(&report).unwrap().method, "wilson");
+        report.outcomes = serde_json::from_value(json!({"correct": 9, "partial": 1})).unwrap();
+        assert_eq!(IntervalView::from_report(&report), None);
     }
 
     #[test]
