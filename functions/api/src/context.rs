@@ -24,7 +24,7 @@ use crate::cache::confirmations::Confirmations;
 use crate::cache::ops::Ops;
 use crate::cache::queue_positions::QueuePositions;
 use crate::cache::run_facts::CachedFacts;
-use crate::cache::tasks::{ARCHIVES_AT_ONCE, CachedStats, EpisodeCache};
+use crate::cache::tasks::{ARCHIVES_AT_ONCE, CachedResults, CachedRunTasks, CachedStats, EpisodeCache};
 use crate::config::ApiConfig;
 use crate::views::benchmark::StoredData;
 
@@ -68,6 +68,10 @@ pub struct Api {
     pub(crate) archives: Arc<Semaphore>,
     /// Facts of episodes that are over.
     pub(crate) episodes: Mutex<EpisodeCache>,
+    /// Results of tasks in runs that are over.
+    pub(crate) task_results: Mutex<CachedResults>,
+    /// Names of the tasks of runs.
+    pub(crate) run_tasks: Mutex<CachedRunTasks>,
     /// Counts of tasks of the last caller.
     pub(crate) task_stats: Mutex<CachedStats>,
     /// Called with each interrupted run that continues or was canceled.
@@ -139,6 +143,8 @@ impl Api {
             agents,
             archives: Arc::new(Semaphore::new(ARCHIVES_AT_ONCE)),
             episodes: Mutex::default(),
+            task_results: Mutex::default(),
+            run_tasks: Mutex::default(),
             task_stats: Mutex::default(),
             on_resume: Box::new(|_| Box::pin(async {})),
             summaries: Mutex::default(),

@@ -17,6 +17,7 @@ mod progress;
 pub(crate) mod query_key;
 mod receive;
 mod remove;
+mod results;
 mod runs;
 mod stats;
 mod upload;

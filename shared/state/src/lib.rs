@@ -35,7 +35,7 @@
 //! | uploaded terminal task | `TASKS` | id | get; query of the partition, newest first |
 //! | uploaded custom agent | `AGENTS` | content hash, owner | query of the partition, or of a content |
 //! | run of a task alone | `TASK#id` | `RUN#round#first episode` | query of the partition |
-//! | run of a task and others | `TASK#id` | `ORDER#run` | query of the partition when the task is removed |
+//! | run of tasks by their names | `TASK#id` | `ORDER#run` | query of the partition |
 //! | number of tasks with an archive | `TASK#ARCHIVES` | content hash | conditional writes |
 //! | last id of tasks or episodes | `COUNTERS` | `TASK` or `EPISODE` | the write that counts |
 //! | planned time that is open | `FIRINGS` | `time#schedule` | query of the partition by the scheduler |

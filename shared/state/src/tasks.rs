@@ -144,6 +144,18 @@ impl State {
         found.iter().map(|record| TaskRun::read(record).map(|entry| entry.run)).collect()
     }
 
+    /// Returns all runs that have episodes of a task: those of the task alone, of every round, and those that were ordered
+    /// with it by its name. The oldest of the former come first.
+    ///
+    /// # Errors
+    /// If the table can't be read.
+    pub async fn runs_with_task(&self, task: u64) -> Result<Vec<TaskOrder>, StateError> {
+        let own = self.all_task_runs(task).await?;
+        let mut runs: Vec<TaskOrder> = own.into_iter().map(|run| TaskOrder { run, tasks: 1 }).collect();
+        runs.extend(self.task_orders(task).await?);
+        Ok(runs)
+    }
+
     async fn task_partition(&self, task: u64, prefix: &str) -> Result<Vec<Record>, StateError> {
         let mut pages = self
             .client

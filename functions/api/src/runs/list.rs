@@ -12,6 +12,7 @@ use bench_web::size::fitting;
 use bench_web::views::RunView;
 use bench_web::{ApiError, FieldReader, Path};
 use futures_util::{StreamExt, TryStreamExt, stream};
+use http::HeaderMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -19,6 +20,7 @@ use crate::Api;
 use crate::runs::estimate::run_view;
 use crate::runs::requests::{run_id, run_not_found};
 use crate::runs::search::RunSearch;
+use crate::runs::tasks::visible_task;
 use crate::runs::viewer::Viewer;
 
 /// Maximum number of concurrent reads of runs.
@@ -74,7 +76,24 @@ struct Selection {
     /// Other filters that the table's indexes can answer.
     filter: RunFilter,
     id_prefix: Option<String>,
+    /// Only these runs; `None` for all.
+    among: Option<Vec<RunId>>,
     search: RunSearch,
+}
+
+impl Selection {
+    /// Returns true if each of the runs in `among` matches.
+    fn is_of_task_alone(&self) -> bool {
+        let RunFilter { status, model_id, model_slug, tags, name } = &self.filter;
+        self.statuses.is_none()
+            && status.is_none()
+            && model_id.is_none()
+            && model_slug.is_none()
+            && tags.is_empty()
+            && name.is_none()
+            && self.id_prefix.is_none()
+            && self.search.is_everything()
+    }
 }
 
 /// Lists runs, newest first.
@@ -94,10 +113,15 @@ struct Selection {
         ("tag" = Option<String>, Query, description = "Only runs with all of these tags, separated by commas, such as `exp-7,law`"),
         ("name" = Option<String>, Query, description = "Part of the run's name, case-insensitive"),
         ("id_prefix" = Option<String>, Query, description = "Only runs whose id starts with these hexadecimal digits, 4 to 32; hyphens are ignored"),
+        ("task" = Option<u64>, Query, description = "Only runs with episodes of the uploaded terminal task with this id"),
         ("limit" = Option<u64>, Query, description = "Number of runs, at most 200, default 50"),
         ("offset" = Option<u64>, Query, description = "Number of runs to skip, default 0"),
     ),
-    responses((status = 200, body = RunsView), (status = 422, body = ErrorBody)),
+    responses(
+        (status = 200, body = RunsView),
+        (status = 404, body = ErrorBody, description = "The caller has no such task"),
+        (status = 422, body = ErrorBody),
+    ),
 )]
 pub(crate) async fn get_runs(
     State(api): State<Arc<Api>>,
@@ -117,9 +141,14 @@ pub(crate) async fn get_runs(
     let benchmark = given(fields.maybe_text("benchmark", TEXT_CHARS_MAX));
     let is_own = fields.maybe_choice("owner", "`me`", |text| (text.trim() == ME).then_some(())).is_some();
     let text = lower(fields.maybe_text("search", TEXT_CHARS_MAX));
+    let task = fields.maybe_choice("task", "the id of a task", |text| text.trim().parse::<u64>().ok());
     let limit = fields.integer("limit", 50, 0, 200);
     let offset = fields.integer("offset", 0, 0, u64::MAX);
     fields.finish()?;
+    let among = match task {
+        Some(task) => Some(runs_with_task(&api, &parts.headers, task).await?),
+        None => None,
+    };
     let viewer = Viewer::of(&api, &parts).await?;
     let selection = Selection {
         statuses: status.as_deref().map(Statuses::parse),
@@ -131,6 +160,7 @@ pub(crate) async fn get_runs(
             name,
         },
         id_prefix,
+        among,
         search: RunSearch {
             model,
             benchmark: benchmark.map(|name| named_benchmark(&name)),
@@ -152,6 +182,12 @@ pub(crate) async fn get_runs(
     Ok(Json(RunsView { runs, total, next_offset, unsearched }))
 }
 
+/// Returns the runs with episodes of a task that the caller may see.
+async fn runs_with_task(api: &Api, headers: &HeaderMap, task: u64) -> Result<Vec<RunId>, ApiError> {
+    let task = visible_task(api, headers, task).await?;
+    Ok(api.state.runs_with_task(task.id).await?.into_iter().map(|order| order.run).collect())
+}
+
 /// Page of the runs that match.
 struct Found {
     runs: Vec<RunId>,
@@ -161,13 +197,19 @@ struct Found {
 
 /// Returns a page of the runs that match, newest first.
 async fn select(api: &Api, selection: Selection, offset: u64, limit: u64) -> Result<Found, ApiError> {
-    let Selection { statuses, filter, id_prefix, search } = selection;
+    if selection.is_of_task_alone()
+        && let Some(among) = &selection.among
+    {
+        let all: Vec<RunId> = api.state.runs(among).await?.into_iter().map(|run| run.spec.id).collect();
+        return Ok(Found { total: all.len() as u64, runs: page(all, offset, limit), unsearched: 0 });
+    }
+    let Selection { statuses, filter, id_prefix, among, search } = selection;
     let one_status = match &statuses {
         None => Some(None),
         Some(Statuses { known, is_interrupted: false }) if known.len() == 1 => Some(known.first().copied()),
         Some(_) => None,
     };
-    if let (Some(status), None, true) = (one_status, &id_prefix, search.is_everything()) {
+    if let (Some(status), None, None, true) = (one_status, &id_prefix, &among, search.is_everything()) {
         let listing = api.state.list_runs(&RunFilter { status, ..filter }, offset, limit).await?;
         return Ok(Found { runs: listing.runs, total: listing.total, unsearched: 0 });
     }
@@ -179,6 +221,10 @@ async fn select(api: &Api, selection: Selection, offset: u64, limit: u64) -> Res
             api.state.list_runs(&filter, 0, u64::MAX).await?.runs
         }
     };
+    if let Some(among) = among {
+        let among: HashSet<RunId> = among.into_iter().collect();
+        all.retain(|run| among.contains(run));
+    }
     all.retain(|run| id_prefix.as_ref().is_none_or(|prefix| starts_with(*run, prefix)));
     let (all, unsearched) = api.search_runs(all, &search).await?;
     let total = all.len() as u64;

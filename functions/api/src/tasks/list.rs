@@ -14,6 +14,7 @@ use http::{HeaderMap, Uri};
 use super::episode::task_episodes;
 use super::params::Params;
 use super::progress::Progress;
+use super::results::results;
 use super::views::{TaskDetailView, TaskView};
 use crate::Api;
 use crate::runs::tasks::{visible_task, visible_tasks};
@@ -85,8 +86,8 @@ async fn with_status(
 
 async fn views(api: &Api, tasks: Vec<TaskRecord>) -> Result<Vec<TaskView>, ApiError> {
     let read = |task: TaskRecord| async move {
-        let progress = Progress::of(api, &task).await?;
-        Ok::<_, ApiError>(TaskView::new(&task, &progress))
+        let (progress, results) = (Progress::of(api, &task).await?, results(api, &task).await?);
+        Ok::<_, ApiError>(TaskView::new(&task, &progress, results))
     };
     let reads: Vec<_> = tasks.into_iter().map(read).collect();
     stream::iter(reads).buffered(TASKS_AT_ONCE).try_collect().await
@@ -113,5 +114,6 @@ pub(crate) async fn get_task(
     params.finish()?;
     let task = visible_task(&api, &headers, task).await?;
     let (progress, runs) = task_episodes(&api, &task).await?;
-    Ok(Json(TaskDetailView { task: TaskView::new(&task, &progress), runs }))
+    let results = results(&api, &task).await?;
+    Ok(Json(TaskDetailView { task: TaskView::new(&task, &progress, results), runs }))
 }

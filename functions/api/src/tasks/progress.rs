@@ -39,6 +39,12 @@ pub(crate) struct LoadedRun {
     pub(crate) found: Option<RunWithBenchmarks>,
 }
 
+/// Returns true if no episode of a run can change any more. A canceled run is open until attempts in progress are over.
+pub(crate) fn is_over(found: &RunWithBenchmarks) -> bool {
+    let is_open = |benchmark: &BenchmarkRecord| benchmark.state.status().is_open();
+    !found.run.state.status().is_open() && !found.benchmarks.iter().any(is_open)
+}
+
 impl LoadedRun {
     /// Reads the records of a run.
     pub(crate) async fn load(api: &Api, entry: TaskRun) -> Result<Self, ApiError> {
@@ -51,11 +57,9 @@ impl LoadedRun {
         self.found.as_ref()?.benchmark(TERMINAL_TASKS)
     }
 
-    /// Returns true if no episode can change any more. A canceled run is open until attempts in progress are over.
+    /// Returns true if no episode can change any more.
     pub(crate) fn is_over(&self) -> bool {
-        let Some(found) = &self.found else { return true };
-        let is_open = |benchmark: &BenchmarkRecord| benchmark.state.status().is_open();
-        !found.run.state.status().is_open() && !found.benchmarks.iter().any(is_open)
+        self.found.as_ref().is_none_or(is_over)
     }
 
     /// Returns the time at which the run was over.

@@ -10,9 +10,10 @@ use bench_web::ApiError;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use http::HeaderMap;
 
-use super::progress::{COMPLETED, PENDING, Progress, RUNNING};
+use super::progress::Progress;
+use super::results::results;
 use crate::Api;
-use crate::cache::tasks::{EpisodeCounts, StatsView, TaskCounts};
+use crate::cache::tasks::{AllOrdersView, EpisodeCounts, StatsView, TaskCounts};
 use crate::context::lock;
 use crate::runs::tasks::visible_tasks;
 
@@ -47,21 +48,23 @@ pub(crate) async fn get_stats(
 }
 
 async fn counts(api: &Api, task: TaskRecord) -> Result<StatsView, ApiError> {
-    let progress = Progress::of(api, &task).await?;
-    let is = |status: &str| u64::from(progress.status() == status);
+    let (progress, results) = (Progress::of(api, &task).await?, results(api, &task).await?);
     Ok(StatsView {
-        tasks: TaskCounts {
-            total: 1,
-            pending: is(PENDING),
-            running: is(RUNNING),
-            completed: is(COMPLETED),
-            failed: 0,
-        },
+        tasks: TaskCounts::one(progress.status()),
         runs: EpisodeCounts {
             total: progress.total,
             passed: progress.passed,
             failed: progress.graded_below,
             error: progress.errors(),
+        },
+        results: AllOrdersView {
+            tasks: TaskCounts::one(results.status),
+            episodes: EpisodeCounts {
+                total: results.episodes,
+                passed: results.passed,
+                failed: results.failed,
+                error: results.errors,
+            },
         },
     })
 }

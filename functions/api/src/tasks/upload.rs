@@ -20,6 +20,7 @@ use super::receive::{Received, UploadKind, is_json, missing_file, open_form};
 use super::uploads::{UPLOAD_CHARS_MAX, receive_upload};
 use super::views::{AddedTaskView, TaskView};
 use crate::Api;
+use crate::cache::tasks::TaskResultsView;
 use crate::runs::tasks::{task_error, uploader};
 
 const NAME_CHARS_MAX: usize = 255;
@@ -187,7 +188,7 @@ pub(crate) async fn post_task(
     let (task, checked) = api.tasks.add(archive, upload).await.map_err(task_error)?;
     drop(place);
     let same_files_as = same_files_as(&api, &task).await?;
-    let view = TaskView::new(&task, &Progress::default());
+    let view = TaskView::new(&task, &Progress::default(), TaskResultsView::default());
     Ok(Json(AddedTaskView { task: view, same_files_as, warnings: checked.warnings }))
 }
 

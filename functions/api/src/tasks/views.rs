@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::episode::{ERROR, PASSED, PENDING, RUNNING};
 use super::progress::Progress;
+use crate::cache::tasks::TaskResultsView;
 
 /// Formats a time as these clients expect it: UTC, without a zone.
 pub(crate) fn naive(time: Timestamp) -> String {
@@ -59,6 +60,8 @@ pub(crate) struct TaskView {
     archive_bytes: u64,
     /// Ids of the runs that have the episodes.
     run_ids: Vec<String>,
+    /// Episodes of all orders. The other counts are those of the episodes that the task's own routes ordered.
+    results: TaskResultsView,
 }
 
 /// A task that was uploaded.
@@ -167,7 +170,7 @@ fn asks_model(agent: &str) -> bool {
 
 impl TaskView {
     /// Creates the view of a task.
-    pub(crate) fn new(task: &TaskRecord, progress: &Progress) -> Self {
+    pub(crate) fn new(task: &TaskRecord, progress: &Progress, results: TaskResultsView) -> Self {
         let facts = &task.facts;
         Self {
             id: task.id,
@@ -191,6 +194,7 @@ impl TaskView {
             task: item_id(task),
             archive_bytes: facts.archive_bytes,
             run_ids: progress.runs.iter().map(ToString::to_string).collect(),
+            results,
         }
     }
 }

@@ -282,6 +282,20 @@ impl Server {
         samples_per_item: u32,
         change: impl FnOnce(&mut Plan),
     ) {
+        let ids: Vec<_> = (0..items).map(|item| (item > 0).then(|| format!("own-{item}"))).collect();
+        self.plan_ids(run, name, ids, samples_per_item, change).await;
+    }
+
+    /// Like `plan_as`, with items that have these ids in their dataset.
+    pub(crate) async fn plan_ids(
+        &self,
+        run: RunId,
+        name: &str,
+        ids: Vec<Option<String>>,
+        samples_per_item: u32,
+        change: impl FnOnce(&mut Plan),
+    ) {
+        let items = ids.len() as u64;
         let state = &self.api.state;
         let now = bench_clock::now();
         let found = state.run_with_benchmarks(run).await.unwrap().unwrap();
@@ -321,10 +335,12 @@ impl Server {
             judge: None,
         };
         change(&mut plan);
-        let planned: Vec<PlannedSample> = (0..items)
-            .map(|item| PlannedSample {
+        let planned: Vec<PlannedSample> = ids
+            .into_iter()
+            .enumerate()
+            .map(|(item, source_id)| PlannedSample {
                 item_id: format!("q{item}"),
-                source_id: (item > 0).then(|| format!("own-{item}")),
+                source_id,
                 group: Some("law".into()),
                 offset: 0,
                 length: 1,

@@ -7,6 +7,7 @@ mod keys;
 mod load;
 mod orders;
 mod permissions;
+mod results;
 mod schedules;
 mod shapes;
 pub(crate) mod support;

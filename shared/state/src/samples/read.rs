@@ -60,6 +60,28 @@ impl State {
         Ok(samples)
     }
 
+    /// Reads the first sample of each of the first `limit` items of a plan, in the order of the plan.
+    ///
+    /// # Errors
+    /// If the table can't be read.
+    pub async fn first_samples(
+        &self,
+        run: RunId,
+        benchmark: &BenchmarkRecord,
+        limit: u64,
+    ) -> Result<Vec<SampleRecord>, StateError> {
+        let Some(plan) = &benchmark.plan else { return Ok(Vec::new()) };
+        let wanted = (0..plan.items.min(limit)).filter_map(|item| {
+            let position = Position { item: u32::try_from(item).ok()?, sample: 0 };
+            let partition =
+                shard_partition(run, &benchmark.name, plan.attempt, position.item % plan.shards.max(1));
+            Some(key(partition, sample_sort(position)))
+        });
+        let mut samples = self.read_batches(wanted.collect()).await?;
+        samples.sort_by_key(|sample| sample.position);
+        Ok(samples)
+    }
+
     async fn read_batches(&self, wanted: Vec<Record>) -> Result<Vec<SampleRecord>, StateError> {
         // The futures are collected first: a borrowing closure would make this future not `Send`.
         let reads: Vec<_> =

@@ -81,6 +81,9 @@ fn a_number_of_a_round_belongs_to_one_run() {
         let order = RunId::random();
         state.note_task_order(&[task.id, 1_000_000], order).await.unwrap();
         assert_eq!(state.task_orders(task.id).await.unwrap(), [TaskOrder { run: order, tasks: 2 }]);
+        let all = state.runs_with_task(task.id).await.unwrap();
+        let alone = |run| TaskOrder { run, tasks: 1 };
+        assert_eq!(all, [alone(first.run), alone(next.run), TaskOrder { run: order, tasks: 2 }]);
 
         state.hide_task(task.id).await.unwrap();
         assert_eq!(state.add_task_run(&reset, &run(7, 1)).await.unwrap(), TaskRunWrite::Gone);

@@ -88,6 +88,9 @@ pub struct RunView {
     pub items: Option<Vec<String>>,
     /// Samples per item, if ordered.
     pub samples: Option<u32>,
+    /// The first tasks of a run of uploaded terminal tasks, at most 5, each as `NAME@HASH12`; `sampled_items` of the
+    /// benchmark counts all. Null for other runs, and until the run is planned.
+    pub tasks: Option<Vec<String>>,
     /// Generation settings of the order. Null uses the protocol's.
     pub generation: GenerationView,
     /// Limits on requests, answers and failures; null if none is ordered.
@@ -190,6 +193,12 @@ pub struct QueuePosition {
 }
 
 impl RunView {
+    /// Sets the names of the first tasks.
+    #[must_use]
+    pub fn with_tasks(self, tasks: Option<Vec<String>>) -> Self {
+        Self { tasks, ..self }
+    }
+
     /// Creates the view of a run.
     ///
     /// `counts` are those of its benchmarks, in the same order. `known_items` returns the size of a
@@ -264,6 +273,7 @@ impl RunView {
             coverage_min: *coverage_min,
             items: (!items.is_empty()).then(|| spec.item_names()),
             samples: *samples,
+            tasks: None,
             generation: GenerationView::from(generation),
             limits: limits.is_set().then(|| LimitsView::from(*limits)),
             protocols: by_benchmark_name(protocols),

@@ -172,6 +172,7 @@ fn queries() -> Vec<String> {
         "/api/runs?search=LONG",
         "/api/runs?limit=-1",
         "/api/runs?id_prefix=3f2",
+        "/api/runs?task=x",
         "/api/runs?offset=99999999999999999999999",
         "/api/runs/RUN/benchmarks/mmlu_pro?limit=501",
         "/api/runs/RUN/benchmarks/mmlu_pro?offset=-1",

@@ -34,6 +34,7 @@ async fn a_task_has_the_known_shape_and_status_200() {
         "task",
         "archive_bytes",
         "run_ids",
+        "results",
         "listed",
         "same_files_as",
         "warnings",
@@ -142,6 +143,10 @@ async fn lists_are_paged_newest_first_and_filtered_by_status() {
         json!({
             "tasks": { "total": 3, "pending": 3, "running": 0, "completed": 0, "failed": 0 },
             "runs": { "total": 0, "passed": 0, "failed": 0, "error": 0 },
+            "results": {
+                "tasks": { "total": 3, "pending": 3, "running": 0, "completed": 0, "failed": 0 },
+                "episodes": { "total": 0, "passed": 0, "failed": 0, "error": 0 },
+            },
         })
     );
     assert_eq!(server.ask("GET", "/api/tasks/", &[], "").await.status, 307);
