@@ -7,6 +7,6 @@ mod pace;
 mod runs;
 
 pub(crate) use datasets::DatasetProgress;
-pub(crate) use episodes::EpisodePage;
+pub(crate) use episodes::{EpisodePage, without_hash};
 pub(crate) use file::FileProgress;
 pub(crate) use runs::RunProgress;

@@ -5,9 +5,14 @@ mod tables;
 use bench_benchmarks::NO_TEXT_DIGEST;
 pub(crate) use bench_benchmarks::listed_name as benchmark_name;
 use bench_domain::RunStatus;
+use bench_runs::TERMINAL_TASKS;
 
 use crate::format;
+use crate::progress::without_hash;
 use crate::views::{Benchmark, Dataset, Judge, Run};
+
+/// Maximum number of tasks that lists name.
+const TASKS_MAX: usize = 2;
 
 /// Returns the id of the benchmark that a user names: by its id, by another name of it, or as lists show it. A name that
 /// isn't known stays as it is.
@@ -212,6 +217,35 @@ fn name(benchmark: &Benchmark) -> String {
     format!("{}{agent}{demo}", benchmark.listed_name())
 }
 
+/// Names a benchmark of a run with its tasks, if it has some: `terminal_tasks: fix-csv, hello-world and 3 more`.
+fn with_tasks(run: &Run, benchmark: &Benchmark) -> String {
+    let name = name(benchmark);
+    let tasks = run.tasks.as_deref().filter(|_| benchmark.benchmark_name == TERMINAL_TASKS);
+    match tasks {
+        Some(tasks) if !tasks.is_empty() => format!("{name}: {}", task_names(tasks, benchmark.sampled_items)),
+        _ => name,
+    }
+}
+
+/// Names all tasks of a run that its view names, with their content hashes; `None` for other runs.
+pub(crate) fn tasks(run: &Run) -> Option<String> {
+    let tasks = run.tasks.as_deref().filter(|tasks| !tasks.is_empty())?;
+    let all = run.benchmarks.iter().find(|benchmark| benchmark.benchmark_name == TERMINAL_TASKS);
+    let others = all.map_or(0, |benchmark| benchmark.sampled_items.saturating_sub(tasks.len() as u64));
+    let more = if others > 0 { format!(" and {} more", format::count(others)) } else { String::new() };
+    Some(format!("{}{more}", tasks.join(", ")))
+}
+
+/// Names the first tasks of a run, without their content hashes, and counts the others.
+fn task_names(tasks: &[String], all: u64) -> String {
+    let shown = tasks.get(..TASKS_MAX).unwrap_or(tasks);
+    let names = shown.iter().map(|task| without_hash(task)).collect::<Vec<_>>().join(", ");
+    match all.saturating_sub(shown.len() as u64) {
+        0 => names,
+        others => format!("{names} and {} more", format::count(others)),
+    }
+}
+
 /// Formats the score of a benchmark with its interval, or why it has none.
 pub(crate) fn score(benchmark: &Benchmark) -> String {
     let interval = benchmark.interval.map(|interval| (interval.low, interval.high));
@@ -223,6 +257,15 @@ pub(crate) fn score(benchmark: &Benchmark) -> String {
         (None, Some(graded)) => format!("none (graded only: {})", format::percent(Some(graded))),
         (None, None) => benchmark.status.replace('_', " "),
     }
+}
+
+/// Explains `(–)` in place of an interval; `None` if no score lacks one.
+pub(crate) fn interval_note(runs: &[Run]) -> Option<&'static str> {
+    let mut benchmarks = runs.iter().flat_map(|run| &run.benchmarks);
+    let lacks_one = |benchmark: &Benchmark| benchmark.score.is_some() && benchmark.interval.is_none();
+    benchmarks
+        .any(lacks_one)
+        .then_some("no interval: the items' scores are all equal, so their spread isn't known")
 }
 
 /// Formats the score of a benchmark, or its state in its run if it has none.

@@ -72,6 +72,9 @@ pub(crate) struct Run {
     /// Samples per item, if ordered.
     #[serde(default)]
     pub(crate) samples: Option<u32>,
+    /// The first tasks of a run of terminal tasks, as `NAME@HASH12`; `None` for other runs, and before it is planned.
+    #[serde(default)]
+    pub(crate) tasks: Option<Vec<String>>,
     #[serde(default)]
     pub(crate) limits: Option<RunLimits>,
     #[serde(default)]
@@ -248,6 +251,9 @@ pub(crate) struct RunSummary<'a> {
     notes: Option<&'a str>,
     model: String,
     endpoint_host: Option<&'a str>,
+    /// The first tasks of a run of terminal tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tasks: Option<&'a [String]>,
     /// Names only. `results` has the scores.
     benchmarks: Vec<&'a str>,
     score: Option<f64>,
@@ -438,6 +444,7 @@ impl Run {
             notes: self.notes.as_deref(),
             model: self.model(),
             endpoint_host: self.endpoint_host.as_deref(),
+            tasks: self.tasks.as_deref(),
             benchmarks: self.benchmarks.iter().map(|benchmark| benchmark.benchmark_name.as_str()).collect(),
             score: self.overall_score,
             score_label: self.overall_score_label.as_deref(),

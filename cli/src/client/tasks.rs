@@ -40,9 +40,40 @@ pub(crate) struct Task {
     /// Episodes without a grade, among those that failed.
     #[serde(default)]
     pub(crate) error_runs: u64,
+    /// Episodes of all its orders; `None` from a server of an older version.
+    #[serde(default)]
+    pub(crate) results: Option<TaskResults>,
     /// False if the task was only stored for a run.
     #[serde(default = "listed")]
     pub(crate) listed: bool,
+}
+
+/// Episodes of a task over all of its orders.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct TaskResults {
+    /// `pending`, `running` or `completed`.
+    pub(crate) status: String,
+    /// Number of ordered episodes.
+    pub(crate) episodes: u64,
+    /// Episodes with the full reward.
+    pub(crate) passed: u64,
+    /// Episodes that were graded below it.
+    pub(crate) failed: u64,
+    /// Episodes that are over without a grade.
+    pub(crate) errors: u64,
+}
+
+impl Task {
+    /// Returns the results of all orders; those of the task's own routes from a server of an older version.
+    pub(crate) fn results(&self) -> TaskResults {
+        self.results.clone().unwrap_or_else(|| TaskResults {
+            status: self.status.clone(),
+            episodes: self.total_runs,
+            passed: self.passed_runs,
+            failed: self.failed_runs.saturating_sub(self.error_runs),
+            errors: self.error_runs,
+        })
+    }
 }
 
 const fn listed() -> bool {

@@ -13,7 +13,7 @@ use super::run::WorkArgs;
 use super::run::tasks::id_of;
 use super::{Api, ApiArgs};
 use crate::causes::one_line;
-use crate::client::{Client, Listing, ServerArgs, Task, encode};
+use crate::client::{Client, Listing, ServerArgs, Task, TaskResults, encode};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
 use crate::table::{Column, Table};
@@ -195,15 +195,16 @@ fn table(tasks: &[Task]) -> Table {
         Column::text("CREATED").drop_as(3),
     ]);
     for task in tasks {
+        let results = task.results();
         table.row([
             task.id.to_string(),
             task.name.clone(),
             task.task.clone(),
-            task.status.clone(),
-            pass_rate(task),
-            task.passed_runs.to_string(),
-            task.error_runs.to_string(),
-            task.total_runs.to_string(),
+            results.status.clone(),
+            pass_rate(&results),
+            results.passed.to_string(),
+            results.errors.to_string(),
+            results.episodes.to_string(),
             task.created_at.get(..16).unwrap_or(&task.created_at).replace('T', " "),
         ]);
     }
@@ -211,13 +212,13 @@ fn table(tasks: &[Task]) -> Table {
 }
 
 /// Formats the share of graded episodes that passed, with Wilson's interval.
-fn pass_rate(task: &Task) -> String {
-    let graded = task.passed_runs + task.failed_runs.saturating_sub(task.error_runs);
-    let interval = wilson(task.passed_runs, graded).map(|interval| (interval.low, interval.high));
+fn pass_rate(results: &TaskResults) -> String {
+    let graded = results.passed + results.failed;
+    let interval = wilson(results.passed, graded).map(|interval| (interval.low, interval.high));
     #[allow(clippy::cast_precision_loss)] // counts are far below 2^53
     match graded {
         0 => "–".to_owned(),
-        graded => format::percent_within(task.passed_runs as f64 / graded as f64, interval, true),
+        graded => format::percent_within(results.passed as f64 / graded as f64, interval, true),
     }
 }
 
@@ -316,11 +317,18 @@ mod tests {
             warnings: Vec::new(),
             failed_runs: failed,
             error_runs: errors,
+            results: None,
         };
+        let ordered = |results: TaskResults, task: Task| Task { results: Some(results), ..task };
         let tasks = [
             task(12, "hello-world", [7, 1, 3, 10]),
             task(11, "log-summary-of-the-week", [0, 2, 2, 750]),
             task(3, "fix-csv", [0, 0, 0, 0]),
+            // Its episodes were ordered on the page or by `bench run --task`.
+            ordered(
+                TaskResults { status: "running".to_owned(), episodes: 40, passed: 20, failed: 5, errors: 1 },
+                task(2, "count-words", [1, 0, 0, 1]),
+            ),
         ];
         crate::screen_tests::check("tasks", |layout| table(&tasks).render(layout));
     }

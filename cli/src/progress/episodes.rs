@@ -196,7 +196,7 @@ impl Episodes {
 }
 
 /// Returns the name of a task without its content hash: `fix-csv` of `fix-csv@0123456789ab`.
-fn without_hash(name: &str) -> &str {
+pub(crate) fn without_hash(name: &str) -> &str {
     let is_hash = |hash: &str| hash.len() == HASH_CHARS && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
     name.rsplit_once('@')
         .filter(|(short, hash)| !short.is_empty() && is_hash(hash))

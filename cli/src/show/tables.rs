@@ -1,6 +1,6 @@
 //! Tables of runs, results and judgings.
 
-use super::{dataset, judge, name, outcomes, samples, score_or_state, status, tokens};
+use super::{dataset, judge, name, outcomes, samples, score_or_state, status, tokens, with_tasks};
 use crate::format;
 use crate::page::Page;
 use crate::run_ref::ShortIds;
@@ -98,7 +98,7 @@ fn runs_table(runs: &[Run], model: Column, time_and_model: impl Fn(&Run) -> (Str
         row.extend([
             created,
             model,
-            run.benchmarks.iter().map(name).collect::<Vec<_>>().join(", "),
+            run.benchmarks.iter().map(|benchmark| with_tasks(run, benchmark)).collect::<Vec<_>>().join(", "),
             status(run),
             overall(run),
             format::percent(run.coverage),
@@ -208,6 +208,14 @@ mod tests {
         }
     }
 
+    /// Adds the names of tasks to a run of terminal tasks.
+    fn of_tasks(mut run: Run) -> Run {
+        let names = ["fix-csv", "org/log-summary", "hello-world", "count-words"];
+        run.tasks = Some(names.map(|name| format!("{name}@0123456789ab")).into());
+        run.benchmarks[0].sampled_items = 12;
+        run
+    }
+
     fn several_runs() -> Vec<Run> {
         let run = |id: &str, model: &str, status: &str, score: Option<f64>, names: &[&str]| -> Run {
             let benchmarks: Vec<_> = names
@@ -254,6 +262,13 @@ mod tests {
                 None,
                 &["livecodebench"],
             ),
+            of_tasks(run(
+                "44556677-7d4a-4f60-9b1e-0a5c6d7e8f90",
+                "oracle",
+                "succeeded",
+                Some(1.0),
+                &["terminal_tasks"],
+            )),
         ]
     }
 

@@ -18,6 +18,7 @@ await useStyles('components/episodes.css')
  * @property {number} sample index among the episodes of its task, from 0
  * @property {string | null} outcome null while it isn't over
  * @property {number | null} score
+ * @property {boolean} [running] true if it isn't over and has a sandbox
  */
 /** @typedef {{key: string, name: string, href: (sample: number) => string, episodes: Episode[]}} EpisodeRow */
 
@@ -81,13 +82,13 @@ export class BenchEpisodes extends HTMLElement {
       entry.links.push(link)
       entry.cells.append(h('div', { role: 'gridcell' }, link))
     }
-    const state = `${episode.outcome} ${episode.score} ${episode.sample}`
+    const state = `${stateOf(episode)} ${episode.score} ${episode.sample}`
     if (link.dataset.state === state) return
     link.dataset.state = state
-    const { symbol, color } = outcomeOf(episode.outcome)
+    const { symbol, color } = lookOf(stateOf(episode))
     const label = `${row.name}, episode ${episode.sample + 1}: ${episodeInWords(episode)}`
     link.href = row.href(episode.sample)
-    link.className = `episode ${shapeOf(episode.outcome)}`
+    link.className = `episode ${shapeOf(stateOf(episode))}`
     link.title = label
     link.setAttribute('aria-label', label)
     link.style.setProperty('--color', `var(${color})`)
@@ -142,9 +143,27 @@ function below(all, link, at, step) {
   return best
 }
 
-/** @param {string | null} outcome */
+/** State of an episode that has a sandbox. */
+const RUNNING = 'running'
+
+/**
+ * Returns the state of an episode: its outcome, that it is running, or null while it waits.
+ *
+ * @param {Episode} episode
+ */
+export function stateOf({ outcome, running }) {
+  return outcome ?? (running ? RUNNING : null)
+}
+
+/** @param {string | null} state */
+function lookOf(state) {
+  return state === RUNNING ? { label: 'Running', symbol: '▸', color: '--accent', graded: false } : outcomeOf(state)
+}
+
+/** @param {string | null} outcome a state of an episode */
 function shapeOf(outcome) {
   if (outcome === null) return 'open'
+  if (outcome === RUNNING) return 'running'
   if (outcome === 'correct') return 'passed'
   return outcomeOf(outcome).graded ? 'graded' : 'ungraded'
 }
@@ -154,9 +173,9 @@ function shapeOf(outcome) {
  *
  * @param {Episode} episode
  */
-export function episodeInWords({ outcome, score }) {
+export function episodeInWords({ outcome, score, running }) {
   if (outcome === 'correct') return 'Passed'
-  const { label } = outcomeOf(outcome)
+  const { label } = lookOf(stateOf({ sample: 0, outcome, score, running }))
   return outcome === 'partial' ? `${label} reward ${sampleScore(score)}` : label
 }
 
@@ -176,7 +195,10 @@ export function gridInWords(rows) {
   if (partial > 0) parts.splice(1, 0, `${partial} with a partial reward`)
   if (ungraded > 0) parts.push(`${ungraded} not graded`)
   const all = plural(episodes.length, 'episode')
-  return ended.length === episodes.length ? `${all}: ${parts.join(', ')}.` : `${ended.length} of ${all} ${ended.length === 1 ? 'is' : 'are'} over${ended.length > 0 ? `: ${parts.join(', ')}` : ''}.`
+  if (ended.length === episodes.length) return `${all}: ${parts.join(', ')}.`
+  const running = episodes.filter((episode) => stateOf(episode) === RUNNING).length
+  const now = running > 0 ? ` ${running} ${running === 1 ? 'is' : 'are'} running.` : ''
+  return `${ended.length} of ${all} ${ended.length === 1 ? 'is' : 'are'} over${ended.length > 0 ? `: ${parts.join(', ')}` : ''}.${now}`
 }
 
 /**
@@ -185,12 +207,12 @@ export function gridInWords(rows) {
  * @param {EpisodeRow[]} rows
  */
 export function gridLegend(rows) {
-  const shown = new Set(rows.flatMap((row) => row.episodes).map(({ outcome }) => outcome))
-  const known = [...OUTCOME_NAMES, null].filter((outcome) => shown.has(outcome))
+  const shown = new Set(rows.flatMap((row) => row.episodes).map(stateOf))
+  const known = [...OUTCOME_NAMES, RUNNING, null].filter((outcome) => shown.has(outcome))
   const other = [...shown].filter((outcome) => !known.includes(outcome))
   return h('ul', { class: 'episode-legend', 'aria-hidden': 'true' }, [...known, ...other].map((outcome) => {
-    const { symbol, color } = outcomeOf(outcome)
-    return h('li', null, h('span', { class: `episode ${shapeOf(outcome)}`, style: { '--color': `var(${color})` } }, symbol), LEGEND[outcome ?? ''] ?? outcomeOf(outcome).label.toLowerCase())
+    const { symbol, color, label } = lookOf(outcome)
+    return h('li', null, h('span', { class: `episode ${shapeOf(outcome)}`, style: { '--color': `var(${color})` } }, symbol), LEGEND[outcome ?? ''] ?? (outcome === null && shown.has(RUNNING) ? 'waiting' : label.toLowerCase()))
   }))
 }
 

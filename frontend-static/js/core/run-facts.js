@@ -275,6 +275,32 @@ export function elapsedSeconds(run) {
   return Math.max(0, (end - new Date(run.started_at).getTime()) / 1000)
 }
 
+/**
+ * Returns true if all samples of a run are episodes of terminal tasks.
+ *
+ * @param {Run} run
+ */
+export function isOfEpisodes(run) {
+  return run.benchmarks.length > 0 && run.benchmarks.every((b) => hasEpisodes(b.benchmark_name))
+}
+
+/**
+ * Returns how far a run is, by its samples once all of its benchmarks are planned, before by its items. Samples of runs of
+ * terminal tasks are called episodes.
+ *
+ * @param {Run} run
+ * @returns {{completed: number, total: number, percent: number, unit: 'item' | 'sample' | 'episode'}}
+ */
+export function progressOf(run) {
+  const { completed, total, percent: share } = run.progress
+  const isPlanned = run.benchmarks.length > 0 && run.benchmarks.every((b) => b.planned_samples > 0)
+  const hasSeveral = run.benchmarks.some((b) => (b.samples_per_item ?? 1) > 1)
+  if (!isPlanned || !(hasSeveral || isOfEpisodes(run))) return { completed, total, percent: share, unit: 'item' }
+  const sum = (/** @type {'completed_samples' | 'planned_samples'} */ name) => run.benchmarks.reduce((all, b) => all + b[name], 0)
+  const [done, planned] = [sum('completed_samples'), sum('planned_samples')]
+  return { completed: done, total: planned, percent: done / planned * 100, unit: isOfEpisodes(run) ? 'episode' : 'sample' }
+}
+
 /** @param {number} share */
 function floorPercent(share) {
   return percent(Math.min(share, 0.999))

@@ -3,7 +3,7 @@
 import { api } from '../core/api.js'
 import { h, painted, replace, useStyles } from '../core/dom.js'
 import { poll } from '../core/connection.js'
-import { isBenchmarkOpen, isOpen } from '../core/run-facts.js'
+import { isBenchmarkOpen, isOpen, progressOf } from '../core/run-facts.js'
 import { statusOf } from '../core/outcomes.js'
 import { apiSource } from '../core/source.js'
 import { withModule } from '../core/states.js'
@@ -60,8 +60,8 @@ export async function mount(context) {
     showBelow(value)
     const now = statusOf(value)
     if (status && now !== status) announce(`The run is now ${now}.`)
-    else if (isOpen(value) && Math.floor((value.progress?.percent ?? 0) / 25) > quarter) announce(`${Math.floor(value.progress.percent)}% of the items are done.`)
-    quarter = Math.floor((value.progress?.percent ?? 0) / 25)
+    else if (isOpen(value) && Math.floor(progressOf(value).percent / 25) > quarter) announce(`${Math.floor(progressOf(value).percent)}% of the ${progressOf(value).unit}s are done.`)
+    quarter = Math.floor(progressOf(value).percent / 25)
     status = now
     // Counts of outcomes and events take turns, so that watching a run stays cheap.
     if (isOpen(value)) {
@@ -90,7 +90,7 @@ export async function mount(context) {
   /** @type {ReturnType<typeof poll> | null} */
   let polling = null
   const watch = () => {
-    polling = poll((signal) => source.run(signal), (value) => { show(value); title(`${isOpen(value) ? `${Math.floor(value.progress.percent)}% · ` : ''}${name(value)} – run`) }, {
+    polling = poll((signal) => source.run(signal), (value) => { show(value); title(`${isOpen(value) ? `${Math.floor(progressOf(value).percent)}% · ` : ''}${name(value)} – run`) }, {
       signal, interval: delayOf, max: longestOf, isOver: isSettled,
     })
   }

@@ -7,7 +7,7 @@ import { bytes, dateTime, integer, none, plural, shortId } from '../core/format.
 import { messageParts } from '../core/messages.js'
 import { outcomesInWords, statusBadge, statusOf } from '../core/outcomes.js'
 import { path, router } from '../core/router.js'
-import { CUSTOM, agentOf, isOpen, needsModel, withAgent } from '../core/run-facts.js'
+import { CUSTOM, agentOf, needsModel, withAgent } from '../core/run-facts.js'
 import { apiSource } from '../core/source.js'
 import { empty, toast, withModule } from '../core/states.js'
 import { episodesLegend, episodesPanel } from './run/episodes.js'
@@ -29,7 +29,7 @@ export async function mount({ root, params, signal, title }) {
   const load = async (within = signal) => {
     const [task, page] = await Promise.all([
       /** @type {Promise<Api.Task>} */ (api.get(base, { signal: within })),
-      /** @type {Promise<Api.RunsView>} */ (api.get('/api/runs', { query: { tag, limit: RUNS }, signal: within })),
+      /** @type {Promise<Api.RunsView>} */ (api.get('/api/runs', { query: { task: params.task, limit: RUNS }, signal: within })),
     ])
     return { task, runs: page.runs, total: page.total }
   }
@@ -38,18 +38,18 @@ export async function mount({ root, params, signal, title }) {
   const name = first.task.name || `Task ${first.task.id}`
   title(`${name} – task`)
 
-  const head = part(h('div', { class: 'view-head' }), statusOfTask, ({ task, runs }) => [
+  const head = part(h('div', { class: 'view-head' }), (/** @type {Loaded} */ { task }) => task.results.status, ({ task }) => [
     h('div', { class: 'titles' }, h('nav', { class: 'crumbs', 'aria-label': 'Place' }, h('a', { href: '/tasks' }, 'Tasks')),
-      h('h1', { tabindex: '-1' }, name, ' ', taskBadge(statusOfTask({ task, runs }))),
+      h('h1', { tabindex: '-1' }, name, ' ', taskBadge(task.results.status)),
       h('p', { class: 'dim task-id' }, h('code', null, task.task), ` · ${task.original_filename}, ${bytes(task.archive_bytes)} · uploaded ${dateTime(utc(task.created_at))}`)),
     h('div', { class: 'actions' }, archiveButton(task, signal),
       h('button', { type: 'button', class: 'button', on: { click: () => openRemoveTask(task, () => router.go('/tasks')) } }, 'Delete…'))])
-  const score = part(h('section', { class: 'task-score', 'aria-label': 'Pass rate' }), sumsOf, (loaded) => scoreOf(sumsOf(loaded)))
+  const score = part(h('section', { class: 'task-score', 'aria-label': 'Pass rate' }), (/** @type {Loaded} */ { task }) => task.results, ({ task }) => scoreOf(task.results))
   const errors = part(h('div', null), (/** @type {Loaded} */ { runs }) => errorsOfRuns(runs), ({ runs }) => errorList(errorsOfRuns(runs)))
   const legend = episodesLegend()
   const list = h('div', { class: 'task-runs' })
   const more = part(h('p', { class: 'dim' }), (/** @type {Loaded} */ { runs, total }) => [runs.length, total], ({ runs, total }) =>
-    (total > runs.length ? [`The newest ${runs.length} of ${plural(total, 'run')}. `, h('a', { href: `/runs?tag=${tag}` }, 'All runs of this task')] : null))
+    (total > runs.length ? [`The newest ${runs.length} of ${plural(total, 'run')}. `, h('a', { href: `/runs?task=${first.task.id}` }, 'All runs of this task')] : null))
   /** @type {Map<string, ReturnType<typeof runSection>>} */
   const shown = new Map()
   const show = (/** @type {Loaded} */ loaded) => {
@@ -64,7 +64,7 @@ export async function mount({ root, params, signal, title }) {
     const listed = errorsOfRuns(loaded.runs)
     loaded.runs.forEach((run, i) => {
       let entry = shown.get(run.id)
-      if (!entry) shown.set(run.id, entry = runSection(run, name, legend, signal))
+      if (!entry) shown.set(run.id, entry = runSection(run, first.task, legend, signal))
       if (list.children[i] !== entry.element) list.insertBefore(entry.element, list.children[i] ?? null)
       entry.show(run, isListed(listed, run))
     })
@@ -87,7 +87,7 @@ export async function mount({ root, params, signal, title }) {
     h('section', { 'aria-labelledby': 'order' }, h('h2', { id: 'order' }, 'Order episodes'), form.element),
     h('section', { 'aria-labelledby': 'episodes' }, h('h2', { id: 'episodes' }, 'Episodes'), errors.element, legend.element, list, more.element))
   show(first)
-  updates = poll((signal) => load(signal), show, { signal, interval: ({ runs }) => (runs.some(isOpen) ? 5000 : 30_000), max: 60_000 })
+  updates = poll((signal) => load(signal), show, { signal, interval: ({ task }) => (task.results.open_runs > 0 ? 5000 : 30_000), max: 60_000 })
   api.addEventListener('key', () => updates.now(), { signal })
 }
 
@@ -101,16 +101,6 @@ function ownModel({ agent, model }) {
 }
 
 /**
- * Returns the state of a task. Its own counts only the episodes that its routes ordered, and this page orders others, too.
- *
- * @param {Pick<Loaded, 'task' | 'runs'>} loaded
- */
-function statusOfTask({ task, runs }) {
-  if (runs.some(isOpen)) return 'running'
-  return runs.length > 0 ? 'completed' : task.status
-}
-
-/**
  * Makes the button that downloads the archive. A link would send no key.
  *
  * @param {Api.Task} task
@@ -121,27 +111,13 @@ function archiveButton(task, signal) {
   return h('button', { type: 'button', class: 'button', on: { click: load } }, 'Download the archive')
 }
 
-/** @param {Loaded} loaded */
-function sumsOf({ runs }) {
-  // Outcomes are counted when a run is over.
-  const isCounted = runs.every((run) => !isOpen(run))
-  const sums = { planned: 0, over: 0, passed: 0, graded: 0, partial: isCounted ? 0 : null }
-  for (const b of runs.flatMap((run) => run.benchmarks)) {
-    sums.planned += b.planned_samples
-    sums.over += b.completed_samples
-    sums.passed += b.correct_samples
-    sums.graded += b.graded_samples
-    if (sums.partial !== null) sums.partial += b.outcomes?.partial ?? 0
-  }
-  return sums
-}
-
-/** @param {ReturnType<typeof sumsOf>} sums of the runs that are shown */
-function scoreOf({ planned, over, passed, graded, partial }) {
+/** @param {Api.TaskResults} results of all orders */
+function scoreOf({ episodes, passed, failed, partial, errors }) {
+  const graded = passed + failed
   /** @type {[string, import('../core/dom.js').Child, string?][]} */
   const tiles = [
     ['Passed', integer(passed), `of ${integer(graded)} graded`], ['Partial rewards', integer(partial), 'they don’t pass'],
-    ['Not graded', integer(over - graded), 'in no rate'], ['Not ended', integer(Math.max(0, planned - over))],
+    ['Not graded', integer(errors), 'in no rate'], ['Not ended', integer(Math.max(0, episodes - graded - errors))],
   ]
   return [
     h('div', null, h('p', { class: 'figure' }, passRate(passed, graded)), h('p', { class: 'dim' }, graded > 0 ? 'pass rate with 95% interval' : `pass rate: ${none}`)),
@@ -159,15 +135,17 @@ function failureOf(message) {
  * Makes the section of one run.
  *
  * @param {Api.RunView} first
- * @param {string} name of the task
+ * @param {Api.Task} task
  * @param {import('./run/episodes.js').Legend} legend of all runs
  * @param {AbortSignal} signal
  */
-function runSection(first, name, legend, signal) {
+function runSection(first, task, legend, signal) {
   const source = apiSource(first.id)
-  const panel = episodesPanel({ source, signal, label: `Episodes of ${name}, run ${shortId(first.id)}`, legend })
-  const head = part(h('div', { class: 'section-head' }), (/** @type {{run: Api.RunView, hasError: boolean}} */ { run, hasError }) => [statusOf(run), agentOf(run), hasError], ({ run, hasError }) => [
-    h('h3', null, h('a', { href: path('runs', run.id) }, withAgent(run.model, agentOf(run)), ', ', dateTime(run.created_at)), ' ', statusBadge(statusOf(run))),
+  const name = task.name || `Task ${task.id}`
+  const panel = episodesPanel({ source, signal, label: `Episodes of ${name}, run ${shortId(first.id)}`, legend, task: task.task })
+  const others = (/** @type {Api.RunView} */ run) => Math.max(0, (run.benchmarks[0]?.sampled_items ?? 0) - 1)
+  const head = part(h('div', { class: 'section-head' }), (/** @type {{run: Api.RunView, hasError: boolean}} */ { run, hasError }) => [statusOf(run), agentOf(run), others(run), hasError], ({ run, hasError }) => [
+    h('h3', null, h('a', { href: path('runs', run.id) }, withAgent(run.model, agentOf(run)), ', ', dateTime(run.created_at)), others(run) > 0 && h('span', { class: 'dim' }, ` with ${plural(others(run), 'other task')}`), ' ', statusBadge(statusOf(run))),
     hasError && run.error_message && failureOf(run.error_message)])
   return {
     element: h('section', { class: 'task-run' }, head.element, panel.element),

@@ -78,7 +78,7 @@ export async function mount({ root, query, signal, title }) {
   showOrder()
   show(first)
   updates = poll((signal) => load(signal), show, {
-    signal, interval: ({ stats }) => (stats.tasks.running > 0 ? 5000 : 30_000), max: 60_000,
+    signal, interval: ({ stats }) => (stats.results.tasks.running > 0 ? 5000 : 30_000), max: 60_000,
     onError: (error) => { if (!rows.element.isConnected) replace(list, failure(error, () => updates.now())) },
   })
   api.addEventListener('key', () => updates.now(), { signal })
@@ -105,8 +105,8 @@ function rowsOf({ chosen, changed, removed }) {
   const newRow = (/** @type {Api.Task} */ task) => {
     const check = h('input', { type: 'checkbox', '.checked': chosen.has(task.id), 'aria-label': `Select ${task.name}` })
     check.addEventListener('change', () => { check.checked ? chosen.add(task.id) : chosen.delete(task.id); changed() })
-    const status = part(h('td', { 'data-label': 'Status' }), (/** @type {Api.Task} */ t) => t.status, (t) => taskBadge(t.status))
-    const rate = part(h('td', { 'data-label': 'Pass rate' }), (/** @type {Api.Task} */ t) => [t.passed_runs, t.failed_runs, t.error_runs], taskRate)
+    const status = part(h('td', { 'data-label': 'Status' }), (/** @type {Api.Task} */ t) => t.results.status, (t) => taskBadge(t.results.status))
+    const rate = part(h('td', { 'data-label': 'Pass rate' }), (/** @type {Api.Task} */ t) => t.results, taskRate)
     const count = part(h('td', { class: 'number', 'data-label': 'Episodes' }), episodesText, episodesText)
     const row = h('tr', null, h('td', { class: 'select' }, check),
       h('th', { scope: 'row' }, h('a', { href: path('tasks', task.id) }, task.name || `Task ${task.id}`), h('small', null, h('code', null, task.task))),

@@ -370,14 +370,62 @@ pageTest('the form of an order is even, also in the list of tasks', async ({ ben
 pageTest('episodes without a grade are beside the pass rate, not in it', async ({ bench, open }) => {
   const task = await uploadTask(bench, 'count')
   const { page } = await open('/runs')
-  await page.route('**/api/tasks?*', (route) => route.fulfill({ json: [{ ...task, status: 'completed', total_runs: 10, passed_runs: 4, failed_runs: 6, error_runs: 5 }] }))
+  await page.route('**/api/tasks?*', (route) => route.fulfill({ json: [{ ...task, results: { ...task.results, status: 'completed', runs: 1, episodes: 10, passed: 4, failed: 1, errors: 5 } }] }))
   await page.route('**/api/stats', (route) => route.fulfill({ json: {
-    tasks: { total: 1, pending: 0, running: 0, completed: 1, failed: 0 }, runs: { total: 10, passed: 4, failed: 1, error: 5 },
+    tasks: { total: 1, pending: 1, running: 0, completed: 0, failed: 0 }, runs: { total: 0, passed: 0, failed: 0, error: 0 },
+    results: { tasks: { total: 1, pending: 0, running: 0, completed: 1, failed: 0 }, episodes: { total: 10, passed: 4, failed: 1, error: 5 } },
   } }))
   await page.getByRole('link', { name: 'Tasks' }).click()
   const cell = page.getByRole('row').filter({ hasText: 'count' }).getByRole('cell').filter({ hasText: '80.0%' })
   await cell.getByText('5 not graded').waitFor()
   await page.getByText('10 episodes: 4 passed, 1 failed, 5 not graded.').waitFor()
+})
+
+pageTest('a task’s page and the list of tasks count all of its orders, and only its own episodes', async ({ bench, open }) => {
+  const first = await uploadTask(bench, 'one', 2)
+  const second = await uploadTask(bench, 'two', 2)
+  const order = (/** @type {object} */ body) => bench.api('POST', '/api/runs', { agent: 'oracle', ...body })
+  const both = await order({ tasks: [first.id, second.id], samples: 3 })
+  const { page } = await open('/tasks')
+  const row = page.getByRole('row').filter({ hasText: 'bench-runner/one' })
+  await row.getByText('Running').waitFor()
+  await row.getByRole('cell', { name: '0 of 3' }).waitFor()
+  await page.getByText('2 tasks, all running. 6 episodes: 0 passed').waitFor()
+
+  await row.getByRole('link', { name: 'one' }).click()
+  await page.getByRole('heading', { level: 1, name: /^one Running/ }).waitFor()
+  await page.getByText('with 1 other task').waitFor()
+  await page.getByRole('gridcell').nth(2).waitFor()
+  assert.equal(await page.getByRole('gridcell').count(), 3, 'the other task’s episodes are in the run, not here')
+  await fetch(`${bench.origin}/api/runs/${both.id}/cancel`, { method: 'POST' })
+  await page.getByRole('heading', { level: 1, name: /^one Completed/ }).waitFor({ timeout: 30_000 })
+  await page.getByLabel('Pass rate').getByText('in no rate').waitFor()
+
+  // The list of runs names the tasks.
+  await go(page, `/runs?task=${second.id}`)
+  await page.getByText('terminal_tasks: bench-runner/one, bench-runner/two').waitFor()
+})
+
+pageTest('episodes that are running are marked, and runs count episodes', async ({ bench, open }) => {
+  const base = await bench.ended((await bench.order({ subset_count: 4 })).id)
+  const script = scriptedRun(base, { tasks: ['a/one', 'a/two'], samples: 5, ended: 6 })
+  const { page } = await open('/runs')
+  await serveRun(page, script)
+  await go(page, `/runs/${base.id}`)
+  const legend = page.locator('.episode-legend li')
+  await legend.filter({ hasText: 'not ended' }).waitFor()
+  const progress = page.locator('.run-progress')
+  assert.match(await progress.innerText(), /6 of 10 episodes, 60(\.0)?%/)
+
+  // Two begin, and none ends.
+  for (const item of script.items.slice(6, 8)) item.item_metadata = { episode_started: true }
+  await page.getByText(/ 2 are running\.$/).waitFor({ timeout: 30_000 })
+  await page.waitForFunction(() => document.title.startsWith('60%'))
+  assert.deepEqual((await legend.allInnerTexts()).map((text) => text.replace(/\s+/g, ' ')).slice(-2), ['▸ running', '· waiting'])
+  assert.equal(await page.getByRole('link', { name: 'a/two@0123456789ab, episode 2: Running' }).innerText(), '▸')
+  assert.deepEqual(await seriousFindings(page), [])
+  script.end(10)
+  await legend.filter({ hasText: 'running' }).waitFor({ state: 'detached', timeout: 30_000 })
 })
 
 pageTest('750 episodes stay readable, reachable and in place', async ({ bench, open }) => {

@@ -100,6 +100,9 @@ fn page(runs: &[Run]) -> Page {
         page.banner(banner);
     }
     page.table(show::results(runs));
+    if let Some(note) = show::interval_note(runs) {
+        page.text("(–) ", note);
+    }
     for line in show::made_by(runs) {
         page.text("", line);
     }

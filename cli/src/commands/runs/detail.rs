@@ -33,6 +33,7 @@ pub(super) fn page(run: &Run, judgings: Option<&Judgings>, causes: &[String], ch
     field("run", Some(run.id.clone()));
     run.labels().for_each(|(name, value)| field(name, Some(value)));
     field(run.model_label(), Some(run.located_model()));
+    field("tasks", show::tasks(run));
     field("status", Some(show::status(run)));
     let waiting = run.waiting.as_ref();
     field("waiting", waiting.map(|waiting| waiting.describe_with_message(bench_clock::now())));
@@ -87,6 +88,9 @@ pub(super) fn page(run: &Run, judgings: Option<&Judgings>, causes: &[String], ch
     }
     page.blank();
     page.table(show::results(std::slice::from_ref(run)));
+    if let Some(note) = show::interval_note(std::slice::from_ref(run)) {
+        page.text("(–) ", note);
+    }
     for benchmark in &run.benchmarks {
         metrics::add(&mut page, &run.id, benchmark);
     }

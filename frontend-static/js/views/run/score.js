@@ -2,7 +2,7 @@
 
 import { h, part } from '../../core/dom.js'
 import { duration, integer, none, number, percent, plural, tokens, usd } from '../../core/format.js'
-import { cautionList, elapsedSeconds, isOpen, runCautionsOf, scoreOf } from '../../core/run-facts.js'
+import { cautionList, elapsedSeconds, isOfEpisodes, isOpen, progressOf, runCautionsOf, scoreOf } from '../../core/run-facts.js'
 import { outcomeOf } from '../../core/outcomes.js'
 import { intervalFigure, progressBar } from '../../components/figures.js'
 
@@ -13,9 +13,10 @@ export function scorePart() {
   const bar = progressBar()
   const score = part(h('div', { class: 'score' }),
     (/** @type {Run} */ run) => [run.overall_score, isOpen(run), runCautionsOf(run), scoreOf(run), isOpen(run) && soFar(run)], scoreOfRun)
-  const progress = part(h('div', { class: 'run-progress' }), (/** @type {Run} */ run) => [isOpen(run), run.progress, run.eta_seconds, run.queue_position], (run) => {
+  const progress = part(h('div', { class: 'run-progress' }), (/** @type {Run} */ run) => [isOpen(run), progressOf(run), run.eta_seconds, run.queue_position], (run) => {
     if (!isOpen(run)) return null
-    bar.show(run.progress.completed, run.progress.total, { label: 'Progress of the run', note: leftText(run) })
+    const { completed, total, unit } = progressOf(run)
+    bar.show(completed, total, { label: 'Progress of the run', note: leftText(run), unit: `${unit}s` })
     return bar
   })
   const figures = part(h('dl', { class: 'tiles' }), (/** @type {Run} */ run) => tilesOf(run), (run) => tilesOf(run).map(([term, value, small]) =>
@@ -52,7 +53,8 @@ function scoreOfRun(run) {
   figure.style.setProperty('--interval-width', '12rem')
   return [
     h('p', { class: 'big' }, percent(score)),
-    h('div', { class: 'beside' }, interval && h('p', { class: 'figure' }, figure, h('span', { class: 'dim', 'aria-hidden': 'true' }, ' 95%\u00a0interval')),
+    h('div', { class: 'beside' }, interval ? h('p', { class: 'figure' }, figure, h('span', { class: 'dim', 'aria-hidden': 'true' }, ' 95%\u00a0interval'))
+      : run.benchmarks.length === 1 && h('p', { class: 'dim' }, 'No 95% interval: the items’ scores are all equal, so their spread isn’t known'),
       h('p', null, label[0]?.toUpperCase() + label.slice(1), run.benchmarks.length > 1 && h('span', { class: 'dim' }, '; it is the score of none of them')), cautions),
   ]
 }
@@ -94,6 +96,20 @@ function leftText(run) {
 const SHORT_S = 60
 
 /**
+ * Makes the tile with the number of items. That of a run of terminal tasks counts its tasks, each with several episodes of
+ * which all would have to be over.
+ *
+ * @param {Run} run
+ * @returns {[string, string, string?][]}
+ */
+function itemsTile(run) {
+  if (!run.progress) return [['Items', none]]
+  const { completed, total } = run.progress
+  if (isOfEpisodes(run)) return [['Tasks', integer(total)]]
+  return [['Items', integer(completed), completed !== total ? `of ${integer(total)}` : '']]
+}
+
+/**
  * @param {Run} run
  * @returns {[string, string, string?][]}
  */
@@ -105,15 +121,15 @@ function tilesOf(run) {
   const isRounded = seconds !== null && seconds < SHORT_S && !`${run.started_at}${run.completed_at}`.includes('.')
   /** @type {[string, string, string?][]} */
   const tiles = [
-    ['Items', integer(run.progress?.completed), run.progress && run.progress.completed !== run.progress.total ? `of ${integer(run.progress.total)}` : ''],
-    ['Samples', integer(done), sum('planned_samples') !== done ? `of ${integer(sum('planned_samples'))}` : ''],
+    ...itemsTile(run),
+    [isOfEpisodes(run) ? 'Episodes' : 'Samples', integer(done), sum('planned_samples') !== done ? `of ${integer(sum('planned_samples'))}` : ''],
     ['Correct', integer(sum('correct_samples')), `of ${integer(sum('graded_samples'))} graded`],
     ['Coverage', run.coverage === null || run.coverage === undefined ? none : percent(run.coverage), isOpen(run) ? 'so far' : ''],
     ['Time', isRounded ? `${integer(seconds)} s` : duration(seconds), isRounded ? 'to the second' : ''],
   ]
   if (seconds && seconds >= 1 && done > 0 && !isRounded) {
     const rate = done / seconds * 60
-    tiles.push(['Rate', rate < 100 ? number(Math.round(rate * 10) / 10) : integer(rate), 'samples/min'])
+    tiles.push(['Rate', rate < 100 ? number(Math.round(rate * 10) / 10) : integer(rate), isOfEpisodes(run) ? 'episodes/min' : 'samples/min'])
   }
   // As in the table of benchmarks, no tokens are no figure: the run asked no model, or no answer came.
   const used = run.spent?.tokens ?? (run.input_tokens ?? 0) + (run.output_tokens ?? 0)

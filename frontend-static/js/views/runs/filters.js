@@ -4,7 +4,7 @@ import { api } from '../../core/api.js'
 import { field, h } from '../../core/dom.js'
 
 /** Names of the filters, as the API calls them. */
-export const FILTERS = ['status', 'model', 'benchmark', 'owner', 'tag', 'search']
+export const FILTERS = ['status', 'model', 'benchmark', 'owner', 'tag', 'task', 'search']
 
 /** @type {[string, string][]} */
 const STATUSES = [
@@ -27,7 +27,10 @@ export function filterForm({ query, signal, changed }) {
   const benchmark = h('select', { name: 'benchmark' }, h('option', { value: '' }, 'All'))
   const owner = h('input', { type: 'checkbox', name: 'owner', value: 'me' })
   const tag = h('input', { type: 'search', name: 'tag', placeholder: 'Exact tag', spellcheck: 'false' })
+  const task = h('input', { type: 'search', name: 'task', placeholder: 'Id of a task', inputmode: 'numeric', pattern: '[0-9]*', spellcheck: 'false' })
   const rest = [field('Model', model), field('Status', status), field('Benchmark', benchmark), field('Tag', tag),
+    // Pages of tasks link to their runs.
+    ...(query.get('task') ? [field('Task', task)] : []),
     h('label', { class: 'check' }, owner, ' Only mine')]
   const more = h('button', { type: 'button', class: 'button more', 'aria-expanded': 'false' }, 'Filters')
   more.addEventListener('click', () => more.setAttribute('aria-expanded', String(form.classList.toggle('all'))))
@@ -38,12 +41,13 @@ export function filterForm({ query, signal, changed }) {
     search.value = query.get('search') ?? ''
     model.value = query.get('model') ?? ''
     tag.value = query.get('tag') ?? ''
+    task.value = query.get('task') ?? ''
     keep(status, query.get('status') ?? '')
     keep(benchmark, query.get('benchmark') ?? '')
     owner.checked = query.get('owner') === 'me'
   }
   const write = () => {
-    query.set({ search: search.value.trim(), model: model.value.trim(), tag: tag.value.trim(), status: status.value, benchmark: benchmark.value, owner: owner.checked ? 'me' : null })
+    query.set({ search: search.value.trim(), model: model.value.trim(), tag: tag.value.trim(), task: task.value.trim(), status: status.value, benchmark: benchmark.value, owner: owner.checked ? 'me' : null })
     changed()
   }
   /** @type {ReturnType<typeof setTimeout> | undefined} */

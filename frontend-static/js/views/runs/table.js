@@ -5,7 +5,7 @@ import { ago, dateTime, duration, integer, none, percent, shortId, tokens, usd }
 import { splitMessage } from '../../core/messages.js'
 import { outcomesInWords, statusBadge, statusOf } from '../../core/outcomes.js'
 import { path } from '../../core/router.js'
-import { benchmarkOfRun, canOf, cautionList, elapsedSeconds, isOpen, runCautionsOf, scoreOf, subsetText } from '../../core/run-facts.js'
+import { benchmarkOfRun, canOf, cautionList, elapsedSeconds, isOpen, progressOf, runCautionsOf, scoreOf, subsetText } from '../../core/run-facts.js'
 import { intervalFigure, progressBar } from '../../components/figures.js'
 import { menu } from '../../components/menu.js'
 import { actionsOf, exportItems } from '../run/actions.js'
@@ -14,6 +14,8 @@ import { actionsOf, exportItems } from '../run/actions.js'
 
 /** Benchmarks that a row names; further ones are counted. */
 const BENCHMARKS_MAX = 6
+/** Tasks of a run of terminal tasks that are named. */
+const TASKS_MAX = 3
 /** Characters of a seed that a row shows: schedules take their id. */
 const SEED_MAX = 16
 /** Statuses of benchmarks without a score that a row names. */
@@ -81,11 +83,11 @@ function newRow(first, chosen, onSelect, changed, signal) {
   const cells = [
     ['model', labelKey, modelCell],
     ['status', (run) => `${statusOf(run)} ${run.queue_position}`, statusCell],
-    ['score', (run) => JSON.stringify([run.overall_score, isOpen(run), run.error_message, isOpen(run) && run.progress, run.eta_seconds]), (run) => scoreCell(run, bar)],
+    ['score', (run) => JSON.stringify([run.overall_score, isOpen(run), run.error_message, isOpen(run) && progressOf(run), run.eta_seconds]), (run) => scoreCell(run, bar)],
     ['number items', (run) => `${run.progress.completed}/${run.progress.total}`, itemsCell],
     ['number tokens', (run) => String(run.spent?.tokens), (run) => tokens(run.spent?.tokens || null)],
     ['number cost', (run) => String(run.spent?.usd), (run) => usd(run.spent?.usd ?? run.cost?.total_usd)],
-    ['number took', (run) => String(run.completed_at ?? run.progress.completed), (run) => duration(elapsedSeconds(run))],
+    ['number took', (run) => String(run.completed_at ?? progressOf(run).completed), (run) => duration(elapsedSeconds(run))],
     ['number when', (run) => run.created_at, (run) => h('time', { datetime: run.created_at, title: dateTime(run.created_at) }, ago(run.created_at))],
     ['menu', (run) => `${run.status} ${JSON.stringify(canOf(run))}`, (run) => { fillMenu(actions, run, changed, signal); return actions }],
   ]
@@ -107,7 +109,7 @@ function newRow(first, chosen, onSelect, changed, signal) {
 
 /** @param {Run} run */
 function labelKey(run) {
-  return JSON.stringify([run.name, run.tags, run.benchmarks.map((b) => [benchmarkOfRun(run, b.benchmark_name), b.status, b.score]), runCautionsOf(run)])
+  return JSON.stringify([run.name, run.tags, run.benchmarks.map((b) => [benchmarkOfRun(run, b.benchmark_name), tasksOf(run, b), b.status, b.score]), runCautionsOf(run)])
 }
 
 /** @param {Run} run */
@@ -129,9 +131,21 @@ function modelCell(run) {
 function benchmarkStrip(run) {
   const rest = run.benchmarks.slice(BENCHMARKS_MAX)
   return h('span', { class: 'strip' },
-    run.benchmarks.slice(0, BENCHMARKS_MAX).map((b) => h('span', { class: 'nowrap' }, benchmarkOfRun(run, b.benchmark_name), ' ',
+    run.benchmarks.slice(0, BENCHMARKS_MAX).map((b) => h('span', { class: tasksOf(run, b) ? null : 'nowrap' }, benchmarkOfRun(run, b.benchmark_name), tasksOf(run, b), ' ',
       b.score !== null ? run.benchmarks.length > 1 && h('b', null, percent(b.score)) : FAILED.has(b.status) && h('b', { class: b.status === 'failed' ? 'bad' : 'idle' }, b.status === 'needs_setup' ? 'needs setup' : b.status))),
     rest.length > 0 && h('span', { class: 'dim', title: rest.map((b) => benchmarkOfRun(run, b.benchmark_name)).join(', ') }, `+${rest.length} more`))
+}
+
+/**
+ * Names the first tasks of a run of terminal tasks and counts the others: `: fix-csv, hello-world and 3 more`; '' for other runs.
+ *
+ * @param {Run} run
+ * @param {import('../../core/run-facts.js').RunBenchmark} b
+ */
+function tasksOf(run, b) {
+  const tasks = b.benchmark_name === 'terminal_tasks' ? (run.tasks ?? []).slice(0, TASKS_MAX) : []
+  const others = b.sampled_items - tasks.length
+  return tasks.length === 0 ? '' : `: ${tasks.map((task) => task.replace(/@[0-9a-f]{12}$/, '')).join(', ')}${others > 0 ? ` and ${integer(others)} more` : ''}`
 }
 
 /** @param {Run} run */
@@ -152,7 +166,8 @@ function statusCell(run) {
 function scoreCell(run, bar) {
   if (isOpen(run)) {
     const left = run.eta_seconds !== null ? `${duration(Math.max(1, Math.round(run.eta_seconds)))} left` : run.start_delay_seconds !== null ? `starts in ${duration(run.start_delay_seconds)}` : ''
-    bar.show(run.progress.completed, run.progress.total, { label: `Progress of ${run.model}`, note: left })
+    const { completed, total, unit } = progressOf(run)
+    bar.show(completed, total, { label: `Progress of ${run.model}`, note: left, unit: `${unit}s` })
     return bar
   }
   const { score, interval, label, scale } = scoreOf(run)

@@ -42,30 +42,31 @@ export function passRate(passed, graded) {
 }
 
 /**
- * Makes the pass rate of a task. Episodes without a grade are in no rate, and stand beside it.
+ * Makes the pass rate of a task over all of its orders. Episodes without a grade are in no rate, and stand beside it.
  *
  * @param {Api.Task} task
  */
-export function taskRate({ passed_runs: passed, failed_runs: failed, error_runs: errors }) {
-  return [passRate(passed, passed + failed - errors), errors > 0 && ' ', errors > 0 && h('span', { class: 'caution', title: 'They ended without a grade, and are in no rate.' }, `${integer(errors)} not graded`)]
+export function taskRate({ results: { passed, failed, errors } }) {
+  return [passRate(passed, passed + failed), errors > 0 && ' ', errors > 0 && h('span', { class: 'caution', title: 'They ended without a grade, and are in no rate.' }, `${integer(errors)} not graded`)]
 }
 
 /**
- * Counts the episodes of a task in words: `7 of 10`, `10`, or that there are none.
+ * Counts the episodes of all orders of a task in words: `7 of 10`, `10`, or that there are none.
  *
  * @param {Api.Task} task
  */
-export function episodesText({ total_runs: total, passed_runs: passed, failed_runs: failed }) {
-  if (total === 0) return none
-  return passed + failed < total ? `${integer(passed + failed)} of ${integer(total)}` : integer(total)
+export function episodesText({ results: { episodes, passed, failed, errors } }) {
+  if (episodes === 0) return none
+  const over = passed + failed + errors
+  return over < episodes ? `${integer(over)} of ${integer(episodes)}` : integer(episodes)
 }
 
 /**
- * Says all counts in one line.
+ * Says the counts of all orders in one line.
  *
  * @param {Api.TaskStats} stats
  */
-export function statsText({ tasks, runs }) {
+export function statsText({ results: { tasks, episodes: runs } }) {
   const states = [[tasks.pending, 'not started'], [tasks.running, 'running'], [tasks.completed, 'completed']]
     .filter(([n]) => Number(n) > 0).map(([n, word]) => `${integer(Number(n))} ${word}`)
   const list = states.length > 1 ? ` (${states.join(', ')})` : states.length === 1 && tasks.total > 0 ? `, ${states[0].replace(/^\S+ /, tasks.total === 1 ? '' : 'all ')}` : ''
