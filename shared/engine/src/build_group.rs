@@ -3,11 +3,17 @@
 //! Podman's builder doesn't limit processes, goes on when its client has gone, and does part of the work in its own
 //! process. So each build has a group of its own, with one part for podman and one for the Dockerfile's commands.
 
-use std::io;
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, open, openat, unlinkat};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::probe::HELPER_FOLDERS;
@@ -33,6 +39,9 @@ const END_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
 /// File with the ids of a group's processes.
 const PROCESSES: &str = "cgroup.procs";
+/// Maximum number of groups that the commands of a build may make.
+const GROUPS_MAX: usize = 256;
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
 
 /// A group, in every hierarchy that limits something.
 #[derive(Debug, Clone)]
@@ -45,13 +54,13 @@ impl BuildGroup {
     /// Creates the group of all builds, in place of the one that an earlier process left behind. `run_folder` records its
     /// name.
     pub(crate) fn create(run_folder: &Path) -> io::Result<Self> {
-        remove_recorded(run_folder);
+        remove_recorded(run_folder)?;
         let name = format!("{NAME_PREFIX}{}", uuid::Uuid::new_v4().simple());
         std::fs::write(record(run_folder), &name)?;
         let group = Self { folders: folders(Path::new(ROOT), &name)?, name };
         for folder in &group.folders {
             if let Err(error) = std::fs::create_dir(folder) {
-                group.remove();
+                group.remove_or_warn();
                 return Err(error);
             }
         }
@@ -63,7 +72,7 @@ impl BuildGroup {
         let id = uuid::Uuid::new_v4().simple().to_string();
         let folders = self.folders.iter().map(|folder| folder.join(&id)).collect();
         let build = Self { name: format!("{}/{id}", self.name), folders };
-        build.create_parts(memory_bytes, processes).inspect_err(|_| build.remove())?;
+        build.create_parts(memory_bytes, processes).inspect_err(|_| build.remove_or_warn())?;
         Ok(build)
     }
 
@@ -82,6 +91,7 @@ impl BuildGroup {
                 write_if_there(&part, "memory.max", &memory_bytes.to_string())?;
                 write_if_there(&part, "memory.swap.max", "0")?;
                 write_if_there(&part, "pids.max", &processes.to_string())?;
+                write_if_there(&part, "cgroup.max.descendants", &GROUPS_MAX.to_string())?;
             }
         }
         Ok(())
@@ -103,42 +113,72 @@ impl BuildGroup {
         format!("/{}/{COMMANDS}/run", self.name)
     }
 
-    /// Kills everything in the group and waits briefly for its end. Blocks.
-    fn kill(&self) {
+    /// Kills the commands of this build, and leaves podman the end of the build. Blocks.
+    pub(crate) fn kill_commands(&self) {
+        let (parts, name_servers) = (hierarchies(&self.name), name_servers());
+        for part in parts.iter().map(|folder| folder.join(COMMANDS)) {
+            let pass = Pass { name_servers: &name_servers, removes: false };
+            if let Err(error) = pass.over(&part) {
+                tracing::debug!(%error, "Commands of a build were not killed");
+            }
+        }
+    }
+
+    /// Kills everything in the group and removes it, in every hierarchy, since the runtime makes groups in all of them.
+    /// Blocks.
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        let (mut folders, name_servers) = (hierarchies(&self.name), name_servers());
         let until = Instant::now() + END_TIMEOUT;
-        let name_servers = name_servers();
-        while self.folders.iter().any(|folder| kill_all(folder, &name_servers)) {
+        loop {
+            let mut last = Ok(());
+            folders.retain(|folder| {
+                match (Pass { name_servers: &name_servers, removes: true }).over(folder) {
+                    Ok(is_removed) => !is_removed,
+                    Err(error) => {
+                        last = Err(error);
+                        true
+                    }
+                }
+            });
+            if folders.is_empty() {
+                return Ok(());
+            }
             if Instant::now() > until {
-                tracing::warn!(group = self.name, "Processes of a build can't be killed");
-                break;
+                let left = folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>();
+                last?;
+                return Err(io::Error::other(format!("processes can't be ended in {}", left.join(", "))));
             }
             std::thread::sleep(POLL);
         }
     }
 
-    /// Kills everything in the group and removes it. Blocks.
-    pub(crate) fn remove(&self) {
-        self.kill();
-        // The runtime makes a group in every hierarchy.
-        let hierarchies = std::fs::read_dir(ROOT).into_iter().flatten().flatten();
-        let others = hierarchies.map(|hierarchy| hierarchy.path().join(&self.name));
-        for folder in self.folders.iter().cloned().chain(others).filter(|folder| folder.is_dir()) {
-            remove_groups(&folder);
+    /// Does the same, and logs a failure.
+    pub(crate) fn remove_or_warn(&self) {
+        if let Err(error) = self.remove() {
+            tracing::warn!(group = self.name, %error, "Group of builds was not removed");
         }
+    }
+
+    /// Returns true if the commands of this build have made more groups than any build needs. The kernel allows only so many
+    /// on the whole machine. Blocks.
+    pub(crate) fn has_too_many(&self) -> bool {
+        let counts = self.folders.iter().map(|folder| count_below(&folder.join(COMMANDS), GROUPS_MAX));
+        counts.into_iter().any(|count| count > GROUPS_MAX)
     }
 }
 
 /// Removes the group that an earlier process recorded in its run folder, and returns its name. Blocks.
-pub(crate) fn remove_recorded(run_folder: &Path) -> Option<String> {
-    let name = std::fs::read_to_string(record(run_folder)).ok()?;
-    let id = name.strip_prefix(NAME_PREFIX)?;
+///
+/// # Errors
+/// Fails if something in the group can't be ended. The record stays for another try.
+pub(crate) fn remove_recorded(run_folder: &Path) -> io::Result<Option<String>> {
+    let Ok(name) = std::fs::read_to_string(record(run_folder)) else { return Ok(None) };
+    let id = name.strip_prefix(NAME_PREFIX).unwrap_or_default();
     if id.len() != 32 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
+        return Ok(None);
     }
-    if let Ok(folders) = folders(Path::new(ROOT), &name) {
-        BuildGroup { name: name.clone(), folders }.remove();
-    }
-    Some(name)
+    BuildGroup { name: name.clone(), folders: Vec::new() }.remove()?;
+    Ok(Some(name))
 }
 
 fn record(run_folder: &Path) -> PathBuf {
@@ -174,34 +214,143 @@ fn name_servers() -> Vec<(u64, u64)> {
     files.filter_map(|file| std::fs::metadata(file).ok()).map(|file| (file.dev(), file.ino())).collect()
 }
 
-/// Kills all processes in a group and below. Returns true if there were any. A server of names is moved out instead, since
-/// containers of other sandboxes use it.
-fn kill_all(folder: &Path, name_servers: &[(u64, u64)]) -> bool {
-    let below = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut found = false;
-    for entry in below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-        found |= kill_all(&entry.path(), name_servers);
-    }
-    let members = || -> Vec<i32> {
-        let list = std::fs::read_to_string(folder.join(PROCESSES)).unwrap_or_default();
-        list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
-    };
-    for pid in members().into_iter().filter_map(Pid::from_raw) {
-        found = true;
-        let id = pid.as_raw_nonzero().get();
-        let program = std::fs::metadata(format!("/proc/{id}/exe"));
-        if program.is_ok_and(|file| name_servers.contains(&(file.dev(), file.ino()))) && move_out(folder, id)
-        {
-            continue;
-        }
-        // The open process keeps its id from being reused, so that the second look-up is reliable.
-        let Ok(open) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { continue };
-        if members().contains(&id) {
-            // A process that is gone needs no signal.
-            let _ = rustix::process::pidfd_send_signal(open, Signal::KILL);
+/// Returns the folders of a group in all hierarchies in which it exists. The freezer's is first: it must be thawed before
+/// anything in it can end.
+fn hierarchies(name: &str) -> Vec<PathBuf> {
+    let root = Path::new(ROOT);
+    let below = std::fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path().join(name));
+    let all = [root.join("freezer").join(name), root.join(name)].into_iter().chain(below);
+    let mut found: Vec<PathBuf> = Vec::new();
+    for folder in all {
+        // Some hierarchies have a second name, which is a link.
+        let is_real = folder.parent().is_some_and(|parent| !parent.is_symlink()) && folder.is_dir();
+        if is_real && !found.contains(&folder) {
+            found.push(folder);
         }
     }
     found
+}
+
+/// One pass over a group and all groups below, from the inside: a build can make groups that are nested so deeply that they
+/// have no path.
+struct Pass<'a> {
+    name_servers: &'a [(u64, u64)],
+    /// Removes groups, too.
+    removes: bool,
+}
+
+impl Pass<'_> {
+    /// Kills all processes that are found. Returns true if the group doesn't exist any more.
+    fn over(&self, folder: &Path) -> io::Result<bool> {
+        let (Some(above), Some(name)) = (folder.parent(), folder.file_name()) else { return Ok(false) };
+        let above = open(above, FOLDER, Mode::empty())?;
+        let name = CString::new(name.as_bytes())?;
+        let mut here = match openat(&above, &name, FOLDER, Mode::empty()) {
+            Ok(here) => here,
+            Err(Errno::NOENT) => return Ok(true),
+            Err(error) => return Err(error.into()),
+        };
+        self.kill_members(&here, folder);
+        // Names of the open groups, each with the groups below it that are still to be visited.
+        let mut open_groups = vec![(name, groups_below(&here)?)];
+        while let Some((_, below)) = open_groups.last_mut() {
+            if let Some(name) = below.pop() {
+                // It may be gone by now.
+                let Ok(group) = openat(&here, &name, FOLDER, Mode::empty()) else { continue };
+                here = group;
+                self.kill_members(&here, folder);
+                open_groups.push((name, groups_below(&here)?));
+                continue;
+            }
+            let up = match open_groups.len() {
+                1 => above.try_clone()?,
+                _ => openat(&here, "..", FOLDER, Mode::empty())?,
+            };
+            let Some((name, _)) = open_groups.pop() else { break };
+            if self.removes {
+                match unlinkat(&up, &name, AtFlags::REMOVEDIR) {
+                    // Killed processes are there for another moment.
+                    Ok(()) | Err(Errno::NOENT | Errno::BUSY) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            here = up;
+        }
+        Ok(self.removes && !folder.exists())
+    }
+
+    /// Kills the processes of an open group, after it was thawed. A server of names is moved out instead, since containers
+    /// of other sandboxes use it.
+    fn kill_members(&self, group: &OwnedFd, top: &Path) {
+        // Each exists in one version of cgroups, or one hierarchy.
+        for (file, value) in [("freezer.state", "THAWED"), ("cgroup.freeze", "0"), ("cgroup.kill", "1")] {
+            if self.name_servers.is_empty() || file != "cgroup.kill" {
+                write_in(group, file, value);
+            }
+        }
+        let members = || -> Vec<i32> {
+            let list = read_in(group, PROCESSES);
+            list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+        };
+        for pid in members().into_iter().filter_map(Pid::from_raw) {
+            let id = pid.as_raw_nonzero().get();
+            let program = std::fs::metadata(format!("/proc/{id}/exe"));
+            let is_kept = program.is_ok_and(|file| self.name_servers.contains(&(file.dev(), file.ino())));
+            if is_kept && move_out(top, id) {
+                continue;
+            }
+            // The open process keeps its id from being reused, so that the second look-up is reliable.
+            let Ok(process) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { continue };
+            if members().contains(&id) {
+                // A process that is gone needs no signal.
+                let _ = rustix::process::pidfd_send_signal(process, Signal::KILL);
+            }
+        }
+    }
+}
+
+/// Returns the names of the groups directly below an open one.
+fn groups_below(group: &OwnedFd) -> io::Result<Vec<CString>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(group)? {
+        let entry = entry?;
+        if entry.file_type() == FileType::Directory && !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            names.push(entry.file_name().to_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// Counts the groups below one, up to a little more than `most`.
+fn count_below(folder: &Path, most: usize) -> usize {
+    let mut count = 0;
+    let mut open_groups: Vec<OwnedFd> = open(folder, FOLDER, Mode::empty()).into_iter().collect();
+    while let Some(group) = open_groups.pop() {
+        let names = groups_below(&group).unwrap_or_default();
+        count += names.len();
+        // Open files are scarce, too.
+        if count > most {
+            break;
+        }
+        open_groups.extend(names.iter().filter_map(|name| openat(&group, name, FOLDER, Mode::empty()).ok()));
+    }
+    count
+}
+
+fn read_in(group: &OwnedFd, file: &str) -> String {
+    let mut text = String::new();
+    if let Ok(file) = openat(group, file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
+        // What could be read is used.
+        let _ = File::from(file).read_to_string(&mut text);
+    }
+    text
+}
+
+fn write_in(group: &OwnedFd, file: &str, value: &str) {
+    if let Ok(file) = openat(group, file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {
+        // The next pass tries again.
+        let _ = File::from(file).write_all(value.as_bytes());
+    }
 }
 
 /// Moves a process from a group of builds to the root of its hierarchy. Returns true if it was moved.
@@ -211,18 +360,6 @@ fn move_out(folder: &Path, id: i32) -> bool {
     };
     let root = folder.ancestors().find(is_ours).and_then(Path::parent);
     root.is_some_and(|root| std::fs::write(root.join(PROCESSES), id.to_string()).is_ok())
-}
-
-fn remove_groups(folder: &Path) {
-    let below = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    for entry in below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-        remove_groups(&entry.path());
-    }
-    if let Err(error) = std::fs::remove_dir(folder)
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        tracing::warn!(folder = %folder.display(), %error, "Cgroup of builds was not removed");
-    }
 }
 
 #[cfg(test)]
@@ -246,11 +383,32 @@ mod tests {
     }
 
     #[test]
+    fn groups_without_a_path_are_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let top = root.path().join("bench-builds-1");
+        std::fs::create_dir(&top).unwrap();
+        let mut here = open(&top, FOLDER, Mode::empty()).unwrap();
+        for depth in 0..300 {
+            let name = format!("{depth}-{}", "x".repeat(200));
+            for name in [&name, "beside"] {
+                rustix::fs::mkdirat(&here, name, Mode::RWXU).unwrap();
+            }
+            here = openat(&here, &name, FOLDER, Mode::empty()).unwrap();
+        }
+        assert_eq!(count_below(&top, 1000), 600);
+        assert!(count_below(&top, 20) > 20);
+        let pass = |removes| Pass { name_servers: &[], removes }.over(&top).unwrap();
+        assert!(!pass(false) && top.exists());
+        assert!(pass(true) && !top.exists());
+        assert!(pass(true));
+    }
+
+    #[test]
     fn only_our_own_groups_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["", "..", "bench-builds-", "bench-builds-../x", "user.slice"] {
             std::fs::write(record(folder.path()), name).unwrap();
-            assert_eq!(remove_recorded(folder.path()), None, "{name}");
+            assert_eq!(remove_recorded(folder.path()).unwrap(), None, "{name}");
         }
     }
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, ClientError};
 use crate::emptying::{empty, kill};
 use crate::labels::{InvalidId, LABEL_INSTANCE, LABEL_SANDBOX, Owner, check_id};
+use crate::network_traces::NetworkTraces;
 
 /// Number of rounds in which objects are removed until none is left.
 const ROUNDS_MAX: u32 = 5;
@@ -135,7 +136,12 @@ async fn remove(
                     kill(client, &id).await?;
                     empty(client, &id).await?;
                 }
+                let traces = match kind {
+                    OwnKind::Network => NetworkTraces::of(client, &id).await?,
+                    _ => NetworkTraces::default(),
+                };
                 let (status, answer) = client.call(Method::DELETE, &kind.address(&id), None).await?;
+                traces.remove().await;
                 if !status.is_success() && status != StatusCode::NOT_FOUND {
                     reason = answer["message"].as_str().unwrap_or("no message").to_owned();
                 }

@@ -28,6 +28,8 @@ pub struct ImageCache {
     prefix: String,
     bytes_max: u64,
     evicting: tokio::sync::Mutex<()>,
+    /// Held by the only call that waits to evict.
+    waiting: tokio::sync::Mutex<()>,
 }
 
 /// An image of the cache.
@@ -44,7 +46,13 @@ impl ImageCache {
     pub fn open(folder: impl Into<PathBuf>, prefix: impl Into<String>, bytes_max: u64) -> io::Result<Self> {
         let folder = folder.into();
         std::fs::create_dir_all(folder.join(PULLED))?;
-        Ok(Self { folder, prefix: prefix.into(), bytes_max, evicting: tokio::sync::Mutex::default() })
+        Ok(Self {
+            folder,
+            prefix: prefix.into(),
+            bytes_max,
+            evicting: tokio::sync::Mutex::default(),
+            waiting: tokio::sync::Mutex::default(),
+        })
     }
 
     /// Records that an engine has pulled an image which it didn't have. The image belongs to the cache as long as it has this
@@ -81,7 +89,10 @@ impl ImageCache {
     /// Removes the least recently used images until the rest is within the size limit. Images that containers use
     /// stay, and those that were used within ten minutes.
     pub async fn evict(&self, client: &Client) -> Result<(), ClientError> {
+        // Another call that waits will find what this one would find.
+        let Ok(waiting) = self.waiting.try_lock() else { return Ok(()) };
         let _evicting = self.evicting.lock().await;
+        drop(waiting);
         let found = client.expect(Method::GET, &self.list_address(), None).await?;
         let entries = found.as_array().map(Vec::as_slice).unwrap_or_default();
         let images = entries.iter().filter_map(|entry| self.cached(entry)).collect();

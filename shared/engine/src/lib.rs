@@ -13,6 +13,7 @@ mod emptying;
 mod firewall;
 mod images;
 mod labels;
+mod network_traces;
 mod pipes;
 mod probe;
 mod proxy;

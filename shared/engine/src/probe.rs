@@ -146,9 +146,10 @@ pub async fn discard(
         podman::end_abandoned(&folder);
         remove_recorded(&folder)
     });
-    let group = ended.await.map_err(std::io::Error::other)?;
+    // What can't be ended keeps its record for another try.
+    let group = ended.await.map_err(std::io::Error::other)??;
     if let (Some(group), Some(engine)) = (group, engine)
-        && let Err(error) = build_service::remove_recorded_containers(engine, &group).await
+        && let Err(error) = build_service::remove_recorded_files(engine, &group).await
     {
         tracing::warn!(%error, "The files of a killed host's builds were not removed");
     }
@@ -219,7 +220,8 @@ async fn find_engine(options: &ProbeOptions) -> Result<Engine, ProbeError> {
     created.map_err(|source| ProbeError::RunFolder { path: folder.clone(), source })?;
     release_all(&pin_folder(folder));
     let run_folder = folder.clone();
-    if let Err(error) = tokio::task::spawn_blocking(move || remove_recorded(&run_folder)).await {
+    let removed = tokio::task::spawn_blocking(move || remove_recorded(&run_folder)).await;
+    if let Err(error) = removed.map_err(std::io::Error::other).and_then(|removed| removed) {
         tracing::warn!(%error, "Group of an earlier process's builds was not removed");
     }
     if let Some(address) = &options.docker_host {

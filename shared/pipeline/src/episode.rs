@@ -105,7 +105,12 @@ impl Pipeline {
         if !self.save_episode(turn, &state).await? {
             return Ok(());
         }
-        let sandbox = match self.sandboxes.sandy.create(&engine_sandbox()).await {
+        let Some(request) = self.sandboxes.request() else {
+            return self.wait_for_sandbox(turn, None).await;
+        };
+        let created = self.sandboxes.sandy.create(&engine_sandbox()).await;
+        drop(request);
+        let sandbox = match created {
             Ok(sandbox) => sandbox,
             Err(error) => {
                 return self.handle_episode_failure(turn, &state, &JobError::from(error).into()).await;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bench_sandy::job::JobName;
 use bench_sandy::{Sandy, SandyConfig};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The host that creates sandboxes.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct SandboxHost {
     pub(crate) files: Option<PathBuf>,
     /// Number of queues whose messages find no place. Turns that only wait leave theirs then.
     pub(crate) places_wanted: Arc<AtomicUsize>,
+    /// Requests for sandboxes of episodes that may wait for the host at once.
+    requests: Arc<Semaphore>,
 }
 
 impl SandboxHost {
@@ -38,6 +41,7 @@ impl SandboxHost {
             linger: Duration::from_secs(2),
             files: None,
             places_wanted: Arc::default(),
+            requests: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
         }
     }
 
@@ -52,6 +56,18 @@ impl SandboxHost {
     #[must_use]
     pub fn with_places_wanted(self, places_wanted: Arc<AtomicUsize>) -> Self {
         Self { places_wanted, ..self }
+    }
+
+    /// Limits the requests for sandboxes of episodes that wait for the host at once, so that episodes that have a sandbox
+    /// find places in this process.
+    #[must_use]
+    pub fn with_requests_max(self, requests_max: usize) -> Self {
+        Self { requests: Arc::new(Semaphore::new(requests_max.max(1))), ..self }
+    }
+
+    /// Returns the right to request a sandbox, until it is dropped; `None` if too many requests wait.
+    pub(crate) fn request(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.requests).try_acquire_owned().ok()
     }
 
     /// Returns true if other messages find no place.

@@ -307,7 +307,7 @@ impl Stack {
         let ledgers = Ledgers::default();
         let places_wanted = Arc::<AtomicUsize>::default();
         let sandbox_host = || {
-            let host = SandboxHost::new(sandy.clone());
+            let host = SandboxHost::new(sandy.clone()).with_requests_max(concurrency / 2);
             match sandboxes.is_some() {
                 true => host.on_this_machine(options.data_dir.join(FILES)),
                 // It may have many more sandboxes than this process has places.

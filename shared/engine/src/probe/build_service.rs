@@ -4,19 +4,28 @@
 //! holds, and goes on when the client has gone. So each build gets a service of its own, in the build's cgroup, which is
 //! killed at the end. What a killed builder leaves, its working containers, is found by the cgroup that they name.
 
+use std::fs::DirBuilder;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use http::{Method, StatusCode};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::ProbeOptions;
-use super::podman::{Launch, Podman, Settings};
+use super::podman::{Launch, LaunchedBuild, Podman, Settings};
 use crate::build_group::BuildGroup;
 use crate::client::{Client, ClientError};
 
 /// Limits of the service with which the probe checks that builds can have one: memory in bytes, and processes.
 const TRIAL_LIMITS: (u64, u64) = (1 << 30, 64);
+/// Time that podman has to end a build whose commands were killed.
+const GRACE: Duration = Duration::from_secs(1);
+const GRACE_POLL: Duration = Duration::from_millis(50);
+/// Time after which a working container has a description, if its builder lives.
+const DESCRIPTION_WAIT: Duration = Duration::from_secs(3);
 /// Maximum size of a builder's description of its working container, in bytes.
 const DESCRIPTION_BYTES_MAX: u64 = 16 << 20;
 /// Facts about podman in which all services of a storage agree.
@@ -46,6 +55,8 @@ pub(crate) struct BuildService {
     client: Client,
     group: BuildGroup,
     folder: PathBuf,
+    /// Folder for temporary files.
+    scratch: PathBuf,
 }
 
 impl BuildServices {
@@ -98,13 +109,16 @@ impl BuildServices {
     pub(crate) async fn start(&self, memory_bytes: u64, processes: u64) -> io::Result<BuildService> {
         let group = self.group.create_build(memory_bytes, processes)?;
         let folder = self.options.run_folder.join(format!("build-{}", uuid::Uuid::new_v4().simple()));
-        let launched = match std::fs::create_dir(&folder) {
+        let scratch = scratch_folder(&self.storage, group.name());
+        let made = std::fs::create_dir(&folder)
+            .and_then(|()| DirBuilder::new().recursive(true).mode(0o700).create(&scratch));
+        let launched = match made {
             Ok(()) => {
                 let launch = Launch {
                     folder: &folder,
                     settings: self.settings,
                     options: &self.options,
-                    build: Some(&group),
+                    build: Some(LaunchedBuild { group: &group, scratch: &scratch }),
                 };
                 Podman::launch(launch).await
             }
@@ -113,11 +127,12 @@ impl BuildServices {
         match launched {
             Ok(podman) => {
                 let client = Client::new(podman.socket());
-                Ok(BuildService { podman, client, group, folder })
+                Ok(BuildService { podman, client, group, folder, scratch })
             }
             Err(error) => {
                 remove_group(group).await;
                 remove_folder(&folder).await;
+                remove_folder(&scratch).await;
                 Err(error)
             }
         }
@@ -125,14 +140,32 @@ impl BuildServices {
 
     /// Kills everything that still runs in a build, and removes what it left.
     pub(crate) async fn end(&self, service: BuildService) {
-        let BuildService { podman, group, folder, .. } = service;
+        let BuildService { podman, group, folder, scratch, .. } = service;
         let name = group.name().to_owned();
+        self.wait_for_end(&group).await;
         remove_group(group).await;
         podman.stop().await;
         if let Err(error) = remove_working_containers(&self.engine, &self.storage, &name).await {
             tracing::warn!(%error, "The files of a build that was ended were not removed");
         }
         remove_folder(&folder).await;
+        remove_folder(&scratch).await;
+    }
+
+    /// Kills the commands of a build that was left, and gives podman a moment to remove its containers and networks.
+    async fn wait_for_end(&self, group: &BuildGroup) {
+        let until = Instant::now() + GRACE;
+        while Instant::now() < until {
+            let found = working_containers(&self.engine, &self.storage, group.name()).await;
+            if found.is_ok_and(|(known, _)| known.is_empty()) {
+                return;
+            }
+            let group = group.clone();
+            if tokio::task::spawn_blocking(move || group.kill_commands()).await.is_err() {
+                return;
+            }
+            tokio::time::sleep(GRACE_POLL).await;
+        }
     }
 
     /// Removes the group of all builds, after they have ended.
@@ -147,31 +180,69 @@ impl BuildService {
         &self.client
     }
 
+    /// Returns the group of the build.
+    pub(crate) fn group(&self) -> &BuildGroup {
+        &self.group
+    }
+
     /// Returns the parent group of the build's commands.
     pub(crate) fn parent(&self) -> String {
         self.group.parent()
     }
 }
 
-/// Removes the working containers of the builds of a dead process. `group` was the group of its builds.
-pub(super) async fn remove_recorded_containers(engine: &Client, group: &str) -> Result<(), ClientError> {
-    let info = engine.expect(Method::GET, "/info", None).await?;
-    match info["DockerRootDir"].as_str().map(Path::new).filter(|storage| storage.is_dir()) {
-        Some(storage) => remove_working_containers(engine, storage, group).await,
-        None => Ok(()),
-    }
+/// Returns the folder for a build's temporary files: on the disk of the storage, which has a limit for builds, and where
+/// large layers have space.
+fn scratch_folder(storage: &Path, group: &str) -> PathBuf {
+    storage.join("tmp").join(group.replace('/', "."))
 }
 
-/// Removes the working containers of builds that name the cgroup `group` or one below it.
-async fn remove_working_containers(engine: &Client, storage: &Path, group: &str) -> Result<(), ClientError> {
-    let listed =
-        engine.expect(Method::GET, "/v4.0.0/libpod/containers/json?all=true&external=true", None).await?;
-    let entries = listed.as_array().map(Vec::as_slice).unwrap_or_default();
-    let external = entries.iter().filter(|entry| entry["State"] == "storage");
-    for id in external.filter_map(|entry| entry["Id"].as_str()) {
-        if cgroup_of(storage, id).is_none_or(|found| !is_within(&found, group)) {
-            continue;
+/// Removes what the builds of a dead process have left in the storage. `group` was the group of its builds.
+pub(super) async fn remove_recorded_files(engine: &Client, group: &str) -> Result<(), ClientError> {
+    let info = engine.expect(Method::GET, "/info", None).await?;
+    let Some(storage) = info["DockerRootDir"].as_str().map(Path::new).filter(|storage| storage.is_dir())
+    else {
+        return Ok(());
+    };
+    let prefix = format!("{group}.");
+    for entry in std::fs::read_dir(storage.join("tmp")).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(&prefix) {
+            remove_folder(&entry.path()).await;
         }
+    }
+    remove_working_containers(engine, storage, group).await
+}
+
+/// Lists the working containers of builders that name the cgroup `group` or one below it, and those without a description.
+async fn working_containers(
+    engine: &Client,
+    storage: &Path,
+    group: &str,
+) -> Result<(Vec<String>, Vec<String>), ClientError> {
+    let address = "/v4.0.0/libpod/containers/json?all=true&external=true";
+    let listed = engine.expect(Method::GET, address, None).await?;
+    let (mut known, mut undescribed) = (Vec::new(), Vec::new());
+    for entry in listed.as_array().map(Vec::as_slice).unwrap_or_default() {
+        let Some(id) = entry["Id"].as_str().filter(|_| entry["State"] == "storage") else { continue };
+        match cgroup_of(storage, id) {
+            Some(found) if is_within(&found, group) => known.push(id.to_owned()),
+            Some(_) => {}
+            None => undescribed.push(id.to_owned()),
+        }
+    }
+    Ok((known, undescribed))
+}
+
+/// Removes the working containers of killed builders.
+async fn remove_working_containers(engine: &Client, storage: &Path, group: &str) -> Result<(), ClientError> {
+    let (mut meant, mut undescribed) = working_containers(engine, storage, group).await?;
+    if !undescribed.is_empty() {
+        // A builder that lives writes a description meanwhile.
+        tokio::time::sleep(DESCRIPTION_WAIT).await;
+        undescribed.retain(|id| cgroup_of(storage, id).is_none());
+        meant.append(&mut undescribed);
+    }
+    for id in meant {
         let address = format!("/v4.0.0/libpod/containers/{id}?force=true");
         let (status, answer) = engine.call(Method::DELETE, &address, None).await?;
         if !status.is_success() && status != StatusCode::NOT_FOUND {
@@ -202,7 +273,7 @@ fn cgroup_of(storage: &Path, id: &str) -> Option<String> {
 }
 
 async fn remove_group(group: BuildGroup) {
-    if let Err(error) = tokio::task::spawn_blocking(move || group.remove()).await {
+    if let Err(error) = tokio::task::spawn_blocking(move || group.remove_or_warn()).await {
         tracing::warn!(%error, "Group of builds was not removed");
     }
 }

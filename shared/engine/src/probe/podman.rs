@@ -75,8 +75,16 @@ pub(super) struct Launch<'a> {
     pub(super) folder: &'a Path,
     pub(super) settings: Settings,
     pub(super) options: &'a ProbeOptions,
-    /// Group of the only build of the service.
-    pub(super) build: Option<&'a BuildGroup>,
+    /// The only build of the service.
+    pub(super) build: Option<LaunchedBuild<'a>>,
+}
+
+/// The build for which a service is started.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LaunchedBuild<'a> {
+    pub(super) group: &'a BuildGroup,
+    /// Folder for temporary files.
+    pub(super) scratch: &'a Path,
 }
 
 impl Podman {
@@ -99,7 +107,7 @@ impl Podman {
         // A build isn't to be finished without this program.
         let signal = if build.is_some() { "KILL" } else { "TERM" };
         command.args(["-c", GUARD, "sh", signal]);
-        command.args(build.into_iter().flat_map(BuildGroup::service_files));
+        command.args(build.into_iter().flat_map(|build| build.group.service_files()));
         command.args(["--", "podman"]);
         if build.is_some() {
             // Groups of systemd are elsewhere.
@@ -126,9 +134,9 @@ impl Podman {
                 command.env(name, folder);
             }
         }
-        if build.is_some() {
+        if let Some(build) = build {
             // What a build that was ended leaves there is removed with the folder.
-            command.env("TMPDIR", &folder);
+            command.env("TMPDIR", build.scratch);
         }
         if settings == Settings::Adapted {
             let path = folder.join("containers.conf");

@@ -94,6 +94,7 @@ impl Shared {
             call.query.set("cgroupparent", service.parent());
         }
         let client = service.as_ref().map_or(&self.client, BuildService::client).clone();
+        let group = service.as_ref().map(|service| service.group().clone());
         let build = RunningBuild {
             shared: Arc::clone(self),
             names: call.query.get_all("t").map(str::to_owned).collect(),
@@ -104,7 +105,7 @@ impl Shared {
         let body = stream(file).map_err(|error| Box::new(error) as BoxError).boxed_unsync();
         let address = call.address("");
         let built = self.forward_to(&client, Method::POST, &address, body, self.build_stream()).await?;
-        Ok(self.limit_work(built, build))
+        Ok(self.limit_work(built, group, build))
     }
 
     /// Starts a service for a build, where the engine's own would build without limits.

@@ -16,6 +16,7 @@ use super::size::asks_for_size;
 use crate::checks::{check_create, check_exec, check_update};
 use crate::cleanup::{OwnKind, own_ids};
 use crate::client::{AnyBody, ClientError, full};
+use crate::context::Builder;
 use crate::emptying::{empty, folder_of};
 use crate::refusal::Refusal;
 use crate::request::ContainerCall;
@@ -52,17 +53,31 @@ impl Shared {
         let (status, created) = self.client.call(Method::POST, &call.address(""), Some(&body)).await?;
         if let Some(id) = created["Id"].as_str() {
             self.keep_pins(id, needs.pins);
-            if let Some(pipes) = &self.pipes {
-                let (_, found) =
-                    self.client.call(Method::GET, &format!("/containers/{id}/json"), None).await?;
-                if let Some(layer) = folder_of(&found).as_deref().and_then(Path::parent) {
-                    pipes.add(layer);
-                }
-            }
+            self.look_at_created(id).await?;
         }
         let mut response = json_response(&created);
         *response.status_mut() = status;
         Ok(response)
+    }
+
+    /// Removes a new container if the engine would give it the machine's own groups, and has its pipes watched.
+    async fn look_at_created(&self, id: &str) -> Result<(), Refusal> {
+        if self.builder != Builder::Buildah {
+            return Ok(());
+        }
+        let (_, found) =
+            self.client.call(Method::GET, &format!("/v4.0.0/libpod/containers/{id}/json"), None).await?;
+        if found["Config"]["SystemdMode"] == true {
+            self.client.expect(Method::DELETE, &format!("/containers/{id}?force=1&v=1"), None).await?;
+            self.forget_pins(|container| container != id);
+            return Err(Refusal::field("Cmd", "any command but systemd or an `init` in its place"));
+        }
+        if let Some(pipes) = &self.pipes
+            && let Some(layer) = folder_of(&found).as_deref().and_then(Path::parent)
+        {
+            pipes.add(layer);
+        }
+        Ok(())
     }
 
     /// Makes a call on a container of this sandbox.

@@ -49,7 +49,7 @@ impl Shared {
         call.query.set("fromImage", reference);
         call.query.remove("tag");
         let pulled = self.forward(Method::POST, &call.address(""), full(""), self.build_stream()).await?;
-        Ok(self.limit_work(pulled, guard))
+        Ok(self.limit_work(pulled, None, guard))
     }
 
     /// Waits until no build depends on the names of images and no pull changes them.
@@ -104,7 +104,7 @@ impl Shared {
         query.set("fromImage", name);
         let address = format!("/images/create{}", query.encode());
         let pulled = self.forward(Method::POST, &address, full(""), self.build_stream()).await?;
-        let pulled = self.limit_work(pulled, ());
+        let pulled = self.limit_work(pulled, None, ());
         let answer = pulled.into_body().collect().await.map(http_body_util::Collected::to_bytes);
         match self.usable_image(name).await {
             Ok(found) => {

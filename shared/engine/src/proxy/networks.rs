@@ -14,6 +14,7 @@ use crate::cleanup::{OwnKind, own_ids};
 use crate::client::AnyBody;
 use crate::context::Builder;
 use crate::firewall::{INTERFACE_CHARS_MAX, Reach};
+use crate::network_traces::INTERFACE_PREFIX;
 use crate::refusal::Refusal;
 use crate::rules::NetworkPolicy;
 
@@ -182,7 +183,7 @@ impl Shared {
 /// which would apply the rules that a killed process left behind to another network.
 fn new_interface() -> String {
     let id = uuid::Uuid::new_v4().simple().to_string();
-    format!("bx{}", &id[..INTERFACE_CHARS_MAX - 2])
+    format!("{INTERFACE_PREFIX}{}", &id[..INTERFACE_CHARS_MAX - INTERFACE_PREFIX.len()])
 }
 
 fn unlimited(reason: &str) -> Refusal {

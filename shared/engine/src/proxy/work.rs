@@ -12,6 +12,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::Shared;
+use crate::build_group::BuildGroup;
 use crate::client::{AnyBody, BoxError};
 
 /// Interval between checks of the disk.
@@ -29,6 +30,7 @@ struct Work<G> {
 struct WorkLimits {
     deadline: Instant,
     disk: Option<Disk>,
+    group: Option<BuildGroup>,
 }
 
 /// Space on the engine's disk.
@@ -40,10 +42,11 @@ struct Disk {
 
 impl Shared {
     /// Limits the response to a build or pull. A limit that is exceeded is the last line, in the form of an engine's
-    /// error, which clients show. `guard` is dropped at the end.
+    /// error, which clients show. `guard` is dropped at the end. `group` is the group of a build.
     pub(super) fn limit_work(
         &self,
         response: Response<AnyBody>,
+        group: Option<BuildGroup>,
         guard: impl Send + 'static,
     ) -> Response<AnyBody> {
         if !response.status().is_success() {
@@ -60,7 +63,7 @@ impl Shared {
         parts.headers.remove(http::header::CONTENT_LENGTH);
         let work = Work {
             body: BodyStream::new(body),
-            limits: WorkLimits { deadline: Instant::now() + limits.build_time_max, disk },
+            limits: WorkLimits { deadline: Instant::now() + limits.build_time_max, disk, group },
             _guard: guard,
         };
         let frames = stream::unfold(Some(work), |work| async move {
@@ -87,9 +90,13 @@ impl WorkLimits {
             if Instant::now() >= self.deadline {
                 return "the host's time limit of builds and pulls was exceeded";
             }
-            let Some(disk) = &self.disk else { continue };
-            if free_bytes(&disk.storage).is_some_and(|free| free < disk.free_min) {
+            let is_short = |disk: &Disk| free_bytes(&disk.storage).is_some_and(|free| free < disk.free_min);
+            if self.disk.as_ref().is_some_and(is_short) {
                 return "the host's disk limit of builds and pulls was exceeded";
+            }
+            let Some(group) = self.group.clone() else { continue };
+            if tokio::task::spawn_blocking(move || group.has_too_many()).await.unwrap_or(false) {
+                return "the build made more control groups than the host allows";
             }
         }
     }

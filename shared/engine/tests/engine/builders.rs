@@ -1,6 +1,7 @@
 //! What podman does itself in a build: unpacking, copying, expanding, reading the users of a stage. It ends with the build's
 //! limits, and leaves nothing.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -40,16 +41,17 @@ impl Traces {
     /// Returns what is left of builds: cgroups, working containers and folders of services.
     pub(crate) fn left(&self) -> Vec<String> {
         let is_folder = |path: &PathBuf| path.is_dir();
-        let groups = ["", "memory", "pids", "cpu", "devices"].map(|hierarchy| {
-            entries(&Path::new("/sys/fs/cgroup").join(hierarchy).join(&self.group)).filter(is_folder)
-        });
+        let hierarchies = entries(Path::new("/sys/fs/cgroup")).chain([PathBuf::from("/sys/fs/cgroup")]);
+        let groups = hierarchies.map(|hierarchy| entries(&hierarchy.join(&self.group)).filter(is_folder));
         let containers = entries(&self.storage.join("overlay-containers")).filter(|container| {
             let description = std::fs::read_to_string(container.join("userdata/buildah.json"));
             description.is_ok_and(|text| text.contains(&self.group))
         });
         let of_builds = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("build-");
+        let scratch = entries(&self.storage.join("tmp"))
+            .filter(|path| path.file_name().unwrap().to_string_lossy().starts_with(&self.group));
         let folders = entries(&self.run_folder).filter(is_folder).filter(of_builds);
-        let left = groups.into_iter().flatten().chain(containers).chain(folders);
+        let left = groups.flatten().chain(containers).chain(scratch).chain(folders);
         left.map(|path| path.display().to_string()).collect()
     }
 
@@ -204,6 +206,103 @@ async fn names_are_found_after_the_build_that_started_the_server_of_names() {
     build.wait().unwrap();
     traces.expect_none();
     find();
+    sandbox.proxy.stop().await.unwrap();
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn groups_that_a_build_makes_end_with_it() {
+    let world = World::start().await;
+    let Some(traces) = Traces::of(&world) else { return world.stop().await };
+    let sandbox = world.sandbox("s1", NetworkPolicy::None);
+    // Frozen processes can't be killed, and deep groups have no path. Which of them are possible depends on the version.
+    let script = "\
+        cd /sys/fs/cgroup; frozen=freezer/frozen; file=freezer.state; value=FROZEN\n\
+        if [ ! -d freezer ]; then frozen=frozen; file=cgroup.freeze; value=1; fi\n\
+        mkdir $frozen; sleep 86423 & echo $! > $frozen/cgroup.procs; echo $value > $frozen/$file\n\
+        if [ -d pids ]; then cd pids; fi\n\
+        name=n; for i in $(seq 7); do name=$name$name$name; done; name=$(echo $name | head -c 200)\n\
+        for i in $(seq 25); do mkdir $name; cd $name; done\n\
+        echo $$ > cgroup.procs; exec sleep 86424\n";
+    let context = context(&sandbox, "context", &format!("FROM {BUSYBOX}\nCOPY script /\nRUN sh /script\n"));
+    std::fs::write(context.join("script"), script).unwrap();
+    let mut build = start_build(&sandbox, &context);
+    let until = Instant::now() + Duration::from_secs(60);
+    while !runs("sleep 86424") {
+        assert!(Instant::now() < until && build.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    build.kill().unwrap();
+    build.wait().unwrap();
+    traces.expect_none();
+    assert!(!runs("sleep 86423") && !runs("sleep 86424"));
+    // The kernel has room for so many groups on the whole machine.
+    let many = "cd /sys/fs/cgroup; [ -d memory ] && cd memory; for i in $(seq 3000); do mkdir $i || exit 1; done; sleep 60";
+    std::fs::write(context.join("script"), many).unwrap();
+    let built = sandbox.docker(&["build", "-t", "localhost/bench/s1/many:1", context.to_str().unwrap()]);
+    assert!(!built.status.success(), "{built:?}");
+    traces.expect_none();
+    sandbox.proxy.stop().await.unwrap();
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_leave_at_any_moment_leave_nothing() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let world = World::start().await;
+    let Some(traces) = Traces::of(&world) else { return world.stop().await };
+    let interfaces = || -> BTreeSet<PathBuf> {
+        let is_ours = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("bx");
+        entries(Path::new("/sys/class/net")).filter(is_ours).collect()
+    };
+    let external = || {
+        let listed = Command::new("podman").args(["ps", "--all", "--external", "--quiet"]).output().unwrap();
+        String::from_utf8(listed.stdout).unwrap().lines().map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    let (before, containers) = (interfaces(), external());
+    let sandbox = world.sandbox("s1", NetworkPolicy::Public);
+    let context = context(&sandbox, "context", &format!("FROM {BUSYBOX}\nRUN sleep 86425\n"));
+    for moment in 0..12 {
+        let mut build = start_build(&sandbox, &context);
+        let until = Instant::now() + Duration::from_secs(60);
+        // The service has started.
+        while !traces.left().iter().any(|path| path.contains("/tmp/")) {
+            assert!(Instant::now() < until && build.try_wait().unwrap().is_none());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(60 * moment));
+        build.kill().unwrap();
+        build.wait().unwrap();
+        traces.expect_none();
+    }
+    sandbox.proxy.stop().await.unwrap();
+    let until = Instant::now() + Duration::from_secs(30);
+    while interfaces().iter().any(|interface| !before.contains(interface)) {
+        assert!(Instant::now() < until, "left: {:?}, before {before:?}", interfaces());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let left: Vec<String> = external().difference(&containers).cloned().collect();
+    println!("other tests and working containers: {left:?}");
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn init_gets_no_groups_of_the_machine() {
+    let world = World::start().await;
+    if world.engine.report().kind != EngineKind::Podman {
+        return world.stop().await;
+    }
+    let sandbox = world.sandbox("s1", NetworkPolicy::None);
+    let refused = "any command but systemd";
+    for command in ["/sbin/init", "/usr/sbin/init", "/usr/local/sbin/init", "/anywhere/systemd"] {
+        sandbox.refuse(&["create", BUSYBOX, command], refused);
+        sandbox.refuse(&["create", "--entrypoint", command, BUSYBOX], refused);
+    }
+    let context = context(&sandbox, "context", &format!("FROM {BUSYBOX}\nCMD [\"/sbin/init\"]\n"));
+    sandbox.succeed(&["build", "-t", "localhost/bench/s1/init:1", context.to_str().unwrap()]);
+    sandbox.refuse(&["create", "localhost/bench/s1/init:1"], refused);
+    assert_eq!(sandbox.succeed(&["ps", "--all", "--quiet"]), "");
+    sandbox.succeed(&["run", "--rm", BUSYBOX, "echo", "/sbin/init"]);
     sandbox.proxy.stop().await.unwrap();
     world.stop().await;
 }

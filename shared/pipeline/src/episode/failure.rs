@@ -35,14 +35,8 @@ impl Pipeline {
         let history = turn.claimed.record.history;
         match error.kind() {
             ErrorKind::Busy if is_full(error) => {
-                // Other episodes have all sandboxes, which is no failure, however long it lasts.
-                let wait = backoff(history.waits.saturating_add(2)).clamp(FULL_WAIT, FULL_WAIT_MAX);
-                let wait = error.retry_after().unwrap_or(wait).mul_f64(rand::random_range(0.8..=1.2));
-                metrics::count(metrics::SAMPLES_WAITED, 1.0);
-                let history =
-                    AttemptHistory { waits: history.waits.saturating_add(1), waiting_since: None, ..history };
                 self.save_episode(turn, state).await?;
-                self.put_off(turn.claimed, wait, history).await
+                self.wait_for_sandbox(turn, error.retry_after()).await
             }
             ErrorKind::Busy => {
                 self.save_episode(turn, state).await?;
@@ -62,6 +56,22 @@ impl Pipeline {
                 self.end_ungraded(turn, state, Code::SandboxFailed, &why).await
             }
         }
+    }
+
+    /// Puts the sample off until a sandbox may be free. Other episodes have all of them, which is no failure, however long it
+    /// lasts.
+    pub(super) async fn wait_for_sandbox(
+        &self,
+        turn: EpisodeTurn<'_>,
+        retry_after: Option<Duration>,
+    ) -> Result<(), PipelineError> {
+        let history = turn.claimed.record.history;
+        let wait = backoff(history.waits.saturating_add(2)).clamp(FULL_WAIT, FULL_WAIT_MAX);
+        let wait = retry_after.unwrap_or(wait).mul_f64(rand::random_range(0.8..=1.2));
+        metrics::count(metrics::SAMPLES_WAITED, 1.0);
+        let history =
+            AttemptHistory { waits: history.waits.saturating_add(1), waiting_since: None, ..history };
+        self.put_off(turn.claimed, wait, history).await
     }
 
     /// Ends the sample without an episode's report. Names the engine if the checkpoint does.
