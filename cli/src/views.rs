@@ -623,8 +623,9 @@ pub(crate) struct Item {
     #[serde(default)]
     pub(crate) reason: Option<String>,
     pub(crate) error: Option<String>,
+    /// `None` for a sample that hasn't ended.
     #[serde(default)]
-    pub(crate) detail: Map<String, Value>,
+    pub(crate) detail: Option<Map<String, Value>>,
 }
 
 /// An event of `/api/runs/{id}/events`.

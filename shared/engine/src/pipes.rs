@@ -1,7 +1,7 @@
 //! Frees an engine that a container keeps waiting.
 //!
-//! Podman reads `/etc/passwd` and `/etc/group` of a container itself while it holds the container's lock. From a pipe in their
-//! place it would read for ever, and every list of containers would wait for it. Where this process sees the containers'
+//! Engines read `/etc/passwd` and `/etc/group` of a container themselves, podman while it holds the container's lock. From a
+//! pipe in their place they would read for ever, and every list of podman's containers would wait for it. Where this process sees the containers'
 //! folders, it opens such a pipe for a moment, after which the engine has read an empty file, and ends the processes of the
 //! container, which could do it again.
 
@@ -17,7 +17,9 @@ use tokio::task::JoinHandle;
 
 /// Time between two searches for pipes.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Files that podman reads.
+/// Folders of layers in the storage of podman and docker.
+const FOLDERS: [&str; 2] = ["overlay", "overlay2"];
+/// Files that engines read.
 const FILES: [&str; 2] = ["etc/passwd", "etc/group"];
 
 /// Watch over the containers of an engine. Ends when it is dropped.
@@ -31,8 +33,9 @@ impl PipeWatch {
     /// Starts to watch the containers in an engine's storage; `None` if this process may not read their files, or the engine
     /// stores them in another way.
     pub(crate) fn start(storage: &Path) -> Option<Self> {
-        let overlay = storage.join("overlay");
-        if !rustix::process::geteuid().is_root() || !overlay.is_dir() {
+        let mut folders = FOLDERS.iter().map(|name| storage.join(name));
+        let overlay = folders.find(|folder| folder.is_dir())?;
+        if !rustix::process::geteuid().is_root() {
             return None;
         }
         let layers: Arc<Mutex<HashSet<PathBuf>>> = Arc::default();

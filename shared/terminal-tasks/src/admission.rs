@@ -145,6 +145,7 @@ fn check(task: Task, tree: Tree, folder: String, limits: &AdmissionLimits) -> Re
         TaskFormat::Harbor { .. } => harbor::warnings(&tree),
         TaskFormat::TerminalBench1 => harbor::old_warnings(&tree),
     };
+    warnings.extend(harbor::ignored_files(&task, &tree));
     warnings.extend(scripts::warnings(&tree));
     Ok(AdmittedTask { task, tree, hash, folder, warnings })
 }

@@ -19,6 +19,7 @@ mod step;
 mod unknown;
 mod verifier;
 
+pub(crate) use environment::ignored_files;
 pub(crate) use unknown::{old_warnings, warnings};
 
 /// Configuration file of the format.

@@ -223,7 +223,7 @@ fn table(items: &[Item]) -> Table {
 /// Returns why a sample has its outcome, or why its agent ended early.
 fn reason(item: &Item) -> Option<Cow<'_, str>> {
     let reason = item.reason.as_deref().filter(|reason| !reason.is_empty());
-    let text = |name: &str| item.detail.get(name).and_then(Value::as_str);
+    let text = |name: &str| item.detail.as_ref()?.get(name)?.as_str();
     let end = || text("agent_end").filter(|end| *end != "completed").map(|end| end.replace('_', " "));
     let early = || {
         Some(format!("the agent ended: {}", end().or_else(|| text("exception").map(str::to_owned))?).into())
@@ -258,6 +258,17 @@ mod tests {
         }
         assert_eq!(Filter::default().query(), "");
         assert!(Filter::default().matches(&json!({ "outcome": null })));
+    }
+
+    #[test]
+    fn samples_that_have_not_ended_are_read() {
+        let item = json!({ "item_id": "0", "score": null, "expected": null, "latency_ms": null, "error": null, "detail": null });
+        let item: Item = serde_json::from_value(item).unwrap();
+        assert_eq!(reason(&item), None);
+        let early = json!({ "item_id": "0", "score": 0.0, "expected": null, "latency_ms": 1, "error": null,
+            "detail": { "agent_end": "turn_limit" } });
+        let early: Item = serde_json::from_value(early).unwrap();
+        assert_eq!(reason(&early).as_deref(), Some("the agent ended: turn limit"));
     }
 
     #[test]

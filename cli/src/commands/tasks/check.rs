@@ -316,7 +316,8 @@ fn missing_proof(solution: &[Episode], nothing: &[Episode]) -> Vec<String> {
         reasons.push(format!("{}: {}", agents.join(" and "), times(counts.values().sum(), error)));
     }
     if let Some(episode) = solution.iter().find(|episode| episode.score.is_some_and(|score| score < 1.0)) {
-        reasons.push(format!("{oracle}: the tests did not give the solution the full reward"));
+        let reward = episode.score.unwrap_or_default();
+        reasons.push(format!("{oracle}: the tests gave the solution the reward {reward}, not the full one"));
         reasons.extend(episode.exception().map(|message| format!("{oracle}: {}", one_line(message))));
         ends.push((oracle, episode));
     }

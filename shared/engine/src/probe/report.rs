@@ -81,15 +81,17 @@ impl EngineReport {
             "a filter of the engine's API",
             "memory, processors and processes of each container",
             "one builder at a time",
-            "time and disk space of builds",
         ]
         .map(str::to_owned)
         .into();
         let mut add = |holds: bool, what: &str| enforces.extend(holds.then(|| what.to_owned()));
         add(self.unfiltered.is_none(), "networks with public addresses only, or none");
         match (self.kind, &self.ungrouped) {
-            (EngineKind::Docker, _) => add(true, "memory of builds"),
-            (EngineKind::Podman, ungrouped) => add(ungrouped.is_none(), "memory and processes of builds"),
+            (EngineKind::Docker, _) => add(true, "time, disk space and memory of the commands of builds"),
+            (EngineKind::Podman, ungrouped) => {
+                add(true, "time and disk space of builds");
+                add(ungrouped.is_none(), "memory and processes of builds");
+            }
         }
         add(self.shares_parts, "mounts of checked files and folders only");
         enforces
@@ -114,6 +116,7 @@ impl EngineReport {
         }
         if self.kind == EngineKind::Docker {
             lacks.push("The number of processes of a build isn't limited.".to_owned());
+            lacks.push("What docker does itself in a build, such as unpacking archives of `ADD`, goes on after the build's end, without a limit.".to_owned());
         }
         if self.kind == EngineKind::Podman {
             lacks.push("Services in closed networks don't find each other by name.".to_owned());

@@ -66,6 +66,9 @@ pub(super) struct Ended {
     pub(super) exit_code: Option<i32>,
     /// Explanation of the engine, if it could not start the command.
     pub(super) not_started: Option<String>,
+    /// Last line that a failed command wrote, errors first; empty if it wrote nothing.
+    #[serde(default)]
+    pub(super) last_line: String,
     pub(super) elapsed_ms: u64,
 }
 
@@ -78,7 +81,16 @@ impl From<ExecResult> for Ended {
                 .take(WHY_CHARS_MAX)
                 .collect()
         };
+        let last_of = |text: String| {
+            let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+            line.map(|line| line.chars().take(WHY_CHARS_MAX).collect::<String>())
+        };
+        let last_line = match result.exit_code {
+            Some(0) => None,
+            _ => last_of(result.stderr.text()).or_else(|| last_of(result.stdout.text())),
+        };
         Self {
+            last_line: last_line.unwrap_or_default(),
             exit_code: result.exit_code,
             not_started: (!result.started).then(why),
             elapsed_ms: result.elapsed_ms,

@@ -81,7 +81,7 @@ pub(super) fn network(fields: &Fields<'_>) -> Result<Option<NetworkPolicy>, Refu
             });
             Some(NetworkPolicy::Allowlist(hosts.collect::<Result<_, _>>()?))
         }
-        Some(other) => return Err(fields.invalid(MODE, other, "`public`, `no-network` or `allowlist`")),
+        Some(other) => return Err(fields.invalid(MODE, other, "`public` or `no-network`")),
     })
 }
 

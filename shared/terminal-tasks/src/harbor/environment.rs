@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{common, resources, servers};
-use crate::model::{Environment, OperatingSystem};
+use crate::model::{Environment, OperatingSystem, Task, TaskFormat};
 use crate::network::NetworkPolicy;
 use crate::node::Fields;
 use crate::refusal::{ContentProblem, Refusal};
@@ -35,6 +35,21 @@ pub(super) fn place(environment: &mut Environment, tree: &Tree, folder: &str) {
     folder.clone_into(&mut environment.folder);
     environment.dockerfile = existing("Dockerfile");
     environment.compose_file = existing("docker-compose.yaml");
+}
+
+/// Returns warnings of compose files whose names the format doesn't know.
+pub(crate) fn ignored_files(task: &Task, tree: &Tree) -> Vec<String> {
+    let mut folders: Vec<&str> = match task.format {
+        TaskFormat::Harbor { .. } => {
+            task.environments().map(|environment| environment.folder.as_str()).collect()
+        }
+        TaskFormat::TerminalBench1 => Vec::new(),
+    };
+    folders.dedup();
+    let names = ["docker-compose.yml", "compose.yaml", "compose.yml"];
+    let files = folders.iter().flat_map(|folder| names.map(|name| format!("{folder}/{name}")));
+    let found = files.filter(|file| tree.has(file));
+    found.map(|file| format!("`{file}` is ignored: the format knows `docker-compose.yaml` only")).collect()
 }
 
 /// Reads the table of an environment. Files aren't looked up.

@@ -338,6 +338,23 @@ fn warnings_of(config: &str) -> Vec<String> {
 }
 
 #[test]
+fn compose_files_of_other_names_are_warned_of() {
+    let files = [
+        ("task.toml", ""),
+        ("instruction.md", "Do it."),
+        ("environment/Dockerfile", "FROM a\n"),
+        ("environment/docker-compose.yml", "services: {}\n"),
+        ("tests/test.sh", "true\n"),
+    ];
+    let tree = tree(&files);
+    let task = read(&tree).unwrap();
+    assert_eq!(
+        ignored_files(&task, &tree),
+        ["`environment/docker-compose.yml` is ignored: the format knows `docker-compose.yaml` only"]
+    );
+}
+
+#[test]
 fn keys_that_the_format_does_not_know_are_warned_of() {
     let config = r#"
         version = "1.0"

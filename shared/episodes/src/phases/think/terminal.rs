@@ -9,7 +9,7 @@ use bench_terminal_tasks::{Step, TaskFormat};
 
 use super::Work;
 use super::machine::Machine;
-use crate::phases::container::{Command, Container, ROOT, user_name};
+use crate::phases::container::{Command, Container, Ended, ROOT, user_name};
 use crate::program::Program;
 use crate::stop::{Phase, Stop};
 
@@ -37,21 +37,32 @@ pub(in crate::phases) async fn start(
 ) -> Result<(), Stop> {
     let install = format!("recorder={recorder}\n{INSTALL}");
     let root = Some(ROOT.to_owned());
-    if shell(program, container, &format!("s{index}-install"), &install, root, INSTALL_MAX).await? != Some(0)
-    {
-        return Err(Stop::exception(
-            "RuntimeError",
-            "the container has no tmux, and it could not be installed",
-        ));
+    let installed =
+        shell(program, container, &format!("s{index}-install"), &install, root, INSTALL_MAX).await?;
+    if installed.exit_code != Some(0) {
+        let why = "the container has no tmux, and it could not be installed";
+        return Err(Stop::exception("RuntimeError", &with_end(why, &installed)));
     }
     let start = start_session(columns, rows, &format!("{logs}/terminus_2.pane"), &BTreeMap::new());
     // A session of the task's previous step would have the same name.
     let before = if index > 0 { "tmux kill-session -t terminus-2 2>/dev/null; " } else { "" };
     let start = format!("{before}{start} && {{ {KEEP_HISTORY}; true; }}");
     let user = user_name(&step.agent.user);
-    match shell(program, container, &format!("s{index}-terminal"), &start, user, COMMAND_MAX).await? {
+    let started = shell(program, container, &format!("s{index}-terminal"), &start, user, COMMAND_MAX).await?;
+    match started.exit_code {
         Some(0) => Ok(()),
-        _ => Err(Stop::exception("RuntimeError", "the terminal session could not be started")),
+        _ => {
+            let why = with_end("the terminal session could not be started", &started);
+            Err(Stop::exception("RuntimeError", &why))
+        }
+    }
+}
+
+/// Adds the last line of a command's output to a message.
+fn with_end(message: &str, ended: &Ended) -> String {
+    match ended.last_line.as_str() {
+        "" => message.to_owned(),
+        line => format!("{message}: {line}"),
     }
 }
 
@@ -95,7 +106,7 @@ impl Work<'_, '_> {
     /// Runs a short command as the agent's user. Returns true if it succeeds.
     async fn command(&mut self, name: &str, line: &str) -> Result<bool, Stop> {
         let (name, user) = (format!("s{}-{name}", self.index), user_name(&self.step.agent.user));
-        let code = shell(self.program, self.container, &name, line, user, COMMAND_MAX).await?;
+        let code = shell(self.program, self.container, &name, line, user, COMMAND_MAX).await?.exit_code;
         Ok(code == Some(0))
     }
 }
@@ -108,7 +119,7 @@ async fn shell(
     line: &str,
     user: Option<String>,
     time_limit: Duration,
-) -> Result<Option<i32>, Stop> {
+) -> Result<Ended, Stop> {
     let command = Command { line, user, env: BTreeMap::new(), time_limit, phase: Phase::Agent };
-    Ok(container.shell(program, name, command).await?.exit_code)
+    container.shell(program, name, command).await
 }
