@@ -41,7 +41,7 @@ pub(in crate::phases) async fn start(
         shell(program, container, &format!("s{index}-install"), &install, root, INSTALL_MAX).await?;
     if installed.exit_code != Some(0) {
         let why = "the container has no tmux, and it could not be installed";
-        return Err(Stop::exception("RuntimeError", &with_end(why, &installed)));
+        return Err(Stop::exception("RuntimeError", with_end(why, &installed)));
     }
     let start = start_session(columns, rows, &format!("{logs}/terminus_2.pane"), &BTreeMap::new());
     // A session of the task's previous step would have the same name.
@@ -53,7 +53,7 @@ pub(in crate::phases) async fn start(
         Some(0) => Ok(()),
         _ => {
             let why = with_end("the terminal session could not be started", &started);
-            Err(Stop::exception("RuntimeError", &why))
+            Err(Stop::exception("RuntimeError", why))
         }
     }
 }
