@@ -1,7 +1,7 @@
 //! The data directory of this machine.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,8 +77,7 @@ impl DataArgs {
                     "Waiting for {by}, which is starting or ending in the data directory…"
                 ));
             })),
-            // Engines take a relative path of a mount for the name of a volume.
-            ..StackOptions::new(absolute(&self.path()?)?)
+            ..StackOptions::new(self.path()?)
         };
         if check_variable(options.vars.get(MODEL_VARIABLE).map(String::as_str)).is_err() {
             options.vars.remove(MODEL_VARIABLE);
@@ -95,11 +94,6 @@ impl DataArgs {
     pub(crate) async fn open_with_progress(&self, progress: Arc<dyn Progress>) -> anyhow::Result<Stack> {
         Stack::open(StackOptions { progress, ..self.options()? }).await
     }
-}
-
-/// Returns the path from the root.
-pub(crate) fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
-    std::path::absolute(path).with_context(|| format!("the path `{}` can't be used", path.display()))
 }
 
 /// Opens a stack, and waits while a process owns the data directory that `accepts` refuses, because it won't do the work.
@@ -163,13 +157,9 @@ pub(crate) fn key_ring(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::path::Path;
 
-    #[test]
-    fn engines_get_paths_from_the_root() {
-        assert_eq!(absolute(Path::new("a/b")).unwrap(), env::current_dir().unwrap().join("a/b"));
-        assert_eq!(absolute(Path::new("/a")).unwrap(), Path::new("/a"));
-    }
+    use super::*;
 
     #[test]
     fn the_default_follows_xdg() {

@@ -16,7 +16,7 @@ use clap::{Args, Subcommand};
 
 use crate::commands::run::interrupt::Interrupt;
 use crate::commands::serve::{ConnectionsArgs, addresses, bind};
-use crate::data_dir::{DataArgs, absolute};
+use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
 use crate::output;
 use bench_stack::sandboxes::{
@@ -93,7 +93,7 @@ enum SandyCommand {
 
 pub(crate) async fn run(args: SandyArgs) -> anyhow::Result<ExitStatus> {
     let settings = SandboxSettings {
-        data_dir: absolute(&args.data.path()?)?,
+        data_dir: args.data.path()?,
         helper: SandboxSettings::own_helper()?,
         slots: args.slots,
         memory_mib: args.memory_mib,

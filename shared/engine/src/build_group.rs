@@ -340,7 +340,7 @@ fn count_below(folder: &Path, most: usize) -> usize {
 fn read_in(group: &OwnedFd, file: &str) -> String {
     let mut text = String::new();
     if let Ok(file) = openat(group, file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
-        // What could be read is used.
+        // After an error, the next pass reads the rest.
         let _ = File::from(file).read_to_string(&mut text);
     }
     text

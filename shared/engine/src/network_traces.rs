@@ -1,4 +1,4 @@
-//! What podman's networks leave on the machine when the process that had set them up was killed.
+//! Traces of podman's networks that are left on the machine when the process that had set them up was killed.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -146,7 +146,7 @@ pub async fn discard(
         podman::end_abandoned(&folder);
         remove_recorded(&folder)
     });
-    // What can't be ended keeps its record for another try.
+    // The record of a group that can't be removed stays for another try.
     let group = ended.await.map_err(std::io::Error::other)??;
     if let (Some(group), Some(engine)) = (group, engine)
         && let Err(error) = build_service::remove_recorded_files(engine, &group).await
@@ -381,11 +381,12 @@ impl Engine {
         self.cache.clone()
     }
 
-    /// Returns the folder in which the engine stores images, if this process sees it.
+    /// Returns the watch over pipes in containers, if this process may read their files.
     pub(crate) fn pipes(&self) -> Option<Arc<PipeWatch>> {
         self.pipes.clone()
     }
 
+    /// Returns the folder in which the engine stores images, if this process sees it.
     pub(crate) fn storage(&self) -> Option<&Path> {
         self.storage.as_deref()
     }

@@ -157,7 +157,7 @@ impl SandboxSettings {
         let files = fs::create_dir_all(&files)
             .and_then(|()| files.canonicalize())
             .map_err(|source| SandboxesError::Folder { folder: files, source })?;
-        let mut options = IsolationOptions::new(&self.helper, self.data_dir.join(STATE));
+        let mut options = IsolationOptions::new(&self.helper, self.state_folder());
         // `SANDY_FILES` names the first shared folder.
         options.shared.push(SharedFolder { host: files, inside: PathBuf::from(FILES_INSIDE) });
         if let Some(python) = self.python()? {
@@ -185,6 +185,12 @@ impl SandboxSettings {
         Ok(isolation)
     }
 
+    /// Returns the folder of the host's state, from the root: engines take a relative path of a mount for a volume's name.
+    fn state_folder(&self) -> PathBuf {
+        // Without a current folder, nothing relative can be opened either.
+        std::path::absolute(&self.data_dir).unwrap_or_else(|_| self.data_dir.clone()).join(STATE)
+    }
+
     /// Returns the configuration of the host.
     #[must_use]
     pub fn config(&self, key: Option<ApiKey>) -> HostConfig {
@@ -197,7 +203,7 @@ impl SandboxSettings {
             config.limits.disk_bytes = mib << 20;
         }
         config.disk_folder.clone_from(&self.data_dir);
-        config.engine = self.engine.config(&self.data_dir.join(STATE), self.allow_network);
+        config.engine = self.engine.config(&self.state_folder(), self.allow_network);
         config.key = key;
         config
     }
@@ -241,6 +247,14 @@ mod tests {
         assert_eq!(inaccessible_folder(&open).as_deref(), Some(place.path()));
         set(place.path(), 0o711);
         assert_eq!(inaccessible_folder(&open), None);
+    }
+
+    #[test]
+    fn engines_get_paths_from_the_root() {
+        let settings =
+            SandboxSettings::from_vars(Path::new("a"), Some("/bin/bench".into()), |_| None).unwrap();
+        let folder = settings.config(None).engine.unwrap().folder;
+        assert!(folder.starts_with(std::env::current_dir().unwrap().join("a")), "{}", folder.display());
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl fmt::Display for Settings {
     }
 }
 
-/// How a service is started.
+/// Folder, settings and build of a service that is started.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Launch<'a> {
     /// Folder for its socket, settings and log.
@@ -135,7 +135,7 @@ impl Podman {
             }
         }
         if let Some(build) = build {
-            // What a build that was ended leaves there is removed with the folder.
+            // It is removed at the end, with everything that a killed build leaves there.
             command.env("TMPDIR", build.scratch);
         }
         if settings == Settings::Adapted {

@@ -1,5 +1,5 @@
-//! What podman does itself in a build: unpacking, copying, expanding, reading the users of a stage. It ends with the build's
-//! limits, and leaves nothing.
+//! Work that podman does itself in a build: unpacking, copying, expanding, reading the users of a stage. It ends with the
+//! build's limits, and leaves nothing.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -94,6 +94,15 @@ pub(crate) fn start_build(sandbox: &Sandbox, context: &Path) -> Child {
     docker.spawn().unwrap()
 }
 
+/// Waits for something while a build runs.
+fn wait_during(build: &mut Child, condition: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while !condition() {
+        assert!(Instant::now() < until && build.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Returns a compressed archive with one file of zeros. Each of its parts is compressed once.
 fn growing_archive() -> Vec<u8> {
     let compressed = |bytes: &[u8]| {
@@ -139,11 +148,7 @@ async fn an_archive_does_not_go_on_without_its_client() {
     let context = context(&sandbox, "context", &format!("FROM {BUSYBOX}\nADD zeros.tar.gz /\n"));
     std::fs::write(context.join("zeros.tar.gz"), growing_archive()).unwrap();
     let mut build = start_build(&sandbox, &context);
-    let until = Instant::now() + Duration::from_secs(60);
-    while !traces.left().iter().any(|path| path.contains("-containers/")) {
-        assert!(Instant::now() < until && build.try_wait().unwrap().is_none());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_during(&mut build, || traces.left().iter().any(|path| path.contains("-containers/")));
     build.kill().unwrap();
     build.wait().unwrap();
     traces.expect_none();
@@ -192,11 +197,7 @@ async fn names_are_found_after_the_build_that_started_the_server_of_names() {
     let sandbox = world.sandbox("s1", NetworkPolicy::Public);
     let context = context(&sandbox, "context", &format!("FROM {BUSYBOX}\nRUN sleep 86422\n"));
     let mut build = start_build(&sandbox, &context);
-    let until = Instant::now() + Duration::from_secs(60);
-    while !runs("sleep 86422") {
-        assert!(Instant::now() < until && build.try_wait().unwrap().is_none());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_during(&mut build, || runs("sleep 86422"));
     sandbox.succeed(&["network", "create", "together"]);
     sandbox.succeed(&["run", "-d", "--network", "together", "--name", "named", BUSYBOX, "sleep", "600"]);
     sandbox.succeed(&["run", "-d", "--network", "together", "--name", "asking", BUSYBOX, "sleep", "600"]);
@@ -227,16 +228,12 @@ async fn groups_that_a_build_makes_end_with_it() {
     let context = context(&sandbox, "context", &format!("FROM {BUSYBOX}\nCOPY script /\nRUN sh /script\n"));
     std::fs::write(context.join("script"), script).unwrap();
     let mut build = start_build(&sandbox, &context);
-    let until = Instant::now() + Duration::from_secs(60);
-    while !runs("sleep 86424") {
-        assert!(Instant::now() < until && build.try_wait().unwrap().is_none());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_during(&mut build, || runs("sleep 86424"));
     build.kill().unwrap();
     build.wait().unwrap();
     traces.expect_none();
     assert!(!runs("sleep 86423") && !runs("sleep 86424"));
-    // The kernel has room for so many groups on the whole machine.
+    // The kernel limits the number of groups on the whole machine.
     let many = "cd /sys/fs/cgroup; [ -d memory ] && cd memory; for i in $(seq 3000); do mkdir $i || exit 1; done; sleep 60";
     std::fs::write(context.join("script"), many).unwrap();
     let built = sandbox.docker(&["build", "-t", "localhost/bench/s1/many:1", context.to_str().unwrap()]);
@@ -264,12 +261,8 @@ async fn clients_that_leave_at_any_moment_leave_nothing() {
     let context = context(&sandbox, "context", &format!("FROM {BUSYBOX}\nRUN sleep 86425\n"));
     for moment in 0..12 {
         let mut build = start_build(&sandbox, &context);
-        let until = Instant::now() + Duration::from_secs(60);
         // The service has started.
-        while !traces.left().iter().any(|path| path.contains("/tmp/")) {
-            assert!(Instant::now() < until && build.try_wait().unwrap().is_none());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_during(&mut build, || traces.left().iter().any(|path| path.contains("/tmp/")));
         std::thread::sleep(Duration::from_millis(60 * moment));
         build.kill().unwrap();
         build.wait().unwrap();
