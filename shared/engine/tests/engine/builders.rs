@@ -259,11 +259,11 @@ async fn clients_that_leave_at_any_moment_leave_nothing() {
     let (before, containers) = (interfaces(), external());
     let sandbox = world.sandbox("s1", NetworkPolicy::Public);
     let context = context(&sandbox, "context", &format!("FROM {BUSYBOX}\nRUN sleep 86425\n"));
-    for moment in 0..12 {
+    for moment in 0..8 {
         let mut build = start_build(&sandbox, &context);
         // The service has started.
         wait_during(&mut build, || traces.left().iter().any(|path| path.contains("/tmp/")));
-        std::thread::sleep(Duration::from_millis(60 * moment));
+        std::thread::sleep(Duration::from_millis(90 * moment));
         build.kill().unwrap();
         build.wait().unwrap();
         traces.expect_none();
