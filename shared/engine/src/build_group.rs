@@ -283,11 +283,8 @@ impl Pass<'_> {
     /// of other sandboxes use it.
     fn kill_members(&self, group: &OwnedFd, top: &Path) {
         // Each exists in one version of cgroups, or one hierarchy.
-        for (file, value) in [("freezer.state", "THAWED"), ("cgroup.freeze", "0"), ("cgroup.kill", "1")] {
-            if self.name_servers.is_empty() || file != "cgroup.kill" {
-                write_in(group, file, value);
-            }
-        }
+        write_in(group, "freezer.state", "THAWED");
+        write_in(group, "cgroup.freeze", "0");
         let members = || -> Vec<i32> {
             let list = read_in(group, PROCESSES);
             list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, ClientError};
 use crate::emptying::{empty, kill};
-use crate::labels::{InvalidId, LABEL_INSTANCE, LABEL_SANDBOX, Owner, check_id};
+use crate::labels::{InvalidId, LABEL_INSTANCE, LABEL_LAYER, LABEL_SANDBOX, Owner, check_id};
 use crate::network_traces::NetworkTraces;
 
 /// Number of rounds in which objects are removed until none is left.
@@ -113,7 +113,8 @@ pub async fn reap(
         let sandbox = labels[LABEL_SANDBOX].as_str();
         labels[LABEL_INSTANCE] == instance && sandbox.is_some_and(|sandbox| !running.contains(sandbox))
     };
-    remove(client, &format!("{LABEL_INSTANCE}={instance}"), keep_images, is_left).await
+    remove(client, &format!("{LABEL_INSTANCE}={instance}"), keep_images, is_left).await?;
+    Ok(remove_layers(client).await?)
 }
 
 async fn remove(
@@ -154,6 +155,33 @@ async fn remove(
         }
     }
     Err(CleanupError::Left { left: left.join(", "), reason })
+}
+
+/// Removes the layers of docker's builds that belong to no image: those of builds that failed, and of earlier stages. A layer
+/// that a build of another host uses at this moment stays.
+pub(crate) async fn remove_layers(client: &Client) -> Result<(), ClientError> {
+    let filters = json!({ "dangling": ["true"], "label": [LABEL_LAYER] }).to_string();
+    let query = form_urlencoded::Serializer::new(String::new()).append_pair("filters", &filters).finish();
+    let address = format!("/images/json?{query}");
+    // Each removal takes the layers below with it that have no other use. The container of a command that was left is there
+    // for another moment.
+    for round in 0..2 * ROUNDS_MAX {
+        if round > 0 {
+            tokio::time::sleep(ROUND_PAUSE).await;
+        }
+        let found = client.expect(Method::GET, &address, None).await?;
+        let layers = found.as_array().map(Vec::as_slice).unwrap_or_default();
+        let nameless = layers.iter().filter(|layer| layer["Labels"][LABEL_SANDBOX].is_null());
+        let mut is_any = false;
+        for id in nameless.filter_map(|layer| layer["Id"].as_str()) {
+            is_any = true;
+            client.call(Method::DELETE, &format!("/images/{id}"), None).await?;
+        }
+        if !is_any {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Returns true if an image in a list has a name.

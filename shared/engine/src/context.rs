@@ -6,8 +6,10 @@
 
 mod archive;
 mod dockerfile;
+mod label;
 mod spool;
 
 pub(crate) use self::archive::program_archive;
 pub(crate) use self::dockerfile::{Builder, check_dockerfile};
+pub(crate) use self::label::with_label;
 pub(crate) use self::spool::{ContextError, receive, stream};

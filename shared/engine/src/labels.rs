@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 pub const LABEL_INSTANCE: &str = "bench-runner.instance";
 /// Label with the id of the sandbox that owns an object.
 pub const LABEL_SANDBOX: &str = "bench-runner.sandbox";
+/// Label of the layers of docker's builds, in the form of `LABEL` and of filters. It is the same for all sandboxes, so that
+/// they share the builder's cache.
+pub(crate) const LABEL_LAYER: &str = "bench-runner.layer=1";
 /// Label of an engine whose containers have no network, since the host can't limit what they would reach.
 pub(crate) const LABEL_NO_NETWORK: &str = "bench-runner.network=none";
 /// Maximum length of an instance's or a sandbox's id, in characters.

@@ -31,7 +31,7 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::cleanup::{CleanupError, remove_sandbox};
+use crate::cleanup::{CleanupError, remove_layers, remove_sandbox};
 use crate::client::{Client, ClientError};
 use crate::context::Builder;
 use crate::firewall::Firewall;
@@ -204,6 +204,8 @@ impl Proxy {
         }
         let rules = &self.shared.rules;
         let removed = remove_sandbox(&self.shared.client, &rules.owner, rules.images.keep).await;
+        // Docker may have finished a step of a build that was left.
+        self.shared.remove_layers().await;
         self.shared.forget_pins(|_| false);
         self.shared.forget_interfaces().await;
         self.shared.evict_images().await;
@@ -228,6 +230,15 @@ impl Shared {
         if !pins.is_empty() {
             let mut kept = self.pins.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             kept.insert(container.to_owned(), pins);
+        }
+    }
+
+    /// Removes the layers of docker's builds that belong to no image.
+    pub(crate) async fn remove_layers(&self) {
+        if self.builder == Builder::Classic
+            && let Err(error) = remove_layers(&self.client).await
+        {
+            tracing::warn!(%error, "Layers of builds were not removed");
         }
     }
 

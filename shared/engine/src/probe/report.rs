@@ -117,10 +117,6 @@ impl EngineReport {
         if self.kind == EngineKind::Docker {
             lacks.push("The number of processes of a build isn't limited.".to_owned());
             lacks.push("What docker does itself in a build, such as unpacking archives of `ADD`, goes on after the build's end, without a limit.".to_owned());
-            lacks.push(
-                "Layers of builds that fail stay in docker until `docker image prune` removes them."
-                    .to_owned(),
-            );
         }
         if self.kind == EngineKind::Podman {
             lacks.push("Services in closed networks don't find each other by name.".to_owned());

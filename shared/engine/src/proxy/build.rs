@@ -15,7 +15,8 @@ use super::forward::drain;
 use super::serve::Caller;
 use crate::checks::check_build;
 use crate::client::{AnyBody, BoxError};
-use crate::context::{Builder, ContextError, check_dockerfile, receive, stream};
+use crate::context::{Builder, ContextError, check_dockerfile, receive, stream, with_label};
+use crate::labels::LABEL_LAYER;
 use crate::probe::BuildService;
 use crate::refusal::Refusal;
 use crate::request::Query;
@@ -50,7 +51,7 @@ impl Shared {
             self.rules.limits.build_time_max,
             receive(body, &self.spool, bytes_max, &path),
         );
-        let context = match received.await {
+        let mut context = match received.await {
             Ok(received) => received.map_err(refusal)?,
             Err(_) => {
                 return Err(Refusal::Malformed("the build's context was not received in time".to_owned()));
@@ -72,6 +73,9 @@ impl Shared {
             name_network_for_podman(&mut call.query);
             // Layers of a build that fails would stay, and nothing would name their owner.
             call.query.set("layers", "0");
+        }
+        if self.builder == Builder::Classic {
+            context.dockerfile = with_label(&context.dockerfile, LABEL_LAYER);
         }
         let finished = tokio::task::spawn_blocking(move || context.finish(&name)).await;
         let file = finished
@@ -138,6 +142,8 @@ impl Drop for RunningBuild {
             if let (Some(services), Some(service)) = (&shared.build_services, service) {
                 services.end(service).await;
             }
+            // Before another build begins, which could use them.
+            shared.remove_layers().await;
             drop(right);
             shared.evict_images().await;
         });

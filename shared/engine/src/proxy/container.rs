@@ -62,11 +62,11 @@ impl Shared {
 
     /// Removes a new container if the engine would give it the machine's own groups, and has its pipes watched.
     async fn look_at_created(&self, id: &str) -> Result<(), Refusal> {
-        if self.builder != Builder::Buildah {
-            return Ok(());
-        }
-        let (_, found) =
-            self.client.call(Method::GET, &format!("/v4.0.0/libpod/containers/{id}/json"), None).await?;
+        let address = match self.builder {
+            Builder::Buildah => format!("/v4.0.0/libpod/containers/{id}/json"),
+            Builder::Classic => format!("/containers/{id}/json"),
+        };
+        let (_, found) = self.client.call(Method::GET, &address, None).await?;
         if found["Config"]["SystemdMode"] == true {
             self.client.expect(Method::DELETE, &format!("/containers/{id}?force=1&v=1"), None).await?;
             self.forget_pins(|container| container != id);

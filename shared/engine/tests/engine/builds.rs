@@ -51,23 +51,30 @@ async fn images_that_were_not_used_for_long_are_removed() {
     let day = Duration::from_secs(86_400);
     let context = sandbox.workspace.display().to_string();
     for (name, age) in [("old:1", day), ("new:1", Duration::ZERO)] {
-        std::fs::write(sandbox.workspace.join("Dockerfile"), format!("FROM {BUSYBOX}\nENV A={name}\n"))
-            .unwrap();
+        std::fs::write(
+            sandbox.workspace.join("Dockerfile"),
+            format!("FROM {BUSYBOX}\nENV A={name}\nCOPY Dockerfile /{name}\n"),
+        )
+        .unwrap();
         sandbox.succeed(&["build", "-t", &format!("localhost/bench/s1/{name}"), &context]);
         record(name, age);
     }
     // Images of other names, of which one was pulled for a sandbox.
     let archive = world.folder.path().join("image.tar");
-    let packed = Command::new("tar")
-        .arg("-cf")
-        .arg(&archive)
-        .arg("-C")
-        .arg(&sandbox.workspace)
-        .arg("Dockerfile")
-        .status();
-    assert!(packed.unwrap().success());
+    let pack = |content: &str| {
+        std::fs::write(sandbox.workspace.join("content"), content).unwrap();
+        let tar = Command::new("tar")
+            .arg("-cf")
+            .arg(&archive)
+            .arg("-C")
+            .arg(&sandbox.workspace)
+            .arg("content")
+            .status();
+        assert!(tar.unwrap().success());
+    };
     let name = |kind: &str| format!("quay.io/bench-test/{kind}-{}:1", world.instance);
     for kind in ["pulled", "other"] {
+        pack(kind);
         let imported = world.docker(&["import", &archive.display().to_string(), &name(kind)]);
         assert!(imported.status.success(), "{imported:?}");
     }
@@ -102,5 +109,46 @@ async fn instructions_of_a_base_image_are_refused() {
     sandbox.refuse(&["build", "-t", "localhost/bench/s1/x:1", &context], "has `ONBUILD` instructions");
     world.docker(&["image", "rm", &base]);
     sandbox.proxy.stop().await.unwrap();
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failed_and_left_builds_leave_no_layers() {
+    let world = World::start().await;
+    let sandbox = world.sandbox("s1", NetworkPolicy::None);
+    // A file that no other test has, so that its layers are found by their history.
+    let mark = world.instance.clone();
+    let layers = || {
+        let ids = stdout(&world.docker(&["image", "ls", "--all", "--quiet", "--no-trunc"]));
+        let of_ours = |id: &&str| {
+            let history = world.docker(&["image", "history", "--no-trunc", "--format", "{{.CreatedBy}}", id]);
+            stdout(&history).contains(&mark)
+        };
+        ids.lines().filter(of_ours).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let context = sandbox.workspace.join("context");
+    std::fs::create_dir(&context).unwrap();
+    let write = |lines: &str| {
+        let dockerfile =
+            format!("FROM {BUSYBOX} AS early\nRUN echo {mark} > /a\nFROM {BUSYBOX}\nRUN echo {mark} > /b\n");
+        std::fs::write(context.join("Dockerfile"), format!("{dockerfile}{lines}\n")).unwrap();
+    };
+    let context = context.display().to_string();
+    write("RUN exit 3");
+    sandbox.refuse(&["build", "-t", "localhost/bench/s1/failed:1", &context], "3");
+    wait_until("the removal of a failed build's layers", || layers().is_empty());
+    write("RUN sleep 86426");
+    let mut build = start_build(&sandbox, context.as_ref());
+    wait_until("the build's command", || runs("sleep 86426"));
+    build.kill().unwrap();
+    build.wait().unwrap();
+    wait_until("the removal of a left build's layers", || layers().is_empty());
+    write("COPY --from=early /a /c");
+    let name = "localhost/bench/s1/whole:1";
+    sandbox.succeed(&["build", "-t", name, &context]);
+    assert_eq!(sandbox.succeed(&["run", "--rm", name, "cat", "/c"]), mark);
+    sandbox.succeed(&["image", "rm", name]);
+    sandbox.proxy.stop().await.unwrap();
+    wait_until("the removal of all layers", || layers().is_empty());
     world.stop().await;
 }
