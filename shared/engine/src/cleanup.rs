@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, ClientError};
 use crate::emptying::{empty, kill};
-use crate::labels::{InvalidId, LABEL_INSTANCE, LABEL_LAYER, LABEL_SANDBOX, Owner, check_id};
+use crate::labels::{InvalidId, LABEL_INSTANCE, LABEL_SANDBOX, Owner, check_id, layer_label};
 use crate::network_traces::NetworkTraces;
 
 /// Number of rounds in which objects are removed until none is left.
@@ -114,7 +114,7 @@ pub async fn reap(
         labels[LABEL_INSTANCE] == instance && sandbox.is_some_and(|sandbox| !running.contains(sandbox))
     };
     remove(client, &format!("{LABEL_INSTANCE}={instance}"), keep_images, is_left).await?;
-    Ok(remove_layers(client).await?)
+    Ok(remove_layers(client, instance).await?)
 }
 
 async fn remove(
@@ -157,10 +157,10 @@ async fn remove(
     Err(CleanupError::Left { left: left.join(", "), reason })
 }
 
-/// Removes the layers of docker's builds that belong to no image: those of builds that failed, and of earlier stages. A layer
-/// that a build of another host uses at this moment stays.
-pub(crate) async fn remove_layers(client: &Client) -> Result<(), ClientError> {
-    let filters = json!({ "dangling": ["true"], "label": [LABEL_LAYER] }).to_string();
+/// Removes the layers of an instance's builds by docker that belong to no image: those of builds that failed, and of earlier
+/// stages. No build of the instance may be running.
+pub(crate) async fn remove_layers(client: &Client, instance: &str) -> Result<(), ClientError> {
+    let filters = json!({ "dangling": ["true"], "label": [layer_label(instance)] }).to_string();
     let query = form_urlencoded::Serializer::new(String::new()).append_pair("filters", &filters).finish();
     let address = format!("/images/json?{query}");
     // Each removal takes the layers below with it that have no other use. The container of a command that was left is there

@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 pub const LABEL_INSTANCE: &str = "bench-runner.instance";
 /// Label with the id of the sandbox that owns an object.
 pub const LABEL_SANDBOX: &str = "bench-runner.sandbox";
-/// Label of the layers of docker's builds, in the form of `LABEL` and of filters. It is the same for all sandboxes, so that
-/// they share the builder's cache.
-pub(crate) const LABEL_LAYER: &str = "bench-runner.layer=1";
+/// Label of the layers of docker's builds, with the id of the host's instance. It is the same for all sandboxes of a host, so
+/// that they share the builder's cache, and no other host's, whose build could be using its layers.
+const LABEL_LAYER: &str = "bench-runner.layer";
 /// Label of an engine whose containers have no network, since the host can't limit what they would reach.
 pub(crate) const LABEL_NO_NETWORK: &str = "bench-runner.network=none";
 /// Maximum length of an instance's or a sandbox's id, in characters.
@@ -50,6 +50,11 @@ impl Owner {
         &self.sandbox
     }
 
+    /// Returns the label of the layers of this instance's builds, in the form of `LABEL` and of filters.
+    pub(crate) fn layer_label(&self) -> String {
+        layer_label(&self.instance)
+    }
+
     /// Returns the label filter that selects this owner's objects.
     pub(crate) fn label_filter(&self) -> String {
         format!("{LABEL_SANDBOX}={}", self.sandbox)
@@ -83,4 +88,9 @@ pub(crate) fn check_id(id: &str) -> Result<(), InvalidId> {
 /// Returns true for the labels that name the owner, which only the proxy sets.
 pub(crate) fn is_reserved(label: &str) -> bool {
     [LABEL_INSTANCE, LABEL_SANDBOX].iter().any(|reserved| label.eq_ignore_ascii_case(reserved))
+}
+
+/// Returns the label of the layers of an instance's builds, in the form of `LABEL` and of filters.
+pub(crate) fn layer_label(instance: &str) -> String {
+    format!("{LABEL_LAYER}={instance}")
 }

@@ -204,8 +204,10 @@ impl Proxy {
         }
         let rules = &self.shared.rules;
         let removed = remove_sandbox(&self.shared.client, &rules.owner, rules.images.keep).await;
-        // Docker may have finished a step of a build that was left.
-        self.shared.remove_layers().await;
+        // Docker may have finished a step of a build that was left. A build that is running removes the layers at its end.
+        if let Ok(_no_build) = self.shared.builders.try_acquire() {
+            self.shared.remove_layers().await;
+        }
         self.shared.forget_pins(|_| false);
         self.shared.forget_interfaces().await;
         self.shared.evict_images().await;
@@ -233,10 +235,10 @@ impl Shared {
         }
     }
 
-    /// Removes the layers of docker's builds that belong to no image.
+    /// Removes the layers of docker's builds that belong to no image. No other build of the host may be running.
     pub(crate) async fn remove_layers(&self) {
         if self.builder == Builder::Classic
-            && let Err(error) = remove_layers(&self.client).await
+            && let Err(error) = remove_layers(&self.client, self.rules.owner.instance()).await
         {
             tracing::warn!(%error, "Layers of builds were not removed");
         }

@@ -16,7 +16,6 @@ use super::serve::Caller;
 use crate::checks::check_build;
 use crate::client::{AnyBody, BoxError};
 use crate::context::{Builder, ContextError, check_dockerfile, receive, stream, with_label};
-use crate::labels::LABEL_LAYER;
 use crate::probe::BuildService;
 use crate::refusal::Refusal;
 use crate::request::Query;
@@ -75,7 +74,7 @@ impl Shared {
             call.query.set("layers", "0");
         }
         if self.builder == Builder::Classic {
-            context.dockerfile = with_label(&context.dockerfile, LABEL_LAYER);
+            context.dockerfile = with_label(&context.dockerfile, &self.rules.owner.layer_label());
         }
         let finished = tokio::task::spawn_blocking(move || context.finish(&name)).await;
         let file = finished
