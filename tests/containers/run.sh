@@ -93,7 +93,7 @@ fi
 
 # Tests wait for the engine most of the time. The packages of the whole workspace are selected, so that cargo reuses what it
 # built for other tests.
-tests=("$cargo" test --workspace --locked --no-fail-fast --test engine -- --test-threads 4)
+tests=("$cargo" test --workspace --locked --no-fail-fast --test engine -- --test-threads 5)
 if [ -n "$given_host" ]; then
   "${tests[@]}"
   exit
