@@ -93,19 +93,20 @@ fi
 
 # Tests wait for the engine most of the time. The packages of the whole workspace are selected, so that cargo reuses what it
 # built for other tests.
-tests=("$cargo" test --workspace --locked --no-fail-fast --test engine -- --test-threads 5)
+tests=("$cargo" test --workspace --locked --no-fail-fast --test engine -- --test-threads 4)
 if [ -n "$given_host" ]; then
   "${tests[@]}"
   exit
 fi
 
 # Tests of the command count what the engine has, so they run one after another, on an engine of their own beside the others.
+# Those of the agents follow there, so that both engines are busy for the same time.
 prepare "$folder/b" 90
-setsid "${tests[@]}" command:: >"$folder/command.log" 2>&1 &
+setsid "${tests[@]}" command:: agents:: >"$folder/command.log" 2>&1 &
 command=$!
 use "$folder/a"
 failed=0
-"${tests[@]}" --skip=command:: || failed=1
+"${tests[@]}" --skip=command:: --skip=agents:: || failed=1
 wait "$command" || failed=1
 cat "$folder/command.log"
 exit "$failed"

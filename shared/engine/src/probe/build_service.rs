@@ -24,6 +24,9 @@ const TRIAL_LIMITS: (u64, u64) = (1 << 30, 64);
 /// Time that podman has to end a build whose commands were killed.
 const GRACE: Duration = Duration::from_secs(1);
 const GRACE_POLL: Duration = Duration::from_millis(50);
+/// Number of tries to remove working containers, and the pause after each.
+const REMOVALS_MAX: u32 = 10;
+const REMOVAL_PAUSE: Duration = Duration::from_millis(500);
 /// Time after which a working container has a description, if its builder lives.
 const DESCRIPTION_WAIT: Duration = Duration::from_secs(3);
 /// Maximum size of a builder's description of its working container, in bytes.
@@ -242,13 +245,25 @@ async fn remove_working_containers(engine: &Client, storage: &Path, group: &str)
         undescribed.retain(|id| cgroup_of(storage, id).is_none());
         meant.append(&mut undescribed);
     }
-    for id in meant {
-        let address = format!("/v4.0.0/libpod/containers/{id}?force=true");
-        let (status, answer) = engine.call(Method::DELETE, &address, None).await?;
-        if !status.is_success() && status != StatusCode::NOT_FOUND {
-            let message = answer["message"].as_str().unwrap_or("no message");
-            tracing::warn!(container = id, message, "A working container of a build was not removed");
+    for round in 1..=REMOVALS_MAX {
+        let (mut left, mut reason) = (Vec::new(), String::new());
+        for id in meant {
+            let address = format!("/v4.0.0/libpod/containers/{id}?force=true");
+            let (status, answer) = engine.call(Method::DELETE, &address, None).await?;
+            if !status.is_success() && status != StatusCode::NOT_FOUND {
+                reason = answer["message"].as_str().unwrap_or("no message").to_owned();
+                left.push(id);
+            }
         }
+        if left.is_empty() {
+            break;
+        }
+        if round == REMOVALS_MAX {
+            tracing::warn!(containers = ?left, reason, "Working containers of a build were not removed: {reason}");
+        }
+        // Podman may still be busy with the layer that the killed builder was writing.
+        tokio::time::sleep(REMOVAL_PAUSE).await;
+        meant = left;
     }
     Ok(())
 }

@@ -112,8 +112,11 @@ impl World {
                     state.agent = Some(record.progress);
                 }
                 Advance::Failed(error) => panic!("{error}"),
-                // Between the two calls, an operation has ended.
-                Advance::Ended(_) => panic!("the episode ended in the second call"),
+                // Between the two calls, the last operation has ended.
+                Advance::Ended(report) => {
+                    let stored_bytes = records.iter().map(String::len).sum();
+                    return Thought { report: *report, thinker, stored_bytes };
+                }
             }
             saved = serde_json::to_string(&state).unwrap();
         }
