@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, ClientError};
 use crate::emptying::{empty, kill};
-use crate::labels::{InvalidId, LABEL_INSTANCE, LABEL_SANDBOX, Owner, check_id, layer_label};
+use crate::labels::{InvalidId, LABEL_INSTANCE, LABEL_LAYER, LABEL_SANDBOX, Owner, check_id, layer_label};
 use crate::network_traces::NetworkTraces;
 
 /// Number of rounds in which objects are removed until none is left.
@@ -171,7 +171,12 @@ pub(crate) async fn remove_layers(client: &Client, instance: &str) -> Result<(),
         }
         let found = client.expect(Method::GET, &address, None).await?;
         let layers = found.as_array().map(Vec::as_slice).unwrap_or_default();
-        let nameless = layers.iter().filter(|layer| layer["Labels"][LABEL_SANDBOX].is_null());
+        // Engines have ignored filters that they don't know.
+        let is_meant = |layer: &&Value| {
+            let labels = &layer["Labels"];
+            labels[LABEL_LAYER] == instance && labels[LABEL_SANDBOX].is_null() && !has_name(layer)
+        };
+        let nameless = layers.iter().filter(is_meant);
         let mut is_any = false;
         for id in nameless.filter_map(|layer| layer["Id"].as_str()) {
             is_any = true;

@@ -8,7 +8,7 @@ pub const LABEL_INSTANCE: &str = "bench-runner.instance";
 pub const LABEL_SANDBOX: &str = "bench-runner.sandbox";
 /// Label of the layers of docker's builds, with the id of the host's instance. It is the same for all sandboxes of a host, so
 /// that they share the builder's cache, and no other host's, whose build could be using its layers.
-const LABEL_LAYER: &str = "bench-runner.layer";
+pub(crate) const LABEL_LAYER: &str = "bench-runner.layer";
 /// Label of an engine whose containers have no network, since the host can't limit what they would reach.
 pub(crate) const LABEL_NO_NETWORK: &str = "bench-runner.network=none";
 /// Maximum length of an instance's or a sandbox's id, in characters.
