@@ -44,9 +44,9 @@ pub struct Mapping {
     pub adjustable: bool,
     /// Time limit of an invocation.
     pub timeout: Duration,
-    /// Number of mappings whose queue has messages for which there is no place; this one adds itself. Handlers that only
-    /// wait may end early then.
-    pub places_wanted: Arc<AtomicUsize>,
+    /// Number of mappings whose messages wait for a place, to which this one adds itself. Handlers that only wait may end
+    /// early then. `None` if no handler does, so that the queue isn't asked.
+    pub places_wanted: Option<Arc<AtomicUsize>>,
 }
 
 /// Running mappings.

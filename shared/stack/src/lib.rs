@@ -105,8 +105,8 @@ pub struct Stack {
     sandy: SandyConfig,
     sandboxes: Option<BuiltInSandboxes>,
     concurrency: usize,
-    /// Number of queues whose messages find no place.
-    places_wanted: Arc<AtomicUsize>,
+    /// Number of queues whose messages find no place, for a sandbox host on another machine.
+    places_wanted: Option<Arc<AtomicUsize>>,
     answer_time: Duration,
     sync_models: bool,
     scope: Scope,
@@ -305,13 +305,15 @@ impl Stack {
         let sync_models = scheduler_config.sync_models
             && listed.public_lists().any(|(provider, _)| listed.is_configured(provider));
         let ledgers = Ledgers::default();
-        let places_wanted = Arc::<AtomicUsize>::default();
+        // Such a host may have many more sandboxes than this process has places.
+        let is_remote = sandboxes.is_none() && sandy.address_and_key().is_some();
+        let places_wanted = is_remote.then(Arc::<AtomicUsize>::default);
         let sandbox_host = || {
             let host = SandboxHost::new(sandy.clone()).with_requests_max(concurrency / 2);
-            match sandboxes.is_some() {
-                true => host.on_this_machine(options.data_dir.join(FILES)),
-                // It may have many more sandboxes than this process has places.
-                false => host.with_places_wanted(Arc::clone(&places_wanted)),
+            match &places_wanted {
+                _ if sandboxes.is_some() => host.on_this_machine(options.data_dir.join(FILES)),
+                Some(places_wanted) => host.with_places_wanted(Arc::clone(places_wanted)),
+                None => host,
             }
         };
         let services_of = |function| Services {

@@ -27,7 +27,7 @@ impl Stack {
         let mapping = |name, queue, handler, concurrency, timeout| {
             let queue_url = self.queues.url(queue)?.to_owned();
             let adjustable = matches!(queue, QueueName::Items | QueueName::Turns);
-            let places_wanted = if adjustable { Arc::clone(&self.places_wanted) } else { Arc::default() };
+            let places_wanted = self.places_wanted.clone().filter(|_| adjustable);
             anyhow::Ok(Mapping {
                 name,
                 queue_url,
@@ -99,7 +99,7 @@ impl Stack {
                 concurrency: 10,
                 adjustable: false,
                 timeout: SHORT_INVOCATION,
-                places_wanted: Arc::default(),
+                places_wanted: None,
             });
         }
         Ok(mappings)

@@ -1,6 +1,7 @@
 //! Polling for one mapping: receive, invoke, delete.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -89,7 +90,7 @@ async fn acquire_permits(
         Err(_) => tokio::select! {
             first = Arc::clone(capacity).acquire_owned() => first.ok()?,
             _ = stopped.changed() => return None,
-            () = want_place(client, mapping) => return None,
+            never = want_place(client, mapping) => match never {},
         },
     };
     let gather = RECEIVE_MAX.min(mapping.concurrency.max(1)).div_ceil(2);
@@ -106,10 +107,11 @@ async fn acquire_permits(
     Some(permits)
 }
 
-/// Counts the mapping among those that want a place while its queue has messages. Never ends.
-async fn want_place(client: &Client, mapping: &Mapping) {
+/// Counts the mapping among those that want a place while its queue has messages.
+async fn want_place(client: &Client, mapping: &Mapping) -> Infallible {
+    let Some(places_wanted) = &mapping.places_wanted else { return std::future::pending().await };
     loop {
-        let wanted = has_messages(client, mapping).await.then(|| Wanted::new(&mapping.places_wanted));
+        let wanted = has_messages(client, mapping).await.then(|| Wanted::new(places_wanted));
         tokio::time::sleep(LOOK_INTERVAL).await;
         drop(wanted);
     }

@@ -39,7 +39,7 @@ async fn handlers_see_that_their_place_is_wanted() {
         concurrency: 1,
         adjustable: false,
         timeout: PATIENCE,
-        places_wanted: Arc::clone(&wanted),
+        places_wanted: Some(Arc::clone(&wanted)),
     };
     let mut host = Host::start(&sqs, vec![mapping]);
     let send = async || sqs.send_message().queue_url(&queue_url).message_body("m").send().await.unwrap();
