@@ -124,37 +124,9 @@ impl BuildGroup {
         }
     }
 
-    /// Kills everything in the group and removes it, in every hierarchy, since the runtime makes groups in all of them.
-    /// Blocks.
-    pub(crate) fn remove(&self) -> io::Result<()> {
-        let (mut folders, name_servers) = (hierarchies(&self.name), name_servers());
-        let until = Instant::now() + END_TIMEOUT;
-        loop {
-            let mut last = Ok(());
-            folders.retain(|folder| {
-                match (Pass { name_servers: &name_servers, removes: true }).over(folder) {
-                    Ok(is_removed) => !is_removed,
-                    Err(error) => {
-                        last = Err(error);
-                        true
-                    }
-                }
-            });
-            if folders.is_empty() {
-                return Ok(());
-            }
-            if Instant::now() > until {
-                let left = folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>();
-                last?;
-                return Err(io::Error::other(format!("processes can't be ended in {}", left.join(", "))));
-            }
-            std::thread::sleep(POLL);
-        }
-    }
-
-    /// Does the same, and logs a failure.
+    /// Kills everything in the group and removes it, or logs why it can't. Blocks.
     pub(crate) fn remove_or_warn(&self) {
-        if let Err(error) = self.remove() {
+        if let Err(error) = remove_group(&self.name) {
             tracing::warn!(group = self.name, %error, "Group of builds was not removed");
         }
     }
@@ -177,8 +149,33 @@ pub(crate) fn remove_recorded(run_folder: &Path) -> io::Result<Option<String>> {
     if id.len() != 32 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Ok(None);
     }
-    BuildGroup { name: name.clone(), folders: Vec::new() }.remove()?;
+    remove_group(&name)?;
     Ok(Some(name))
+}
+
+/// Kills everything in a group and removes it, in every hierarchy, since the runtime makes groups in all of them. Blocks.
+fn remove_group(name: &str) -> io::Result<()> {
+    let (mut folders, name_servers) = (hierarchies(name), name_servers());
+    let until = Instant::now() + END_TIMEOUT;
+    loop {
+        let mut last = Ok(());
+        folders.retain(|folder| match (Pass { name_servers: &name_servers, removes: true }).over(folder) {
+            Ok(is_removed) => !is_removed,
+            Err(error) => {
+                last = Err(error);
+                true
+            }
+        });
+        if folders.is_empty() {
+            return Ok(());
+        }
+        if Instant::now() > until {
+            let left = folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>();
+            last?;
+            return Err(io::Error::other(format!("processes can't be ended in {}", left.join(", "))));
+        }
+        std::thread::sleep(POLL);
+    }
 }
 
 fn record(run_folder: &Path) -> PathBuf {

@@ -50,11 +50,6 @@ impl Owner {
         &self.sandbox
     }
 
-    /// Returns the label of the layers of this instance's builds, in the form of `LABEL` and of filters.
-    pub(crate) fn layer_label(&self) -> String {
-        layer_label(&self.instance)
-    }
-
     /// Returns the label filter that selects this owner's objects.
     pub(crate) fn label_filter(&self) -> String {
         format!("{LABEL_SANDBOX}={}", self.sandbox)

@@ -1,9 +1,9 @@
 //! Frees an engine that a container keeps waiting.
 //!
 //! Engines read `/etc/passwd` and `/etc/group` of a container themselves, podman while it holds the container's lock. From a
-//! pipe in their place they would read for ever, and every list of podman's containers would wait for it. Where this process sees the containers'
-//! folders, it opens such a pipe for a moment, after which the engine has read an empty file, and ends the processes of the
-//! container, which could do it again.
+//! pipe in their place they would read for ever, and every list of podman's containers would wait for it. Where this process
+//! sees the containers' folders, it opens such a pipe for a moment, after which the engine has read an empty file, and ends
+//! the processes of the container, which could do it again.
 
 use std::collections::HashSet;
 use std::os::fd::AsRawFd;

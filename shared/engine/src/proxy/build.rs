@@ -16,6 +16,7 @@ use super::serve::Caller;
 use crate::checks::check_build;
 use crate::client::{AnyBody, BoxError};
 use crate::context::{Builder, ContextError, check_dockerfile, receive, stream, with_label};
+use crate::labels::layer_label;
 use crate::probe::BuildService;
 use crate::refusal::Refusal;
 use crate::request::Query;
@@ -74,7 +75,7 @@ impl Shared {
             call.query.set("layers", "0");
         }
         if self.builder == Builder::Classic {
-            context.dockerfile = with_label(&context.dockerfile, &self.rules.owner.layer_label());
+            context.dockerfile = with_label(&context.dockerfile, &layer_label(self.rules.owner.instance()));
         }
         let finished = tokio::task::spawn_blocking(move || context.finish(&name)).await;
         let file = finished

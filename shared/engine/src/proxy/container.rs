@@ -63,6 +63,7 @@ impl Shared {
     /// Removes a new container if the engine would give it the machine's own groups, and has its pipes watched.
     async fn look_at_created(&self, id: &str) -> Result<(), Refusal> {
         let address = match self.builder {
+            Builder::Classic if self.pipes.is_none() => return Ok(()),
             Builder::Buildah => format!("/v4.0.0/libpod/containers/{id}/json"),
             Builder::Classic => format!("/containers/{id}/json"),
         };
