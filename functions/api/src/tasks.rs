@@ -48,6 +48,7 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
             "/api/agents/custom/{agent_id}",
             get(agents::get_custom_agent).delete(agents::delete_custom_agent),
         )
+        .route("/api/agents/custom/{agent_id}/archive", get(archive::get_agent_archive))
         .route("/api/stats", get(stats::get_stats))
         .route("/api/tasks/uploads", post(uploads::post_upload))
         .route("/api/tasks/{task_id}", get(list::get_task).delete(remove::delete_task))
@@ -71,6 +72,7 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
     agents::get_custom_agents,
     agents::get_custom_agent,
     agents::delete_custom_agent,
+    archive::get_agent_archive,
     stats::get_stats,
     list::get_tasks,
     upload::post_task,

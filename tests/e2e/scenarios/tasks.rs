@@ -45,7 +45,7 @@ pub(super) async fn uploaded_ordered_and_removed(target: &Target) {
 /// Uploads an agent, orders an episode of it, and removes it.
 async fn custom_agent(target: &Target, task: u64) {
     let archive = archive(&[("agent.toml", "name = \"tiny\"\nrun = \"true\"\n")]);
-    let form = Form::new().part("file", Part::bytes(archive).file_name("tiny.zip"));
+    let form = Form::new().part("file", Part::bytes(archive.clone()).file_name("tiny.zip"));
     let upload = target.request(Method::POST, "/api/agents", Caller::Admin).multipart(form);
     let agent = target.send(upload).await.expect(200);
     let id = agent["id"].as_str().unwrap();
@@ -57,6 +57,7 @@ async fn custom_agent(target: &Target, task: u64) {
     let why = failed["error_message"].as_str().unwrap_or_default();
     assert!(why.contains("container engine"), "{failed:#}");
     let agent = format!("/api/agents/custom/{id}");
+    assert_eq!(target.download(Caller::Admin, &format!("{agent}/archive")).await, archive);
     target.delete(&agent, Caller::Admin).await.expect(200);
     target.get_by(&agent, Caller::Admin).await.detail(404);
 }

@@ -2,7 +2,7 @@
 
 use bench_domain::run::{AuthMode, Owner};
 use bench_domain::schedule::{Firing, SCHEDULES_MAX, Schedule, ScheduledTask};
-use bench_domain::{Code, ScheduleId, Secret};
+use bench_domain::{Agent, Code, ScheduleId, Secret};
 use bench_inference::ModelSource;
 use bench_runs::{FoundModel, Order, Orderer, ResolvedOrder, TrustedSettings};
 use bench_state::credentials::SealedKey;
@@ -239,7 +239,9 @@ async fn resolve_changed_run(
         Some(tasks) => select(api, parts, orderer, &mut order, tasks).await?,
         None => Vec::new(),
     };
-    let found = if change.touches_model() {
+    // The options of a benchmark name the content of a custom agent, which decides what stands in the place of the model.
+    let is_custom = Agent::in_place_of_model(&order.model) == Some(Agent::Custom);
+    let found = if change.touches_model() || is_custom {
         api.orders.find_model(&order, Some(orderer)).await.map_err(refusal)?
     } else {
         let source = ModelSource::from_name(&old.model.provider);

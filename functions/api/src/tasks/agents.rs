@@ -198,7 +198,7 @@ pub(crate) async fn delete_custom_agent(
 ///
 /// # Errors
 /// 404 if none is the caller's.
-async fn agents_of(
+pub(super) async fn agents_of(
     api: &Api,
     caller: &Caller,
     hash: &str,
@@ -211,9 +211,14 @@ async fn agents_of(
     let (own, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|agent| caller.owns(&agent.owner));
     match own.is_empty() {
         false => Ok((own, others)),
-        true => Err(ApiError::new(Code::AgentNotFound, "Agent not found")
-            .hint("check the id: `GET /api/agents/custom` lists the agents that this caller may see")),
+        true => Err(agent_not_found()),
     }
+}
+
+/// Returns the error for an agent that doesn't exist, or isn't the caller's.
+pub(super) fn agent_not_found() -> ApiError {
+    ApiError::new(Code::AgentNotFound, "Agent not found")
+        .hint("check the id: `GET /api/agents/custom` lists the agents that this caller may see")
 }
 
 /// Refuses the removal of an agent that an open run or a schedule needs.

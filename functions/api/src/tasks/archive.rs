@@ -1,4 +1,4 @@
-//! Download of a task's archive.
+//! Downloads of the archives of tasks and custom agents.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,11 +6,12 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use bench_blobs::task_key;
+use bench_blobs::{agent_key, task_key};
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, Path};
 use http::{HeaderMap, StatusCode, Uri, header};
 
+use super::agents::{agent_not_found, agents_of};
 use super::params::Params;
 use crate::Api;
 use crate::runs::tasks::{task_not_found, visible_task};
@@ -39,16 +40,43 @@ pub(crate) async fn get_archive(
     let task = params.id("task_id");
     params.finish()?;
     let task = visible_task(&api, &headers, task).await?;
-    let key = task_key(&task.facts.content_hash);
     // The uploader's file name is never part of a header.
     let filename = format!("task-{}.zip", task.id);
+    let found = archive(&api, &task_key(&task.facts.content_hash), &filename).await?;
+    found.ok_or_else(task_not_found)
+}
+
+/// Returns the archive of a custom agent.
+#[utoipa::path(
+    get, path = "/api/agents/custom/{agent_id}/archive", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    params(("agent_id" = String, Path, description = "Content hash of the agent")),
+    responses(
+        (status = 200, body = Vec<u8>, content_type = "application/zip"),
+        (status = 307, description = "The archive is at another address, which is valid for five minutes"),
+        (status = 404, body = ErrorBody, description = "There is no such agent, or it belongs to another caller"),
+    ),
+)]
+pub(crate) async fn get_agent_archive(
+    State(api): State<Arc<Api>>,
+    Path(agent): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    agents_of(&api, &api.access.reader(&headers), &agent).await?;
+    let short: String = agent.chars().take(12).collect();
+    let found = archive(&api, &agent_key(&agent), &format!("agent-{short}.zip")).await?;
+    found.ok_or_else(agent_not_found)
+}
+
+/// Returns a stored archive under a file name, or a redirect to it where responses aren't streamed; `None` if there is none
+/// to stream.
+async fn archive(api: &Api, key: &str, filename: &str) -> Result<Option<Response>, ApiError> {
     if !api.config.streaming {
-        let address = api.blobs.presign_get(&key, &filename, ADDRESS_VALID).await;
+        let address = api.blobs.presign_get(key, filename, ADDRESS_VALID).await;
         let address = address.map_err(ApiError::internal)?;
-        return Ok((StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, address)]).into_response());
+        return Ok(Some((StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, address)]).into_response()));
     }
-    let found = api.blobs.stream(&key).await.map_err(ApiError::internal)?;
-    let (length, stream) = found.ok_or_else(task_not_found)?;
+    let found = api.blobs.stream(key).await.map_err(ApiError::internal)?;
+    let Some((length, stream)) = found else { return Ok(None) };
     let pieces = futures_util::stream::try_unfold(stream, |mut stream| async move {
         let piece = stream.try_next().await.map_err(std::io::Error::other)?;
         Ok::<_, std::io::Error>(piece.map(|piece| (piece, stream)))
@@ -58,5 +86,5 @@ pub(crate) async fn get_archive(
         (header::CONTENT_LENGTH, length.to_string()),
         (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{filename}\"")),
     ];
-    Ok((headers, Body::from_stream(pieces)).into_response())
+    Ok(Some((headers, Body::from_stream(pieces)).into_response()))
 }

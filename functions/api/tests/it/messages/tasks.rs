@@ -109,6 +109,7 @@ async fn agents(recorder: &mut Recorder, server: &Server) {
     recorder.send(server, "POST", "/api/agents", &[]).await;
     recorder.send(server, "GET", "/api/agents/custom/x", &[]).await;
     recorder.send(server, "DELETE", "/api/agents/custom/x", &[]).await;
+    recorder.send(server, "GET", "/api/agents/custom/x/archive", &[]).await;
     let needy = format!("{usual}[env]\nA = '${{WHO}}'\n");
     let added = server.send_form("/api/agents", &[], form("file", Some("x.zip"), &toml(&needy))).await;
     let agent = id(&added);

@@ -199,6 +199,87 @@ async fn agents_of_others_look_as_if_they_didnt_exist() {
 }
 
 #[tokio::test]
+async fn the_archive_of_an_agent_is_for_its_owner() {
+    let server = Server::new(false, &[]).await;
+    for key in ["key-a", "key-b"] {
+        server.list_with(AccessKind::Key, key, |entry| entry.tasks = true).await;
+    }
+    let zip = agent_zip(CONFIG);
+    let id = upload(&server, &A, CONFIG).await;
+    let path = format!("/api/agents/custom/{id}/archive");
+    for headers in [&A[..], &ADMIN] {
+        let reply = server.ask("GET", &path, headers, "").await;
+        assert_eq!(reply.status, 200, "{}", reply.text);
+        assert!(reply.text == String::from_utf8_lossy(&zip), "other bytes than were uploaded");
+        let header = |name: &str| reply.headers[name].to_str().unwrap().to_owned();
+        assert_eq!(header("content-length"), zip.len().to_string());
+        assert_eq!(header("content-type"), "application/zip");
+        let named = format!("attachment; filename=\"agent-{}.zip\"", &id[..12]);
+        assert_eq!(header("content-disposition"), named);
+    }
+    for headers in [&B[..], &[], &[("x-admin-secret", "wrong")]] {
+        let reply = server.ask("GET", &path, headers, "").await;
+        assert_eq!((reply.status.as_u16(), reply.code()), (404, Some(Code::AgentNotFound)), "{headers:?}");
+    }
+    let other = format!("/api/agents/custom/{}/archive", "0".repeat(64));
+    assert_eq!(server.ask("GET", &other, &A, "").await.code(), Some(Code::AgentNotFound));
+}
+
+#[tokio::test]
+async fn an_archive_is_at_another_address_where_responses_are_not_streamed() {
+    let server = Server::with(true, &[], |config| config.streaming = false).await;
+    let id = upload(&server, &[], CONFIG).await;
+    let reply = server.get(&format!("/api/agents/custom/{id}/archive")).await;
+    assert_eq!(reply.status, 307, "{}", reply.text);
+    let location = reply.headers["location"].to_str().unwrap();
+    assert!(location.contains(&format!("agents/{id}.zip")), "{location}");
+}
+
+#[tokio::test]
+async fn a_schedule_takes_another_agent_only_from_its_owner() {
+    let server = Server::new(false, &[]).await;
+    for key in ["key-a", "key-b"] {
+        server.list_with(AccessKind::Key, key, |entry| entry.tasks = true).await;
+    }
+    let task = server.upload("name=mine&agent=oracle", &A, &task_zip("x", &[])).await.json();
+    let own = upload(&server, &A, CONFIG).await;
+    let next = upload(&server, &A, &CONFIG.replace("1.0", "1.1")).await;
+    let theirs = upload(&server, &B, &CONFIG.replace("1.0", "2.0")).await;
+    let mut schedule = order(&own);
+    for (name, value) in
+        [("name", json!("nightly")), ("cron", json!("0 0 * * *")), ("tasks", json!([task["id"]]))]
+    {
+        schedule[name] = value;
+    }
+    let made = server.order("/api/schedules", &A, &schedule).await;
+    assert_eq!(made.status, 201, "{}", made.text);
+    let path = format!("/api/schedules/{}", made.json()["id"].as_str().unwrap());
+    let json = [A[0], ("content-type", "application/json")];
+    let change = async |body: Value| server.ask("PATCH", &path, &json, body.to_string()).await;
+    let by_option = |hash: &str| json!({ "benchmark_options": { "terminal_tasks": { "agent": "custom", "agent.content_hash": hash } } });
+    let by_agent = |hash: &str| json!({ "agent_options": { "content_hash": hash } });
+    let by_both = json!({ "agent": "custom", "agent_options": { "content_hash": theirs } });
+    for body in [by_option(&theirs), by_agent(&theirs), by_both] {
+        let refused = change(body.clone()).await;
+        assert_eq!(refused.code(), Some(Code::AgentNotFound), "{body}: {}", refused.text);
+    }
+    for (body, model) in [(by_option(&next), "custom/tiny@1.1"), (by_agent(&own), "custom/tiny@1.0")] {
+        let changed = change(body.clone()).await;
+        assert_eq!((changed.status.as_u16(), &changed.json()["model"]), (200, &json!(model)), "{body}");
+    }
+    // Variables replace all options of the benchmark, so that the agent is named again.
+    let variables = json!({
+        "agent": "custom", "agent_options": { "content_hash": next },
+        "benchmark_options": { "terminal_tasks": { "env.WHO": "me" } },
+    });
+    let options = change(variables).await.json()["benchmark_options"]["terminal_tasks"].clone();
+    assert_eq!(options, json!({ "agent": "custom", "agent.content_hash": next, "env.WHO": "me" }));
+    let other = json!({ "agent": "nop", "agent_options": null, "benchmark_options": null });
+    let changed = change(other).await.json();
+    assert_eq!((&changed["model"], &changed["benchmark_options"]), (&json!("nop"), &json!({})));
+}
+
+#[tokio::test]
 async fn an_agent_that_is_needed_is_not_removed() {
     let server = Server::local().await;
     server.task("a", 1).await;
