@@ -29,7 +29,7 @@ use crate::output;
 use crate::refusal::Refusal;
 
 pub(crate) use poll_backoff::PollBackoff;
-pub(crate) use tasks::{Listing, Task, TaskResults};
+pub(crate) use tasks::{Listing, StoredAgent, Task, TaskResults};
 
 /// Variable with the API key for a server, unless `--api-key-env` names another.
 const KEY_VARIABLE: &str = "BENCH_API_KEY";

@@ -1,6 +1,7 @@
 //! Commands, one file each.
 
 mod access;
+mod agents;
 mod artifacts;
 mod benchmarks;
 mod cancel;
@@ -94,6 +95,9 @@ pub(crate) enum Command {
     /// List terminal tasks, check, store and remove them
     #[command(after_help = tasks::EXAMPLES)]
     Tasks(Box<tasks::TasksArgs>),
+    /// List agents, check, upload, download and remove those of your own
+    #[command(after_help = agents::EXAMPLES)]
+    Agents(agents::AgentsArgs),
     /// List the models that can be run
     #[command(after_help = models::EXAMPLES)]
     Models(models::ModelsArgs),
@@ -146,6 +150,7 @@ pub(crate) async fn run(command: Command, command_line: fn() -> clap::Command) -
         Command::Rejudge(args) => rejudge::run(args).await,
         Command::Benchmarks(args) => benchmarks::run(args).await,
         Command::Tasks(args) => tasks::run(*args).await,
+        Command::Agents(args) => agents::run(args).await,
         Command::Models(args) => models::run(args).await,
         Command::Datasets(args) => datasets::run(args).await,
         Command::Keys(args) => keys::run(args).await,

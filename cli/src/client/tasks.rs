@@ -1,6 +1,6 @@
 //! Uploads of terminal tasks and custom agents.
 
-use bench_domain::Code;
+use bench_domain::{Code, Timestamp};
 use http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -80,6 +80,35 @@ const fn listed() -> bool {
     true
 }
 
+/// An uploaded custom agent.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct StoredAgent {
+    /// Content hash of its files.
+    pub(crate) id: String,
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) version: Option<String>,
+    /// Name in runs: `custom/NAME@VERSION`.
+    pub(crate) model: String,
+    /// Variables of the order that it needs, without a default.
+    #[serde(default)]
+    pub(crate) required_variables: Vec<String>,
+    pub(crate) files: u64,
+    pub(crate) expanded_bytes: u64,
+    pub(crate) archive_bytes: u64,
+    pub(crate) created_at: Timestamp,
+}
+
+impl StoredAgent {
+    /// Returns the name with the version, if there is one: `NAME` or `NAME@VERSION`.
+    pub(crate) fn title(&self) -> String {
+        match &self.version {
+            Some(version) => format!("{}@{version}", self.name),
+            None => self.name.clone(),
+        }
+    }
+}
+
 /// Place of a task in lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Listing {
@@ -121,15 +150,15 @@ impl Client {
         self.send_form(&path, &archive.bytes).await
     }
 
-    /// Uploads a custom agent. The same files again are the same agent.
-    pub(crate) async fn add_agent(&self, agent: &AgentArchive) -> anyhow::Result<()> {
+    /// Uploads a custom agent, and returns the server's description of it. The same files again are the same agent.
+    pub(crate) async fn add_agent(&self, agent: &AgentArchive) -> anyhow::Result<Value> {
         let added: Value = self.send_form("/api/agents", &agent.bytes).await?;
         // The server computes it from what it received.
         anyhow::ensure!(
             added.get("id").and_then(Value::as_str) == Some(&agent.content_hash),
             "the server received other files of the agent than were sent"
         );
-        Ok(())
+        Ok(added)
     }
 
     /// Checks a task without storing it.

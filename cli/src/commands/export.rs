@@ -126,13 +126,14 @@ fn check_folder(out: &Path) -> anyhow::Result<()> {
 }
 
 /// Rejects a missing folder. Otherwise a misspelled folder would become a file of that name, or a new folder.
-fn check_out(out: &Path) -> anyhow::Result<()> {
+pub(super) fn check_out(out: &Path) -> anyhow::Result<()> {
     if out.is_dir() {
         return Ok(());
     }
     super::check_folder_of("--out", out)
 }
 
-fn print_path(path: &Path, json: bool) -> anyhow::Result<()> {
+/// Prints the path of a file that was written.
+pub(super) fn print_path(path: &Path, json: bool) -> anyhow::Result<()> {
     if json { output::json(&json!({ "file": path })) } else { output::print(&path.display().to_string()) }
 }

@@ -27,6 +27,8 @@ Examples:
       --subset-count 500 --budget-usd 5
   bench schedules add --name agents --cron '0 3 * * SUN' --task FOLDER \\
       --agent bash --model openrouter/MODEL
+  bench schedules add --name own --cron '0 4 * * SUN' --task FOLDER \\
+      --agent-folder ./my-agent
   bench schedules history nightly
       each run compared with the one before, on the same items
   bench schedules edit nightly --cron '0 4 * * MON-FRI'

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what fails here fails the test")]
 
 mod access;
+mod agents;
 mod artifacts;
 mod budget;
 mod doctor;

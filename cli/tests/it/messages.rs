@@ -210,6 +210,7 @@ transcripts! {
     leaderboard: Setup::with_run();
     runs: Setup::with_run();
     tasks: Setup::new();
+    agents: Setup::new();
     schedules: Setup::new();
     cancel: Setup::with_run();
     requeue: Setup::with_run();

@@ -224,7 +224,7 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
     let mut agent_files = None;
     let named = match with_agent {
         Some(benchmark) => {
-            let files = args.order.agent_folder.as_deref().map(agent_archive::read).transpose()?;
+            let files = args.order.agent_folder.as_deref().map(agent_archive::read_folder).transpose()?;
             let (named, of_agent) =
                 tasks::models(&args.order.model, agent, &args.order.agent_option, files.as_ref())?;
             agent_files = files;

@@ -229,7 +229,7 @@ impl Plan {
     /// Uploads the files of the agent `custom`, if there are any.
     async fn upload_agent(&self, client: &Client) -> anyhow::Result<()> {
         match &self.agent {
-            Some(agent) => client.add_agent(agent).await.context("the agent was not accepted"),
+            Some(agent) => client.add_agent(agent).await.map(drop).context("the agent was not accepted"),
             None => Ok(()),
         }
     }

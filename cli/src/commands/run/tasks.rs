@@ -56,25 +56,22 @@ pub(super) fn models(
         }
         let name = match files {
             Some(files) => {
-                if options.insert(CUSTOM_CONTENT.to_owned(), files.content_hash.clone()).is_some() {
-                    let problem =
-                        format!("--agent-folder and --agent-option {CUSTOM_CONTENT} name two agents");
-                    return Err(Problem::usage(problem).into());
-                }
+                add_content(&mut options, Some(agent.as_str()), files)?;
                 files.model.clone()
             }
             None if options.contains_key(CUSTOM_CONTENT) => agent.as_str().to_owned(),
             None => {
                 return Err(Problem::usage("the agent `custom` needs its files: give --agent-folder DIR")
-                    .hint(format!("an uploaded one is named by --agent-option {CUSTOM_CONTENT}=HASH"))
+                    .hint(format!(
+                        "an uploaded one is named by --agent-option {CUSTOM_CONTENT}=HASH; `bench agents` lists them"
+                    ))
                     .into());
             }
         };
         return Ok((vec![name], agent_option_names(agent, &options)));
     }
-    if files.is_some() {
-        let problem = format!("--agent-folder has the files of the agent `custom`, not of `{agent}`");
-        return Err(Problem::usage(problem).into());
+    if let Some(files) = files {
+        add_content(&mut options, Some(agent.as_str()), files)?;
     }
     if agent.asks_model() {
         if let Some(model) = named.iter().copied().find(is_agent) {
@@ -91,6 +88,28 @@ pub(super) fn models(
             Err(Problem::usage(format!("the agent `{agent}` asks no model; leave --model out")).into())
         }
         None => Ok((vec![agent.as_str().to_owned()], Options::new())),
+    }
+}
+
+/// Adds the content of the files of `--agent-folder` to the agent's options.
+///
+/// # Errors
+/// If another agent was named, or another content.
+pub(crate) fn add_content(
+    options: &mut BTreeMap<String, String>,
+    agent: Option<&str>,
+    files: &AgentArchive,
+) -> anyhow::Result<()> {
+    if let Some(agent) = agent.map(str::trim).filter(|agent| *agent != Agent::Custom.as_str()) {
+        let problem = format!("--agent-folder has the files of the agent `custom`, not of `{agent}`");
+        return Err(Problem::usage(problem).into());
+    }
+    match options.insert(CUSTOM_CONTENT.to_owned(), files.content_hash.clone()) {
+        Some(_) => {
+            let problem = format!("--agent-folder and --agent-option {CUSTOM_CONTENT} name two agents");
+            Err(Problem::usage(problem).into())
+        }
+        None => Ok(()),
     }
 }
 
@@ -384,7 +403,12 @@ mod tests {
     fn a_custom_agent_is_named_by_its_files() {
         let files = AgentArchive {
             content_hash: "0a".to_owned(),
+            name: "mine".to_owned(),
+            version: Some("1".to_owned()),
             model: "custom/mine@1".to_owned(),
+            required_variables: Vec::new(),
+            files: 1,
+            expanded_bytes: 1,
             bytes: Vec::new(),
         };
         let found = |agent, options: &[String]| super::models(&[], agent, options, Some(&files));

@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use bench_domain::Agent;
 use bench_inference::{ModelName, ModelSource};
-use bench_runs::TERMINAL_TASKS;
+use bench_runs::{NO_MODEL, TERMINAL_TASKS};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::unset::{self, Setting, parse_setting};
+use crate::agent_archive::{self, AgentArchive};
 use crate::client::{Client, Listing};
 use crate::commands::judge::{JudgeArgs, parse_protocols};
 use crate::commands::labels::{parse_notes, parse_tag};
@@ -93,9 +95,13 @@ struct ScheduleOrderArgs {
     /// Agent that works on the terminal tasks, as for `bench run`
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Option of the agent, such as max_turns=50; repeat for several
+    /// Option of the agent, such as max_turns=50; repeat for several. The agent `custom` has `content_hash`, of an uploaded
+    /// agent; `bench agents` lists them
     #[arg(long, value_name = "NAME=VALUE")]
     agent_option: Vec<String>,
+    /// Folder of the agent `custom`, as for `bench run`; it is uploaded now, and later changes of the folder have no effect
+    #[arg(long, value_name = "DIR")]
+    agent_folder: Option<PathBuf>,
     /// Run only this item, given by the dataset's own id, such as its question_id, or by the index of its row, from 0, as
     /// '#12'; repeat for several
     #[arg(long, value_name = "ID")]
@@ -136,8 +142,9 @@ struct ScheduleOrderArgs {
 }
 
 impl ScheduleOrderArgs {
-    /// Returns the given fields. Rejects benchmarks that are unknown on this machine; a server may have others.
-    fn fields(&self, remote: bool) -> anyhow::Result<Map<String, Value>> {
+    /// Returns the given fields, with `files` those of the agent `custom`. Rejects benchmarks that are unknown on this
+    /// machine; a server may have others.
+    fn fields(&self, remote: bool, files: Option<&AgentArchive>) -> anyhow::Result<Map<String, Value>> {
         let mut fields = Map::new();
         let mut given = |name: &str, value: Option<Value>| {
             fields.extend(value.map(|value| (name.to_owned(), value)));
@@ -150,8 +157,16 @@ impl ScheduleOrderArgs {
         given("time_zone", self.time_zone.as_ref().map(|zone| json!(zone)));
         let benchmarks = self.benchmarks(remote)?;
         given("selected_benchmarks", (!benchmarks.is_empty()).then(|| json!(benchmarks)));
-        given("agent", self.agent.as_ref().map(|agent| json!(agent)));
-        let agent_options = tasks::parse_options(&self.agent_option)?;
+        let mut agent_options = tasks::parse_options(&self.agent_option)?;
+        let mut agent = self.agent.as_deref();
+        if let Some(files) = files {
+            if self.model.is_some() {
+                return Err(Problem::usage(NO_MODEL).into());
+            }
+            tasks::add_content(&mut agent_options, agent, files)?;
+            agent = Some(Agent::Custom.as_str());
+        }
+        given("agent", agent.map(|agent| json!(agent)));
         given("agent_options", (!agent_options.is_empty()).then(|| json!(agent_options)));
         given("items", (!self.item.is_empty()).then(|| json!(self.item)));
         given("subset_pct", self.subset_pct.map(|pct| json!(pct)));
@@ -162,7 +177,8 @@ impl ScheduleOrderArgs {
         given("demo", self.demo.then_some(json!(true)));
         let protocols = parse_protocols(&self.protocol, &benchmarks, true)?;
         given("protocols", (!protocols.is_empty()).then(|| json!(protocols)));
-        let options = parse_options(&self.option, &benchmarks, &protocols, true)?;
+        let with_options = if self.task.is_empty() { benchmarks } else { vec![TERMINAL_TASKS.to_owned()] };
+        let options = parse_options(&self.option, &with_options, &protocols, true)?;
         given("benchmark_options", (!options.is_empty()).then(|| json!(options)));
         given("judge", self.judge.judge(true)?.body());
         given("tags", (!self.tag.is_empty()).then(|| json!(self.tag)));
@@ -172,6 +188,11 @@ impl ScheduleOrderArgs {
         self.settings.check()?;
         fields.extend(self.settings.fields());
         Ok(fields)
+    }
+
+    /// Reads the files of the agent `custom`, if a folder was given.
+    fn agent_files(&self) -> anyhow::Result<Option<AgentArchive>> {
+        self.agent_folder.as_deref().map(agent_archive::read_folder).transpose()
     }
 
     /// Stores the given tasks that aren't stored yet, and names them in the fields.
@@ -220,17 +241,22 @@ impl AddArgs {
 
     /// Builds the request body of a new schedule.
     pub(super) async fn body(&self, client: &Client) -> anyhow::Result<Value> {
-        let mut fields = self.order.fields(self.api.server.server().is_some())?;
+        let files = self.order.agent_files()?;
+        let mut fields = self.order.fields(self.api.server.server().is_some(), files.as_ref())?;
         // The server refuses unknown agents.
-        let needs_model = |agent: &str| agent.parse::<Agent>().is_ok_and(|agent| agent.asks_model());
-        if self.order.model.is_none() && self.order.agent.as_deref().is_none_or(needs_model) {
+        let needs_model = |agent: &Value| {
+            let agent = agent.as_str().unwrap_or_default().parse::<Agent>();
+            agent.is_ok_and(|agent| agent.asks_model())
+        };
+        if self.order.model.is_none() && fields.get("agent").is_none_or(needs_model) {
             let hint = match self.order.task.is_empty() {
                 true => "give one with --model",
-                false => "give --model for the agent terminus-2, or --agent oracle or --agent nop",
+                false => "give --model for the agent terminus-2, or --agent oracle, nop or custom",
             };
             return Err(Problem::usage("no model was given").hint(hint).into());
         }
         self.order.add_tasks(client, &mut fields).await?;
+        upload_agent(client, files.as_ref()).await?;
         if self.order.benchmark.is_empty() && self.order.task.is_empty() {
             fields.insert("selected_benchmarks".to_owned(), json!(preselected(client).await?));
         }
@@ -257,8 +283,10 @@ impl EditArgs {
 
     /// Builds the request body of a change.
     pub(super) async fn body(&self, client: &Client) -> anyhow::Result<Value> {
-        let mut fields = self.order.fields(self.api.server.server().is_some())?;
+        let files = self.order.agent_files()?;
+        let mut fields = self.order.fields(self.api.server.server().is_some(), files.as_ref())?;
         self.order.add_tasks(client, &mut fields).await?;
+        upload_agent(client, files.as_ref()).await?;
         fields.extend(self.name.as_ref().map(|name| ("name".to_owned(), json!(name))));
         fields.extend(self.cron.as_ref().map(|cron| ("cron".to_owned(), json!(cron))));
         let webhook = if self.no_webhook { Some(Value::Null) } else { webhook(self.webhook_url.as_deref()) };
@@ -276,6 +304,13 @@ impl EditArgs {
                 .into());
         }
         Ok(Value::Object(fields))
+    }
+}
+
+async fn upload_agent(client: &Client, files: Option<&AgentArchive>) -> anyhow::Result<()> {
+    match files {
+        Some(files) => client.add_agent(files).await.map(drop).context("the agent was not accepted"),
+        None => Ok(()),
     }
 }
 
@@ -303,6 +338,7 @@ mod tests {
             task: Vec::new(),
             agent: text("bash"),
             agent_option: vec!["max_turns=3".into()],
+            agent_folder: None,
             item: vec!["#1".into()],
             subset_pct: Some(50),
             subset_count: Some(5),
@@ -317,7 +353,8 @@ mod tests {
             tag: vec!["t".into()],
             note: text("n"),
         };
-        let given: BTreeSet<String> = all.fields(true).unwrap().into_iter().map(|(name, _)| name).collect();
+        let given: BTreeSet<String> =
+            all.fields(true, None).unwrap().into_iter().map(|(name, _)| name).collect();
         let order = &bench_api::document()["components"]["schemas"]["Order"]["properties"];
         let mut documented: BTreeSet<String> = order.as_object().unwrap().keys().cloned().collect();
         assert!(documented.remove("config"), "it is for programs");
