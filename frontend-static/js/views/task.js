@@ -76,7 +76,7 @@ export async function mount({ root, params, signal, title }) {
     order: async (order, key) => {
       const { task } = await load()
       // The task's own order, once: clients of the tasks' routes see its episodes, too. It always asks the task's own model.
-      const isOwn = task.status === 'pending' && order.agent === task.agent && order.agent !== CUSTOM && order.samples === task.num_runs && (order.model_id ?? '') === ownModel(task)
+      const isOwn = task.status === 'pending' && order.agent === task.agent && order.agent !== CUSTOM && !order.benchmark_options && order.samples === task.num_runs && (order.model_id ?? '') === ownModel(task)
       if (isOwn) await api.post(`${base}/execute-async`, undefined, { headers: { authorization: key ? `Bearer ${key}` : null } })
       else await orderEpisodes([String(task.id)], order, key, [tag])
       toast(`${plural(order.samples, 'episode')} ordered.`)

@@ -36,6 +36,7 @@ export function optionsOf(order) {
   if (kept.tasks) parts.push(...kept.tasks.map(() => '--task PATH'))
   else for (const name of kept.selected_benchmarks ?? []) parts.push(option('--benchmark', name))
   if (kept.agent) parts.push(option('--agent', kept.agent))
+  for (const [name, value] of Object.entries(kept.agent_options ?? {})) parts.push(option('--agent-option', `${name}=${value}`))
   for (const [name, protocol] of Object.entries(kept.protocols ?? {})) parts.push(option('--protocol', `${name}=${protocol}`))
   for (const [name, options] of Object.entries(kept.benchmark_options ?? {})) {
     for (const [key, value] of Object.entries(options)) parts.push(option('--option', `${name}.${key}=${value}`))

@@ -1,6 +1,7 @@
 /** The estimate of an order, asked for while the reader edits it: one request at a time, after a pause in typing. */
 
 import { api } from '../../core/api.js'
+import { CUSTOM } from '../../core/run-facts.js'
 import { relevant } from './order.js'
 
 /** Fields that change no estimate: labels, and the times of schedules. */
@@ -52,7 +53,8 @@ export function keepEstimate(state, benchmarks, show, signal) {
     settings = now
     const selected = order.selected_benchmarks ?? []
     try {
-      const isEmpty = order.tasks ? order.tasks.length === 0 : !order.model_id
+      // Until the files of a custom agent are chosen, there is nothing to estimate.
+      const isEmpty = order.tasks ? order.tasks.length === 0 || (order.agent === CUSTOM && !order.agent_options?.content_hash) : !order.model_id
       if (isEmpty || selected.length === 0) present({ isCurrent: true })
       else {
         const estimate = await ask(order)

@@ -3,10 +3,14 @@
 import { PLAIN } from '../new-run/fields.js'
 import { relevant, setAt, valueAt } from '../new-run/order.js'
 import { needsModel } from '../../core/run-facts.js'
-import { TERMINAL_TASKS } from './task-fields.js'
+import { TERMINAL_TASKS } from '../tasks/variables.js'
 
 /** Fields that only schedules have. */
 const OWN = ['name', 'cron', 'time_zone', 'webhook_url', 'enabled']
+/** Fields of an order of tasks that are replaced together: the options of the benchmark name the agent, too. */
+const OF_AGENT = ['agent', 'agent_options', 'benchmark_options']
+/** Beginning of the names of the benchmark's options that are the agent's. */
+const AGENT_OPTION = 'agent.'
 
 /**
  * Returns the order of a schedule, with the fields that are set.
@@ -26,8 +30,13 @@ export function orderOfSchedule(schedule) {
   for (const name of ['protocols', 'benchmark_options', ...OWN]) put(name, valueAt(schedule, name))
   if (schedule.tasks.length > 0) {
     order.tasks = schedule.tasks
-    order.agent = schedule.benchmark_options[TERMINAL_TASKS]?.agent ?? schedule.model
+    const { agent, ...options } = schedule.benchmark_options[TERMINAL_TASKS] ?? {}
+    order.agent = agent ?? schedule.model
     if (!needsModel(order.agent)) delete order.model_id
+    const [ofAgent, others] = [true, false].map((isWanted) => Object.entries(options).filter(([name]) => name.startsWith(AGENT_OPTION) === isWanted))
+    delete order.benchmark_options
+    put('agent_options', Object.fromEntries(ofAgent.map(([name, value]) => [name.slice(AGENT_OPTION.length), value])))
+    if (others.length > 0) order.benchmark_options = { [TERMINAL_TASKS]: Object.fromEntries(others) }
   }
   put('judge.model_id', schedule.judge?.model)
   for (const name of /** @type {const} */ (['temperature', 'seed', 'max_tokens'])) put(`judge.${name}`, schedule.judge?.[name])
@@ -47,5 +56,6 @@ export function changes(before, after) {
   for (const name of new Set([...Object.keys(from), ...Object.keys(to)])) {
     if (JSON.stringify(from[name]) !== JSON.stringify(to[name])) body[name] = to[name] ?? null
   }
+  if (to.tasks && OF_AGENT.some((name) => name in body)) for (const name of OF_AGENT) body[name] = to[name] ?? null
   return body
 }

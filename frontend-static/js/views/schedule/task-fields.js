@@ -5,9 +5,9 @@ import { h } from '../../core/dom.js'
 import { framed, select } from '../new-run/control.js'
 import { modelPicker } from '../new-run/model-picker.js'
 import { CUSTOM, needsModel } from '../../core/run-facts.js'
+import { customAgentField } from '../tasks/custom-agent.js'
+import { TERMINAL_TASKS, variableFields, variablesOf } from '../tasks/variables.js'
 
-/** Name of the benchmark whose items are tasks. */
-export const TERMINAL_TASKS = 'terminal_tasks'
 /** Tasks that the form offers: the latest. */
 const OFFERED = 100
 
@@ -67,18 +67,32 @@ export function taskSections({ state, choices: { tasks, agents }, signal }) {
     hint: 'A model that isn’t listed can be typed as PROVIDER/NAME.', isOffered: (offered) => needsModel(offered.model), changed: (value) => state.set('model_id', value),
   }))
   const current = state.order.agent ?? ''
-  model.hidden = !needsModel(current)
-  // The files of a custom agent are named over HTTP.
-  const offeredAgents = agents.filter(({ id }) => id !== CUSTOM || id === current)
+  const variables = variableFields(variablesOf(state.order.benchmark_options?.[TERMINAL_TASKS] ?? {}), () => {
+    const options = variables.options()
+    state.set('benchmark_options', Object.keys(options).length > 0 ? { [TERMINAL_TASKS]: options } : undefined)
+  })
+  const custom = customAgentField({ signal, chosen: current === CUSTOM ? state.order.agent_options?.content_hash : '', changed: () => show() })
+  const show = () => {
+    const isCustom = state.order.agent === CUSTOM
+    model.hidden = !needsModel(state.order.agent ?? '')
+    custom.show(isCustom)
+    const id = custom.id()
+    if (isCustom) state.set('agent_options', id ? { content_hash: id } : undefined)
+    variables.need(isCustom ? custom.agent()?.required_variables ?? [] : [])
+  }
+  const files = h('div', { dataset: { path: 'agent_options' } }, custom.element, h('p', { class: 'form-problem', hidden: true }))
   const agent = framed({ path: 'agent', label: 'Agent' }, ({ id, describedBy }) => select({
     id, name: 'agent', 'aria-describedby': describedBy,
     on: {
       change: (/** @type {Event & {target: HTMLSelectElement}} */ { target }) => {
-        model.hidden = !needsModel(target.value)
-        if (model.hidden) state.set('model_id', undefined)
+        if (!needsModel(target.value)) state.set('model_id', undefined)
+        // They are those of the agent before.
+        state.set('agent_options', undefined)
         state.set('agent', target.value)
+        show()
       },
     },
-  }, offeredAgents.map(({ id: name }) => name), current, Object.fromEntries(offeredAgents.map(({ id: name, name: label }) => [name, label])), ''))
-  return [h('section', { class: 'form-part', 'aria-label': 'Tasks' }, picker, agent), model]
+  }, agents.map(({ id: name }) => name), current, Object.fromEntries(agents.map(({ id: name, name: label }) => [name, label])), ''))
+  show()
+  return [h('section', { class: 'form-part', 'aria-label': 'Tasks' }, picker, agent, files, variables.element), model]
 }

@@ -1,4 +1,4 @@
-/** Removal of an uploaded task. */
+/** Removal of uploaded tasks and agents. */
 
 import { api } from '../../core/api.js'
 import { h } from '../../core/dom.js'
@@ -19,6 +19,25 @@ export function openRemoveTask(task, removed) {
     run: async () => {
       await api.delete(`/api/tasks/${task.id}`)
       toast(`${task.name} was deleted.`)
+      removed()
+    },
+  })
+}
+
+/**
+ * Asks, removes an uploaded agent, and tells what happened.
+ *
+ * @param {Api.CustomAgent} agent
+ * @param {() => void} removed
+ */
+export function openRemoveAgent({ id, model }, removed) {
+  openDialog({
+    title: `Remove the agent ${model}?`,
+    content: h('p', null, 'Its archive is removed. Runs that are over keep their results; repeating their samples needs the same files again. An agent that an open run or a schedule needs isn’t removed.'),
+    action: 'Remove the agent', danger: true,
+    run: async () => {
+      await api.delete(`/api/agents/custom/${id}`)
+      toast(`${model} was removed.`)
       removed()
     },
   })

@@ -1,4 +1,7 @@
-/** Order of episodes: agent, number, the model of an agent that asks one, and the files of a custom one. A key stays in memory and goes into this request only. */
+/**
+ * Order of episodes: agent, number, the model of an agent that asks one, the files of a custom one, and variables. A key stays in memory and goes into
+ * this request only.
+ */
 
 import { api } from '../../core/api.js'
 import { field, h, replace, setText } from '../../core/dom.js'
@@ -8,6 +11,7 @@ import { CUSTOM, needsModel } from '../../core/run-facts.js'
 import { modelPicker } from '../new-run/model-picker.js'
 import { runsPath } from '../new-run/state.js'
 import { customAgentField } from './custom-agent.js'
+import { TERMINAL_TASKS, variableFields } from './variables.js'
 
 /** Largest number of episodes of a task in an order. */
 const EPISODES_MAX = 100
@@ -24,7 +28,10 @@ const EPISODES_MAX = 100
  * @property {(order: EpisodeOrder, key: string) => Promise<void>} order places it
  */
 
-/** @typedef {{agent: string, samples: number, model_id: string | undefined, agent_options?: Record<string, string>}} EpisodeOrder */
+/**
+ * @typedef {{agent: string, samples: number, model_id: string | undefined, agent_options?: Record<string, string>,
+ *   benchmark_options?: Record<string, Record<string, string>>}} EpisodeOrder
+ */
 
 /**
  * Makes the form. Its view loads `views/new-run.css`, which has the styles of the model's field.
@@ -44,14 +51,16 @@ export function episodeOrderForm({ agents, agent: chosen, model: firstModel = ''
   const forModel = h('div', { class: 'for-model' }, picker,
     field('Key for these episodes', key, 'Stays in memory; the server deletes it afterwards.'))
   const errors = h('div', null)
-  const custom = customAgentField(signal, () => replace(errors))
+  const variables = variableFields({}, () => replace(errors))
+  const custom = customAgentField({ signal, changed: () => { replace(errors); show() } })
   const submit = h('button', { type: 'submit', class: 'button primary' })
   const episodes = field('Episodes of each task', count)
-  const form = h('form', { class: 'episode-order', 'aria-label': 'Order episodes' }, field('Agent', agent), episodes, forModel, custom.element, h('div', { class: 'actions' }, submit, beside), errors)
+  const form = h('form', { class: 'episode-order', 'aria-label': 'Order episodes' }, field('Agent', agent), episodes, forModel, custom.element, variables.element, h('div', { class: 'actions' }, submit, beside), errors)
   const show = () => {
     forModel.hidden = !needsModel(agent.value)
     model.required = !forModel.hidden
     custom.show(agent.value === CUSTOM)
+    variables.need(agent.value === CUSTOM ? custom.agent()?.required_variables ?? [] : [])
     const n = tasks()
     const label = episodes.querySelector('label')
     if (label) setText(label, n > 1 ? 'Episodes of each task' : 'Episodes')
@@ -65,7 +74,9 @@ export function episodeOrderForm({ agents, agent: chosen, model: firstModel = ''
     try {
       const needs = needsModel(agent.value)
       const options = agent.value === CUSTOM ? { agent_options: await custom.options() } : {}
-      await order({ agent: agent.value, samples: Number(count.value), model_id: needs ? model.value.trim() : undefined, ...options }, needs ? key.value.trim() : '')
+      const given = variables.options()
+      const values = Object.keys(given).length > 0 ? { benchmark_options: { [TERMINAL_TASKS]: given } } : {}
+      await order({ agent: agent.value, samples: Number(count.value), model_id: needs ? model.value.trim() : undefined, ...options, ...values }, needs ? key.value.trim() : '')
       key.value = ''
     } catch (error) {
       if (!signal.aborted) replace(errors, problem(/** @type {Error} */ (error)))
