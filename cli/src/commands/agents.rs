@@ -297,7 +297,7 @@ async fn show(api: &Api, args: &ShowArgs) -> anyhow::Result<()> {
 /// Describes an uploaded agent, one line per field.
 fn detail(agent: &StoredAgent) -> Page {
     let mut page = Page::new(2, 11);
-    page.heading(&agent.title());
+    page.heading(agent.title());
     page.field("id:", &agent.id);
     page.field("in runs:", &agent.model);
     if let Some(needs) = needs(&agent.required_variables) {
