@@ -7,7 +7,8 @@ Runner loads them from Harbor's wheel, which the server has.
 
 Equal have to be: the number of requests, also to that of the script; each request's messages and parameters; the commands
 in the trajectories, also those of the last turn; the reward, also to that of the script. Prints a table, and exits with 1
-if anything differs. Requests and logs stay in target/harbor-agents.
+if anything differs. Requests and logs stay in target/harbor-agents. Also prints the time from a reply to the next request in
+both programs, beside the same commands in tmux by hand (`pace.py`).
 
 One thing is replaced in messages, since containers have names of their own: the host name in the shell's prompt. Intended
 differences are in `DEVIATIONS`, and are printed. HTTP headers aren't compared, nor networks, as in `compare.py`. Neither
@@ -25,6 +26,7 @@ import sys
 import time
 
 import compare
+import pace
 from compare import ROOT, BenchRunner, Harbor, Outcome, docker, say
 from scripted_model import ScriptedModels
 from scripts import SCRIPTS, Script
@@ -77,7 +79,7 @@ def commands(program: Harbor | BenchRunner) -> dict[str, list[tuple[str, dict]]]
         written = program.state / "artifacts"
         command = [program.bench, "artifacts", "latest", "--out", written, "--data-dir", program.data]
         subprocess.run([str(part) for part in command], env=program.environment, capture_output=True)
-        episodes = [path for path in written.rglob("0") if path.is_dir()]
+        episodes = [path for path in written.rglob("1") if path.is_dir()]
     found = {}
     for episode in episodes:
         for path in sorted(episode.rglob("trajectory.json")):
@@ -178,6 +180,8 @@ def play(scripts: list[Script], bench: pathlib.Path) -> bool:
                 requests = models.requests.get((NAMES[program.name], script.name), [])
                 played.append(Played(program, script, outcome, requests))
             rows.append((script, *played))
+        if any(script.name == pace.SCRIPT for script in scripts):
+            pace.show({program: models.gaps.get((name, pace.SCRIPT), []) for program, name in NAMES.items()})
         if not models.has_served_wheel:
             say(f"{BenchRunner.name} did not load the official messages")
             return False

@@ -9,6 +9,7 @@ import http.server
 import json
 import pathlib
 import threading
+import time
 
 from scripts import DONE, Reply, Script
 
@@ -23,6 +24,9 @@ class ScriptedModels:
         self.wheel = wheel
         # Bodies of requests by program and script.
         self.requests: dict[tuple[str, str], list[dict]] = {}
+        # Seconds from each reply to the next request, by program and script.
+        self.gaps: dict[tuple[str, str], list[float]] = {}
+        self._replied: dict[tuple[str, str], float] = {}
         self.has_served_wheel = False
         self._lock = threading.Lock()
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -43,10 +47,18 @@ class ScriptedModels:
     def take(self, program: str, name: str, body: dict) -> Reply:
         """Records a request and returns its reply; after the end of the script, one that ends the episode."""
         with self._lock:
+            if (program, name) in self._replied:
+                gap = time.monotonic() - self._replied[program, name]
+                self.gaps.setdefault((program, name), []).append(gap)
             requests = self.requests.setdefault((program, name), [])
             requests.append(body)
             replies = self.scripts[name].replies
             return replies[len(requests) - 1] if len(requests) <= len(replies) else DONE[0]
+
+    def note_reply(self, program: str, name: str) -> None:
+        """Notes that a reply was sent now."""
+        with self._lock:
+            self._replied[program, name] = time.monotonic()
 
     def _handler(self) -> type[http.server.BaseHTTPRequestHandler]:
         models = self
@@ -95,6 +107,7 @@ class ScriptedModels:
                     self.answer(200, "text/event-stream", text.encode())
                 else:
                     self.answer_json(200, completion(reply, body))
+                models.note_reply(parts[0], parts[1])
 
         return Handler
 

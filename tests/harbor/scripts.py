@@ -10,6 +10,9 @@ import json
 
 # Lines of keystrokes that exceed 16,000 bytes: tmux refuses them as a command, so they are pasted from a file.
 LONG_LINES = 400
+# Turns of `paced`, and the time in seconds that each of them waits for its command.
+PACE_TURNS = 30
+PACE_WAIT = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,7 +197,13 @@ def other_user() -> Script:
     return Script("other-user", "users", replies, 0.888889)
 
 
+def paced() -> Script:
+    """Many short commands, by which `pace.py` measures the time of a turn."""
+    replies = [turn((f"echo {number}\n", PACE_WAIT)) for number in range(PACE_TURNS)]
+    return Script("paced", "fix-csv", [*replies, turn(*REPAIR_TABLE), *DONE], 1.0)
+
+
 SCRIPTS = [
-    solves(), flaws(), long_keystrokes(), turn_limit(), ended_terminal(), xml(), cut_replies(), full_context(),
+    solves(), paced(), flaws(), long_keystrokes(), turn_limit(), ended_terminal(), xml(), cut_replies(), full_context(),
     provider_errors(), other_user(),
 ]
