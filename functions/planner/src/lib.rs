@@ -75,7 +75,8 @@ impl Planner {
     pub async fn handle(&self, event: SqsEvent, deadline: Deadline) -> SqsBatchResponse {
         handle_batch(event, QueueName::Plans, &self.queues, |message| async move {
             match message {
-                Message::Plan { run, generation } => self.plan(run, generation, deadline).await,
+                // Boxed, as below it: the levels hold the states of all that they call, and threads have little stack.
+                Message::Plan { run, generation } => Box::pin(self.plan(run, generation, deadline)).await,
                 other => Ok(forward(other, QueueName::Plans, &self.queues).await?),
             }
         })
@@ -89,7 +90,8 @@ impl Planner {
             PlanClaim::Busy | PlanClaim::Nothing => return Ok(()),
         };
         tracing::info!(run.id = %run, run.generation = generation, plan.attempt = attempt, "Planning run {run}");
-        let planned = AssertUnwindSafe(self.plan_claimed(run, generation, attempt)).catch_unwind().await;
+        let planned =
+            AssertUnwindSafe(Box::pin(self.plan_claimed(run, generation, attempt))).catch_unwind().await;
         let planned = planned.unwrap_or_else(|panic| Err(PlanError::Panic(panic_text(panic.as_ref()))));
         // Lets the next attempt plan the run before the lease ends.
         if !matches!(planned, Ok(true))
@@ -113,7 +115,7 @@ impl Planner {
                 }
             }
             let Some(benchmark) = found.benchmarks.get(index) else { continue };
-            self.plan_benchmark(&found, benchmark, generation, attempt).await?;
+            Box::pin(self.plan_benchmark(&found, benchmark, generation, attempt)).await?;
         }
         self.state.note_planned(run, generation).await?;
         let complete = self.open_run(run, generation).await?.is_some_and(|found| found.is_complete());
@@ -167,7 +169,7 @@ impl Planner {
                 }
                 benchmark.clone()
             }
-            BenchmarkState::Pending => match self.make_plan(found, benchmark, attempt).await? {
+            BenchmarkState::Pending => match Box::pin(self.make_plan(found, benchmark, attempt)).await? {
                 Some(planned) => planned,
                 None => return Ok(()),
             },
@@ -200,7 +202,7 @@ impl Planner {
         let spec = &found.run.spec;
         let run = spec.id;
         let outcome = match bench_benchmarks::find_for_run(spec, &record.name) {
-            Some(benchmark) => self.prepare(found, record, benchmark, attempt).await?,
+            Some(benchmark) => Box::pin(self.prepare(found, record, benchmark, attempt)).await?,
             None => {
                 let why = format!("this program has no benchmark `{}`", record.name);
                 Err(Obstacle::Failed(Code::BenchmarkNotFound, why))
@@ -251,7 +253,7 @@ impl Planner {
         }
         let selection = Selection::of_run(spec, benchmark, &record.name);
         // A failure of the store may be temporary, so the run is planned again.
-        let outlined = outline(&self.library, self.progress.as_ref(), &selection).await;
+        let outlined = Box::pin(outline(&self.library, self.progress.as_ref(), &selection)).await;
         let Outline { items: chosen, of, wording } = match outlined.map_err(PlanError::Dataset)? {
             Ok(outline) => outline,
             Err(obstacle) => return Ok(Err(obstacle)),

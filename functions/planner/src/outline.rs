@@ -48,7 +48,7 @@ pub async fn outline(
     selection: &Selection<'_>,
 ) -> Result<Result<Outline, Obstacle>, DatasetError> {
     let (benchmark, choice) = (selection.benchmark, selection.dataset);
-    let prepared = match library.prepare(benchmark, choice, progress).await {
+    let prepared = match Box::pin(library.prepare(benchmark, choice, progress)).await {
         Ok(prepared) => prepared,
         Err(error @ (DatasetError::Blob(BlobError::Store { .. }) | DatasetError::Interrupted(_))) => {
             return Err(error);

@@ -140,7 +140,9 @@ impl Library {
             attachments: attachments.files,
         };
         let mut files = ItemFiles::Local(items.into_iter());
-        Ok(PreparedDataset::new(normalize(&self.blobs, layout, parts, &mut files, progress).await?, None))
+        // Boxed, as below it: callers nest this deeply, and threads have little stack.
+        let index = Box::pin(normalize(&self.blobs, layout, parts, &mut files, progress)).await?;
+        Ok(PreparedDataset::new(index, None))
     }
 
     /// Returns a dataset that was imported earlier.

@@ -59,7 +59,7 @@ pub(crate) async fn normalize(
     progress: &dyn Progress,
 ) -> Result<Index, DatasetError> {
     let folder = parts.folder.clone();
-    let built = build(blobs, layout, parts, files, progress).await;
+    let built = Box::pin(build(blobs, layout, parts, files, progress)).await;
     if let Err(DatasetError::Blob(error)) = &built
         && error.is_upload_gone()
     {
@@ -90,7 +90,7 @@ async fn build(
             return Err(error);
         }
     };
-    let WrittenItems { mut digest, entries, bytes: data_bytes } = writer.finish().await?;
+    let WrittenItems { mut digest, entries, bytes: data_bytes } = Box::pin(writer.finish()).await?;
     let support = write_support(blobs, &data_key, &support, &mut digest).await?;
     if let Some(documents) = &parts.documents {
         digest.update(format!("documents\t{documents}\n"));

@@ -42,9 +42,9 @@ impl Library {
     ) -> Result<PreparedDataset, DatasetError> {
         self.check(layout, choice)?;
         match choice {
-            DatasetChoice::Demo => self.demo(layout, None, progress).await,
-            DatasetChoice::Local { revision } => self.local(layout, revision).await,
-            DatasetChoice::Hub => match self.hub_or_cached(layout, progress).await {
+            DatasetChoice::Demo => Box::pin(self.demo(layout, None, progress)).await,
+            DatasetChoice::Local { revision } => Box::pin(self.local(layout, revision)).await,
+            DatasetChoice::Hub => match Box::pin(self.hub_or_cached(layout, progress)).await {
                 Err(DatasetError::Unreachable { hub, problem }) => {
                     let reason = format!(
                         "the hub at {hub} could not be reached ({problem}) and nothing of the dataset was cached"
@@ -55,7 +55,7 @@ impl Library {
                         problem,
                         "Demo data is used because the hub can't be reached"
                     );
-                    let prepared = self.demo(layout, Some(note), progress).await?;
+                    let prepared = Box::pin(self.demo(layout, Some(note), progress)).await?;
                     Ok(PreparedDataset { demo_reason: Some(reason), ..prepared })
                 }
                 other => other,

@@ -153,7 +153,7 @@ impl Writer {
     /// Completes the upload, which makes the object visible.
     pub(crate) async fn finish(self) -> Result<WrittenItems, DatasetError> {
         let Self { upload, digest, entries, .. } = self;
-        let bytes = upload.finish().await?;
+        let bytes = Box::pin(upload.finish()).await?;
         Ok(WrittenItems { digest, entries, bytes })
     }
 

@@ -39,7 +39,9 @@ impl Program<'_> {
         operation: &O,
         phase: Phase,
     ) -> Result<O::Output, Stop> {
-        self.advance(environment, name, operation).await.map_err(|error| match error {
+        // Boxed, because calls of operations are nested deeply, and each level would hold the states of all below it: threads of
+        // workers have little stack.
+        Box::pin(self.advance(environment, name, operation)).await.map_err(|error| match error {
             Unfinished::Wait(wait) => Stop::Wait(wait),
             Unfinished::Failed(error) => Stop::of(error, phase),
         })
@@ -68,7 +70,7 @@ impl Program<'_> {
         if let Some(facts) = self.known(FACTS) {
             return Ok(facts);
         }
-        let facts = self.host.probe().await.map_err(Stop::Failure)?;
+        let facts = Box::pin(self.host.probe()).await.map_err(Stop::Failure)?;
         self.keep(FACTS.to_owned(), &facts);
         Ok(facts)
     }
@@ -85,7 +87,7 @@ impl Program<'_> {
         let bundle = bundle().map_err(|error| Stop::refused(error.to_string()))?;
         loop {
             let content = FileContent::Bytes(bundle.clone());
-            match self.host.upload(content_hash, content, &NoFiles).await.map_err(Stop::Failure)? {
+            match Box::pin(self.host.upload(content_hash, content, &NoFiles)).await.map_err(Stop::Failure)? {
                 UploadProgress::Ready => break,
                 UploadProgress::Underway { .. } if self.lingers() => {}
                 UploadProgress::Underway { .. } => return Err(Stop::Wait(Duration::ZERO)),
@@ -108,7 +110,8 @@ impl Program<'_> {
         if self.known::<bool>(&key).is_some() {
             return Ok(());
         }
-        let switched = self.host.switch_network(environment, service, container, is_connected).await;
+        let switched =
+            Box::pin(self.host.switch_network(environment, service, container, is_connected)).await;
         switched.map_err(|error| Stop::of(error, Phase::Agent))?;
         self.keep(key, &true);
         Ok(())
@@ -120,7 +123,7 @@ impl Program<'_> {
         if self.known::<bool>(&key).is_some() {
             return Ok(());
         }
-        match self.host.remove(&environment.name).await {
+        match Box::pin(self.host.remove(&environment.name)).await {
             Ok(_) => {}
             Err(error @ EnvironmentError::Engine { .. }) => {
                 // An agent may have made so many files that the engine is busy with their removal for minutes.

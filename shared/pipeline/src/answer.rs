@@ -52,20 +52,23 @@ impl Pipeline {
         stored: Option<(SampleBody, StoredBody)>,
     ) -> Result<(), PipelineError> {
         if let Some((body, stored)) = stored {
-            return self.grade(claimed, body, stored).await;
+            return Box::pin(self.grade(claimed, body, stored)).await;
         }
         let source = self.answer_source(claimed);
+        // Boxed, since this state would hold those of all sources, and threads have little stack.
         // `None`: the sample was ended, put off or given back.
         let body = match source {
             // The agent asks it in the episode.
             AnswerSource::Model(_) if claimed.benchmark.benchmark.has_agent() => {
-                self.answer_nothing(claimed).await?
+                Box::pin(self.answer_nothing(claimed)).await?
             }
-            AnswerSource::Model(client) => self.ask_model(claimed, client).await?,
-            AnswerSource::Oracle => self.ask_oracle(claimed).await?,
-            AnswerSource::Nop => self.answer_nothing(claimed).await?,
-            AnswerSource::ResponsesFile(recorded) => self.look_up_response(claimed, recorded).await?,
-            AnswerSource::EarlierRun(earlier) => self.copy_answer(claimed, earlier).await?,
+            AnswerSource::Model(client) => Box::pin(self.ask_model(claimed, client)).await?,
+            AnswerSource::Oracle => Box::pin(self.ask_oracle(claimed)).await?,
+            AnswerSource::Nop => Box::pin(self.answer_nothing(claimed)).await?,
+            AnswerSource::ResponsesFile(recorded) => {
+                Box::pin(self.look_up_response(claimed, recorded)).await?
+            }
+            AnswerSource::EarlierRun(earlier) => Box::pin(self.copy_answer(claimed, earlier)).await?,
             AnswerSource::Unavailable(Unavailable { code, why }) => {
                 return self.fail_run(claimed, *code, why).await;
             }
@@ -74,7 +77,7 @@ impl Pipeline {
         let spent = spent_on(claimed, source, &body).into();
         let receipt = claimed.run.receive(spent);
         let stored = self.store(claimed, &body, spent).await?;
-        let graded = self.grade(claimed, body, stored).await;
+        let graded = Box::pin(self.grade(claimed, body, stored)).await;
         // Also after an error, which may have happened after the commit.
         if let Some(receipt) = receipt {
             receipt.committed();

@@ -44,7 +44,7 @@ async fn survive(agent: &str, kind: TaskKind) {
     let wire = Arc::new(Tripwire::default());
     let watching = Arc::clone(&wire);
     let recorder = Recorder::new(move |call| watching.note_call(call.action));
-    let world = World::open(Settings { recorder: Some(recorder), ..settings() }, works).await;
+    let world = Box::pin(World::open(Settings { recorder: Some(recorder), ..settings() }, works)).await;
     let watching = Arc::clone(&wire);
     host(&world).watch(move |request| watching.note_call(request));
     let order = match agent {
@@ -66,7 +66,7 @@ async fn survive(agent: &str, kind: TaskKind) {
         let (asked, sandboxes) = (world.model.total(), operations(&world).len());
         let agents = acts_by_sandbox(&world).len();
         wire.arm(calls);
-        let ended = wire.drive(driver.drain()).await;
+        let ended = wire.drive(Box::pin(driver.drain())).await;
         drop(driver);
         starts += u64::from(!ended);
         let driver = ManualDriver::new(&world, starts);
@@ -117,8 +117,8 @@ fn bash_survives_the_end_of_the_process_at_every_call() {
 #[test]
 fn the_oracle_survives_the_end_of_the_process_at_every_call() {
     runtime().block_on(async {
-        survive("oracle", TaskKind::SeparateVerifier).await;
-        survive("oracle", TaskKind::SeparateVerifiers).await;
+        Box::pin(survive("oracle", TaskKind::SeparateVerifier)).await;
+        Box::pin(survive("oracle", TaskKind::SeparateVerifiers)).await;
     });
 }
 

@@ -202,7 +202,7 @@ impl Order {
         if self.tasks > 0 {
             let name: BenchmarkName = "terminal_tasks".parse().unwrap();
             benchmarks.push(name.clone());
-            datasets.insert(name, self.import_tasks(world).await);
+            datasets.insert(name, Box::pin(self.import_tasks(world)).await);
         }
         (benchmarks, datasets)
     }
@@ -298,7 +298,8 @@ impl Order {
 
     /// Creates the run and sends its message.
     pub(crate) async fn place(&self, world: &World) -> RunId {
-        let run = self.create(world).await;
+        // Boxed: tests place orders deep in their own calls.
+        let run = Box::pin(self.create(world)).await;
         let plan = Message::Plan { run, generation: 1 };
         world.retry_until_ok("send the plan", || world.stack.queues.send(&plan, Duration::ZERO)).await;
         run

@@ -37,7 +37,9 @@ pub(super) async fn run(
         Agent::Nop => result.agent_ms = Some(0),
         Agent::Oracle => oracle(program, course, container, index, step, result).await?,
         Agent::Custom => custom::run(program, course, container, (index, step), result).await?,
-        Agent::Terminus2 | Agent::Bash => think::run(program, course, container, index, step, result).await?,
+        Agent::Terminus2 | Agent::Bash => {
+            Box::pin(think::run(program, course, container, index, step, result)).await?;
+        }
     }
     container.use_network(program, None).await?;
     keep_logs(program, course, container, index, step).await
