@@ -28,6 +28,7 @@ mod schedules;
 mod score;
 mod serve;
 mod tasks;
+mod turns;
 mod verify;
 mod view;
 
@@ -68,6 +69,9 @@ pub(crate) enum Command {
     /// List, print or write what agents left: trajectories, terminals, test output
     #[command(after_help = artifacts::EXAMPLES)]
     Artifacts(artifacts::ArtifactsArgs),
+    /// Show an agent's work on a task turn by turn, also while it works
+    #[command(after_help = turns::EXAMPLES)]
+    Turns(turns::TurnsArgs),
     /// Compare runs with a baseline, on the items that both have graded
     #[command(after_help = compare::EXAMPLES)]
     Compare(compare::CompareArgs),
@@ -141,6 +145,7 @@ pub(crate) async fn run(command: Command, command_line: fn() -> clap::Command) -
         Command::Verify(args) => verify::run(args).await,
         Command::Export(args) => export::run(args).await,
         Command::Artifacts(args) => artifacts::run(args).await,
+        Command::Turns(args) => turns::run(args).await,
         Command::Compare(args) => compare::run(args).await,
         Command::Leaderboard(args) => leaderboard::run(args).await,
         Command::Runs(args) => runs::command::run(*args).await,

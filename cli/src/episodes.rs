@@ -67,6 +67,36 @@ pub(crate) struct Episode {
     pub(crate) created_at: Option<Timestamp>,
 }
 
+/// Options that select episodes of a run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Selection {
+    /// Task whose episodes are meant: its whole id, or a part of it
+    #[arg(long, value_name = "TEXT")]
+    task: Option<String>,
+    /// Number of the episode among those of its task, from 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    sample: Option<u32>,
+}
+
+impl Selection {
+    /// Returns the selected episodes.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn among(&self, run: RunId, mut episodes: Vec<Episode>) -> anyhow::Result<Vec<Episode>> {
+        episodes.retain(|episode| {
+            self.task.as_ref().is_none_or(|task| episode.task().contains(task.as_str()))
+                && self.sample.is_none_or(|number| number == episode.number())
+        });
+        if episodes.is_empty() {
+            return Err(Problem::usage("no episode of the run is meant by --task and --sample")
+                .hint(format!("`bench runs {run} --items` lists the episodes"))
+                .into());
+        }
+        Ok(episodes)
+    }
+}
+
 /// A file that is kept of an episode.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct KeptFile {
@@ -181,6 +211,30 @@ pub(crate) async fn episodes(client: &Client, run: RunId) -> anyhow::Result<Vec<
     if found.is_empty() {
         return Err(Problem::failure(format!("run {run} has no episodes that are over"))
             .hint("only agents on terminal tasks leave artifacts; `bench export` writes the answers of other runs")
+            .into());
+    }
+    Ok(found)
+}
+
+/// Lists the episodes of a run, those that aren't over included, in the order of its plan.
+///
+/// # Errors
+/// If the run has no terminal tasks.
+pub(crate) async fn agent_episodes(client: &Client, run: RunId) -> anyhow::Result<Vec<Episode>> {
+    let view: Value = client.get(&format!("/api/runs/{run}")).await?;
+    let benchmarks = view["benchmarks"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut found = Vec::new();
+    for benchmark in benchmarks.iter().filter_map(|benchmark| benchmark["benchmark_name"].as_str()) {
+        let named = benchmark.parse().ok().and_then(|name| bench_benchmarks::find_named(&name));
+        if named.is_some_and(|benchmark| benchmark.has_agent()) {
+            found.extend(samples(client, run, benchmark).await?);
+        }
+    }
+    if found.is_empty() {
+        return Err(Problem::failure(format!("run {run} has no episodes"))
+            .hint(
+                "only agents on terminal tasks work in turns; `bench runs RUN --item ID` shows other samples",
+            )
             .into());
     }
     Ok(found)

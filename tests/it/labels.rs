@@ -13,7 +13,7 @@ use tower::ServiceExt;
 use crate::support::{Expected, Order, Settings, World, check, data, runtime};
 
 /// Sends a request to the API, and returns status and body.
-async fn send(world: &World, method: &str, path: &str, body: Option<Value>) -> (u16, Vec<u8>) {
+pub(crate) async fn send(world: &World, method: &str, path: &str, body: Option<Value>) -> (u16, Vec<u8>) {
     let request = http::Request::builder().method(method).uri(path).header("host", "localhost");
     let request = request.header("content-type", "application/json");
     let request = request.body(body.map_or_else(Body::empty, |body| Body::from(body.to_string()))).unwrap();

@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 /// Name of the judge model. Its questions count under `judge ` and the item.
 pub const JUDGE: &str = "judge";
 /// Maximum size of a request in bytes.
-const REQUEST_BYTES_MAX: usize = 8 * 1024 * 1024;
+const REQUEST_BYTES_MAX: usize = 128 << 20;
 
 /// A request, with the properties that rules need.
 #[derive(Debug, Clone)]

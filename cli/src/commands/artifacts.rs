@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, ServerArgs};
 use crate::data_dir::DataArgs;
-use crate::episodes::{Episode, KeptFile, episodes, for_each};
+use crate::episodes::{Episode, KeptFile, Selection, episodes, for_each};
 use crate::exit::{ExitStatus, Problem};
 use crate::format;
 use crate::output;
@@ -31,12 +31,8 @@ the output of tests, and the artifacts that its task names. `bench export RUN
 pub(crate) struct ArtifactsArgs {
     /// Run with terminal tasks: its id, the first digits of its id, or `latest`
     run: RunRef,
-    /// Task whose episodes are meant: its whole id, or a part of it
-    #[arg(long, value_name = "TEXT")]
-    task: Option<String>,
-    /// Number of the episode among those of its task, from 1
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    sample: Option<u32>,
+    #[command(flatten)]
+    selection: Selection,
     /// Print this file of the one episode that is meant
     #[arg(long, value_name = "NAME", conflicts_with_all = ["out", "json"])]
     file: Option<String>,
@@ -61,17 +57,7 @@ pub(crate) async fn run(args: ArtifactsArgs) -> anyhow::Result<ExitStatus> {
 
 async fn show(client: &Client, args: &ArtifactsArgs) -> anyhow::Result<()> {
     let run = args.run.resolve(client).await?;
-    let mut found = episodes(client, run).await?;
-    let is_meant = |episode: &Episode| {
-        args.task.as_ref().is_none_or(|task| episode.task().contains(task.as_str()))
-            && args.sample.is_none_or(|number| number == episode.number())
-    };
-    found.retain(is_meant);
-    if found.is_empty() {
-        return Err(Problem::usage("no episode of the run is meant by --task and --sample")
-            .hint(format!("`bench artifacts {run}` lists the episodes"))
-            .into());
-    }
+    let found = args.selection.among(run, episodes(client, run).await?)?;
     match (&args.file, &args.out) {
         (Some(name), _) => print_file(client, run, &found, name).await,
         (None, Some(out)) => {

@@ -36,6 +36,7 @@ mod shared_dir;
 mod support;
 mod tasks;
 mod terminal;
+mod turns;
 mod usage;
 mod verify;
 mod version;

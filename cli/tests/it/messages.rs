@@ -206,6 +206,7 @@ transcripts! {
     verify: Setup::with_run();
     export: Setup::with_run();
     artifacts: Setup::with_run();
+    turns: Setup::with_run();
     compare: Setup::with_run();
     leaderboard: Setup::with_run();
     runs: Setup::with_run();

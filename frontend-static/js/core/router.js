@@ -51,6 +51,11 @@ class Router extends EventTarget {
     this.dispatchEvent(new CustomEvent('navigate', { detail: { scroll: 0 } }))
   }
 
+  /** Shows the view of the present address again, with the data of now, at the place where the reader is. */
+  reload() {
+    this.dispatchEvent(new CustomEvent('navigate', { detail: { scroll: scrollY } }))
+  }
+
   /** Shows the view of the present address, and from now on follows links and the history. */
   start() {
     history.scrollRestoration = 'manual'

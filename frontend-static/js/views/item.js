@@ -4,7 +4,7 @@ import { h, replace, useStyles } from '../core/dom.js'
 import { integer, plural } from '../core/format.js'
 import { isOutcomeOnly, messageParts } from '../core/messages.js'
 import { outcomeMark, outcomeOf } from '../core/outcomes.js'
-import { cautionList, cautionsOf, hasEpisodes } from '../core/run-facts.js'
+import { cautionList, cautionsOf, hasEpisodes, isOpen } from '../core/run-facts.js'
 import { ApiSource, apiSource } from '../core/source.js'
 import { empty } from '../core/states.js'
 import { router } from '../core/router.js'
@@ -54,7 +54,13 @@ export async function mount(context) {
   const saysMore = item.error && item.error !== item.reason && !(item.reason && isOutcomeOnly(item.error))
   const [error, errorResponse] = saysMore ? messageParts(item.error ?? '') : [null, null]
   const place = h('div', { class: 'actions step' })
-  const episode = await episodeParts({ run: source.id, benchmark, item, isLive: source.live, signal }, announce)
+  const part = { run: source.id, benchmark, item, isLive: source.live, signal }
+  const isRunning = source.live && isEpisode && isOpen(run) && !item.outcome
+  const again = () => {
+    if (source instanceof ApiSource) source.latest = null
+    router.reload()
+  }
+  const episode = isRunning ? await runningParts(part, announce, again) : await episodeParts(part, announce)
   if (signal.aborted) return
   replace(root,
     h('div', { class: 'item-head' }, crumbs,
@@ -88,6 +94,18 @@ async function episodeParts(place, announce) {
   const { episodeOf, episodeSections } = await import('./item/episode.js')
   const episode = episodeOf(item)
   return episode && episodeSections(episode, place, announce)
+}
+
+/**
+ * Makes the parts of an episode that isn't over.
+ *
+ * @param {import('./item/logs.js').Place} place
+ * @param {(text: string) => void} announce
+ * @param {() => void} onOver
+ */
+async function runningParts(place, announce, onOver) {
+  const { runningSection } = await import('./item/running.js')
+  return [runningSection(place, announce, onOver)]
 }
 
 /**

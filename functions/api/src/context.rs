@@ -9,6 +9,7 @@ use std::time::Instant;
 use bench_blobs::Blobs;
 use bench_datasets::Library;
 use bench_domain::RunId;
+use bench_episodes::Transcripts;
 use bench_estimate::History;
 use bench_queue::Queues;
 use bench_runs::{Orders, RunCreator};
@@ -68,6 +69,8 @@ pub struct Api {
     pub(crate) archives: Arc<Semaphore>,
     /// Facts of episodes that are over.
     pub(crate) episodes: Mutex<EpisodeCache>,
+    /// Transcripts of episodes that are running.
+    pub(crate) transcripts: Transcripts,
     /// Results of tasks in runs that are over.
     pub(crate) task_results: Mutex<CachedResults>,
     /// Names of the tasks of runs.
@@ -143,6 +146,7 @@ impl Api {
             agents,
             archives: Arc::new(Semaphore::new(ARCHIVES_AT_ONCE)),
             episodes: Mutex::default(),
+            transcripts: Transcripts::default(),
             task_results: Mutex::default(),
             run_tasks: Mutex::default(),
             task_stats: Mutex::default(),

@@ -13,11 +13,13 @@ mod generation;
 pub(crate) mod interrupt;
 mod item_index;
 pub(crate) mod item_log;
+mod item_turns;
 pub(crate) mod judge;
 pub(crate) mod judgings;
 pub(crate) mod labels;
 pub(crate) mod lifecycle;
 pub(crate) mod list;
+mod one_sample;
 pub(crate) mod order;
 mod order_estimate;
 pub(crate) mod page_item;
@@ -52,6 +54,7 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
         .route("/api/runs/{run_id}/benchmarks/{benchmark_name}", get(details::get_details))
         .route("/api/runs/{run_id}/items/index", get(item_index::get_item_index))
         .route("/api/runs/{run_id}/items/log", get(item_log::get_item_log))
+        .route("/api/runs/{run_id}/items/turns", get(item_turns::get_item_turns))
         .route("/api/runs/{run_id}/events", get(events::get_events))
         .route("/api/runs/{run_id}/compare/{other_id}", get(compare::get_comparison))
 }
@@ -73,6 +76,7 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
     details::get_details,
     item_index::get_item_index,
     item_log::get_item_log,
+    item_turns::get_item_turns,
     events::get_events,
     compare::get_comparison
 ))]

@@ -11,12 +11,10 @@ use tokio::time::Instant;
 use crate::phases::{self, Course, Keeping};
 use crate::program::Program;
 use crate::stop::Stop;
+use crate::stored::{LOGS_BYTES_MAX, is_text, json_bytes, log_of};
 use crate::task::{EpisodeTask, environment_name};
 use crate::thinker::ModelRequest;
 
-/// Maximum size of one kept file and of all of them together, in bytes.
-const LOG_BYTES_MAX: usize = 8 << 20;
-const LOGS_BYTES_MAX: usize = 24 << 20;
 /// Maximum length of the end of the test output in the report, in characters.
 const TEST_OUTPUT_CHARS_MAX: usize = 5_000;
 /// Name of the log with the engine's own output.
@@ -64,7 +62,7 @@ impl Episode<'_> {
         };
         let mut course = Course::new(&self.task, &program.state.nonce);
         course.report = EpisodeReport { agent: self.task.agent_name(), round, ..EpisodeReport::default() };
-        let ended = phases::run(&mut program, &mut course).await;
+        let ended = Box::pin(phases::run(&mut program, &mut course)).await;
         match ended {
             Ok(()) => {}
             Err(Stop::Wait(wait)) => return Advance::Waiting(wait),
@@ -94,8 +92,16 @@ impl Episode<'_> {
 
     async fn remove(&self, nonce: &str) {
         // The end of the sandbox, or a later round, removes the rest.
-        drop(remove_environments(EngineHost::new(self.sandy, self.sandbox), nonce).await);
+        drop(Box::pin(remove_environments(EngineHost::new(self.sandy, self.sandbox), nonce)).await);
     }
+}
+
+/// Uses a sandbox without changing anything in it, so that its host doesn't end it as unused.
+///
+/// # Errors
+/// If the sandbox or its engine can't be reached.
+pub async fn keep(sandy: &Sandy, sandbox: &str) -> Result<(), EnvironmentError> {
+    EngineHost::new(sandy, sandbox).probe().await.map(drop)
 }
 
 /// Removes what a round of an episode has at the engine, after stopping the operation that is running. Where sandboxes
@@ -154,7 +160,7 @@ async fn collect(
             "" => keeping.folder.clone(),
             path => format!("{}/{path}", keeping.folder),
         };
-        let kept: usize = report.logs.iter().map(|log| log.text.len()).sum();
+        let kept: usize = report.logs.iter().map(|log| json_bytes(&log.text)).sum();
         if kept < LOGS_BYTES_MAX && !keeping.is_excluded(&file.path) && is_text(&file.bytes) {
             let log = log_of(&name, &file.bytes);
             report.logs.push(match file.omitted {
@@ -166,30 +172,6 @@ async fn collect(
     Ok(())
 }
 
-/// Returns true if a file can be shown as text.
-fn is_text(bytes: &[u8]) -> bool {
-    !bytes.iter().take(8_192).any(|byte| *byte == 0)
-}
-
-/// Makes a log of a file, without its middle if it is too long.
-fn log_of(name: &str, content: &[u8]) -> EpisodeLog {
-    let name = name.to_owned();
-    let bytes = content.len() as u64;
-    if content.len() <= LOG_BYTES_MAX {
-        return EpisodeLog { name, text: String::from_utf8_lossy(content).into_owned(), bytes, omitted: 0 };
-    }
-    let half = LOG_BYTES_MAX / 2;
-    let (head, rest) = content.split_at(half);
-    let (omitted, tail) = rest.split_at(rest.len() - half);
-    let text = format!(
-        "{}\n[… {} bytes omitted …]\n{}",
-        String::from_utf8_lossy(head),
-        omitted.len(),
-        String::from_utf8_lossy(tail)
-    );
-    EpisodeLog { name, text, bytes, omitted: omitted.len() as u64 }
-}
-
 /// Returns the end of a text.
 fn end_of(text: &str) -> String {
     let start = text.char_indices().rev().nth(TEST_OUTPUT_CHARS_MAX - 1).map_or(0, |(at, _)| at);
@@ -199,17 +181,6 @@ fn end_of(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn long_files_keep_their_beginning_and_end() {
-        let short = log_of("a", b"text");
-        assert_eq!((short.text.as_str(), short.bytes, short.omitted), ("text", 4, 0));
-        let content = [vec![b'a'; LOG_BYTES_MAX], vec![b'z'; 100]].concat();
-        let long = log_of("a", &content);
-        assert_eq!((long.bytes, long.omitted), (content.len() as u64, 100));
-        assert!(long.text.starts_with("aaa") && long.text.ends_with("zzz"));
-        assert!(long.text.contains("[… 100 bytes omitted …]"));
-    }
 
     #[test]
     fn the_end_of_a_text_is_cut_at_a_character() {

@@ -18,7 +18,6 @@ use crate::program::Program;
 use crate::stop::{Stop, is_by_agent};
 use crate::task::{self, EpisodeTask};
 use container::Container;
-pub(crate) use think::Machine;
 
 /// Time at which the episode began, in the checkpoint.
 const BEGAN: &str = "began";
@@ -69,7 +68,7 @@ pub(crate) async fn run(program: &mut Program<'_>, course: &mut Course<'_>) -> R
     let files = course.task.files;
     program.upload(&files.admitted.hash.to_string(), || files.bundle()).await?;
     let environment = task::environment(&task::environment_name(&course.nonce), course.task)?;
-    let mut main = setup::start(program, course, environment, definition, &steps).await?;
+    let mut main = Box::pin(setup::start(program, course, environment, definition, &steps)).await?;
     course.report.setup_ms = Some(setup_ms(program));
     let (mut rewards, count) = (Vec::new(), steps.len());
     for (index, step) in steps.into_iter().enumerate() {
@@ -110,8 +109,8 @@ async fn run_step(
     step: &Step,
     result: &mut EpisodeStep,
 ) -> Result<(), Stop> {
-    agent::run(program, course, main, index, step, result).await?;
-    verifier::run(program, course, main, index, step, result).await
+    Box::pin(agent::run(program, course, main, index, step, result)).await?;
+    Box::pin(verifier::run(program, course, main, index, step, result)).await
 }
 
 /// Notes an exception of a step. The first one stays, unless the agent's end of its environment decides the grade.

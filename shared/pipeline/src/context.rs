@@ -12,7 +12,6 @@ mod refusals;
 mod runs;
 mod source;
 mod task_cache;
-mod transcripts;
 
 pub(crate) use self::agent_cache::AgentCache;
 pub use self::benchmark::{MaterialLoader, SUPPORT_BYTES_MAX};
@@ -24,4 +23,3 @@ pub use self::refusals::REFUSED_SAMPLES;
 pub(crate) use self::runs::RunCache;
 pub(crate) use self::source::{AnswerSource, EarlierRun, JudgeSource, ORACLE, Plans, ResponsesFile};
 pub(crate) use self::task_cache::TaskCache;
-pub(crate) use self::transcripts::Transcripts;

@@ -73,47 +73,54 @@ impl Pipeline {
             && let Some(report) = &body.episode
             && report.round == state.round
         {
-            return self.end_episode(turn, &state, report, stored).await;
+            return Box::pin(self.end_episode(turn, &state, report, stored)).await;
         }
         claimed.note_paid(state.paid);
         let choice = agent_choice_of(claimed);
-        let Some(files) = self.load_task(turn, &state).await? else { return Ok(()) };
+        let Some(files) = Box::pin(self.load_task(turn, &state)).await? else { return Ok(()) };
         let mut work = Work { files, agent: choice.agent, custom: None };
         if choice.agent == Agent::Custom {
-            work.custom = self.load_agent(turn, &state, &choice).await?;
+            work.custom = Box::pin(self.load_agent(turn, &state, &choice)).await?;
             if work.custom.is_none() {
                 return Ok(());
             }
         }
         if !self.runs.is_open(claimed).await? {
-            self.end_last_episode_sandbox(&state).await;
-            return self.give_back(claimed).await;
+            Box::pin(self.end_last_episode_sandbox(&state)).await;
+            return Box::pin(self.give_back(claimed)).await;
         }
-        match state.sandbox.clone() {
-            None => self.create_episode_sandbox(turn, state, &work).await,
-            Some(sandbox) => self.advance_episode(turn, state, &sandbox, &work).await,
-        }
+        // Boxed, as below it: each state would hold those of all that it calls, and threads have little stack.
+        let (state, sandbox) = match state.sandbox.clone() {
+            Some(sandbox) => (state, sandbox),
+            None => match Box::pin(self.create_episode_sandbox(turn, state, &work)).await? {
+                Some(created) => created,
+                None => return Ok(()),
+            },
+        };
+        Box::pin(self.advance_episode(turn, state, &sandbox, &work)).await
     }
 
-    /// Requests a sandbox with a container engine.
+    /// Requests a sandbox with a container engine. Returns `None` if there is none, and the sample was put off or ended.
     async fn create_episode_sandbox(
         &self,
         turn: EpisodeTurn<'_>,
         mut state: EpisodeState,
         work: &Work,
-    ) -> Result<(), PipelineError> {
+    ) -> Result<Option<(EpisodeState, String)>, PipelineError> {
         if !self.save_episode(turn, &state).await? {
-            return Ok(());
+            return Ok(None);
         }
         let Some(request) = self.sandboxes.request() else {
-            return self.wait_for_sandbox(turn, None).await;
+            self.wait_for_sandbox(turn, None).await?;
+            return Ok(None);
         };
         let created = self.sandboxes.sandy.create(&engine_sandbox()).await;
         drop(request);
         let sandbox = match created {
             Ok(sandbox) => sandbox,
             Err(error) => {
-                return self.handle_episode_failure(turn, &state, &JobError::from(error).into()).await;
+                Box::pin(self.handle_episode_failure(turn, &state, &JobError::from(error).into())).await?;
+                return Ok(None);
             }
         };
         let time_limit = work.files.admitted.task.time_limit().unwrap_or(EPISODE_MAX);
@@ -140,12 +147,12 @@ impl Pipeline {
                         tracing::warn!(%error, "Containers of a lost sandbox were not removed: {error}");
                     }
                 }
-                self.advance_episode(turn, state, &sandbox, work).await
+                Ok(Some((state, sandbox)))
             }
             // Without the saved checkpoint, no other attempt knows of this sandbox.
             other => {
                 self.end_sandbox(&sandbox).await;
-                other.map(drop)
+                other.map(|_| None)
             }
         }
     }
@@ -163,7 +170,7 @@ impl Pipeline {
         let variables = variables_of(claimed);
         let mut thinker = None;
         if agent.asks_model() {
-            thinker = self.thinker(turn, &state).await?;
+            thinker = Box::pin(self.thinker(turn, &state)).await?;
             if thinker.is_none() {
                 return Ok(());
             }
@@ -187,52 +194,65 @@ impl Pipeline {
             let episode =
                 Episode { sandy: &host.sandy, sandbox, task: about, places_wanted: &host.places_wanted };
             let left = claimed.deadline.0.since(bench_clock::now()).saturating_sub(self.config.reserve);
-            let advance = episode.advance(&mut state, self.sandboxes.linger.min(left));
+            let advance = Box::pin(episode.advance(&mut state, self.sandboxes.linger.min(left)));
             let Some(advanced) = self.while_open(claimed, advance).await else {
-                self.end_last_episode_sandbox(&state).await;
-                return self.give_back(claimed).await;
+                Box::pin(self.end_last_episode_sandbox(&state)).await;
+                return Box::pin(self.give_back(claimed)).await;
             };
             match (advanced, &mut thinker) {
                 (Advance::Waiting(wait), _) => {
-                    if !self.save_episode(turn, &state).await? {
+                    if !Box::pin(self.save_episode(turn, &state)).await? {
                         return Ok(());
                     }
-                    return self.put_episode_off(turn, wait).await;
+                    return Box::pin(self.put_episode_off(turn, wait)).await;
                 }
                 (Advance::Failed(error), _) => {
-                    return self.handle_episode_failure(turn, &state, &error).await;
+                    return Box::pin(self.handle_episode_failure(turn, &state, &error)).await;
                 }
                 (Advance::Ended(mut report), _) => {
-                    self.add_trajectories(turn, &state, task, agent, &mut report).await?;
-                    return self.keep_report(turn, &state, *report).await;
+                    Box::pin(self.add_trajectories(turn, &state, task, agent, &mut report)).await?;
+                    return Box::pin(self.keep_report(turn, &state, *report)).await;
                 }
                 (Advance::Asks(request), Some(thinker)) => {
                     let is_late = claimed.deadline.remaining(self.config.reserve)
                         < self.answer_limit(claimed, Role::Model);
                     if is_late && has_stepped {
-                        return self.put_episode_off(turn, Duration::ZERO).await;
+                        return Box::pin(self.put_episode_off(turn, Duration::ZERO)).await;
                     }
-                    if self.answer_agent(turn, &mut state, thinker, &request).await?.is_none() {
+                    if Box::pin(self.answer_agent(turn, &mut state, thinker, &request)).await?.is_none() {
+                        self.keep_sandbox(claimed, sandbox).await;
                         return Ok(());
                     }
                 }
                 (Advance::Stepped(record), Some(thinker)) => {
                     let is_reply = record.paid.is_some();
                     has_stepped = true;
-                    if !self.keep_step(turn, &mut state, thinker, *record).await? {
+                    if !Box::pin(self.keep_step(turn, &mut state, thinker, *record)).await? {
                         return Ok(());
                     }
                     // The commands of a reply follow in the same message.
                     if !is_reply && began.elapsed() > self.sandboxes.linger {
-                        return self.put_episode_off(turn, Duration::ZERO).await;
+                        return Box::pin(self.put_episode_off(turn, Duration::ZERO)).await;
                     }
                 }
                 (Advance::Asks(_) | Advance::Stepped(_), None) => {
-                    self.end_last_episode_sandbox(&state).await;
+                    Box::pin(self.end_last_episode_sandbox(&state)).await;
                     let why = "an agent without a model asked for one";
-                    return self.end_ungraded(turn, &state, Code::InternalError, why).await;
+                    return Box::pin(self.end_ungraded(turn, &state, Code::InternalError, why)).await;
                 }
             }
+        }
+    }
+
+    /// Uses the sandbox of an agent that waits for its provider: hosts end sandboxes that nobody uses, and the agent would have to
+    /// start over. The first wait is short.
+    async fn keep_sandbox(&self, claimed: &ClaimedSample, sandbox: &str) {
+        if claimed.record.history.waiting_since.is_none() {
+            return;
+        }
+        if let Err(error) = Box::pin(bench_episodes::keep(&self.sandboxes.sandy, sandbox)).await {
+            // The next turn finds out whether it is lost.
+            tracing::debug!(%error, "Sandbox {sandbox} could not be used: {error}");
         }
     }
 

@@ -4,6 +4,7 @@ use std::panic::AssertUnwindSafe;
 
 use bench_blobs::Blobs;
 use bench_domain::{SampleRef, Stage, Verdict};
+use bench_episodes::Transcripts;
 use bench_inference::ChatClient;
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, forward, handle_batch, panic_text};
 use bench_queue::{Message, QueueName, Queues};
@@ -11,7 +12,7 @@ use bench_state::{State, Turn};
 use futures_util::FutureExt;
 
 use crate::activity::{self, Activity};
-use crate::context::{AgentCache, ClaimedSample, ModelClients, RunCache, TaskCache, Transcripts};
+use crate::context::{AgentCache, ClaimedSample, ModelClients, RunCache, TaskCache};
 use crate::error::PipelineError;
 use crate::{PipelineConfig, SandboxHost, Services};
 

@@ -12,15 +12,15 @@ use super::{CALLS, acts_by_sandbox, expected_acts, host, is_idle, settings, turn
 use crate::support::{Expected, ManualDriver, Order, World, check, runtime};
 
 /// A world whose model holds the second reply of the first episode back.
-struct Held {
-    world: World,
-    run: RunId,
+pub(super) struct Held {
+    pub(super) world: World,
+    pub(super) run: RunId,
     is_asked: Arc<AtomicBool>,
-    release: watch::Sender<bool>,
+    pub(super) release: watch::Sender<bool>,
 }
 
 impl Held {
-    async fn new(agent: &str) -> Self {
+    pub(super) async fn new(agent: &str) -> Self {
         let (release, released) = watch::channel(false);
         let is_asked = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&is_asked);
@@ -36,7 +36,7 @@ impl Held {
     }
 
     /// Processes messages, and acts while the second reply is on its way.
-    async fn meanwhile(&self, act: impl AsyncFnOnce(&Self)) {
+    pub(super) async fn meanwhile(&self, act: impl AsyncFnOnce(&Self)) {
         let driver = ManualDriver::new(&self.world, 0);
         let acting = async {
             while !self.is_asked.load(Ordering::SeqCst) {

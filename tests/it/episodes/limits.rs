@@ -81,3 +81,54 @@ fn a_budget_stops_a_run_between_turns() {
         assert_eq!(host(&world).open_sandboxes(), 0);
     });
 }
+
+/// A reply without a valid form, and one that is valid, of 10 MB each. Both are part of the conversation afterwards.
+#[test]
+fn replies_of_ten_megabytes_are_kept_and_do_no_harm() {
+    const MEGABYTES: usize = 10;
+    // As JSON, control characters take six bytes.
+    let part = "\\u0001 é 0123456789abcdef\\n".repeat(40_000);
+    // Within the JSON of a reply, they are no valid text.
+    let plain = " é 0123456789abcdef".repeat(52_000);
+    runtime().block_on(async {
+        for agent in ["terminus-2", "bash"] {
+            let rule = {
+                let (part, plain) = (part.clone(), plain.clone());
+                move |request: &ModelRequest| {
+                    let is_plain = agent == "terminus-2" && turns_before(request) == 1;
+                    let parts: Vec<&[u8]> = vec![if is_plain { &plain } else { &part }.as_bytes(); MEGABYTES];
+                    let usage = r#"{"prompt_tokens":10,"completion_tokens":5}"#;
+                    let whole = |begin: &str, end: &str| {
+                        let all: Vec<&[u8]> =
+                            [begin.as_bytes()].into_iter().chain(parts.clone()).chain([end.as_bytes()]).collect();
+                        Reply::deltas(&all, usage)
+                    };
+                    match (agent, turns_before(request)) {
+                        (_, 0) => whole("", ""),
+                        ("bash", 1) => whole("", "\\n```bash\\nls\\n```\\n"),
+                        ("bash", _) => Reply::Text("```done\n```\n".to_owned()),
+                        (_, 1) => whole(
+                            r#"{\"plan\": \"p\", \"commands\": [{\"keystrokes\": \"ls\\n\"}], \"analysis\": \""#,
+                            r#"\"}"#,
+                        ),
+                        _ => Reply::Text(json_reply(&[], true)),
+                    }
+                }
+            };
+            let world = World::open(settings(), rule).await;
+            let run = Order::tasks(1, agent, &[]).place(&world).await;
+            ManualDriver::new(&world, 0).drain().await;
+            check(&world, run, Expected::SUCCEEDED).await;
+            let (sample, body) = only_sample(&world, run).await;
+            assert_eq!(sample.finished.unwrap().verdict.outcome, Outcome::Correct, "{agent}");
+            assert_eq!(host(&world).acts().iter().filter(|act| act.text.contains("ls")).count(), 1, "{agent}");
+            let report = body.episode.unwrap();
+            assert_eq!(report.steps[0].agent.as_ref().unwrap().end, "completed", "{agent}");
+            let log = report.log("agent/trajectory.json").unwrap();
+            let trajectory: serde_json::Value = serde_json::from_str(&log.text).unwrap();
+            assert!(trajectory["steps"].as_array().unwrap().len() >= 4, "{agent}");
+            let checkpoint = sample.turn.unwrap().checkpoint::<serde_json::Value>().unwrap().unwrap();
+            assert!(checkpoint.to_string().len() < 64_000, "{agent}");
+        }
+    });
+}

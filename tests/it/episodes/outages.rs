@@ -49,6 +49,14 @@ fn a_provider_that_fails_puts_the_episode_off() {
         // The waits count against no limit of the agent: two commands of a second each.
         let outcome = body.episode.unwrap().steps[0].agent.clone().unwrap();
         assert!(outcome.elapsed_ms < 4_000, "{}", outcome.elapsed_ms);
+        // Each wait but the first used the sandbox, whose host would end it after half an hour without use.
+        let undisturbed = World::open(settings(), works).await;
+        let run = Order::tasks(1, "bash", &[]).place(&undisturbed).await;
+        ManualDriver::new(&undisturbed, 0).drain().await;
+        check(&undisturbed, run, Expected::SUCCEEDED).await;
+        let more = host(&world).calls() - host(&undisturbed).calls();
+        assert!(more >= FAILURES - 1, "{more} more calls");
+        assert_eq!(host(&world).created(), 1);
     });
 }
 

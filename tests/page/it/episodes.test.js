@@ -3,41 +3,14 @@
 import assert from 'node:assert/strict'
 import { assertFits, seriousFindings } from '../support/accessibility.js'
 import { PHONE } from '../support/browser.js'
-import { HOSTILE, runAgent, scripting, startHost, typing, uploadTasks } from '../support/episodes.js'
+import { episodeTest } from '../support/episode-test.js'
+import { HOSTILE, runAgent, scripting, typing, uploadTasks } from '../support/episodes.js'
 import { go, settled } from '../support/navigation.js'
 import { pageTest } from '../support/page-test.js'
 import { EPISODE, scriptedRun, serveRun } from '../support/tasks.js'
 
-/** @typedef {import('../support/world.js').World} World */
-
 /** Colors in the output of a command, and a title that only a real terminal would show. */
 const COLORED = '\x1b[32mgreen\x1b[0m \x1b]0;title\x07plain\n'
-
-/**
- * Declares a test with a sandbox host of its own.
- *
- * @param {string} name
- * @param {(world: World, host: import('../support/sandbox-host.js').SandboxHost) => Promise<void>} body
- * @param {import('../support/world.js').Options} [options]
- */
-function episodeTest(name, body, options = {}) {
-  /** @type {Awaited<ReturnType<typeof startHost>> | null} */
-  let started = null
-  /** @type {Record<string, string>} */
-  const environment = { ...options.environment }
-  pageTest(name, async (world) => {
-    started = await startHost()
-    try {
-      await world.bench.stop()
-      Object.assign(world.bench.environment, started.environment)
-      await world.bench.start()
-      await body(world, started.host)
-      assert.equal(started.host.problem, null)
-    } finally {
-      started.host.stop()
-    }
-  }, { timeout: 120_000, ...options, environment })
-}
 
 /** @param {Api.RunView} run @param {string} [query] */
 const episodeOf = (run, query = '') => `/runs/${run.id}/items/terminal_tasks/0${query}`

@@ -23,6 +23,7 @@ export const QUERIES = {
   'GET /api/runs/{run_id}/benchmarks/{benchmark_name}': 'outcome=incorrect,unparsed&limit=5',
   'GET /api/runs/{run_id}/items/index': 'benchmark={benchmark_name}&part=0',
   'GET /api/runs/{run_id}/items/log': 'benchmark=terminal_tasks&position=0&sample=0&log=agent/trajectory.json',
+  'GET /api/runs/{run_id}/items/turns': 'benchmark=terminal_tasks&position=0&sample=0&from=0',
   'GET /api/runs/{run_id}/export': 'format=zip',
   'GET /api/runs/{run_id}/events': 'cursor=0',
   'GET /api/leaderboard': 'benchmark={benchmark_name}',

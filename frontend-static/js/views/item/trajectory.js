@@ -39,6 +39,16 @@ export function readTrajectory(text) {
   let all
   try { all = JSON.parse(text) } catch { throw new Error('The trajectory isn’t valid JSON.') }
   if (!all || typeof all !== 'object' || !Array.isArray(all.steps)) throw new Error('The file isn’t a trajectory in the format ATIF.')
+  return trajectoryOf(all)
+}
+
+/**
+ * Divides the steps of a trajectory into turns.
+ *
+ * @param {any} all an object with an array `steps`
+ * @returns {Trajectory}
+ */
+export function trajectoryOf(all) {
   /** @type {Turn[]} */
   const turns = []
   /** @type {Note[]} */

@@ -39,7 +39,7 @@ export function turnsSection({ log, recording, name, isFirst, place, announce })
       if (place.signal.aborted) return
       const trajectory = readTrajectory(text)
       if (trajectory.turns.length === 0) replace(box, h('p', { class: 'dim' }, 'The agent ended before its first turn.'))
-      else replace(box, course(trajectory, { recording, isFirst, place, announce, name }))
+      else replace(box, course(trajectory, { recording, isFirst, place, announce, name }).parts)
     } catch (error) {
       if (!place.signal.aborted) replace(box, failure(/** @type {Error} */ (error), load))
     }
@@ -49,27 +49,35 @@ export function turnsSection({ log, recording, name, isFirst, place, announce })
 }
 
 /**
+ * Makes the list of turns, at least one, beside the terminal after the selected one.
+ *
  * @param {Trajectory} trajectory
- * @param {{recording: Log | null, isFirst: boolean, place: Place, announce: (text: string) => void, name: string}} options
+ * @param {{recording: Log | null, isFirst: boolean, place: Place, announce: (text: string) => void, name: string, isRunning?: boolean}} options
+ *   with `isRunning`, the agent hasn't ended: the last turn is selected at first, and stays selected while turns are added
+ * @returns {{parts: import('../../core/dom.js').Child, update: (trajectory: Trajectory) => void}} `update` adds the turns of a longer
+ *   trajectory; those that are there already stay
  */
-function course(trajectory, { recording, isFirst, place, announce, name }) {
-  const { turns } = trajectory
+export function course(trajectory, { recording, isFirst, place, announce, name, isRunning = false }) {
+  let { turns } = trajectory
   const { signal } = place
-  const last = turns.length
+  let last = turns.length
   // The address names a turn of one step, by default the first.
   const isNamed = query.get('step') === null ? isFirst : query.get('step') === name
+  const first = isRunning ? last : 1
   const me = {}
   if (isNamed) active = me
-  let current = Math.min(Math.max(Math.trunc(Number((isNamed && query.get('turn')) || 1)) || 1, 1), last)
+  let current = Math.min(Math.max(Math.trunc(Number((isNamed && query.get('turn')) || first)) || first, 1), last)
   /** @type {((number: number) => boolean) | null} */
   let toRecorded = null
 
   const list = h('ol', { class: 'turn-list', 'aria-label': 'Turns', tabindex: '-1' })
   const screen = h('div', { class: 'turn-screen' })
   const input = h('input', { type: 'number', min: '1', max: String(last), 'aria-label': 'Turn', class: 'turn-number' })
+  const count = h('span', null, integer(last))
   const previous = h('button', { type: 'button', class: 'button', 'aria-keyshortcuts': 'p' }, h('span', null, 'Previous', h('span', { class: 'word' }, ' turn')), h('kbd', { 'aria-hidden': 'true' }, 'p'))
   const next = h('button', { type: 'button', class: 'button', 'aria-keyshortcuts': 'n' }, h('span', null, 'Next', h('span', { class: 'word' }, ' turn')), h('kbd', { 'aria-hidden': 'true' }, 'n'))
-  const nav = h('div', { class: 'turn-nav', role: 'group', 'aria-label': 'Turns' }, previous, h('span', { class: 'turn-at' }, input, ` of ${integer(last)}`), next)
+  const nav = h('div', { class: 'turn-nav', role: 'group', 'aria-label': 'Turns' }, previous, h('span', { class: 'turn-at' }, input, ' of ', count), next)
+  const totals = h('div', null, totalsOf(trajectory))
 
   /** @type {WeakSet<Element>} */
   const drawn = new WeakSet()
@@ -77,11 +85,13 @@ function course(trajectory, { recording, isFirst, place, announce, name }) {
     if (drawn.has(element)) return
     drawn.add(element)
     element.classList.add('drawn')
-    element.append(turnBody(turns[Number(element.dataset.turn) - 1], Number(element.dataset.turn) === last ? trajectory.after : []))
+    // What follows a turn that runs is part of the next one.
+    element.append(turnBody(turns[Number(element.dataset.turn) - 1], !isRunning && Number(element.dataset.turn) === last ? trajectory.after : []))
   }
-  const items = turns.map((turn) => h('li', { class: 'turn', dataset: { turn: turn.number } },
+  const itemOf = (/** @type {Turn} */ turn) => h('li', { class: 'turn', dataset: { turn: turn.number } },
     h('div', { class: 'turn-head' }, h('a', { class: 'turn-link', href: hrefOf(turn.number, name), tabindex: '-1' }, `Turn ${turn.number}`), h('span', { class: 'dim' }, turn.clock === null ? '' : timeOfDay(new Date(turn.clock * 1000).toISOString()))),
-    turnFigures(turn)))
+    turnFigures(turn))
+  const items = turns.map(itemOf)
   list.append(...items)
 
   const select = (/** @type {number} */ number, { scroll = true, focus = false, say = true } = {}) => {
@@ -99,7 +109,7 @@ function course(trajectory, { recording, isFirst, place, announce, name }) {
     // Not disabled, so that the keyboard keeps its place.
     previous.setAttribute('aria-disabled', String(to === 1))
     next.setAttribute('aria-disabled', String(to === last))
-    showScreen(screen, turns[to - 1], last)
+    showScreen(screen, turns[to - 1], last, isRunning)
     if (scroll && list.scrollHeight > list.clientHeight) list.scrollTop = item.offsetTop - 1
     if (focus) link.focus({ preventScroll: true })
     if (!say) return
@@ -140,15 +150,32 @@ function course(trajectory, { recording, isFirst, place, announce, name }) {
     for (const { target, isIntersecting } of entries) if (isIntersecting) { draw(/** @type {HTMLElement} */ (target)); observer.unobserve(target) }
   }, { root: list, rootMargin: `${MARGIN}px 0px` })
   for (const item of items) observer.observe(item)
+  const update = (/** @type {Trajectory} */ longer) => {
+    const seen = turns[current - 1].observation
+    const isAtEnd = current === last
+    const added = longer.turns.slice(last).map(itemOf)
+    turns = longer.turns
+    last = turns.length
+    items.push(...added)
+    list.append(...added)
+    for (const item of added) observer.observe(item)
+    input.max = String(last)
+    setText(count, integer(last))
+    replace(totals, totalsOf(longer))
+    next.setAttribute('aria-disabled', String(current === last))
+    if (isAtEnd && added.length > 0) select(last, { say: false })
+    else if (turns[current - 1].observation !== seen) showScreen(screen, turns[current - 1], last, isRunning)
+  }
   signal.addEventListener('abort', () => observer.disconnect(), { once: true })
-  const wasAsked = isNamed && query.get('turn') !== null
+  const wasAsked = isRunning || (isNamed && query.get('turn') !== null)
   requestAnimationFrame(() => { if (!signal.aborted && list.isConnected) select(current, { say: false, scroll: wasAsked }) })
 
-  return [
-    totalsOf(trajectory), nav,
+  const parts = [
+    totals, nav,
     h('div', { class: 'turn-columns' }, h('div', { class: 'turn-conversation' }, list), screen),
     recording && recordingBox(recording, { turns, place, current: () => current, select: (number) => select(number), ready: (to) => { toRecorded = to } }),
   ]
+  return { parts, update }
 }
 
 /** @param {number} turn @param {string} step */
@@ -175,11 +202,12 @@ function totalsOf({ turns, totals }) {
  * @param {HTMLElement} place
  * @param {Turn} turn
  * @param {number} last
+ * @param {boolean} isRunning
  */
-function showScreen(place, turn, last) {
+function showScreen(place, turn, last, isRunning) {
   const label = `Terminal after turn ${turn.number}`
   replace(place, h('h3', null, label),
-    turn.observation === null ? h('p', { class: 'dim' }, turn.number === last ? 'The episode ended with this turn: the agent saw nothing more.' : 'The agent saw nothing after this turn.')
+    turn.observation === null ? h('p', { class: 'dim' }, turn.number === last && isRunning ? 'What the agent did is still running.' : turn.number === last ? 'The episode ended with this turn: the agent saw nothing more.' : 'The agent saw nothing after this turn.')
       : turn.observation === '' ? h('p', { class: 'dim' }, 'Empty.') : textView(turn.observation, label))
 }
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use bench_blobs::BlobError;
-use bench_domain::{BenchmarkName, Code, EpisodeLog, RunId};
-use bench_state::{BenchmarkRecord, RunRecord, SampleRecord};
+use bench_domain::{Code, EpisodeLog, RunId};
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, FieldReader, Path};
 use http::{HeaderMap, Uri};
@@ -14,10 +13,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::Api;
-use crate::runs::details;
-use crate::runs::requests::{run_id, run_not_found};
+use crate::runs::one_sample::{OneSample, SampleQuery};
+use crate::runs::requests::run_id;
 
-const BENCHMARK_CHARS_MAX: usize = 128;
 /// Default and maximum size of a page in bytes.
 pub(crate) const PAGE_BYTES_DEFAULT: u64 = 64 * 1024;
 pub(crate) const PAGE_BYTES_MAX: u64 = 1 << 20;
@@ -94,31 +92,19 @@ pub(crate) async fn get_item_log(
 ) -> Result<Json<ItemLogView>, ApiError> {
     let run = run_id(&run)?;
     let mut fields = FieldReader::from_query(&uri);
-    let name = fields.text("benchmark", BENCHMARK_CHARS_MAX);
-    let mut index =
-        |field: &str| u32::try_from(fields.integer(field, 0, 0, u32::MAX.into())).unwrap_or(u32::MAX);
-    let (position, sample) = (index("position"), index("sample"));
+    let query = SampleQuery::read(&mut fields);
     let log = fields.maybe_text("log", NAME_CHARS_MAX);
     let offset = fields.integer("offset", 0, 0, u64::MAX);
     // A page has room for at least one character.
     let limit = fields.integer("limit", PAGE_BYTES_DEFAULT, 4, PAGE_BYTES_MAX);
     fields.finish()?;
-    let found = api.state.run_with_benchmarks(run).await?.ok_or_else(run_not_found)?;
-    let named = name.parse::<BenchmarkName>().ok().and_then(|name| bench_benchmarks::find_named(&name));
-    let record = found.benchmark(named.map_or(name.as_str(), |benchmark| benchmark.name()));
-    let record =
-        record.ok_or_else(|| ApiError::new(Code::BenchmarkNotInRun, "Benchmark not found in run"))?;
-    let dataset = record.plan.as_ref().map(|plan| &plan.dataset);
-    let is_private = bench_benchmarks::is_private(&record.name, dataset);
-    let logs = match is_private && !api.access.reader(&headers).owns(&found.run.spec.owner) {
-        true => Vec::new(),
-        false => stored_logs(&api, &found.run, record, position, sample).await?,
-    };
+    let one = query.find(&api, run, &headers).await?;
+    let logs = if one.is_hidden { Vec::new() } else { stored_logs(&api, &one).await? };
     let mut view = ItemLogView {
         run_id: run,
-        benchmark_name: record.name.to_string(),
-        position,
-        sample,
+        benchmark_name: one.benchmark.to_string(),
+        position: query.position,
+        sample: query.sample,
         log_files: logs.iter().map(LogFileView::from).collect(),
         log: None,
         text: String::new(),
@@ -140,28 +126,14 @@ pub(crate) async fn get_item_log(
 }
 
 /// Reads the logs of a sample; none if it isn't over or has none, or if its stored body is lost.
-async fn stored_logs(
-    api: &Api,
-    run: &RunRecord,
-    benchmark: &BenchmarkRecord,
-    position: u32,
-    sample: u32,
-) -> Result<Vec<EpisodeLog>, ApiError> {
-    let per_item = benchmark.plan.as_ref().map_or(1, |plan| plan.samples_per_item.max(1));
-    if sample >= per_item {
-        return Ok(Vec::new());
-    }
-    let offset = u64::from(position).saturating_mul(per_item.into()).saturating_add(sample.into());
-    let found = api.state.samples_page(run.spec.id, benchmark, offset, 1).await?;
-    let Some(record) = found.first() else { return Ok(Vec::new()) };
-    let body = |record: &SampleRecord| record.finished.as_ref().and_then(|finished| finished.body.clone());
-    let (Some(stored), Some(address)) = (body(record), details::address(run, benchmark, record)) else {
-        return Ok(Vec::new());
-    };
-    match api.blobs.get_body(&address, stored.attempt, Some(&stored.sha256)).await {
+async fn stored_logs(api: &Api, one: &OneSample) -> Result<Vec<EpisodeLog>, ApiError> {
+    let finished = one.record.as_ref().and_then(|record| record.finished.as_ref());
+    let stored = finished.and_then(|finished| finished.body.as_ref());
+    let (Some(stored), Some(address)) = (stored, &one.address) else { return Ok(Vec::new()) };
+    match api.blobs.get_body(address, stored.attempt, Some(&stored.sha256)).await {
         Ok(found) => Ok(found.and_then(|(body, _)| body.episode).map_or_else(Vec::new, |report| report.logs)),
         Err(error @ (BlobError::Damaged { .. } | BlobError::TooLarge { .. })) => {
-            tracing::error!(run.id = %run.spec.id, %error, "The logs of {address} cannot be read: {error}");
+            tracing::error!(run.id = %address.run, %error, "The logs of {address} cannot be read: {error}");
             Ok(Vec::new())
         }
         Err(error) => Err(ApiError::internal(error)),

@@ -9,7 +9,6 @@ mod machine;
 mod outcome;
 mod terminal;
 
-pub(crate) use self::machine::Machine;
 pub(super) use self::terminal::{logs_folder, start as start_terminal};
 
 use std::time::Duration;
@@ -18,13 +17,14 @@ use bench_agents::{Act, End, Observation, Seen};
 use bench_domain::{AgentOutcome, AgentProgress, AgentRecord, ChatMessage, EpisodeStep, Prompt, Role};
 use bench_terminal_tasks::Step;
 
-use self::machine::MachineState;
+use self::machine::{Machine, MachineState};
 use super::Course;
 use super::agent::AGENT_MAX;
 use super::container::Container;
 use crate::program::Program;
 use crate::stop::Stop;
 use crate::thinker::{ModelRequest, Thinker, parts_as_json};
+use crate::work::outcome_key;
 
 /// Lets the agent work until it ends, and notes how it ended.
 pub(super) async fn run(
@@ -35,7 +35,7 @@ pub(super) async fn run(
     step: &Step,
     result: &mut EpisodeStep,
 ) -> Result<(), Stop> {
-    let key = format!("s{index}-agent");
+    let key = outcome_key(index);
     let outcome: AgentOutcome = match program.known(&key) {
         Some(known) => known,
         None => {

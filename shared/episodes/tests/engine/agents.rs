@@ -43,6 +43,46 @@ async fn a_model_types_into_a_terminal() {
     println!("{} bytes stored in {} turns", thought.stored_bytes, replies.len());
 }
 
+/// The package managers are stand-ins that note their arguments and bring what the image hides.
+#[tokio::test]
+async fn a_terminal_that_is_missing_is_installed() {
+    for (manager, calls) in [
+        ("apt-get", "update -qq\ninstall -y -qq tmux\nupdate -qq\ninstall -y -qq asciinema\n"),
+        ("apk", "add --no-cache tmux\nadd --no-cache asciinema\n"),
+    ] {
+        let world = World::new().await;
+        let script = "#!/bin/sh\\necho \"$@\" >> /calls\\ncase \"$*\" in *tmux) mv /hidden /bin/tmux ;; *asciinema) exit 1 ;; esac\\n";
+        let image = format!(
+            "{DOCKERFILE}RUN mv /bin/tmux /hidden && printf '{script}' > /bin/{manager} && chmod 755 /bin/{manager}\n"
+        );
+        let replies =
+            [reply(&[("cat /calls; touch done\n", 0.5)], false), reply(&[], true), reply(&[], true)];
+        let files = task(&[("environment/Dockerfile", image.as_str())]);
+        let thought = world.think(&files, Agent::Terminus2, &[], &replies).await;
+        assert_eq!(thought.end(), "completed");
+        assert!(thought.messages()[1].contains(calls), "{manager}: {}", thought.messages()[1]);
+        assert!(
+            thought.report.log("agent/recording.cast").is_none(),
+            "without its program there is no recording"
+        );
+        assert_eq!(bench_episodes::verdict(&thought.report).outcome, Outcome::Correct);
+    }
+}
+
+#[tokio::test]
+async fn a_terminal_that_can_not_be_installed_ends_the_episode_before_the_model_is_asked() {
+    let world = World::new().await;
+    let image = format!("{DOCKERFILE}RUN rm /bin/tmux\n");
+    let files = task(&[("environment/Dockerfile", image.as_str())]);
+    let thought = world.think(&files, Agent::Terminus2, &[], &[]).await;
+    let exception = thought.report.last_exception().unwrap();
+    assert!(
+        exception.message.starts_with("the container has no tmux, and it could not be installed"),
+        "{exception:?}"
+    );
+    assert!(!bench_episodes::verdict(&thought.report).outcome.is_graded());
+}
+
 #[tokio::test]
 async fn keystrokes_that_end_the_terminal_end_the_agent() {
     for keys in ["exit\n", "tmux kill-server\n"] {

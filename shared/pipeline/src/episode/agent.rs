@@ -9,7 +9,9 @@ use std::time::Duration;
 use bench_agents::{ModelFailure, ModelFailureKind, Seen, TrajectoryNames};
 use bench_blobs::{AgentRecords, BlobError};
 use bench_domain::{Agent, AgentRecord, Code, EpisodeReport, EpisodeState, Usage};
-use bench_episodes::{ModelAnswer, ModelRequest, REFUSED, TaskFiles, Thinker, trajectory_logs};
+use bench_episodes::{
+    ModelAnswer, ModelRequest, REFUSED, TRAJECTORIES_BYTES_MAX, TaskFiles, Thinker, trajectory_logs,
+};
 use bench_inference::tokens::usage_or_estimate;
 use bench_inference::{Failure, FailureKind, TooLong};
 use bench_lambda::metrics;
@@ -145,6 +147,7 @@ impl Pipeline {
         let claimed = turn.claimed;
         let options = agent_choice_of(claimed).options;
         let texts = claimed.benchmark.templates(&self.blobs).await?;
+        let mut room = TRAJECTORIES_BYTES_MAX;
         for task_step in 0..report.steps.len().max(1) {
             // An agent that was cut off by the end of its container is still in the checkpoint.
             let open = state.agent.as_ref().filter(|open| open.task_step == task_step);
@@ -162,7 +165,7 @@ impl Pipeline {
             thinker.transcript = transcript;
             let session = format!("{}__agent", claimed.sample);
             let names = TrajectoryNames { session: &session, model: &claimed.run.spec.model.qualified() };
-            report.logs.extend(trajectory_logs(task, agent, &thinker, task_step, names));
+            report.logs.extend(trajectory_logs(task, agent, &thinker, task_step, names, &mut room));
         }
         Ok(())
     }

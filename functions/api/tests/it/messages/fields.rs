@@ -188,6 +188,8 @@ fn queries() -> Vec<String> {
         "/api/runs/RUN/items/index?benchmark=mmlu_pro&part=x",
         "/api/runs/RUN/items/log",
         "/api/runs/RUN/items/log?benchmark=LONG&position=-1&sample=x&log=LONG&offset=-1&limit=3",
+        "/api/runs/RUN/items/turns",
+        "/api/runs/RUN/items/turns?benchmark=LONG&position=-1&sample=x&from=-1",
         "/api/leaderboard?benchmark=LONG",
         "/api/runs/RUN/events?cursor=x",
         "/api/runs/RUN/events?limit=0",

@@ -23,6 +23,7 @@ pub(super) async fn record(recorder: &mut Recorder) {
         ("GET", "/benchmarks/mmlu_pro"),
         ("GET", "/items/index?benchmark=mmlu_pro"),
         ("GET", "/items/log?benchmark=mmlu_pro"),
+        ("GET", "/items/turns?benchmark=mmlu_pro"),
         ("POST", "/cancel"),
         ("POST", "/rejudge"),
     ] {
@@ -42,6 +43,8 @@ pub(super) async fn record(recorder: &mut Recorder) {
         let path = format!("/api/runs/{over}/items/log?benchmark={end}");
         recorder.send(&server, "GET", &path, &[]).await;
     }
+    let path = format!("/api/runs/{over}/items/turns?benchmark=hle");
+    recorder.send(&server, "GET", &path, &[]).await;
     recorder.send(&server, "GET", "/api/leaderboard?benchmark=nope", &[]).await;
     recorder.send(&server, "DELETE", &format!("/api/runs/{queued}"), &[]).await;
     recorder.send(&server, "POST", &format!("/api/runs/{over}/cancel"), &[]).await;

@@ -13,7 +13,7 @@ use crate::stop::Stop;
 use crate::thinker::Thinker;
 
 /// An agent for a step of a task.
-pub(crate) enum Machine {
+pub(super) enum Machine {
     Terminus2(Box<Terminus2>),
     Bash(BashAgent),
 }
@@ -28,7 +28,7 @@ pub(super) enum MachineState {
 }
 
 impl Machine {
-    pub(crate) fn new(
+    pub(super) fn new(
         agent: Agent,
         thinker: &Thinker,
         step: &Step,

@@ -16,7 +16,7 @@ const READS: usize = 16;
 
 /// Transcripts by the place of their records, the most recently used one last.
 #[derive(Debug, Default)]
-pub(crate) struct Transcripts {
+pub struct Transcripts {
     known: Mutex<VecDeque<Known>>,
 }
 
@@ -30,7 +30,10 @@ struct Known {
 
 impl Transcripts {
     /// Loads the transcript of so many records; `None` if one of them is gone.
-    pub(crate) async fn load(
+    ///
+    /// # Errors
+    /// If a record can't be read or is damaged.
+    pub async fn load(
         &self,
         blobs: &Blobs,
         place: &AgentRecords,
@@ -53,7 +56,7 @@ impl Transcripts {
     }
 
     /// Keeps a transcript in memory.
-    pub(crate) fn note(&self, place: &AgentRecords, records: u32, transcript: &Transcript) {
+    pub fn note(&self, place: &AgentRecords, records: u32, transcript: &Transcript) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let before =
             known.iter().position(|one| one.prefix == place.prefix()).and_then(|at| known.remove(at));

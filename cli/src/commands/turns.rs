@@ -1,0 +1,256 @@
+//! `bench turns`.
+
+mod text;
+
+use std::time::Duration;
+
+use bench_domain::RunId;
+use clap::Args;
+use serde::Deserialize;
+use serde_json::Value;
+
+use self::text::Writer;
+use crate::client::{Client, ServerArgs, encode};
+use crate::data_dir::DataArgs;
+use crate::episodes::{Episode, Selection, agent_episodes};
+use crate::exit::{ExitStatus, Problem};
+use crate::output;
+use crate::run_ref::RunRef;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  bench turns RUN                      the only episode of a run
+  bench turns latest --task fix-csv --sample 2
+  bench turns latest --task fix-csv --sample 2 --turn 12
+      one turn, with all of what the agent wrote and saw
+  bench turns latest --follow          go on until the episode is over
+
+Shows what an agent that asks a model wrote, did and saw, turn by turn, also
+while it works. `--json` prints the steps of its trajectory (ATIF).";
+
+/// Time between two requests of `--follow`.
+const INTERVAL: Duration = Duration::from_secs(2);
+/// End of the name of a trajectory.
+const TRAJECTORY: &str = "agent/trajectory.json";
+
+#[derive(Debug, Args)]
+pub(crate) struct TurnsArgs {
+    /// Run with terminal tasks: its id, the first digits of its id, or `latest`
+    run: RunRef,
+    #[command(flatten)]
+    selection: Selection,
+    /// Show only this turn, and all of it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "follow")]
+    turn: Option<u32>,
+    /// Show turns as they are taken, until the episode is over
+    #[arg(long)]
+    follow: bool,
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print the steps of the trajectory as JSON, one per line
+    #[arg(long, help_heading = None, conflicts_with = "turn")]
+    json: bool,
+}
+
+/// Turns of an episode that is running, as the API returns them.
+#[derive(Debug, Deserialize)]
+struct Running {
+    phase: String,
+    round: u32,
+    task_step: Option<usize>,
+    total: usize,
+    steps: Vec<Value>,
+}
+
+impl Running {
+    /// Returns which work of the agent the steps are of: its sandbox, and the step of the task.
+    const fn work(&self) -> (u32, Option<usize>) {
+        (self.round, self.task_step)
+    }
+}
+
+pub(crate) async fn run(args: TurnsArgs) -> anyhow::Result<ExitStatus> {
+    let api = super::Api::open(&args.server, &args.data).await?;
+    let done = show(&api.client, &args).await;
+    api.close().await;
+    done.map(|()| ExitStatus::Success)
+}
+
+async fn show(client: &Client, args: &TurnsArgs) -> anyhow::Result<()> {
+    let run = args.run.resolve(client).await?;
+    let found = args.selection.among(run, agent_episodes(client, run).await?)?;
+    let [episode] = found.as_slice() else {
+        return Err(Problem::usage(format!("the run has {} episodes, and one can be shown", found.len()))
+            .hint("name one with --task and --sample")
+            .into());
+    };
+    let mut printer = Printer { json: args.json, only: args.turn, writer: Writer::new(args.turn) };
+    if args.follow && episode.outcome.is_none() {
+        follow(client, run, episode, &mut printer).await?;
+    } else if episode.outcome.is_none() {
+        let view = running(client, run, episode, 0).await?;
+        printer.print(&view.steps)?;
+        let mut seen = view.steps.len();
+        while seen < view.total {
+            let more = running(client, run, episode, seen).await?;
+            if more.steps.is_empty() || more.work() != view.work() {
+                break;
+            }
+            printer.print(&more.steps)?;
+            seen += more.steps.len();
+        }
+        output::note(says(&view));
+    } else {
+        for (name, steps) in trajectories(client, run, episode).await? {
+            printer.begin(&name)?;
+            printer.print(&steps)?;
+        }
+    }
+    match args.turn {
+        Some(turn) if turn > printer.writer.turns() => {
+            Err(Problem::usage(format!("the episode has no turn {turn}"))
+                .hint(format!("its last one is {}", printer.writer.turns()))
+                .into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints steps.
+struct Printer {
+    json: bool,
+    /// Turn that is wanted; `None` for all of them.
+    only: Option<u32>,
+    writer: Writer,
+}
+
+impl Printer {
+    /// Begins the trajectory of another step of the task, which has a name unless it is the only one.
+    fn begin(&mut self, name: &str) -> anyhow::Result<()> {
+        self.writer = Writer::new(self.only);
+        if !self.json && !name.is_empty() {
+            output::print(&format!("=== {name}"))?;
+        }
+        Ok(())
+    }
+
+    fn print(&mut self, steps: &[Value]) -> anyhow::Result<()> {
+        for step in steps {
+            match (self.json, self.writer.page(step)) {
+                (true, _) => output::print_data(&step.to_string())?,
+                (false, Some(page)) => output::print_page(&page)?,
+                (false, None) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Prints the turns of a running episode until it is over.
+async fn follow(client: &Client, run: RunId, episode: &Episode, printer: &mut Printer) -> anyhow::Result<()> {
+    let (mut printed, mut work, mut said) = (0, None, "");
+    loop {
+        let view = running(client, run, episode, printed).await?;
+        if view.phase == "over" {
+            break;
+        }
+        if work.is_some_and(|work| work != view.work()) && view.total > 0 {
+            // Another sandbox, or the next step of the task.
+            if printed > 0 {
+                output::note("The agent begins anew");
+                printer.begin("")?;
+            }
+            (printed, work) = (0, Some(view.work()));
+            continue;
+        }
+        if view.total > 0 {
+            work = Some(view.work());
+        }
+        // The last step of an agent at work gets its observation later.
+        let is_open = |at: usize| {
+            view.phase == "agent" && printed + at + 1 == view.total && view.steps[at]["observation"].is_null()
+        };
+        let ready = (0..view.steps.len()).take_while(|at| !is_open(*at)).count();
+        printer.print(&view.steps[..ready])?;
+        printed += ready;
+        if output::is_closed() {
+            return Ok(());
+        }
+        if says(&view) != said {
+            said = says(&view);
+            output::note(said);
+        }
+        if printed + 1 >= view.total {
+            tokio::time::sleep(INTERVAL).await;
+        }
+    }
+    let step = work.and_then(|(_, step)| step).unwrap_or(0);
+    let all = trajectories_of_ended(client, run, episode).await?;
+    for (at, (name, steps)) in all.iter().enumerate().skip(step) {
+        if at > step {
+            printer.begin(name)?;
+        }
+        let from = if at > step { 0 } else { printed };
+        printer.print(steps.get(from..).unwrap_or_default())?;
+    }
+    output::note("The episode is over");
+    Ok(())
+}
+
+/// Returns what happens in a running episode.
+fn says(view: &Running) -> &'static str {
+    match view.phase.as_str() {
+        "waiting" => "The episode waits for a sandbox",
+        "setup" => "Its environment is being set up",
+        "agent" => "The agent is at work",
+        "verifier" => "The agent has ended, and the tests verify its work",
+        "over" => "The run ended before the episode",
+        _ => "The episode is running; its agent asks no model",
+    }
+}
+
+async fn running(client: &Client, run: RunId, episode: &Episode, from: usize) -> anyhow::Result<Running> {
+    let benchmark = encode(&episode.benchmark);
+    let (position, sample) = (episode.position, episode.sample);
+    let path = format!(
+        "/api/runs/{run}/items/turns?benchmark={benchmark}&position={position}&sample={sample}&from={from}"
+    );
+    client.get(&path).await
+}
+
+/// Returns the trajectories of an episode that is over, with the names of the task's steps.
+///
+/// # Errors
+/// If there is none.
+async fn trajectories(
+    client: &Client,
+    run: RunId,
+    episode: &Episode,
+) -> anyhow::Result<Vec<(String, Vec<Value>)>> {
+    let found = trajectories_of_ended(client, run, episode).await?;
+    if found.is_empty() {
+        return Err(Problem::failure("the episode has no turns")
+            .hint("agents that ask no model, such as `oracle`, have none; `bench artifacts` lists what they left")
+            .into());
+    }
+    Ok(found)
+}
+
+async fn trajectories_of_ended(
+    client: &Client,
+    run: RunId,
+    episode: &Episode,
+) -> anyhow::Result<Vec<(String, Vec<Value>)>> {
+    let mut found = Vec::new();
+    for file in episode.files(client, run).await? {
+        let Some(folder) = file.name.strip_suffix(TRAJECTORY) else { continue };
+        let name = folder.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
+        let text = episode.text(client, run, &file.name).await?;
+        let mut trajectory: Value = serde_json::from_str(&text)?;
+        let steps = trajectory["steps"].take();
+        found.push((name, serde_json::from_value(steps)?));
+    }
+    Ok(found)
+}

@@ -1,0 +1,225 @@
+//! Turns of an episode that is running, as its agent takes them.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use bench_agents::{AtifStep, TrajectoryNames};
+use bench_benchmarks::{AgentChoice, agent_choice};
+use bench_blobs::{AgentRecords, BlobError};
+use bench_domain::{Agent, AgentTotals, EpisodeState, RunId, Stage};
+use bench_episodes::{AgentWork, StepRoom, Thinker, agent_work, shortened_step, trajectory_steps};
+use bench_state::SampleRecord;
+use bench_web::error::ErrorBody;
+use bench_web::size::fitting;
+use bench_web::{ApiError, FieldReader, Path};
+use http::{HeaderMap, Uri};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::Api;
+use crate::runs::one_sample::{OneSample, SampleQuery};
+use crate::runs::requests::run_id;
+
+/// Room for a step. As JSON within a response, a byte takes up to seven, so a step always fits.
+const ROOM: StepRoom = StepRoom { text: 128 << 10, all: 512 << 10 };
+
+/// Turns of an episode that is running.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ItemTurns)]
+pub(crate) struct ItemTurnsView {
+    /// Id of the run.
+    #[schema(value_type = String, format = "uuid")]
+    run_id: RunId,
+    /// Name of the benchmark.
+    benchmark_name: String,
+    /// Index of the item in the run's plan, from 0.
+    position: u32,
+    /// Index of the sample among those of its item, from 0.
+    sample: u32,
+    /// What happens now: `waiting` for a sandbox, `setup` of the environment, `agent` at work, `verifier` after the agent, or
+    /// `over`, also if its run ended before it.
+    /// `running` for agents that ask no model, between `waiting` and `over`.
+    phase: &'static str,
+    /// Name of the agent; null if the sample isn't an episode.
+    agent: Option<&'static str>,
+    /// Number of the episode's sandbox, from 1. In another one, the agent starts over; 0 before the first one.
+    round: u32,
+    /// Index of the task's step on which the agent works, or worked last; null before it begins, if it asks no model, and once the
+    /// sample is over: its log `agent/trajectory.json` has the turns then.
+    task_step: Option<usize>,
+    /// Tokens, cost and turns on this step so far; null without one.
+    totals: Option<AgentTotalsView>,
+    /// Number of steps of the trajectory so far.
+    total: usize,
+    /// Index of the first step in `steps`.
+    from: usize,
+    /// Steps of the trajectory (ATIF) from `from` on, as many as fit into the response; long texts are cut. The last step of all gets
+    /// its observation later, so ask for it again. None for others than the run's owner if the dataset is gated.
+    #[schema(value_type = Vec<Object>)]
+    steps: Vec<Value>,
+}
+
+/// Sums over the model calls of an agent.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AgentTotals)]
+pub(crate) struct AgentTotalsView {
+    /// Turns that were begun.
+    turns: u32,
+    /// Tokens of requests, those read from a cache included.
+    input_tokens: u64,
+    /// Part of the requests' tokens that was read from a cache.
+    cached_tokens: u64,
+    /// Tokens of replies, reasoning included.
+    output_tokens: u64,
+    /// Cost in US dollars; null if it is unknown.
+    cost_usd: Option<f64>,
+}
+
+impl From<AgentTotals> for AgentTotalsView {
+    fn from(totals: AgentTotals) -> Self {
+        let AgentTotals { turns, input_tokens, cached_tokens, output_tokens, cost_usd, .. } = totals;
+        let cost_usd = Some(cost_usd).filter(|cost| *cost > 0.0);
+        Self { turns, input_tokens, cached_tokens, output_tokens, cost_usd }
+    }
+}
+
+/// Returns the turns of an episode that is running, from one of its trajectory's steps on.
+#[utoipa::path(
+    get, path = "/api/runs/{run_id}/items/turns", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    params(
+        ("run_id" = String, Path, description = "Id of the run"),
+        ("benchmark" = String, Query, description = "Name of the benchmark"),
+        ("position" = Option<u32>, Query, description = "Index of the item in the run's plan, default 0"),
+        ("sample" = Option<u32>, Query, description = "Index of the sample among those of its item, default 0"),
+        ("from" = Option<u64>, Query, description = "Index of the first step to return, default 0"),
+    ),
+    responses(
+        (status = 200, body = ItemTurnsView),
+        (status = 404, body = ErrorBody, description = "The run doesn't exist, or doesn't have the benchmark"),
+        (status = 422, body = ErrorBody),
+    ),
+)]
+pub(crate) async fn get_item_turns(
+    State(api): State<Arc<Api>>,
+    Path(run): Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Json<ItemTurnsView>, ApiError> {
+    let run = run_id(&run)?;
+    let mut fields = FieldReader::from_query(&uri);
+    let query = SampleQuery::read(&mut fields);
+    let from = usize::try_from(fields.integer("from", 0, 0, u64::MAX)).unwrap_or(usize::MAX);
+    fields.finish()?;
+    let one = query.find(&api, run, &headers).await?;
+    let state = one.record.as_ref().and_then(checkpoint);
+    let is_over = !one.found.run.state.status().is_open()
+        || one.record.as_ref().is_some_and(|record| record.finished.is_some());
+    let work = state.as_ref().filter(|_| !is_over).and_then(agent_work);
+    let choice = choice(&one);
+    let steps = match (&state, &work) {
+        (Some(state), Some(work)) if !one.is_hidden => steps(&api, &one, &choice, state, work).await?,
+        _ => Vec::new(),
+    };
+    let total = steps.len();
+    let mut steps: Vec<Value> = steps.iter().skip(from).map(|step| shortened_step(step, ROOM)).collect();
+    steps.truncate(fitting(&steps));
+    Ok(Json(ItemTurnsView {
+        run_id: run,
+        benchmark_name: one.benchmark.to_string(),
+        position: query.position,
+        sample: query.sample,
+        phase: phase(is_over, state.as_ref(), work.as_ref(), choice.agent),
+        agent: bench_benchmarks::find_named(&one.benchmark)
+            .is_some_and(|benchmark| benchmark.has_agent())
+            .then(|| choice.agent.as_str()),
+        round: state.as_ref().filter(|state| state.sandbox.is_some()).map_or(0, |state| state.round),
+        task_step: work.map(|work| work.task_step),
+        totals: work.map(|work| work.totals.into()),
+        total,
+        from: from.min(total),
+        steps,
+    }))
+}
+
+/// Returns the checkpoint of a sample's episode; `None` if it is none, or before the first one.
+fn checkpoint(record: &SampleRecord) -> Option<EpisodeState> {
+    record.turn.as_ref().filter(|turn| turn.stage == Stage::Episode)?.checkpoint().ok().flatten()
+}
+
+fn choice(one: &OneSample) -> AgentChoice {
+    let spec = &one.found.run.spec;
+    agent_choice(&spec.model.provider, spec.options.get(&one.benchmark))
+}
+
+fn phase(
+    is_over: bool,
+    state: Option<&EpisodeState>,
+    work: Option<&AgentWork>,
+    agent: Agent,
+) -> &'static str {
+    match (is_over, state.and_then(|state| state.sandbox.as_ref()), work) {
+        (true, ..) => "over",
+        (false, None, _) => "waiting",
+        (false, Some(_), None) if !agent.asks_model() => "running",
+        (false, Some(_), None) => "setup",
+        (false, Some(_), Some(AgentWork { is_open: true, .. })) => "agent",
+        (false, Some(_), Some(AgentWork { is_open: false, .. })) => "verifier",
+    }
+}
+
+/// Builds the steps of the trajectory so far from the stored records. Records that are known already aren't read again.
+async fn steps(
+    api: &Api,
+    one: &OneSample,
+    choice: &AgentChoice,
+    state: &EpisodeState,
+    work: &AgentWork,
+) -> Result<Vec<AtifStep>, ApiError> {
+    let Some(address) = &one.address else { return Ok(Vec::new()) };
+    let place = AgentRecords::new(address, &state.nonce, work.task_step);
+    let transcript = match api.transcripts.load(&api.blobs, &place, work.records).await {
+        Ok(Some(transcript)) => transcript,
+        // The episode has just started over, or its run was deleted.
+        Ok(None) => return Ok(Vec::new()),
+        Err(error @ (BlobError::Damaged { .. } | BlobError::TooLarge { .. })) => {
+            tracing::error!(run.id = %address.run, %error, "The turns of {address} cannot be read: {error}");
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(ApiError::internal(error)),
+    };
+    api.transcripts.note(&place, work.records, &transcript);
+    let mut thinker = Thinker::new(choice.options.clone(), Default::default());
+    thinker.transcript = transcript;
+    let session = address.to_string();
+    let model = one.found.run.spec.model.qualified();
+    Ok(trajectory_steps(choice.agent, &thinker, TrajectoryNames { session: &session, model: &model }))
+}
+
+#[cfg(test)]
+mod tests {
+    use bench_agents::AtifSource;
+    use bench_web::size::{CARRIED_BYTES_MAX, carried_bytes};
+
+    use super::*;
+
+    #[test]
+    fn every_step_fits_into_a_response() {
+        let step = AtifStep {
+            step_id: 1,
+            timestamp: None,
+            source: AtifSource::Agent,
+            message: "\u{1}".repeat(3 << 20),
+            model_name: None,
+            reasoning_content: Some("\u{1}".repeat(3 << 20)),
+            tool_calls: Vec::new(),
+            observation: None,
+            metrics: None,
+            llm_call_count: None,
+            extra: Default::default(),
+        };
+        let bytes = carried_bytes(&shortened_step(&step, ROOM));
+        assert!(bytes <= CARRIED_BYTES_MAX, "{bytes}");
+    }
+}
