@@ -129,7 +129,7 @@ struct DownloadArgs {
     /// File to write, an existing folder for it, or `-` for standard output [default: the current folder]
     #[arg(long, value_name = "FILE|DIR|-")]
     out: Option<PathBuf>,
-    /// Replace the file that --out names, if it exists
+    /// Replace the file if it exists
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -331,7 +331,13 @@ fn check_target(out: &Path, args: &DownloadArgs) -> anyhow::Result<()> {
 
 async fn download(api: &Api, args: &DownloadArgs, out: &Path) -> anyhow::Result<()> {
     let agents: Vec<StoredAgent> = parse(&stored(&api.client).await?)?;
-    let path = format!("/api/agents/custom/{}/archive", find(&args.agent, &agents)?.id);
+    let id = &find(&args.agent, &agents)?.id;
+    if out.is_dir() {
+        // The name that the server gives it.
+        let name = format!("agent-{}.zip", id.chars().take(12).collect::<String>());
+        check_not_there("--out", &out.join(name), args.force)?;
+    }
+    let path = format!("/api/agents/custom/{id}/archive");
     if out == Path::new("-") {
         return api.client.print_file(&path).await;
     }

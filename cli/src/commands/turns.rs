@@ -101,7 +101,7 @@ async fn show(client: &Client, args: &TurnsArgs) -> anyhow::Result<()> {
             printer.print(&more.steps)?;
             seen += more.steps.len();
         }
-        output::note(says(&view));
+        output::note(&ending(&view, run));
     } else {
         for (name, steps) in trajectories(client, run, episode).await? {
             printer.begin(&name)?;
@@ -153,13 +153,26 @@ async fn follow(client: &Client, run: RunId, episode: &Episode, printer: &mut Pr
     let (mut printed, mut work, mut said) = (0, None, "");
     loop {
         let view = running(client, run, episode, printed).await?;
+        let has_no_result = view.phase == "interrupted" || (view.phase == "over" && view.total > 0);
+        if has_no_result {
+            // Without a result, there is no log either.
+            printer.print(&view.steps)?;
+            output::note(&ending(&view, run));
+            return Ok(());
+        }
         if view.phase == "over" {
             break;
         }
         if work.is_some_and(|work| work != view.work()) && view.total > 0 {
             // Another sandbox, or the next step of the task.
             if printed > 0 {
-                output::note("The agent begins anew");
+                match (work.and_then(|(_, step)| step), view.task_step) {
+                    (Some(before), Some(step)) if step > before => output::note(&format!(
+                        "The agent works on step {} of the task; when the episode is over, `bench turns {run}` shows all turns",
+                        step + 1
+                    )),
+                    _ => output::note("The sandbox was lost, and the agent begins anew"),
+                }
                 printer.begin("")?;
             }
             (printed, work) = (0, Some(view.work()));
@@ -195,8 +208,20 @@ async fn follow(client: &Client, run: RunId, episode: &Episode, printer: &mut Pr
         let from = if at > step { 0 } else { printed };
         printer.print(steps.get(from..).unwrap_or_default())?;
     }
-    output::note("The episode is over");
+    let ended = agent_episodes(client, run).await?.into_iter().find(|other| other.id == episode.id);
+    match ended.and_then(|ended| ended.outcome) {
+        Some(outcome) => output::note(&format!("The episode is over: {outcome}")),
+        None => output::note("The run ended before the episode was over"),
+    }
     Ok(())
+}
+
+/// Returns what happens in an episode without a result, and what can be done.
+fn ending(view: &Running, run: RunId) -> String {
+    match view.phase.as_str() {
+        "interrupted" => format!("The run is interrupted: `bench run --resume {run}` continues it"),
+        _ => says(view).to_owned(),
+    }
 }
 
 /// Returns what happens in a running episode.
@@ -206,7 +231,7 @@ fn says(view: &Running) -> &'static str {
         "setup" => "Its environment is being set up",
         "agent" => "The agent is at work",
         "verifier" => "The agent has ended, and the tests verify its work",
-        "over" => "The run ended before the episode",
+        "over" => "The run ended before the episode was over",
         _ => "The episode is running; its agent asks no model",
     }
 }
@@ -246,11 +271,25 @@ async fn trajectories_of_ended(
     let mut found = Vec::new();
     for file in episode.files(client, run).await? {
         let Some(folder) = file.name.strip_suffix(TRAJECTORY) else { continue };
-        let name = folder.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
+        // Other files of this name are the agent's own.
+        let name = match folder {
+            "" => "",
+            folder => match folder.strip_prefix("steps/").and_then(|step| step.strip_suffix('/')) {
+                Some(step) if !step.contains('/') => step,
+                _ => continue,
+            },
+        };
         let text = episode.text(client, run, &file.name).await?;
-        let mut trajectory: Value = serde_json::from_str(&text)?;
-        let steps = trajectory["steps"].take();
-        found.push((name, serde_json::from_value(steps)?));
+        let steps = serde_json::from_str(&text).ok().and_then(|mut trajectory: Value| {
+            serde_json::from_value(trajectory.get_mut("steps")?.take()).ok()
+        });
+        match steps {
+            Some(steps) => found.push((name.to_owned(), steps)),
+            None => output::warn(&format!(
+                "`{}` of the episode is not a trajectory in the format ATIF",
+                file.name
+            )),
+        }
     }
     Ok(found)
 }

@@ -4,7 +4,7 @@ import { h, replace, useStyles } from '../core/dom.js'
 import { integer, plural } from '../core/format.js'
 import { isOutcomeOnly, messageParts } from '../core/messages.js'
 import { outcomeMark, outcomeOf } from '../core/outcomes.js'
-import { cautionList, cautionsOf, hasEpisodes, isOpen } from '../core/run-facts.js'
+import { cautionList, cautionsOf, hasEpisodes } from '../core/run-facts.js'
 import { ApiSource, apiSource } from '../core/source.js'
 import { empty } from '../core/states.js'
 import { router } from '../core/router.js'
@@ -55,7 +55,7 @@ export async function mount(context) {
   const [error, errorResponse] = saysMore ? messageParts(item.error ?? '') : [null, null]
   const place = h('div', { class: 'actions step' })
   const part = { run: source.id, benchmark, item, isLive: source.live, signal }
-  const isRunning = source.live && isEpisode && isOpen(run) && !item.outcome
+  const isRunning = source.live && isEpisode && !item.outcome
   const again = () => {
     if (source instanceof ApiSource) source.latest = null
     router.reload()
@@ -97,7 +97,7 @@ async function episodeParts(place, announce) {
 }
 
 /**
- * Makes the parts of an episode that isn't over.
+ * Makes the parts of an episode without a result.
  *
  * @param {import('./item/logs.js').Place} place
  * @param {(text: string) => void} announce

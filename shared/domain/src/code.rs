@@ -210,6 +210,8 @@ codes! {
     AgentInUse = "agent_in_use", 409;
     /// The episode has no log of this name.
     LogNotFound = "log_not_found", 404;
+    /// The run has no such sample.
+    SampleNotFound = "sample_not_found", 404;
     /// There is no such sandbox, or it was ended.
     SandboxNotFound = "sandbox_not_found", 404;
     /// The sandbox was ended because its programs exceeded a limit.

@@ -81,13 +81,11 @@ fn fitting(trajectory: &Trajectory, room: usize) -> Option<String> {
     if json_bytes(&text) <= room {
         return Some(text);
     }
-    let mut value = serde_json::to_value(trajectory).ok()?;
     let mut text_max = TEXT_BYTES_MAX;
     while text_max >= TEXT_BYTES_MIN {
         let limit = StepRoom { text: text_max, all: 4 * text_max };
-        let steps = trajectory.steps.iter().map(|step| shortened_step(step, limit)).collect::<Vec<_>>();
-        value["steps"] = steps.into();
-        let text = serde_json::to_string_pretty(&value).ok()?;
+        let steps = trajectory.steps.iter().map(|step| shortened_step(step, limit)).collect();
+        let text = serde_json::to_string_pretty(&Trajectory { steps, ..trajectory.clone() }).ok()?;
         if json_bytes(&text) <= room {
             return Some(text);
         }

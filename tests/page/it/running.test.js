@@ -84,14 +84,17 @@ for (const agent of /** @type {const} */ (['terminus-2', 'bash'])) {
   })
 }
 
-episodeTest('an episode that is canceled while it is read says so', async ({ bench, model, open }) => {
+episodeTest('an episode that is canceled while it is read says so, and keeps its turns', async ({ bench, model, open }) => {
   const steps = stepwise(scripting(['ls']))
   model.answer = steps.answer
   const tasks = await uploadTasks(bench, ['count'])
   const { id } = await bench.api('POST', '/api/runs', { tasks, agent: 'bash', model_id: 'openai-compatible/one' })
   const { page } = await open(`/runs/${id}/items/terminal_tasks/0`)
   await page.getByText('The agent is at work.').waitFor()
+  steps.allow(1)
+  await page.locator('.turn').first().waitFor()
   await bench.api('POST', `/api/runs/${id}/cancel`)
-  await page.getByRole('region', { name: 'Turn by turn' }).waitFor({ state: 'detached' })
+  await page.getByText('The run ended before the episode was over.').waitFor()
+  await page.locator('.turn').getByText('ls', { exact: true }).first().waitFor()
   steps.allow(9)
 })

@@ -1,4 +1,4 @@
-/** An episode that isn't over: what happens now, and the agent's turns so far. */
+/** An episode without a result: what happens now, and the agent's turns so far. */
 
 import { api } from '../../core/api.js'
 import { poll } from '../../core/connection.js'
@@ -20,10 +20,12 @@ const PHASES = {
   agent: 'The agent is at work.',
   verifier: 'The agent has ended, and the tests verify its work.',
   running: 'The episode is running.',
+  interrupted: 'The run is interrupted: no process works on it until it is resumed.',
+  over: 'The run ended before the episode was over.',
 }
 
 /**
- * Makes the section of an episode that isn't over. It follows the episode until that ends.
+ * Makes the section of an episode without a result. It follows the episode until that ends.
  *
  * @param {Place} place
  * @param {(text: string) => void} announce
@@ -60,10 +62,11 @@ export function runningSection(place, announce, onOver) {
       if (view.steps.length === 0 || steps.length >= view.total) return view
     }
   }
+  let wasOpen = false
   /** Steps of what is shown, as `known`. */
   let shownOf = ''
   const show = (/** @type {Api.ItemTurns} */ view) => {
-    if (view.phase === 'over') return
+    if (view.phase === 'over' && wasOpen) return
     const isLater = view.round > 1 && view.phase !== 'waiting'
     setText(phase, [PHASES[view.phase] ?? '', (view.task_step ?? 0) > 0 && `This is step ${Number(view.task_step) + 1} of the task.`, isLater && `An earlier sandbox was lost: this is number ${view.round}.`].filter(Boolean).join(' '))
     const sums = view.totals
@@ -75,7 +78,7 @@ export function runningSection(place, announce, onOver) {
     for (const turn of trajectory.turns) turn.others = []
     if (shown && shownOf === known) shown.update(trajectory)
     else if (trajectory.turns.length > 0) {
-      shown = course(trajectory, { recording: null, isFirst: true, place, announce, name: '', isRunning: true })
+      shown = course(trajectory, { recording: null, isFirst: true, place, announce, name: '', isRunning: view.phase !== 'over' })
       shownOf = known
       replace(box, shown.parts)
     } else {
@@ -85,7 +88,11 @@ export function runningSection(place, announce, onOver) {
   }
   poll(load, show, {
     signal, interval: INTERVAL, max: INTERVAL_MAX,
-    isOver: ({ phase: now }) => { if (now === 'over') onOver(); return now === 'over' },
+    isOver: ({ phase: now }) => {
+      if (now !== 'over') { wasOpen = true; return false }
+      if (wasOpen) onOver()
+      return true
+    },
   })
   return section
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use bench_agents::{AtifStep, TrajectoryNames};
+use bench_agents::{AtifSource, AtifStep, TrajectoryNames};
 use bench_benchmarks::{AgentChoice, agent_choice};
 use bench_blobs::{AgentRecords, BlobError};
-use bench_domain::{Agent, AgentTotals, EpisodeState, RunId, Stage};
+use bench_domain::{Agent, AgentTotals, Code, EpisodeState, RunId, Stage};
 use bench_episodes::{AgentWork, StepRoom, Thinker, agent_work, shortened_step, trajectory_steps};
 use bench_state::SampleRecord;
 use bench_web::error::ErrorBody;
@@ -15,7 +15,6 @@ use bench_web::size::fitting;
 use bench_web::{ApiError, FieldReader, Path};
 use http::{HeaderMap, Uri};
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::Api;
@@ -38,16 +37,16 @@ pub(crate) struct ItemTurnsView {
     position: u32,
     /// Index of the sample among those of its item, from 0.
     sample: u32,
-    /// What happens now: `waiting` for a sandbox, `setup` of the environment, `agent` at work, `verifier` after the agent, or
-    /// `over`, also if its run ended before it.
-    /// `running` for agents that ask no model, between `waiting` and `over`.
+    /// What happens now: `waiting` for a sandbox, `setup` of the environment, `agent` at work, `verifier` after the agent;
+    /// `running` for agents that ask no model; `interrupted` while no process works on the run; `over`, also if the run ended
+    /// before the episode.
     phase: &'static str,
     /// Name of the agent; null if the sample isn't an episode.
     agent: Option<&'static str>,
     /// Number of the episode's sandbox, from 1. In another one, the agent starts over; 0 before the first one.
     round: u32,
     /// Index of the task's step on which the agent works, or worked last; null before it begins, if it asks no model, and once the
-    /// sample is over: its log `agent/trajectory.json` has the turns then.
+    /// sample has a result: its log `agent/trajectory.json` has the turns then.
     task_step: Option<usize>,
     /// Tokens, cost and turns on this step so far; null without one.
     totals: Option<AgentTotalsView>,
@@ -58,15 +57,15 @@ pub(crate) struct ItemTurnsView {
     /// Steps of the trajectory (ATIF) from `from` on, as many as fit into the response; long texts are cut. The last step of all gets
     /// its observation later, so ask for it again. None for others than the run's owner if the dataset is gated.
     #[schema(value_type = Vec<Object>)]
-    steps: Vec<Value>,
+    steps: Vec<AtifStep>,
 }
 
 /// Sums over the model calls of an agent.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AgentTotals)]
 pub(crate) struct AgentTotalsView {
-    /// Turns that were begun.
-    turns: u32,
+    /// Turns that were taken.
+    turns: usize,
     /// Tokens of requests, those read from a cache included.
     input_tokens: u64,
     /// Part of the requests' tokens that was read from a cache.
@@ -77,9 +76,9 @@ pub(crate) struct AgentTotalsView {
     cost_usd: Option<f64>,
 }
 
-impl From<AgentTotals> for AgentTotalsView {
-    fn from(totals: AgentTotals) -> Self {
-        let AgentTotals { turns, input_tokens, cached_tokens, output_tokens, cost_usd, .. } = totals;
+impl AgentTotalsView {
+    fn new(turns: usize, totals: AgentTotals) -> Self {
+        let AgentTotals { input_tokens, cached_tokens, output_tokens, cost_usd, .. } = totals;
         let cost_usd = Some(cost_usd).filter(|cost| *cost > 0.0);
         Self { turns, input_tokens, cached_tokens, output_tokens, cost_usd }
     }
@@ -97,7 +96,7 @@ impl From<AgentTotals> for AgentTotalsView {
     ),
     responses(
         (status = 200, body = ItemTurnsView),
-        (status = 404, body = ErrorBody, description = "The run doesn't exist, or doesn't have the benchmark"),
+        (status = 404, body = ErrorBody, description = "The run doesn't exist, or doesn't have the benchmark or the sample"),
         (status = 422, body = ErrorBody),
     ),
 )]
@@ -114,29 +113,44 @@ pub(crate) async fn get_item_turns(
     fields.finish()?;
     let one = query.find(&api, run, &headers).await?;
     let state = one.record.as_ref().and_then(checkpoint);
-    let is_over = !one.found.run.state.status().is_open()
-        || one.record.as_ref().is_some_and(|record| record.finished.is_some());
-    let work = state.as_ref().filter(|_| !is_over).and_then(agent_work);
+    if one.is_planned && one.record.is_none() {
+        return Err(ApiError::new(
+            Code::SampleNotFound,
+            "the run has no such sample; `position` counts the items of its plan, and `sample` the samples of an item, from 0",
+        ));
+    }
+    let run_state = match (one.found.run.state.status().is_open(), api.state.works_on(&one.found.run)) {
+        (false, _) => RunState::Over,
+        (true, false) => RunState::Interrupted,
+        (true, true) => RunState::Open,
+    };
+    let has_result = one.record.as_ref().is_some_and(|record| record.finished.is_some());
+    let work = state.as_ref().filter(|_| !has_result).and_then(agent_work);
     let choice = choice(&one);
     let steps = match (&state, &work) {
         (Some(state), Some(work)) if !one.is_hidden => steps(&api, &one, &choice, state, work).await?,
         _ => Vec::new(),
     };
     let total = steps.len();
-    let mut steps: Vec<Value> = steps.iter().skip(from).map(|step| shortened_step(step, ROOM)).collect();
+    let turns = steps.iter().filter(|step| step.source == AtifSource::Agent).count();
+    let mut steps: Vec<AtifStep> = steps.iter().skip(from).map(|step| shortened_step(step, ROOM)).collect();
     steps.truncate(fitting(&steps));
     Ok(Json(ItemTurnsView {
         run_id: run,
         benchmark_name: one.benchmark.to_string(),
         position: query.position,
         sample: query.sample,
-        phase: phase(is_over, state.as_ref(), work.as_ref(), choice.agent),
+        phase: match (run_state, has_result) {
+            (RunState::Over, _) | (_, true) => "over",
+            (RunState::Interrupted, false) => "interrupted",
+            (RunState::Open, false) => phase(state.as_ref(), work.as_ref(), choice.agent),
+        },
         agent: bench_benchmarks::find_named(&one.benchmark)
             .is_some_and(|benchmark| benchmark.has_agent())
             .then(|| choice.agent.as_str()),
         round: state.as_ref().filter(|state| state.sandbox.is_some()).map_or(0, |state| state.round),
         task_step: work.map(|work| work.task_step),
-        totals: work.map(|work| work.totals.into()),
+        totals: work.map(|work| AgentTotalsView::new(turns, work.totals)),
         total,
         from: from.min(total),
         steps,
@@ -153,19 +167,22 @@ fn choice(one: &OneSample) -> AgentChoice {
     agent_choice(&spec.model.provider, spec.options.get(&one.benchmark))
 }
 
-fn phase(
-    is_over: bool,
-    state: Option<&EpisodeState>,
-    work: Option<&AgentWork>,
-    agent: Agent,
-) -> &'static str {
-    match (is_over, state.and_then(|state| state.sandbox.as_ref()), work) {
-        (true, ..) => "over",
-        (false, None, _) => "waiting",
-        (false, Some(_), None) if !agent.asks_model() => "running",
-        (false, Some(_), None) => "setup",
-        (false, Some(_), Some(AgentWork { is_open: true, .. })) => "agent",
-        (false, Some(_), Some(AgentWork { is_open: false, .. })) => "verifier",
+/// Whether work on a run goes on.
+#[derive(Clone, Copy)]
+enum RunState {
+    Open,
+    /// No process works on it until it is resumed.
+    Interrupted,
+    Over,
+}
+
+fn phase(state: Option<&EpisodeState>, work: Option<&AgentWork>, agent: Agent) -> &'static str {
+    match (state.and_then(|state| state.sandbox.as_ref()), work) {
+        (None, _) => "waiting",
+        (Some(_), None) if !agent.asks_model() => "running",
+        (Some(_), None) => "setup",
+        (Some(_), Some(AgentWork { is_open: true, .. })) => "agent",
+        (Some(_), Some(AgentWork { is_open: false, .. })) => "verifier",
     }
 }
 
@@ -199,7 +216,6 @@ async fn steps(
 
 #[cfg(test)]
 mod tests {
-    use bench_agents::AtifSource;
     use bench_web::size::{CARRIED_BYTES_MAX, carried_bytes};
 
     use super::*;

@@ -25,6 +25,8 @@ pub(crate) struct OneSample {
     pub(crate) found: RunWithBenchmarks,
     /// Name of the benchmark.
     pub(crate) benchmark: BenchmarkName,
+    /// True once the samples of the benchmark are known.
+    pub(crate) is_planned: bool,
     /// `None` if the plan doesn't have it.
     pub(crate) record: Option<SampleRecord>,
     /// Address of the stored objects of the sample.
@@ -63,7 +65,8 @@ impl SampleQuery {
         let is_hidden = is_private && !api.access.reader(headers).owns(&found.run.spec.owner);
         let record = self.record(api, run, benchmark).await?;
         let address = record.as_ref().and_then(|record| details::address(&found.run, benchmark, record));
-        Ok(OneSample { benchmark: benchmark.name.clone(), record, address, is_hidden, found })
+        let is_planned = benchmark.plan.is_some();
+        Ok(OneSample { benchmark: benchmark.name.clone(), is_planned, record, address, is_hidden, found })
     }
 
     async fn record(

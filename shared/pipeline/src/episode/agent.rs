@@ -147,7 +147,7 @@ impl Pipeline {
         let claimed = turn.claimed;
         let options = agent_choice_of(claimed).options;
         let texts = claimed.benchmark.templates(&self.blobs).await?;
-        let mut room = TRAJECTORIES_BYTES_MAX;
+        let (mut room, mut trajectories) = (TRAJECTORIES_BYTES_MAX, Vec::new());
         for task_step in 0..report.steps.len().max(1) {
             // An agent that was cut off by the end of its container is still in the checkpoint.
             let open = state.agent.as_ref().filter(|open| open.task_step == task_step);
@@ -165,8 +165,11 @@ impl Pipeline {
             thinker.transcript = transcript;
             let session = format!("{}__agent", claimed.sample);
             let names = TrajectoryNames { session: &session, model: &claimed.run.spec.model.qualified() };
-            report.logs.extend(trajectory_logs(task, agent, &thinker, task_step, names, &mut room));
+            trajectories.extend(trajectory_logs(task, agent, &thinker, task_step, names, &mut room));
         }
+        // The agent may have written files of the same names. Views show the first logs only.
+        report.logs.retain(|log| trajectories.iter().all(|ours| ours.name != log.name));
+        report.logs.splice(0..0, trajectories);
         Ok(())
     }
 

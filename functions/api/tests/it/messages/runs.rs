@@ -43,8 +43,10 @@ pub(super) async fn record(recorder: &mut Recorder) {
         let path = format!("/api/runs/{over}/items/log?benchmark={end}");
         recorder.send(&server, "GET", &path, &[]).await;
     }
-    let path = format!("/api/runs/{over}/items/turns?benchmark=hle");
-    recorder.send(&server, "GET", &path, &[]).await;
+    for end in ["hle", "mmlu_pro&position=99"] {
+        let path = format!("/api/runs/{over}/items/turns?benchmark={end}");
+        recorder.send(&server, "GET", &path, &[]).await;
+    }
     recorder.send(&server, "GET", "/api/leaderboard?benchmark=nope", &[]).await;
     recorder.send(&server, "DELETE", &format!("/api/runs/{queued}"), &[]).await;
     recorder.send(&server, "POST", &format!("/api/runs/{over}/cancel"), &[]).await;
