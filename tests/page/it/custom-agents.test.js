@@ -80,11 +80,11 @@ pageTest('an uploaded agent is chosen with its variables, downloaded and removed
   assert.equal(await clearText.isVisible(), false)
   await form.getByLabel('Agent', { exact: true }).selectOption('custom')
   const chooser = form.getByLabel('Its files')
-  await chooser.waitFor()
+  const who = form.getByLabel('WHO (required)')
+  // The agents are loaded then.
+  await who.waitFor()
   assert.equal(await chooser.inputValue(), agent.id, 'the newest one')
   assert.equal(await form.getByLabel('Its folder as a ZIP archive').isVisible(), false)
-  const who = form.getByLabel('WHO (required)')
-  await who.waitFor()
   await clearText.waitFor()
   assert.match(await form.innerText(), /Enter no keys and no passwords/)
 

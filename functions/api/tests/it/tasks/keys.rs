@@ -65,6 +65,8 @@ async fn a_planted_key_is_nowhere() {
     let subscriber =
         tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(log.clone()).finish();
     // The tests of this process run on threads of their own, each with its own log.
+    // With a single subscriber in the process, places that another test reaches first would stay silent for ours.
+    let _other = tracing::Dispatch::new(tracing_subscriber::registry());
     let guard = tracing::subscriber::set_default(subscriber);
     let server = Server::local().await;
     let task = server.task("a", 2).await;
