@@ -40,9 +40,9 @@ fn the_example_of_the_documentation_passes_a_task() {
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    // The check of the agent prints text before.
+    // The other commands print text before and after.
     let json = text.split_once("\n[").map_or_else(|| text.to_string(), |(_, runs)| format!("[{runs}"));
-    let runs: Value = serde_json::from_str(&json).unwrap();
+    let runs: Value = serde_json::Deserializer::from_str(&json).into_iter().next().unwrap().unwrap();
     let (run, result) = (&runs[0], &runs[0]["results"][0]);
     assert_eq!((&run["model"], &result["correct"]), (&"custom/as-told@0.1".into(), &1.into()), "{runs:#}");
     // Table and archive name the agent, and the archive its content.
