@@ -16,7 +16,9 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, open, openat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use crate::probe::HELPER_FOLDERS;
+/// Folders in which podman looks for its own programs.
+pub(crate) const HELPER_FOLDERS: [&str; 4] =
+    ["/usr/local/libexec/podman", "/usr/local/lib/podman", "/usr/libexec/podman", "/usr/lib/podman"];
 
 /// Prefix of the group's name.
 const NAME_PREFIX: &str = "bench-builds-";

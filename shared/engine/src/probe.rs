@@ -20,7 +20,6 @@ use tokio::time::timeout;
 
 pub(crate) use self::build_service::{BuildService, BuildServices};
 pub use self::error::ProbeError;
-pub(crate) use self::podman::HELPER_FOLDERS;
 use self::podman::{Podman, Settings};
 pub(crate) use self::report::Description;
 pub use self::report::{EngineKind, EngineReport};

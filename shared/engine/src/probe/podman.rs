@@ -15,7 +15,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{ProbeOptions, tools};
-use crate::build_group::BuildGroup;
+use crate::build_group::{BuildGroup, HELPER_FOLDERS};
 use crate::client::Client;
 use crate::short_path::{ShortPath, is_short};
 
@@ -35,10 +35,6 @@ const SOCKET: &str = "podman.sock";
 const GUARD: &str = r#"signal=$1; shift
 while [ "$1" != -- ]; do echo $$ >"$1" || exit; shift; done; shift
 "$@" & child=$!; trap 'kill -s $signal $child' TERM; read -r line; kill -s $signal $child; wait $child"#;
-
-/// Folders in which podman looks for its own programs.
-pub(crate) const HELPER_FOLDERS: [&str; 4] =
-    ["/usr/local/libexec/podman", "/usr/local/lib/podman", "/usr/libexec/podman", "/usr/lib/podman"];
 
 /// Podman's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
