@@ -155,14 +155,15 @@ async fn collect(
         .run(&keeping.environment, &keeping.operation, &keeping.fetch, crate::stop::Phase::Agent)
         .await?;
     let Some(fetched) = fetched else { return Ok(()) };
+    let mut kept: usize = report.logs.iter().map(|log| json_bytes(&log.text)).sum();
     for file in fetched.files {
         let name = match file.path.as_str() {
             "" => keeping.folder.clone(),
             path => format!("{}/{path}", keeping.folder),
         };
-        let kept: usize = report.logs.iter().map(|log| json_bytes(&log.text)).sum();
         if kept < LOGS_BYTES_MAX && !keeping.is_excluded(&file.path) && is_text(&file.bytes) {
             let log = log_of(&name, &file.bytes);
+            kept += json_bytes(&log.text);
             report.logs.push(match file.omitted {
                 0 => log,
                 omitted => EpisodeLog { bytes: omitted + SHORTENED_LOG_BYTES, omitted, ..log },

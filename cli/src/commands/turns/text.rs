@@ -26,7 +26,7 @@ impl Writer {
     /// Returns a step as a page; `None` if it isn't wanted.
     pub(super) fn page(&mut self, step: &Value) -> Option<Page> {
         let is_turn = step["source"] == "agent";
-        // What the agent is told before a turn belongs to it.
+        // Messages to the agent belong to the turn that follows them.
         let turn = self.turns + 1;
         if is_turn {
             self.turns = turn;
