@@ -179,6 +179,17 @@ pub(crate) struct ApiArgs {
     json: bool,
 }
 
+/// Opens the API, calls `act`, and closes the API in any case.
+async fn with_api(
+    args: &ApiArgs,
+    act: impl AsyncFnOnce(&Api) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitStatus> {
+    let api = Api::open(&args.server, &args.data).await?;
+    let done = act(&api).await;
+    api.close().await;
+    done.map(|()| ExitStatus::Success)
+}
+
 /// API that a command uses: of a server, or of the stack in a data directory.
 struct Api {
     client: Client,

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Api, ApiArgs};
+use super::{Api, ApiArgs, with_api};
 use crate::client::encode;
 use crate::exit::{ExitStatus, Problem};
 use crate::output;
@@ -109,25 +109,13 @@ struct Entry {
 
 pub(crate) async fn run(args: AccessArgs) -> anyhow::Result<ExitStatus> {
     match args.command.unwrap_or(AccessCommand::List(args.api)) {
-        AccessCommand::List(args) => with(&args, async |api| list(api, args.json).await).await,
+        AccessCommand::List(args) => with_api(&args, async |api| list(api, args.json).await).await,
         AccessCommand::Create(args) => {
             let body = args.body()?;
-            with(&args.api, async |api| create(api, &args, &body).await).await
+            with_api(&args.api, async |api| create(api, &args, &body).await).await
         }
-        AccessCommand::Revoke(args) => with(&args.api, async |api| revoke(api, &args).await).await,
+        AccessCommand::Revoke(args) => with_api(&args.api, async |api| revoke(api, &args).await).await,
     }
-}
-
-async fn with(
-    args: &ApiArgs,
-    act: impl AsyncFnOnce(&Api) -> anyhow::Result<()>,
-) -> anyhow::Result<ExitStatus> {
-    let mut api = Api::open(&args.server, &args.data).await?;
-    // The list belongs to the operator, regardless of the key that is set for orders.
-    api.client = api.client.acting_as_admin();
-    let done = act(&api).await;
-    api.close().await;
-    done.map(|()| ExitStatus::Success)
 }
 
 impl CreateArgs {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use self::find::find;
 use super::export::{check_out, print_path};
-use super::{Api, ApiArgs, check_not_there};
+use super::{Api, ApiArgs, check_not_there, with_api};
 use crate::agent_archive::{self, AgentArchive};
 use crate::client::{Client, StoredAgent};
 use crate::exit::{ExitStatus, Problem};
@@ -156,32 +156,22 @@ struct KnownAgent {
 
 pub(crate) async fn run(args: AgentsArgs) -> anyhow::Result<ExitStatus> {
     match args.command.unwrap_or(AgentsCommand::List(args.api)) {
-        AgentsCommand::List(args) => with(&args, async |api| list(api, args.json).await).await,
+        AgentsCommand::List(args) => with_api(&args, async |api| list(api, args.json).await).await,
         AgentsCommand::Check(args) => {
             check(&agent_archive::read(&args.path)?, args.json).map(|()| ExitStatus::Success)
         }
         AgentsCommand::Upload(args) => {
             let archive = agent_archive::read(&args.path)?;
-            with(&args.api, async |api| upload(api, &archive, args.api.json).await).await
+            with_api(&args.api, async |api| upload(api, &archive, args.api.json).await).await
         }
-        AgentsCommand::Show(args) => with(&args.api, async |api| show(api, &args).await).await,
+        AgentsCommand::Show(args) => with_api(&args.api, async |api| show(api, &args).await).await,
         AgentsCommand::Download(args) => {
             let out = args.out.clone().unwrap_or_else(|| PathBuf::from("."));
             check_target(&out, &args)?;
-            with(&args.api, async |api| download(api, &args, &out).await).await
+            with_api(&args.api, async |api| download(api, &args, &out).await).await
         }
-        AgentsCommand::Remove(args) => with(&args.api, async |api| remove(api, &args).await).await,
+        AgentsCommand::Remove(args) => with_api(&args.api, async |api| remove(api, &args).await).await,
     }
-}
-
-async fn with(
-    args: &ApiArgs,
-    act: impl AsyncFnOnce(&Api) -> anyhow::Result<()>,
-) -> anyhow::Result<ExitStatus> {
-    let api = Api::open(&args.server, &args.data).await?;
-    let done = act(&api).await;
-    api.close().await;
-    done.map(|()| ExitStatus::Success)
 }
 
 /// Returns the uploaded agents as the server describes them, newest first.

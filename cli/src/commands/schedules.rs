@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use self::args::{AddArgs, EditArgs};
 use super::order_settings::OrderSettings;
-use super::{Api, ApiArgs, warn_of_ignored};
+use super::{Api, ApiArgs, warn_of_ignored, with_api};
 use crate::client::encode;
 use crate::exit::{ExitStatus, Problem};
 use crate::output;
@@ -202,26 +202,17 @@ struct FiringsPage {
 pub(crate) async fn run(args: SchedulesArgs) -> anyhow::Result<ExitStatus> {
     match args.command.unwrap_or(SchedulesCommand::List(args.api)) {
         SchedulesCommand::List(args) => list(&args).await,
-        SchedulesCommand::Show(one) => with(&one.api, async |api| show_one(api, &one).await).await,
-        SchedulesCommand::Add(add) => with(add.api(), async |api| self::add(api, &add).await).await,
-        SchedulesCommand::Edit(edit) => with(edit.api(), async |api| self::edit(api, &edit).await).await,
-        SchedulesCommand::Enable(one) => with(&one.api, async |api| switch(api, &one, true).await).await,
-        SchedulesCommand::Disable(one) => with(&one.api, async |api| switch(api, &one, false).await).await,
-        SchedulesCommand::Remove(one) => with(&one.api, async |api| remove(api, &one).await).await,
-        SchedulesCommand::History(args) => with(&args.api, async |api| history(api, &args).await).await,
-        SchedulesCommand::Run(one) => with(&one.api, async |api| run_now(api, &one).await).await,
+        SchedulesCommand::Show(one) => with_api(&one.api, async |api| show_one(api, &one).await).await,
+        SchedulesCommand::Add(add) => with_api(add.api(), async |api| self::add(api, &add).await).await,
+        SchedulesCommand::Edit(edit) => with_api(edit.api(), async |api| self::edit(api, &edit).await).await,
+        SchedulesCommand::Enable(one) => with_api(&one.api, async |api| switch(api, &one, true).await).await,
+        SchedulesCommand::Disable(one) => {
+            with_api(&one.api, async |api| switch(api, &one, false).await).await
+        }
+        SchedulesCommand::Remove(one) => with_api(&one.api, async |api| remove(api, &one).await).await,
+        SchedulesCommand::History(args) => with_api(&args.api, async |api| history(api, &args).await).await,
+        SchedulesCommand::Run(one) => with_api(&one.api, async |api| run_now(api, &one).await).await,
     }
-}
-
-/// Opens the API, calls `ask`, and closes the API in any case.
-async fn with(
-    args: &ApiArgs,
-    ask: impl AsyncFnOnce(&Api) -> anyhow::Result<()>,
-) -> anyhow::Result<ExitStatus> {
-    let api = Api::open(&args.server, &args.data).await?;
-    let asked = ask(&api).await;
-    api.close().await;
-    asked.map(|()| ExitStatus::Success)
 }
 
 async fn list(args: &ApiArgs) -> anyhow::Result<ExitStatus> {
@@ -229,7 +220,7 @@ async fn list(args: &ApiArgs) -> anyhow::Result<ExitStatus> {
         // A command that only reads creates no data directory.
         return print_all(&[], args.json).map(|()| ExitStatus::Success);
     }
-    with(args, async |api| print_all(&all(api).await?, args.json)).await
+    with_api(args, async |api| print_all(&all(api).await?, args.json)).await
 }
 
 fn print_all(all: &[Value], json: bool) -> anyhow::Result<()> {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::run::WorkArgs;
 use super::run::tasks::id_of;
-use super::{Api, ApiArgs};
+use super::{Api, ApiArgs, with_api};
 use crate::causes::one_line;
 use crate::client::{Client, Listing, ServerArgs, Task, TaskResults, encode};
 use crate::data_dir::DataArgs;
@@ -131,28 +131,18 @@ struct RemoveArgs {
 pub(crate) async fn run(args: TasksArgs) -> anyhow::Result<ExitStatus> {
     match args.command.unwrap_or(TasksCommand::List(ListArgs { all: false, api: args.api })) {
         TasksCommand::List(args) => {
-            with(&args.api, async |api| list(api, args.all, args.api.json).await).await
+            with_api(&args.api, async |api| list(api, args.all, args.api.json).await).await
         }
         TasksCommand::Add(args) => {
             let archives = task_archive::read_all(&args.paths)?;
             if args.name.is_some() && archives.len() > 1 {
                 return Err(Problem::usage("--name can't be given for several tasks").into());
             }
-            with(&args.api, async |api| add(api, &args, &archives).await).await
+            with_api(&args.api, async |api| add(api, &args, &archives).await).await
         }
         TasksCommand::Check(args) => check::run(args).await,
-        TasksCommand::Remove(args) => with(&args.api, async |api| remove(api, &args).await).await,
+        TasksCommand::Remove(args) => with_api(&args.api, async |api| remove(api, &args).await).await,
     }
-}
-
-async fn with(
-    args: &ApiArgs,
-    act: impl AsyncFnOnce(&Api) -> anyhow::Result<()>,
-) -> anyhow::Result<ExitStatus> {
-    let api = Api::open(&args.server, &args.data).await?;
-    let done = act(&api).await;
-    api.close().await;
-    done.map(|()| ExitStatus::Success)
 }
 
 /// Reads the stored tasks, with `all` also those that were stored for runs only.
