@@ -155,7 +155,7 @@ async fn follow(client: &Client, run: RunId, episode: &Episode, printer: &mut Pr
         let view = running(client, run, episode, printed).await?;
         let has_no_result = view.phase == "interrupted" || (view.phase == "over" && view.total > 0);
         if has_no_result {
-            // Without a result, there is no log either.
+            // Its turns are in no log, since only a result has logs.
             printer.print(&view.steps)?;
             output::note(&ending(&view, run));
             return Ok(());

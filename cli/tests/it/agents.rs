@@ -58,7 +58,7 @@ fn test_lifecycle(dir: &TestDir, at: &[&str]) {
     bench(&["agents", "show", "tiny"]).assert_refused(2, "`tiny` means 2 uploaded agents");
     bench(&["agents", "download", "other"]).assert_refused(1, "no uploaded agent has the name");
 
-    // What is downloaded is the same agent.
+    // The download is the same agent.
     let written = json(&["agents", "download", "tiny@1"]);
     let name = format!("agent-{}.zip", &id[..12]);
     assert_eq!(written["file"], name);

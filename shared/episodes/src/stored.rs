@@ -1,4 +1,4 @@
-//! Files in stored reports. Reports are JSON, in which a character can take six times as many bytes as in the file, and a report that
+//! Files in stored reports. Reports are JSON: a character takes up to six times the bytes that it takes in the file. A report that
 //! is too large could not be read again.
 
 use bench_domain::EpisodeLog;
@@ -41,7 +41,7 @@ pub(crate) fn log_of(name: &str, content: &[u8]) -> EpisodeLog {
     }
 }
 
-/// Returns at most so many bytes of the beginning and of the end as text, and the number of bytes that are left out.
+/// Returns at most `half` bytes each of the beginning and of the end as text, and the number of bytes that are left out.
 fn without_middle(content: &[u8], half: usize) -> (String, usize) {
     if content.len() <= 2 * half {
         return (String::from_utf8_lossy(content).into_owned(), 0);

@@ -75,7 +75,7 @@ fn trajectories(
     }
 }
 
-/// Returns a trajectory as text that takes at most so many bytes in a stored report.
+/// Returns a trajectory as text that takes at most `room` bytes in a stored report.
 fn fitting(trajectory: &Trajectory, room: usize) -> Option<String> {
     let text = serde_json::to_string_pretty(trajectory).ok()?;
     if json_bytes(&text) <= room {

@@ -29,7 +29,7 @@ struct Known {
 }
 
 impl Transcripts {
-    /// Loads the transcript of so many records; `None` if one of them is gone.
+    /// Loads the transcript of the first `records` records; `None` if one of them is gone.
     ///
     /// # Errors
     /// If a record can't be read or is damaged.
@@ -78,7 +78,7 @@ impl Transcripts {
         }
     }
 
-    /// Returns a known transcript with at most so many records.
+    /// Returns a known transcript with at most `records` records.
     fn take(&self, place: &AgentRecords, records: u32) -> Option<(u32, Transcript)> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known.iter().find(|one| one.prefix == place.prefix() && one.records <= records)?;

@@ -9,7 +9,7 @@ pub struct AgentWork {
     pub task_step: usize,
     /// Number of stored records of the agent's transcript.
     pub records: u32,
-    /// What the agent has used.
+    /// Tokens, cost and time that the agent has used.
     pub totals: AgentTotals,
     /// False once the agent has ended, while its work is verified or the next step is prepared.
     pub is_open: bool,

@@ -244,7 +244,7 @@ impl Pipeline {
         }
     }
 
-    /// Uses the sandbox of an agent that waits for its provider: hosts end sandboxes that nobody uses, and the agent would have to
+    /// Uses the sandbox of an agent that waits for its provider: hosts end unused sandboxes, and the agent would have to
     /// start over. The first wait is short.
     async fn keep_sandbox(&self, claimed: &ClaimedSample, sandbox: &str) {
         if claimed.record.history.waiting_since.is_none() {

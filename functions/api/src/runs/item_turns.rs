@@ -1,4 +1,4 @@
-//! Turns of an episode that is running, as its agent takes them.
+//! Turns of an episode without a result, as its agent takes them.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(crate) struct ItemTurnsView {
     position: u32,
     /// Index of the sample among those of its item, from 0.
     sample: u32,
-    /// What happens now: `waiting` for a sandbox, `setup` of the environment, `agent` at work, `verifier` after the agent;
+    /// Phase of the episode: `waiting` for a sandbox, `setup` of the environment, `agent` at work, `verifier` after the agent;
     /// `running` for agents that ask no model; `interrupted` while no process works on the run; `over`, also if the run ended
     /// before the episode.
     phase: &'static str,
@@ -167,7 +167,7 @@ fn choice(one: &OneSample) -> AgentChoice {
     agent_choice(&spec.model.provider, spec.options.get(&one.benchmark))
 }
 
-/// Whether work on a run goes on.
+/// State of a run, as it affects its episodes.
 #[derive(Clone, Copy)]
 enum RunState {
     Open,
