@@ -14,6 +14,7 @@ pub mod eta;
 pub mod generation;
 pub mod ids;
 pub mod job;
+mod json_size;
 pub mod labels;
 pub mod limits;
 pub mod outcome;
@@ -50,6 +51,7 @@ pub use ids::{BenchmarkName, InvalidId, ModelId, RunId, ScheduleId};
 pub use job::{
     FileContent, HarvestedFile, Job, JobEnd, JobFile, JobReport, JobSpec, JobState, ResultFile, StoredFile,
 };
+pub use json_size::{json_text_bytes, json_width};
 pub use labels::RunLabels;
 pub use limits::RunLimits;
 pub use outcome::{Outcome, OutcomeCounts, Verdict};

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use bench_domain::{AgentRecord, EpisodeLog, EpisodeReport, EpisodeState};
+use bench_domain::{AgentRecord, EpisodeLog, EpisodeReport, EpisodeState, json_text_bytes};
 use bench_environments::{EngineHost, EnvironmentError, Labels, SHORTENED_LOG_BYTES};
 use bench_sandy::Sandy;
 use tokio::time::Instant;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::phases::{self, Course, Keeping};
 use crate::program::Program;
 use crate::stop::Stop;
-use crate::stored::{LOGS_BYTES_MAX, is_text, json_bytes, log_of};
+use crate::stored::{LOGS_BYTES_MAX, is_text, log_of};
 use crate::task::{EpisodeTask, environment_name};
 use crate::thinker::ModelRequest;
 
@@ -155,7 +155,7 @@ async fn collect(
         .run(&keeping.environment, &keeping.operation, &keeping.fetch, crate::stop::Phase::Agent)
         .await?;
     let Some(fetched) = fetched else { return Ok(()) };
-    let mut kept: usize = report.logs.iter().map(|log| json_bytes(&log.text)).sum();
+    let mut kept: usize = report.logs.iter().map(|log| json_text_bytes(&log.text)).sum();
     for file in fetched.files {
         let name = match file.path.as_str() {
             "" => keeping.folder.clone(),
@@ -163,7 +163,7 @@ async fn collect(
         };
         if kept < LOGS_BYTES_MAX && !keeping.is_excluded(&file.path) && is_text(&file.bytes) {
             let log = log_of(&name, &file.bytes);
-            kept += json_bytes(&log.text);
+            kept += json_text_bytes(&log.text);
             report.logs.push(match file.omitted {
                 0 => log,
                 omitted => EpisodeLog { bytes: omitted + SHORTENED_LOG_BYTES, omitted, ..log },

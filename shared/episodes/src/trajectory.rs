@@ -5,13 +5,12 @@ mod shorten;
 use bench_agents::bash::{BashAgent, BashSettings};
 use bench_agents::terminus2::{TaskText, Terminus2, Terminus2Settings};
 use bench_agents::{AtifStep, Trajectory, TrajectoryNames};
-use bench_domain::{Agent, EpisodeLog};
+use bench_domain::{Agent, EpisodeLog, json_text_bytes};
 
 pub use self::shorten::{StepRoom, shortened_step};
 
 use crate::TaskFiles;
 use crate::phases::step_folder;
-use crate::stored::json_bytes;
 use crate::thinker::Thinker;
 
 /// Maximum size of all trajectories of an episode in its stored report, in bytes.
@@ -38,7 +37,7 @@ pub fn trajectory_logs(
     named
         .filter_map(|(name, trajectory)| {
             let text = fitting(&trajectory, *room)?;
-            *room -= json_bytes(&text).min(*room);
+            *room -= json_text_bytes(&text).min(*room);
             let bytes = text.len() as u64;
             Some(EpisodeLog { name: step_folder(step, &format!("agent/{name}")), text, bytes, omitted: 0 })
         })
@@ -78,7 +77,7 @@ fn trajectories(
 /// Returns a trajectory as text that takes at most `room` bytes in a stored report.
 fn fitting(trajectory: &Trajectory, room: usize) -> Option<String> {
     let text = serde_json::to_string_pretty(trajectory).ok()?;
-    if json_bytes(&text) <= room {
+    if json_text_bytes(&text) <= room {
         return Some(text);
     }
     let mut text_max = TEXT_BYTES_MAX;
@@ -86,7 +85,7 @@ fn fitting(trajectory: &Trajectory, room: usize) -> Option<String> {
         let limit = StepRoom { text: text_max, all: 4 * text_max };
         let steps = trajectory.steps.iter().map(|step| shortened_step(step, limit)).collect();
         let text = serde_json::to_string_pretty(&Trajectory { steps, ..trajectory.clone() }).ok()?;
-        if json_bytes(&text) <= room {
+        if json_text_bytes(&text) <= room {
             return Some(text);
         }
         text_max /= 2;
@@ -132,7 +131,7 @@ mod tests {
         assert_eq!(fitting(&whole, 1 << 20), serde_json::to_string_pretty(&whole).ok());
         let long = trajectory(20, &"\u{1}text".repeat(100_000));
         let text = fitting(&long, 1 << 20).unwrap();
-        assert!(json_bytes(&text) <= 1 << 20);
+        assert!(json_text_bytes(&text) <= 1 << 20);
         let read: Trajectory = serde_json::from_str(&text).unwrap();
         assert_eq!(read.steps.len(), long.steps.len());
         assert!(read.steps[1].message.ends_with(" more characters]"), "{}", read.steps[1].message);

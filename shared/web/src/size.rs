@@ -5,6 +5,7 @@
 
 use std::io::{self, Write};
 
+use bench_domain::{json_text_bytes, json_width};
 use serde::Serialize;
 
 /// Maximum size of a response's body as it is carried. The rest of the 6 MB is ample for headers and everything else.
@@ -30,23 +31,14 @@ pub fn fitting<T: Serialize>(values: &[T]) -> usize {
 
 /// Returns the bytes that a text takes as a response or a part of one.
 pub fn carried_text_bytes(text: &str) -> usize {
-    text.bytes().map(width).sum()
-}
-
-const fn width(byte: u8) -> usize {
-    match byte {
-        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 2,
-        // `\u001f`
-        0..0x20 => 6,
-        _ => 1,
-    }
+    json_text_bytes(text)
 }
 
 struct Count(usize);
 
 impl Write for Count {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 = self.0.saturating_add(bytes.iter().copied().map(width).sum());
+        self.0 = self.0.saturating_add(bytes.iter().copied().map(json_width).sum());
         Ok(bytes.len())
     }
 
