@@ -202,12 +202,8 @@ impl Episode {
 /// # Errors
 /// If the run has no episodes.
 pub(crate) async fn episodes(client: &Client, run: RunId) -> anyhow::Result<Vec<Episode>> {
-    let view: Value = client.get(&format!("/api/runs/{run}")).await?;
-    let benchmarks = view["benchmarks"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut found = Vec::new();
-    for benchmark in benchmarks.iter().filter_map(|benchmark| benchmark["benchmark_name"].as_str()) {
-        found.extend(samples(client, run, benchmark).await?.into_iter().filter(Episode::has_report));
-    }
+    let mut found = samples_of_run(client, run, |_| true).await?;
+    found.retain(Episode::has_report);
     if found.is_empty() {
         return Err(Problem::failure(format!("run {run} has no episodes that are over"))
             .hint("only agents on terminal tasks leave artifacts; `bench export` writes the answers of other runs")
@@ -221,21 +217,33 @@ pub(crate) async fn episodes(client: &Client, run: RunId) -> anyhow::Result<Vec<
 /// # Errors
 /// If the run has no terminal tasks.
 pub(crate) async fn agent_episodes(client: &Client, run: RunId) -> anyhow::Result<Vec<Episode>> {
-    let view: Value = client.get(&format!("/api/runs/{run}")).await?;
-    let benchmarks = view["benchmarks"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut found = Vec::new();
-    for benchmark in benchmarks.iter().filter_map(|benchmark| benchmark["benchmark_name"].as_str()) {
+    let has_agent = |benchmark: &str| {
         let named = benchmark.parse().ok().and_then(|name| bench_benchmarks::find_named(&name));
-        if named.is_some_and(|benchmark| benchmark.has_agent()) {
-            found.extend(samples(client, run, benchmark).await?);
-        }
-    }
+        named.is_some_and(|benchmark| benchmark.has_agent())
+    };
+    let found = samples_of_run(client, run, has_agent).await?;
     if found.is_empty() {
         return Err(Problem::failure(format!("run {run} has no episodes"))
             .hint(
                 "only agents on terminal tasks work in turns; `bench runs RUN --item ID` shows other samples",
             )
             .into());
+    }
+    Ok(found)
+}
+
+/// Lists the samples of the benchmarks of a run whose names `is_meant` accepts.
+async fn samples_of_run(
+    client: &Client,
+    run: RunId,
+    is_meant: impl Fn(&str) -> bool,
+) -> anyhow::Result<Vec<Episode>> {
+    let view: Value = client.get(&format!("/api/runs/{run}")).await?;
+    let benchmarks = view["benchmarks"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let names = benchmarks.iter().filter_map(|benchmark| benchmark["benchmark_name"].as_str());
+    let mut found = Vec::new();
+    for benchmark in names.filter(|name| is_meant(name)) {
+        found.extend(samples(client, run, benchmark).await?);
     }
     Ok(found)
 }

@@ -1,5 +1,6 @@
 //! Uploads of terminal tasks and custom agents.
 
+use anyhow::Context;
 use bench_domain::{Code, Timestamp};
 use http::Method;
 use serde::Deserialize;
@@ -159,6 +160,14 @@ impl Client {
             "the server received other files of the agent than were sent"
         );
         Ok(added)
+    }
+
+    /// Uploads the files of the agent of an order, if it has any.
+    pub(crate) async fn add_agent_of_order(&self, agent: Option<&AgentArchive>) -> anyhow::Result<()> {
+        match agent {
+            Some(agent) => self.add_agent(agent).await.map(drop).context("the agent was not accepted"),
+            None => Ok(()),
+        }
     }
 
     /// Checks a task without storing it.

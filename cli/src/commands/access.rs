@@ -6,8 +6,8 @@ use clap::{Args, Subcommand};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Api, ApiArgs, with_api};
-use crate::client::encode;
+use super::{ApiArgs, with_api};
+use crate::client::{Client, encode};
 use crate::exit::{ExitStatus, Problem};
 use crate::output;
 use crate::table::{Column, Table};
@@ -109,13 +109,23 @@ struct Entry {
 
 pub(crate) async fn run(args: AccessArgs) -> anyhow::Result<ExitStatus> {
     match args.command.unwrap_or(AccessCommand::List(args.api)) {
-        AccessCommand::List(args) => with_api(&args, async |api| list(api, args.json).await).await,
+        AccessCommand::List(args) => as_operator(&args, async |client| list(client, args.json).await).await,
         AccessCommand::Create(args) => {
             let body = args.body()?;
-            with_api(&args.api, async |api| create(api, &args, &body).await).await
+            as_operator(&args.api, async |client| create(client, &args, &body).await).await
         }
-        AccessCommand::Revoke(args) => with_api(&args.api, async |api| revoke(api, &args).await).await,
+        AccessCommand::Revoke(args) => {
+            as_operator(&args.api, async |client| revoke(client, &args).await).await
+        }
     }
+}
+
+/// Opens the API for the operator, whom the list belongs to, regardless of the key that is set for orders.
+async fn as_operator(
+    args: &ApiArgs,
+    act: impl AsyncFnOnce(&Client) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitStatus> {
+    with_api(args, async |api| act(&api.client.clone().acting_as_admin()).await).await
 }
 
 impl CreateArgs {
@@ -138,8 +148,8 @@ impl CreateArgs {
     }
 }
 
-async fn create(api: &Api, args: &CreateArgs, body: &Value) -> anyhow::Result<()> {
-    let made: Value = api.client.post("/api/admin/access", Some(body)).await?;
+async fn create(client: &Client, args: &CreateArgs, body: &Value) -> anyhow::Result<()> {
+    let made: Value = client.post("/api/admin/access", Some(body)).await?;
     if args.api.json {
         return output::json(&made);
     }
@@ -153,8 +163,8 @@ async fn create(api: &Api, args: &CreateArgs, body: &Value) -> anyhow::Result<()
     Ok(())
 }
 
-async fn list(api: &Api, json: bool) -> anyhow::Result<()> {
-    let found: Value = api.client.get("/api/admin/access").await?;
+async fn list(client: &Client, json: bool) -> anyhow::Result<()> {
+    let found: Value = client.get("/api/admin/access").await?;
     let entries = found.get("entries").cloned().unwrap_or_default();
     if json {
         return output::json(&entries);
@@ -193,9 +203,9 @@ fn table(entries: Vec<Entry>) -> Table {
     table
 }
 
-async fn revoke(api: &Api, args: &RevokeArgs) -> anyhow::Result<()> {
+async fn revoke(client: &Client, args: &RevokeArgs) -> anyhow::Result<()> {
     let path = format!("/api/admin/access/{}", encode(args.entry.trim()));
-    let revoked: Value = api.client.delete(&path).await?;
+    let revoked: Value = client.delete(&path).await?;
     if args.api.json {
         output::json(&revoked)
     } else {

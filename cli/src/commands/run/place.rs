@@ -101,7 +101,7 @@ impl Plan {
         judge_key: Option<Secret>,
         progress: &DatasetProgress,
     ) -> anyhow::Result<(Vec<RunId>, Vec<Hold>)> {
-        self.upload_agent(client).await?;
+        client.add_agent_of_order(self.agent.as_ref()).await?;
         let mut datasets = self.import_files(stack, progress).await?;
         let mut task_ids: Vec<u64> = Vec::new();
         if !self.tasks.is_empty() {
@@ -192,7 +192,7 @@ impl Plan {
 
     /// Orders the runs at a server. If `own_key` is true, the server uses the caller's key at the provider.
     pub(super) async fn order_at_server(&self, client: &Client, own_key: bool) -> anyhow::Result<Vec<RunId>> {
-        self.upload_agent(client).await?;
+        client.add_agent_of_order(self.agent.as_ref()).await?;
         let path = if own_key { "/api/runs/api" } else { "/api/runs" };
         let benchmarks = match self.benchmarks.is_empty() {
             true => preselected(client).await?,
@@ -224,14 +224,6 @@ impl Plan {
             runs.push(run);
         }
         Ok(runs)
-    }
-
-    /// Uploads the files of the agent `custom`, if there are any.
-    async fn upload_agent(&self, client: &Client) -> anyhow::Result<()> {
-        match &self.agent {
-            Some(agent) => client.add_agent(agent).await.map(drop).context("the agent was not accepted"),
-            None => Ok(()),
-        }
     }
 
     fn body(&self, model: &Model, benchmarks: &[String], tasks: &[String]) -> Value {

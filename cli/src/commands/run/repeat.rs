@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::requeue_path;
 use crate::client::Client;
+use crate::exit::Problem;
 use crate::refusal::Refusal;
 use crate::views::Run;
 
@@ -24,7 +25,12 @@ pub(super) async fn repeat(
         Ok(_) => return Ok(()),
         Err(error) => error,
     };
-    let needs_key = error.downcast_ref().and_then(Refusal::code) == Some(Code::KeyRequired);
+    let code = error.downcast_ref().and_then(Refusal::code);
+    if client.address().is_none() && code == Some(Code::ProviderNotConfigured) {
+        let hint = "nothing was changed; finished samples are kept";
+        return Err(Problem::usage(error.to_string()).hint(hint).into());
+    }
+    let needs_key = code == Some(Code::KeyRequired);
     match own_key(found).filter(|_| needs_key && client.address().is_none()) {
         Some(key) => client.clone().with_key(Some(key)).post::<Value>(&path, body).await.map(drop),
         None => Err(error),

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
 use bench_domain::Agent;
 use bench_inference::{ModelName, ModelSource};
 use bench_runs::{NO_MODEL, TERMINAL_TASKS};
@@ -256,7 +255,7 @@ impl AddArgs {
             return Err(Problem::usage("no model was given").hint(hint).into());
         }
         self.order.add_tasks(client, &mut fields).await?;
-        upload_agent(client, files.as_ref()).await?;
+        client.add_agent_of_order(files.as_ref()).await?;
         if self.order.benchmark.is_empty() && self.order.task.is_empty() {
             fields.insert("selected_benchmarks".to_owned(), json!(preselected(client).await?));
         }
@@ -286,7 +285,7 @@ impl EditArgs {
         let files = self.order.agent_files()?;
         let mut fields = self.order.fields(self.api.server.server().is_some(), files.as_ref())?;
         self.order.add_tasks(client, &mut fields).await?;
-        upload_agent(client, files.as_ref()).await?;
+        client.add_agent_of_order(files.as_ref()).await?;
         fields.extend(self.name.as_ref().map(|name| ("name".to_owned(), json!(name))));
         fields.extend(self.cron.as_ref().map(|cron| ("cron".to_owned(), json!(cron))));
         let webhook = if self.no_webhook { Some(Value::Null) } else { webhook(self.webhook_url.as_deref()) };
@@ -304,13 +303,6 @@ impl EditArgs {
                 .into());
         }
         Ok(Value::Object(fields))
-    }
-}
-
-async fn upload_agent(client: &Client, files: Option<&AgentArchive>) -> anyhow::Result<()> {
-    match files {
-        Some(files) => client.add_agent(files).await.map(drop).context("the agent was not accepted"),
-        None => Ok(()),
     }
 }
 
