@@ -274,3 +274,42 @@ fn a_run_that_succeeded_with_errors_is_completed() {
     bench(&["requeue", &run, "--detach"]).assert_refused(1, "cannot be requeued");
     assert_eq!(server.total(), total);
 }
+
+#[test]
+fn a_run_continues_only_at_the_host_that_it_was_ordered_with() {
+    let dir = TestDir::new();
+    let runtime = Runtime::new().unwrap();
+    let answers = Arc::new(AtomicBool::new(false));
+    let is_answering = Arc::clone(&answers);
+    let rule = move |_: &bench_tests::model_server::ModelRequest| match is_answering.load(Ordering::SeqCst) {
+        true => Reply::Text("The answer is (B).".to_owned()),
+        false => Reply::Status(401, r#"{"error":{"message":"who are you"}}"#.into(), vec![]),
+    };
+    let server = runtime.block_on(ModelServer::start(Duration::ZERO, Arc::new(rule))).unwrap();
+    let other = runtime
+        .block_on(ModelServer::start(
+            Duration::ZERO,
+            Arc::new(|_: &_| Reply::Text("The answer is (A).".into())),
+        ))
+        .unwrap();
+    dir.write("c.jsonl", items("c", 3));
+    let bench = |base_url: &str, args: &[&str]| {
+        let mut command = dir.command(args);
+        CommandOutput::new(&command.env("OPENAI_COMPATIBLE_BASE_URL", base_url).output().unwrap())
+    };
+    let order =
+        ["run", "--model", "openai-compatible/m", "--benchmark", "mmlu_pro", "--dataset", "mmlu_pro=c.jsonl"];
+    assert_eq!(bench(&server.base_url(), &order).code, 1);
+    let run = dir.json(&["runs", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    let resume = ["run", "--resume", &run];
+    let stored = dir.json(&["runs", &run, "--json"]);
+    let elsewhere = bench(&other.base_url(), &resume);
+    elsewhere.assert_refused(2, "set OPENAI_COMPATIBLE_BASE_URL to the run's address");
+    bench(&other.base_url(), &["requeue", &run]).assert_refused(2, "never made of the answers of two hosts");
+    dir.bench(&resume).assert_refused(2, "needs a base URL: set OPENAI_COMPATIBLE_BASE_URL");
+    assert_eq!(dir.json(&["runs", &run, "--json"]), stored, "refusals change nothing");
+    answers.store(true, Ordering::SeqCst);
+    let output = bench(&server.base_url(), &resume);
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    assert!(other.question_counts().is_empty());
+}

@@ -115,7 +115,7 @@ codes! {
     InvalidModel = "invalid_model", 400;
     /// Neither the catalog nor the provider has this model.
     ModelNotFound = "model_not_found", 404;
-    /// The provider's address or key is missing or unusable in this server's settings.
+    /// The provider's address or key is missing or unusable in this server's settings, or its address isn't the run's.
     ProviderNotConfigured = "provider_not_configured", 400;
     /// The provider refuses the key, or the key may not use this model.
     InvalidKey = "invalid_key", 403;

@@ -155,6 +155,25 @@ impl InferenceConfig {
         Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
     }
 
+    /// Checks that a run's model is asked at the host that the run was ordered with: its score and its signed manifest name
+    /// that host. `ordered` is `None` for runs of older versions, which may be asked anywhere.
+    ///
+    /// # Errors
+    /// Returns [`EndpointError::OtherHost`] for another host.
+    pub fn check_host(
+        &self,
+        provider: &'static Provider,
+        base_url: Option<&str>,
+        ordered: Option<&str>,
+    ) -> Result<(), EndpointError> {
+        match (ordered, self.host(provider, base_url)) {
+            (Some(ordered), Some(configured)) if ordered != configured => {
+                Err(EndpointError::OtherHost { provider, ordered: ordered.to_owned(), configured })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the address that validates a provider's keys: it answers `GET` with 200 for a valid key and with 401
     /// for any other text. `None` if the provider has no such address.
     pub fn account_url(&self, provider: &Provider) -> Option<Url> {
@@ -250,6 +269,19 @@ mod tests {
             config.endpoint(&OPENAI_COMPATIBLE),
             Err(EndpointError::NoBaseUrl { provider }) if *provider == OPENAI_COMPATIBLE
         ));
+    }
+
+    #[test]
+    fn a_run_keeps_the_host_that_it_was_ordered_with() {
+        let config = config(&[("OPENAI_COMPATIBLE_BASE_URL", "http://127.0.0.1:9/v1")]).unwrap();
+        let check = |base_url, ordered| config.check_host(&OPENAI_COMPATIBLE, base_url, ordered);
+        assert_eq!(check(None, Some("127.0.0.1:9")), Ok(()));
+        assert_eq!(check(None, None), Ok(()), "older versions stored no host");
+        assert_eq!(check(Some("http://127.0.0.1:8/v2"), Some("127.0.0.1:8")), Ok(()));
+        let changed = check(None, Some("127.0.0.1:8")).unwrap_err().to_string();
+        for part in ["127.0.0.1:8,", "127.0.0.1:9 now", "set OPENAI_COMPATIBLE_BASE_URL"] {
+            assert!(changed.contains(part), "{changed}");
+        }
     }
 
     #[test]

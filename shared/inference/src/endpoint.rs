@@ -42,6 +42,20 @@ pub enum EndpointError {
         /// The provider.
         provider: &'static Provider,
     },
+    /// The provider's address has changed since the run was ordered.
+    #[error(
+        "the run was ordered with {} at {ordered}, which is at {configured} now: set {} to the run's address, or start a \
+         new run, since one score is never made of the answers of two hosts",
+        provider.display_name, provider.base_url_variable
+    )]
+    OtherHost {
+        /// The provider.
+        provider: &'static Provider,
+        /// Host when the run was ordered.
+        ordered: String,
+        /// Host according to the settings.
+        configured: String,
+    },
 }
 
 impl Endpoint {

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use bench_catalog::is_synchronized;
-use bench_domain::run::ModelRef;
-use bench_domain::{ModelId, Price};
+use bench_domain::run::{AuthMode, ModelRef};
+use bench_domain::{ModelId, Price, RunSpec};
 use bench_inference::{Endpoint, EndpointError, ModelName, ModelSource, Provider};
 use bench_state::ModelRecord;
 use uuid::Uuid;
@@ -136,6 +136,32 @@ impl Orders {
             Some(key) => inference.endpoint_with_key(provider, key),
             None => inference.endpoint(provider),
         }
+    }
+
+    /// Checks that the model and the judge of a stored run can be asked, and at the hosts that the run was ordered with.
+    ///
+    /// # Errors
+    /// If a provider isn't configured, or has another address than when the run was ordered.
+    pub fn check_stored_models(&self, spec: &RunSpec) -> Result<(), RunError> {
+        if spec.rejudges.is_none() {
+            self.check_stored_model(&spec.model, spec.auth).map_err(RunError::ModelCannotBeAsked)?;
+        }
+        let Some(judge) = &spec.judge else { return Ok(()) };
+        let checked = self.check_stored_model(&judge.model, judge.auth);
+        checked.map_err(|error| RunError::Judge(Box::new(RunError::ModelCannotBeAsked(error))))
+    }
+
+    fn check_stored_model(&self, model: &ModelRef, auth: AuthMode) -> Result<(), EndpointError> {
+        let Some(provider) = Provider::from_name(&model.provider) else { return Ok(()) };
+        let inference = &self.runs.config.inference;
+        match (&model.base_url, auth) {
+            (None, AuthMode::System) => drop(inference.endpoint(provider)?),
+            (None, AuthMode::ApiKey) if inference.host(provider, None).is_none() => {
+                return Err(EndpointError::NoBaseUrl { provider });
+            }
+            _ => {}
+        }
+        inference.check_host(provider, model.base_url.as_deref(), model.endpoint_host.as_deref())
     }
 
     /// Finds a model by `provider/slug`, or by a slug with a separate provider, if that provider is configured.

@@ -359,6 +359,7 @@ async fn requeue_run_keyed(
         let found = api.state.run_with_benchmarks(run).await?.ok_or_else(not_requeueable)?;
         let record = &found.run;
         if record.state.status().is_open() && !api.state.works_on(record) {
+            api.orders.check_stored_models(&record.spec).map_err(refusal)?;
             if let Some(orderer) = counted.take() {
                 api.orders.runs.count_order(orderer).await.map_err(refusal)?;
             }
@@ -378,6 +379,7 @@ async fn requeue_run_keyed(
         if what.errors && !has_errors(&found) {
             return Err(no_errors());
         }
+        api.orders.check_stored_models(&record.spec).map_err(refusal)?;
         let generation = record.generation.saturating_add(1);
         let sealed = keys_for_requeue(&record.spec, &given)?.seal(&api.credentials, run, generation).await?;
         let spent = total_spending(api, &found).await?;

@@ -174,8 +174,10 @@ impl ModelClients {
             (None, Some(key)) => self.inference.endpoint_with_key(provider, key),
             (None, None) => self.inference.endpoint(provider),
         };
-        let endpoint =
-            endpoint.map_err(|error| Unavailable::new(Code::ProviderNotConfigured, error.to_string()))?;
+        let (base_url, host) = (model.base_url.as_deref(), model.endpoint_host.as_deref());
+        let endpoint = endpoint
+            .and_then(|endpoint| self.inference.check_host(provider, base_url, host).map(|()| endpoint))
+            .map_err(|error| Unavailable::new(Code::ProviderNotConfigured, error.to_string()))?;
         let wait = Wait::new(wait_key(run, role, model));
         let refusals = self.refusals(run.spec.id, run.generation, role);
         Ok(Box::new(ModelClient { role, model: model.clone(), endpoint, refusals, wait }))
