@@ -1,12 +1,14 @@
 //! Agents that this version can order, and uploaded custom agents.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Request, State};
-use bench_benchmarks::custom_content;
-use bench_domain::{Agent, Code, RunId, RunStatus};
-use bench_state::{AgentRecord, RunFilter};
+use bench_benchmarks::{Options, custom_content};
+use bench_domain::run::Owner;
+use bench_domain::{Agent, BenchmarkName, Code, RunStatus};
+use bench_state::{AgentRecord, RunFilter, RunRecord, ScheduleRecord};
 use bench_tasks::TaskError;
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, Caller, Path};
@@ -184,10 +186,9 @@ pub(crate) async fn delete_custom_agent(
     Params::new(&[], &uri).finish()?;
     let caller = api.access.caller(&headers)?;
     let (own, others) = agents_of(&api, &caller, &agent).await?;
-    // Otherwise the files stay.
-    if others.is_empty() {
-        refuse_in_use(&api, &agent).await?;
-    }
+    // Other callers' runs and schedules need the agent only if they have its files from this caller.
+    let needs = |owner: &Owner| others.is_empty() || own.iter().any(|record| record.owner == *owner);
+    refuse_in_use(&api, &caller, &agent, needs).await?;
     for agent in &own {
         api.agents.remove(agent).await.map_err(agent_error)?;
     }
@@ -221,33 +222,45 @@ pub(super) fn agent_not_found() -> ApiError {
         .hint("check the id: `GET /api/agents/custom` lists the agents that this caller may see")
 }
 
-/// Refuses the removal of an agent that an open run or a schedule needs.
-async fn refuse_in_use(api: &Api, hash: &str) -> Result<(), ApiError> {
+/// Refuses the removal of an agent that an open run or a schedule of the owners in `is_asked` needs. The message names only what
+/// the caller may see.
+async fn refuse_in_use(
+    api: &Api,
+    caller: &Caller,
+    hash: &str,
+    is_asked: impl Fn(&Owner) -> bool,
+) -> Result<(), ApiError> {
+    let has_agent = |options: &BTreeMap<BenchmarkName, Options>| {
+        options.values().any(|options| custom_content(options) == Some(hash))
+    };
     for status in [RunStatus::Queued, RunStatus::Running] {
         let filter = RunFilter { status: Some(status), ..RunFilter::default() };
         for run in api.state.list_runs(&filter, 0, u64::MAX).await?.runs {
-            if needs_agent(api, run, hash).await? {
-                let why =
-                    format!("run {run} needs this agent; cancel it, or remove the agent when it is over");
+            let Some(RunRecord { spec, state, .. }) = api.state.run(run).await? else { continue };
+            if state.status().is_open() && is_asked(&spec.owner) && has_agent(&spec.options) {
+                let what = if caller.owns(&spec.owner) {
+                    format!("run {run}")
+                } else {
+                    "a run of another caller".to_owned()
+                };
+                let why = format!("{what} needs this agent; cancel it, or remove the agent when it is over");
                 return Err(ApiError::new(Code::AgentInUse, why));
             }
         }
     }
-    for record in api.state.list_schedules().await? {
-        if record.schedule.run.options.values().any(|options| custom_content(options) == Some(hash)) {
-            let why = format!(
-                "the schedule `{}` runs this agent; change or delete the schedule before you remove the agent",
-                record.schedule.name
-            );
+    for ScheduleRecord { schedule, .. } in api.state.list_schedules().await? {
+        if is_asked(&schedule.owner) && has_agent(&schedule.run.options) {
+            let why = match caller.owns(&schedule.owner) {
+                true => format!(
+                    "the schedule `{}` runs this agent; change or delete the schedule before you remove the agent",
+                    schedule.name
+                ),
+                false => "a schedule of another caller runs this agent".to_owned(),
+            };
             return Err(ApiError::new(Code::AgentInUse, why));
         }
     }
     Ok(())
-}
-
-async fn needs_agent(api: &Api, run: RunId, hash: &str) -> Result<bool, ApiError> {
-    let run = api.state.run(run).await?.filter(|run| run.state.status().is_open());
-    Ok(run.is_some_and(|run| run.spec.options.values().any(|options| custom_content(options) == Some(hash))))
 }
 
 /// Converts an error of the store of agents.
