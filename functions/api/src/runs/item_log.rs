@@ -80,7 +80,7 @@ pub(crate) struct ItemLogView {
     ),
     responses(
         (status = 200, body = ItemLogView),
-        (status = 404, body = ErrorBody, description = "The run, its benchmark or the log doesn't exist"),
+        (status = 404, body = ErrorBody, description = "The run, its benchmark, the sample or the log doesn't exist"),
         (status = 422, body = ErrorBody),
     ),
 )]
@@ -99,6 +99,7 @@ pub(crate) async fn get_item_log(
     let limit = fields.integer("limit", PAGE_BYTES_DEFAULT, 4, PAGE_BYTES_MAX);
     fields.finish()?;
     let one = query.find(&api, run, &headers).await?;
+    one.must_exist()?;
     let logs = if one.is_hidden { Vec::new() } else { stored_logs(&api, &one).await? };
     let mut view = ItemLogView {
         run_id: run,

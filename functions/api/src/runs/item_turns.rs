@@ -7,7 +7,7 @@ use axum::extract::State;
 use bench_agents::{AtifSource, AtifStep, TrajectoryNames};
 use bench_benchmarks::{AgentChoice, agent_choice};
 use bench_blobs::{AgentRecords, BlobError};
-use bench_domain::{Agent, AgentTotals, Code, EpisodeState, RunId, Stage};
+use bench_domain::{Agent, AgentTotals, EpisodeState, RunId, Stage};
 use bench_episodes::{AgentWork, StepRoom, Thinker, agent_work, shortened_step, trajectory_steps};
 use bench_state::SampleRecord;
 use bench_web::error::ErrorBody;
@@ -113,12 +113,7 @@ pub(crate) async fn get_item_turns(
     fields.finish()?;
     let one = query.find(&api, run, &headers).await?;
     let state = one.record.as_ref().and_then(checkpoint);
-    if one.is_planned && one.record.is_none() {
-        return Err(ApiError::new(
-            Code::SampleNotFound,
-            "the run has no such sample; `position` counts the items of its plan, and `sample` the samples of an item, from 0",
-        ));
-    }
+    one.must_exist()?;
     let run_state = match (one.found.run.state.status().is_open(), api.state.works_on(&one.found.run)) {
         (false, _) => RunState::Over,
         (true, false) => RunState::Interrupted,

@@ -35,6 +35,22 @@ pub(crate) struct OneSample {
     pub(crate) is_hidden: bool,
 }
 
+impl OneSample {
+    /// Refuses a sample that the plan doesn't have.
+    ///
+    /// # Errors
+    /// 404 once the samples of the benchmark are known.
+    pub(crate) fn must_exist(&self) -> Result<(), ApiError> {
+        match self.is_planned && self.record.is_none() {
+            true => Err(ApiError::new(
+                Code::SampleNotFound,
+                "the run has no such sample; `position` counts the items of its plan, and `sample` the samples of an item, from 0",
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
 impl SampleQuery {
     /// Reads the parameters, and notes problems.
     pub(crate) fn read(fields: &mut FieldReader) -> Self {
