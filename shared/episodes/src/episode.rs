@@ -3,15 +3,16 @@
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use bench_domain::{AgentRecord, EpisodeLog, EpisodeReport, EpisodeState, json_text_bytes};
-use bench_environments::{EngineHost, EnvironmentError, Labels, SHORTENED_LOG_BYTES};
+use bench_domain::{AgentRecord, EpisodeReport, EpisodeState};
+use bench_environments::{EngineHost, EnvironmentError, Labels};
 use bench_sandy::Sandy;
 use tokio::time::Instant;
 
-use crate::phases::{self, Course, Keeping};
+use crate::kept;
+use crate::phases::{self, Course};
 use crate::program::Program;
 use crate::stop::Stop;
-use crate::stored::{LOGS_BYTES_MAX, is_text, log_of};
+use crate::stored::{LOGS_BYTES_MAX, log_of};
 use crate::task::{EpisodeTask, environment_name};
 use crate::thinker::ModelRequest;
 
@@ -70,18 +71,19 @@ impl Episode<'_> {
             Err(Stop::Ask(request)) => return Advance::Asks(request),
             Err(Stop::Stepped(record)) => return Advance::Stepped(record),
             Err(Stop::Exception(exception, log)) => {
-                course.report.logs.extend(log.map(|text| log_of(ENGINE_LOG, text.as_bytes())));
+                course
+                    .report
+                    .logs
+                    .extend(log.and_then(|text| log_of(ENGINE_LOG, text.as_bytes(), LOGS_BYTES_MAX)));
                 course.report.exception = Some(exception);
             }
         }
         let keepings = std::mem::take(&mut course.keepings);
-        for keeping in &keepings {
-            match collect(&mut program, &mut course.report, keeping).await {
-                // Fetching files asks no model.
-                Ok(()) | Err(Stop::Exception(..) | Stop::Ask(_) | Stop::Stepped(_)) => {}
-                Err(Stop::Wait(wait)) => return Advance::Waiting(wait),
-                Err(Stop::Failure(error)) => return Advance::Failed(error),
-            }
+        match kept::collect(&mut program, &mut course.report, &keepings).await {
+            // Fetching files asks no model.
+            Ok(()) | Err(Stop::Exception(..) | Stop::Ask(_) | Stop::Stepped(_)) => {}
+            Err(Stop::Wait(wait)) => return Advance::Waiting(wait),
+            Err(Stop::Failure(error)) => return Advance::Failed(error),
         }
         let shown =
             course.report.logs.iter().rev().find(|log| log.name.ends_with("verifier/test-stdout.txt"));
@@ -143,34 +145,6 @@ async fn remove_environments(host: EngineHost<'_>, nonce: &str) -> Result<(), En
         .filter(|name| name.strip_prefix(&main).is_some_and(|rest| rest.starts_with("-v")));
     // Also if nothing is left of it: nothing of it can start afterwards.
     host.remove_all(others.chain([main.clone()])).await
-}
-
-/// Reads files that were fetched, and adds them to the report.
-async fn collect(
-    program: &mut Program<'_>,
-    report: &mut EpisodeReport,
-    keeping: &Keeping,
-) -> Result<(), Stop> {
-    let fetched = program
-        .run(&keeping.environment, &keeping.operation, &keeping.fetch, crate::stop::Phase::Agent)
-        .await?;
-    let Some(fetched) = fetched else { return Ok(()) };
-    let mut kept: usize = report.logs.iter().map(|log| json_text_bytes(&log.text)).sum();
-    for file in fetched.files {
-        let name = match file.path.as_str() {
-            "" => keeping.folder.clone(),
-            path => format!("{}/{path}", keeping.folder),
-        };
-        if kept < LOGS_BYTES_MAX && !keeping.is_excluded(&file.path) && is_text(&file.bytes) {
-            let log = log_of(&name, &file.bytes);
-            kept += json_text_bytes(&log.text);
-            report.logs.push(match file.omitted {
-                0 => log,
-                omitted => EpisodeLog { bytes: omitted + SHORTENED_LOG_BYTES, omitted, ..log },
-            });
-        }
-    }
-    Ok(())
 }
 
 /// Returns the end of a text.

@@ -12,6 +12,7 @@
 mod engine;
 mod episode;
 mod files;
+mod kept;
 mod phases;
 mod program;
 mod stop;

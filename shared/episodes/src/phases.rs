@@ -18,6 +18,7 @@ use crate::program::Program;
 use crate::stop::{Stop, is_by_agent};
 use crate::task::{self, EpisodeTask};
 use container::Container;
+pub(crate) use think::has_ended;
 
 /// Time at which the episode began, in the checkpoint.
 const BEGAN: &str = "began";

@@ -3,29 +3,33 @@
 
 use bench_domain::{EpisodeLog, json_text_bytes};
 
-/// Maximum size of one kept file in bytes, of its text in the report, and of the texts of all kept files together. One more file is
-/// kept below that, so that a report has at most 32 MiB of them.
+/// Maximum size of one kept file in bytes, and of the texts of all kept files together in the report.
 const FILE_BYTES_MAX: usize = 8 << 20;
-const TEXT_BYTES_MAX: usize = 12 << 20;
 pub(crate) const LOGS_BYTES_MAX: usize = 20 << 20;
+/// Minimum room for a file that doesn't fit as a whole. With less, it is left out.
+const PART_BYTES_MIN: usize = 4 << 10;
 
 /// Returns true if a file can be shown as text.
 pub(crate) fn is_text(bytes: &[u8]) -> bool {
     !bytes.iter().take(8_192).any(|byte| *byte == 0)
 }
 
-/// Makes a log of a file, without its middle if it is too long.
-pub(crate) fn log_of(name: &str, content: &[u8]) -> EpisodeLog {
-    let mut half = FILE_BYTES_MAX / 2;
+/// Makes a log of a file, without its middle if its text would take more than `room` bytes of the report. Returns `None` if too
+/// little would be left of it.
+pub(crate) fn log_of(name: &str, content: &[u8], room: usize) -> Option<EpisodeLog> {
+    let mut half = FILE_BYTES_MAX.min(room).max(content.len().min(PART_BYTES_MIN)).div_ceil(2);
     loop {
         let (text, omitted) = without_middle(content, half);
-        if json_text_bytes(&text) <= TEXT_BYTES_MAX {
-            return EpisodeLog {
+        if json_text_bytes(&text) <= room {
+            return Some(EpisodeLog {
                 name: name.to_owned(),
                 text,
                 bytes: content.len() as u64,
                 omitted: omitted as u64,
-            };
+            });
+        }
+        if half < PART_BYTES_MIN / 2 {
+            return None;
         }
         half /= 2;
     }
@@ -53,10 +57,10 @@ mod tests {
 
     #[test]
     fn long_files_keep_their_beginning_and_end() {
-        let short = log_of("a", b"text");
-        assert_eq!((short.text.as_str(), short.bytes, short.omitted), ("text", 4, 0));
+        let short = log_of("a", b"text.", LOGS_BYTES_MAX).unwrap();
+        assert_eq!((short.text.as_str(), short.bytes, short.omitted), ("text.", 5, 0));
         let content = [vec![b'a'; FILE_BYTES_MAX], vec![b'z'; 100]].concat();
-        let long = log_of("a", &content);
+        let long = log_of("a", &content, LOGS_BYTES_MAX).unwrap();
         assert_eq!((long.bytes, long.omitted), (content.len() as u64, 100));
         assert!(long.text.starts_with("aaa") && long.text.ends_with("zzz"));
         assert!(long.text.contains("[… 100 bytes omitted …]"));
@@ -64,12 +68,21 @@ mod tests {
 
     #[test]
     fn files_of_any_bytes_have_an_end_in_the_report() {
-        for byte in [1, 0x1b, b'"', b'\n', 0xff, 0] {
-            let content = vec![byte; FILE_BYTES_MAX];
-            let log = log_of("a", &content);
-            let stored = serde_json::to_string(&log.text).unwrap().len();
-            assert!(stored <= TEXT_BYTES_MAX + 2, "{byte}: {stored}");
-            assert!(log.text.len() > 1 << 20, "{byte}: {}", log.text.len());
+        for room in [LOGS_BYTES_MAX / 2, 100_000] {
+            for byte in [1, 0x1b, b'"', b'\n', 0xff, 0] {
+                let content = vec![byte; FILE_BYTES_MAX];
+                let log = log_of("a", &content, room).unwrap();
+                let stored = serde_json::to_string(&log.text).unwrap().len();
+                assert!(stored <= room + 2, "{byte}: {stored}");
+                assert!(log.text.len() > room / 16, "{byte}: {}", log.text.len());
+            }
         }
+    }
+
+    #[test]
+    fn a_file_is_left_out_if_too_little_of_it_would_be_left() {
+        assert!(log_of("a", b"text", 3).is_none() && log_of("a", b"text", 4).is_some());
+        assert!(log_of("a", &[b'a'; 100_000], 1_000).is_none());
+        assert!(log_of("a", b"", 0).is_some());
     }
 }

@@ -2,6 +2,8 @@
 
 use bench_domain::{AgentOutcome, AgentTotals, EpisodeState};
 
+use crate::phases::has_ended;
+
 /// Work of an agent on a step of the task.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AgentWork {
@@ -19,7 +21,7 @@ pub struct AgentWork {
 pub fn agent_work(state: &EpisodeState) -> Option<AgentWork> {
     if let Some(agent) = &state.agent {
         let (task_step, records, totals) = (agent.task_step, agent.records, agent.totals);
-        return Some(AgentWork { task_step, records, totals, is_open: true });
+        return Some(AgentWork { task_step, records, totals, is_open: !has_ended(agent) });
     }
     let ended = state.done.iter().filter_map(|(key, value)| {
         let task_step = step_of(key)?;
@@ -40,6 +42,8 @@ fn step_of(key: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use bench_agents::End;
+    use bench_agents::bash::{BashAgent, BashSettings};
     use bench_domain::AgentProgress;
 
     use super::*;
@@ -67,5 +71,13 @@ mod tests {
         state.agent = Some(AgentProgress { records: 3, ..AgentProgress::new(11) });
         let work = agent_work(&state).unwrap();
         assert_eq!((work.task_step, work.records, work.is_open), (11, 3, true));
+        let started = BashAgent::new(BashSettings::new("/app"), "go").start().state;
+        let mut saved = serde_json::to_value(started).unwrap();
+        saved["agent"] = "bash".into();
+        state.agent = Some(AgentProgress { state: saved.clone(), ..AgentProgress::new(11) });
+        assert!(agent_work(&state).unwrap().is_open);
+        saved["phase"] = serde_json::json!({ "phase": "ended", "end": End::Completed });
+        state.agent = Some(AgentProgress { state: saved, ..AgentProgress::new(11) });
+        assert!(!agent_work(&state).unwrap().is_open);
     }
 }

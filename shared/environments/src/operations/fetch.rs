@@ -36,7 +36,7 @@ pub struct FetchFiles {
     pub bytes_max: u64,
     /// Files below the path that are fetched however many others there are, unless they are too large.
     pub first: Vec<String>,
-    /// Keeps the beginning and the end of texts and logs (`.txt`, `.log`) that are too large, together 2 MiB, instead of
+    /// Keeps the beginning and the end of texts and logs (`.txt`, `.log`, `.pane`) that are too large, together 2 MiB, instead of
     /// skipping them.
     pub shortens_logs: bool,
     /// Time limit.

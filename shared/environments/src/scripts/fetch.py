@@ -6,7 +6,7 @@ PATH_MAX = 1024
 STREAM_MAX = 1 << 30
 # Size to which a log that is too long is shortened.
 SHORT_MAX = 2 << 20
-LOGS = (".txt", ".log")
+LOGS = (".txt", ".log", ".pane")
 # Maximum number of files, folders and everything else below the path.
 ENTRIES_MAX = 20_000
 # Tries to copy if the engine seems to fail.

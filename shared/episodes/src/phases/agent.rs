@@ -207,6 +207,9 @@ async fn keep_logs(
         let mut fetch = container.fetch(id, &path);
         // The others may be what a verifier gets.
         fetch.shortens_logs = at == 0;
+        if at == 0 {
+            fetch.first = think::TERMINAL_LOGS.map(str::to_owned).to_vec();
+        }
         let operation = format!("s{index}-keep-{at}");
         let environment = container.environment.clone();
         let copied =

@@ -9,7 +9,7 @@ mod machine;
 mod outcome;
 mod terminal;
 
-pub(super) use self::terminal::{logs_folder, start as start_terminal};
+pub(super) use self::terminal::{TERMINAL_LOGS, logs_folder, start as start_terminal};
 
 use std::time::Duration;
 
@@ -51,6 +51,11 @@ pub(super) async fn run(
     let failure = outcome::failure(&outcome);
     result.agent = Some(outcome);
     failure.map_or(Ok(()), Err)
+}
+
+/// Returns true if the agent's work on its step of the task has ended. Its environment may still have to be closed.
+pub(crate) fn has_ended(progress: &AgentProgress) -> bool {
+    serde_json::from_value::<MachineState>(progress.state.clone()).is_ok_and(|state| state.end().is_some())
 }
 
 /// Work of an agent on a step of the task.

@@ -20,6 +20,12 @@ const COMMAND_MAX: Duration = Duration::from_secs(60);
 /// Succeeds if tmux is there afterwards.
 const INSTALL: &str = include_str!("terminal/install.sh");
 
+/// Files of the terminal in the folder of logs.
+const PANE: &str = "terminus_2.pane";
+const RECORDING: &str = "recording.cast";
+/// Logs of the terminal, which are kept however many files the agent writes beside them.
+pub(in crate::phases) const TERMINAL_LOGS: [&str; 2] = [PANE, RECORDING];
+
 /// A terminal that was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Terminal {
@@ -43,7 +49,7 @@ pub(in crate::phases) async fn start(
         let why = "the container has no tmux, and it could not be installed";
         return Err(Stop::exception("RuntimeError", with_end(why, &installed)));
     }
-    let start = start_session(columns, rows, &format!("{logs}/terminus_2.pane"), &BTreeMap::new());
+    let start = start_session(columns, rows, &format!("{logs}/{PANE}"), &BTreeMap::new());
     // A session of the task's previous step would have the same name.
     let before = if index > 0 { "tmux kill-session -t terminus-2 2>/dev/null; " } else { "" };
     let start = format!("{before}{start} && {{ {KEEP_HISTORY}; true; }}");
@@ -89,7 +95,7 @@ impl Work<'_, '_> {
         started.map_err(|stop| stop.broken_by_agent(phase))?;
         let has_recorder = settings.is_recording && self.command("recorder", "asciinema --version").await?;
         if has_recorder {
-            let [record, clear] = start_recording(&format!("{logs}/recording.cast"));
+            let [record, clear] = start_recording(&format!("{logs}/{RECORDING}"));
             self.command("record", &format!("{record}\nsleep 1\n{clear}")).await?;
         }
         Ok(Some(Terminal { is_recorded: has_recorder }))

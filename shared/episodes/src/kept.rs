@@ -1,0 +1,175 @@
+//! Files of a container that the report of its episode keeps.
+
+use bench_domain::{EpisodeLog, EpisodeReport, json_text_bytes};
+use bench_environments::{FetchedFile, FetchedFiles, SHORTENED_LOG_BYTES, SkipReason};
+
+use crate::phases::Keeping;
+use crate::program::Program;
+use crate::stop::{Phase, Stop};
+use crate::stored::{LOGS_BYTES_MAX, is_text, log_of};
+
+/// Name of the log that lists the files that were left out, and its maximum size in bytes.
+const LEFT_OUT_LOG: &str = "left-out.txt";
+const LEFT_OUT_BYTES_MAX: usize = 64 << 10;
+
+/// Reads files that were fetched, and adds them to the report, each folder with a fair share of the room. What is left out is
+/// listed in a log of its own.
+pub(crate) async fn collect(
+    program: &mut Program<'_>,
+    report: &mut EpisodeReport,
+    keepings: &[Keeping],
+) -> Result<(), Stop> {
+    let mut room =
+        report.logs.iter().fold(LOGS_BYTES_MAX, |room, log| room.saturating_sub(json_text_bytes(&log.text)));
+    let mut order: Vec<usize> = (0..keepings.len()).collect();
+    // The output of tests explains the grade, so it has the first choice.
+    order.sort_by_key(|at| !keepings.get(*at).is_some_and(|keeping| keeping.folder.ends_with("verifier")));
+    let mut left_out = String::new();
+    let mut kept = Vec::new();
+    for (done, at) in order.iter().enumerate() {
+        let Some(keeping) = keepings.get(*at) else { continue };
+        let copied =
+            program.run(&keeping.environment, &keeping.operation, &keeping.fetch, Phase::Agent).await;
+        let fetched = match copied {
+            Ok(Some(fetched)) => fetched,
+            Ok(None) | Err(Stop::Exception(..)) => continue,
+            Err(stop) => return Err(stop),
+        };
+        let share = room / (order.len() - done);
+        let logs = shared_out(keeping, fetched, share, &mut left_out);
+        room = logs.iter().fold(room, |room, log| room.saturating_sub(json_text_bytes(&log.text)));
+        kept.push((*at, logs));
+    }
+    kept.sort_by_key(|(at, _)| *at);
+    report.logs.extend(kept.into_iter().flat_map(|(_, logs)| logs));
+    if !left_out.is_empty() {
+        report.logs.extend(log_of(LEFT_OUT_LOG, left_out.as_bytes(), LEFT_OUT_BYTES_MAX));
+    }
+    Ok(())
+}
+
+/// Returns the logs of a folder's files, in the order of the files: all that are small, and as much of each large one as has room.
+/// Adds lines about the others to `left_out`.
+fn shared_out(
+    keeping: &Keeping,
+    fetched: FetchedFiles,
+    room: usize,
+    left_out: &mut String,
+) -> Vec<EpisodeLog> {
+    let name_of = |path: &str| match path {
+        "" => keeping.folder.clone(),
+        path => format!("{}/{path}", keeping.folder),
+    };
+    let mut note = |path: &str, why: &str| {
+        if left_out.len() < LEFT_OUT_BYTES_MAX {
+            left_out.push_str(&format!("{}: {why}\n", name_of(path)));
+        }
+    };
+    for skipped in fetched.skipped.iter().filter(|file| !keeping.is_excluded(&file.path)) {
+        match (skipped.why, skipped.bytes) {
+            (SkipReason::TooLong, Some(bytes)) => {
+                note(&skipped.path, &format!("{bytes} bytes, too large to be copied"))
+            }
+            (SkipReason::TooLong, None) => note(&skipped.path, "too large to be copied"),
+            (SkipReason::NotAFile, _) => note(&skipped.path, "not a regular file"),
+        }
+    }
+    let mut files: Vec<(usize, FetchedFile)> = Vec::new();
+    for (at, file) in fetched.files.into_iter().enumerate() {
+        match is_text(&file.bytes) {
+            _ if keeping.is_excluded(&file.path) => {}
+            true => files.push((at, file)),
+            false => note(&file.path, &format!("{} bytes, not a text", file.bytes.len())),
+        }
+    }
+    files.sort_by_key(|(_, file)| file.bytes.len());
+    let (mut room, mut left) = (room, files.len());
+    let mut logs = Vec::new();
+    for (at, file) in files {
+        match log_of(&name_of(&file.path), &file.bytes, room / left) {
+            Some(log) => {
+                room -= json_text_bytes(&log.text).min(room);
+                logs.push((
+                    at,
+                    match file.omitted {
+                        0 => log,
+                        omitted => EpisodeLog { bytes: omitted + SHORTENED_LOG_BYTES, omitted, ..log },
+                    },
+                ));
+            }
+            None => note(&file.path, &format!("{} bytes, no room left", file.bytes.len())),
+        }
+        left -= 1;
+    }
+    if fetched.is_cut {
+        note("", "has more files than can be copied");
+    }
+    logs.sort_by_key(|(at, _)| *at);
+    logs.into_iter().map(|(_, log)| log).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use bench_environments::{Environment, FetchFiles, Labels, SkippedFile};
+
+    use super::*;
+
+    fn keeping(exclude: &[&str]) -> Keeping {
+        Keeping {
+            environment: Environment {
+                name: "bench-e-1".parse().unwrap(),
+                labels: Labels { owner: "o".to_owned(), run: "r".to_owned(), sample: "s".to_owned() },
+                content_hash: "0".repeat(64),
+            },
+            operation: "keep".to_owned(),
+            fetch: FetchFiles::new("c", "/logs/agent"),
+            folder: "agent".to_owned(),
+            exclude: exclude.iter().map(|&pattern| pattern.to_owned()).collect(),
+        }
+    }
+
+    fn file(path: &str, bytes: Vec<u8>) -> FetchedFile {
+        FetchedFile { path: path.to_owned(), is_executable: false, bytes, omitted: 0 }
+    }
+
+    #[test]
+    fn large_files_displace_no_small_ones() {
+        let files = vec![
+            file("a.bin", vec![b'a'; 1 << 20]),
+            file("b.bin", vec![b'b'; 1 << 20]),
+            file("image", vec![0; 10]),
+            file("secret", b"x".to_vec()),
+            file("terminus_2.pane", b"$ ls".to_vec()),
+        ];
+        let why = SkipReason::TooLong;
+        let skipped = vec![SkippedFile { path: "huge".to_owned(), why, bytes: Some(99) }];
+        let fetched = FetchedFiles { files, skipped, is_cut: true };
+        let mut left_out = String::new();
+        let logs = shared_out(&keeping(&["secret"]), fetched, 1 << 20, &mut left_out);
+        let names: Vec<&str> = logs.iter().map(|log| log.name.as_str()).collect();
+        assert_eq!(names, ["agent/a.bin", "agent/b.bin", "agent/terminus_2.pane"]);
+        assert_eq!(logs[2].text, "$ ls");
+        assert!(
+            logs[..2].iter().all(|log| log.omitted > 0 && log.text.len() > 100_000),
+            "{:?}",
+            logs[0].omitted
+        );
+        assert!(logs.iter().map(|log| json_text_bytes(&log.text)).sum::<usize>() <= 1 << 20);
+        for line in [
+            "agent/huge: 99 bytes, too large to be copied",
+            "agent/image: 10 bytes, not a text",
+            "agent: has more files than can be copied",
+        ] {
+            assert!(left_out.lines().any(|found| found == line), "{left_out}");
+        }
+        assert!(!left_out.contains("secret"));
+    }
+
+    #[test]
+    fn files_without_room_are_listed() {
+        let fetched = FetchedFiles { files: vec![file("a", vec![b'a'; 10_000])], ..FetchedFiles::default() };
+        let mut left_out = String::new();
+        assert!(shared_out(&keeping(&[]), fetched, 10, &mut left_out).is_empty());
+        assert_eq!(left_out, "agent/a: 10000 bytes, no room left\n");
+    }
+}
