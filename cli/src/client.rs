@@ -227,7 +227,12 @@ impl Client {
         let mut partial = to.clone().into_os_string();
         partial.push(".partial");
         let written = async {
-            let mut file = tokio::fs::File::create(&partial).await?;
+            // What is left of a download that was killed, or a link, which would be followed.
+            match tokio::fs::remove_file(&partial).await {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
+            let mut file = tokio::fs::File::create_new(&partial).await?;
             while let Some(piece) = answer.body.next().await {
                 file.write_all(&piece?).await?;
             }

@@ -265,11 +265,16 @@ fn note_variables(variables: &[String]) {
 }
 
 async fn upload(api: &Api, archive: &AgentArchive, json: bool) -> anyhow::Result<()> {
+    let earlier = stored(&api.client).await?;
     let added = api.client.add_agent(archive).await.context("the agent was not accepted")?;
     if json {
         return output::json(&added);
     }
-    output::print(&format!("Uploaded {}: {}", archive.model, archive.content_hash))?;
+    let done = match earlier.iter().any(|agent| agent["id"] == archive.content_hash.as_str()) {
+        true => "Known already, with the same files:",
+        false => "Uploaded",
+    };
+    output::print(&format!("{done} {}: {}", archive.model, archive.content_hash))?;
     note_variables(&archive.required_variables);
     Ok(())
 }
@@ -296,7 +301,9 @@ fn detail(agent: &StoredAgent) -> Page {
     page.field("files:", size(agent.files, agent.expanded_bytes));
     page.field("archive:", format::bytes(agent.archive_bytes));
     page.field("uploaded:", format!("{} UTC", format::minute(agent.created_at)));
-    page.field("order:", format!("--agent custom --agent-option content_hash={}", agent.id));
+    let variables: String =
+        agent.required_variables.iter().map(|name| format!(" --option env.{name}=VALUE")).collect();
+    page.field("order:", format!("--agent custom --agent-option content_hash={}{variables}", agent.id));
     page
 }
 

@@ -43,6 +43,12 @@ fn test_lifecycle(dir: &TestDir, at: &[&str]) {
     let id = uploaded["id"].as_str().unwrap();
     let output = bench(&["agents", "upload", &two]);
     assert!(output.stdout.starts_with("Uploaded custom/tiny@2: "), "{}{}", output.stdout, output.stderr);
+    let again = bench(&["agents", "upload", &two]);
+    assert!(
+        again.stdout.starts_with("Known already, with the same files: custom/tiny@2: "),
+        "{}",
+        again.stdout
+    );
     assert!(output.stderr.contains("--option env.WHO=VALUE"), "{}", output.stderr);
 
     let listed = json(&["agents", "list"]);

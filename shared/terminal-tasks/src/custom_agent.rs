@@ -174,9 +174,15 @@ fn refuse_unknown(root: &Fields<'_>) -> Result<(), Refusal> {
 fn name(root: &Fields<'_>) -> Result<String, Refusal> {
     let name = root.required_text("name")?;
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
-    match matches!(name.len(), 1..=NAME_CHARS_MAX) && name.bytes().all(is_plain) {
+    let is_valid =
+        matches!(name.len(), 1..=NAME_CHARS_MAX) && !name.starts_with('.') && name.bytes().all(is_plain);
+    match is_valid {
         true => Ok(name.to_owned()),
-        false => Err(root.invalid("name", name, "1 to 64 characters of `a-z`, `0-9`, `.`, `_` and `-`")),
+        false => Err(root.invalid(
+            "name",
+            name,
+            "1 to 64 characters of `a-z`, `0-9`, `.`, `_` and `-`, the first of them not `.`",
+        )),
     }
 }
 

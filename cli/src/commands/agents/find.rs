@@ -8,7 +8,8 @@ const DIGITS_MIN: usize = 4;
 /// Number of digits of a content hash in messages, if they tell the agents apart.
 const DIGITS: usize = 12;
 
-/// Finds the agent with this name, NAME@VERSION or beginning of the content hash. Names go before digits.
+/// Finds the agent with this name, NAME@VERSION or beginning of the content hash. Names go before digits, unless they are as many
+/// digits as lists show: such a name could have been given to an agent in order to be taken for another one.
 ///
 /// # Errors
 /// If there is no such agent, or several have the name or the digits.
@@ -25,9 +26,10 @@ pub(super) fn find<'a>(given: &str, agents: &'a [StoredAgent]) -> anyhow::Result
         }
         found
     };
+    let is_shown = |agent: &StoredAgent| digits.len() >= DIGITS && agent.id.starts_with(&digits);
     let candidates = [
         by(&|agent| agent.id == digits),
-        by(&|agent| agent.title() == given || agent.model == given),
+        by(&|agent| agent.title() == given || agent.model == given || is_shown(agent)),
         by(&|agent| agent.name == given),
         by(&|agent| digits.len() >= DIGITS_MIN && agent.id.starts_with(&digits)),
     ];
@@ -75,6 +77,8 @@ mod tests {
             agent("bbbb1", "bare", None),
             agent("bbbb2", "bare", Some("1")),
             agent("cccc1", "bbbb1", None),
+            agent("dddd1", "real", None),
+            agent("eeee1", "dddd10000000", None),
         ];
         let found = |given: &str| {
             find(given, &all).map(|agent| agent.id[..5].to_owned()).map_err(|error| error.to_string())
@@ -85,6 +89,11 @@ mod tests {
         assert_eq!(found(&all[0].id).as_deref(), Ok("aaaa1"));
         assert_eq!(found("bare").as_deref(), Ok("bbbb1"), "the whole name of one");
         assert_eq!(found("bbbb1").as_deref(), Ok("cccc1"), "a name goes before digits");
+        assert_eq!(
+            found("dddd10000000").unwrap_err(),
+            "`dddd10000000` means 2 uploaded agents",
+            "as it is shown"
+        );
         assert_eq!(found("told").unwrap_err(), "`told` means 2 uploaded agents");
         assert_eq!(found("aaaa").unwrap_err(), "`aaaa` means 2 uploaded agents");
         for missing in ["aaa", "none", "told@3", ""] {
