@@ -524,6 +524,11 @@ impl Benchmark {
         Some(known.with_options(&self.options).ok()?.unwrap_or(known))
     }
 
+    /// Returns true if agents work on its items.
+    pub(crate) fn has_agent(&self) -> bool {
+        self.known().is_some_and(|known| known.has_agent())
+    }
+
     /// Returns the maximum length of an answer in tokens, if the benchmark is planned and has one.
     pub(crate) fn max_tokens(&self) -> Option<u32> {
         u32::try_from(self.generation.as_ref()?.get("max_tokens")?.as_u64()?).ok()

@@ -27,6 +27,9 @@ An episode leaves the agent's trajectory (ATIF), the terminal and its recording,
 the output of tests, and the artifacts that its task names. `bench export RUN
 --format harbor` writes them as Harbor's viewer reads them.";
 
+/// Maximum number of files that an error names.
+const NAMED_MAX: usize = 20;
+
 #[derive(Debug, Args)]
 pub(crate) struct ArtifactsArgs {
     /// Run with terminal tasks: its id, the first digits of its id, or `latest`
@@ -39,6 +42,9 @@ pub(crate) struct ArtifactsArgs {
     /// Write the files into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Write into folders of episodes that exist already, and replace files of the same names
+    #[arg(long, requires = "out")]
+    force: bool,
     #[command(flatten)]
     server: ServerArgs,
     #[command(flatten)]
@@ -61,6 +67,12 @@ async fn show(client: &Client, args: &ArtifactsArgs) -> anyhow::Result<()> {
     match (&args.file, &args.out) {
         (Some(name), _) => print_file(client, run, &found, name).await,
         (None, Some(out)) => {
+            let folders = found.iter().map(|episode| out.join(folder_of(&found, episode)));
+            if let Some(folder) = folders.into_iter().find(|folder| folder.exists() && !args.force) {
+                return Err(Problem::usage(format!("--out: `{}` exists already", folder.display()))
+                    .hint("give another folder, or --force to write into it")
+                    .into());
+            }
             let counts = for_each(&found, "Writing", |at| {
                 let (episode, found) = (&found[at], &found);
                 async move { episode.write(client, run, &out.join(folder_of(found, episode))).await }
@@ -103,6 +115,13 @@ async fn print_file(client: &Client, run: RunId, found: &[Episode], name: &str) 
             .hint("name one with --task and --sample")
             .into());
     };
+    let files = episode.files(client, run).await?;
+    if !files.iter().any(|file| file.name == name) {
+        let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).take(NAMED_MAX).collect();
+        return Err(Problem::usage(format!("--file: the episode has no file `{name}`"))
+            .hint(format!("it has {}; `bench artifacts RUN` lists all files", names.join(", ")))
+            .into());
+    }
     let text = episode.text(client, run, name).await?;
     output::print_data(text.trim_end_matches('\n'))
 }

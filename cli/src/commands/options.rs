@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bench_benchmarks::{Benchmark, OptionMetadata, Options};
+use bench_benchmarks::{Benchmark, CUSTOM_CONTENT, OptionMetadata, Options};
 
 use super::find_benchmark;
 use crate::exit::Problem;
@@ -79,7 +79,13 @@ pub(crate) fn configured(
 /// Checks the options of the agent that works on a benchmark's items.
 pub(crate) fn check_agent_options(benchmark: &str, options: &Options) -> anyhow::Result<()> {
     let checked = find_benchmark(benchmark)?.with_options(options);
-    checked.map(drop).map_err(|error| Problem::usage(format!("--agent-option: {error}")).into())
+    checked.map(drop).map_err(|error| {
+        let problem = Problem::usage(format!("--agent-option: {error}"));
+        match options.keys().any(|name| name.ends_with(CUSTOM_CONTENT)) {
+            true => problem.hint("`bench agents show AGENT` prints the whole hash").into(),
+            false => problem.into(),
+        }
+    })
 }
 
 /// Looks up a benchmark like [`configured`], and returns its non-default options, too.

@@ -312,8 +312,9 @@ async fn add(api: &Api, args: &AddArgs) -> anyhow::Result<()> {
 }
 
 async fn edit(api: &Api, args: &EditArgs) -> anyhow::Result<()> {
-    let body = args.body(&api.client).await?;
-    let (path, _) = path_of(api, args.schedule()).await?;
+    let before: Schedule = serde_json::from_value(resolve(api, args.schedule()).await?)?;
+    let body = args.body(&api.client, &before).await?;
+    let path = format!("/api/schedules/{}", encode(&before.id));
     let changed: Value = api.client.patch(&path, &body).await?;
     warn_of_ignored(&changed);
     print_one(&changed, args.api().json)

@@ -30,6 +30,8 @@ while it works. `--json` prints the steps of its trajectory (ATIF).";
 
 /// Time between two requests of `--follow`.
 const INTERVAL: Duration = Duration::from_secs(2);
+/// Maximum number of episodes that an error names.
+const NAMED_MAX: usize = 10;
 /// End of the name of a trajectory.
 const TRAJECTORY: &str = "agent/trajectory.json";
 
@@ -82,9 +84,7 @@ async fn show(client: &Client, args: &TurnsArgs) -> anyhow::Result<()> {
     let run = args.run.resolve(client).await?;
     let found = args.selection.among(run, agent_episodes(client, run).await?)?;
     let [episode] = found.as_slice() else {
-        return Err(Problem::usage(format!("the run has {} episodes, and one can be shown", found.len()))
-            .hint("name one with --task and --sample")
-            .into());
+        return Err(several(&found).into());
     };
     let mut printer = Printer { json: args.json, only: args.turn, writer: Writer::new(args.turn) };
     if args.follow && episode.outcome.is_none() {
@@ -116,6 +116,24 @@ async fn show(client: &Client, args: &TurnsArgs) -> anyhow::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Reports that several episodes are meant, and names the first of them.
+fn several(found: &[Episode]) -> Problem {
+    let names: Vec<String> = found
+        .iter()
+        .take(NAMED_MAX)
+        .map(|episode| {
+            let outcome = episode.outcome.as_deref().unwrap_or("no result yet");
+            format!("{} {} ({outcome})", episode.task(), episode.number())
+        })
+        .collect();
+    let more = match found.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Problem::usage(format!("{} episodes are meant, and one can be shown", found.len()))
+        .hint(format!("name one with --task and --sample: {}{more}", names.join(", ")))
 }
 
 /// Prints steps.

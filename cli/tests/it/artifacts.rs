@@ -50,7 +50,9 @@ fn artifacts_are_listed_printed_and_written() {
     dir.bench(&["artifacts", "latest", "--file", "x"]).assert_refused(2, "2 are meant");
     dir.bench(&["artifacts", "latest", "--task", "nothing"]).assert_refused(2, "no episode of the run");
     let missing = ["artifacts", "latest", "--sample", "1", "--file", "x"];
-    dir.bench(&missing).assert_refused(1, "no log of this name");
+    dir.bench(&missing).assert_refused(2, "the episode has no file `x`");
+    dir.bench(&["artifacts", "latest", "--out", "art"]).assert_refused(2, "exists already");
+    assert_eq!(dir.bench(&["artifacts", "latest", "--out", "art", "--force"]).code, 0);
     let other = TestDir::new();
     assert_eq!(other.bench(&["run", "--demo", "--model", "oracle", "--benchmark", "mmlu_pro"]).code, 0);
     other.bench(&["artifacts", "latest"]).assert_refused(1, "no episodes");

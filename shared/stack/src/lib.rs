@@ -493,6 +493,11 @@ impl Stack {
         self.sandy.clone()
     }
 
+    /// Returns true if the sandboxes are this stack's own, so that they end with it.
+    pub const fn has_own_sandboxes(&self) -> bool {
+        self.sandboxes.is_some()
+    }
+
     /// Returns a router with all HTTP functions.
     pub fn router(&self) -> Router {
         self.router_with(|router| router)

@@ -41,15 +41,27 @@ impl Model {
 }
 
 /// Reads the models that were named, or the one from `DEFAULT_MODEL`. A dry run needs none.
-pub(super) fn models(given: &[String], dry_run: bool, remote: bool) -> anyhow::Result<Vec<Model>> {
+/// `for_agent` is true if agents work on the items.
+pub(super) fn models(
+    given: &[String],
+    for_agent: bool,
+    dry_run: bool,
+    remote: bool,
+) -> anyhow::Result<Vec<Model>> {
     let mut names: Vec<String> = given.iter().filter(|name| !name.trim().is_empty()).cloned().collect();
     if names.is_empty() {
         names.extend(env::var("DEFAULT_MODEL").ok().filter(|name| !name.trim().is_empty()));
     }
     if names.is_empty() && !dry_run {
-        return Err(Problem::usage("no model was given")
-            .hint("give one with --model, or set DEFAULT_MODEL; `bench run --model oracle --demo` needs no account")
-            .into());
+        let hint = match for_agent {
+            true => {
+                "give the model that the agent asks with --model; `--agent oracle` runs the tasks' own solutions and asks none"
+            }
+            false => {
+                "give one with --model, or set DEFAULT_MODEL; `bench run --model oracle --demo` needs no account"
+            }
+        };
+        return Err(Problem::usage("no model was given").hint(hint).into());
     }
     names.iter().map(|name| model(name, remote)).collect()
 }

@@ -237,6 +237,8 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
         }
         None => args.order.model.clone(),
     };
+    let has_agent = |name: &String| find_benchmark(name).is_ok_and(|benchmark| benchmark.has_agent());
+    let for_agent = with_agent.is_some() || benchmarks.iter().any(has_agent);
     let plan = Plan {
         options,
         protocols,
@@ -253,7 +255,7 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
         subset: subset(args)?,
         settings: settings(args)?,
         base_url: args.order.base_url.clone().filter(|url| !url.trim().is_empty()),
-        models: models(&named, args.dry_run, remote)?,
+        models: models(&named, for_agent, args.dry_run, remote)?,
         datasets,
         tasks: task_archive::read_given(&args.order.task)?,
         agent: agent_files,

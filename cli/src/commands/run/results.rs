@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use bench_domain::RunStatus;
+use bench_domain::{Agent, RunStatus};
 use bench_signing::{KeysDocument, Limits, verify};
 use rustix::fs::Access;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::data_dir::key_ring;
 use crate::exit::{ExitStatus, Problem};
 use crate::page::Page;
-use crate::views::Run;
+use crate::views::{Benchmark, Run};
 use crate::{output, show};
 use bench_stack::Stack;
 
@@ -85,12 +85,27 @@ pub(super) async fn show(
             output::print(&format!("Run {}", run.id))?;
             output::print(&format!("  signed archive: {} ({verdict})", files.zip.display()))?;
             output::print(&format!("  table:          {}", files.csv.display()))?;
+            if let Some(commands) = commands_of_episodes(run) {
+                output::print(&format!("  episodes:       {commands}"))?;
+            }
         }
     }
     if form == ResultsForm::Json {
         output::json(&values)?;
     }
     Ok(status)
+}
+
+/// Names the commands that show the episodes of a run; `None` if it has none.
+fn commands_of_episodes(run: &Run) -> Option<String> {
+    if !run.benchmarks.iter().any(Benchmark::has_agent) {
+        return None;
+    }
+    let (id, artifacts) = (&run.id, format!("`bench artifacts {}`", run.id));
+    Some(match Agent::in_place_of_model(&run.model()) {
+        Some(_) => artifacts,
+        None => format!("`bench turns {id}`, {artifacts}"),
+    })
 }
 
 /// Describes the results of runs, and how they were made.

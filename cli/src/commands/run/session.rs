@@ -19,7 +19,7 @@ use crate::commands::judge::judge_key;
 use crate::data_dir::{DataArgs, DurabilityArg, open_when_free};
 use crate::exit::{ExitStatus, Problem, disk_full};
 use crate::progress::DatasetProgress;
-use crate::views::Run;
+use crate::views::{Benchmark, Run};
 use crate::{format, logs, output};
 
 /// Time for calls in progress to end after Ctrl-C.
@@ -166,8 +166,9 @@ impl Session {
             let seconds = INTERRUPT_GRACE.as_secs();
             let commands: Vec<String> = runs.iter().map(|run| format!("bench run --resume {run}")).collect();
             output::note(&format!(
-                "Stopping. Work in progress has {seconds} s to finish; finished samples are kept. Press Ctrl-C again to stop \
+                "Stopping. Work in progress has {seconds} s to finish; finished samples are kept.{} Press Ctrl-C again to stop \
                  now, and continue with: {}",
+                self.lost_episodes(runs).await,
                 commands.join("; ")
             ));
         }
@@ -191,6 +192,20 @@ impl Session {
             }
         }
         worked
+    }
+
+    /// Says that episodes in sandboxes of this process start over, if the runs have episodes.
+    async fn lost_episodes(&self, runs: &[RunId]) -> &'static str {
+        if !self.stack().is_some_and(Stack::has_own_sandboxes) {
+            return "";
+        }
+        for run in runs {
+            let found = self.client.get::<Run>(&format!("/api/runs/{run}")).await;
+            if found.is_ok_and(|run| run.benchmarks.iter().any(Benchmark::has_agent)) {
+                return " Sandboxes end with this process, so episodes that are still running start over later.";
+            }
+        }
+        ""
     }
 
     /// Stops waiting for runs that another process works on. Returns those that it continues for other commands, each with

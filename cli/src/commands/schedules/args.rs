@@ -8,6 +8,7 @@ use bench_runs::{NO_MODEL, TERMINAL_TASKS};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::Schedule;
 use super::unset::{self, Setting, parse_setting};
 use crate::agent_archive::{self, AgentArchive};
 use crate::client::{Client, Listing};
@@ -141,9 +142,14 @@ struct ScheduleOrderArgs {
 }
 
 impl ScheduleOrderArgs {
-    /// Returns the given fields, with `files` those of the agent `custom`. Rejects benchmarks that are unknown on this
-    /// machine; a server may have others.
-    fn fields(&self, remote: bool, files: Option<&AgentArchive>) -> anyhow::Result<Map<String, Value>> {
+    /// Returns the given fields, with `files` those of the agent `custom`. `earlier` has the benchmarks of a schedule that is
+    /// changed. Rejects benchmarks that are unknown on this machine; a server may have others.
+    fn fields(
+        &self,
+        remote: bool,
+        files: Option<&AgentArchive>,
+        earlier: &[String],
+    ) -> anyhow::Result<Map<String, Value>> {
         let mut fields = Map::new();
         let mut given = |name: &str, value: Option<Value>| {
             fields.extend(value.map(|value| (name.to_owned(), value)));
@@ -174,6 +180,7 @@ impl ScheduleOrderArgs {
         given("subset_count", self.subset_count.map(|count| json!(count)));
         given("subset_seed", self.seed.as_ref().map(|seed| json!(seed)));
         given("demo", self.demo.then_some(json!(true)));
+        let benchmarks = if benchmarks.is_empty() { earlier.to_vec() } else { benchmarks };
         let protocols = parse_protocols(&self.protocol, &benchmarks, true)?;
         given("protocols", (!protocols.is_empty()).then(|| json!(protocols)));
         let with_options = if self.task.is_empty() { benchmarks } else { vec![TERMINAL_TASKS.to_owned()] };
@@ -241,13 +248,9 @@ impl AddArgs {
     /// Builds the request body of a new schedule.
     pub(super) async fn body(&self, client: &Client) -> anyhow::Result<Value> {
         let files = self.order.agent_files()?;
-        let mut fields = self.order.fields(self.api.server.server().is_some(), files.as_ref())?;
+        let mut fields = self.order.fields(self.api.server.server().is_some(), files.as_ref(), &[])?;
         // The server refuses unknown agents.
-        let needs_model = |agent: &Value| {
-            let agent = agent.as_str().unwrap_or_default().parse::<Agent>();
-            agent.is_ok_and(|agent| agent.asks_model())
-        };
-        if self.order.model.is_none() && fields.get("agent").is_none_or(needs_model) {
+        if self.order.model.is_none() && fields.get("agent").is_none_or(asks_model) {
             let hint = match self.order.task.is_empty() {
                 true => "give one with --model",
                 false => "give --model for the agent terminus-2, or --agent oracle, nop or custom",
@@ -280,10 +283,17 @@ impl EditArgs {
         &self.schedule
     }
 
-    /// Builds the request body of a change.
-    pub(super) async fn body(&self, client: &Client) -> anyhow::Result<Value> {
+    /// Builds the request body of a change of a schedule.
+    pub(super) async fn body(&self, client: &Client, before: &Schedule) -> anyhow::Result<Value> {
         let files = self.order.agent_files()?;
-        let mut fields = self.order.fields(self.api.server.server().is_some(), files.as_ref())?;
+        let remote = self.api.server.server().is_some();
+        let mut fields = self.order.fields(remote, files.as_ref(), &before.benchmarks)?;
+        let has_model = self.order.model.is_some() || Agent::in_place_of_model(&before.model).is_none();
+        if !has_model && fields.get("agent").is_some_and(asks_model) {
+            return Err(Problem::usage("no model was given, and the schedule has none yet")
+                .hint("give the model that the agent asks with --model")
+                .into());
+        }
         self.order.add_tasks(client, &mut fields).await?;
         client.add_agent_of_order(files.as_ref()).await?;
         fields.extend(self.name.as_ref().map(|name| ("name".to_owned(), json!(name))));
@@ -304,6 +314,12 @@ impl EditArgs {
         }
         Ok(Value::Object(fields))
     }
+}
+
+/// Returns true if an agent's name is that of one that asks a model. The server refuses unknown agents.
+fn asks_model(agent: &Value) -> bool {
+    let agent = agent.as_str().unwrap_or_default().parse::<Agent>();
+    agent.is_ok_and(|agent| agent.asks_model())
 }
 
 /// Returns the name of this machine's time zone, or UTC.
@@ -346,7 +362,7 @@ mod tests {
             note: text("n"),
         };
         let given: BTreeSet<String> =
-            all.fields(true, None).unwrap().into_iter().map(|(name, _)| name).collect();
+            all.fields(true, None, &[]).unwrap().into_iter().map(|(name, _)| name).collect();
         let order = &bench_api::document()["components"]["schemas"]["Order"]["properties"];
         let mut documented: BTreeSet<String> = order.as_object().unwrap().keys().cloned().collect();
         assert!(documented.remove("config"), "it is for programs");
