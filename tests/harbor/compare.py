@@ -193,7 +193,10 @@ class BenchRunner:
     def run(self, agent: str, concurrency: int, options: Sequence[str] = ()) -> dict[str, Outcome]:
         log, out = self.state / f"bench-{agent}.log", self.state / "out" / agent
         command = [self.bench, "run", "--task", self.folder, "--agent", agent, "--concurrency", str(concurrency)]
-        command += ["--option", f"terminal_tasks.env.{GIVEN[0]}={GIVEN[1]}", *options]
+        # An order with a variable that none of its tasks asks for is refused.
+        if any(GIVEN[0] in file.read_text(errors="ignore") for file in self.folder.rglob("*") if file.is_file()):
+            command += ["--option", f"terminal_tasks.env.{GIVEN[0]}={GIVEN[1]}"]
+        command += options
         run([*command, "--yes", "--out", out, "--data-dir", self.data], log, self.environment)
         found = {}
         for archive in out.glob("*.zip"):
