@@ -2,7 +2,7 @@
 
 use bench_domain::{AgentOutcome, AgentTotals, EpisodeState};
 
-use crate::phases::has_ended;
+use crate::phases::{has_ended, step_of};
 
 /// Work of an agent on a step of the task.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,15 +31,6 @@ pub fn agent_work(state: &EpisodeState) -> Option<AgentWork> {
     ended.max_by_key(|work| work.task_step)
 }
 
-/// Returns the name under which the checkpoint has the end of an agent's work on a step of the task.
-pub(crate) fn outcome_key(task_step: usize) -> String {
-    format!("s{task_step}-agent")
-}
-
-fn step_of(key: &str) -> Option<usize> {
-    key.strip_prefix('s')?.strip_suffix("-agent")?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use bench_agents::End;
@@ -47,6 +38,7 @@ mod tests {
     use bench_domain::AgentProgress;
 
     use super::*;
+    use crate::phases::outcome_key;
 
     #[test]
     fn the_last_step_that_the_agent_began_counts() {

@@ -24,7 +24,6 @@ use super::container::Container;
 use crate::program::Program;
 use crate::stop::Stop;
 use crate::thinker::{ModelRequest, Thinker, parts_as_json};
-use crate::work::outcome_key;
 
 /// Lets the agent work until it ends, and notes how it ended.
 pub(super) async fn run(
@@ -51,6 +50,16 @@ pub(super) async fn run(
     let failure = outcome::failure(&outcome);
     result.agent = Some(outcome);
     failure.map_or(Ok(()), Err)
+}
+
+/// Returns the name under which the checkpoint has the end of an agent's work on a step of the task.
+pub(crate) fn outcome_key(task_step: usize) -> String {
+    format!("s{task_step}-agent")
+}
+
+/// Returns the index of the task's step that [`outcome_key`] named so.
+pub(crate) fn step_of(key: &str) -> Option<usize> {
+    key.strip_prefix('s')?.strip_suffix("-agent")?.parse().ok()
 }
 
 /// Returns true if the agent's work on its step of the task has ended. Its environment may still have to be closed.

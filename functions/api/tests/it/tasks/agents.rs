@@ -310,3 +310,28 @@ async fn an_agent_that_is_needed_is_not_removed() {
     assert_eq!(delete().await.code(), Some(Code::AgentNotFound));
     assert_eq!(server.order("/api/runs", &[], &order(&id)).await.code(), Some(Code::AgentNotFound));
 }
+
+#[tokio::test]
+async fn callers_with_the_same_agent_remove_it_independently() {
+    let server = Server::new(false, &[]).await;
+    for key in ["key-a", "key-b"] {
+        server.list_with(AccessKind::Key, key, |entry| entry.tasks = true).await;
+    }
+    let task = server.upload("name=mine&agent=oracle", &A, &task_zip("x", &[])).await.json();
+    let id = upload(&server, &A, CONFIG).await;
+    upload(&server, &B, CONFIG).await;
+    let mut schedule = order(&id);
+    for (name, value) in
+        [("name", json!("nightly")), ("cron", json!("0 0 * * *")), ("tasks", json!([task["id"]]))]
+    {
+        schedule[name] = value;
+    }
+    let made = server.order("/api/schedules", &A, &schedule).await;
+    assert_eq!(made.status, 201, "{}", made.text);
+    let path = format!("/api/agents/custom/{id}");
+    let refused = server.ask("DELETE", &path, &A, "").await;
+    assert_eq!((refused.code(), refused.detail().contains("`nightly`")), (Some(Code::AgentInUse), true));
+    assert_eq!(server.ask("DELETE", &path, &B, "").await.status, 200, "their own files aren't needed");
+    assert_eq!(objects(&server).await, 1);
+    assert_eq!(server.ask("DELETE", &path, &A, "").await.code(), Some(Code::AgentInUse));
+}

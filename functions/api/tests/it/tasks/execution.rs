@@ -116,7 +116,7 @@ async fn an_execution_is_one_run_whose_samples_are_the_episodes() {
     let document = server.get("/openapi.json").await.json();
     assert_fits(&document, "ItemLog", &page);
     let open = server.get(&format!("{path}&sample=4&log=agent/oracle.txt")).await;
-    assert_eq!((open.status.as_u16(), open.json()["code"].as_str()), (404, Some("log_not_found")));
+    assert_eq!((open.status.as_u16(), open.json()["code"].as_str()), (404, Some("sample_not_found")));
     let unknown = server.get(&format!("/api/tasks/{task}/runs/{id}/logs?log=../../x")).await;
     assert_eq!((unknown.status.as_u16(), unknown.json()["code"].as_str()), (404, Some("log_not_found")));
 }
