@@ -224,6 +224,11 @@ impl Client {
         } else {
             to.to_owned()
         };
+        if std::fs::symlink_metadata(&to).is_ok_and(|found| !found.is_file()) {
+            let problem =
+                format!("`{}` is a link, a pipe or a device, which a download doesn't replace", to.display());
+            return Err(Problem::usage(problem).hint("give the name of a file").into());
+        }
         let mut partial = to.clone().into_os_string();
         partial.push(".partial");
         let written = async {

@@ -62,6 +62,9 @@ fn test_lifecycle(dir: &TestDir, at: &[&str]) {
         assert_eq!(json(&["agents", "show", name]), uploaded, "{name}");
     }
     bench(&["agents", "show", "tiny"]).assert_refused(2, "`tiny` means 2 uploaded agents");
+    std::os::unix::fs::symlink("nowhere", dir.path("dangling")).unwrap();
+    bench(&["agents", "download", "tiny@1", "--out", "dangling"])
+        .assert_refused(2, "a link, a pipe or a device");
     bench(&["agents", "download", "other"]).assert_refused(1, "no uploaded agent has the name");
 
     // The download is the same agent.

@@ -21,7 +21,7 @@ const FETCHED: &str = "fetched.b64";
 /// Number of bytes of a shortened log that are kept, besides the line in its middle.
 pub const SHORTENED_LOG_BYTES: u64 = 2 << 20;
 
-/// Fetches the regular files at or below a path of a container. Links aren't followed: they are skipped.
+/// Fetches the regular files at or below a path of a container. Symbolic links aren't followed: they are skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FetchFiles {
     /// Id of the container.
@@ -34,7 +34,7 @@ pub struct FetchFiles {
     pub file_bytes_max: u64,
     /// Maximum size of all files together, in bytes, at most 40 MiB; the rest is dropped.
     pub bytes_max: u64,
-    /// Files below the path that are fetched however many others there are, unless they are too large.
+    /// Files below the path that are fetched however many others there are, if they are at most 4 MiB.
     pub first: Vec<String>,
     /// Keeps the beginning and the end of texts and logs (`.txt`, `.log`, `.pane`) that are too large, together 2 MiB, instead of
     /// skipping them.

@@ -7,6 +7,8 @@ STREAM_MAX = 1 << 30
 # Size to which a log that is too long is shortened.
 SHORT_MAX = 2 << 20
 LOGS = (".txt", ".log", ".pane")
+# Maximum size of a file that is looked for and kept whatever else there is.
+FIRST_MAX = 4 << 20
 # Maximum number of files, folders and everything else below the path.
 ENTRIES_MAX = 20_000
 # Tries to copy if the engine seems to fail.
@@ -79,25 +81,43 @@ def collect(tar, request, files, skipped, cut):
             if path in first:
                 skipped.append({"path": path, "why": "not-a-file"})
             continue
+        # Another name of an earlier file has no content of its own.
+        same, omitted = earlier(entry, files, cut) if entry.type == tarfile.LNKTYPE else (None, 0)
+        size = entry.size if same is None else len(same)
+        is_file = (entry.type in (tarfile.REGTYPE, tarfile.AREGTYPE) or same is not None) and path is not None
+        is_short = size <= request["file_bytes_max"]
+        shortens = not is_short and request["shortens_logs"] and path is not None and path.endswith(LOGS)
+        kept = SHORT_MAX if shortens else size
         # Whatever else there is, these are found.
-        has_room = path in first or (entry.size <= room and len(files) < request["files_max"])
-        is_file = entry.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and path is not None
-        is_short = entry.size <= request["file_bytes_max"]
-        if is_file and not is_short and request["shortens_logs"] and path.endswith(LOGS):
-            files.append((path, entry.mode & 0o777, shortened(tar.extractfile(entry), entry.size)))
-            cut.append({"path": path, "omitted": entry.size - SHORT_MAX})
-        elif is_file and is_short and has_room:
-            files.append((path, entry.mode & 0o777, read(tar.extractfile(entry), entry.size)))
-            room -= entry.size
-        elif is_file and is_short or (len(skipped) >= request["files_max"] and path not in first):
+        is_wanted = path in first and kept <= FIRST_MAX
+        has_room = is_wanted or (kept <= room and len(files) < request["files_max"])
+        if is_file and (is_short or shortens) and has_room:
+            if same is None:
+                source = tar.extractfile(entry)
+                same, omitted = (shortened(source, size), size - SHORT_MAX) if shortens else (read(source, size), 0)
+            files.append((path, entry.mode & 0o777, same))
+            if omitted:
+                cut.append({"path": path, "omitted": omitted})
+            room -= kept
+        elif is_file and (is_short or shortens) or (len(skipped) >= request["files_max"] and path not in first):
             if not first:
                 return True
             is_cut = True
         elif is_file:
-            skipped.append({"path": path, "why": "too-long", "bytes": entry.size})
+            skipped.append({"path": path, "why": "too-long", "bytes": size})
         else:
             skipped.append({"path": (path or "?")[:200], "why": "not-a-file"})
     return is_cut
+
+
+def earlier(link, files, cut):
+    """Returns the content of the kept file that a hard link is another name of, and how much of it was left out; None if it was
+    not kept."""
+    target = clean(link.linkname)
+    for path, _, data in files:
+        if path == target:
+            return data, next((one["omitted"] for one in cut if one["path"] == path), 0)
+    return None, 0
 
 
 def copied(request, until):

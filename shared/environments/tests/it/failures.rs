@@ -413,3 +413,36 @@ async fn a_copy_that_fails_while_the_engine_works_is_the_container_s_fault() {
     let fetched = world.finish(&environment, "first", &first).await.unwrap().unwrap();
     assert_eq!((fetched.get("z"), fetched.is_cut), (Some("1".as_bytes()), true));
 }
+
+#[tokio::test]
+async fn shortened_logs_count_and_hard_links_are_files() {
+    let world = World::new().await;
+    let environment = environment("ep1");
+    let started = world.start(&environment).await.unwrap();
+    std::fs::create_dir(world.engine("put")).unwrap();
+    for number in 10..34 {
+        let log = std::fs::File::create(world.engine(&format!("put/{number}.log"))).unwrap();
+        log.set_len((16 << 20) + 100).unwrap();
+    }
+    std::fs::write(world.engine("put/terminus_2.pane"), "$ ls").unwrap();
+    std::fs::hard_link(world.engine("put/terminus_2.pane"), world.engine("put/a.pane")).unwrap();
+    let fetch = FetchFiles {
+        file_bytes_max: 16 << 20,
+        bytes_max: 32 << 20,
+        first: vec!["terminus_2.pane".to_owned()],
+        shortens_logs: true,
+        ..FetchFiles::new(started.container("main").unwrap(), "/out")
+    };
+    let fetched = world.finish(&environment, "many", &fetch).await.unwrap().unwrap();
+    assert!(fetched.is_cut);
+    let kept: usize = fetched.files.iter().map(|file| file.bytes.len()).sum();
+    assert!(kept < 33 << 20, "{kept}");
+    assert_eq!(fetched.get("terminus_2.pane"), Some("$ ls".as_bytes()));
+    assert!(fetched.files.iter().filter(|file| file.omitted > 0).count() >= 15);
+    for number in 10..34 {
+        std::fs::remove_file(world.engine(&format!("put/{number}.log"))).unwrap();
+    }
+    let fetched = world.finish(&environment, "links", &fetch).await.unwrap().unwrap();
+    assert_eq!(fetched.get("a.pane"), fetched.get("terminus_2.pane"));
+    assert!(fetched.skipped.is_empty() && !fetched.is_cut);
+}
