@@ -22,7 +22,8 @@ async fn a_model_types_into_a_terminal() {
     let replies = [
         reply(&[("echo first >> log.txt\n", 0.3), ("cat log.txt\n", 0.5)], false),
         reply(&[("sleep 100\n", 0.3), ("C-c", 0.3), ("echo $?\n", 0.5)], false),
-        reply(&[(long.as_str(), 2.0), ("wc -c long.txt\n", 0.5)], false),
+        // A busy machine takes seconds to echo so many lines.
+        reply(&[(long.as_str(), 2.0), ("wc -c long.txt\n", 12.0)], false),
         "no JSON at all".to_owned(),
         reply(&[("touch done\n", 0.3)], true),
         reply(&[("echo 'it''s'\n", 0.1)], true),
