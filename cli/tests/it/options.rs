@@ -94,6 +94,11 @@ fn options_are_checked_before_anything_is_made() {
     ] {
         dir.bench(&refs(&run(&[option]))).assert_refused(2, part);
     }
+    for option in ["agent=bash", "terminal_bench_hard.agent.max_turns=3"] {
+        let order = ["run", "--benchmark", "terminal_bench_hard", "--demo", "--model", "openai-compatible/m"];
+        dir.bench(&[&order[..], &["--agent", "bash", "--option", option]].concat())
+            .assert_refused(2, "can't be given here");
+    }
     dir.bench(&["run", "--resume", "0b9e6cf4-0000-4000-8000-000000000000", "--option", "x=1"])
         .assert_refused(2, "--option can't be given");
     dir.bench(&["datasets", "pull", "livecodebench", "--option", "release=v9"])

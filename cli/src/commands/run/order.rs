@@ -180,6 +180,17 @@ pub(super) fn resolve(args: &RunArgs) -> anyhow::Result<Resolved> {
     Ok(Resolved { plan, key, judge_key })
 }
 
+/// Refuses options of the benchmark that choose the agent where the flags of the agent do: the flags would win silently.
+fn refuse_agent_among(options: Option<&Options>) -> anyhow::Result<()> {
+    let names = options.into_iter().flat_map(Options::keys);
+    match names.into_iter().find(|name| *name == "agent" || name.starts_with("agent.")) {
+        Some(name) => Err(Problem::usage(format!("--option: `{name}` can't be given here"))
+            .hint("--agent NAME chooses the agent, and --agent-option NAME=VALUE sets its options")
+            .into()),
+        None => Ok(()),
+    }
+}
+
 /// Builds the order, without checking that model and judge are callable.
 pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
     let remote = args.server.server().is_some();
@@ -228,6 +239,7 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
             let (named, of_agent) =
                 tasks::models(&args.order.model, agent, &args.order.agent_option, files.as_ref())?;
             agent_files = files;
+            refuse_agent_among(options.get(benchmark))?;
             if !of_agent.is_empty() {
                 check_agent_options(benchmark, &of_agent)?;
                 options.entry(benchmark.to_owned()).or_default().extend(of_agent);
