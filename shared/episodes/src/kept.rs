@@ -21,13 +21,12 @@ pub(crate) async fn collect(
 ) -> Result<(), Stop> {
     let mut room =
         report.logs.iter().fold(LOGS_BYTES_MAX, |room, log| room.saturating_sub(json_text_bytes(&log.text)));
-    let mut order: Vec<usize> = (0..keepings.len()).collect();
+    let mut ordered: Vec<(usize, &Keeping)> = keepings.iter().enumerate().collect();
     // The output of tests explains the grade, so it has the first choice.
-    order.sort_by_key(|at| !keepings.get(*at).is_some_and(|keeping| keeping.folder.ends_with("verifier")));
+    ordered.sort_by_key(|(_, keeping)| !keeping.folder.ends_with("verifier"));
     let mut left_out = String::new();
     let mut kept = Vec::new();
-    for (done, at) in order.iter().enumerate() {
-        let Some(keeping) = keepings.get(*at) else { continue };
+    for (done, (at, keeping)) in ordered.into_iter().enumerate() {
         let copied =
             program.run(&keeping.environment, &keeping.operation, &keeping.fetch, Phase::Agent).await;
         let fetched = match copied {
@@ -35,10 +34,10 @@ pub(crate) async fn collect(
             Ok(None) | Err(Stop::Exception(..)) => continue,
             Err(stop) => return Err(stop),
         };
-        let share = room / (order.len() - done);
+        let share = room / (keepings.len() - done);
         let logs = shared_out(keeping, fetched, share, &mut left_out);
         room = logs.iter().fold(room, |room, log| room.saturating_sub(json_text_bytes(&log.text)));
-        kept.push((*at, logs));
+        kept.push((at, logs));
     }
     kept.sort_by_key(|(at, _)| *at);
     report.logs.extend(kept.into_iter().flat_map(|(_, logs)| logs));
@@ -71,7 +70,9 @@ fn shared_out(
                 note(&skipped.path, &format!("{bytes} bytes, too large to be copied"))
             }
             (SkipReason::TooLong, None) => note(&skipped.path, "too large to be copied"),
-            (SkipReason::NotAFile, _) => note(&skipped.path, "not a regular file"),
+            (SkipReason::NotAFile, _) => {
+                note(&skipped.path, "not a regular file, or its name has unusual characters")
+            }
         }
     }
     let mut files: Vec<(usize, FetchedFile)> = Vec::new();
@@ -89,13 +90,16 @@ fn shared_out(
         match log_of(&name_of(&file.path), &file.bytes, room / left) {
             Some(log) => {
                 room -= json_text_bytes(&log.text).min(room);
-                logs.push((
-                    at,
-                    match file.omitted {
-                        0 => log,
-                        omitted => EpisodeLog { bytes: omitted + SHORTENED_LOG_BYTES, omitted, ..log },
+                let log = match file.omitted {
+                    0 => log,
+                    // It was shortened when it was copied, and perhaps again here.
+                    omitted => EpisodeLog {
+                        bytes: omitted + SHORTENED_LOG_BYTES,
+                        omitted: omitted + log.omitted,
+                        ..log
                     },
-                ));
+                };
+                logs.push((at, log));
             }
             None => note(&file.path, &format!("{} bytes, no room left", file.bytes.len())),
         }
@@ -163,6 +167,18 @@ mod tests {
             assert!(left_out.lines().any(|found| found == line), "{left_out}");
         }
         assert!(!left_out.contains("secret"));
+    }
+
+    #[test]
+    fn what_is_left_out_of_a_log_twice_is_counted_twice() {
+        let long =
+            FetchedFile { omitted: 1_000_000, ..file("a.log", vec![b'a'; SHORTENED_LOG_BYTES as usize]) };
+        let fetched = FetchedFiles { files: vec![long], ..FetchedFiles::default() };
+        let logs = shared_out(&keeping(&[]), fetched, 100_000, &mut String::new());
+        let in_the_text = logs[0].text.matches('a').count() as u64;
+        assert_eq!(logs[0].bytes, 1_000_000 + SHORTENED_LOG_BYTES);
+        assert!(in_the_text + logs[0].omitted <= logs[0].bytes + 10, "{in_the_text} {}", logs[0].omitted);
+        assert!(in_the_text + logs[0].omitted >= logs[0].bytes, "{in_the_text} {}", logs[0].omitted);
     }
 
     #[test]

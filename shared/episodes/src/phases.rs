@@ -18,8 +18,6 @@ use crate::program::Program;
 use crate::stop::{Stop, is_by_agent};
 use crate::task::{self, EpisodeTask};
 use container::Container;
-#[cfg(test)]
-pub(crate) use think::outcome_key;
 pub(crate) use think::{has_ended, step_of};
 
 /// Time at which the episode began, in the checkpoint.

@@ -38,7 +38,6 @@ mod tests {
     use bench_domain::AgentProgress;
 
     use super::*;
-    use crate::phases::outcome_key;
 
     #[test]
     fn the_last_step_that_the_agent_began_counts() {
@@ -53,7 +52,7 @@ mod tests {
             records,
         };
         for (step, records) in [(2, 30), (10, 40)] {
-            state.done.insert(outcome_key(step), serde_json::to_value(outcome(records, 7)).unwrap());
+            state.done.insert(format!("s{step}-agent"), serde_json::to_value(outcome(records, 7)).unwrap());
         }
         // Results of other operations, which may have similar names.
         state.done.insert("s11-agent".into(), serde_json::json!({ "exit_code": 0 }));

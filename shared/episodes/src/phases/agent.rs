@@ -206,8 +206,8 @@ async fn keep_logs(
         };
         let mut fetch = container.fetch(id, &path);
         // The others may be what a verifier gets.
-        fetch.shortens_logs = at == 0;
         if at == 0 {
+            fetch.shortens_logs = true;
             fetch.first = think::TERMINAL_LOGS.map(str::to_owned).to_vec();
         }
         let operation = format!("s{index}-keep-{at}");

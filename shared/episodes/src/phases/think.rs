@@ -53,7 +53,7 @@ pub(super) async fn run(
 }
 
 /// Returns the name under which the checkpoint has the end of an agent's work on a step of the task.
-pub(crate) fn outcome_key(task_step: usize) -> String {
+fn outcome_key(task_step: usize) -> String {
     format!("s{task_step}-agent")
 }
 
