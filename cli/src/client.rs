@@ -232,7 +232,7 @@ impl Client {
         let mut partial = to.clone().into_os_string();
         partial.push(".partial");
         let written = async {
-            // What is left of a download that was killed, or a link, which would be followed.
+            // A download that was killed leaves such a file, and a link would be followed.
             match tokio::fs::remove_file(&partial).await {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
                 _ => {}

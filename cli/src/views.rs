@@ -372,6 +372,11 @@ impl Run {
         }
     }
 
+    /// Returns true if agents work on items of the run.
+    pub(crate) fn has_episodes(&self) -> bool {
+        self.benchmarks.iter().any(Benchmark::has_agent)
+    }
+
     /// Returns name, tags and notes that the run has, each with what it is.
     pub(crate) fn labels(&self) -> impl Iterator<Item = (&'static str, String)> {
         let tags = (!self.tags.is_empty()).then(|| self.tags.join(", "));

@@ -265,7 +265,7 @@ fn note_variables(variables: &[String]) {
 }
 
 async fn upload(api: &Api, archive: &AgentArchive, json: bool) -> anyhow::Result<()> {
-    let earlier = stored(&api.client).await?;
+    let earlier = if json { Vec::new() } else { stored(&api.client).await? };
     let added = api.client.add_agent(archive).await.context("the agent was not accepted")?;
     if json {
         return output::json(&added);

@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::data_dir::key_ring;
 use crate::exit::{ExitStatus, Problem};
 use crate::page::Page;
-use crate::views::{Benchmark, Run};
+use crate::views::Run;
 use crate::{output, show};
 use bench_stack::Stack;
 
@@ -96,15 +96,18 @@ pub(super) async fn show(
     Ok(status)
 }
 
-/// Names the commands that show the episodes of a run; `None` if it has none.
+/// Names the commands that show the episodes of a run; `None` if none of them has left anything.
 fn commands_of_episodes(run: &Run) -> Option<String> {
-    if !run.benchmarks.iter().any(Benchmark::has_agent) {
+    let graded: u64 = run.benchmarks.iter().map(|benchmark| benchmark.graded_samples).sum();
+    if !run.has_episodes() || graded == 0 {
         return None;
     }
     let (id, artifacts) = (&run.id, format!("`bench artifacts {}`", run.id));
-    Some(match Agent::in_place_of_model(&run.model()) {
-        Some(_) => artifacts,
-        None => format!("`bench turns {id}`, {artifacts}"),
+    let samples: u64 = run.benchmarks.iter().map(|benchmark| benchmark.planned_samples).sum();
+    Some(match (Agent::in_place_of_model(&run.model()), samples) {
+        (Some(_), _) => artifacts,
+        (None, 1) => format!("`bench turns {id}`, {artifacts}"),
+        (None, _) => format!("`bench turns {id} --task TASK --sample N`, {artifacts}"),
     })
 }
 

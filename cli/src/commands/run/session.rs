@@ -19,7 +19,7 @@ use crate::commands::judge::judge_key;
 use crate::data_dir::{DataArgs, DurabilityArg, open_when_free};
 use crate::exit::{ExitStatus, Problem, disk_full};
 use crate::progress::DatasetProgress;
-use crate::views::{Benchmark, Run};
+use crate::views::Run;
 use crate::{format, logs, output};
 
 /// Time for calls in progress to end after Ctrl-C.
@@ -201,7 +201,7 @@ impl Session {
         }
         for run in runs {
             let found = self.client.get::<Run>(&format!("/api/runs/{run}")).await;
-            if found.is_ok_and(|run| run.benchmarks.iter().any(Benchmark::has_agent)) {
+            if found.is_ok_and(|run| run.has_episodes()) {
                 return " Sandboxes end with this process, so episodes that are still running start over later.";
             }
         }
