@@ -235,6 +235,15 @@ async fn an_archive_is_at_another_address_where_responses_are_not_streamed() {
     assert!(location.contains(&format!("agents/{id}.zip")), "{location}");
 }
 
+/// Returns a schedule of a task with an agent.
+fn nightly(agent: &str, task: &Value) -> Value {
+    let mut schedule = order(agent);
+    schedule["name"] = "nightly".into();
+    schedule["cron"] = "0 0 * * *".into();
+    schedule["tasks"] = json!([task["id"]]);
+    schedule
+}
+
 #[tokio::test]
 async fn a_schedule_takes_another_agent_only_from_its_owner() {
     let server = Server::new(false, &[]).await;
@@ -245,12 +254,7 @@ async fn a_schedule_takes_another_agent_only_from_its_owner() {
     let own = upload(&server, &A, CONFIG).await;
     let next = upload(&server, &A, &CONFIG.replace("1.0", "1.1")).await;
     let theirs = upload(&server, &B, &CONFIG.replace("1.0", "2.0")).await;
-    let mut schedule = order(&own);
-    for (name, value) in
-        [("name", json!("nightly")), ("cron", json!("0 0 * * *")), ("tasks", json!([task["id"]]))]
-    {
-        schedule[name] = value;
-    }
+    let schedule = nightly(&own, &task);
     let made = server.order("/api/schedules", &A, &schedule).await;
     assert_eq!(made.status, 201, "{}", made.text);
     let path = format!("/api/schedules/{}", made.json()["id"].as_str().unwrap());
@@ -320,12 +324,7 @@ async fn callers_with_the_same_agent_remove_it_independently() {
     let task = server.upload("name=mine&agent=oracle", &A, &task_zip("x", &[])).await.json();
     let id = upload(&server, &A, CONFIG).await;
     upload(&server, &B, CONFIG).await;
-    let mut schedule = order(&id);
-    for (name, value) in
-        [("name", json!("nightly")), ("cron", json!("0 0 * * *")), ("tasks", json!([task["id"]]))]
-    {
-        schedule[name] = value;
-    }
+    let schedule = nightly(&id, &task);
     let made = server.order("/api/schedules", &A, &schedule).await;
     assert_eq!(made.status, 201, "{}", made.text);
     let path = format!("/api/agents/custom/{id}");
