@@ -92,11 +92,11 @@ struct ScheduleOrderArgs {
     /// several. An edit replaces all earlier tasks
     #[arg(long, value_name = "PATH|TASK", conflicts_with_all = ["benchmark", "item", "demo"])]
     task: Vec<PathBuf>,
-    /// Agent that works on the terminal tasks, as for `bench run`
+    /// Agent that works on the terminal tasks, as for `bench run`. An edit removes the options of the earlier agent
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Option of the agent, such as max_turns=50; repeat for several. The agent `custom` has `content_hash`, of an uploaded
-    /// agent; `bench agents` lists them
+    /// Option of the agent, such as max_turns=50; repeat for several. An edit keeps earlier ones of other names. The agent
+    /// `custom` has `content_hash`, of an uploaded agent; `bench agents` lists them
     #[arg(long, value_name = "NAME=VALUE")]
     agent_option: Vec<String>,
     /// Folder of the agent `custom`, as for `bench run`; it is uploaded now, and later changes of the folder have no effect
@@ -123,7 +123,7 @@ struct ScheduleOrderArgs {
     #[arg(long, help_heading = None, value_name = "[NAME=]PROTOCOL", value_delimiter = ',')]
     protocol: Vec<String>,
     /// Setting of one benchmark, as listed by `bench benchmarks NAME`; repeat for several. An edit replaces all earlier
-    /// settings. The benchmark is optional if only one --benchmark is given
+    /// settings, and keeps the agent. The benchmark is optional if only one --benchmark is given
     #[arg(long, help_heading = None, value_name = "[BENCHMARK.]NAME=VALUE")]
     option: Vec<String>,
     #[command(flatten)]
@@ -161,6 +161,9 @@ impl ScheduleOrderArgs {
         }
         given("time_zone", self.time_zone.as_ref().map(|zone| json!(zone)));
         let benchmarks = self.benchmarks(remote)?;
+        if self.task.is_empty() && !earlier.iter().any(|name| name == TERMINAL_TASKS) {
+            tasks::refuse_without_tasks(&benchmarks)?;
+        }
         given("selected_benchmarks", (!benchmarks.is_empty()).then(|| json!(benchmarks)));
         let mut agent_options = tasks::parse_options(&self.agent_option)?;
         let mut agent = self.agent.as_deref();
@@ -253,6 +256,7 @@ impl AddArgs {
         if self.order.model.is_none() && fields.get("agent").is_none_or(asks_model) {
             let hint = match self.order.task.is_empty() {
                 true => "give one with --model",
+                false if self.order.agent.is_some() => "the agent asks one: give it with --model",
                 false => "give --model for the agent terminus-2, or --agent oracle, nop or custom",
             };
             return Err(Problem::usage("no model was given").hint(hint).into());

@@ -9,7 +9,7 @@ use crate::exit::Problem;
 /// Field of the judge's settings in an order.
 const JUDGE_FIELD: &str = "judge";
 /// Options whose field has another name, besides generation settings and limits.
-const FIELDS: [(&str, &str); 11] = [
+const FIELDS: [(&str, &str); 12] = [
     ("item", "items"),
     ("subset-pct", "subset_pct"),
     ("subset-count", "subset_count"),
@@ -17,6 +17,7 @@ const FIELDS: [(&str, &str); 11] = [
     ("seed", "subset_seed"),
     ("protocol", "protocols"),
     ("option", "benchmark_options"),
+    ("agent-option", "agent_options"),
     ("demo", "demo"),
     ("budget-usd", "budget_usd"),
     ("budget-tokens", "budget_tokens"),
@@ -146,7 +147,7 @@ mod tests {
         let document = bench_api::document();
         let order = document["components"]["schemas"]["Order"]["properties"].as_object().unwrap();
         // An order of tasks has tasks and an agent.
-        let of_tasks = ["tasks", "agent", "agent_options"];
+        let of_tasks = ["tasks", "agent"];
         let kept = ["model_id", "provider", "selected_benchmarks", "name", "config"];
         let kept: Vec<&str> = kept.into_iter().chain(of_tasks).collect();
         for name in order.keys().filter(|name| !kept.contains(&name.as_str())) {

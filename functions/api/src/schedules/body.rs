@@ -1,5 +1,6 @@
 //! Schedules, read from a request or from a change that is applied to a stored schedule.
 
+use bench_benchmarks::CUSTOM_CONTENT;
 use bench_domain::Agent;
 use bench_domain::schedule::{
     CRON_CHARS_MAX, NAME_CHARS_MAX, Schedule, Timing, WEBHOOK_CHARS_MAX, Webhook, validate_name,
@@ -26,6 +27,9 @@ const OWN_FIELDS: [&str; 5] = ["name", "cron", "time_zone", "webhook_url", "enab
 const MODEL_FIELDS: [&str; 3] = ["model_id", "provider", AGENT_FIELD];
 /// Also chooses the model if the agent asks none.
 const AGENT_FIELD: &str = "agent";
+const AGENT_OPTIONS_FIELD: &str = "agent_options";
+/// First characters of the agent's options among those of a benchmark.
+const AGENT_PREFIX: &str = "agent.";
 const TASKS_FIELD: &str = "tasks";
 const JUDGE_FIELD: &str = "judge";
 const PROTOCOLS_FIELD: &str = "protocols";
@@ -227,6 +231,10 @@ impl Change {
         if let Some(agent) = self.fields.get(AGENT_FIELD) {
             replace_agent(&mut fields, agent.as_str().unwrap_or_default());
         }
+        if self.fields.get(AGENT_OPTIONS_FIELD).is_some_and(Value::is_null) {
+            retain_options(&mut fields, |name| !is_agent_setting(name));
+        }
+        let stored_options = fields.get(OPTIONS_FIELD).cloned();
         fields.extend(self.fields.clone());
         // Only the sent fields of the judge change.
         if let (Some(Value::Object(new)), Some(mut judge)) = (fields.get_mut(JUDGE_FIELD), judge) {
@@ -240,9 +248,17 @@ impl Change {
             judge.extend(new_fields);
             *new = judge;
         }
-        for by_benchmark in [PROTOCOLS_FIELD, OPTIONS_FIELD] {
-            if !self.fields.contains_key(by_benchmark) {
-                keep_selected(by_benchmark, &mut fields);
+        if !self.fields.contains_key(PROTOCOLS_FIELD) {
+            keep_selected(PROTOCOLS_FIELD, &mut fields);
+        }
+        match fields.get(OPTIONS_FIELD).cloned().filter(|_| self.fields.contains_key(OPTIONS_FIELD)) {
+            None => keep_selected(OPTIONS_FIELD, &mut fields),
+            Some(sent) => {
+                fields.extend(stored_options.map(|stored| (OPTIONS_FIELD.to_owned(), stored)));
+                retain_options(&mut fields, is_of_agent);
+                keep_selected(OPTIONS_FIELD, &mut fields);
+                let agents = fields.remove(OPTIONS_FIELD).unwrap_or_default();
+                fields.insert(OPTIONS_FIELD.to_owned(), with_agents(sent, agents));
             }
         }
         FieldReader::from_body(fields)
@@ -251,15 +267,56 @@ impl Change {
 
 /// Removes the agent of a stored order with its options, and its model if that is an agent itself or the new agent asks none.
 fn replace_agent(fields: &mut Map<String, Value>, new: &str) {
-    let by_benchmark = fields.get_mut(OPTIONS_FIELD).and_then(Value::as_object_mut).into_iter().flatten();
-    for options in by_benchmark.filter_map(|(_, options)| options.as_object_mut()) {
-        options.retain(|name, _| name != AGENT_FIELD && !name.starts_with("agent."));
-    }
+    retain_options(fields, |name| !is_of_agent(name));
     let model = fields.get("model_id").and_then(Value::as_str).unwrap_or_default();
     let asks_none = |name: &str| Agent::in_place_of_model(name).is_some();
     if asks_none(model) || asks_none(new.trim()) {
         fields.remove("model_id");
     }
+}
+
+/// Keeps only those options of each benchmark whose names are accepted.
+fn retain_options(fields: &mut Map<String, Value>, is_kept: impl Fn(&str) -> bool) {
+    let by_benchmark = fields.get_mut(OPTIONS_FIELD).and_then(Value::as_object_mut).into_iter().flatten();
+    for options in by_benchmark.filter_map(|(_, options)| options.as_object_mut()) {
+        options.retain(|name, _| is_kept(name));
+    }
+}
+
+/// Returns true for an option that chooses the agent or is one of the agent's.
+fn is_of_agent(option: &str) -> bool {
+    option == AGENT_FIELD || option.starts_with(AGENT_PREFIX)
+}
+
+/// Returns true for an option of the agent that has a default: all except the files of a custom agent.
+fn is_agent_setting(option: &str) -> bool {
+    option.strip_prefix(AGENT_PREFIX).is_some_and(|name| name != CUSTOM_CONTENT)
+}
+
+/// Adds the agents of a stored order to the benchmark options of a change, which replace all others. A benchmark
+/// whose agent the change names itself loses the stored one.
+fn with_agents(sent: Value, agents: Value) -> Value {
+    let mut sent = match sent {
+        Value::Object(sent) => sent,
+        Value::Null => Map::new(),
+        // What is neither is reported when the field is read.
+        other => return other,
+    };
+    let Value::Object(agents) = agents else { return Value::Object(sent) };
+    for (benchmark, agent) in agents {
+        let Value::Object(agent) = agent else { continue };
+        let sent_name = sent.keys().find(|name| name.trim().eq_ignore_ascii_case(&benchmark)).cloned();
+        let of_benchmark = sent_name.and_then(|name| sent.remove(&name)).filter(|value| !value.is_null());
+        let of_benchmark = sent.entry(benchmark).or_insert_with(|| of_benchmark.unwrap_or_else(|| json!({})));
+        let Value::Object(options) = of_benchmark else { continue };
+        let is_sent = |name: &str| options.keys().any(|sent| sent.trim() == name);
+        if is_sent(AGENT_FIELD) {
+            continue;
+        }
+        let kept: Vec<_> = agent.into_iter().filter(|(name, _)| !is_sent(name)).collect();
+        options.extend(kept);
+    }
+    Value::Object(sent)
 }
 
 /// Removes entries of benchmarks that the schedule no longer runs.

@@ -271,16 +271,60 @@ async fn a_schedule_takes_another_agent_only_from_its_owner() {
         let changed = change(body.clone()).await;
         assert_eq!((changed.status.as_u16(), &changed.json()["model"]), (200, &json!(model)), "{body}");
     }
-    // Variables replace all options of the benchmark, so that the agent is named again.
-    let variables = json!({
-        "agent": "custom", "agent_options": { "content_hash": next },
-        "benchmark_options": { "terminal_tasks": { "env.WHO": "me" } },
-    });
-    let options = change(variables).await.json()["benchmark_options"]["terminal_tasks"].clone();
-    assert_eq!(options, json!({ "agent": "custom", "agent.content_hash": next, "env.WHO": "me" }));
+    // Variables replace all options of the benchmark except for the agent.
+    for (variables, left) in [
+        (json!({ "terminal_tasks": { "env.WHO": "me", "env.WHERE": "here" } }), vec!["env.WHERE", "env.WHO"]),
+        (json!({ "Terminal_Tasks": { "env.WHO": "me" } }), vec!["env.WHO"]),
+        (json!({ "terminal_tasks": null }), vec![]),
+        (Value::Null, vec![]),
+    ] {
+        let changed = change(json!({ "benchmark_options": variables })).await;
+        assert_eq!(changed.status, 200, "{variables}: {}", changed.text);
+        let options = changed.json()["benchmark_options"]["terminal_tasks"].clone();
+        assert_eq!(options["agent.content_hash"], own, "{variables}: {options}");
+        let names: Vec<&str> = options.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(names, [vec!["agent", "agent.content_hash"], left].concat(), "{variables}");
+    }
+    let agent_options = change(json!({ "agent_options": null })).await;
+    assert_eq!(agent_options.json()["model"], "custom/tiny@1.0", "{}", agent_options.text);
     let other = json!({ "agent": "nop", "agent_options": null, "benchmark_options": null });
     let changed = change(other).await.json();
     assert_eq!((&changed["model"], &changed["benchmark_options"]), (&json!("nop"), &json!({})));
+}
+
+#[tokio::test]
+async fn a_changed_schedule_keeps_its_agent_with_its_options() {
+    let server = Server::local().await;
+    let benchmark = "terminal_bench_hard";
+    let schedule = json!({
+        "name": "nightly", "cron": "0 0 * * *", "selected_benchmarks": [benchmark], "demo": true, "agent": "bash",
+        "model_id": "openrouter/a/b", "agent_options": { "max_turns": 3 },
+        "benchmark_options": { benchmark: { "difficulty": "all" } },
+    });
+    let made = server.order("/api/schedules", &A, &schedule).await;
+    assert_eq!(made.status, 201, "{}", made.text);
+    let path = format!("/api/schedules/{}", made.json()["id"].as_str().unwrap());
+    let json = [A[0], ("content-type", "application/json")];
+    for (change, expected) in [
+        (
+            json!({ "benchmark_options": { benchmark: { "difficulty": "easy" } } }),
+            json!({ "agent": "bash", "agent.max_turns": "3", "difficulty": "easy" }),
+        ),
+        (
+            json!({ "agent_options": { "max_cost_usd": 1 } }),
+            json!({ "agent": "bash", "agent.max_turns": "3", "agent.max_cost_usd": "1", "difficulty": "easy" }),
+        ),
+        (json!({ "agent_options": null }), json!({ "agent": "bash", "difficulty": "easy" })),
+        (json!({ "benchmark_options": null }), json!({ "agent": "bash" })),
+        (
+            json!({ "benchmark_options": { benchmark: { "agent": "terminus-2" } } }),
+            json!({ "agent": "terminus-2" }),
+        ),
+    ] {
+        let changed = server.ask("PATCH", &path, &json, change.to_string()).await;
+        assert_eq!(changed.status, 200, "{change}: {}", changed.text);
+        assert_eq!(changed.json()["benchmark_options"][benchmark], expected, "{change}");
+    }
 }
 
 #[tokio::test]
