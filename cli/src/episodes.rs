@@ -1,5 +1,6 @@
 //! Episodes of a run, and the files that are kept of them.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -20,8 +21,8 @@ const PAGE_EPISODES: usize = 50;
 const PAGE_BYTES: u64 = 1 << 20;
 /// Number of episodes whose files are read at once.
 const EPISODES_AT_ONCE: usize = 4;
-/// Maximum length of a part of a path, in characters.
-const PART_CHARS_MAX: usize = 120;
+/// Maximum length of a part of a path, in bytes. File systems allow 255; some room is left for the ends of temporary names.
+const PART_BYTES_MAX: usize = 200;
 
 /// Maximum length of a log's last line, in characters.
 const LINE_CHARS_MAX: usize = 200;
@@ -50,6 +51,9 @@ pub(crate) struct Episode {
     /// Reward; `None` without a grade.
     #[serde(default)]
     pub(crate) score: Option<f64>,
+    /// Reason for its outcome.
+    #[serde(default)]
+    pub(crate) reason: Option<String>,
     /// Reason why it has no grade.
     #[serde(default)]
     pub(crate) error: Option<String>,
@@ -136,10 +140,11 @@ impl Episode {
         self.report["episode_steps"].is_array()
     }
 
-    /// Returns what went wrong in the last step that has a problem.
+    /// Returns what went wrong before the first step, or in the last step that has a problem.
     pub(crate) fn exception(&self) -> Option<&str> {
         let steps = self.report["episode_steps"].as_array()?;
-        steps.iter().rev().find_map(|step| step["exception"]["message"].as_str())
+        let of_steps = steps.iter().rev().find_map(|step| step["exception"]["message"].as_str());
+        self.report["exception"]["message"].as_str().or(of_steps)
     }
 
     /// Returns the last lines of the outputs of agent and tests, each with the name of its log.
@@ -185,8 +190,9 @@ impl Episode {
     /// Writes all kept files into a folder, which is created. Returns their number.
     pub(crate) async fn write(&self, client: &Client, run: RunId, folder: &Path) -> anyhow::Result<u64> {
         let files = self.files(client, run).await?;
-        for file in &files {
-            let path = folder.join(safe_path(&file.name));
+        let paths = unique_paths(files.iter().map(|file| file.name.as_str()));
+        for (file, path) in files.iter().zip(paths) {
+            let path = folder.join(path);
             let text = self.text(client, run, &file.name).await?;
             let written = path.parent().map_or(Ok(()), std::fs::create_dir_all);
             written
@@ -203,13 +209,22 @@ impl Episode {
 /// If the run has no episodes.
 pub(crate) async fn episodes(client: &Client, run: RunId) -> anyhow::Result<Vec<Episode>> {
     let mut found = samples_of_run(client, run, |_| true).await?;
+    let has_episodes = found.iter().any(|sample| has_agent(&sample.benchmark));
     found.retain(Episode::has_report);
     if found.is_empty() {
-        return Err(Problem::failure(format!("run {run} has no episodes that are over"))
-            .hint("only agents on terminal tasks leave artifacts; `bench export` writes the answers of other runs")
-            .into());
+        let hint = match has_episodes {
+            true => format!("`bench runs {run}` shows the state of the run, and `bench turns {run}` what an agent does"),
+            false => "only agents on terminal tasks leave artifacts; `bench export` writes the answers of other runs".to_owned(),
+        };
+        return Err(Problem::failure(format!("run {run} has no episodes that are over")).hint(hint).into());
     }
     Ok(found)
+}
+
+/// Returns true for a benchmark whose samples are episodes.
+fn has_agent(benchmark: &str) -> bool {
+    let named = benchmark.parse().ok().and_then(|name| bench_benchmarks::find_named(&name));
+    named.is_some_and(|benchmark| benchmark.has_agent())
 }
 
 /// Lists the episodes of a run, those that aren't over included, in the order of its plan.
@@ -217,10 +232,6 @@ pub(crate) async fn episodes(client: &Client, run: RunId) -> anyhow::Result<Vec<
 /// # Errors
 /// If the run has no terminal tasks.
 pub(crate) async fn agent_episodes(client: &Client, run: RunId) -> anyhow::Result<Vec<Episode>> {
-    let has_agent = |benchmark: &str| {
-        let named = benchmark.parse().ok().and_then(|name| bench_benchmarks::find_named(&name));
-        named.is_some_and(|benchmark| benchmark.has_agent())
-    };
     let found = samples_of_run(client, run, has_agent).await?;
     if found.is_empty() {
         return Err(Problem::failure(format!("run {run} has no episodes"))
@@ -305,19 +316,55 @@ where
 /// file systems or terminals treat specially, are replaced.
 pub(crate) fn safe_path(name: &str) -> PathBuf {
     let part = |part: &str| {
-        let kept: String = part
-            .chars()
-            .map(|c| if c.is_control() || r#"\:*?"<>|"#.contains(c) { '_' } else { c })
-            .take(PART_CHARS_MAX)
-            .collect();
+        let mut kept: String =
+            part.chars().map(|c| if c.is_control() || r#"\:*?"<>|"#.contains(c) { '_' } else { c }).collect();
+        kept.truncate(kept.floor_char_boundary(PART_BYTES_MAX));
         if kept.trim_matches('.').is_empty() { "_".to_owned() } else { kept }
     };
     name.split('/').filter(|name| !name.is_empty()).map(part).collect()
 }
 
+/// Returns a [`safe_path`] for each name, none of which is another's or leads through another's file: such parts get a number.
+/// Upper and lower case count as equal, as in some file systems.
+fn unique_paths<'a>(names: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
+    let (mut files, mut folders) = (HashSet::new(), HashSet::new());
+    let of_file = |name: &str| {
+        let parts: Vec<String> =
+            safe_path(name).iter().map(|part| part.to_string_lossy().into_owned()).collect();
+        let mut path = String::new();
+        for (at, part) in parts.iter().enumerate() {
+            let is_last = at + 1 == parts.len();
+            let numbered = (2..).map(|number| format!("{part}~{number}"));
+            let place = std::iter::once(part.clone()).chain(numbered).map(|part| format!("{path}/{part}"));
+            let is_free = |place: &String| {
+                let key = place.to_lowercase();
+                !files.contains(&key) && !(is_last && folders.contains(&key))
+            };
+            path = place.into_iter().find(is_free).unwrap_or_default();
+            let taken = if is_last { &mut files } else { &mut folders };
+            taken.insert(path.to_lowercase());
+        }
+        PathBuf::from(path.trim_start_matches('/'))
+    };
+    names.map(of_file).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_have_paths_of_their_own() {
+        let names = ["a\\b", "a:b", "A_B", "agent/x", "agent/x/y", "agent/x/z", "b/c/d", "b/c", "", "/"];
+        let paths = unique_paths(names.into_iter());
+        let paths: Vec<&str> = paths.iter().filter_map(|path| path.to_str()).collect();
+        let expected =
+            ["a_b", "a_b~2", "A_B~3", "agent/x", "agent/x~2/y", "agent/x~2/z", "b/c/d", "b/c~2", "", ""];
+        assert_eq!(paths, expected);
+        let long = ["é".repeat(150), format!("{}x", "é".repeat(150))];
+        let paths = unique_paths(long.iter().map(String::as_str));
+        assert!(paths[0] != paths[1] && paths[1].as_os_str().len() <= PART_BYTES_MAX + 2);
+    }
 
     #[test]
     fn paths_stay_inside() {
@@ -331,6 +378,6 @@ mod tests {
         ] {
             assert_eq!(safe_path(name), Path::new(path), "{name}");
         }
-        assert_eq!(safe_path(&"x".repeat(500)).as_os_str().len(), PART_CHARS_MAX);
+        assert_eq!(safe_path(&"x".repeat(500)).as_os_str().len(), PART_BYTES_MAX);
     }
 }

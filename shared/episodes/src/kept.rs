@@ -1,5 +1,7 @@
 //! Files of a container that the report of its episode keeps.
 
+use std::collections::BTreeMap;
+
 use bench_domain::{EpisodeLog, EpisodeReport, json_text_bytes};
 use bench_environments::{FetchedFile, FetchedFiles, SHORTENED_LOG_BYTES, SkipReason};
 
@@ -11,6 +13,40 @@ use crate::stored::{LOGS_BYTES_MAX, is_text, log_of};
 /// Name of the log that lists the files that were left out, and its maximum size in bytes.
 const LEFT_OUT_LOG: &str = "left-out.txt";
 const LEFT_OUT_BYTES_MAX: usize = 64 << 10;
+/// Maximum length of a log's name, in bytes. Requests for logs have it in their address.
+const NAME_BYTES_MAX: usize = 255;
+
+/// Lines about files of one folder that were left out, up to a size.
+#[derive(Debug)]
+struct LeftOut {
+    lines: String,
+    bytes_max: usize,
+    /// Number of files that no line is about.
+    more: usize,
+}
+
+impl LeftOut {
+    const fn new(bytes_max: usize) -> Self {
+        Self { lines: String::new(), bytes_max, more: 0 }
+    }
+
+    fn note(&mut self, name: &str, why: &str) {
+        let shown = &name[..name.floor_char_boundary(NAME_BYTES_MAX)];
+        let cut = if shown.len() < name.len() { "…" } else { "" };
+        let line = format!("{shown}{cut}: {why}\n");
+        match self.lines.len() + line.len() <= self.bytes_max {
+            true => self.lines.push_str(&line),
+            false => self.more += 1,
+        }
+    }
+
+    fn text(mut self, folder: &str) -> String {
+        if self.more > 0 {
+            self.lines.push_str(&format!("{folder}: {} more\n", self.more));
+        }
+        self.lines
+    }
+}
 
 /// Reads files that were fetched, and adds them to the report, each folder with a fair share of the room. What is left out is
 /// listed in a log of its own.
@@ -25,7 +61,7 @@ pub(crate) async fn collect(
     // The output of tests explains the grade, so it has the first choice.
     ordered.sort_by_key(|(_, keeping)| !keeping.folder.ends_with("verifier"));
     let mut left_out = String::new();
-    let mut kept = Vec::new();
+    let mut kept: Vec<(usize, Vec<EpisodeLog>)> = Vec::new();
     for (done, (at, keeping)) in ordered.into_iter().enumerate() {
         let copied =
             program.run(&keeping.environment, &keeping.operation, &keeping.fetch, Phase::Agent).await;
@@ -34,17 +70,44 @@ pub(crate) async fn collect(
             Ok(None) | Err(Stop::Exception(..)) => continue,
             Err(stop) => return Err(stop),
         };
-        let share = room / (keepings.len() - done);
-        let logs = shared_out(keeping, fetched, share, &mut left_out);
+        let left = keepings.len() - done;
+        let mut lines = LeftOut::new(LEFT_OUT_BYTES_MAX.saturating_sub(left_out.len()) / left);
+        let logs = shared_out(keeping, fetched, room / left, &mut lines);
+        left_out.push_str(&lines.text(&keeping.folder));
         room = logs.iter().fold(room, |room, log| room.saturating_sub(json_text_bytes(&log.text)));
         kept.push((at, logs));
     }
     kept.sort_by_key(|(at, _)| *at);
+    drop_shadows(keepings, &mut kept, &mut left_out);
     report.logs.extend(kept.into_iter().flat_map(|(_, logs)| logs));
     if !left_out.is_empty() {
         report.logs.extend(log_of(LEFT_OUT_LOG, left_out.as_bytes(), LEFT_OUT_BYTES_MAX));
     }
     Ok(())
+}
+
+/// Drops logs whose names those of a deeper folder have, too: what a task names as an artifact isn't displaced by what an agent
+/// puts at the same name into the folder for all artifacts.
+fn drop_shadows(keepings: &[Keeping], kept: &mut [(usize, Vec<EpisodeLog>)], left_out: &mut String) {
+    let depth = |at: usize| keepings[at].folder.len();
+    let mut owners: BTreeMap<String, usize> = BTreeMap::new();
+    for (at, logs) in kept.iter() {
+        for log in logs {
+            let owner = owners.entry(log.name.clone()).or_insert(*at);
+            if depth(*at) > depth(*owner) {
+                *owner = *at;
+            }
+        }
+    }
+    for (at, logs) in kept {
+        logs.retain(|log| {
+            let is_kept = owners.get(&log.name) == Some(at);
+            if !is_kept {
+                left_out.push_str(&format!("{}: an artifact of the task has the same name\n", log.name));
+            }
+            is_kept
+        });
+    }
 }
 
 /// Returns the logs of a folder's files, in the order of the files: all that are small, and as much of each large one as has room.
@@ -53,17 +116,13 @@ fn shared_out(
     keeping: &Keeping,
     fetched: FetchedFiles,
     room: usize,
-    left_out: &mut String,
+    left_out: &mut LeftOut,
 ) -> Vec<EpisodeLog> {
     let name_of = |path: &str| match path {
         "" => keeping.folder.clone(),
         path => format!("{}/{path}", keeping.folder),
     };
-    let mut note = |path: &str, why: &str| {
-        if left_out.len() < LEFT_OUT_BYTES_MAX {
-            left_out.push_str(&format!("{}: {why}\n", name_of(path)));
-        }
-    };
+    let mut note = |path: &str, why: &str| left_out.note(&name_of(path), why);
     for skipped in fetched.skipped.iter().filter(|file| !keeping.is_excluded(&file.path)) {
         match (skipped.why, skipped.bytes) {
             (SkipReason::TooLong, Some(bytes)) => {
@@ -79,6 +138,7 @@ fn shared_out(
     for (at, file) in fetched.files.into_iter().enumerate() {
         match is_text(&file.bytes) {
             _ if keeping.is_excluded(&file.path) => {}
+            _ if name_of(&file.path).len() > NAME_BYTES_MAX => note(&file.path, "its name is too long"),
             true => files.push((at, file)),
             false => note(&file.path, &format!("{} bytes, not a text", file.bytes.len())),
         }
@@ -148,8 +208,9 @@ mod tests {
         let why = SkipReason::TooLong;
         let skipped = vec![SkippedFile { path: "huge".to_owned(), why, bytes: Some(99) }];
         let fetched = FetchedFiles { files, skipped, is_cut: true };
-        let mut left_out = String::new();
+        let mut left_out = LeftOut::new(1_000);
         let logs = shared_out(&keeping(&["secret"]), fetched, 1 << 20, &mut left_out);
+        let left_out = left_out.text("agent");
         let names: Vec<&str> = logs.iter().map(|log| log.name.as_str()).collect();
         assert_eq!(names, ["agent/a.bin", "agent/b.bin", "agent/terminus_2.pane"]);
         assert_eq!(logs[2].text, "$ ls");
@@ -174,7 +235,7 @@ mod tests {
         let long =
             FetchedFile { omitted: 1_000_000, ..file("a.log", vec![b'a'; SHORTENED_LOG_BYTES as usize]) };
         let fetched = FetchedFiles { files: vec![long], ..FetchedFiles::default() };
-        let logs = shared_out(&keeping(&[]), fetched, 100_000, &mut String::new());
+        let logs = shared_out(&keeping(&[]), fetched, 100_000, &mut LeftOut::new(0));
         let in_the_text = logs[0].text.matches('a').count() as u64;
         assert_eq!(logs[0].bytes, 1_000_000 + SHORTENED_LOG_BYTES);
         assert!(in_the_text + logs[0].omitted <= logs[0].bytes + 10, "{in_the_text} {}", logs[0].omitted);
@@ -184,8 +245,54 @@ mod tests {
     #[test]
     fn files_without_room_are_listed() {
         let fetched = FetchedFiles { files: vec![file("a", vec![b'a'; 10_000])], ..FetchedFiles::default() };
-        let mut left_out = String::new();
+        let mut left_out = LeftOut::new(50);
+        assert!(shared_out(&keeping(&[]), fetched.clone(), 10, &mut left_out).is_empty());
         assert!(shared_out(&keeping(&[]), fetched, 10, &mut left_out).is_empty());
-        assert_eq!(left_out, "agent/a: 10000 bytes, no room left\n");
+        assert_eq!(left_out.text("agent"), "agent/a: 10000 bytes, no room left\nagent: 1 more\n");
+    }
+
+    #[test]
+    fn names_that_no_request_can_have_are_left_out() {
+        let long = format!("{}/é", "x".repeat(300));
+        let fetched = FetchedFiles { files: vec![file(&long, b"text".to_vec())], ..FetchedFiles::default() };
+        let mut left_out = LeftOut::new(1_000);
+        assert!(shared_out(&keeping(&[]), fetched, 1_000, &mut left_out).is_empty());
+        assert_eq!(
+            left_out.text("agent"),
+            format!("agent/{}…: its name is too long\n", "x".repeat(NAME_BYTES_MAX - 6))
+        );
+    }
+
+    #[test]
+    fn an_artifact_of_the_task_is_not_displaced() {
+        let log = |name: &str, text: &str| EpisodeLog {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            bytes: 1,
+            omitted: 0,
+        };
+        let all = Keeping { folder: "artifacts".to_owned(), ..keeping(&[]) };
+        let declared = Keeping { folder: "artifacts/app".to_owned(), ..keeping(&[]) };
+        let logs = |text: &str| {
+            vec![log("artifacts/app/out.txt", text), log(&format!("artifacts/app/{text}"), text)]
+        };
+        for order in [[&all, &declared], [&declared, &all]] {
+            let keepings: Vec<Keeping> = order.into_iter().cloned().collect();
+            let mut kept: Vec<_> = keepings
+                .iter()
+                .enumerate()
+                .map(|(at, keeping)| (at, logs(keeping.folder.split('/').next_back().unwrap())))
+                .collect();
+            let mut left_out = String::new();
+            drop_shadows(&keepings, &mut kept, &mut left_out);
+            let texts: Vec<&str> = kept
+                .iter()
+                .flat_map(|(_, logs)| logs)
+                .filter(|log| log.name.ends_with("out.txt"))
+                .map(|log| log.text.as_str())
+                .collect();
+            assert_eq!((texts, kept[0].1.len() + kept[1].1.len()), (vec!["app"], 3));
+            assert_eq!(left_out, "artifacts/app/out.txt: an artifact of the task has the same name\n");
+        }
     }
 }

@@ -27,6 +27,7 @@ const SETUP_MS: &str = "setup-ms";
 
 /// Files that are fetched for the report when the episode ends. They were copied into the sandbox when the phase that
 /// wrote them ended.
+#[derive(Debug, Clone)]
 pub(crate) struct Keeping {
     pub(crate) environment: Environment,
     pub(crate) operation: String,

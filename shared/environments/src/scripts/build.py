@@ -88,7 +88,8 @@ def reason_of(ran):
     ended = [line for line in lines[steps[-1] + 1 :] if line and not line.startswith("-->")] if steps else []
     # Podman names its temporary folder, so that the same error would look like another one each time.
     reason = re.sub(r"/\S*/libpod_builder\d+/build", "the context", errors[-1])[:LINE_MAX] if errors else "no reason was given"
-    return "%s; its output ends with `%s`" % (reason, " / ".join(ended[-3:])[-LINE_MAX:]) if ended else reason
+    # The output says why. Where a text is cut, it is cut at its end.
+    return "the output ends with `%s`; %s" % (" / ".join(ended[-3:])[-LINE_MAX:], reason) if ended else reason
 
 
 def builder_died(ran):

@@ -86,7 +86,8 @@ def collect(tar, request, files, skipped, cut):
         size = entry.size if same is None else len(same)
         is_file = (entry.type in (tarfile.REGTYPE, tarfile.AREGTYPE) or same is not None) and path is not None
         is_short = size <= request["file_bytes_max"]
-        shortens = not is_short and request["shortens_logs"] and path is not None and path.endswith(LOGS)
+        # A file that is fetched alone is named by the path.
+        shortens = not is_short and request["shortens_logs"] and path is not None and (path or request["path"]).endswith(LOGS)
         kept = SHORT_MAX if shortens else size
         # Whatever else there is, these are found.
         is_wanted = path in first and kept <= FIRST_MAX
@@ -150,6 +151,21 @@ def copied(request, until):
     return files, skipped, cut, is_cut, Ran(code, Kept(1), err, False)
 
 
+def find_first(request, until, files, skipped, cut):
+    """Adds the files that are looked for and that were not reached, each from a copy of its own."""
+    for name in request["first"]:
+        if any(path == name for path, *_ in files) or any(one["path"] == name for one in skipped):
+            continue
+        room = request["bytes_max"] - sum(len(data) for *_, data in files)
+        path = request["path"].rstrip("/") + "/" + name
+        alone = dict(request, path=path, first=[""], files_max=1, bytes_max=room)
+        found, passed, shorter, _, _ = copied(alone, until)
+        files += [(name, mode, data) for path, mode, data in found if path == ""]
+        cut += [dict(one, path=name) for one in shorter if one["path"] == ""]
+        # The name of what isn't a file is not known.
+        skipped += [dict(one, path=name) for one in passed if one["path"] in ("", "?")][:1]
+
+
 def main(request, workspace):
     expect_open(workspace, request["project"])
     container, until = request["container"], time.monotonic() + request["limit_s"]
@@ -167,6 +183,8 @@ def main(request, workspace):
             # are in its errors, look like its own failure.
             raise Failed("start", "`%(path)s` can't be copied from the container" % request, ran.log())
         time.sleep(PAUSE_S)
+    if is_cut:
+        find_first(request, until, files, skipped, cut)
     header = json.dumps([{"path": path, "mode": mode, "bytes": len(data)} for path, mode, data in files]).encode()
     with open("fetched.b64", "wb") as out:
         out.write(base64.b64encode(b"%d\n" % len(header) + header + b"".join(data for _, _, data in files)))

@@ -172,7 +172,10 @@ def main():
             subprocess.run(["tar", "-x", "-C", path("put")], check=True)
         case ["cp", source, "-"]:
             log("fetch", source.split(":")[1])
-            subprocess.run(["tar", "-c", "-C", AT, "put"], check=True)
+            # The fetched folder is `put`; a file in it may be fetched alone.
+            name = os.path.basename(source)
+            at, name = (path("put"), name) if os.path.exists(path("put/" + name)) else (AT, "put")
+            subprocess.run(["tar", "-c", "-C", at, name], check=True)
         case _:
             sys.exit("not scripted: %s" % ARGS)
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bench_environments::{
     BuildLimits, EngineHost, EnvironmentError, ErrorKind, Exec, FetchFiles, Limit, Project, ProjectError,
-    PutFiles, Resolve, TaskFile,
+    PutFiles, Resolve, SkipReason, TaskFile,
 };
 use bench_sandy::testing::{Options, SandyServer};
 use bench_sandy::{NewSandbox, Timing};
@@ -412,6 +412,38 @@ async fn a_copy_that_fails_while_the_engine_works_is_the_container_s_fault() {
     let first = FetchFiles { first: vec!["z".to_owned()], ..fetch };
     let fetched = world.finish(&environment, "first", &first).await.unwrap().unwrap();
     assert_eq!((fetched.get("z"), fetched.is_cut), (Some("1".as_bytes()), true));
+}
+
+#[tokio::test]
+async fn files_that_are_looked_for_are_found_behind_a_huge_one() {
+    let world = World::new().await;
+    let environment = environment("ep1");
+    let started = world.start(&environment).await.unwrap();
+    std::fs::create_dir(world.engine("put")).unwrap();
+    let huge = std::fs::File::create(world.engine("put/a.bin")).unwrap();
+    huge.set_len((1 << 30) + 1).unwrap();
+    let long = std::fs::File::create(world.engine("put/long.pane")).unwrap();
+    long.set_len(3 << 20).unwrap();
+    std::fs::write(world.engine("put/reward.txt"), "1").unwrap();
+    std::fs::create_dir(world.engine("put/folder")).unwrap();
+    std::fs::write(world.engine("put/folder/x"), "1").unwrap();
+    std::os::unix::fs::symlink("a.bin", world.engine("put/link")).unwrap();
+    let names = ["reward.txt", "none", "long.pane", "folder", "link"];
+    let fetch = FetchFiles {
+        file_bytes_max: 1 << 20,
+        first: names.map(str::to_owned).to_vec(),
+        shortens_logs: true,
+        ..FetchFiles::new(started.container("main").unwrap(), "/out")
+    };
+    let fetched = world.finish(&environment, "huge", &fetch).await.unwrap().unwrap();
+    assert_eq!((fetched.get("reward.txt"), fetched.is_cut), (Some("1".as_bytes()), true));
+    let long = fetched.files.iter().find(|file| file.path == "long.pane").unwrap();
+    assert_eq!(long.omitted, 1 << 20);
+    for name in ["folder", "link"] {
+        let skipped = fetched.skipped.iter().find(|file| file.path == name).unwrap();
+        assert_eq!(skipped.why, SkipReason::NotAFile, "{name}");
+    }
+    assert_eq!(fetched.files.len(), 2, "{:?}", fetched.skipped);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bench_agents::{ModelFailure, ModelFailureKind, Seen, TrajectoryNames};
 use bench_blobs::{AgentRecords, BlobError};
-use bench_domain::{Agent, AgentRecord, Code, EpisodeReport, EpisodeState, Usage};
+use bench_domain::{Agent, AgentRecord, Code, EpisodeLog, EpisodeReport, EpisodeState, Usage};
 use bench_episodes::{
     ModelAnswer, ModelRequest, REFUSED, TRAJECTORIES_BYTES_MAX, TaskFiles, Thinker, trajectory_logs,
 };
@@ -167,8 +167,11 @@ impl Pipeline {
             let names = TrajectoryNames { session: &session, model: &claimed.run.spec.model.qualified() };
             trajectories.extend(trajectory_logs(task, agent, &thinker, task_step, names, &mut room));
         }
-        // The agent may have written files of the same names. Views show the first logs only.
-        report.logs.retain(|log| trajectories.iter().all(|ours| ours.name != log.name));
+        // The agent may have written files of the same names, or folders. Views show the first logs only.
+        let is_at = |log: &EpisodeLog, ours: &EpisodeLog| {
+            log.name.strip_prefix(&ours.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        report.logs.retain(|log| !trajectories.iter().any(|ours| is_at(log, ours)));
         report.logs.splice(0..0, trajectories);
         Ok(())
     }
