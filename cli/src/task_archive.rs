@@ -82,19 +82,20 @@ pub(crate) fn read_given(given: &[PathBuf]) -> anyhow::Result<Vec<GivenTask>> {
 
 /// Reads the tasks at all paths.
 pub(crate) fn read_all(paths: &[PathBuf]) -> anyhow::Result<Vec<TaskArchive>> {
-    read_each(paths)?.into_iter().map(|(_, task)| task).collect()
+    read_each(paths).into_iter().map(|(_, task)| task).collect()
 }
 
-/// Reads the tasks at all paths. Returns the name of each, and the task or the reason why it can't be packed.
-///
-/// # Errors
-/// If there is no task at a path.
-pub(crate) fn read_each(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, anyhow::Result<TaskArchive>)>> {
+/// Reads the tasks at all paths. Returns the name of each, and the task or the reason why it can't be packed. A path without
+/// a task counts as one that can't be packed.
+pub(crate) fn read_each(paths: &[PathBuf]) -> Vec<(String, anyhow::Result<TaskArchive>)> {
     let mut tasks = Vec::new();
     for path in paths {
-        tasks.extend(read_at(path)?);
+        match read_at(path) {
+            Ok(read) => tasks.extend(read),
+            Err(error) => tasks.push((name_of(path), Err(error))),
+        }
     }
-    Ok(tasks)
+    tasks
 }
 
 /// Reads the tasks at a path.
@@ -294,8 +295,9 @@ mod tests {
         fs::create_dir(tasks.path().join("good")).unwrap();
         fs::write(tasks.path().join("good/task.toml"), "").unwrap();
         std::os::unix::fs::symlink(folder.path(), tasks.path().join("broken")).unwrap();
-        let read = read_each(&[tasks.path().to_owned()]).unwrap();
+        let read = read_each(&[tasks.path().to_owned(), tasks.path().join("none")]);
         let kinds: Vec<_> = read.iter().map(|(_, task)| task.is_ok()).collect();
-        assert_eq!(kinds, [false, true]);
+        assert_eq!(kinds, [false, true, false]);
+        assert_eq!(read[2].0, "none");
     }
 }

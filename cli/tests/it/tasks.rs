@@ -114,6 +114,14 @@ fn a_broken_task_does_not_keep_others_from_being_checked() {
     assert_eq!(&tasks[..2], ["linked", "wrong"]);
     assert!(tasks[2].starts_with("good@"), "{tasks:?}");
 
+    // Neither does a path without a task.
+    let good = dir.path("tasks/good").to_str().unwrap().to_owned();
+    let gone = dir.path("gone").to_str().unwrap().to_owned();
+    let files = dir.bench(&["tasks", "check", &good, &gone, "--no-episodes"]);
+    assert_eq!(files.code, 1, "{}", files.stdout);
+    assert!(files.stdout.contains("good: its files are accepted\ngone: refused; "), "{}", files.stdout);
+    dir.bench(&["tasks", "check", &gone]).assert_refused(2, "could not read the task");
+
     // The error of a single task stays that of the command.
     let linked = dir.path("tasks/linked").to_str().unwrap().to_owned();
     dir.bench(&["tasks", "check", &linked]).assert_refused(2, "is a link");

@@ -28,6 +28,11 @@ fn wrong_usage_is_exit_code_2_in_one_sentence_and_makes_nothing() {
         (&[&oracle[..], &["--subset-pct", "5", "--subset-count", "5"]].concat(), "can't be given together"),
         (&[&oracle[..], &["--item", "1", "--subset-count", "5"]].concat(), "can't be given together"),
         (&[&oracle[..], &["--seed", &long_seed]].concat(), "seed"),
+        (
+            &[&oracle[..], &["--benchmark", "terminal_tasks"]].concat(),
+            "runs tasks of yours, and none was given",
+        ),
+        (&["run", "--agent", "nop", "--task", ".", "--item", "#3"], "the tasks are the items"),
         (&[&oracle[..], &["--api-key-env", "NOT_SET_ANYWHERE"]].concat(), "is not set"),
         (&[&oracle[..], &["--resume", "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90"]].concat(), "--resume"),
         (&[&oracle[..], &["--server", "ftp://x"]].concat(), "--server"),
@@ -46,6 +51,9 @@ fn wrong_usage_is_exit_code_2_in_one_sentence_and_makes_nothing() {
         dir.bench(args).assert_refused(2, part);
     }
     assert!(!dir.path("data").exists());
+    let schedule = ["schedules", "add", "--name", "n", "--cron", "0 0 * * *", "--model", "m"];
+    let schedule = [&schedule[..], &["--benchmark", "terminal_tasks"]].concat();
+    dir.bench(&schedule).assert_refused(2, "runs tasks of yours, and none was given");
 }
 
 #[test]

@@ -21,6 +21,7 @@ use crate::options::{OptionError, OptionMetadata, Options};
 use crate::scorers::Scorer;
 use crate::scorers::episode::EpisodeScorer;
 use crate::terminal_tasks::agent::{self, Wording};
+use crate::terminal_tasks::variables;
 
 mod selection;
 
@@ -75,7 +76,7 @@ static METADATA: Metadata = Metadata {
     display_name: "Terminal-Bench Hard",
     description: "The hard tasks of Terminal-Bench: an agent works in a container until it says that it is done, and the task's tests grade what it did.",
     protocol_name: "terminal-bench",
-    protocol: "terminal-bench 0.2.18: build the environment, let the agent work, copy and run the tests, parse their output; agent terminus-2",
+    protocol: "terminal-bench 0.2.18: build the environment, let the agent work, copy and run the tests, parse their output",
     parser: "the task's own: for pytest the short summary, for others their markers; every test must pass",
     sources: &[
         Link { title: "Dataset", url: "https://huggingface.co/datasets/ia03/terminal-bench" },
@@ -111,8 +112,8 @@ static SPEC: DatasetSpec = DatasetSpec {
     ..DatasetSpec::DEFAULT
 };
 
-static OPTIONS: [OptionMetadata; 4] =
-    [selection::DIFFICULTY, selection::TASKS, agent::OPTION, agent::OWN_OPTIONS];
+static OPTIONS: [OptionMetadata; 5] =
+    [selection::DIFFICULTY, selection::TASKS, variables::OPTION, agent::OPTION, agent::OWN_OPTIONS];
 
 /// Packed task of an item, with what its dataset says about it.
 #[derive(Debug, Clone, PartialEq, Eq)]

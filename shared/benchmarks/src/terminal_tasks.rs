@@ -3,8 +3,6 @@
 //! Protocol: Harbor 0.25 for its own task format, Terminal-Bench 0.2.18 for the older one. The containers are driven by
 //! other crates; here are only the items, one per task, and the prompt.
 
-use std::collections::BTreeMap;
-
 use bench_agents::terminus2::ReplyFormat;
 use bench_domain::Prompt;
 use bench_items::{DatasetSpec, Item, Layout, Row, RowError, TemplateSpec};
@@ -18,6 +16,7 @@ use crate::scorers::Scorer;
 use crate::scorers::episode::EpisodeScorer;
 
 pub(crate) mod agent;
+pub(crate) mod variables;
 
 use agent::Wording;
 pub use agent::{
@@ -56,11 +55,6 @@ pub const TASK_HASH_COLUMN: &str = "content_hash";
 /// Column with the text for the agent.
 pub const TASK_INSTRUCTION_COLUMN: &str = "instruction";
 
-/// Beginning of the names of options that are variables of the tasks.
-const VARIABLE: &str = "env.";
-/// Maximum length of a variable's name, in bytes.
-const VARIABLE_BYTES_MAX: usize = 64;
-
 static METADATA: Metadata = Metadata {
     name: "terminal_tasks",
     display_name: "Terminal tasks",
@@ -90,23 +84,7 @@ static METADATA: Metadata = Metadata {
 
 static SPEC: DatasetSpec = DatasetSpec { license: "that of each task", ..DatasetSpec::DEFAULT };
 
-static OPTIONS: [OptionMetadata; 3] = [
-    OptionMetadata {
-        name: "env.NAME",
-        description: "value of the variable NAME, for tasks that ask for it with `${NAME}`; it is stored with the run, so give no keys",
-        default: "",
-    },
-    agent::OPTION,
-    agent::OWN_OPTIONS,
-];
-
-/// Returns the variables that a run's options give to its tasks.
-pub fn task_variables(options: Option<&Options>) -> BTreeMap<String, String> {
-    let options = options.into_iter().flatten();
-    let variables =
-        options.filter_map(|(name, value)| Some((name.strip_prefix(VARIABLE)?.to_owned(), value.clone())));
-    variables.collect()
-}
+static OPTIONS: [OptionMetadata; 3] = [variables::OPTION, agent::OPTION, agent::OWN_OPTIONS];
 
 impl Layout for TerminalTasks {
     fn name(&self) -> &'static str {
@@ -179,14 +157,8 @@ impl Benchmark for TerminalTasks {
 
     fn with_options(&self, options: &Options) -> Result<Option<&'static dyn Benchmark>, OptionError> {
         for name in options.keys().filter(|name| !agent::is_agent_option(name)) {
-            let Some(variable) = name.strip_prefix(VARIABLE) else {
+            if !variables::is_variable(name)? {
                 return Err(OptionError::unknown(name, &OPTIONS));
-            };
-            let is_plain = variable.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-            if !is_plain || variable.is_empty() || variable.len() > VARIABLE_BYTES_MAX {
-                return Err(OptionError(format!(
-                    "`{VARIABLE}` is followed by a variable's name: up to {VARIABLE_BYTES_MAX} letters, digits and `_`"
-                )));
             }
         }
         Ok(agent::checked_wording(options)?.map(|wording| Self::with(wording) as &dyn Benchmark))
@@ -201,6 +173,7 @@ mod tests {
 
     use super::*;
     use crate::grading::Grading;
+    use crate::task_variables;
 
     fn row(hash: &str) -> Row {
         let row = json!({ "task": "hello@012345678901", "content_hash": hash, "instruction": "Do it." });

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use bench_benchmarks::{Benchmark, Options, QuestionPreview, preview_questions};
+use bench_benchmarks::{Benchmark, NO_TEXT_DIGEST, Options, QuestionPreview, preview_questions};
 use bench_datasets::{SupportCache, load_item};
 use bench_domain::run::{DatasetChoice, ItemNaming};
 use bench_domain::{Image, Prompt, RunId};
@@ -21,6 +21,7 @@ use super::RunArgs;
 use super::order::{self, Plan};
 use crate::exit::{ExitStatus, Problem};
 use crate::progress::DatasetProgress;
+use crate::show::NO_PROMPT_TEXT;
 use crate::{format, output};
 use bench_stack::Stack;
 
@@ -248,8 +249,13 @@ impl PromptPrinter<'_> {
         let Outline { items, of, wording } = self.outline;
         let dataset = &wording.dataset;
         let demo = if dataset.is_demo() { ", DEMO DATA" } else { "" };
+        let template = &wording.template;
+        let prompt = match template.digest == NO_TEXT_DIGEST {
+            true => NO_PROMPT_TEXT.to_owned(),
+            false => format!("{}, digest {}", template.source.as_str(), template.digest),
+        };
         format!(
-            "=== {}: {} of {}, {} each{demo}\n    {}\n    {} at revision {}\n    prompt: {}, digest {}\n",
+            "=== {}: {} of {}, {} each{demo}\n    {}\n    {} at revision {}\n    prompt: {prompt}\n",
             self.benchmark.metadata().listed_name(),
             format::count(items.len() as u64),
             format::plural(*of, "item"),
@@ -257,8 +263,6 @@ impl PromptPrinter<'_> {
             self.benchmark.metadata().protocol,
             dataset.id,
             dataset.revision,
-            wording.template.source.as_str(),
-            wording.template.digest,
         )
     }
 

@@ -72,7 +72,7 @@ pub(super) async fn explain(client: &Client, run: &Run) {
         }
         all.push(reasons);
     }
-    for hint in advice.into_iter().chain(hints(run, &all)) {
+    for hint in advice.into_iter().chain(artifacts_hint(run)).chain(hints(run, &all)) {
         output::hint(&hint);
     }
 }
@@ -94,6 +94,7 @@ pub(crate) async fn print_errors(client: &Client, run: &Run) {
     }
     let all = all_reasons(client, run).await;
     if has_any {
+        artifacts_hint(run).iter().for_each(|hint| output::hint(hint));
         let changes = change_hints(run, &all);
         if changes.is_empty() {
             output::hint(&format!("`bench run --resume {}` repeats them", run.id));
@@ -102,6 +103,17 @@ pub(crate) async fn print_errors(client: &Client, run: &Run) {
     }
     let timeouts = all.iter().map(|reasons| count_timeouts(reasons)).sum();
     timeout_hint(run, timeouts).iter().for_each(|hint| output::hint(hint));
+}
+
+/// Returns where more about the errors of episodes is; `None` if no episode has one.
+fn artifacts_hint(run: &Run) -> Option<String> {
+    let is_meant = run.has_episodes() && run.infrastructure_errors() > 0;
+    is_meant.then(|| {
+        format!(
+            "`bench artifacts {}` lists what failed episodes left, such as `engine.txt` with the output of a build",
+            run.id
+        )
+    })
 }
 
 /// Returns advice on what to change after the infrastructure-errors of a run that succeeded. Returns nothing if repeating

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use bench_api::default_benchmarks;
-use bench_benchmarks::{Benchmark, Judge as Judging, Options, SandboxMetadata};
+use bench_benchmarks::{Benchmark, Judge as Judging, Options, SandboxMetadata, task_variables};
 use bench_domain::run::DatasetChoice;
 use bench_domain::{BenchmarkName, OmittedSetting, Price, RunLabels, Secret, Subset};
-use bench_runs::TERMINAL_TASKS;
+use bench_runs::{CustomAgentProblem, TERMINAL_TASKS};
 use clap::Args;
 use clap::builder::BoolishValueParser;
 
@@ -191,6 +191,18 @@ fn refuse_agent_among(options: Option<&Options>) -> anyhow::Result<()> {
     }
 }
 
+/// Refuses an order that lacks a variable of the agent `custom`.
+fn require_variables(files: &AgentArchive, options: Option<&Options>) -> anyhow::Result<()> {
+    let given = task_variables(options);
+    match files.required_variables.iter().find(|name| !given.contains_key(*name)) {
+        Some(variable) => {
+            let (agent, variable) = (files.title.clone(), variable.clone());
+            Err(Problem::usage(CustomAgentProblem::NoVariable { agent, variable }.to_string()).into())
+        }
+        None => Ok(()),
+    }
+}
+
 /// Builds the order, without checking that model and judge are callable.
 pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
     let remote = args.server.server().is_some();
@@ -218,6 +230,9 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
         true => only_tasks(args)?,
         false => benchmarks(&args.order.benchmark, &datasets, remote)?,
     };
+    if !has_tasks {
+        tasks::refuse_without_tasks(&benchmarks)?;
+    }
     let agent = args.order.agent.as_deref().map(str::trim).filter(|agent| !agent.is_empty());
     let given = [
         ("--agent", agent.is_some()),
@@ -244,6 +259,9 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
                 check_agent_options(benchmark, &of_agent)?;
                 options.entry(benchmark.to_owned()).or_default().extend(of_agent);
                 configured(benchmark, &protocols, &options)?;
+            }
+            if let Some(files) = &agent_files {
+                require_variables(files, options.get(benchmark))?;
             }
             named
         }
@@ -305,6 +323,8 @@ fn only_tasks(args: &RunArgs) -> anyhow::Result<Vec<String>> {
         "--task can't be given together with other benchmarks"
     } else if !args.order.dataset.is_empty() || args.order.demo {
         "--task can't be given together with --dataset or --demo: the tasks are the items"
+    } else if args.order.item.iter().any(|item| !item.trim().is_empty()) {
+        "--task can't be given together with --item: the tasks are the items"
     } else if args.dry_run {
         "--dry-run can't be given with --task: an episode is more than one prompt"
     } else {

@@ -52,6 +52,7 @@ pub(super) async fn confirm_order(
     let mut asked = Vec::new();
     for model in &plan.models {
         let price = prices.of_model(plan, model).await;
+        warn_of_uncounted_cost(plan, model, &price, stack.is_some());
         // Stored answers and the dataset's own take no time and no tokens, but a judge may cost something.
         if price == KnownPrice::NoModel && judge.as_ref().is_none_or(|judge| judge.price.is_free()) {
             output::note(&format!("{} costs nothing: no model is asked", model.name));
@@ -84,6 +85,19 @@ pub(super) async fn confirm_order(
     Estimate::lines(&estimates).iter().for_each(|line| output::note(line));
     let option = if stack.is_some() { PriceOption::Available } else { PriceOption::Unavailable };
     confirm(&work.confirm, Estimate::total_cost(&estimates), option).await
+}
+
+/// Warns of an agent's limit in dollars if the price of its model isn't known.
+fn warn_of_uncounted_cost(plan: &Plan, model: &Model, price: &KnownPrice, is_local: bool) {
+    let has_limit = plan.options.values().any(|options| options.contains_key("agent.max_cost_usd"));
+    if has_limit && !matches!(price, KnownPrice::Listed(_) | KnownPrice::NoModel) {
+        output::warn(&format!(
+            "--agent-option max_cost_usd: the price of {} isn't known, so only costs that its answers report count; max_tokens \
+             limits an episode in any case{}",
+            model.name,
+            if is_local { ", and --price gives a price" } else { "" }
+        ));
+    }
 }
 
 /// Facts that the estimates of all models and benchmarks share.

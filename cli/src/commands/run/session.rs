@@ -1,5 +1,6 @@
 //! Places where the work on runs is done.
 
+use std::env;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -40,6 +41,8 @@ pub(crate) struct Session {
     /// `None` if a server does the work.
     local: Option<Local>,
     datasets: Arc<DatasetProgress>,
+    /// Options with which another command continues a run as this one works on it, with a space in front.
+    options: String,
 }
 
 /// A data directory, with the settings to open it.
@@ -71,6 +74,31 @@ enum Watched {
     OwnerEnded,
 }
 
+/// Returns the options of server and data directory, for a command that is printed, with a space in front. What variables
+/// give isn't repeated, except for the server.
+fn resume_options(server: &ServerArgs, data: &DataArgs) -> String {
+    let without = |variable: &str, value: Option<String>| {
+        value.filter(|value| env::var(variable).ok().as_ref() != Some(value))
+    };
+    let data_dir = data.data_dir.as_ref().map(|dir| dir.display().to_string());
+    let given = [
+        ("--server", server.server().map(str::to_owned)),
+        ("--api-key-env", without("BENCH_API_KEY_ENV", server.api_key_env.clone())),
+        ("--data-dir", without("BENCH_HOME", data_dir).filter(|_| server.server().is_none())),
+    ];
+    let given = given.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
+    given.map(|(flag, value)| format!(" {flag} {}", shell_word(value.trim()))).collect()
+}
+
+/// Quotes a word of a command for a POSIX shell, if it needs it.
+fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 impl Session {
     pub(crate) async fn open(work: &WorkArgs, server: &ServerArgs, data: &DataArgs) -> anyhow::Result<Self> {
         Self::open_in(Scope::Foreground, work, server, data).await
@@ -84,8 +112,9 @@ impl Session {
         data: &DataArgs,
     ) -> anyhow::Result<Self> {
         let datasets = Arc::new(DatasetProgress::default());
+        let options = resume_options(server, data);
         if let Some(client) = server.client()? {
-            return Ok(Self { client: client.with_judge_key(judge_key()), local: None, datasets });
+            return Ok(Self { client: client.with_judge_key(judge_key()), local: None, datasets, options });
         }
         let data_dir = data.path()?;
         if is_disk_full(&data_dir, false) {
@@ -104,7 +133,13 @@ impl Session {
             client,
             local: Some(Local { stack, settings, hold: None, unwatched: Vec::new(), is_restarted: false }),
             datasets,
+            options,
         })
+    }
+
+    /// Returns the command that continues a run.
+    pub(super) fn resume_command(&self, run: RunId) -> String {
+        format!("bench run --resume {run}{}", self.options)
     }
 
     /// Returns the stack in this process, which may use the services of another one; `None` if a server makes the runs.
@@ -160,11 +195,11 @@ impl Session {
             worked = Err(error);
         }
         let interrupted = matches!(worked, Ok(ExitStatus::Interrupted));
-        let address = self.client.address().map(str::to_owned);
+        let is_remote = self.client.address().is_some();
         let is_owner = self.stack().is_some_and(|stack| stack.owner().is_none());
         if interrupted && is_owner {
             let seconds = INTERRUPT_GRACE.as_secs();
-            let commands: Vec<String> = runs.iter().map(|run| format!("bench run --resume {run}")).collect();
+            let commands: Vec<String> = runs.iter().map(|run| self.resume_command(*run)).collect();
             output::note(&format!(
                 "Stopping. Work in progress has {seconds} s to finish; finished samples are kept.{} Press Ctrl-C again to stop \
                  now, and continue with: {}",
@@ -175,19 +210,20 @@ impl Session {
         if !interrupted && worked.is_ok() {
             self.hand_over(&interrupt).await;
         }
+        let commands: Vec<String> = runs.iter().map(|run| self.resume_command(*run)).collect();
         let continued_by = if interrupted { self.release(runs).await } else { Vec::new() };
         self.close(if interrupted { INTERRUPT_GRACE } else { CLOSE_GRACE }).await;
         if interrupted {
-            for run in runs {
+            for (run, resume) in runs.iter().zip(commands) {
                 let other = continued_by.iter().find(|(continued, _)| continued == run);
-                match (&address, other) {
-                    (Some(address), _) => output::note(&format!(
-                        "The run continues at the server. Watch it with: bench run --resume {run} --server {address}"
+                match other {
+                    _ if is_remote => {
+                        output::note(&format!("The run continues at the server. Watch it with: {resume}"))
+                    }
+                    Some((_, Owner { pid, command, .. })) => output::note(&format!(
+                        "Process {pid} (`{command}`) continues the run. Watch it with: {resume}"
                     )),
-                    (None, Some((_, Owner { pid, command, .. }))) => output::note(&format!(
-                        "Process {pid} (`{command}`) continues the run. Watch it with: bench run --resume {run}"
-                    )),
-                    (None, None) => output::note(&format!("Continue with: bench run --resume {run}")),
+                    None => output::note(&format!("Continue with: {resume}")),
                 }
             }
         }
@@ -250,7 +286,7 @@ impl Session {
                 Watched::Ended(status) => return Ok(status),
                 Watched::OwnerEnded => self.take_over(runs).await.map_err(|error| {
                     let resume: Vec<String> =
-                        runs.iter().map(|run| format!("`bench run --resume {run}`")).collect();
+                        runs.iter().map(|run| format!("`{}`", self.resume_command(*run))).collect();
                     error.context(
                         Problem::failure("the process that worked on the run has ended")
                             .hint(format!("finished samples are kept; continue with {}", resume.join(", "))),
@@ -443,5 +479,23 @@ async fn settle(stack: &mut Stack) {
             "Waiting up to {seconds} s for answers in progress. Press Ctrl-C to see the results now."
         ));
         stack.drain(INTERRUPT_GRACE).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_printed_command_has_the_options_of_this_one() {
+        let here = ServerArgs { server: None, api_key_env: Some("MY_KEY".to_owned()) };
+        let there = ServerArgs { server: Some(" https://bench.example ".to_owned()), api_key_env: None };
+        let data = |dir: Option<&str>| DataArgs { data_dir: dir.map(Into::into) };
+        assert_eq!(resume_options(&here, &data(None)), " --api-key-env MY_KEY");
+        assert_eq!(
+            resume_options(&here, &data(Some("/a b/it's"))),
+            r" --api-key-env MY_KEY --data-dir '/a b/it'\''s'"
+        );
+        assert_eq!(resume_options(&there, &data(Some("/data"))), " --server https://bench.example");
     }
 }

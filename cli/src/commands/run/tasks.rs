@@ -91,6 +91,18 @@ pub(super) fn models(
     }
 }
 
+/// Refuses the benchmark of terminal tasks in an order without tasks.
+pub(crate) fn refuse_without_tasks(benchmarks: &[String]) -> anyhow::Result<()> {
+    match benchmarks.iter().any(|name| name == TERMINAL_TASKS) {
+        true => Err(Problem::usage(format!(
+            "the benchmark {TERMINAL_TASKS} runs tasks of yours, and none was given"
+        ))
+        .hint("give them with --task PATH; `bench tasks` lists stored ones, which --task takes by name or id")
+        .into()),
+        false => Ok(()),
+    }
+}
+
 /// Adds the content of the files of `--agent-folder` to the agent's options.
 ///
 /// # Errors
@@ -405,6 +417,7 @@ mod tests {
             content_hash: "0a".to_owned(),
             name: "mine".to_owned(),
             version: Some("1".to_owned()),
+            title: "mine@1".to_owned(),
             model: "custom/mine@1".to_owned(),
             required_variables: Vec::new(),
             files: 1,

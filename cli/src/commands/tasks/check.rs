@@ -57,7 +57,7 @@ impl Unprovable {
 }
 
 pub(super) async fn run(args: CheckArgs) -> anyhow::Result<ExitStatus> {
-    let tasks = task_archive::read_each(&args.paths)?;
+    let tasks = task_archive::read_each(&args.paths);
     if args.no_episodes {
         return check_files(&args, tasks).await;
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bench_items::IndexEntry;
 
 use crate::options::{OptionError, OptionMetadata, Options};
-use crate::terminal_tasks::agent;
+use crate::terminal_tasks::{agent, variables};
 
 /// Tag with the id of a task in the dataset.
 pub(super) const TASK_TAG: &str = "task_id";
@@ -41,8 +41,10 @@ fn ids(list: &str) -> impl Iterator<Item = &str> {
 /// Checks names and values of the options for the selection.
 pub(super) fn check(options: &Options, known: &[OptionMetadata]) -> Result<(), OptionError> {
     let is_known = |name: &str| name == DIFFICULTY.name || name == TASKS.name || agent::is_agent_option(name);
-    if let Some(name) = options.keys().find(|name| !is_known(name)) {
-        return Err(OptionError::unknown(name, known));
+    for name in options.keys().filter(|name| !is_known(name)) {
+        if !variables::is_variable(name)? {
+            return Err(OptionError::unknown(name, known));
+        }
     }
     let difficulty = value(options, &DIFFICULTY);
     if difficulty.is_some_and(|given| !DIFFICULTIES.contains(&given)) {

@@ -100,7 +100,7 @@ fn tasks_are_selected_by_difficulty_or_by_a_list() {
         (vec![("difficulty", "all")], "a b c d.1"),
         (vec![("tasks", "d.1, b,zz")], "b d.1"),
         (vec![("tasks", "c"), ("difficulty", "hard")], "c"),
-        (vec![("agent", "bash"), ("agent.max_turns", "3")], "a"),
+        (vec![("agent", "bash"), ("agent.max_turns", "3"), ("env.A", "1")], "a"),
     ] {
         assert_eq!(selected(&pairs), expected, "{pairs:?}");
     }
@@ -109,7 +109,8 @@ fn tasks_are_selected_by_difficulty_or_by_a_list() {
         (vec![("tasks", "a"), ("difficulty", "easy")], "together"),
         (vec![("tasks", "a b")], "separated by commas"),
         (vec![("tasks", ",")], "names no task"),
-        (vec![("env.A", "1")], "unknown option"),
+        (vec![("env.A B", "1")], "a variable's name"),
+        (vec![("variable.A", "1")], "unknown option"),
         (vec![("agent", "oracle")], "asks no model"),
         (vec![("agent", "bash"), ("agent.parser_name", "xml")], "no option"),
     ] {
