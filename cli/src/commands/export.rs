@@ -33,7 +33,7 @@ pub(crate) struct ExportArgs {
     /// File to write, an existing folder for it, or `-` for standard output [default: the current folder]
     #[arg(long, value_name = "FILE|DIR|-")]
     out: Option<PathBuf>,
-    /// Replace the file that --out names, if it exists
+    /// Replace the file that --out names, or the job's folder in it, if it exists
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -83,7 +83,7 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitStatus> {
     let written = async {
         let run = args.run.resolve(&api.client).await?;
         if let Format::Harbor = args.format {
-            return harbor::write(&api.client, run, &out).await.map(Some);
+            return harbor::write(&api.client, run, &out, args.force).await.map(Some);
         }
         let path = format!("/api/runs/{run}/export?format={}", args.format.as_str());
         match to_stdout {

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use self::text::Writer;
+use crate::causes::readable;
 use crate::client::{Client, ServerArgs, encode};
 use crate::data_dir::DataArgs;
 use crate::episodes::{Episode, Selection, agent_episodes};
@@ -106,6 +107,9 @@ async fn show(client: &Client, args: &TurnsArgs) -> anyhow::Result<()> {
         for (name, steps) in trajectories(client, run, episode).await? {
             printer.begin(&name)?;
             printer.print(&steps)?;
+        }
+        if args.turn.is_none() {
+            output::note(&over(episode));
         }
     }
     match args.turn {
@@ -227,11 +231,19 @@ async fn follow(client: &Client, run: RunId, episode: &Episode, printer: &mut Pr
         printer.print(steps.get(from..).unwrap_or_default())?;
     }
     let ended = agent_episodes(client, run).await?.into_iter().find(|other| other.id == episode.id);
-    match ended.and_then(|ended| ended.outcome) {
-        Some(outcome) => output::note(&format!("The episode is over: {outcome}")),
+    match ended.filter(|ended| ended.outcome.is_some()) {
+        Some(ended) => output::note(&over(&ended)),
         None => output::note("The run ended before the episode was over"),
     }
     Ok(())
+}
+
+/// Returns the outcome of an episode that is over, with its reason.
+fn over(episode: &Episode) -> String {
+    let outcome = episode.outcome.as_deref().unwrap_or_default();
+    let why = episode.reason.as_deref().filter(|reason| !reason.is_empty()).or(episode.error.as_deref());
+    let why = why.map_or_else(String::new, |why| format!(", {}", readable(why)));
+    format!("The episode is over: {outcome}{why}")
 }
 
 /// Returns what happens in an episode without a result, and what can be done.
@@ -274,9 +286,14 @@ async fn trajectories(
 ) -> anyhow::Result<Vec<(String, Vec<Value>)>> {
     let found = trajectories_of_ended(client, run, episode).await?;
     if found.is_empty() {
-        return Err(Problem::failure("the episode has no turns")
-            .hint("agents that ask no model, such as `oracle`, have none; `bench artifacts` lists what they left")
-            .into());
+        let why = episode.exception().map_or_else(String::new, |why| format!(": {why}"));
+        let hint = match why.is_empty() {
+            true => format!(
+                "agents that ask no model, such as `oracle`, have none; `bench artifacts {run}` lists what they left"
+            ),
+            false => format!("`bench artifacts {run}` lists what the episode left"),
+        };
+        return Err(Problem::failure(format!("the episode has no turns{why}")).hint(hint).into());
     }
     Ok(found)
 }

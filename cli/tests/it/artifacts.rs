@@ -89,6 +89,10 @@ fn a_run_becomes_a_job_of_harbor() {
     }
     let again = dir.bench(&["export", "latest", "--format", "harbor", "--out", "jobs"]);
     again.assert_refused(2, "exists already");
+    std::fs::write(job.join("left-over"), "x").unwrap();
+    let forced = dir.bench(&["export", "latest", "--format", "harbor", "--out", "jobs", "--force"]);
+    assert_eq!((forced.code, &forced.stdout), (0, &wrote.stdout), "{}", forced.stderr);
+    assert!(job.join("result.json").is_file() && !job.join("left-over").exists());
     // A missing folder is made, but not a whole path.
     assert_eq!(dir.bench(&["export", "latest", "--format", "harbor", "--out", "none"]).code, 0);
     assert!(dir.path("none").is_dir());

@@ -16,6 +16,13 @@ pub fn verdict(report: &EpisodeReport) -> Verdict {
         (None, Some(exception)) => of_exception(&exception.name, &exception.message),
         (None, None) => Verdict::ungraded(Code::SandboxNoVerdict, "the episode ended without a reward"),
     };
+    if verdict.outcome.is_graded()
+        && report.rewards.is_some()
+        && let Some(early) = early_end(report)
+    {
+        let separator = if verdict.reason.is_empty() { "" } else { "; " };
+        verdict.reason.push_str(&format!("{separator}{early}"));
+    }
     let detail = &mut verdict.detail;
     detail.insert("agent".to_owned(), report.agent.as_str().into());
     if !report.engine.is_empty() {
@@ -31,6 +38,29 @@ pub fn verdict(report: &EpisodeReport) -> Verdict {
         detail.insert("exception".to_owned(), exception.name.as_str().into());
     }
     verdict
+}
+
+/// Returns how the agent ended, if not by itself and without a problem.
+fn early_end(report: &EpisodeReport) -> Option<String> {
+    let end = report.steps.iter().rev().find_map(|step| step.agent.as_ref()).map(|agent| agent.end.as_str());
+    let known = match end {
+        Some("completed") => return None,
+        Some("turn_limit") => "the agent reached its limit of turns",
+        Some("token_limit") => "the agent's budget of tokens was spent",
+        Some("cost_limit") => "the agent's budget of dollars was spent",
+        Some("time_limit") => "the agent's time was over",
+        Some("context_exceeded") => "the agent's conversation no longer fit into the model's context",
+        Some("output_exceeded") => "too many replies of the model in a row were cut by the length limit",
+        Some("format_errors") => "too many replies of the model in a row had no valid form",
+        Some("terminal_ended") => "the agent's terminal session had ended",
+        _ => {
+            return report
+                .last_exception()
+                .map(|exception| exception.message.clone())
+                .filter(|why| !why.is_empty());
+        }
+    };
+    Some(known.to_owned())
 }
 
 /// Returns true if an episode without a reward may end differently in another sandbox.
@@ -93,7 +123,7 @@ fn of_exception(name: &str, message: &str) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use bench_domain::{EpisodeException, EpisodeStep, Outcome};
+    use bench_domain::{AgentOutcome, AgentTotals, EpisodeException, EpisodeStep, Outcome};
 
     use super::*;
 
@@ -129,6 +159,30 @@ mod tests {
             assert_eq!(verdict.code.is_some(), !outcome.is_graded(), "{exception:?}");
             assert_eq!(verdict.code == Some(Code::TaskRefused), exception == Some(TASK_REFUSED));
         }
+    }
+
+    #[test]
+    fn the_reason_says_how_the_agent_ended() {
+        let of = |reward: f64, end: Option<&str>, exception: Option<&str>| {
+            let mut report = report(Some(reward), exception);
+            report.steps[0].agent = end.map(|end| AgentOutcome {
+                end: end.to_owned(),
+                exception: None,
+                prompt: "own".to_owned(),
+                elapsed_ms: 1,
+                totals: AgentTotals::default(),
+                records: 1,
+            });
+            verdict(&report).reason
+        };
+        assert_eq!(of(0.0, Some("completed"), None), "the reward is 0");
+        assert_eq!(
+            of(0.0, Some("turn_limit"), None),
+            "the reward is 0; the agent reached its limit of turns"
+        );
+        assert_eq!(of(1.0, Some("time_limit"), Some("AgentTimeoutError")), "the agent's time was over");
+        assert_eq!(of(0.0, None, Some("NonZeroAgentExitCodeError")), "the reward is 0; it happened");
+        assert_eq!(of(1.0, None, None), "");
     }
 
     #[test]

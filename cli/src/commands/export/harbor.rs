@@ -52,15 +52,16 @@ struct Usage {
     cost_usd: Option<f64>,
 }
 
-/// Writes the job's folder into `out`, and returns its path.
-pub(super) async fn write(client: &Client, run: RunId, out: &Path) -> anyhow::Result<PathBuf> {
+/// Writes the job's folder into `out`, and returns its path. An existing one is only replaced if `force` is true, and only
+/// when the new one is complete.
+pub(super) async fn write(client: &Client, run: RunId, out: &Path, force: bool) -> anyhow::Result<PathBuf> {
     let view: Value = client.get(&format!("/api/runs/{run}")).await?;
     let found = episodes(client, run).await?;
     let job = out.join(job_name(&view, run));
     let partial = out.join(format!("{}.partial", job_name(&view, run)));
-    if job.exists() {
+    if job.exists() && !force {
         return Err(crate::exit::Problem::usage(format!("--out: `{}` exists already", job.display()))
-            .hint("remove it, or give another folder")
+            .hint("give another folder, or --force to replace it")
             .into());
     }
     // An interrupted export may have left one.
@@ -72,6 +73,9 @@ pub(super) async fn write(client: &Client, run: RunId, out: &Path) -> anyhow::Re
     .await?;
     write_json(&partial.join("config.json"), &job_config(&view, &job, &found, &trials))?;
     write_json(&partial.join("result.json"), &job_result(&view, run, &trials))?;
+    if job.is_dir() {
+        std::fs::remove_dir_all(&job).with_context(|| format!("could not replace `{}`", job.display()))?;
+    }
     std::fs::rename(&partial, &job).with_context(|| format!("could not write `{}`", job.display()))?;
     Ok(job)
 }

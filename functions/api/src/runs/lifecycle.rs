@@ -283,7 +283,7 @@ fn keys_for_requeue(spec: &RunSpec, given: &CallerKeys) -> Result<CallerKeys, Ap
         keys.own = Some(given.own.clone().ok_or_else(|| {
             ApiError::new(Code::KeyRequired,
                 "the run was ordered with the caller's own key, which was deleted when it ended; send it again as \
-                 `Authorization: Bearer KEY`",
+                 `Authorization: Bearer KEY` (on the command line, name its variable with `--api-key-env`)",
             )
         })?);
     }
