@@ -66,6 +66,9 @@ struct Side {
     model: String,
     #[serde(default)]
     endpoint_host: Option<String>,
+    /// Agent that asked the model, if any.
+    #[serde(default)]
+    agent: Option<String>,
     status: String,
     #[serde(default)]
     rejudges: Option<Rejudges>,
@@ -122,12 +125,21 @@ fn check_common<'a>(
     benchmarks: impl IntoIterator<Item = &'a Benchmark>,
     runs: &[RunId],
 ) -> anyhow::Result<()> {
-    if benchmarks.into_iter().any(|benchmark| benchmark.paired.items > 0) {
-        return Ok(());
+    let (mut is_graded, mut is_any) = (true, false);
+    for Benchmark { paired, coverage_a, coverage_b, .. } in benchmarks {
+        if paired.items > 0 {
+            return Ok(());
+        }
+        is_any = true;
+        is_graded &= [coverage_a, coverage_b].into_iter().all(|coverage| *coverage != Some(0.0));
     }
     let runs: Vec<String> = runs.iter().map(RunId::to_string).collect();
+    let hint = match is_any && !is_graded {
+        true => "one of them has no graded item at all; `bench runs RUN` says why",
+        false => "compare runs of the same dataset with the same --seed, or with the same --item",
+    };
     Err(Problem::failure(format!("runs {} have no graded item in common", runs.join(" and ")))
-        .hint("compare runs of the same dataset with the same --seed, or with the same --item")
+        .hint(hint)
         .into())
 }
 
@@ -151,7 +163,8 @@ fn described(side: &Side, short: ShortIds) -> String {
         format!(", answers of run {}, judged again, version {}", of.run, of.version)
     });
     let model = bench_domain::run::name_with_host(&side.model, side.endpoint_host.as_deref());
-    format!("{model} ({}, {}{again})", short.get(&side.id), side.status)
+    let agent = side.agent.as_ref().map_or_else(String::new, |agent| format!(" with {agent}"));
+    format!("{model}{agent} ({}, {}{again})", short.get(&side.id), side.status)
 }
 
 fn print_warnings(comparison: &Comparison) {

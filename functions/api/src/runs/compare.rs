@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use bench_benchmarks::agent_choice;
 use bench_domain::statistics::{Interval, PairedComparison};
-use bench_domain::{BenchmarkName, Code, RunId};
+use bench_domain::{BenchmarkName, Code, RunId, RunSpec};
 use bench_state::{BenchmarkRecord, CompareError, ComparisonResult, RunWithBenchmarks};
 use bench_web::error::ErrorBody;
 use bench_web::views::{DatasetView, JudgeView, RejudgesView};
@@ -44,6 +45,8 @@ pub struct ComparedRun {
     pub model: String,
     /// Host of the provider's base URL; null for models that aren't called over the network.
     pub endpoint_host: Option<String>,
+    /// Agent that asked the model in the episodes of the run; null if it has none, or its agent asks no model.
+    pub agent: Option<String>,
     /// Status of the run.
     pub status: String,
     /// Overall score of the run.
@@ -251,11 +254,21 @@ fn side(found: &RunWithBenchmarks) -> ComparedRun {
         id: found.run.spec.id,
         model: found.run.spec.model.qualified(),
         endpoint_host: found.run.spec.model.endpoint_host.clone(),
+        agent: agent(&found.run.spec),
         status: found.run.state.status().to_string(),
         overall_score: found.run.state.overall_score(),
         overall_score_label: found.overall_score_label(),
         rejudges: found.run.spec.rejudges.map(RejudgesView::from),
     }
+}
+
+/// Returns the agent that asked the model in a run's episodes.
+fn agent(spec: &RunSpec) -> Option<String> {
+    let has_agent =
+        |name: &&BenchmarkName| bench_benchmarks::find_named(name).is_some_and(|found| found.has_agent());
+    let benchmark = spec.benchmarks.iter().find(has_agent)?;
+    let choice = agent_choice(&spec.model.provider, spec.options.get(benchmark));
+    choice.agent.asks_model().then(|| choice.agent.to_string())
 }
 
 async fn compare_benchmarks(
