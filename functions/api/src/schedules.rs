@@ -200,8 +200,8 @@ pub(crate) async fn get_schedule(
 /// Changes the sent fields of a schedule.
 ///
 /// Null resets an optional field. The order is checked again only if one of its fields is sent. `benchmark_options` replaces
-/// all earlier options except the agent with its own. `agent` replaces the agent with its options; `agent_options` adds to
-/// them, or resets them if it is null.
+/// all earlier options except the agent with its own. `agent` replaces the agent with its options, and null resets it;
+/// `agent_options` adds to its options, and null resets them.
 #[utoipa::path(
     patch, path = "/api/schedules/{schedule_id}", tag = "schedules",
     security((), ("key" = []), ("admin" = [])),

@@ -31,6 +31,23 @@ pageTest('a schedule is created, paused and removed', async ({ bench, open }) =>
   assert.equal((await list()).length, 0)
 })
 
+pageTest('a change of other options says what becomes of the agent', async ({ open }) => {
+  const { page } = await open('/schedules')
+  const changesFor = (/** @type {Record<string, string> | null} */ before, /** @type {Record<string, string> | null} */ after) => page.evaluate(async ([from, to]) => {
+    const path = '/page/js/views/schedule/order.js'
+    const { changes } = await import(path)
+    const order = (/** @type {Record<string, string> | null} */ options) => ({
+      model_id: 'openrouter/a/b', selected_benchmarks: ['terminal_bench_hard'], ...(options ? { benchmark_options: { terminal_bench_hard: options } } : {}),
+    })
+    return changes(order(from), order(to))
+  }, [before, after])
+  const bash = { agent: 'bash', 'agent.max_turns': '3' }
+  assert.deepEqual(await changesFor(bash, bash), {})
+  assert.deepEqual(await changesFor(bash, null), { benchmark_options: null, agent: null })
+  assert.deepEqual(await changesFor(bash, { difficulty: 'easy' }), { benchmark_options: { terminal_bench_hard: { difficulty: 'easy' } }, agent: null })
+  assert.deepEqual(await changesFor({ difficulty: 'easy' }, null), { benchmark_options: null })
+})
+
 pageTest('a failed run of a schedule is explained once', async ({ bench, open }) => {
   const schedule = await bench.api('POST', '/api/schedules', { name: 'nightly', cron: '30 2 * * *', time_zone: 'UTC', model_id: 'oracle', selected_benchmarks: ['mmlu_pro'], demo: true })
   const error = 'mmlu_pro: only 0 of 20 samples were graded (coverage 0.0%, needed 90.0%): 20 infrastructure-error'

@@ -44,6 +44,15 @@ export function orderOfSchedule(schedule) {
 }
 
 /**
+ * Returns true if options of a benchmark choose the agent, or are the agent's.
+ *
+ * @param {import('../new-run/order.js').Order} order
+ */
+function hasAgentOption(order) {
+  return Object.values(order.benchmark_options ?? {}).some((options) => Object.keys(options).some((name) => name === 'agent' || name.startsWith(AGENT_OPTION)))
+}
+
+/**
  * Returns the body of `PATCH` that turns one order into another: changed fields, and null for those that were removed.
  *
  * @param {import('../new-run/order.js').Order} before
@@ -56,6 +65,8 @@ export function changes(before, after) {
   for (const name of new Set([...Object.keys(from), ...Object.keys(to)])) {
     if (JSON.stringify(from[name]) !== JSON.stringify(to[name])) body[name] = to[name] ?? null
   }
+  // Other options of a benchmark keep the agent that is stored among them, unless the agent is reset.
+  if (!to.tasks && 'benchmark_options' in body && hasAgentOption(before)) body.agent = null
   if (to.tasks && OF_AGENT.some((name) => name in body)) for (const name of OF_AGENT) body[name] = to[name] ?? null
   return body
 }

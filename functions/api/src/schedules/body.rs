@@ -162,6 +162,11 @@ impl Change {
         MODEL_FIELDS.iter().any(|name| self.fields.contains_key(*name))
     }
 
+    /// Returns the model that the change names.
+    fn model(&self) -> Option<&str> {
+        self.fields.get("model_id")?.as_str()
+    }
+
     /// Returns true if the change may name another judge.
     pub(super) fn touches_judge(&self) -> bool {
         self.fields.contains_key(JUDGE_FIELD)
@@ -228,8 +233,14 @@ impl Change {
             fields.insert("time_zone".to_owned(), json!(schedule.timing.time_zone()));
         }
         fields.insert(TASKS_FIELD.to_owned(), schedule.tasks.iter().map(|task| task.item.as_str()).collect());
-        if let Some(agent) = self.fields.get(AGENT_FIELD) {
-            replace_agent(&mut fields, agent.as_str().unwrap_or_default());
+        match self.fields.get(AGENT_FIELD) {
+            Some(Value::Null) => retain_options(&mut fields, |name| !is_of_agent(name)),
+            Some(agent) => replace_agent(&mut fields, agent.as_str().unwrap_or_default()),
+            // A new model that is an agent itself replaces the agent. `custom` is one with options.
+            None if self.model().is_some_and(|model| is_agent(model) && !is_custom(model)) => {
+                retain_options(&mut fields, |name| !is_of_agent(name));
+            }
+            None => {}
         }
         if self.fields.get(AGENT_OPTIONS_FIELD).is_some_and(Value::is_null) {
             retain_options(&mut fields, |name| !is_agent_setting(name));
@@ -269,10 +280,18 @@ impl Change {
 fn replace_agent(fields: &mut Map<String, Value>, new: &str) {
     retain_options(fields, |name| !is_of_agent(name));
     let model = fields.get("model_id").and_then(Value::as_str).unwrap_or_default();
-    let asks_none = |name: &str| Agent::in_place_of_model(name).is_some();
-    if asks_none(model) || asks_none(new.trim()) {
+    if is_agent(model) || is_agent(new) {
         fields.remove("model_id");
     }
+}
+
+/// Returns true for a model that is an agent itself.
+fn is_agent(model: &str) -> bool {
+    Agent::in_place_of_model(model.trim()).is_some()
+}
+
+fn is_custom(model: &str) -> bool {
+    Agent::in_place_of_model(model.trim()) == Some(Agent::Custom)
 }
 
 /// Keeps only those options of each benchmark whose names are accepted.

@@ -320,6 +320,15 @@ async fn a_changed_schedule_keeps_its_agent_with_its_options() {
             json!({ "benchmark_options": { benchmark: { "agent": "terminus-2" } } }),
             json!({ "agent": "terminus-2" }),
         ),
+        (
+            json!({ "agent": null, "benchmark_options": { benchmark: { "difficulty": "easy" } } }),
+            json!({ "difficulty": "easy" }),
+        ),
+        (
+            json!({ "agent": "bash", "model_id": "openrouter/a/b" }),
+            json!({ "agent": "bash", "difficulty": "easy" }),
+        ),
+        (json!({ "model_id": "oracle" }), json!({ "difficulty": "easy" })),
     ] {
         let changed = server.ask("PATCH", &path, &json, change.to_string()).await;
         assert_eq!(changed.status, 200, "{change}: {}", changed.text);
