@@ -324,8 +324,8 @@ pub(crate) fn safe_path(name: &str) -> PathBuf {
     name.split('/').filter(|name| !name.is_empty()).map(part).collect()
 }
 
-/// Returns a [`safe_path`] for each name, none of which is another's or leads through another's file: such parts get a number.
-/// Upper and lower case count as equal, as in some file systems.
+/// Returns a different [`safe_path`] for each name. A part that another file has already gets a number. Upper and lower case
+/// count as equal, as in some file systems.
 fn unique_paths<'a>(names: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
     let (mut files, mut folders) = (HashSet::new(), HashSet::new());
     let of_file = |name: &str| {

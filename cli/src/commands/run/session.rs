@@ -41,7 +41,7 @@ pub(crate) struct Session {
     /// `None` if a server does the work.
     local: Option<Local>,
     datasets: Arc<DatasetProgress>,
-    /// Options with which another command continues a run as this one works on it, with a space in front.
+    /// Options of server and data directory for commands that continue a run, with a space in front.
     options: String,
 }
 

@@ -318,7 +318,7 @@ fn with_agents(sent: Value, agents: Value) -> Value {
     let mut sent = match sent {
         Value::Object(sent) => sent,
         Value::Null => Map::new(),
-        // What is neither is reported when the field is read.
+        // Reading the field reports the error.
         other => return other,
     };
     let Value::Object(agents) = agents else { return Value::Object(sent) };
