@@ -43,7 +43,7 @@ fn answers_are_judged_and_judged_again_beside_the_old_scores() {
         dir.bench(&["rejudge", first, "--judge-model", "oracle", "--judge-seed", "-4", "--out", "again"]);
     assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
     for part in
-        ["version 2", "no model), version 2, seed: -4", "new − old", "version 1", "+0.0 pp (", "(verified)"]
+        ["version 2", "no model), version 2, seed: -4", "new − old", "version 1", "+0.0 pp", "(verified)"]
     {
         assert!(output.stdout.contains(part), "{part}\n{}", output.stdout);
     }

@@ -60,7 +60,7 @@ fn oracle_on_items_from_a_file_end_to_end() {
     let comparison = dir.json(&["compare", id, id, "--json"]);
     assert_eq!(comparison["benchmarks"][0]["both_right"], 20);
     let shown = dir.bench(&["compare", id, id]);
-    assert!(shown.code == 0 && shown.stdout.contains("+0.0 pp (+0.0 to +0.0)"), "{}", shown.stdout);
+    assert!(shown.code == 0 && shown.stdout.contains("+0.0 pp  1.000"), "{}", shown.stdout);
     let export = dir.bench(&["export", id, "--format", "csv", "--out", "table.csv"]);
     assert_eq!((export.code, export.stdout.as_str()), (0, "table.csv\n"), "{}", export.stderr);
     assert!(std::fs::read_to_string(dir.path("table.csv")).unwrap().lines().count() > 20);

@@ -35,7 +35,8 @@ export function comparePaired(a, b) {
     items, only_in_a: a.size - items, only_in_b: b.size - items,
     mean_a: mean(pairs.map(([one]) => one.mean)), mean_b: mean(pairs.map(([, other]) => other.mean)),
     difference, standard_error: error,
-    interval: difference === null || error === null ? null : { low: difference - quantile(items - 1) * error, high: difference + quantile(items - 1) * error },
+    // Equal differences say nothing about the spread, and rounding makes them differ a little.
+    interval: difference === null || error === null || error < 1e-12 ? null : { low: difference - quantile(items - 1) * error, high: difference + quantile(items - 1) * error },
     both_right: count(true, true), only_a_right: onlyA, only_b_right: onlyB, both_wrong: count(false, false),
     mcnemar_p: items === 0 ? null : mcnemarP(onlyA, onlyB),
   }

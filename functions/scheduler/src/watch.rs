@@ -142,13 +142,12 @@ impl Scheduler {
             if found.run.spec.model != last.run.spec.model {
                 warnings.push(format!("The previous run measured {}.", last.run.spec.model.name_with_host()));
             }
-            let interval = compared.paired.interval;
             benchmarks.push(BenchmarkDifference {
                 benchmark: record.name.clone(),
                 items: compared.paired.items,
                 difference: compared.paired.difference,
-                interval,
-                regressed: interval.is_some_and(|interval| interval.high < 0.0),
+                interval: compared.paired.interval,
+                regressed: compared.paired.is_worse(),
                 warnings,
             });
         }

@@ -38,7 +38,8 @@ pub struct PairedComparison {
     /// Standard error of the difference; `None` with fewer than two common items.
     pub standard_error: Option<f64>,
     /// 95% interval of the difference by Student's t with (items − 1) degrees of freedom; `None` with fewer than two
-    /// common items.
+    /// common items, and if all items differ by the same: then nothing is known about the spread, and the interval would have
+    /// no width.
     pub interval: Option<Interval>,
     /// Number of items that both runs got right. An item is right if more than half of its samples are.
     pub both_right: u64,
@@ -53,6 +54,18 @@ pub struct PairedComparison {
 }
 
 impl PairedComparison {
+    /// Returns true if run B is worse by more than chance explains: by the interval of the difference, or by McNemar's test
+    /// where there is no interval.
+    pub fn is_worse(&self) -> bool {
+        match self.interval {
+            Some(interval) => interval.high < 0.0,
+            None => {
+                self.difference.is_some_and(|difference| difference < 0.0)
+                    && self.mcnemar_p.is_some_and(|p| p < SIGNIFICANT_P)
+            }
+        }
+    }
+
     /// Limits the interval of the difference to what scores from 0 to 1 allow.
     #[must_use]
     pub const fn with_clamped_interval(mut self) -> Self {
@@ -105,10 +118,15 @@ pub fn compare_paired<'a>(
     let sum_of_squares = differences().map(|each| (each - difference) * (each - difference)).sum();
     comparison.difference = Some(difference);
     comparison.standard_error = standard_error(sum_of_squares, items);
-    comparison.interval =
-        comparison.standard_error.and_then(|error| Interval::from_standard_error(difference, error, items));
+    let error = comparison.standard_error.filter(|error| *error > SPREAD_MIN);
+    comparison.interval = error.and_then(|error| Interval::from_standard_error(difference, error, items));
     comparison
 }
+
+/// Standard error below which differences are equal except for rounding.
+const SPREAD_MIN: f64 = 1e-12;
+/// p-value below which a difference is not chance, as for a 95% interval.
+const SIGNIFICANT_P: f64 = 0.05;
 
 #[derive(Default)]
 struct ItemSamples {
@@ -218,6 +236,29 @@ mod tests {
         let one = compare_paired(run(&[("a", &[1.0])]), run(&[("a", &[0.0])]));
         assert_eq!((one.difference, one.standard_error, one.interval), (Some(-1.0), None, None));
         assert_eq!(one.mcnemar_p, Some(1.0));
+    }
+
+    #[test]
+    fn equal_differences_have_no_interval() {
+        for (items, p, is_worse) in [(3, 0.25, false), (5, 0.0625, false), (6, 0.03125, true)] {
+            let all = |score: f64| run_of(NAMES[..items].iter().map(|name| (*name, score)));
+            let worse = compare_paired(all(1.0), all(0.0));
+            assert_eq!(
+                (worse.difference, worse.standard_error, worse.interval),
+                (Some(-1.0), Some(0.0), None)
+            );
+            assert_close(worse.mcnemar_p.unwrap(), p, 1e-12);
+            assert_eq!(worse.is_worse(), is_worse, "{items}");
+            assert!(
+                !compare_paired(all(0.0), all(1.0)).is_worse()
+                    && !compare_paired(all(1.0), all(1.0)).is_worse()
+            );
+            assert_eq!(compare_paired(all(0.1), all(0.7)).interval, None);
+        }
+    }
+
+    fn run_of<'a>(scores: impl Iterator<Item = (&'a str, f64)>) -> Vec<PairedSample<'a>> {
+        scores.map(|(item, score)| PairedSample { item, score, correct: score > 0.5 }).collect()
     }
 
     /// Generates samples of up to 12 items, named by their numbers.
