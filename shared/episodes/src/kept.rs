@@ -13,6 +13,8 @@ use crate::stored::{LOGS_BYTES_MAX, is_text, log_of};
 /// Name of the log that lists the files that were left out, and its maximum size in bytes.
 const LEFT_OUT_LOG: &str = "left-out.txt";
 const LEFT_OUT_BYTES_MAX: usize = 64 << 10;
+/// Maximum number of logs of a folder.
+const LOGS_MAX: usize = 1_000;
 /// Maximum length of a log's name, in bytes. Requests for logs have it in their address.
 const NAME_BYTES_MAX: usize = 255;
 
@@ -67,7 +69,12 @@ pub(crate) async fn collect(
             program.run(&keeping.environment, &keeping.operation, &keeping.fetch, Phase::Agent).await;
         let fetched = match copied {
             Ok(Some(fetched)) => fetched,
-            Ok(None) | Err(Stop::Exception(..)) => continue,
+            Ok(None) => continue,
+            Err(Stop::Exception(exception, _)) => {
+                let why: String = exception.message.chars().take(NAME_BYTES_MAX).collect();
+                left_out.push_str(&format!("{}: could not be copied: {why}\n", keeping.folder));
+                continue;
+            }
             Err(stop) => return Err(stop),
         };
         let left = keepings.len() - done;
@@ -77,13 +84,19 @@ pub(crate) async fn collect(
         room = logs.iter().fold(room, |room, log| room.saturating_sub(json_text_bytes(&log.text)));
         kept.push((at, logs));
     }
-    kept.sort_by_key(|(at, _)| *at);
+    // Where names differ in case only, downloads give the first one its own name: that of what the task names.
+    kept.sort_by_key(|(at, _)| (is_for_all_artifacts(&keepings[*at].folder), *at));
     drop_shadows(keepings, &mut kept, &mut left_out);
     report.logs.extend(kept.into_iter().flat_map(|(_, logs)| logs));
     if !left_out.is_empty() {
         report.logs.extend(log_of(LEFT_OUT_LOG, left_out.as_bytes(), LEFT_OUT_BYTES_MAX));
     }
     Ok(())
+}
+
+/// Returns true for the folder of artifacts that no task has to name.
+fn is_for_all_artifacts(folder: &str) -> bool {
+    folder == "artifacts" || folder.ends_with("/artifacts")
 }
 
 /// Drops logs whose names those of a deeper folder have, too: what a task names as an artifact isn't displaced by what an agent
@@ -144,6 +157,9 @@ fn shared_out(
         }
     }
     files.sort_by_key(|(_, file)| file.bytes.len());
+    for (_, file) in files.drain(files.len().min(LOGS_MAX)..) {
+        note(&file.path, &format!("the folder has more than {LOGS_MAX} files"));
+    }
     let (mut room, mut left) = (room, files.len());
     let mut logs = Vec::new();
     for (at, file) in files {

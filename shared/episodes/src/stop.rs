@@ -15,10 +15,13 @@ pub(crate) const ENVIRONMENT_GONE: &str = "EnvironmentGoneError";
 /// Exception of an environment whose disk limit the agent's commands exceeded.
 pub(crate) const DISK_LIMIT_EXCEEDED: &str = "DiskLimitExceededError";
 
+/// Exception of artifacts that are more than a verifier can be given.
+pub(crate) const ARTIFACTS_LIMIT_EXCEEDED: &str = "ArtifactsLimitExceededError";
+
 /// Returns true if an exception says that the agent ended or broke its environment, which decides its grade. Otherwise an
 /// agent could avoid a bad one.
 pub(crate) fn is_by_agent(exception: &str) -> bool {
-    matches!(exception, ENVIRONMENT_GONE | DISK_LIMIT_EXCEEDED)
+    matches!(exception, ENVIRONMENT_GONE | DISK_LIMIT_EXCEEDED | ARTIFACTS_LIMIT_EXCEEDED)
 }
 
 /// Maximum length of the line of an output that a message quotes, in characters.

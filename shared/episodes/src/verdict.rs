@@ -3,7 +3,9 @@
 use bench_domain::{Code, EpisodeReport, EpisodeStep, Verdict};
 use bench_terminal_tasks::{Exception, Rewards};
 
-use crate::stop::{DISK_LIMIT_EXCEEDED, ENVIRONMENT_GONE, TASK_REFUSED, is_by_agent};
+use crate::stop::{
+    ARTIFACTS_LIMIT_EXCEEDED, DISK_LIMIT_EXCEEDED, ENVIRONMENT_GONE, TASK_REFUSED, is_by_agent,
+};
 
 /// Returns the verdict of an episode. Its reward decides if there is one and each step was graded; otherwise an exception
 /// does: that of the step without a grade, or the last one.
@@ -111,6 +113,12 @@ fn of_exception(name: &str, message: &str) -> Verdict {
                 format!("the environment was ended, because the agent's commands filled its disk: {message}"),
             );
         }
+        ARTIFACTS_LIMIT_EXCEEDED => {
+            return Verdict::incorrect(
+                "",
+                format!("the agent left more than the verifier can be given, so the reward is 0: {message}"),
+            );
+        }
         _ => {}
     }
     let Exception { outcome, code, .. } = Exception::of(name);
@@ -152,6 +160,7 @@ mod tests {
             (None, Some(TASK_REFUSED), Outcome::InfrastructureError, None),
             (None, Some(ENVIRONMENT_GONE), Outcome::Incorrect, Some(0.0)),
             (None, Some(DISK_LIMIT_EXCEEDED), Outcome::Incorrect, Some(0.0)),
+            (None, Some(ARTIFACTS_LIMIT_EXCEEDED), Outcome::Incorrect, Some(0.0)),
             (None, None, Outcome::InfrastructureError, None),
         ] {
             let verdict = verdict(&report(reward, exception));

@@ -151,6 +151,13 @@ def copied(request, until):
     return files, skipped, cut, is_cut, Ran(code, Kept(1), err, False)
 
 
+def ends_early(request, files, skipped):
+    """Returns true if the last file that is looked for was not reached. Podman copies in the order of names, and where it
+    can't read on, because of a path or an attribute that no archive can have, it ends the stream as if that were all."""
+    last = max(request["first"], default="")
+    return last != "" and all(path != last for path, *_ in files) and all(one["path"] != last for one in skipped)
+
+
 def find_first(request, until, files, skipped, cut):
     """Adds the files that are looked for and that were not reached, each from a copy of its own."""
     for name in request["first"]:
@@ -183,7 +190,7 @@ def main(request, workspace):
             # are in its errors, look like its own failure.
             raise Failed("start", "`%(path)s` can't be copied from the container" % request, ran.log())
         time.sleep(PAUSE_S)
-    if is_cut:
+    if is_cut or ends_early(request, files, skipped):
         find_first(request, until, files, skipped, cut)
     header = json.dumps([{"path": path, "mode": mode, "bytes": len(data)} for path, mode, data in files]).encode()
     with open("fetched.b64", "wb") as out:

@@ -67,6 +67,22 @@ async fn links_devices_and_large_files_are_skipped() {
 }
 
 #[tokio::test]
+async fn a_path_that_is_too_long_hides_nothing_that_is_looked_for() {
+    let world = World::new().await;
+    let running = world.start_small().await;
+    let deep = "set -e; mkdir /out; cd /out; echo 1 > reward.txt; mkdir a; name=$(printf 'x%.0s' $(seq 200)); \
+        for level in $(seq 30); do mkdir b; mv a b/$name; mv b a; done; echo made";
+    assert_eq!(world.shell(&running, "deep", deep).await.trim(), "made");
+    let fetch = FetchFiles {
+        first: vec!["reward.json".to_owned(), "reward.txt".to_owned()],
+        ..FetchFiles::new(running.main(), "/out")
+    };
+    let fetched = world.finish(&running.environment, "fetch", &fetch).await.unwrap().unwrap();
+    assert_eq!(fetched.get("reward.txt"), Some("1\n".as_bytes()), "{fetched:?}");
+    world.remove(&running.environment).await;
+}
+
+#[tokio::test]
 async fn many_files_are_put_in_several_calls() {
     let world = World::new().await;
     let running = world.start_small().await;

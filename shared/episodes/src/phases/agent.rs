@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bench_domain::{Agent, EpisodeException, EpisodeStep};
+use bench_environments::FetchFiles;
 use bench_terminal_tasks::{Solution, Step, TaskFormat, solution_files, workdir_files};
 
 use super::container::{self, Command, Container, user_name};
@@ -13,6 +14,8 @@ use crate::stop::{Phase, Stop};
 
 /// Time limit of an agent whose task has none.
 pub(super) const AGENT_MAX: Duration = Duration::from_secs(23 * 3_600);
+/// Folder of artifacts that no task has to name.
+pub(super) const ARTIFACTS: &str = "/logs/artifacts";
 /// Time limit of a step's `setup.sh`.
 const SETUP_MAX: Duration = Duration::from_secs(600);
 
@@ -188,7 +191,7 @@ async fn keep_logs(
         true => vec![("/agent-logs".to_owned(), "agent".to_owned(), Vec::new(), None)],
         false => vec![
             ("/logs/agent".to_owned(), "agent".to_owned(), Vec::new(), None),
-            ("/logs/artifacts".to_owned(), "artifacts".to_owned(), Vec::new(), None),
+            (ARTIFACTS.to_owned(), "artifacts".to_owned(), Vec::new(), None),
         ],
     };
     for artifact in &step.artifacts {
@@ -204,12 +207,10 @@ async fn keep_logs(
                 None => continue,
             },
         };
-        let mut fetch = container.fetch(id, &path);
-        // The others may be what a verifier gets.
-        if at == 0 {
-            fetch.shortens_logs = true;
-            fetch.first = think::TERMINAL_LOGS.map(str::to_owned).to_vec();
-        }
+        let fetch = match at {
+            0 => agent_logs(container, id, &path, course.task.agent),
+            _ => container.fetch_artifacts(id, &path, step),
+        };
         let operation = format!("s{index}-keep-{at}");
         let environment = container.environment.clone();
         let copied =
@@ -224,6 +225,15 @@ async fn keep_logs(
         }
     }
     Ok(())
+}
+
+/// Returns the request for the logs of an agent.
+fn agent_logs(container: &Container, id: &str, path: &str, agent: Agent) -> FetchFiles {
+    let first = match agent {
+        Agent::Terminus2 => think::TERMINAL_LOGS.map(str::to_owned).to_vec(),
+        Agent::Bash | Agent::Oracle | Agent::Nop | Agent::Custom => Vec::new(),
+    };
+    FetchFiles { shortens_logs: true, first, ..container.fetch(id, path) }
 }
 
 /// Returns the absolute path of an artifact.

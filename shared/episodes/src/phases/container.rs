@@ -6,7 +6,7 @@ use std::time::Duration;
 use bench_environments::{
     CheckHealth, Environment, Exec, ExecResult, FetchFiles, PutFiles, Started, TaskFile,
 };
-use bench_terminal_tasks::{HealthCheck, NetworkPolicy, User};
+use bench_terminal_tasks::{HealthCheck, NetworkPolicy, Step, User, VerifierEnvironment};
 use serde::{Deserialize, Serialize};
 
 use crate::program::Program;
@@ -18,7 +18,9 @@ pub(super) const ROOT: &str = "0";
 const SHORT: Duration = Duration::from_secs(60);
 /// Limits of fetched files.
 const FILE_BYTES_MAX: u64 = 16 << 20;
-const FILES_BYTES_MAX: u64 = 32 << 20;
+pub(super) const FILES_BYTES_MAX: u64 = 32 << 20;
+/// Maximum number of files in a folder of artifacts that a separate verifier gets.
+pub(super) const ARTIFACT_FILES_MAX: u32 = 10_000;
 /// Maximum number of characters of the output that explains a failed start.
 const WHY_CHARS_MAX: usize = 500;
 
@@ -167,6 +169,17 @@ impl Container {
             file_bytes_max: FILE_BYTES_MAX,
             bytes_max: FILES_BYTES_MAX,
             ..FetchFiles::new(container, path)
+        }
+    }
+
+    /// Returns a request for artifacts. A separate verifier gets all of them.
+    pub(super) fn fetch_artifacts(&self, container: &str, path: &str, step: &Step) -> FetchFiles {
+        let fetch = self.fetch(container, path);
+        match step.verifier.environment {
+            VerifierEnvironment::Shared => fetch,
+            VerifierEnvironment::Separate { .. } => {
+                FetchFiles { files_max: ARTIFACT_FILES_MAX, file_bytes_max: FILES_BYTES_MAX, ..fetch }
+            }
         }
     }
 

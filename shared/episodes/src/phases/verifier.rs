@@ -6,10 +6,10 @@ use bench_terminal_tasks::{Grading, RewardError, Step, VerifierEnvironment, pars
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::container::{Command, Container, ROOT, user_name};
+use super::container::{ARTIFACT_FILES_MAX, Command, Container, FILES_BYTES_MAX, ROOT, user_name};
 use super::{Course, Keeping, agent, is_excluded, pane, setup, step_folder};
 use crate::program::Program;
-use crate::stop::{Phase, Stop};
+use crate::stop::{ARTIFACTS_LIMIT_EXCEEDED, Phase, Stop};
 use crate::task;
 
 /// Folder of the tests in a container.
@@ -182,7 +182,7 @@ async fn fetch_artifacts(
 ) -> Result<Vec<(String, Vec<TaskFile>)>, Stop> {
     let mut all = Vec::new();
     let nothing: &[String] = &[];
-    let mut sources = vec![("/logs/artifacts".to_owned(), None, nothing)];
+    let mut sources = vec![(agent::ARTIFACTS.to_owned(), None, nothing)];
     for artifact in &step.artifacts {
         let source = agent::absolute(program, main, &artifact.source).await?;
         sources.push((source, artifact.service.as_deref(), artifact.exclude.as_slice()));
@@ -197,10 +197,12 @@ async fn fetch_artifacts(
         };
         // The operations that the agent's phase ended with: they return the same files again.
         let operation = format!("s{index}-keep-{}", at + 1);
-        let fetched =
-            program.run(&main.environment, &operation, &main.fetch(id, &source), Phase::Agent).await;
-        match fetched {
+        let fetch = main.fetch_artifacts(id, &source, step);
+        match program.run(&main.environment, &operation, &fetch, Phase::Agent).await {
             Ok(Some(mut files)) => {
+                if let Some(why) = too_much(&source, &files, exclude) {
+                    return Err(Stop::exception(ARTIFACTS_LIMIT_EXCEEDED, why));
+                }
                 files.files.retain(|file| !is_excluded(exclude, &file.path));
                 all.push(placed(&source, files));
             }
@@ -209,6 +211,20 @@ async fn fetch_artifacts(
         }
     }
     Ok(all)
+}
+
+/// Returns why not all artifacts at a path can be given to a verifier, if that is so. An agent that could leave some of its work
+/// out by its size would choose what is graded.
+fn too_much(source: &str, fetched: &FetchedFiles, exclude: &[String]) -> Option<String> {
+    let too_long = |file: &&SkippedFile| file.why == SkipReason::TooLong && !is_excluded(exclude, &file.path);
+    if let Some(file) = fetched.skipped.iter().find(too_long) {
+        let path = format!("{source}/{}", file.path);
+        let (path, bytes) = (path.trim_end_matches('/'), file.bytes.unwrap_or_default());
+        return Some(format!("`{path}` has {bytes} bytes, and a file can have {FILES_BYTES_MAX}"));
+    }
+    fetched
+        .is_cut
+        .then(|| format!("`{source}` has more than {ARTIFACT_FILES_MAX} files or {FILES_BYTES_MAX} bytes"))
 }
 
 /// Returns the folder of fetched files and the files in it. A fetched file is in the folder above its path.

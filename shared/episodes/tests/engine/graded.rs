@@ -116,6 +116,48 @@ async fn a_separate_verifier_gets_the_artifacts_only() {
 }
 
 #[tokio::test]
+async fn no_artifact_escapes_a_separate_verifier_by_its_size() {
+    let world = World::new().await;
+    let config = "artifacts = [{source = \"/app/made\", exclude = [\"*.tmp\"]}]\n[environment]\nnetwork_mode = \"no-network\"\n[verifier.environment]\nnetwork_mode = \"no-network\"\n";
+    let test = "#!/bin/sh\n[ ! -e /app/made/bad ] && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt\n";
+    let dockerfile = format!("{DOCKERFILE}COPY test.sh /tests/test.sh\nRUN chmod +x /tests/test.sh\n");
+    for (command, outcome) in [
+        ("truncate -s 34M made/large.tmp; seq 2000 | (cd made && xargs touch)", Outcome::Correct),
+        ("truncate -s 17M made/bad", Outcome::Incorrect),
+        ("truncate -s 34M made/bad", Outcome::Incorrect),
+        ("seq 10001 | (cd made && xargs touch); touch made/bad", Outcome::Incorrect),
+    ] {
+        let solution = format!("#!/bin/sh\nmkdir made\n{command}\n");
+        let files = task(&[
+            ("task.toml", config),
+            ("tests/test.sh", test),
+            ("tests/Dockerfile", &dockerfile),
+            ("solution/solve.sh", &solution),
+        ]);
+        let report = world.report(&files, Agent::Oracle).await;
+        assert_eq!(verdict(&report).outcome, outcome, "{command}: {report:?}");
+        assert!(!is_retried(&report), "{command}");
+    }
+}
+
+#[tokio::test]
+async fn a_path_that_is_too_long_hides_no_reward() {
+    let world = World::new().await;
+    // From the inside out, since no shell changes into such a folder.
+    let solution = "#!/bin/sh\nset -e\nname=$(printf 'x%.0s' $(seq 200))\nmkdir out\n\
+        for level in $(seq 30); do mkdir wrap; mv out wrap/$name; mv wrap out; done; touch made\n";
+    let test = "#!/bin/sh\n[ -e /app/made ] || exit 1\n\
+        mkdir /logs/verifier/a && mv /app/out /logs/verifier/a/\necho 0 > /logs/verifier/reward.txt\n";
+    let files = task(&[("solution/solve.sh", solution), ("tests/test.sh", test)]);
+    let report = world.report(&files, Agent::Oracle).await;
+    assert_eq!(
+        (verdict(&report).outcome, verdict(&report).score),
+        (Outcome::Incorrect, Some(0.0)),
+        "{report:?}"
+    );
+}
+
+#[tokio::test]
 async fn variables_come_from_the_order_and_the_task() {
     let world = World::new().await;
     let config = "[environment]\nnetwork_mode = \"no-network\"\n[environment.env]\nA = \"${GIVEN}\"\nB = \"${OTHER:-default $1}\"\n\
