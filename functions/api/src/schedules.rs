@@ -3,6 +3,7 @@
 //! Reading is public as for runs, except for the webhook's address; owner and admin may change. A key that
 //! comes with the order is encrypted for the schedule, used only for its runs, and deleted with it.
 
+mod agent;
 mod body;
 mod change;
 mod find;

@@ -243,6 +243,7 @@ impl Benchmark for TerminalBenchHard {
 
     fn with_options(&self, options: &Options) -> Result<Option<&'static dyn Benchmark>, OptionError> {
         selection::check(options, &OPTIONS)?;
+        variables::refuse_without_custom_agent(options)?;
         Ok(agent::checked_wording(options)?.map(|wording| Self::with(wording) as &dyn Benchmark))
     }
 

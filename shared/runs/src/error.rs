@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bench_domain::run::RunStatus;
-use bench_domain::{BenchmarkName, Code, RunId};
+use bench_domain::{Agent, BenchmarkName, Code, RunId};
 use bench_inference::settings::SettingProblem;
 use bench_inference::{EndpointError, ModelNameError, Provider};
 use bench_state::StateError;
@@ -39,6 +39,18 @@ pub enum RunError {
     /// The order's custom agent can't be used.
     #[error(transparent)]
     CustomAgent(#[from] CustomAgentProblem),
+    /// An agent was chosen by an option, and the model is an agent itself.
+    #[error(
+        "`{agent}` is an agent itself, which asks no model: leave the option `{option}` of {benchmark} out"
+    )]
+    AgentOption {
+        /// The model.
+        agent: Agent,
+        /// Benchmark of the option.
+        benchmark: BenchmarkName,
+        /// Name of the option.
+        option: String,
+    },
     /// Stored responses were given for a model that would be called.
     #[error("stored responses were given for a model that isn't `replay:FILE`")]
     ResponsesMisplaced,
@@ -238,6 +250,7 @@ impl RunError {
             Self::NotOrdered { .. } => Code::BenchmarkNotOrdered,
             Self::Protocol(_)
             | Self::Options { .. }
+            | Self::AgentOption { .. }
             | Self::Setting(_)
             | Self::SettingOfBenchmark { .. }
             | Self::SettingHasKey(_) => Code::InvalidRequest,

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use bench_benchmarks::{Benchmark, Options, chosen_options};
-use bench_domain::BenchmarkName;
+use bench_domain::{Agent, BenchmarkName};
+use bench_inference::ModelSource;
 
 use crate::choice::{UnknownBenchmark, UnknownChoice};
 use crate::protocols::find_benchmark;
@@ -58,6 +59,43 @@ pub(crate) fn resolve_options(
         }
     }
     Ok(chosen)
+}
+
+/// Adds the default agent to the options of benchmarks with agents that name none: runs and comparisons name it then.
+pub(crate) fn name_agents(
+    options: &mut BTreeMap<BenchmarkName, Options>,
+    benchmarks: &[BenchmarkName],
+    source: ModelSource,
+) {
+    if Agent::in_place_of_model(source.as_str()).is_some() {
+        return;
+    }
+    let has_agent =
+        |name: &&BenchmarkName| bench_benchmarks::find_named(name).is_some_and(|found| found.has_agent());
+    for name in benchmarks.iter().filter(has_agent) {
+        let agent = options.entry(name.clone()).or_default().entry("agent".to_owned());
+        agent.or_insert_with(|| Agent::DEFAULT.to_string());
+    }
+}
+
+/// Refuses options of an agent beside a source of answers that is an agent itself: they would be shown and have no effect.
+pub(crate) fn refuse_second_agent(
+    options: &BTreeMap<BenchmarkName, Options>,
+    source: ModelSource,
+) -> Result<(), RunError> {
+    let Some(agent) = Agent::in_place_of_model(source.as_str()).filter(|agent| *agent != Agent::Custom)
+    else {
+        return Ok(());
+    };
+    let is_of_agent = |option: &&String| *option == "agent" || option.starts_with("agent.");
+    let mut of_agent =
+        options.iter().filter_map(|(name, options)| Some((name, options.keys().find(is_of_agent)?)));
+    match of_agent.next() {
+        Some((benchmark, option)) => {
+            Err(RunError::AgentOption { agent, benchmark: benchmark.clone(), option: option.clone() })
+        }
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

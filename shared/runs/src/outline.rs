@@ -59,6 +59,7 @@ impl Orders {
         };
         let protocols = protocols::resolve_protocols(&order.protocols, &names)?;
         let options = options::resolve_options(&order.options, &order.protocols, &names)?;
+        options::refuse_second_agent(&options, found.source)?;
         let with_protocol = names.iter().map(|name| (name.clone(), protocols.get(name).cloned()));
         self.check_merged_settings(&order.generation, &found, with_protocol)?;
         let mut benchmarks = Vec::with_capacity(names.len());

@@ -69,7 +69,9 @@ impl Orders {
         let protocols = protocols::resolve_protocols(&order.protocols, &benchmarks)?;
         let with_protocol = benchmarks.iter().map(|name| (name.clone(), protocols.get(name).cloned()));
         self.check_merged_settings(&order.generation, &found, with_protocol)?;
-        let options = options::resolve_options(&order.options, &order.protocols, &benchmarks)?;
+        let mut options = options::resolve_options(&order.options, &order.protocols, &benchmarks)?;
+        options::refuse_second_agent(&options, found.source)?;
+        options::name_agents(&mut options, &benchmarks, found.source);
         let datasets = self.dataset_choices(&order, &benchmarks)?;
         let price = self.price_for(&order, &found, orderer).await?;
         let judged = benchmarks.iter().find(|name| is_judged(name, protocols.get(*name).map(String::as_str)));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bench_runs::options::GivenOptions;
 use bench_runs::{options, protocols};
 use bench_web::FieldReader;
+use serde_json::{Map, Value};
 
 /// Name of the field with benchmark options.
 pub(crate) const OPTIONS_FIELD: &str = "benchmark_options";
@@ -15,6 +16,37 @@ const VALUE_CHARS_MAX: usize = 4096;
 const OPTIONS_MAX: usize = 50;
 /// Maximum number of benchmarks in `protocols` or `benchmark_options`, known or not.
 const ENTRIES_MAX: usize = 200;
+
+/// Returns options by the names that benchmarks and options are known by: an order may write benchmarks in upper case or by
+/// another name, and put spaces around both.
+///
+/// # Errors
+/// A sentence about a name that is there twice then.
+pub(crate) fn with_known_names(sent: &Map<String, Value>) -> Result<Map<String, Value>, String> {
+    let mut known = Map::new();
+    for (name, options) in sent {
+        let plain = name.trim().to_ascii_lowercase();
+        let found = plain.parse().ok().and_then(|plain| bench_benchmarks::find_named(&plain));
+        let benchmark = found.map_or_else(|| name.clone(), |found| found.name().to_owned());
+        let options = match options {
+            Value::Object(options) => {
+                let mut trimmed = Map::new();
+                for (option, value) in options {
+                    if trimmed.insert(option.trim().to_owned(), value.clone()).is_some() {
+                        return Err(format!("`{benchmark}.{}` is given twice", option.trim()));
+                    }
+                }
+                Value::Object(trimmed)
+            }
+            // Reading the field reports the error.
+            other => other.clone(),
+        };
+        if known.insert(benchmark.clone(), options).is_some() {
+            return Err(format!("`{benchmark}` is given twice"));
+        }
+    }
+    Ok(known)
+}
 
 /// Reads `protocols`. Notes an unknown protocol as a problem of its entry that lists the known ones.
 pub(crate) fn read_protocols(fields: &mut FieldReader) -> BTreeMap<String, String> {
@@ -54,7 +86,7 @@ mod tests {
     use super::*;
     use bench_benchmarks::Options;
     use bench_web::ApiError;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn read(options: Value) -> Result<GivenOptions, ApiError> {
         let body = json!({ OPTIONS_FIELD: options });

@@ -8,6 +8,6 @@ mod visible;
 
 pub(crate) use agent::{agent_options, find_agent, model_of};
 pub(crate) use dataset::import;
-pub(crate) use fields::{OrderedTasks, take_task_fields};
+pub(crate) use fields::{OrderedTasks, benchmark_with_agent, take_task_fields};
 pub(crate) use selection::{outline_tasks, select_tasks, task_benchmarks};
 pub(crate) use visible::{task_error, task_not_found, uploader, visible_task, visible_tasks};

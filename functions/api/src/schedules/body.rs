@@ -1,7 +1,5 @@
 //! Schedules, read from a request or from a change that is applied to a stored schedule.
 
-use bench_benchmarks::CUSTOM_CONTENT;
-use bench_domain::Agent;
 use bench_domain::schedule::{
     CRON_CHARS_MAX, NAME_CHARS_MAX, Schedule, Timing, WEBHOOK_CHARS_MAX, Webhook, validate_name,
 };
@@ -11,7 +9,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use crate::runs::choices::OPTIONS_FIELD;
+use super::agent;
+use crate::runs::choices::{OPTIONS_FIELD, with_known_names};
 use crate::runs::judge::JUDGE_MODEL_ALIAS;
 use crate::runs::order::{OrderBody, order_fields, read_unnamed_order};
 use crate::runs::tasks::{OrderedTasks, take_task_fields};
@@ -24,12 +23,7 @@ const ANY_CRON: &str = "0 0 * * *";
 /// Fields of the schedule itself, not of its runs.
 const OWN_FIELDS: [&str; 5] = ["name", "cron", "time_zone", "webhook_url", "enabled"];
 /// Fields that choose the model.
-const MODEL_FIELDS: [&str; 3] = ["model_id", "provider", AGENT_FIELD];
-/// Also chooses the model if the agent asks none.
-const AGENT_FIELD: &str = "agent";
-const AGENT_OPTIONS_FIELD: &str = "agent_options";
-/// First characters of the agent's options among those of a benchmark.
-const AGENT_PREFIX: &str = "agent.";
+const MODEL_FIELDS: [&str; 3] = ["model_id", "provider", agent::FIELD];
 const TASKS_FIELD: &str = "tasks";
 const JUDGE_FIELD: &str = "judge";
 const PROTOCOLS_FIELD: &str = "protocols";
@@ -154,17 +148,17 @@ impl Change {
             );
             !(is_required && value.is_null())
         });
+        if let Some(Value::Object(options)) = fields.get(OPTIONS_FIELD)
+            && let Ok(options) = with_known_names(options)
+        {
+            fields.insert(OPTIONS_FIELD.to_owned(), Value::Object(options));
+        }
         Self { fields }
     }
 
     /// Returns true if the change may name another model.
     pub(super) fn touches_model(&self) -> bool {
         MODEL_FIELDS.iter().any(|name| self.fields.contains_key(*name))
-    }
-
-    /// Returns the model that the change names.
-    fn model(&self) -> Option<&str> {
-        self.fields.get("model_id")?.as_str()
     }
 
     /// Returns true if the change may name another judge.
@@ -233,20 +227,10 @@ impl Change {
             fields.insert("time_zone".to_owned(), json!(schedule.timing.time_zone()));
         }
         fields.insert(TASKS_FIELD.to_owned(), schedule.tasks.iter().map(|task| task.item.as_str()).collect());
-        match self.fields.get(AGENT_FIELD) {
-            Some(Value::Null) => retain_options(&mut fields, |name| !is_of_agent(name)),
-            Some(agent) => replace_agent(&mut fields, agent.as_str().unwrap_or_default()),
-            // A new model that is an agent itself replaces the agent. `custom` is one with options.
-            None if self.model().is_some_and(|model| is_agent(model) && !is_custom(model)) => {
-                retain_options(&mut fields, |name| !is_of_agent(name));
-            }
-            None => {}
-        }
-        if self.fields.get(AGENT_OPTIONS_FIELD).is_some_and(Value::is_null) {
-            retain_options(&mut fields, |name| !is_agent_setting(name));
-        }
-        let stored_options = fields.get(OPTIONS_FIELD).cloned();
-        fields.extend(self.fields.clone());
+        let mut sent = self.fields.clone();
+        agent::replace(&mut fields, &mut sent);
+        let stored_options = fields.remove(OPTIONS_FIELD).unwrap_or_default();
+        fields.extend(sent);
         // Only the sent fields of the judge change.
         if let (Some(Value::Object(new)), Some(mut judge)) = (fields.get_mut(JUDGE_FIELD), judge) {
             let mut new_fields = std::mem::take(new);
@@ -262,80 +246,20 @@ impl Change {
         if !self.fields.contains_key(PROTOCOLS_FIELD) {
             keep_selected(PROTOCOLS_FIELD, &mut fields);
         }
-        match fields.get(OPTIONS_FIELD).cloned().filter(|_| self.fields.contains_key(OPTIONS_FIELD)) {
-            None => keep_selected(OPTIONS_FIELD, &mut fields),
-            Some(sent) => {
-                fields.extend(stored_options.map(|stored| (OPTIONS_FIELD.to_owned(), stored)));
-                retain_options(&mut fields, is_of_agent);
-                keep_selected(OPTIONS_FIELD, &mut fields);
-                let agents = fields.remove(OPTIONS_FIELD).unwrap_or_default();
-                fields.insert(OPTIONS_FIELD.to_owned(), with_agents(sent, agents));
-            }
+        let mut stored = Map::from_iter([(OPTIONS_FIELD.to_owned(), stored_options)]);
+        agent::follow_benchmark(&mut stored, &fields);
+        let sent = fields.remove(OPTIONS_FIELD);
+        if sent.is_some() {
+            agent::retain_options(&mut stored, agent::is_of_agent);
+        }
+        fields.extend(stored);
+        keep_selected(OPTIONS_FIELD, &mut fields);
+        if let Some(sent) = sent {
+            let agents = fields.remove(OPTIONS_FIELD).unwrap_or_default();
+            fields.insert(OPTIONS_FIELD.to_owned(), agent::with_agents(sent, agents));
         }
         FieldReader::from_body(fields)
     }
-}
-
-/// Removes the agent of a stored order with its options, and its model if that is an agent itself or the new agent asks none.
-fn replace_agent(fields: &mut Map<String, Value>, new: &str) {
-    retain_options(fields, |name| !is_of_agent(name));
-    let model = fields.get("model_id").and_then(Value::as_str).unwrap_or_default();
-    if is_agent(model) || is_agent(new) {
-        fields.remove("model_id");
-    }
-}
-
-/// Returns true for a model that is an agent itself.
-fn is_agent(model: &str) -> bool {
-    Agent::in_place_of_model(model.trim()).is_some()
-}
-
-fn is_custom(model: &str) -> bool {
-    Agent::in_place_of_model(model.trim()) == Some(Agent::Custom)
-}
-
-/// Keeps only those options of each benchmark whose names are accepted.
-fn retain_options(fields: &mut Map<String, Value>, is_kept: impl Fn(&str) -> bool) {
-    let by_benchmark = fields.get_mut(OPTIONS_FIELD).and_then(Value::as_object_mut).into_iter().flatten();
-    for options in by_benchmark.filter_map(|(_, options)| options.as_object_mut()) {
-        options.retain(|name, _| is_kept(name));
-    }
-}
-
-/// Returns true for an option that chooses the agent or is one of the agent's.
-fn is_of_agent(option: &str) -> bool {
-    option == AGENT_FIELD || option.starts_with(AGENT_PREFIX)
-}
-
-/// Returns true for an option of the agent that has a default: all except the files of a custom agent.
-fn is_agent_setting(option: &str) -> bool {
-    option.strip_prefix(AGENT_PREFIX).is_some_and(|name| name != CUSTOM_CONTENT)
-}
-
-/// Adds the agents of a stored order to the benchmark options of a change, which replace all others. A benchmark
-/// whose agent the change names itself loses the stored one.
-fn with_agents(sent: Value, agents: Value) -> Value {
-    let mut sent = match sent {
-        Value::Object(sent) => sent,
-        Value::Null => Map::new(),
-        // Reading the field reports the error.
-        other => return other,
-    };
-    let Value::Object(agents) = agents else { return Value::Object(sent) };
-    for (benchmark, agent) in agents {
-        let Value::Object(agent) = agent else { continue };
-        let sent_name = sent.keys().find(|name| name.trim().eq_ignore_ascii_case(&benchmark)).cloned();
-        let of_benchmark = sent_name.and_then(|name| sent.remove(&name)).filter(|value| !value.is_null());
-        let of_benchmark = sent.entry(benchmark).or_insert_with(|| of_benchmark.unwrap_or_else(|| json!({})));
-        let Value::Object(options) = of_benchmark else { continue };
-        let is_sent = |name: &str| options.keys().any(|sent| sent.trim() == name);
-        if is_sent(AGENT_FIELD) {
-            continue;
-        }
-        let kept: Vec<_> = agent.into_iter().filter(|(name, _)| !is_sent(name)).collect();
-        options.extend(kept);
-    }
-    Value::Object(sent)
 }
 
 /// Removes entries of benchmarks that the schedule no longer runs.

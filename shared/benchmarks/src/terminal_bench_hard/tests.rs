@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::grading::Grading;
 
+const HASH: &str = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a";
+
 const BENCHMARK: TerminalBenchHard = TerminalBenchHard::DEFAULT;
 
 fn row(change: Value) -> Row {
@@ -100,7 +102,8 @@ fn tasks_are_selected_by_difficulty_or_by_a_list() {
         (vec![("difficulty", "all")], "a b c d.1"),
         (vec![("tasks", "d.1, b,zz")], "b d.1"),
         (vec![("tasks", "c"), ("difficulty", "hard")], "c"),
-        (vec![("agent", "bash"), ("agent.max_turns", "3"), ("env.A", "1")], "a"),
+        (vec![("agent", "bash"), ("agent.max_turns", "3")], "a"),
+        (vec![("agent", "custom"), ("agent.content_hash", HASH), ("env.A", "1")], "a"),
     ] {
         assert_eq!(selected(&pairs), expected, "{pairs:?}");
     }
@@ -110,6 +113,7 @@ fn tasks_are_selected_by_difficulty_or_by_a_list() {
         (vec![("tasks", "a b")], "separated by commas"),
         (vec![("tasks", ",")], "names no task"),
         (vec![("env.A B", "1")], "a variable's name"),
+        (vec![("agent", "bash"), ("env.A", "1")], "only agents of the kind `custom`"),
         (vec![("variable.A", "1")], "unknown option"),
         (vec![("agent", "oracle")], "asks no model"),
         (vec![("agent", "bash"), ("agent.parser_name", "xml")], "no option"),

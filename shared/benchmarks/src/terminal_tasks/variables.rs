@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use bench_domain::Agent;
+
+use super::agent::custom_content;
 use crate::options::{OptionError, OptionMetadata, Options};
 
 /// Beginning of the names of options that are variables.
@@ -22,6 +25,18 @@ pub fn task_variables(options: Option<&Options>) -> BTreeMap<String, String> {
     let variables =
         options.filter_map(|(name, value)| Some((name.strip_prefix(VARIABLE)?.to_owned(), value.clone())));
     variables.collect()
+}
+
+/// Refuses variables in a run that has no custom agent, for benchmarks whose tasks ask for none.
+pub(crate) fn refuse_without_custom_agent(options: &Options) -> Result<(), OptionError> {
+    let variable = options.keys().find(|name| name.starts_with(VARIABLE));
+    match variable.filter(|_| custom_content(options).is_none()) {
+        Some(name) => Err(OptionError(format!(
+            "`{name}` has no effect: the tasks ask for no variables, only agents of the kind `{}` do",
+            Agent::Custom
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Returns true for an option that is a variable.

@@ -9,7 +9,7 @@ use bench_web::FieldReader;
 use serde_json::{Map, Value, json};
 
 use super::agent::{agent_options, find_agent};
-use crate::runs::choices::OPTIONS_FIELD;
+use crate::runs::choices::{OPTIONS_FIELD, with_known_names};
 
 /// Maximum number of tasks of an order.
 const TASKS_MAX: usize = 1_000;
@@ -28,6 +28,11 @@ pub(crate) struct OrderedTasks {
 
 /// Reads the tasks of an order, and completes its other fields: the agent decides the model, and the benchmark is known.
 pub(crate) fn take_task_fields(fields: &mut FieldReader) -> Option<OrderedTasks> {
+    if let Some(sent) = fields.peek_object(OPTIONS_FIELD)
+        && let Some(known) = fields.checked(OPTIONS_FIELD, with_known_names(&sent))
+    {
+        fields.set(OPTIONS_FIELD, Value::Object(known));
+    }
     let tasks = fields.maybe_names("tasks", TASKS_MAX, REFERENCE_CHARS_MAX).unwrap_or_default();
     let agent = fields.maybe_text("agent", AGENT_CHARS_MAX);
     let has_options = fields.has("agent_options");
@@ -73,7 +78,7 @@ pub(crate) fn take_task_fields(fields: &mut FieldReader) -> Option<OrderedTasks>
 }
 
 /// Returns the name of a benchmark on whose items an agent works.
-fn benchmark_with_agent(name: &str) -> Option<&'static str> {
+pub(crate) fn benchmark_with_agent(name: &str) -> Option<&'static str> {
     let name = name.trim().to_ascii_lowercase().parse().ok()?;
     bench_benchmarks::find_named(&name).filter(|found| found.has_agent()).map(|found| found.name())
 }
@@ -88,8 +93,26 @@ fn complete_agent(
     let model = fields.maybe_text("model_id", usize::MAX).filter(|model| !model.trim().is_empty());
     // The benchmark's own options name the agent if the fields don't.
     let of_benchmark = fields.peek_object(OPTIONS_FIELD).unwrap_or_default();
-    let option = |name: &str| of_benchmark.get(benchmark)?.get(name)?.as_str().map(str::to_owned);
-    let in_options = option("agent");
+    let option = |name: &str| match of_benchmark.get(benchmark)?.get(name)? {
+        Value::String(text) => Some(text.clone()),
+        value @ (Value::Number(_) | Value::Bool(_)) => Some(value.to_string()),
+        _ => None,
+    };
+    let in_options = option("agent").filter(|name| !name.trim().is_empty());
+    if let (Some(agent), Some(other)) = (agent, &in_options)
+        && agent.trim() != other.trim()
+    {
+        let problem =
+            format!("`{}` is not the agent that the option `agent` of `{benchmark}` names", agent.trim());
+        fields.note_invalid("agent", problem);
+    }
+    let differs = |(name, value): &(&String, &String)| {
+        option(&format!("agent.{name}")).is_some_and(|other| other.trim() != value.trim())
+    };
+    if let Some((name, _)) = own.iter().find(differs) {
+        let problem = format!("`{name}` has another value in the option `agent.{name}` of `{benchmark}`");
+        fields.note_invalid("agent_options", problem);
+    }
     let agent = match agent.or(in_options.as_deref()) {
         Some(name) => fields.checked("agent", find_agent(name.trim()).map_err(|error| error.message())),
         None => match &model {

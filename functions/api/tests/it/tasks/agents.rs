@@ -322,7 +322,7 @@ async fn a_changed_schedule_keeps_its_agent_with_its_options() {
         ),
         (
             json!({ "agent": null, "benchmark_options": { benchmark: { "difficulty": "easy" } } }),
-            json!({ "difficulty": "easy" }),
+            json!({ "agent": "terminus-2", "difficulty": "easy" }),
         ),
         (
             json!({ "agent": "bash", "model_id": "openrouter/a/b" }),
@@ -334,6 +334,90 @@ async fn a_changed_schedule_keeps_its_agent_with_its_options() {
         assert_eq!(changed.status, 200, "{change}: {}", changed.text);
         assert_eq!(changed.json()["benchmark_options"][benchmark], expected, "{change}");
     }
+}
+
+#[tokio::test]
+async fn an_agent_is_found_under_any_name_of_its_option() {
+    let server = Server::local().await;
+    server.task("a", 1).await;
+    let order = |more: Value| {
+        let mut order = json!({ "tasks": [1], "model_id": "lmstudio/m" });
+        order.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        order
+    };
+    for options in [
+        json!({ "Terminal_Tasks": { "agent": "bash", "agent.max_turns": 3 } }),
+        json!({ " terminal_tasks ": { " agent ": "bash", "agent.max_turns ": "3" } }),
+    ] {
+        let made = server.order("/api/runs", &A, &order(json!({ "benchmark_options": options }))).await;
+        assert_eq!(made.status, 201, "{options}: {}", made.text);
+        let run = made.json()["id"].as_str().unwrap().parse().unwrap();
+        let spec = server.api.state.run(run).await.unwrap().unwrap().spec;
+        let chosen = serde_json::to_value(spec.options.get(BENCHMARK)).unwrap();
+        assert_eq!(chosen, json!({ "agent": "bash", "agent.max_turns": "3" }), "{options}");
+    }
+    let oracle = |options: Value| {
+        json!({ "model_id": "oracle", "selected_benchmarks": ["terminal_bench_hard", "mmlu_pro"], "demo": true,
+            "benchmark_options": { "terminal_bench_hard": options } })
+    };
+    for (body, part) in [
+        (
+            order(json!({ "benchmark_options": { "terminal_tasks": {}, "Terminal_tasks": {} } })),
+            "is given twice",
+        ),
+        (
+            order(
+                json!({ "benchmark_options": { "terminal_tasks": { "agent": "bash", "agent ": "bash" } } }),
+            ),
+            "`terminal_tasks.agent` is given twice",
+        ),
+        (
+            order(
+                json!({ "agent": "bash", "benchmark_options": { "terminal_tasks": { "agent": "terminus-2" } } }),
+            ),
+            "`bash` is not the agent that the option `agent`",
+        ),
+        (
+            order(json!({ "agent": "bash", "agent_options": { "max_turns": 3 },
+                "benchmark_options": { "terminal_tasks": { "agent.max_turns": 4 } } })),
+            "`max_turns` has another value",
+        ),
+        (oracle(json!({ "agent": "bash" })), "`oracle` is an agent itself"),
+        (oracle(json!({ "agent.max_turns": 3 })), "leave the option `agent.max_turns`"),
+    ] {
+        for path in ["/api/runs", "/api/runs/estimate"] {
+            let refused = server.order(path, &A, &body).await;
+            assert_eq!(refused.status, 422, "{path} {body}: {}", refused.text);
+            assert!(refused.text.contains(part), "{path} {body}: {}", refused.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_agent_of_a_schedule_follows_its_benchmark() {
+    let server = Server::local().await;
+    let task = server.task("a", 1).await;
+    let schedule = json!({
+        "name": "nightly", "cron": "0 0 * * *", "selected_benchmarks": ["terminal_bench_hard"], "demo": true,
+        "agent": "bash", "model_id": "openrouter/a/b", "agent_options": { "max_turns": 3 },
+        "benchmark_options": { "terminal_bench_hard": { "difficulty": "easy" } },
+    });
+    let made = server.order("/api/schedules", &A, &schedule).await;
+    assert_eq!(made.status, 201, "{}", made.text);
+    let path = format!("/api/schedules/{}", made.json()["id"].as_str().unwrap());
+    let json = [A[0], ("content-type", "application/json")];
+    let change = async |body: Value| {
+        let changed = server.ask("PATCH", &path, &json, body.to_string()).await;
+        assert_eq!(changed.status, 200, "{body}: {}", changed.text);
+        changed.json()["benchmark_options"].clone()
+    };
+    let bash = json!({ "agent": "bash", "agent.max_turns": "3" });
+    let tasks = json!({ "tasks": [1], "selected_benchmarks": ["terminal_tasks"], "demo": null });
+    assert_eq!(change(tasks).await, json!({ "terminal_tasks": bash }), "{task:?}");
+    let back = json!({ "tasks": [], "selected_benchmarks": ["terminal_bench_hard"], "demo": true });
+    assert_eq!(change(back).await, json!({ "terminal_bench_hard": bash }));
+    let without = json!({ "agent_options": { "max_turns": null } });
+    assert_eq!(change(without).await, json!({ "terminal_bench_hard": { "agent": "bash" } }));
 }
 
 #[tokio::test]
