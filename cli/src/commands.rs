@@ -40,6 +40,7 @@ use bench_state::Scope;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
+use crate::again;
 use crate::client::{Client, ServerArgs};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem, plain};
@@ -199,6 +200,7 @@ struct Api {
 impl Api {
     /// Connects to the server that was named, or opens the stack in the data directory, where no work is done.
     async fn open(server: &ServerArgs, data: &DataArgs) -> anyhow::Result<Self> {
+        again::remember(server, data);
         if let Some(client) = server.client()? {
             return Ok(Self { client: client.with_judge_key(judge::judge_key()), stack: None });
         }

@@ -20,6 +20,7 @@
 //! the process without it, so both show the same. The only exception is ordering a run on this machine: files and
 //! addresses are accepted from the command line, never from a request.
 
+mod again;
 mod agent_archive;
 mod args;
 mod bars;

@@ -110,6 +110,13 @@ fn read_at(path: &Path) -> anyhow::Result<Vec<(String, anyhow::Result<TaskArchiv
     let metadata = fs::metadata(path)
         .map_err(|error| Problem::usage(format!("could not read the task `{shown}`: {error}")))?;
     if metadata.is_file() {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if matches!(name, "task.toml" | "task.yaml") {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            return Err(Problem::usage(format!("`{shown}` is a file of a task"))
+                .hint(format!("give its folder: {}", folder.unwrap_or(Path::new(".")).display()))
+                .into());
+        }
         if metadata.len() > ARCHIVE_BYTES_MAX {
             let why = format!("`{shown}` has more than {ARCHIVE_BYTES_MAX} bytes");
             return Err(Problem::usage(why).into());

@@ -96,6 +96,12 @@ async fn show(client: &Client, args: &ArtifactsArgs) -> anyhow::Result<()> {
                 let all: Vec<Value> = found.iter().zip(&kept).map(value).collect();
                 return output::json(&all);
             }
+            if kept.iter().all(Vec::is_empty) {
+                output::note(
+                    "No files are kept of these episodes; `bench runs RUN --items` says why they ended",
+                );
+                return Ok(());
+            }
             output::print_table(&table(&found, &kept))
         }
     }

@@ -7,6 +7,7 @@ use bench_domain::{Code, RunId, RunStatus};
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::again;
 use crate::client::{Client, ServerArgs};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
@@ -69,7 +70,7 @@ pub(crate) async fn run(args: CancelArgs) -> anyhow::Result<ExitStatus> {
 
 /// Returns the commands that follow a cancellation.
 pub(crate) fn next_steps(run: impl Display) -> String {
-    format!("`bench run --resume {run}` runs the missing samples, `bench runs delete {run}` removes the run")
+    format!("`{}` runs the missing samples, `bench runs delete {run}` removes the run", again::resume(&run))
 }
 
 /// Cancels a run. Returns its id, and false if it was canceled before.

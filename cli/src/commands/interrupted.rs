@@ -4,6 +4,7 @@ use bench_api::list_runs;
 use bench_domain::{RunId, RunStatus};
 use bench_state::RunFilter;
 
+use crate::again;
 use crate::views::Run;
 use crate::{format, output, show};
 use bench_stack::Stack;
@@ -14,7 +15,7 @@ const RUNS_MAX: u64 = 1_000;
 const LISTED_MAX: usize = 3;
 
 /// Lists the interrupted runs of a stack's data directory except `but`, each with the command that resumes it. `server`
-/// is the address of the server that uses the stack.
+/// is the address of the server that uses the stack, if this process is one.
 pub(crate) async fn list(stack: &Stack, but: &[RunId], server: Option<&str>) {
     match find(stack).await {
         Ok(found) => {
@@ -57,14 +58,12 @@ fn lines(runs: &[Run], server: Option<&str>) -> Vec<String> {
         )];
     }
     let mut lines = vec![format!("{count}; each continues with its command:")];
-    let server = server.map(|server| format!(" --server {server}")).unwrap_or_default();
     for run in &interrupted {
-        lines.push(format!(
-            "  bench run --resume {}{server}   {}, {}",
-            run.id,
-            run.model(),
-            show::status(run)
-        ));
+        let resume = match server {
+            Some(server) => format!("bench run --resume {} --server {server}", run.id),
+            None => again::resume(&run.id),
+        };
+        lines.push(format!("  {resume}   {}, {}", run.model(), show::status(run)));
     }
     lines
 }

@@ -160,7 +160,7 @@ pub(crate) struct WorkArgs {
     #[arg(long, env = "BENCH_DURABILITY", value_enum, default_value_t = DurabilityArg::Full)]
     pub(crate) durability: DurabilityArg,
     /// Folder for the signed archive and the CSV table; created if it is missing
-    #[arg(long, short, env = "BENCH_OUT", value_name = "DIR", default_value = "bench-results")]
+    #[arg(long, short, env = "BENCH_OUT", value_name = "DIR", default_value = crate::again::OUT_DEFAULT)]
     pub(crate) out: PathBuf,
     #[command(flatten)]
     pub(crate) confirm: ConfirmArgs,

@@ -167,7 +167,7 @@ async fn show_runs(api: &Api, args: &RunsArgs) -> anyhow::Result<()> {
             return Ok(());
         }
         list(&runs, total, args.json)?;
-        interrupted::print(&runs, api.client.address());
+        interrupted::print(&runs, None);
         return Ok(());
     };
     let run = run.resolve(&api.client).await?;

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use self::text::Writer;
+use crate::again;
 use crate::causes::readable;
 use crate::client::{Client, ServerArgs, encode};
 use crate::data_dir::DataArgs;
@@ -249,7 +250,7 @@ fn over(episode: &Episode) -> String {
 /// Returns what happens in an episode without a result, and what can be done.
 fn ending(view: &Running, run: RunId) -> String {
     match view.phase.as_str() {
-        "interrupted" => format!("The run is interrupted: `bench run --resume {run}` continues it"),
+        "interrupted" => format!("The run is interrupted: `{}` continues it", again::resume(run)),
         _ => says(view).to_owned(),
     }
 }

@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bench_domain::statistics::pass_at_k;
-use bench_domain::{RunId, Timestamp};
+use bench_domain::{Agent, RunId, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::client::Client;
 use crate::episodes::{Episode, episodes, for_each, safe_path};
+use crate::exit::Problem;
 
 /// Maximum length of the task's name in the name of a trial, in characters.
 const TASK_CHARS_MAX: usize = 32;
@@ -58,14 +59,25 @@ pub(super) async fn write(client: &Client, run: RunId, out: &Path, force: bool) 
     let view: Value = client.get(&format!("/api/runs/{run}")).await?;
     let found = episodes(client, run).await?;
     let job = out.join(job_name(&view, run));
-    let partial = out.join(format!("{}.partial", job_name(&view, run)));
-    if job.exists() && !force {
-        return Err(crate::exit::Problem::usage(format!("--out: `{}` exists already", job.display()))
-            .hint("give another folder, or --force to replace it")
-            .into());
+    match job.symlink_metadata() {
+        Ok(there) if !there.is_dir() => {
+            return Err(Problem::usage(format!("--out: `{}` is not a folder", job.display()))
+                .hint("remove it, or give another folder")
+                .into());
+        }
+        Ok(_) if !force => {
+            return Err(Problem::usage(format!("--out: `{}` exists already", job.display()))
+                .hint("give another folder, or --force to replace it")
+                .into());
+        }
+        Ok(_) | Err(_) => {}
     }
-    // An interrupted export may have left one.
-    let _ = std::fs::remove_dir_all(&partial);
+    let unwritable = || format!("could not write into `{}`", out.display());
+    std::fs::create_dir_all(out).with_context(unwritable)?;
+    // Another export of the same run has a folder of its own.
+    let own = tempfile::Builder::new().prefix(".partial-").tempdir_in(out).with_context(unwritable)?;
+    let partial = own.path().join("job");
+    std::fs::create_dir(&partial).with_context(unwritable)?;
     let trials = for_each(&found, "Writing", |at| {
         let (view, partial, episode) = (&view, &partial, &found[at]);
         async move { write_trial(client, run, view, episode, partial).await }
@@ -136,11 +148,22 @@ fn short_task(task: &str) -> &str {
 fn trial(view: &Value, episode: &Episode, name: String, trajectory: &Value) -> Trial {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let agent = text(&episode.report["agent"]).unwrap_or_default();
+    let named = Agent::in_place_of_model(&agent);
     let model = match (text(&view["provider"]), text(&view["model_slug"])) {
-        (Some(provider), Some(slug)) if provider != agent => Some((provider, slug)),
+        (Some(provider), Some(slug)) if named.is_none() => Some((provider, slug)),
         _ => None,
     };
-    let version = text(&trajectory["agent"]["version"]).unwrap_or_else(|| "1.0.0".to_owned());
+    // A trajectory of an agent that asks no model is a file that the agent wrote itself.
+    let trajectory = if model.is_some() { trajectory } else { &Value::Null };
+    let (agent, own_version) = match agent.strip_prefix("custom/") {
+        Some(title) => match title.split_once('@') {
+            Some((name, version)) => (name.to_owned(), Some(version.to_owned())),
+            None => (title.to_owned(), None),
+        },
+        None => (agent, None),
+    };
+    let version = own_version.or_else(|| text(&trajectory["agent"]["version"]));
+    let version = version.unwrap_or_else(|| "1.0.0".to_owned());
     let totals = &trajectory["final_metrics"];
     let usage = match model {
         None => Usage::default(),

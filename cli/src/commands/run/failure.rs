@@ -4,6 +4,7 @@ use bench_domain::{CauseCounts, Code, ErrorCause, Outcome, RunStatus, code};
 use serde::Deserialize;
 
 use super::budget;
+use crate::again;
 use crate::causes;
 use crate::client::Client;
 use crate::commands::cancel::next_steps;
@@ -48,8 +49,8 @@ pub(super) async fn explain(client: &Client, run: &Run) {
     if let Some(stopped) = budget::stopped(run) {
         output::error(&format!("run {} ({}) {stopped}", run.id, run.model()));
         output::hint(&format!(
-            "`bench run --resume {}` with a larger --budget-usd or --budget-tokens runs the rest",
-            run.id
+            "`{}` with a larger --budget-usd or --budget-tokens runs the rest",
+            again::resume(&run.id)
         ));
         return;
     }
@@ -97,7 +98,7 @@ pub(crate) async fn print_errors(client: &Client, run: &Run) {
         artifacts_hint(run).iter().for_each(|hint| output::hint(hint));
         let changes = change_hints(run, &all);
         if changes.is_empty() {
-            output::hint(&format!("`bench run --resume {}` repeats them", run.id));
+            output::hint(&format!("`{}` repeats them", again::resume(&run.id)));
         }
         changes.iter().for_each(|hint| output::hint(hint));
     }
@@ -249,8 +250,8 @@ fn cause_hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
     let codes = || reasons.iter().flatten().filter_map(|reason| reason.code);
     if codes().any(|code| code == Code::TaskRefused) {
         hints.push(
-            "repeating the run would change nothing: change the task as the error says, and order a new run; `bench tasks \
-             check PATH` proves a task first"
+            "repeating the run would change nothing: change the task or its variables (`--option env.NAME=VALUE`) as the error says, \
+             and order a new run; `bench tasks check PATH` proves a task first"
                 .to_owned(),
         );
     }
@@ -270,7 +271,8 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
     if run.is_refused() {
         // The error itself says what helps. Without a change, the provider would refuse the run again.
         return vec![format!(
-            "`bench run --resume {id}` continues the run, as it was ordered, once the provider accepts its requests"
+            "`{}` continues the run, as it was ordered, once the provider accepts its requests",
+            again::resume(id)
         )];
     }
     if run.status == RunStatus::Canceled {
@@ -298,9 +300,10 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
     let benchmarks = run.benchmarks.iter().filter_map(|benchmark| benchmark.error_code);
     let samples = reasons.iter().flatten().filter_map(|reason| reason.code);
     let codes: Vec<Code> = benchmarks.chain(run.error_code).chain(samples).collect();
+    let resume = again::resume(id);
     if run.judge.is_some() && codes.iter().any(|code| code.is_about_judge()) {
         hints.push(format!(
-            "`bench run --resume {id}` continues with judging and keeps the answers of the model (BENCH_JUDGE_API_KEY is a \
+            "`{resume}` continues with judging and keeps the answers of the model (BENCH_JUDGE_API_KEY is a \
              key for the judge alone)"
         ));
         hints.push(format!(
@@ -308,10 +311,10 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
         ));
     } else if codes.contains(&Code::SandboxSetupNeeded) {
         hints.push(format!(
-            "`bench sandy setup` installs what the sandboxes lack; then `bench run --resume {id}` continues the run"
+            "`bench sandy setup` installs what the sandboxes lack; then `{resume}` continues the run"
         ));
     } else {
-        hints.push(format!("`bench run --resume {id}` runs the missing samples"));
+        hints.push(format!("`{resume}` runs the missing samples"));
     }
     hints
 }

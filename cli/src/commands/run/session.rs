@@ -1,6 +1,5 @@
 //! Places where the work on runs is done.
 
-use std::env;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use super::interrupt::Interrupt;
 use super::results::ResultsForm;
 use super::watch::{self, Shown, WatchResult};
 use super::{WorkArgs, requeue_path, results};
+use crate::again;
 use crate::client::{Client, ServerArgs};
 use crate::commands::interrupted;
 use crate::commands::judge::judge_key;
@@ -41,8 +41,6 @@ pub(crate) struct Session {
     /// `None` if a server does the work.
     local: Option<Local>,
     datasets: Arc<DatasetProgress>,
-    /// Options of server and data directory for commands that continue a run, with a space in front.
-    options: String,
 }
 
 /// A data directory, with the settings to open it.
@@ -74,31 +72,6 @@ enum Watched {
     OwnerEnded,
 }
 
-/// Returns the options of server and data directory, for a command that is printed, with a space in front. What variables
-/// give isn't repeated, except for the server.
-fn resume_options(server: &ServerArgs, data: &DataArgs) -> String {
-    let without = |variable: &str, value: Option<String>| {
-        value.filter(|value| env::var(variable).ok().as_ref() != Some(value))
-    };
-    let data_dir = data.data_dir.as_ref().map(|dir| dir.display().to_string());
-    let given = [
-        ("--server", server.server().map(str::to_owned)),
-        ("--api-key-env", without("BENCH_API_KEY_ENV", server.api_key_env.clone())),
-        ("--data-dir", without("BENCH_HOME", data_dir).filter(|_| server.server().is_none())),
-    ];
-    let given = given.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
-    given.map(|(flag, value)| format!(" {flag} {}", shell_word(value.trim()))).collect()
-}
-
-/// Quotes a word of a command for a POSIX shell, if it needs it.
-fn shell_word(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
-}
-
 impl Session {
     pub(crate) async fn open(work: &WorkArgs, server: &ServerArgs, data: &DataArgs) -> anyhow::Result<Self> {
         Self::open_in(Scope::Foreground, work, server, data).await
@@ -112,9 +85,9 @@ impl Session {
         data: &DataArgs,
     ) -> anyhow::Result<Self> {
         let datasets = Arc::new(DatasetProgress::default());
-        let options = resume_options(server, data);
+        again::remember_with_results(server, data, &work.out);
         if let Some(client) = server.client()? {
-            return Ok(Self { client: client.with_judge_key(judge_key()), local: None, datasets, options });
+            return Ok(Self { client: client.with_judge_key(judge_key()), local: None, datasets });
         }
         let data_dir = data.path()?;
         if is_disk_full(&data_dir, false) {
@@ -133,13 +106,7 @@ impl Session {
             client,
             local: Some(Local { stack, settings, hold: None, unwatched: Vec::new(), is_restarted: false }),
             datasets,
-            options,
         })
-    }
-
-    /// Returns the command that continues a run.
-    pub(super) fn resume_command(&self, run: RunId) -> String {
-        format!("bench run --resume {run}{}", self.options)
     }
 
     /// Returns the stack in this process, which may use the services of another one; `None` if a server makes the runs.
@@ -199,7 +166,7 @@ impl Session {
         let is_owner = self.stack().is_some_and(|stack| stack.owner().is_none());
         if interrupted && is_owner {
             let seconds = INTERRUPT_GRACE.as_secs();
-            let commands: Vec<String> = runs.iter().map(|run| self.resume_command(*run)).collect();
+            let commands: Vec<String> = runs.iter().map(|run| again::resume(run)).collect();
             output::note(&format!(
                 "Stopping. Work in progress has {seconds} s to finish; finished samples are kept.{} Press Ctrl-C again to stop \
                  now, and continue with: {}",
@@ -210,7 +177,7 @@ impl Session {
         if !interrupted && worked.is_ok() {
             self.hand_over(&interrupt).await;
         }
-        let commands: Vec<String> = runs.iter().map(|run| self.resume_command(*run)).collect();
+        let commands: Vec<String> = runs.iter().map(|run| again::resume(run)).collect();
         let continued_by = if interrupted { self.release(runs).await } else { Vec::new() };
         self.close(if interrupted { INTERRUPT_GRACE } else { CLOSE_GRACE }).await;
         if interrupted {
@@ -286,7 +253,7 @@ impl Session {
                 Watched::Ended(status) => return Ok(status),
                 Watched::OwnerEnded => self.take_over(runs).await.map_err(|error| {
                     let resume: Vec<String> =
-                        runs.iter().map(|run| format!("`{}`", self.resume_command(*run))).collect();
+                        runs.iter().map(|run| format!("`{}`", again::resume(run))).collect();
                     error.context(
                         Problem::failure("the process that worked on the run has ended")
                             .hint(format!("finished samples are kept; continue with {}", resume.join(", "))),
@@ -479,23 +446,5 @@ async fn settle(stack: &mut Stack) {
             "Waiting up to {seconds} s for answers in progress. Press Ctrl-C to see the results now."
         ));
         stack.drain(INTERRUPT_GRACE).await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_printed_command_has_the_options_of_this_one() {
-        let here = ServerArgs { server: None, api_key_env: Some("MY_KEY".to_owned()) };
-        let there = ServerArgs { server: Some(" https://bench.example ".to_owned()), api_key_env: None };
-        let data = |dir: Option<&str>| DataArgs { data_dir: dir.map(Into::into) };
-        assert_eq!(resume_options(&here, &data(None)), " --api-key-env MY_KEY");
-        assert_eq!(
-            resume_options(&here, &data(Some("/a b/it's"))),
-            r" --api-key-env MY_KEY --data-dir '/a b/it'\''s'"
-        );
-        assert_eq!(resume_options(&there, &data(Some("/data"))), " --server https://bench.example");
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn models(
             None => {
                 return Err(Problem::usage("the agent `custom` needs its files: give --agent-folder DIR")
                     .hint(format!(
-                        "an uploaded one is named by --agent-option {CUSTOM_CONTENT}=HASH; `bench agents` lists them"
+                        "an uploaded one is named by --agent-option {CUSTOM_CONTENT}=HASH; `bench agents show AGENT` prints it"
                     ))
                     .into());
             }

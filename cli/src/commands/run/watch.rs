@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use bench_domain::RunId;
 
 use super::interrupt::Interrupt;
+use crate::again;
 use crate::client::{Client, PollBackoff};
 use crate::exit::Problem;
 use crate::progress::{DatasetProgress, EpisodePage, RunProgress};
@@ -209,8 +210,7 @@ impl<'a> DiskWatch<'a> {
             Some(since) if since.elapsed() > ROOM_WAIT_MAX => {
                 let problem =
                     Problem::failure(format!("the disk of `{dir}` is full; finished samples are kept"));
-                let resume: Vec<String> =
-                    runs.iter().map(|run| format!("bench run --resume {run}")).collect();
+                let resume: Vec<String> = runs.iter().map(|run| again::resume(run)).collect();
                 let hint = format!("free some space, then continue with: {}", resume.join("; "));
                 return Err(problem.hint(hint).into());
             }

@@ -3,6 +3,7 @@
 use bench_domain::{Code, RunId, RunStatus};
 
 use super::metrics;
+use crate::again;
 use crate::client::Client;
 use crate::page::Page;
 use crate::refusal::Refusal;
@@ -77,7 +78,7 @@ pub(super) fn page(run: &Run, judgings: Option<&Judgings>, causes: &[String], ch
     }
     causes.iter().for_each(|cause| field("errors", Some(cause.clone())));
     changes.iter().for_each(|advice| field("hint", Some(advice.clone())));
-    let resume = format!("`bench run --resume {}`", run.id);
+    let resume = format!("`{}`", again::resume(&run.id));
     if run.interrupted {
         field("resume", Some(format!("{resume} continues the run")));
     } else if run.status == RunStatus::Succeeded && run.infrastructure_errors() > 0 && changes.is_empty() {

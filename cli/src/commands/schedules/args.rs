@@ -96,7 +96,7 @@ struct ScheduleOrderArgs {
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// Option of the agent, such as max_turns=50; repeat for several. An edit keeps earlier ones of other names. The agent
-    /// `custom` has `content_hash`, of an uploaded agent; `bench agents` lists them
+    /// `custom` has `content_hash`, of an uploaded agent; `bench agents show AGENT` prints it
     #[arg(long, value_name = "NAME=VALUE")]
     agent_option: Vec<String>,
     /// Folder of the agent `custom`, as for `bench run`; it is uploaded now, and later changes of the folder have no effect
@@ -294,9 +294,14 @@ impl EditArgs {
         let mut fields = self.order.fields(remote, files.as_ref(), &before.benchmarks)?;
         let has_model = self.order.model.is_some() || Agent::in_place_of_model(&before.model).is_none();
         if !has_model && fields.get("agent").is_some_and(asks_model) {
-            return Err(Problem::usage("no model was given, and the schedule has none yet")
+            return Err(Problem::usage("no model was given, and the schedule has none")
                 .hint("give the model that the agent asks with --model")
                 .into());
+        }
+        let has_other_benchmark = self.order.task.is_empty() && fields.contains_key("selected_benchmarks");
+        if has_other_benchmark && !before.tasks.is_empty() {
+            // The tasks are the items of the benchmark that the schedule had.
+            fields.insert("tasks".to_owned(), json!([]));
         }
         self.order.add_tasks(client, &mut fields).await?;
         client.add_agent_of_order(files.as_ref()).await?;

@@ -33,6 +33,14 @@ struct Count {
 }
 
 impl Count {
+    /// Says how many episodes passed, or that none has a grade.
+    fn shown(self) -> String {
+        match self.graded {
+            0 => "got no grade".to_owned(),
+            _ => format!("passed {} of {EPISODES} episodes", self.passed),
+        }
+    }
+
     fn of(episodes: &[Episode]) -> Self {
         let scores = || episodes.iter().filter_map(|episode| episode.score);
         let count = |scores: &mut dyn Iterator<Item = f64>| u32::try_from(scores.count()).unwrap_or(u32::MAX);
@@ -272,8 +280,9 @@ async fn judge(
             let task = named(task, names);
             let verdict = if is_proven { "proven" } else { "NOT proven" };
             output::print(&format!(
-                "{task}: {verdict}; the solution passed {} of {EPISODES} episodes, doing nothing {} of {EPISODES}",
-                solution.passed, nothing.passed
+                "{task}: {verdict}; the solution {}, doing nothing {}",
+                solution.shown(),
+                nothing.shown()
             ))?;
             reasons.iter().try_for_each(|why| output::print(&format!("  {why}")))?;
         }

@@ -38,27 +38,27 @@ impl Writer {
         let message = step["message"].as_str().unwrap_or_default();
         if !is_turn {
             page.heading(if turn == 1 { "Task".to_owned() } else { format!("Before turn {turn}") });
-            self.verbatim(&mut page, message);
+            self.verbatim(&mut page, message, turn);
             page.blank();
             return Some(page);
         }
         page.heading(format!("Turn {turn}{}", figures(step)));
         if let Some(reasoning) = step["reasoning_content"].as_str().filter(|text| !text.trim().is_empty()) {
             page.paragraph("Reasoning:");
-            self.verbatim(&mut page, reasoning);
+            self.verbatim(&mut page, reasoning, turn);
         }
-        self.verbatim(&mut page, message);
+        self.verbatim(&mut page, message, turn);
         let commands: Vec<String> =
             step["tool_calls"].as_array().into_iter().flatten().map(command).collect();
         for command in commands {
-            self.verbatim(&mut page, &command);
+            self.verbatim(&mut page, &command, turn);
         }
         for result in step["observation"]["results"].as_array().into_iter().flatten() {
             let Some(seen) = result["content"].as_str().filter(|text| !text.trim().is_empty()) else {
                 continue;
             };
             let quoted: Vec<String> = seen.trim_end().lines().map(|line| format!("| {line}")).collect();
-            self.verbatim(&mut page, &quoted.join("\n"));
+            self.verbatim(&mut page, &quoted.join("\n"), turn);
         }
         page.blank();
         Some(page)
@@ -69,7 +69,7 @@ impl Writer {
         self.turns
     }
 
-    fn verbatim(&self, page: &mut Page, text: &str) {
+    fn verbatim(&self, page: &mut Page, text: &str, turn: u32) {
         let text = text.trim_end();
         if text.is_empty() {
             return;
@@ -81,7 +81,7 @@ impl Writer {
         }
         let omitted = lines.len() - LINES_MAX;
         page.verbatim(lines[..LINES_MAX / 2].join("\n"));
-        page.paragraph(format!("[{}; --turn shows all]", format::plural(omitted as u64, "more line")));
+        page.paragraph(format!("[{}; --turn {turn} shows all]", format::plural(omitted as u64, "more line")));
         page.verbatim(lines[lines.len() - LINES_MAX / 2..].join("\n"));
     }
 }
@@ -166,7 +166,7 @@ mod tests {
     fn long_texts_are_whole_in_the_wanted_turn_only() {
         let long = "line\n".repeat(50);
         let cut = text(&Writer::new(None).page(&turn(&long, "")).unwrap());
-        assert!(cut.contains("[30 more lines; --turn shows all]"), "{cut}");
+        assert!(cut.contains("[30 more lines; --turn 1 shows all]"), "{cut}");
         let mut writer = Writer::new(Some(2));
         assert!(writer.page(&json!({ "source": "user", "message": "Count." })).is_none());
         assert!(writer.page(&turn("first", "")).is_none());
