@@ -123,9 +123,7 @@ async fn no_artifact_escapes_a_separate_verifier_by_its_size() {
     let dockerfile = format!("{DOCKERFILE}COPY test.sh /tests/test.sh\nRUN chmod +x /tests/test.sh\n");
     for (command, outcome) in [
         ("truncate -s 34M made/large.tmp; seq 2000 | (cd made && xargs touch)", Outcome::Correct),
-        ("truncate -s 17M made/bad", Outcome::Incorrect),
         ("truncate -s 34M made/bad", Outcome::Incorrect),
-        ("seq 10001 | (cd made && xargs touch); touch made/bad", Outcome::Incorrect),
     ] {
         let solution = format!("#!/bin/sh\nmkdir made\n{command}\n");
         let files = task(&[
