@@ -243,7 +243,7 @@ async fn follow(client: &Client, run: RunId, episode: &Episode, printer: &mut Pr
 fn over(episode: &Episode) -> String {
     let outcome = episode.outcome.as_deref().unwrap_or_default();
     let why = episode.reason.as_deref().filter(|reason| !reason.is_empty()).or(episode.error.as_deref());
-    let why = why.map_or_else(String::new, |why| format!(", {}", readable(why)));
+    let why = why.or(episode.exception()).map_or_else(String::new, |why| format!(", {}", readable(why)));
     format!("The episode is over: {outcome}{why}")
 }
 

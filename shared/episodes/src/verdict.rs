@@ -18,12 +18,13 @@ pub fn verdict(report: &EpisodeReport) -> Verdict {
         (None, Some(exception)) => of_exception(&exception.name, &exception.message),
         (None, None) => Verdict::ungraded(Code::SandboxNoVerdict, "the episode ended without a reward"),
     };
+    // A correct sample has no reason.
     if verdict.outcome.is_graded()
+        && !verdict.reason.is_empty()
         && report.rewards.is_some()
         && let Some(early) = early_end(report)
     {
-        let separator = if verdict.reason.is_empty() { "" } else { "; " };
-        verdict.reason.push_str(&format!("{separator}{early}"));
+        verdict.reason.push_str(&format!("; {early}"));
     }
     let detail = &mut verdict.detail;
     detail.insert("agent".to_owned(), report.agent.as_str().into());
@@ -189,7 +190,11 @@ mod tests {
             of(0.0, Some("turn_limit"), None),
             "the reward is 0; the agent reached its limit of turns"
         );
-        assert_eq!(of(1.0, Some("time_limit"), Some("AgentTimeoutError")), "the agent's time was over");
+        assert_eq!(
+            of(0.5, Some("time_limit"), Some("AgentTimeoutError")),
+            "the reward is 0.5; the agent's time was over"
+        );
+        assert_eq!(of(1.0, Some("time_limit"), Some("AgentTimeoutError")), "");
         assert_eq!(of(0.0, None, Some("NonZeroAgentExitCodeError")), "the reward is 0; it happened");
         assert_eq!(of(1.0, None, None), "");
     }
