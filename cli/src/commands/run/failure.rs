@@ -411,7 +411,7 @@ mod tests {
         {
             let shown = all.join("\n");
             assert!(
-                shown.contains("change the task as the error says") && !shown.contains("--resume"),
+                shown.contains("change the task or its variables") && !shown.contains("--resume"),
                 "{shown}"
             );
         }
