@@ -156,10 +156,13 @@ fn shared_out(
             false => note(&file.path, &format!("{} bytes, not a text", file.bytes.len())),
         }
     }
-    files.sort_by_key(|(_, file)| file.bytes.len());
+    // What is looked for is kept however many others there are.
+    let is_first = |file: &FetchedFile| keeping.fetch.first.contains(&file.path);
+    files.sort_by_key(|(_, file)| (!is_first(file), file.bytes.len()));
     for (_, file) in files.drain(files.len().min(LOGS_MAX)..) {
         note(&file.path, &format!("the folder has more than {LOGS_MAX} files"));
     }
+    files.sort_by_key(|(_, file)| file.bytes.len());
     let (mut room, mut left) = (room, files.len());
     let mut logs = Vec::new();
     for (at, file) in files {
@@ -265,6 +268,20 @@ mod tests {
         assert!(shared_out(&keeping(&[]), fetched.clone(), 10, &mut left_out).is_empty());
         assert!(shared_out(&keeping(&[]), fetched, 10, &mut left_out).is_empty());
         assert_eq!(left_out.text("agent"), "agent/a: 10000 bytes, no room left\nagent: 1 more\n");
+    }
+
+    #[test]
+    fn of_very_many_files_those_that_are_looked_for_are_kept() {
+        let mut files: Vec<FetchedFile> =
+            (0..LOGS_MAX + 5).map(|number| file(&number.to_string(), b"x".to_vec())).collect();
+        files.push(file("reward.txt", vec![b'1'; 100]));
+        let fetched = FetchedFiles { files, ..FetchedFiles::default() };
+        let mut keeping = keeping(&[]);
+        keeping.fetch.first = vec!["reward.txt".to_owned()];
+        let mut left_out = LeftOut::new(1_000);
+        let logs = shared_out(&keeping, fetched, 1 << 20, &mut left_out);
+        assert_eq!((logs.len(), logs.last().unwrap().name.as_str()), (LOGS_MAX, "agent/reward.txt"));
+        assert_eq!(left_out.lines.lines().count() + left_out.more, 6);
     }
 
     #[test]
