@@ -338,7 +338,7 @@ fn unique_paths<'a>(names: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
             let place = std::iter::once(part.clone()).chain(numbered).map(|part| format!("{path}/{part}"));
             let is_free = |place: &String| {
                 let key = place.to_lowercase();
-                !files.contains(&key) && !(is_last && folders.contains(&key))
+                !(files.contains(&key) || is_last && folders.contains(&key))
             };
             path = place.into_iter().find(is_free).unwrap_or_default();
             let taken = if is_last { &mut files } else { &mut folders };

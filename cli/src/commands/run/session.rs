@@ -166,7 +166,7 @@ impl Session {
         let is_owner = self.stack().is_some_and(|stack| stack.owner().is_none());
         if interrupted && is_owner {
             let seconds = INTERRUPT_GRACE.as_secs();
-            let commands: Vec<String> = runs.iter().map(|run| again::resume(run)).collect();
+            let commands: Vec<String> = runs.iter().map(again::resume).collect();
             output::note(&format!(
                 "Stopping. Work in progress has {seconds} s to finish; finished samples are kept.{} Press Ctrl-C again to stop \
                  now, and continue with: {}",
@@ -177,7 +177,7 @@ impl Session {
         if !interrupted && worked.is_ok() {
             self.hand_over(&interrupt).await;
         }
-        let commands: Vec<String> = runs.iter().map(|run| again::resume(run)).collect();
+        let commands: Vec<String> = runs.iter().map(again::resume).collect();
         let continued_by = if interrupted { self.release(runs).await } else { Vec::new() };
         self.close(if interrupted { INTERRUPT_GRACE } else { CLOSE_GRACE }).await;
         if interrupted {

@@ -210,7 +210,7 @@ impl<'a> DiskWatch<'a> {
             Some(since) if since.elapsed() > ROOM_WAIT_MAX => {
                 let problem =
                     Problem::failure(format!("the disk of `{dir}` is full; finished samples are kept"));
-                let resume: Vec<String> = runs.iter().map(|run| again::resume(run)).collect();
+                let resume: Vec<String> = runs.iter().map(again::resume).collect();
                 let hint = format!("free some space, then continue with: {}", resume.join("; "));
                 return Err(problem.hint(hint).into());
             }
