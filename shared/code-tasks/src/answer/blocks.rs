@@ -1,0 +1,83 @@
+//! Search-and-replace blocks.
+
+use super::{ReadError, path};
+
+const SEARCH: &str = "<<<<<<< SEARCH";
+const MIDDLE: &str = "=======";
+const REPLACE: &str = ">>>>>>> REPLACE";
+
+/// A text of a file and what takes its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Replacement {
+    pub(super) path: String,
+    /// Lines to find; empty for a new file.
+    pub(super) search: Vec<String>,
+    pub(super) replace: Vec<String>,
+    /// Number of the line that opens the block, from 1.
+    pub(super) line: usize,
+}
+
+/// Reads all blocks of a reply. The path is on the last line before a block that isn't a fence; blocks that follow without one are
+/// about the same file.
+pub(super) fn read(lines: &[&str], first: usize) -> Result<Vec<Replacement>, ReadError> {
+    let mut found: Vec<Replacement> = Vec::new();
+    let mut at = 0;
+    // Index of the line after the block before.
+    let mut since = 0;
+    while at < lines.len() {
+        if lines[at].trim_end() != SEARCH {
+            at += 1;
+            continue;
+        }
+        let opened = at;
+        let named = lines[since..opened]
+            .iter()
+            .rev()
+            .map(|line| line.trim())
+            .find(|line| !line.is_empty() && !is_fence(line));
+        let path = match (named, found.last()) {
+            (Some(name), _) => path::read(without_label(name))?,
+            (None, Some(before)) => before.path.clone(),
+            (None, None) => {
+                return Err(ReadError::line(
+                    first + opened,
+                    "the line before a block must have the path of the file",
+                ));
+            }
+        };
+        let end_of = |mark: &str, from: usize, what: &str| {
+            let end = (from..lines.len()).find(|next| lines[*next].trim_end() == mark);
+            let again = (from..end.unwrap_or(lines.len())).find(|next| lines[*next].trim_end() == SEARCH);
+            match (again, end) {
+                (Some(again), _) => Err(ReadError::line(first + again, format!("expected `{mark}`, {what}"))),
+                (None, Some(end)) => Ok(end),
+                (None, None) => {
+                    Err(ReadError::line(first + opened, format!("the block has no `{mark}`, {what}")))
+                }
+            }
+        };
+        let middle = end_of(MIDDLE, opened + 1, "which ends the text to search")?;
+        let closed = end_of(REPLACE, middle + 1, "which ends the replacement")?;
+        let text = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
+        found.push(Replacement {
+            path,
+            search: text(&lines[opened + 1..middle]),
+            replace: text(&lines[middle + 1..closed]),
+            line: first + opened + 1,
+        });
+        at = closed + 1;
+        since = at;
+    }
+    Ok(found)
+}
+
+fn is_fence(line: &str) -> bool {
+    line.starts_with("```") || line.starts_with("~~~")
+}
+
+/// Returns a path without what models put around it: `File:` and marks of Markdown.
+pub(super) fn without_label(line: &str) -> &str {
+    let line = line.trim_matches(|c| matches!(c, '*' | '`' | '#' | ' '));
+    let line = line.strip_prefix("File:").or(line.strip_prefix("file:")).unwrap_or(line);
+    line.trim_end_matches(':').trim_matches(|c| matches!(c, '*' | '`' | ' '))
+}

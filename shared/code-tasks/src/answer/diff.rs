@@ -1,0 +1,337 @@
+//! Unified diffs.
+//!
+//! Models count lines wrongly, so a hunk ends where its text ends, whatever its header says; where it belongs is told by its
+//! lines, which must be in the file exactly. Headers of git are understood, those for binary files are refused.
+
+use super::fences;
+use super::{ReadError, path};
+
+/// Name of no file in a header.
+const NO_FILE: &str = "/dev/null";
+
+/// Changes of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FilePatch {
+    /// Path before the change; `None` for a new file.
+    pub(super) old: Option<String>,
+    /// Path after the change; `None` for a removed file.
+    pub(super) new: Option<String>,
+    pub(super) hunks: Vec<Hunk>,
+}
+
+impl FilePatch {
+    /// Returns the paths that the patch changes.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+        let renamed = self.new.as_deref().filter(|new| self.old.as_deref() != Some(*new));
+        self.old.as_deref().into_iter().chain(renamed)
+    }
+}
+
+/// Neighboring lines of a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Hunk {
+    /// Index of its first line in the old file, from 0, if the header says it.
+    pub(super) start: Option<usize>,
+    pub(super) lines: Vec<Line>,
+    /// True if the last line of the old file is said to have no line break.
+    pub(super) old_ends_open: bool,
+    /// The same of the new file.
+    pub(super) new_ends_open: bool,
+}
+
+/// A line of a hunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Line {
+    Context(String),
+    Removed(String),
+    Added(String),
+}
+
+impl Hunk {
+    /// Returns the lines that must be in the old file.
+    pub(super) fn old_lines(&self) -> Vec<&str> {
+        self.lines.iter().filter(|line| !matches!(line, Line::Added(_))).map(Line::text).collect()
+    }
+
+    /// Returns the lines that take their place.
+    pub(super) fn new_lines(&self) -> Vec<&str> {
+        self.lines.iter().filter(|line| !matches!(line, Line::Removed(_))).map(Line::text).collect()
+    }
+}
+
+impl Line {
+    fn text(&self) -> &str {
+        match self {
+            Self::Context(text) | Self::Removed(text) | Self::Added(text) => text,
+        }
+    }
+}
+
+/// Reads the patches of a reply: those in blocks tagged `diff` or `patch`, or, without such a block, those outside of blocks and in
+/// blocks without a tag.
+pub(super) fn read(lines: &[&str], first: usize) -> Result<Vec<FilePatch>, ReadError> {
+    let fences = fences::find(lines);
+    let is_tagged = |info: &str| matches!(info.split_whitespace().next(), Some("diff" | "patch" | "udiff"));
+    let tagged: Vec<_> = fences.iter().filter(|fence| is_tagged(fence.info)).collect();
+    let mut patches = Vec::new();
+    if tagged.is_empty() {
+        if let Some(start) = (0..lines.len()).find(|at| begins(lines, *at)) {
+            let fence = fences.iter().find(|fence| fence.opened < start && start < fence.closed);
+            let end = fence.map_or(lines.len(), |fence| fence.closed);
+            read_block(&lines[..end], start, first, fence.is_none(), &mut patches)?;
+        }
+        return Ok(patches);
+    }
+    for fence in tagged {
+        read_block(&lines[..fence.closed], fence.opened + 1, first, false, &mut patches)?;
+    }
+    Ok(patches)
+}
+
+/// Returns true if a patch begins at a line.
+fn begins(lines: &[&str], at: usize) -> bool {
+    lines[at].starts_with("diff --git ")
+        || (lines[at].starts_with("--- ") && lines.get(at + 1).is_some_and(|next| next.starts_with("+++ ")))
+}
+
+/// Headers of git that say nothing about the content.
+const IGNORED: [&str; 7] = [
+    "index ",
+    "old mode ",
+    "new mode ",
+    "new file mode ",
+    "deleted file mode ",
+    "similarity index ",
+    "dissimilarity index ",
+];
+
+/// Reads the patches of a block from a line on. In a reply without fences, text may follow the last hunk.
+fn read_block(
+    lines: &[&str],
+    start: usize,
+    first: usize,
+    is_bare: bool,
+    patches: &mut Vec<FilePatch>,
+) -> Result<(), ReadError> {
+    let mut at = start;
+    let mut header = GitHeader::default();
+    while at < lines.len() {
+        let line = lines[at];
+        if let Some(names) = line.strip_prefix("diff --git ") {
+            header.finish(patches);
+            header = GitHeader::of(names)?;
+            at += 1;
+        } else if line.starts_with("Binary files ") || line == "GIT binary patch" {
+            return Err(ReadError::line(first + at, "a patch can't change a binary file"));
+        } else if let Some(from) = line.strip_prefix("rename from ") {
+            header.renamed_from = Some(path::read(from)?);
+            at += 1;
+        } else if let Some(to) = line.strip_prefix("rename to ") {
+            header.renamed_to = Some(path::read(to)?);
+            at += 1;
+        } else if line.starts_with("copy from ") || line.starts_with("copy to ") {
+            return Err(ReadError::line(first + at, "a patch can't copy a file; write it as a new one"));
+        } else if IGNORED.iter().any(|known| line.starts_with(known)) {
+            header.is_removed |= line.starts_with("deleted file mode ");
+            header.is_new |= line.starts_with("new file mode ");
+            at += 1;
+        } else if begins(lines, at) {
+            at = read_file(lines, at, first, &mut header, patches)?;
+        } else if line.trim().is_empty() {
+            at += 1;
+        } else if is_bare && !patches.is_empty() {
+            break;
+        } else {
+            let problem = "expected `--- PATH` and `+++ PATH`, the header of a file's changes";
+            return Err(ReadError::line(first + at, problem));
+        }
+    }
+    header.finish(patches);
+    Ok(())
+}
+
+/// What the lines of git before `---` say.
+#[derive(Debug, Default)]
+struct GitHeader {
+    renamed_from: Option<String>,
+    renamed_to: Option<String>,
+    /// Path on both sides, if they are equal.
+    path: Option<String>,
+    is_new: bool,
+    is_removed: bool,
+}
+
+impl GitHeader {
+    fn of(names: &str) -> Result<Self, ReadError> {
+        // `a/x y b/x y`: the two names are equal except for a rename, which has lines of its own.
+        let half = names.len() / 2;
+        let both = names.is_char_boundary(half).then(|| names.split_at(half));
+        let same = both.and_then(|(old, new)| {
+            let (old, new) = (old.strip_prefix("a/")?, new.strip_prefix(" b/")?);
+            (old == new).then_some(old)
+        });
+        Ok(Self { path: same.map(path::read).transpose()?, ..Self::default() })
+    }
+
+    /// Adds a change that has no hunks: a rename, an empty new file, or a removal.
+    fn finish(&mut self, patches: &mut Vec<FilePatch>) {
+        let Self { renamed_from, renamed_to, path, is_new, is_removed } = std::mem::take(self);
+        let (old, new) = match (renamed_from, renamed_to, path) {
+            (Some(from), Some(to), _) => (Some(from), Some(to)),
+            (_, _, Some(path)) if is_new => (None, Some(path)),
+            (_, _, Some(path)) if is_removed => (Some(path), None),
+            _ => return,
+        };
+        patches.push(FilePatch { old, new, hunks: Vec::new() });
+    }
+}
+
+/// Reads the changes of the file whose header begins at a line. Returns the index of the line after them.
+fn read_file(
+    lines: &[&str],
+    start: usize,
+    first: usize,
+    header: &mut GitHeader,
+    patches: &mut Vec<FilePatch>,
+) -> Result<usize, ReadError> {
+    let name = |line: &str| line[4..].split('\t').next().unwrap_or_default().trim().to_owned();
+    let (old, new) = (name(lines[start]), name(lines[start + 1]));
+    let git = std::mem::take(header);
+    let (old, new) = match (git.renamed_from, git.renamed_to) {
+        (Some(from), Some(to)) => (Some(from), Some(to)),
+        _ => paths(&old, &new)?,
+    };
+    if old.is_none() && new.is_none() {
+        return Err(ReadError::line(first + start, "both sides are `/dev/null`"));
+    }
+    let mut patch = FilePatch { old, new, hunks: Vec::new() };
+    let mut at = start + 2;
+    while at < lines.len() {
+        if lines[at].starts_with("@@") {
+            at = read_hunk(lines, at, &mut patch.hunks);
+        } else if lines[at].trim().is_empty() && lines.get(at + 1).is_some_and(|next| next.starts_with("@@"))
+        {
+            at += 1;
+        } else {
+            break;
+        }
+    }
+    if patch.hunks.is_empty() && patch.old.is_some() && patch.new.is_some() && patch.old == patch.new {
+        return Err(ReadError::line(first + at, "expected `@@`, the header of a hunk"));
+    }
+    patches.push(patch);
+    Ok(at)
+}
+
+/// Returns old and new path of a file header. `a/` and `b/` in front are git's if both sides have them.
+fn paths(old: &str, new: &str) -> Result<(Option<String>, Option<String>), ReadError> {
+    let is_git = |text: &str, letter: &str| text == NO_FILE || text.starts_with(letter);
+    let is_both = is_git(old, "a/") && is_git(new, "b/");
+    let side = |text: &str| match text {
+        NO_FILE => Ok(None),
+        text if is_both => path::read(&text[2..]).map(Some),
+        text => path::read(text).map(Some),
+    };
+    Ok((side(old)?, side(new)?))
+}
+
+/// Reads a hunk from its header on. Returns the index of the line after it.
+fn read_hunk(lines: &[&str], start: usize, hunks: &mut Vec<Hunk>) -> usize {
+    let header = Ranges::of(lines[start]);
+    let mut counted = Counts::default();
+    let mut hunk = Hunk {
+        start: header.map(|ranges| ranges.old_start),
+        lines: Vec::new(),
+        old_ends_open: false,
+        new_ends_open: false,
+    };
+    let mut at = start + 1;
+    while at < lines.len() {
+        let line = lines[at];
+        // Where the counts are right, the next file's header can't be taken for a removed line.
+        let is_complete = header.is_some_and(|ranges| ranges.counts == counted);
+        let is_inside = header.is_some_and(|ranges| ranges.counts.has_more_than(counted));
+        if line.starts_with("@@") || line.starts_with("diff --git ") || (begins(lines, at) && !is_inside) {
+            break;
+        }
+        if line.starts_with('\\') {
+            match hunk.lines.last() {
+                Some(Line::Removed(_)) => hunk.old_ends_open = true,
+                Some(Line::Added(_)) => hunk.new_ends_open = true,
+                Some(Line::Context(_)) => (hunk.old_ends_open, hunk.new_ends_open) = (true, true),
+                None => {}
+            }
+            at += 1;
+            continue;
+        }
+        let parsed = match line.chars().next() {
+            Some(' ') => Line::Context(line[1..].to_owned()),
+            Some('-') => Line::Removed(line[1..].to_owned()),
+            Some('+') => Line::Added(line[1..].to_owned()),
+            // Editors remove the space of an empty context line.
+            None => Line::Context(String::new()),
+            Some(_) => break,
+        };
+        if line.is_empty() && is_complete {
+            break;
+        }
+        counted.add(&parsed);
+        hunk.lines.push(parsed);
+        at += 1;
+    }
+    // Empty lines after a hunk whose counts are wrong belong to the text around it.
+    if header.is_none_or(|ranges| ranges.counts != counted) {
+        while at > start + 1
+            && lines[at - 1].is_empty()
+            && hunk.lines.last() == Some(&Line::Context(String::new()))
+        {
+            hunk.lines.pop();
+            at -= 1;
+        }
+    }
+    hunks.push(hunk);
+    at
+}
+
+/// Numbers of lines of a hunk in the old and the new file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Counts {
+    old: usize,
+    new: usize,
+}
+
+impl Counts {
+    fn add(&mut self, line: &Line) {
+        self.old += usize::from(!matches!(line, Line::Added(_)));
+        self.new += usize::from(!matches!(line, Line::Removed(_)));
+    }
+
+    /// Returns true if a removed line may follow.
+    const fn has_more_than(self, other: Self) -> bool {
+        other.old < self.old && other.new <= self.new
+    }
+}
+
+/// Ranges in the header of a hunk: `@@ -START,COUNT +START,COUNT @@`.
+#[derive(Debug, Clone, Copy)]
+struct Ranges {
+    /// Index of the first old line, from 0; for no lines, of the one before which they would be.
+    old_start: usize,
+    counts: Counts,
+}
+
+impl Ranges {
+    fn of(line: &str) -> Option<Self> {
+        let mut words = line.strip_prefix("@@ ")?.split(' ');
+        let range = |text: &str, sign: char| -> Option<(usize, usize)> {
+            let text = text.strip_prefix(sign)?;
+            match text.split_once(',') {
+                Some((start, count)) => Some((start.parse().ok()?, count.parse().ok()?)),
+                None => Some((text.parse().ok()?, 1)),
+            }
+        };
+        let (start, old) = range(words.next()?, '-')?;
+        let (_, new) = range(words.next()?, '+')?;
+        Some(Self { old_start: start.saturating_sub(usize::from(old > 0)), counts: Counts { old, new } })
+    }
+}
