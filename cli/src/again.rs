@@ -14,15 +14,11 @@ pub(crate) const OUT_DEFAULT: &str = "bench-results";
 /// Options of server and data directory that this process was called with.
 static OPTIONS: OnceLock<String> = OnceLock::new();
 
-/// Keeps the options of server and data directory, so that printed commands have them, too.
-pub(crate) fn remember(server: &ServerArgs, data: &DataArgs) {
+/// Keeps the options of server and data directory, and the folder for results of a command that works on runs, so that
+/// printed commands have them, too.
+pub(crate) fn remember(server: &ServerArgs, data: &DataArgs, out: Option<&Path>) {
     // A process has one command line.
-    let _ = OPTIONS.set(options(server, data, None));
-}
-
-/// Like [`remember`], with the folder for results of a command that works on runs.
-pub(crate) fn remember_with_results(server: &ServerArgs, data: &DataArgs, out: &Path) {
-    let _ = OPTIONS.set(options(server, data, Some(out)));
+    let _ = OPTIONS.set(options(server, data, out));
 }
 
 /// Returns the command that continues a run at the same server or in the same data directory.

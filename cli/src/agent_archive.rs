@@ -22,8 +22,6 @@ pub(crate) struct AgentArchive {
     pub(crate) name: String,
     /// Version, if it states one.
     pub(crate) version: Option<String>,
-    /// `NAME@VERSION`, or the name alone.
-    pub(crate) title: String,
     /// Name in runs, in the place of a model: `custom/NAME@VERSION`.
     pub(crate) model: String,
     /// Variables of the order that it needs, without a default.
@@ -42,7 +40,6 @@ impl AgentArchive {
         let agent = CustomAgent::read(Cursor::new(&bytes))?;
         Ok(Self {
             content_hash: agent.hash.to_string(),
-            title: agent.title(),
             model: format!("custom/{}", agent.title()),
             required_variables: agent.env.required().map(str::to_owned).collect(),
             files: agent.files.len() as u64,

@@ -200,7 +200,7 @@ struct Api {
 impl Api {
     /// Connects to the server that was named, or opens the stack in the data directory, where no work is done.
     async fn open(server: &ServerArgs, data: &DataArgs) -> anyhow::Result<Self> {
-        again::remember(server, data);
+        again::remember(server, data, None);
         if let Some(client) = server.client()? {
             return Ok(Self { client: client.with_judge_key(judge::judge_key()), stack: None });
         }

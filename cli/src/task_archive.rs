@@ -39,7 +39,7 @@ pub(crate) enum GivenTask {
 }
 
 impl GivenTask {
-    /// Returns the name by which the user gave the task.
+    /// Returns the task's name as the user gave it.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Archive(archive) => &archive.name,

@@ -125,16 +125,15 @@ fn check_common<'a>(
     benchmarks: impl IntoIterator<Item = &'a Benchmark>,
     runs: &[RunId],
 ) -> anyhow::Result<()> {
-    let (mut is_graded, mut is_any) = (true, false);
+    let mut has_ungraded = false;
     for Benchmark { paired, coverage_a, coverage_b, .. } in benchmarks {
         if paired.items > 0 {
             return Ok(());
         }
-        is_any = true;
-        is_graded &= [coverage_a, coverage_b].into_iter().all(|coverage| *coverage != Some(0.0));
+        has_ungraded |= *coverage_a == Some(0.0) || *coverage_b == Some(0.0);
     }
     let runs: Vec<String> = runs.iter().map(RunId::to_string).collect();
-    let hint = match is_any && !is_graded {
+    let hint = match has_ungraded {
         true => "one of them has no graded item at all; `bench runs RUN` says why",
         false => "compare runs of the same dataset with the same --seed, or with the same --item",
     };

@@ -67,7 +67,8 @@ pub use steps::{NextStep, Steps};
 pub use terminal_bench_hard::{PackedTask, TerminalBenchHard};
 pub use terminal_tasks::{
     AgentChoice, CUSTOM_CONTENT, OFFICIAL_WHEEL, TASK_COLUMN, TASK_HASH_COLUMN, TASK_INSTRUCTION_COLUMN,
-    TerminalTasks, agent_choice, agent_option_names, custom_content, variables::task_variables,
+    TerminalTasks, agent_choice, agent_option_names, custom_content, is_agent_option,
+    variables::task_variables,
 };
 
 #[cfg(test)]

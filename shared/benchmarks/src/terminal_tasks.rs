@@ -21,6 +21,7 @@ pub(crate) mod variables;
 use agent::Wording;
 pub use agent::{
     AgentChoice, CUSTOM_CONTENT, OFFICIAL_WHEEL, agent_choice, agent_option_names, custom_content,
+    is_agent_option,
 };
 
 /// Tasks that users upload.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bench_benchmarks::{Benchmark, Options, chosen_options};
+use bench_benchmarks::{Benchmark, Options, chosen_options, is_agent_option};
 use bench_domain::{Agent, BenchmarkName};
 use bench_inference::ModelSource;
 
@@ -87,12 +87,11 @@ pub(crate) fn refuse_second_agent(
     else {
         return Ok(());
     };
-    let is_of_agent = |option: &&String| *option == "agent" || option.starts_with("agent.");
-    let mut of_agent =
-        options.iter().filter_map(|(name, options)| Some((name, options.keys().find(is_of_agent)?)));
+    let of_agent = |options: &'_ Options| options.keys().find(|option| is_agent_option(option)).cloned();
+    let mut of_agent = options.iter().filter_map(|(name, options)| Some((name, of_agent(options)?)));
     match of_agent.next() {
         Some((benchmark, option)) => {
-            Err(RunError::AgentOption { agent, benchmark: benchmark.clone(), option: option.clone() })
+            Err(RunError::AgentOption { agent, benchmark: benchmark.clone(), option })
         }
         None => Ok(()),
     }

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use bench_api::default_benchmarks;
-use bench_benchmarks::{Benchmark, Judge as Judging, Options, SandboxMetadata, task_variables};
+use bench_benchmarks::{
+    Benchmark, Judge as Judging, Options, SandboxMetadata, is_agent_option, task_variables,
+};
 use bench_domain::run::DatasetChoice;
 use bench_domain::{BenchmarkName, OmittedSetting, Price, RunLabels, Secret, Subset};
 use bench_runs::{CustomAgentProblem, TERMINAL_TASKS};
@@ -183,7 +185,7 @@ pub(super) fn resolve(args: &RunArgs) -> anyhow::Result<Resolved> {
 /// Refuses options of the benchmark that choose the agent where the flags of the agent do: the flags would win silently.
 fn refuse_agent_among(options: Option<&Options>) -> anyhow::Result<()> {
     let names = options.into_iter().flat_map(Options::keys);
-    match names.into_iter().find(|name| *name == "agent" || name.starts_with("agent.")) {
+    match names.into_iter().find(|name| is_agent_option(name)) {
         Some(name) => Err(Problem::usage(format!("--option: `{name}` can't be given here"))
             .hint("--agent NAME chooses the agent, and --agent-option NAME=VALUE sets its options")
             .into()),
@@ -196,7 +198,8 @@ fn require_variables(files: &AgentArchive, options: Option<&Options>) -> anyhow:
     let given = task_variables(options);
     match files.required_variables.iter().find(|name| !given.contains_key(*name)) {
         Some(variable) => {
-            let (agent, variable) = (files.title.clone(), variable.clone());
+            let agent = files.model.trim_start_matches("custom/").to_owned();
+            let variable = variable.clone();
             Err(Problem::usage(CustomAgentProblem::NoVariable { agent, variable }.to_string()).into())
         }
         None => Ok(()),

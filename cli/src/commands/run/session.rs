@@ -85,7 +85,7 @@ impl Session {
         data: &DataArgs,
     ) -> anyhow::Result<Self> {
         let datasets = Arc::new(DatasetProgress::default());
-        again::remember_with_results(server, data, &work.out);
+        again::remember(server, data, Some(&work.out));
         if let Some(client) = server.client()? {
             return Ok(Self { client: client.with_judge_key(judge_key()), local: None, datasets });
         }

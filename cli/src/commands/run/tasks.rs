@@ -417,7 +417,6 @@ mod tests {
             content_hash: "0a".to_owned(),
             name: "mine".to_owned(),
             version: Some("1".to_owned()),
-            title: "mine@1".to_owned(),
             model: "custom/mine@1".to_owned(),
             required_variables: Vec::new(),
             files: 1,

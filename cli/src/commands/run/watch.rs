@@ -43,7 +43,7 @@ pub(super) enum WatchResult {
     Abandoned,
 }
 
-/// What users have seen of the runs. It stays when another process takes the work over, so that nothing is shown twice.
+/// Progress that users have seen. It is kept when another process takes the work over, so that nothing is shown twice.
 #[derive(Debug)]
 pub(super) struct Shown {
     progress: RunProgress,

@@ -155,7 +155,7 @@ async fn stored(
     Ok(once_each(accepted))
 }
 
-/// Returns the error for tasks of which none can be proven.
+/// Returns the error if no task can be proven.
 fn none_provable(mut unprovable: Vec<Unprovable>, json: bool) -> anyhow::Result<anyhow::Error> {
     if let [_] = unprovable.as_slice()
         && let Some(only) = unprovable.pop()

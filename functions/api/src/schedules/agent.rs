@@ -1,6 +1,6 @@
 //! The agent of a changed schedule. Agents that ask a model, and their options, are options of the schedule's benchmark.
 
-use bench_benchmarks::CUSTOM_CONTENT;
+use bench_benchmarks::{CUSTOM_CONTENT, is_agent_option};
 use bench_domain::Agent;
 use bench_runs::TERMINAL_TASKS;
 use serde_json::{Map, Value, json};
@@ -19,9 +19,9 @@ const PREFIX: &str = "agent.";
 pub(super) fn replace(stored: &mut Map<String, Value>, change: &mut Map<String, Value>) {
     let model = change.get("model_id").and_then(Value::as_str);
     match change.get(FIELD) {
-        Some(Value::Null) => retain_options(stored, |name| !is_of_agent(name)),
+        Some(Value::Null) => retain_options(stored, |name| !is_agent_option(name)),
         Some(agent) => {
-            retain_options(stored, |name| !is_of_agent(name));
+            retain_options(stored, |name| !is_agent_option(name));
             let model = stored.get("model_id").and_then(Value::as_str).unwrap_or_default();
             if is_agent(model) || agent.as_str().is_some_and(is_agent) {
                 stored.remove("model_id");
@@ -29,7 +29,7 @@ pub(super) fn replace(stored: &mut Map<String, Value>, change: &mut Map<String, 
         }
         // A new model that is an agent itself replaces the agent. `custom` is one with options.
         None if model.is_some_and(|model| is_agent(model) && !is_custom(model)) => {
-            retain_options(stored, |name| !is_of_agent(name));
+            retain_options(stored, |name| !is_agent_option(name));
         }
         None => {}
     }
@@ -65,11 +65,12 @@ pub(super) fn follow_benchmark(stored: &mut Map<String, Value>, changed: &Map<St
         return;
     }
     let is_other = |(_, options): &(&String, &Value)| {
-        options.as_object().is_some_and(|options| options.keys().any(|name| is_of_agent(name)))
+        options.as_object().is_some_and(|options| options.keys().any(|name| is_agent_option(name)))
     };
     let Some(other) = options.iter().find(is_other).map(|(name, _)| name.clone()) else { return };
     if let Some(Value::Object(of_other)) = options.remove(&other) {
-        let agent: Map<String, Value> = of_other.into_iter().filter(|(name, _)| is_of_agent(name)).collect();
+        let agent: Map<String, Value> =
+            of_other.into_iter().filter(|(name, _)| is_agent_option(name)).collect();
         options.insert(benchmark.to_owned(), Value::Object(agent));
     }
 }
@@ -89,11 +90,6 @@ pub(super) fn retain_options(fields: &mut Map<String, Value>, is_kept: impl Fn(&
     for options in by_benchmark.filter_map(|(_, options)| options.as_object_mut()) {
         options.retain(|name, _| is_kept(name));
     }
-}
-
-/// Returns true for an option that chooses the agent or is one of the agent's.
-pub(super) fn is_of_agent(option: &str) -> bool {
-    option == FIELD || option.starts_with(PREFIX)
 }
 
 /// Adds the agents of a stored order to the benchmark options of a change, which replace all others. A benchmark

@@ -1,5 +1,6 @@
 //! Schedules, read from a request or from a change that is applied to a stored schedule.
 
+use bench_benchmarks::is_agent_option;
 use bench_domain::schedule::{
     CRON_CHARS_MAX, NAME_CHARS_MAX, Schedule, Timing, WEBHOOK_CHARS_MAX, Webhook, validate_name,
 };
@@ -250,7 +251,7 @@ impl Change {
         agent::follow_benchmark(&mut stored, &fields);
         let sent = fields.remove(OPTIONS_FIELD);
         if sent.is_some() {
-            agent::retain_options(&mut stored, agent::is_of_agent);
+            agent::retain_options(&mut stored, is_agent_option);
         }
         fields.extend(stored);
         keep_selected(OPTIONS_FIELD, &mut fields);

@@ -154,8 +154,8 @@ pub fn agent_option_names(agent: Agent, options: &BTreeMap<String, String>) -> O
     own.chain(named).collect()
 }
 
-/// Returns true for the agent and its options.
-pub(crate) fn is_agent_option(name: &str) -> bool {
+/// Returns true for an option of a benchmark that chooses the agent or is one of the agent's.
+pub fn is_agent_option(name: &str) -> bool {
     name == AGENT || name.starts_with(AGENT_OPTION)
 }
 
