@@ -223,8 +223,7 @@ pub(crate) async fn episodes(client: &Client, run: RunId) -> anyhow::Result<Vec<
 
 /// Returns true for a benchmark whose samples are episodes.
 fn has_agent(benchmark: &str) -> bool {
-    let named = benchmark.parse().ok().and_then(|name| bench_benchmarks::find_named(&name));
-    named.is_some_and(|benchmark| benchmark.has_agent())
+    benchmark.parse().is_ok_and(|name| bench_benchmarks::has_agent(&name))
 }
 
 /// Lists the episodes of a run, those that aren't over included, in the order of its plan.

@@ -58,7 +58,7 @@ pub use options::{OptionError, OptionMetadata, Options};
 pub use questions::{NextQuestion, QuestionPreview, next_question, preview_questions};
 pub use registry::{
     UnknownProtocol, all, chosen_options, demo_items, effective_options, executed_code, find, find_for_run,
-    find_named, gated, is_private, listed_name, with_protocol,
+    find_named, gated, has_agent, is_private, listed_name, with_protocol,
 };
 pub use scicode::SciCode;
 pub use scorers::judge::{Judge, JudgeMetadata, NoVerdict};

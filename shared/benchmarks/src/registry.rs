@@ -63,6 +63,11 @@ pub fn find_named(name: &BenchmarkName) -> Option<&'static dyn Benchmark> {
     find(name.as_str()).or_else(|| all().iter().copied().find(has_alias))
 }
 
+/// Returns true for a benchmark on whose items an agent works.
+pub fn has_agent(name: &BenchmarkName) -> bool {
+    find_named(name).is_some_and(|benchmark| benchmark.has_agent())
+}
+
 /// Error for a protocol that a benchmark doesn't have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("benchmark `{benchmark}` has no protocol `{protocol}`; it has {}", known.join(", "))]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bench_benchmarks::{Benchmark, Options, chosen_options, is_agent_option};
+use bench_benchmarks::{Benchmark, Options, chosen_options, has_agent, is_agent_option};
 use bench_domain::{Agent, BenchmarkName};
 use bench_inference::ModelSource;
 
@@ -70,9 +70,7 @@ pub(crate) fn name_agents(
     if Agent::in_place_of_model(source.as_str()).is_some() {
         return;
     }
-    let has_agent =
-        |name: &&BenchmarkName| bench_benchmarks::find_named(name).is_some_and(|found| found.has_agent());
-    for name in benchmarks.iter().filter(has_agent) {
+    for name in benchmarks.iter().filter(|name| has_agent(name)) {
         let agent = options.entry(name.clone()).or_default().entry("agent".to_owned());
         agent.or_insert_with(|| Agent::DEFAULT.to_string());
     }

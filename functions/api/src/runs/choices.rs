@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bench_benchmarks::Benchmark;
 use bench_runs::options::GivenOptions;
 use bench_runs::{options, protocols};
 use bench_web::FieldReader;
@@ -17,6 +18,12 @@ const OPTIONS_MAX: usize = 50;
 /// Maximum number of benchmarks in `protocols` or `benchmark_options`, known or not.
 const ENTRIES_MAX: usize = 200;
 
+/// Returns the benchmark that an order means by a name, whatever its case and the spaces around it.
+pub(crate) fn find_ordered(name: &str) -> Option<&'static dyn Benchmark> {
+    let name = name.trim().to_ascii_lowercase().parse().ok()?;
+    bench_benchmarks::find_named(&name)
+}
+
 /// Returns options by the names that benchmarks and options are known by: an order may write benchmarks in upper case or by
 /// another name, and put spaces around both.
 ///
@@ -25,9 +32,7 @@ const ENTRIES_MAX: usize = 200;
 pub(crate) fn with_known_names(sent: &Map<String, Value>) -> Result<Map<String, Value>, String> {
     let mut known = Map::new();
     for (name, options) in sent {
-        let plain = name.trim().to_ascii_lowercase();
-        let found = plain.parse().ok().and_then(|plain| bench_benchmarks::find_named(&plain));
-        let benchmark = found.map_or_else(|| name.clone(), |found| found.name().to_owned());
+        let benchmark = find_ordered(name).map_or_else(|| name.clone(), |found| found.name().to_owned());
         let options = match options {
             Value::Object(options) => {
                 let mut trimmed = Map::new();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use bench_benchmarks::agent_choice;
+use bench_benchmarks::{agent_choice, has_agent};
 use bench_domain::statistics::{Interval, PairedComparison};
 use bench_domain::{BenchmarkName, Code, RunId, RunSpec};
 use bench_state::{BenchmarkRecord, CompareError, ComparisonResult, RunWithBenchmarks};
@@ -264,9 +264,7 @@ fn side(found: &RunWithBenchmarks) -> ComparedRun {
 
 /// Returns the agent that asked the model in a run's episodes.
 fn agent(spec: &RunSpec) -> Option<String> {
-    let has_agent =
-        |name: &&BenchmarkName| bench_benchmarks::find_named(name).is_some_and(|found| found.has_agent());
-    let benchmark = spec.benchmarks.iter().find(has_agent)?;
+    let benchmark = spec.benchmarks.iter().find(|name| has_agent(name))?;
     let choice = agent_choice(&spec.model.provider, spec.options.get(benchmark));
     choice.agent.asks_model().then(|| choice.agent.to_string())
 }

@@ -140,9 +140,7 @@ pub(crate) async fn get_item_turns(
             (RunState::Interrupted, false) => "interrupted",
             (RunState::Open, false) => phase(state.as_ref(), work.as_ref(), choice.agent),
         },
-        agent: bench_benchmarks::find_named(&one.benchmark)
-            .is_some_and(|benchmark| benchmark.has_agent())
-            .then(|| choice.agent.as_str()),
+        agent: bench_benchmarks::has_agent(&one.benchmark).then(|| choice.agent.as_str()),
         round: state.as_ref().filter(|state| state.sandbox.is_some()).map_or(0, |state| state.round),
         task_step: work.map(|work| work.task_step),
         totals: work.map(|work| AgentTotalsView::new(turns, work.totals)),

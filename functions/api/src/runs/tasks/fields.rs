@@ -9,7 +9,7 @@ use bench_web::FieldReader;
 use serde_json::{Map, Value, json};
 
 use super::agent::{agent_options, find_agent};
-use crate::runs::choices::{OPTIONS_FIELD, with_known_names};
+use crate::runs::choices::{OPTIONS_FIELD, find_ordered, with_known_names};
 
 /// Maximum number of tasks of an order.
 const TASKS_MAX: usize = 1_000;
@@ -79,8 +79,7 @@ pub(crate) fn take_task_fields(fields: &mut FieldReader) -> Option<OrderedTasks>
 
 /// Returns the name of a benchmark on whose items an agent works.
 pub(crate) fn benchmark_with_agent(name: &str) -> Option<&'static str> {
-    let name = name.trim().to_ascii_lowercase().parse().ok()?;
-    bench_benchmarks::find_named(&name).filter(|found| found.has_agent()).map(|found| found.name())
+    find_ordered(name).filter(|found| found.has_agent()).map(|found| found.name())
 }
 
 /// Completes the fields for the model and the options of a benchmark by those for the agent.
