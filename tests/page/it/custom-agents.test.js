@@ -153,6 +153,7 @@ pageTest('a schedule has a custom agent, which can be changed with its variables
   await page.locator('.estimate[aria-busy=false] strong').first().waitFor()
   assert.deepEqual(await seriousFindings(page), [])
   await form.getByText('The same as a command').click()
+  await form.locator('.order-commands pre, .order-commands code').first().waitFor()
   assert.match(await form.locator('.order-commands').innerText(), new RegExp(`--agent custom[^]*--agent-option content_hash=${agent.id}[^]*--option terminal_tasks\\.env\\.WHO=me`))
   await create.click()
   await page.getByRole('heading', { level: 1, name: 'nightly' }).waitFor()

@@ -52,6 +52,7 @@ pageTest('a key is kept in memory only', async ({ model, open }) => {
   await main.locator('summary', { hasText: /^Key/ }).click()
   await main.locator('input[type=password]:visible').first().fill('sk-secret-0123456789')
   await main.getByText('The same as a command').click()
+  await main.locator('.commands pre, .commands code').nth(1).waitFor()
   assert.doesNotMatch(await main.innerText(), /sk-secret/, 'commands name a variable')
   await main.getByRole('button', { name: 'Start run' }).click()
   await page.waitForURL(/\/runs\/[0-9a-f-]{36}/)
