@@ -28,6 +28,7 @@ mod browser;
 mod causes;
 mod characters;
 mod client;
+mod code_archive;
 mod commands;
 mod config;
 mod data_dir;

@@ -159,7 +159,7 @@ fn stem(path: &Path) -> String {
 }
 
 /// Returns the name of a task's folder.
-fn name_of(folder: &Path) -> String {
+pub(crate) fn name_of(folder: &Path) -> String {
     // The folder may be `.`, whose name only the resolved path has.
     let resolved = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     resolved.file_name().map_or_else(|| "task".to_owned(), |name| name.to_string_lossy().into())

@@ -1,4 +1,4 @@
-//! Writes the table of n-grams that the language detector uses.
+//! Writes the table of n-grams that the language detector uses, and the dataset of the code lab.
 //!
 //! The profiles are those of the `langdetect` crate. They are read at build time, because linking the crate would
 //! enable `serde_json/preserve_order` in every program that grades. That would change the order of object members, and
@@ -9,6 +9,8 @@ use std::path::Path;
 
 use langdetect::DetectorFactory;
 
+#[path = "build/code_lab.rs"]
+mod code_lab;
 #[path = "src/scorers/instructions/text/language/key.rs"]
 mod key;
 
@@ -103,6 +105,7 @@ fn normalized_characters() -> Result<Vec<u8>, Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=build/code_lab.rs");
     println!("cargo:rerun-if-changed=src/scorers/instructions/text/language/key.rs");
     let factory = DetectorFactory::builtin();
     let rows = rows(&factory.to_bytes())?;
@@ -134,5 +137,6 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let to = std::env::var_os("OUT_DIR").ok_or("cargo gives no OUT_DIR")?;
     std::fs::write(Path::new(&to).join("languages.bin"), out)?;
+    code_lab::write(Path::new("../../tasks"), &Path::new(&to).join("code_lab.jsonl"))?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! `bench tasks`.
 
 mod check;
+mod code;
 
 use std::path::PathBuf;
 
@@ -102,9 +103,18 @@ struct CheckArgs {
     /// Task: a folder, a folder of tasks, or a ZIP archive
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Read the files only, without running episodes
+    /// Read the files only, without running anything
     #[arg(long)]
     no_episodes: bool,
+    /// Programming tasks: number of times to run the reference solution, to find tests that fail now and then
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    repeat: u32,
+    /// Programming tasks: write proof.json with the names of the tests into the folder of each proven task
+    #[arg(long)]
+    record: bool,
+    /// Programming tasks: don't try the known cheats
+    #[arg(long)]
+    no_cheats: bool,
     /// Option of the order, such as `env.NAME=VALUE` for a variable that a task needs
     #[arg(long, value_name = "NAME=VALUE")]
     option: Vec<String>,

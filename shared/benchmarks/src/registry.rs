@@ -10,6 +10,7 @@ use crate::aa_lcr::AaLcr;
 use crate::aa_omniscience::AaOmniscience;
 use crate::aime::{AIME_2022_2024, AIME_2025};
 use crate::benchmark::Benchmark;
+use crate::code_lab::CodeLab;
 use crate::gpqa_diamond::GpqaDiamond;
 use crate::hle::Hle;
 use crate::ifbench_allenai::IF_BENCH_ALLENAI;
@@ -36,6 +37,7 @@ pub fn all() -> &'static [&'static dyn Benchmark] {
         &LiveCodeBench::LATEST,
         &SciCode::INSPECT,
         &TerminalBenchHard::DEFAULT,
+        &CodeLab::DEFAULT,
     ];
     ALL
 }

@@ -1,11 +1,22 @@
 //! Programming tasks of the code lab: a model changes a workspace of files, and the task's tests grade the change. No I/O, no
 //! clock.
 //!
-//! [`Answer::read`] finds the change in a model's reply, in one of three forms, and [`Answer::apply`] makes it. A change is
-//! made as a whole and exactly as it is written, or not at all: context that isn't in the file is never guessed.
+//! [`CodeTask::read`] reads a task from its files. [`Answer::read`] finds the change in a model's reply, in one of three forms, and
+//! [`Answer::apply`] makes it. A change is made as a whole and exactly as it is written, or not at all: context that isn't in
+//! the file is never guessed.
 
 mod answer;
+mod cheats;
+mod files;
+mod prompt;
+mod proof;
+mod task;
 mod workspace;
 
 pub use answer::{Answer, Applied, ApplyError, Form, ReadError};
+pub use cheats::{Cheat, OUTSIDE, cheats};
+pub use files::{FILE_BYTES_MAX, FILES_MAX, PackedFile, TASK_BYTES_MAX, TaskFiles};
+pub use prompt::{OPENING, OfferedForms, form_texts, prompt};
+pub use proof::Proof;
+pub use task::{CodeTask, Language, METADATA_FILE, PROOF_FILE, TestCommand, WrongSolution};
 pub use workspace::{Workspace, WorkspaceFile};

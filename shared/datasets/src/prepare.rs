@@ -18,6 +18,8 @@ use crate::rows::{Input, RowFile};
 
 /// Source id of the demo rows, which are built into the program.
 const DEMO: &str = "demo";
+/// Source id of datasets that are built into the program as a whole.
+const BUNDLED: &str = "bundled";
 
 /// The revision that a branch pointed to when the hub was last asked.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +44,10 @@ impl Library {
     ) -> Result<PreparedDataset, DatasetError> {
         self.check(layout, choice)?;
         match choice {
-            DatasetChoice::Demo => Box::pin(self.demo(layout, None, progress)).await,
+            DatasetChoice::Demo | DatasetChoice::Hub if layout.spec().is_bundled() => {
+                Box::pin(self.built_in(layout, BUNDLED, None, progress)).await
+            }
+            DatasetChoice::Demo => Box::pin(self.built_in(layout, DEMO, None, progress)).await,
             DatasetChoice::Local { revision } => Box::pin(self.local(layout, revision)).await,
             DatasetChoice::Hub => match Box::pin(self.hub_or_cached(layout, progress)).await {
                 Err(DatasetError::Unreachable { hub, problem }) => {
@@ -55,7 +60,7 @@ impl Library {
                         problem,
                         "Demo data is used because the hub can't be reached"
                     );
-                    let prepared = Box::pin(self.demo(layout, Some(note), progress)).await?;
+                    let prepared = Box::pin(self.built_in(layout, DEMO, Some(note), progress)).await?;
                     Ok(PreparedDataset { demo_reason: Some(reason), ..prepared })
                 }
                 other => other,
@@ -246,10 +251,11 @@ impl Library {
         Ok(None)
     }
 
-    /// Prepares the demo rows.
-    async fn demo(
+    /// Prepares the rows that are built into the program, under this source id.
+    async fn built_in(
         &self,
         layout: &dyn Layout,
+        source: &'static str,
         reason: Option<String>,
         progress: &dyn Progress,
     ) -> Result<PreparedDataset, DatasetError> {
@@ -269,7 +275,7 @@ impl Library {
             digest.update(format!("{name}\t{sha256}\n"));
         }
         let revision = hex::encode(digest.finalize());
-        let folder = keys::revision(layout, DEMO, &revision);
+        let folder = keys::revision(layout, source, &revision);
         if let Some(index) = self.index(layout, &folder).await? {
             return Ok(PreparedDataset::new(index, reason));
         }
@@ -279,8 +285,8 @@ impl Library {
         let support = demo.support.iter();
         let parts = DatasetParts {
             folder,
-            id: DEMO.to_owned(),
-            source: "demo",
+            id: source.to_owned(),
+            source,
             revision,
             note: None,
             infos,

@@ -19,6 +19,11 @@ impl DatasetSpec {
     /// An open dataset of unknown size.
     pub const DEFAULT: Self =
         Self { sources: &[], gate: None, license: "", items: 0, demo: DemoData { items: "", support: &[] } };
+
+    /// Returns true if the bundled rows are the whole dataset, since no hub has it.
+    pub const fn is_bundled(&self) -> bool {
+        self.sources.is_empty() && !self.demo.items.is_empty()
+    }
 }
 
 /// Hub location of a dataset.

@@ -2,6 +2,7 @@
 
 mod engine;
 pub mod python;
+pub mod toolchains;
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -167,6 +168,10 @@ impl SandboxSettings {
             options.shared.extend(
                 python.base.into_iter().map(|base| SharedFolder { host: base.clone(), inside: base }),
             );
+        }
+        for toolchain in toolchains::current(&self.data_dir) {
+            options.path_prefix.push(toolchain.programs);
+            options.shared.push(toolchain.folder);
         }
         options.allow_network = self.allow_network;
         let isolation = probe(&options)?;

@@ -8,6 +8,7 @@ mod folders;
 mod packages;
 mod python;
 mod step;
+mod toolchains;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -42,13 +43,18 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   bench sandy setup
       creates it in the data directory; takes about 500 MiB
-  bench sandy setup --program /usr/bin/python3.11 --again";
+  bench sandy setup --program /usr/bin/python3.11 --again
+  bench sandy setup --toolchains
+      Go and Rust for the tasks of code_lab; takes about 400 MiB";
 
 #[derive(Debug, Args)]
 pub(crate) struct SetupArgs {
     /// Python 3.10 to 3.12 that creates the environment [default: the first usable Python of this machine]
     #[arg(long, value_name = "PYTHON")]
     program: Option<PathBuf>,
+    /// Install Go, and share this machine's Rust, for the programming tasks of code_lab
+    #[arg(long)]
+    toolchains: bool,
     /// Create the environment again if it exists
     #[arg(long)]
     again: bool,
@@ -64,8 +70,14 @@ struct EnvironmentSpec {
 
 pub(super) async fn run(args: &SetupArgs, settings: &SandboxSettings) -> anyhow::Result<ExitStatus> {
     let interrupt = Interrupt::listen();
+    let make = async {
+        match args.toolchains {
+            true => toolchains::make(args, settings).await,
+            false => make(args, settings).await,
+        }
+    };
     tokio::select! {
-        made = make(args, settings) => made.map(|()| ExitStatus::Success),
+        made = make => made.map(|()| ExitStatus::Success),
         () = interrupt.wait() => {
             output::note("stopped; nothing was changed");
             Ok(ExitStatus::Interrupted)

@@ -6,9 +6,10 @@ use bench_domain::{Agent, RunId};
 use bench_runs::TERMINAL_TASKS;
 use serde_json::{Value, json};
 
-use super::CheckArgs;
+use super::{CheckArgs, code};
 use crate::causes::{one_line, times};
 use crate::client::{Client, Task};
+use crate::code_archive;
 use crate::commands::options::parse_options;
 use crate::commands::run::session::Session;
 use crate::commands::run::tasks::{is_task_refusal, once_each, order_tasks, store_each};
@@ -64,7 +65,22 @@ impl Unprovable {
     }
 }
 
-pub(super) async fn run(args: CheckArgs) -> anyhow::Result<ExitStatus> {
+pub(super) async fn run(mut args: CheckArgs) -> anyhow::Result<ExitStatus> {
+    let (programming, others) = code_archive::split(&args.paths)?;
+    if !programming.is_empty() {
+        if let Some(other) = others.first() {
+            let why = format!("`{}` is no programming task, unlike the others", other.display());
+            return Err(Problem::usage(why)
+                .hint("a programming task has metadata.json; check terminal tasks in a command of their own")
+                .into());
+        }
+        let checked = code::check(&args, &programming).await?;
+        if args.json {
+            output::json(&checked)?;
+        }
+        return code::verdict(&checked, &args).map(|()| ExitStatus::Success);
+    }
+    args.paths = others;
     let tasks = task_archive::read_each(&args.paths);
     if args.no_episodes {
         return check_files(&args, tasks).await;

@@ -99,7 +99,7 @@ pub struct DatasetUse {
     pub id: String,
     /// Revision: a commit at the hub, or the digest of a local file or of the demo data.
     pub revision: String,
-    /// `hub`, `local` or `demo`.
+    /// `hub`, `local`, `demo`, or `bundled` for a dataset that comes with the program.
     pub source: String,
     /// SHA-256 of the normalized content, lowercase hex.
     pub digest: String,

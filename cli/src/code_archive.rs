@@ -1,0 +1,106 @@
+//! Programming tasks on this machine's disk.
+
+use std::fs;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use bench_code_tasks::{CodeTask, METADATA_FILE, TASK_BYTES_MAX, TaskFiles};
+use bench_terminal_tasks::Archive;
+
+use crate::exit::Problem;
+use crate::task_archive::{Packed, name_of, pack};
+
+/// Maximum number of entries of an archive whose kind is looked up.
+const ENTRIES_MAX: usize = 10_000;
+
+/// A programming task and where it was read from.
+#[derive(Debug)]
+pub(crate) struct CodeArchive {
+    /// Name of the folder or file.
+    pub(crate) name: String,
+    /// Its folder; `None` for a ZIP archive.
+    pub(crate) folder: Option<PathBuf>,
+    /// Its files.
+    pub(crate) files: TaskFiles,
+}
+
+impl CodeArchive {
+    /// Reads the task in the files.
+    ///
+    /// # Errors
+    /// Names file and line of what is missing or wrong.
+    pub(crate) fn read(&self) -> anyhow::Result<CodeTask> {
+        CodeTask::read(&self.files, &self.name)
+            .map_err(|refusal| Problem::failure(format!("the task `{}`: {refusal}", self.name)).into())
+    }
+}
+
+/// Splits paths into those of programming tasks, and the others. A folder of tasks is one of programming tasks if any of its
+/// folders has `metadata.json`.
+pub(crate) fn split(paths: &[PathBuf]) -> anyhow::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let (mut code, mut others) = (Vec::new(), Vec::new());
+    for path in paths {
+        if is_task(path) || is_archive(path) {
+            code.push(path.clone());
+            continue;
+        }
+        let mut inner: Vec<PathBuf> = match fs::read_dir(path) {
+            Ok(entries) => {
+                entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| is_task(path)).collect()
+            }
+            Err(_) => Vec::new(),
+        };
+        match inner.is_empty() {
+            true => others.push(path.clone()),
+            false => {
+                inner.sort();
+                code.extend(inner);
+            }
+        }
+    }
+    Ok((code, others))
+}
+
+/// Reads a programming task: a folder or a ZIP archive.
+///
+/// # Errors
+/// If it can't be read, has a link or an unsafe name, or is too large.
+pub(crate) fn read(path: &Path) -> anyhow::Result<CodeArchive> {
+    let is_folder = path.is_dir();
+    let (name, bytes) = if is_folder {
+        let resolved = path.canonicalize().with_context(|| format!("could not read `{}`", path.display()))?;
+        let packed = Packed {
+            what: "task",
+            prefix: String::new(),
+            bytes_max: TASK_BYTES_MAX,
+            advice: "remove build output, caches and large files",
+        };
+        (name_of(path), pack(&resolved, path, &packed)?)
+    } else {
+        let bytes = fs::read(path).with_context(|| format!("could not read `{}`", path.display()))?;
+        (
+            path.file_stem().map_or_else(|| "task".to_owned(), |stem| stem.to_string_lossy().into_owned()),
+            bytes,
+        )
+    };
+    let refused = |refusal| Problem::failure(format!("the task `{name}`: {refusal}"));
+    let files = TaskFiles::from_archive(Cursor::new(bytes)).and_then(|files| files.rooted_at(METADATA_FILE));
+    let files = files.map_err(refused)?;
+    Ok(CodeArchive { name, folder: is_folder.then(|| path.to_owned()), files })
+}
+
+fn is_task(folder: &Path) -> bool {
+    folder.is_dir() && folder.join(METADATA_FILE).is_file()
+}
+
+/// Returns true for a ZIP archive with `metadata.json` and without the configuration of a terminal task.
+fn is_archive(path: &Path) -> bool {
+    let Ok(file) = fs::File::open(path) else { return false };
+    if !path.is_file() {
+        return false;
+    }
+    let Ok(archive) = Archive::open(file, ENTRIES_MAX) else { return false };
+    let has = |name: &str| archive.files().iter().any(|file| file.path.name() == name);
+    has(METADATA_FILE) && !has("task.toml") && !has("task.yaml")
+}

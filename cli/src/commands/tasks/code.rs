@@ -1,0 +1,363 @@
+//! `bench tasks check` for programming tasks: proves that a task can be solved, that plausible wrong solutions fail, and that
+//! known cheats earn nothing.
+
+mod place;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use bench_benchmarks::code_lab::{Extent, TaskResults};
+use bench_code_tasks::{Answer, CodeTask, OUTSIDE, PROOF_FILE, Proof, Workspace, cheats};
+use bench_stack::sandboxes::SandboxSettings;
+use futures_util::{StreamExt, stream};
+use serde_json::{Value, json};
+
+use self::place::{Place, Ran};
+use super::CheckArgs;
+use crate::code_archive::{self, CodeArchive};
+use crate::exit::Problem;
+use crate::{format, output};
+
+/// Number of wrong solutions that a task must have.
+const WRONG_MIN: usize = 2;
+/// Maximum number of names in a reason.
+const NAMES_MAX: usize = 5;
+/// Maximum number of characters of a build's output in a reason.
+const BUILD_CHARS_MAX: usize = 300;
+
+/// Result of a task's check.
+struct Checked {
+    name: String,
+    /// What keeps the task from being proven.
+    problems: Vec<String>,
+    /// Reason why it can't be run on this machine.
+    not_runnable: Option<String>,
+    proof: Option<Proof>,
+    /// Number of cheats that were tried.
+    cheats: usize,
+    /// Time of the reference's build and tests, the longest of all repetitions, in seconds.
+    seconds: f64,
+}
+
+impl Checked {
+    fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            problems: Vec::new(),
+            not_runnable: None,
+            proof: None,
+            cheats: 0,
+            seconds: 0.0,
+        }
+    }
+
+    fn is_proven(&self) -> bool {
+        self.problems.is_empty() && self.not_runnable.is_none()
+    }
+
+    fn line(&self) -> String {
+        if let Some(why) = &self.not_runnable {
+            return format!("{}: {why}", self.name);
+        }
+        let Some(proof) = self.proof.as_ref().filter(|_| self.is_proven()) else {
+            return format!("{}: NOT proven", self.name);
+        };
+        let repeats = if proof.repeats > 1 { format!(" {} times", proof.repeats) } else { String::new() };
+        let cheats = if self.cheats > 0 {
+            format!(", {} earn nothing", format::plural(self.cheats as u64, "cheat"))
+        } else {
+            String::new()
+        };
+        format!(
+            "{}: proven; the reference passes {}{repeats} in {:.1} s, {} fail as named{cheats}",
+            self.name,
+            format::plural(proof.tests.len() as u64, "test"),
+            self.seconds,
+            format::plural(proof.wrong.len() as u64, "wrong solution"),
+        )
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "task": self.name, "proven": self.is_proven(), "not_runnable": self.not_runnable, "reasons": self.problems,
+            "tests": self.proof.as_ref().map(|proof| &proof.tests), "seconds": self.seconds, "cheats": self.cheats,
+        })
+    }
+}
+
+/// Checks the tasks at these paths. Returns the number of those that aren't proven.
+pub(super) async fn check(args: &CheckArgs, paths: &[PathBuf]) -> anyhow::Result<Vec<Value>> {
+    let mut checked = Vec::new();
+    let mut archives = Vec::new();
+    for path in paths {
+        match code_archive::read(path).and_then(|archive| Ok((archive.read()?, archive))) {
+            Ok(read) => archives.push(read),
+            Err(error) => {
+                let name =
+                    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+                checked.push(Checked { problems: vec![format!("{error:#}")], ..Checked::new(&name) });
+            }
+        }
+    }
+    if !args.no_episodes && !archives.is_empty() {
+        let settings = SandboxSettings::from_vars(&args.data.path()?, None, |name| std::env::var(name).ok())?;
+        let place = Place::open(settings).await?;
+        let work =
+            archives.iter().map(|(task, archive)| one(args, &place, task, archive)).collect::<Vec<_>>();
+        let mut done = stream::iter(work).buffered(place.slots.max(1));
+        for failed in &checked {
+            show(args, failed)?;
+        }
+        while let Some(one) = done.next().await {
+            let one = one?;
+            show(args, &one)?;
+            checked.push(one);
+        }
+    } else {
+        checked.extend(archives.iter().map(|(_, archive)| Checked::new(&archive.name)));
+        for one in checked.iter().filter(|_| !args.json) {
+            match one.problems.first() {
+                None => output::print(&format!("{}: its files are accepted", one.name))?,
+                Some(problem) => output::print(&format!("{}: refused; {problem}", one.name))?,
+            }
+        }
+    }
+    Ok(checked.iter().map(Checked::json).collect())
+}
+
+fn show(args: &CheckArgs, checked: &Checked) -> anyhow::Result<()> {
+    if args.json {
+        return Ok(());
+    }
+    output::print(&checked.line())?;
+    checked.problems.iter().try_for_each(|problem| output::print(&format!("  {problem}")))
+}
+
+/// Checks a task, and records its proof if that is asked for.
+async fn one(
+    args: &CheckArgs,
+    place: &Place,
+    task: &CodeTask,
+    archive: &CodeArchive,
+) -> anyhow::Result<Checked> {
+    let mut checked = Checked::new(&archive.name);
+    prove(args, place, task, &mut checked).await?;
+    if let Some(proof) = checked.proof.as_ref().filter(|_| checked.is_proven()) {
+        if args.record {
+            let folder = archive.folder.as_ref().with_context(|| {
+                format!("the proof of `{}` can't be written into an archive; give its folder", archive.name)
+            })?;
+            let text = serde_json::to_string_pretty(proof).context("could not write the proof")?;
+            let path = folder.join(PROOF_FILE);
+            std::fs::write(&path, format!("{text}\n"))
+                .with_context(|| format!("could not write `{}`", path.display()))?;
+        } else if let Some(recorded) = &task.proof
+            && recorded.tests != proof.tests
+        {
+            checked.problems.push(
+                "the recorded tests aren't those of the reference; record them again with --record"
+                    .to_owned(),
+            );
+        }
+    }
+    Ok(checked)
+}
+
+async fn prove(
+    args: &CheckArgs,
+    place: &Place,
+    task: &CodeTask,
+    checked: &mut Checked,
+) -> anyhow::Result<()> {
+    let results = match place.run(task, &task.workspace, Extent::FirstFailure).await? {
+        Ran::NotRunnable(why) => {
+            checked.not_runnable = Some(why);
+            return Ok(());
+        }
+        Ran::Nothing(why) => return Ok(checked.problems.push(format!("untouched: no results: {why}"))),
+        Ran::Results(results) => results,
+    };
+    if let Some(problem) = blocking(&results) {
+        return Ok(checked.problems.push(problem));
+    }
+    if results.passes(None) {
+        checked.problems.push("untouched: it passes all tests without any change".to_owned());
+    }
+    let Some(reference) = &task.reference else {
+        return Ok(checked
+            .problems
+            .push("it has no reference solution; add solutions/reference.diff".to_owned()));
+    };
+    let workspace = match applied(task, reference) {
+        Ok(workspace) => workspace,
+        Err(why) => return Ok(checked.problems.push(format!("reference: {why}"))),
+    };
+    let mut tests: Option<Vec<String>> = None;
+    for number in 1..=args.repeat {
+        let Some(results) = results_of(place, task, &workspace, "reference", checked).await? else {
+            return Ok(());
+        };
+        checked.seconds = checked.seconds.max(results.build_seconds + results.test_seconds);
+        if !results.passes(None) {
+            checked.problems.push(format!("reference, run {number}: {}", failure(&results)));
+            return Ok(());
+        }
+        let names: Vec<String> = results.tests.into_keys().collect();
+        if tests.as_ref().is_some_and(|before| *before != names) {
+            checked.problems.push(format!("reference, run {number}: it has other tests than the run before"));
+        }
+        tests = Some(names);
+    }
+    let tests = tests.unwrap_or_default();
+    let wrong = wrong_solutions(place, task, &tests, checked).await?;
+    if !args.no_cheats {
+        try_cheats(place, task, &tests, checked).await?;
+    }
+    checked.proof = Some(Proof { task_digest: task.digest.clone(), tests, repeats: args.repeat, wrong });
+    Ok(())
+}
+
+/// Runs the wrong solutions, and returns the tests that each of them fails.
+async fn wrong_solutions(
+    place: &Place,
+    task: &CodeTask,
+    tests: &[String],
+    checked: &mut Checked,
+) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
+    let mut all = BTreeMap::new();
+    if task.wrong.len() < WRONG_MIN {
+        checked.problems.push(format!(
+            "it has {}; {WRONG_MIN} are needed, as solutions/wrong-NAME.diff with an entry in `admission.wrong`",
+            format::plural(task.wrong.len() as u64, "wrong solution")
+        ));
+    }
+    for wrong in &task.wrong {
+        let what = format!("wrong solution {}", wrong.name);
+        let workspace = match applied(task, &wrong.answer) {
+            Ok(workspace) => workspace,
+            Err(why) => {
+                checked.problems.push(format!("{what}: {why}"));
+                continue;
+            }
+        };
+        let Some(results) = results_of(place, task, &workspace, &what, checked).await? else { continue };
+        let failed = results.missed(Some(tests));
+        let mut named = wrong.fails.clone();
+        named.sort();
+        if results.build.is_some() {
+            checked.problems.push(format!("{what}: {}", failure(&results)));
+        } else if failed.is_empty() {
+            checked.problems.push(format!("{what}: it passes, although {}", wrong.why));
+        } else if failed != named {
+            let (failed, named) = (shown(&failed), shown(&named));
+            checked.problems.push(format!("{what}: it fails {failed}; `admission` names {named}"));
+        }
+        all.insert(wrong.name.clone(), failed);
+    }
+    Ok(all)
+}
+
+async fn try_cheats(
+    place: &Place,
+    task: &CodeTask,
+    tests: &[String],
+    checked: &mut Checked,
+) -> anyhow::Result<()> {
+    for reply in OUTSIDE {
+        checked.cheats += 1;
+        if Answer::read(reply).is_ok_and(|answer| answer.apply(&task.workspace).is_ok()) {
+            checked.problems.push("cheat: an answer writes outside of the workspace".to_owned());
+        }
+    }
+    for cheat in cheats(task) {
+        checked.cheats += 1;
+        match place.run(task, &cheat.workspace, Extent::FirstFailure).await? {
+            Ran::Results(results) if results.passes(Some(tests)) => {
+                checked.problems.push(format!("cheat: an answer that {} passes", cheat.name));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Runs a workspace. Adds a problem if there are no results.
+async fn results_of(
+    place: &Place,
+    task: &CodeTask,
+    workspace: &Workspace,
+    what: &str,
+    checked: &mut Checked,
+) -> anyhow::Result<Option<TaskResults>> {
+    match place.run(task, workspace, Extent::All).await? {
+        Ran::Results(results) => Ok(Some(*results)),
+        Ran::Nothing(why) | Ran::NotRunnable(why) => {
+            checked.problems.push(format!("{what}: no results: {why}"));
+            Ok(None)
+        }
+    }
+}
+
+fn applied(task: &CodeTask, answer: &str) -> Result<Workspace, String> {
+    let change = Answer::read(answer).map_err(|error| error.to_string())?;
+    change.apply(&task.workspace).map(|applied| applied.workspace).map_err(|error| error.to_string())
+}
+
+/// Returns why nothing of the task can be run.
+fn blocking(results: &TaskResults) -> Option<String> {
+    if results.is_unsafe {
+        return Some("programs in sandboxes of this machine can read the memory of their grader".to_owned());
+    }
+    results.problem.as_ref().map(|problem| format!("its tests can't be loaded: {problem}"))
+}
+
+/// Says why a workspace doesn't pass.
+fn failure(results: &TaskResults) -> String {
+    if let Some(build) = &results.build {
+        let output = results.build_output.trim();
+        let skipped = output.chars().count().saturating_sub(BUILD_CHARS_MAX);
+        let end: String = output.chars().skip(skipped).collect();
+        return format!("`{}` failed: {end}", build.argv.join(" "));
+    }
+    if let Some(crash) = &results.crash {
+        return format!("the supervisor failed: {crash}");
+    }
+    if results.timed_out {
+        return "the time limit ended the tests".to_owned();
+    }
+    let failed = results.missed(None);
+    let first = failed.first().and_then(|name| results.tests.get(name));
+    let text =
+        first.map_or(String::new(), |test| format!(": {}", test.text.lines().next().unwrap_or_default()));
+    match failed.is_empty() {
+        true => "no test was run".to_owned(),
+        false => format!("it fails {}{text}", shown(&failed)),
+    }
+}
+
+fn shown(names: &[String]) -> String {
+    let more = names.len().checked_sub(NAMES_MAX).filter(|more| *more > 0);
+    let more = more.map(|more| format!(" and {more} more")).unwrap_or_default();
+    format!("{}{more}", names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", "))
+}
+
+/// Returns the error of tasks that aren't proven; `Ok` if all are, or can't be run here.
+pub(super) fn verdict(checked: &[Value], args: &CheckArgs) -> anyhow::Result<()> {
+    let is = |one: &&Value| {
+        one.get("reasons").and_then(Value::as_array).is_some_and(|reasons| !reasons.is_empty())
+    };
+    let failed = checked.iter().filter(is).count() as u64;
+    let unrunnable =
+        checked.iter().filter(|one| one.get("not_runnable").is_some_and(|why| !why.is_null())).count();
+    let what = if args.no_episodes { "refused" } else { "not proven" };
+    if failed > 0 {
+        return Err(Problem::failure(format!("{} {what}", format::plural(failed, "task"))).into());
+    }
+    match unrunnable {
+        0 => Ok(()),
+        some => Err(Problem::failure(format!("{} can't be run here", format::plural(some as u64, "task")))
+            .hint("install the missing toolchains")
+            .into()),
+    }
+}

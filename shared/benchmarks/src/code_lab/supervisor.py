@@ -1,0 +1,595 @@
+"""Grades one answer to a programming task: builds its workspace and runs the task's tests.
+
+Runs in the job's folder. `task.json` holds everything; this process removes it before a program of the answer starts, and
+keeps the tests and the task's key in its memory, which programs of the answer can't read. `results.json` holds a text and
+an authentication code, which requires the key. Programs run as another user if possible, otherwise as this one.
+"""
+
+import base64
+import ctypes
+import hashlib
+import importlib.abc
+import importlib.util
+import json
+import os
+import pathlib
+import resource
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import unittest
+
+# Bytes.
+LOG_MAX = 256 << 10
+FAILURE_MAX = 4000
+RESERVE = 1 << 20
+
+START_SECONDS = 60
+# Folder in the toolchain of Go with the compiled standard library, in the form of a build cache.
+GO_CACHE = "std-cache"
+OTHER_USER = 65534
+STRAGGLER_ROUNDS = 50
+PR_SET_DUMPABLE = 4
+PR_SET_CHILD_SUBREAPER = 36
+
+# Reads the memory of its parent process, which must fail.
+PROBE = """
+import os, sys
+try:
+    open(f"/proc/{os.getppid()}/mem", "rb").close()
+except OSError:
+    sys.exit(0)
+sys.exit(1)
+"""
+
+
+class Log:
+    """Text of which the beginning and the end are kept."""
+
+    def __init__(self, limit=LOG_MAX):
+        self.half = limit // 2
+        self.head = ""
+        self.tail = ""
+        self.dropped = 0
+
+    def add(self, text):
+        room = self.half - len(self.head)
+        if room > 0 and not self.tail:
+            self.head += text[:room]
+            text = text[room:]
+        self.tail += text
+        if len(self.tail) > 2 * self.half:
+            self.dropped += len(self.tail) - self.half
+            self.tail = self.tail[-self.half :]
+
+    def text(self):
+        tail, dropped = self.tail, self.dropped
+        if len(tail) > self.half:
+            dropped += len(tail) - self.half
+            tail = tail[-self.half :]
+        middle = f"\n[{dropped} characters left out]\n" if dropped else ""
+        return self.head + middle + tail
+
+
+class Unsafe(Exception):
+    """Programs could read the memory of this process."""
+
+
+class Unloadable(Exception):
+    """The task's test files can't be loaded."""
+
+
+class Host:
+    """The place where programs of the answer run: folders, environment, user, and the processes that are left."""
+
+    def __init__(self, task, lab):
+        self.lab = lab
+        self.task = task
+        self.was_killed = False
+        self.was_late = False
+        self.output = Log()
+        # In TMPDIR, which another user can access, too.
+        self.root = tempfile.mkdtemp(prefix="task-")
+        self.user = other_user(self.root)
+        self.folders = {name: self.folder(name) for name in ("workspace", "bin", "build", "home")}
+        for path, file in task["files"].items():
+            self.write_file(self.folders["workspace"], path, decoded(file), file.get("x", False))
+        self.seed_go_cache()
+
+    def seed_go_cache(self):
+        """Fills Go's build cache with links to the compiled standard library, if the toolchain has it."""
+        program = shutil.which("go")
+        source = program and os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(program))), GO_CACHE)
+        if not source or not os.path.isdir(source) or "go" not in {argv[0] for argv in self.task["build"]}:
+            return
+        target = self.folder("go-cache")
+        for name in os.listdir(source):
+            if not os.path.isdir(os.path.join(source, name)):
+                continue
+            os.mkdir(os.path.join(target, name), 0o755)
+            self.give(os.path.join(target, name))
+            for entry in os.listdir(os.path.join(source, name)):
+                os.symlink(os.path.join(source, name, entry), os.path.join(target, name, entry))
+        # Says that the cache was trimmed just now, so that Go doesn't remove links to old files.
+        self.write_file(target, "trim.txt", str(int(time.time())).encode("ascii"))
+
+    def folder(self, name):
+        path = os.path.join(self.root, name)
+        os.mkdir(path, 0o755)
+        self.give(path)
+        return path
+
+    def give(self, path):
+        if self.user:
+            os.chown(path, OTHER_USER, OTHER_USER, follow_symlinks=False)
+
+    def write_file(self, folder, path, content, is_executable=False):
+        if os.path.isabs(path) or ".." in path.split("/"):
+            raise ValueError(f"{path} leads out of the folder")
+        target = os.path.join(folder, path)
+        above = folder
+        for part in path.split("/")[:-1]:
+            above = os.path.join(above, part)
+            try:
+                os.mkdir(above, 0o755)
+            except FileExistsError:
+                continue
+            self.give(above)
+        removed(target)
+        # Programs in sandboxes can't change modes, so that the mode is set when the file is made.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with os.fdopen(os.open(target, flags, 0o755 if is_executable else 0o644), "wb") as file:
+            file.write(content)
+        self.give(target)
+
+    def copy_workspace(self):
+        """Returns a new copy of the built workspace."""
+        target = tempfile.mkdtemp(prefix="test-", dir=self.root)
+        self.give(target)
+        for above, folders, files in os.walk(self.folders["workspace"]):
+            there = os.path.join(target, os.path.relpath(above, self.folders["workspace"]))
+            for name in folders:
+                source = os.path.join(above, name)
+                if os.path.islink(source):
+                    os.symlink(os.readlink(source), os.path.join(there, name))
+                else:
+                    os.mkdir(os.path.join(there, name), 0o755)
+                    self.give(os.path.join(there, name))
+            for name in files:
+                copy_file(os.path.join(above, name), os.path.join(there, name), self.give)
+        return target
+
+    def filled(self, text):
+        for name in ("bin", "build"):
+            text = text.replace("{" + name + "}", self.folders[name])
+        return text
+
+    def environment(self, own):
+        env = {
+            "PATH": f"{self.folders['bin']}:{os.environ.get('PATH', os.defpath)}",
+            "LANG": "C.UTF-8",
+            "HOME": self.folders["home"],
+            "TMPDIR": self.folders["home"],
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "GOCACHE": os.path.join(self.root, "go-cache"),
+            "GOPATH": os.path.join(self.folders["home"], "go"),
+            "GOFLAGS": "-mod=mod",
+            "GOPROXY": "off",
+            "GOTOOLCHAIN": "local",
+            "GOTELEMETRY": "off",
+            "CGO_ENABLED": "0",
+            "CARGO_HOME": os.path.join(self.folders["home"], "cargo"),
+            "CARGO_NET_OFFLINE": "true",
+            "CARGO_TARGET_DIR": self.folders["build"],
+            "CARGO_TERM_COLOR": "never",
+        }
+        for name in ("RUSTUP_HOME", "RUSTUP_TOOLCHAIN"):
+            if name in os.environ:
+                env[name] = os.environ[name]
+        env.update(self.task.get("env") or {})
+        env.update(own)
+        return env
+
+    def start(self, argv, folder, own_env):
+        try:
+            process = subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=os.path.join(folder, self.task.get("working_dir") or "."),
+                env=self.environment(own_env),
+                bufsize=0,
+                start_new_session=True,
+                **self.user,
+            )
+        except (OSError, ValueError) as error:
+            raise AssertionError(f"{' '.join(argv)} can't be started: {error}") from None
+        try:
+            # If memory runs out, the program is killed first.
+            pathlib.Path(f"/proc/{process.pid}/oom_score_adj").write_text("1000", encoding="ascii")
+        except OSError:
+            pass
+        return process
+
+    def note_status(self, status):
+        # Tests that kill a program don't ask for its status as a sign of trouble: this is only a hint in the verdict.
+        if status in (-signal.SIGKILL, 128 + signal.SIGKILL):
+            self.was_killed = True
+
+    def log(self, text):
+        self.output.add(text + "\n")
+
+    def end_all(self):
+        """Kills all processes that programs of the answer left."""
+        for _ in range(STRAGGLER_ROUNDS):
+            children = children_of(os.getpid())
+            if not children:
+                return
+            for child in children:
+                for kill in (os.killpg, os.kill):
+                    try:
+                        kill(child, signal.SIGKILL)
+                    except OSError:
+                        pass
+                try:
+                    os.waitpid(child, 0)
+                except OSError:
+                    pass
+
+    def make_programs_executable(self):
+        """Replaces programs that a linker wrote but couldn't make executable."""
+        for name in ("bin", "build"):
+            for above, _, files in os.walk(self.folders[name]):
+                for path in (os.path.join(above, file) for file in files):
+                    if not os.path.islink(path) and not os.access(path, os.X_OK) and is_program(path):
+                        copy_file(path, path + ".run", self.give, 0o755)
+                        os.replace(path + ".run", path)
+
+
+def decoded(file):
+    return file["text"].encode("utf-8") if "text" in file else base64.b64decode(file["base64"])
+
+
+def is_program(path):
+    """Returns true for an ELF program, which `ld` makes as a position-independent one (type 3) or not (2)."""
+    with open(path, "rb") as file:
+        start = file.read(18)
+    return start[:4] == b"\x7fELF" and start[16] in (2, 3) and not path.endswith((".so", ".rlib", ".rmeta"))
+
+
+def copy_file(source, target, give, mode=None):
+    try:
+        descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return  # A link, or a file that the build removed.
+    with os.fdopen(descriptor, "rb") as file:
+        mode = os.fstat(descriptor).st_mode & 0o777 if mode is None else mode
+        out = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
+        with os.fdopen(out, "wb") as copy:
+            shutil.copyfileobj(file, copy)
+    give(target)
+
+
+def other_user(folder):
+    """Returns the user to run programs as, if this process can switch to it."""
+    if os.getuid() != 0:
+        return {}
+    user = {"user": OTHER_USER, "group": OTHER_USER, "extra_groups": []}
+    try:
+        os.chmod(".", 0o700)
+        os.chown(folder, OTHER_USER, OTHER_USER)
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        command = [sys.executable, "-I", "-B", "-c", "open('probe', 'w').close(); import os; os.remove('probe')"]
+        done = subprocess.run(command, cwd=folder, timeout=START_SECONDS, check=False, **quiet, **user)
+        if done.returncode == 0:
+            return user
+    except (OSError, ValueError, subprocess.SubprocessError):
+        pass
+    try:
+        os.chown(folder, 0, 0)
+    except OSError:
+        pass
+    return {}
+
+
+def children_of(pid):
+    """Returns all child processes of a process."""
+    found = []
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return found
+    for name in filter(str.isdigit, names):
+        try:
+            stat = pathlib.Path("/proc", name, "stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        fields = stat.rpartition(")")[2].split()
+        if len(fields) > 1 and fields[1] == str(pid):
+            found.append(int(name))
+    return found
+
+
+def removed(path):
+    try:
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            os.remove(path)
+    except FileNotFoundError:
+        pass
+
+
+# Build
+
+
+def built(host, task, deadline):
+    """Runs the build commands. Returns what the failed one left; `None` if all succeeded."""
+    for argv in task.get("build") or []:
+        argv = [host.filled(part) for part in argv]
+        host.log("$ " + " ".join(argv))
+        try:
+            process = host.start(argv, host.folders["workspace"], {})
+        except AssertionError as error:
+            host.log(str(error))
+            return {"argv": argv, "status": 127}
+        process.stdin.close()
+        descriptor_out, descriptor_err = process.stdout, process.stderr
+        outcome = drained(process, (descriptor_out, descriptor_err), deadline, host)
+        host.end_all()
+        if outcome == "late":
+            return {"argv": argv, "status": None}
+        if outcome != 0:
+            host.note_status(outcome)
+            return {"argv": argv, "status": outcome}
+        host.make_programs_executable()
+    return None
+
+
+def drained(process, streams, deadline, host):
+    """Logs the output of a process until it ends. Returns its status, or `late`."""
+    with selectors.DefaultSelector() as waiting:
+        for stream in streams:
+            waiting.register(stream, selectors.EVENT_READ)
+        while waiting.get_map():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return "late"
+            for key, _ in waiting.select(left):
+                piece = os.read(key.fd, 1 << 16)
+                if piece:
+                    host.output.add(piece.decode("utf-8", "replace"))
+                else:
+                    waiting.unregister(key.fileobj)
+    try:
+        return process.wait(max(0.0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        return "late"
+
+
+# Tests
+
+
+class TestFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports test files from memory, so that no program of the answer can read them."""
+
+    def __init__(self, sources):
+        self.sources = sources
+
+    def find_spec(self, name, path=None, target=None):
+        if name in self.sources:
+            return importlib.util.spec_from_loader(name, self, origin=f"tests/{name}.py")
+        return None
+
+    def exec_module(self, module):
+        name = module.__name__
+        exec(compile(self.sources[name], f"tests/{name}.py", "exec", dont_inherit=True), module.__dict__)
+
+
+class Recorder(unittest.TestResult):
+    """Records each test's outcome under its name."""
+
+    def __init__(self, host):
+        super().__init__()
+        self.host = host
+        self.outcomes = {}
+        self.began = 0.0
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.began = time.monotonic()
+        self.host.log(f"=== {test.id()}")
+
+    def record(self, test, outcome, text=""):
+        name = test.id()
+        earlier = self.outcomes.get(name)
+        if earlier is not None and earlier["outcome"] != "passed":
+            return
+        seconds = round(time.monotonic() - self.began, 3)
+        self.outcomes[name] = {"outcome": outcome, "seconds": seconds, "text": text[-FAILURE_MAX:]}
+        self.host.log(f"--- {outcome} in {seconds} s" + (f"\n{text}" if text else ""))
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.record(test, "passed")
+
+    @unittest.result.failfast
+    def addFailure(self, test, err):
+        self.record(test, "failed", failure_text(err))
+
+    @unittest.result.failfast
+    def addError(self, test, err):
+        self.record(test, "failed", failure_text(err))
+
+    def addSkip(self, test, reason):
+        self.record(test, "failed", f"the test was skipped: {reason}")
+
+    def addExpectedFailure(self, test, err):
+        self.record(test, "failed", "the test is marked as failing")
+
+    def addUnexpectedSuccess(self, test):
+        self.record(test, "failed", "the test is marked as failing")
+
+    def addSubTest(self, test, subtest, err):
+        if err is not None:
+            self.record(test, "failed", f"{subtest._subDescription()}: {failure_text(err)}")
+
+
+def failure_text(err):
+    kind, error, trace = err
+    frames = [frame for frame in traceback.extract_tb(trace) if frame.filename.startswith("tests/")]
+    place = f"{frames[-1].filename}:{frames[-1].lineno}: " if frames else ""
+    message = str(error) if issubclass(kind, AssertionError) else f"{kind.__name__}: {error}"
+    return place + message
+
+
+def loaded_tests(task, lab):
+    """Returns the tests in the task's test files, which are loaded into this process."""
+    sources = {}
+    for path, file in task["tests"].items():
+        if path.endswith(".py") and "/" not in path:
+            sources[path.removesuffix(".py")] = decoded(file).decode("utf-8")
+    data = {path: decoded(file) for path, file in task["tests"].items() if not path.endswith(".py")}
+    lab.data = data.__getitem__
+    sys.modules["lab"] = lab
+    sys.meta_path.insert(0, TestFiles(sources))
+    loader = unittest.TestLoader()
+    suite = unittest.TestSuite(
+        loader.loadTestsFromName(name) for name in sorted(sources) if name.startswith("test_")
+    )
+    if loader.errors:
+        raise Unloadable(loader.errors[0].strip().splitlines()[-1])
+    return suite
+
+
+def outside_tests(host, suite, deadline):
+    """Runs the tests in this process. Returns the outcomes by name, and whether the time was up."""
+    lab = host.lab
+    recorder = Recorder(host)
+    recorder.failfast = host.task["stops_at_failure"]
+
+    def late(_number, _frame):
+        raise lab.OutOfTime
+
+    signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, max(0.1, deadline - time.monotonic()))
+    is_late = False
+    try:
+        suite.run(recorder)
+    except lab.OutOfTime:
+        is_late = True
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        host.end_all()
+    return recorder.outcomes, is_late
+
+
+def graded(task, lab):
+    suite = loaded_tests(task, lab)
+    host = Host(task, lab)
+    lab.host = host
+    check_isolation(host)
+    try:
+        began = time.monotonic()
+        deadline = began + task["timeout_seconds"]
+        failed_build = built(host, task, deadline)
+        build_output, host.output = host.output.text(), Log()
+        build_seconds = time.monotonic() - began
+        results = {"build_seconds": round(build_seconds, 3), "build_output": build_output}
+        if failed_build:
+            return {**results, "build": failed_build, "was_killed": host.was_killed}
+        outcomes, is_late = outside_tests(host, suite, deadline)
+        return {
+            **results,
+            "tests": outcomes,
+            "timed_out": is_late,
+            "was_late": host.was_late,
+            "was_killed": host.was_killed,
+            "test_seconds": round(time.monotonic() - began - build_seconds, 3),
+            "test_output": host.output.text(),
+            "apart": bool(host.user),
+            "python": ".".join(map(str, sys.version_info[:3])),
+        }
+    finally:
+        host.end_all()
+        shutil.rmtree(host.root, ignore_errors=True)
+
+
+def check_isolation(host):
+    done = subprocess.run(
+        [sys.executable, "-I", "-B", "-c", PROBE], cwd=host.root, timeout=START_SECONDS, check=False, **host.user
+    )
+    if done.returncode != 0:
+        raise Unsafe
+
+
+# Files
+
+
+def write_signed(path, content, key):
+    text = json.dumps(content)
+    inner = hashlib.sha256(key + f"{path}\n{text}".encode("ascii")).digest()
+    code = hashlib.sha256(key + inner).hexdigest()
+    temporary = f"{path}.tmp"
+    removed(temporary)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="ascii") as file:
+        json.dump({"text": text, "code": code}, file)
+        file.flush()
+        os.fsync(file.fileno())
+    if os.path.isdir(path):
+        removed(path)
+    os.rename(temporary, path)
+
+
+def taken(name):
+    """Returns the text of a file and removes it."""
+    content = pathlib.Path(name).read_bytes()
+    os.remove(name)
+    return content.decode("utf-8")
+
+
+def control(option, value):
+    try:
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+    except (OSError, AttributeError):
+        pass
+
+
+def main():
+    if sys.version_info < (3, 10):
+        sys.exit(f"Python 3.10 or later is needed, this is {sys.version.split()[0]}")
+    os.umask(0o022)
+    control(PR_SET_DUMPABLE, 0)
+    control(PR_SET_CHILD_SUBREAPER, 1)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    task = json.loads(taken("task.json"))
+    key = bytes.fromhex(task.pop("key"))
+    spec = importlib.util.spec_from_loader("lab", loader=None)
+    lab = importlib.util.module_from_spec(spec)
+    exec(compile(taken("lab.py"), "lab.py", "exec", dont_inherit=True), lab.__dict__)
+    removed("supervisor.py")
+    # Reserves space for the results, even if a program fills the disk.
+    pathlib.Path("reserve").write_bytes(bytes(RESERVE))
+    write_signed("started.json", {}, key)
+    try:
+        results = graded(task, lab)
+    except Unsafe:
+        results = {"unsafe": True}
+    except Unloadable as error:
+        results = {"problem": str(error)[:FAILURE_MAX]}
+    except Exception as error:
+        traceback.print_exc()
+        results = {"crash": f"{type(error).__name__}: {error}"[:FAILURE_MAX]}
+    removed("reserve")
+    write_signed("results.json", results, key)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+//! Proof that a task is admitted.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Result of a task's admission, kept beside it as `proof.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    /// [Digest](crate::CodeTask::digest) of the task that was checked.
+    pub task_digest: String,
+    /// Names of the tests that the reference solution passes, sorted. An answer must pass all of them.
+    pub tests: Vec<String>,
+    /// Number of times that the reference solution was tested.
+    pub repeats: u32,
+    /// Names of the tests that fail for each wrong solution.
+    pub wrong: BTreeMap<String, Vec<String>>,
+}

@@ -1,0 +1,1 @@
+"""Receivables ledger with several currencies."""
