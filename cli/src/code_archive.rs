@@ -1,12 +1,14 @@
 //! Programming tasks on this machine's disk.
 
 use std::fs;
-use std::io::Cursor;
+use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use bench_benchmarks::code_lab::task_row;
 use bench_code_tasks::{CodeTask, METADATA_FILE, TASK_BYTES_MAX, TaskFiles};
 use bench_terminal_tasks::Archive;
+use tempfile::TempDir;
 
 use crate::exit::Problem;
 use crate::task_archive::{Packed, name_of, pack};
@@ -88,6 +90,36 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<CodeArchive> {
     let files = TaskFiles::from_archive(Cursor::new(bytes)).and_then(|files| files.rooted_at(METADATA_FILE));
     let files = files.map_err(refused)?;
     Ok(CodeArchive { name, folder: is_folder.then(|| path.to_owned()), files })
+}
+
+/// Programming tasks as a file that can be imported as a dataset.
+#[derive(Debug)]
+pub(crate) struct PackedTasks {
+    /// The file, which is removed with this value.
+    pub(crate) path: PathBuf,
+    _folder: TempDir,
+}
+
+/// Packs the programming tasks at a path into a dataset. Returns `None` if there are none, as for a file of rows.
+///
+/// # Errors
+/// If a task can't be read.
+pub(crate) fn as_dataset(path: &Path) -> anyhow::Result<Option<PackedTasks>> {
+    let (tasks, _) = split(&[path.to_owned()])?;
+    if tasks.is_empty() {
+        return Ok(None);
+    }
+    let folder = tempfile::tempdir().context("could not create a temporary folder")?;
+    let packed = folder.path().join(format!("{}.jsonl", name_of(path)));
+    let mut file = std::io::BufWriter::new(fs::File::create(&packed)?);
+    for path in &tasks {
+        let archive = read(path)?;
+        let task = archive.read()?;
+        serde_json::to_writer(&mut file, &task_row(&task.id, &archive.files))?;
+        file.write_all(b"\n")?;
+    }
+    file.flush()?;
+    Ok(Some(PackedTasks { path: packed, _folder: folder }))
 }
 
 fn is_task(folder: &Path) -> bool {

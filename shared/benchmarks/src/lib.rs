@@ -27,6 +27,8 @@ mod metadata;
 mod metrics;
 mod mmlu_pro;
 mod options;
+#[cfg(test)]
+mod plain_job;
 mod prompts;
 mod python;
 mod questions;

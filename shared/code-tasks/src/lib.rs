@@ -8,6 +8,7 @@
 mod answer;
 mod cheats;
 mod files;
+mod guard;
 mod prompt;
 mod proof;
 mod task;
@@ -16,6 +17,7 @@ mod workspace;
 pub use answer::{Answer, Applied, ApplyError, Form, ReadError};
 pub use cheats::{Cheat, OUTSIDE, cheats};
 pub use files::{FILE_BYTES_MAX, FILES_MAX, PackedFile, TASK_BYTES_MAX, TaskFiles};
+pub use guard::{Guarded, guard};
 pub use prompt::{OPENING, OfferedForms, form_texts, prompt};
 pub use proof::Proof;
 pub use task::{CodeTask, Language, METADATA_FILE, PROOF_FILE, TestCommand, WrongSolution};

@@ -77,8 +77,49 @@ impl fmt::Display for Language {
 pub enum TestCommand {
     /// Tests in files of their own, in a process that the answer's programs can't reach: `["lab"]`.
     Lab,
-    /// Any other command, whose tests run in the answer's own process.
+    /// `pytest`, with its arguments. Like the commands below, it loads the answer into the tests' own process.
+    Pytest(Vec<String>),
+    /// `go test`, with its arguments.
+    Go(Vec<String>),
+    /// `cargo`, with its arguments, the first of which is `test`.
+    Cargo(Vec<String>),
+    /// `node`, with a script and its arguments.
+    Node(Vec<String>),
+    /// Any other command. It reports no tests, so that only its exit status could decide, which an answer can forge.
     Other(Vec<String>),
+}
+
+impl TestCommand {
+    fn new(argv: &[String]) -> Self {
+        let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+        let rest = |skipped: usize| argv.iter().skip(skipped).cloned().collect();
+        match words.as_slice() {
+            ["lab"] => Self::Lab,
+            ["pytest" | "py.test", ..] => Self::Pytest(rest(1)),
+            ["python" | "python3", "-m", "pytest", ..] => Self::Pytest(rest(3)),
+            ["go", "test", ..] => Self::Go(rest(2)),
+            ["cargo", "test", ..] => Self::Cargo(rest(1)),
+            ["node", script, ..] if !script.starts_with('-') => Self::Node(rest(1)),
+            _ => Self::Other(argv.to_vec()),
+        }
+    }
+
+    /// Returns true if the tests run in a process that the answer's programs can't reach.
+    pub const fn is_outside(&self) -> bool {
+        matches!(self, Self::Lab)
+    }
+
+    /// Returns the runner's name, and its arguments.
+    pub fn parts(&self) -> (&'static str, &[String]) {
+        match self {
+            Self::Lab => ("lab", &[]),
+            Self::Pytest(args) => ("pytest", args),
+            Self::Go(args) => ("go", args),
+            Self::Cargo(args) => ("cargo", args),
+            Self::Node(args) => ("node", args),
+            Self::Other(args) => ("other", args),
+        }
+    }
 }
 
 /// Wrong solution of a task's author.
@@ -219,7 +260,7 @@ impl CodeTask {
             return Err(invalid("eval", "[]", "commands with at least a program's name"));
         }
         let command = command.unwrap_or_else(|| vec!["pytest".to_owned(), "-q".to_owned()]);
-        let command = if command == ["lab"] { TestCommand::Lab } else { TestCommand::Other(command) };
+        let command = TestCommand::new(&command);
         let instructions = text(files, &metadata.instructions_file, "the metadata names it as instructions")?;
         let workspace = files.below(&metadata.workspace_dir);
         if workspace.is_empty() {
@@ -274,6 +315,15 @@ impl CodeTask {
             proof: proof.filter(|proof: &Proof| proof.task_digest == digest),
             digest,
         })
+    }
+
+    /// Returns why answers can't be graded, if the task's test command makes that impossible.
+    pub fn ungradable(&self) -> Option<String> {
+        let TestCommand::Other(command) = &self.command else { return None };
+        let shown: String = command.join(" ").chars().take(200).collect();
+        Some(format!(
+            "its test command `{shown}` reports no tests by name, and an answer can forge an exit status; use lab, pytest, go test, cargo test, or node with a script"
+        ))
     }
 
     /// Returns the names of the tests that an answer must pass, if they were recorded.

@@ -54,6 +54,7 @@ impl Workspace {
         self.files.remove(path)
     }
 
+    /// Puts a file in place of everything that is in its way.
     pub(crate) fn insert(&mut self, path: &str, file: WorkspaceFile) {
         self.files.insert(path.to_owned(), file);
     }

@@ -17,12 +17,15 @@ use super::models::{Model, Responses};
 use super::order::Plan;
 use super::{responses, tasks};
 use crate::client::{Client, Listing};
+use crate::code_archive;
 use crate::commands::{labels, warn_of_ignored};
 use crate::exit::{Problem, is_wrong_usage, plain};
 use crate::progress::DatasetProgress;
 use crate::views::Run;
 use crate::{output, show};
 
+/// Benchmark whose datasets may be folders of programming tasks.
+const CODE_LAB: &str = "code_lab";
 /// Number of digits of a file's digest to show.
 const DIGEST_CHARS: usize = 12;
 
@@ -57,6 +60,8 @@ impl Plan {
         let mut datasets = BTreeMap::new();
         for (name, file) in &self.datasets {
             let benchmark = self.configured(name.as_str())?;
+            let packed = if name.as_str() == CODE_LAB { code_archive::as_dataset(file)? } else { None };
+            let file = packed.as_ref().map_or(file.as_path(), |packed| packed.path.as_path());
             let prepared = stack.library.import_local(benchmark, file, progress).await?;
             let revision = prepared.used.revision.clone();
             self.check_items(benchmark, &prepared)?;

@@ -170,6 +170,9 @@ async fn prove(
     task: &CodeTask,
     checked: &mut Checked,
 ) -> anyhow::Result<()> {
+    if let Some(why) = task.ungradable() {
+        return Ok(checked.problems.push(why));
+    }
     let results = match place.run(task, &task.workspace, Extent::FirstFailure).await? {
         Ran::NotRunnable(why) => {
             checked.not_runnable = Some(why);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bench_code_tasks::{
-    Answer as Change, CodeTask, Language, PackedFile, TestCommand, Workspace, WorkspaceFile,
+    Answer as Change, CodeTask, Language, PackedFile, TestCommand, Workspace, WorkspaceFile, guard,
 };
 use bench_domain::{
     Code, FileContent, JobEnd, JobFile, JobReport, JobSpec, Outcome, ResultFile, SampleBody, Verdict,
@@ -27,6 +27,7 @@ use crate::signed::{describe_failure, read_signed};
 
 const SUPERVISOR: &str = include_str!("supervisor.py");
 const LAB: &str = include_str!("lab.py");
+const INSIDE: &str = include_str!("inside.py");
 
 const RESULTS: &str = "results.json";
 const STARTED: &str = "started.json";
@@ -198,19 +199,17 @@ pub fn task_job(task: &CodeTask, workspace: &Workspace, key: &[u8; 32], extent: 
     let pack = |files: &BTreeMap<String, WorkspaceFile>| -> BTreeMap<String, PackedFile> {
         files.iter().map(|(path, file)| (path.clone(), file.into())).collect()
     };
-    let mut files = pack(workspace.files());
-    // The overlay comes last, so that an answer can't replace its files.
-    files.extend(pack(&task.overlay));
-    let command = match &task.command {
-        TestCommand::Lab => vec!["lab"],
-        TestCommand::Other(command) => command.iter().map(String::as_str).collect(),
-    };
+    let files = pack(guard(task, workspace).workspace.files());
+    // Only tests outside of the answer's process are kept from its programs.
+    let tests = if task.command.is_outside() { pack(&task.tests) } else { BTreeMap::new() };
+    let (runner, args) = task.command.parts();
     let work = json!({
         "key": hex::encode(key),
         "files": files,
-        "tests": pack(&task.tests),
+        "tests": tests,
         "build": task.build,
-        "command": command,
+        "runner": runner,
+        "args": args,
         "timeout_seconds": task.timeout.as_secs(),
         "env": task.env,
         "working_dir": task.working_dir,
@@ -225,19 +224,22 @@ pub fn task_job(task: &CodeTask, workspace: &Workspace, key: &[u8; 32], extent: 
         files: vec![
             file("supervisor.py", SUPERVISOR),
             file("lab.py", LAB),
+            file("inside.py", INSIDE),
             file("task.json", &work.to_string()),
         ],
         script: "exec python3 -I -B supervisor.py\n".to_owned(),
         time_limit: task.timeout + SUPERVISOR_TIME,
         memory_bytes: MEMORY_BYTES,
-        probe: Some(probe(task.language)),
+        probe: Some(probe(task)),
         needs_landlock: false,
         results: vec![result(RESULTS, RESULTS_BYTES_MAX), result(STARTED, STARTED_BYTES_MAX)],
     }
 }
 
 /// Returns the command that checks whether a sandbox has the toolchain of a language, and prints what is missing.
-fn probe(language: Language) -> String {
+fn probe(task: &CodeTask) -> String {
+    let language = task.language;
+    let module = if matches!(task.command, TestCommand::Pytest(_)) { "pytest" } else { "sys" };
     let (programs, advice) = match language {
         Language::Python => ("", ""),
         Language::JavaScript | Language::Html => ("node", "install the package nodejs on the sandbox host"),
@@ -247,6 +249,7 @@ fn probe(language: Language) -> String {
     };
     format!(
         "python3 -I -S -c 'import sys; sys.version_info < (3, 10) and sys.exit(print(\"the sandbox has Python \" + sys.version.split()[0] + \": 3.10 or later is needed\") or 1)' || exit 1\n\
+         python3 -I -c 'import {module}' 2> /dev/null || {{ echo \"not runnable here: the Python of sandboxes has no {module}; run bench sandy setup on the sandbox host\"; exit 1; }}\n\
          for program in {programs}; do\n\
          command -v $program > /dev/null || {{ echo \"not runnable here: the sandbox has no $program for tasks in {language}; {advice}\"; exit 1; }}\n\
          done"
@@ -284,6 +287,9 @@ impl SandboxGrader for Grader {
         material: &JobMaterial<'_>,
     ) -> Result<JobSpec, ItemProblem> {
         let task = row::task(item)?;
+        if let Some(why) = task.ungradable() {
+            return Err(ItemProblem::Content(why));
+        }
         let change =
             Change::read(&body.answer.text).map_err(|error| ItemProblem::Content(error.to_string()))?;
         let applied =
@@ -374,6 +380,9 @@ fn verdict(
     put("task_digest", json!(task.digest));
     put("form", json!(change.as_ref().map(|change| change.form().to_string())));
     put("changed", json!(applied.as_ref().map(|applied| &applied.changed)));
+    let restored = applied.as_ref().map(|applied| guard(task, &applied.workspace).restored);
+    put("restored", json!(restored.filter(|restored| !restored.is_empty())));
+    put("tests_are_outside", json!(task.command.is_outside()));
     put("moved_hunks", json!(applied.as_ref().map(|applied| applied.moved_hunks).filter(|moved| *moved > 0)));
     put("tests", json!(total));
     put("tests_passed", json!(passed));
@@ -426,3 +435,6 @@ fn tail(text: &str, chars_max: usize) -> &str {
     let skipped = text.chars().count().saturating_sub(chars_max);
     text.char_indices().nth(skipped).map_or("", |(at, _)| text.get(at..).unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests;

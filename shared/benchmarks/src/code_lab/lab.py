@@ -30,13 +30,14 @@ OUTPUT_MAX = 8 << 20
 FILE_MAX = 16 << 20
 SHOWN_MAX = 2000
 DEFAULT_SECONDS = 10.0
+POLL_SECONDS = 0.05
 
 # Set by the supervisor.
 host = None
 
 
-class OutOfTime(BaseException):
-    """The time of all tests together is over."""
+class OutOfTime(KeyboardInterrupt):
+    """The time of all tests together is over. `unittest` takes every other exception for a test's own."""
 
 
 class Result:
@@ -112,9 +113,13 @@ class Process:
         began = time.monotonic()
         deadline = began + (seconds or self.seconds)
         while self._open:
-            if not self._read(deadline):
+            now = time.monotonic()
+            if now >= deadline:
                 self.kill()
                 raise self._late("did not end in time")
+            # Processes that the program left may keep its output open.
+            if not self._read(min(deadline, now + POLL_SECONDS)) and self._process.poll() is not None:
+                break
         return self._result(began, deadline)
 
     def kill(self, number=signal.SIGKILL):

@@ -16,7 +16,7 @@ pub(super) fn packages() -> Vec<&'static str> {
 }
 
 /// Imports and uses each package. Contains no quotation mark that a shell would interpret.
-pub(super) const IMPORTS: &str = "import numpy, scipy.integrate, scipy.linalg, sympy, h5py\n\
+pub(super) const IMPORTS: &str = "import pytest, numpy, scipy.integrate, scipy.linalg, sympy, h5py\n\
     import matplotlib; matplotlib.use('Agg'); import matplotlib.pyplot\n\
     assert abs(scipy.linalg.det(numpy.eye(3)) - 1) < 1e-9\n\
     assert scipy.integrate.simps([1, 1, 1], dx=1) == 2";
@@ -32,7 +32,7 @@ mod tests {
             let (name, version) = package.split_once("==").unwrap();
             assert!(!name.is_empty() && version.starts_with(|c: char| c.is_ascii_digit()), "{package}");
         }
-        for needed in ["numpy==1.", "scipy==1.13.", "sympy==", "h5py==", "matplotlib=="] {
+        for needed in ["numpy==1.", "scipy==1.13.", "sympy==", "h5py==", "matplotlib==", "pytest=="] {
             assert!(packages.iter().any(|package| package.starts_with(needed)), "{needed}");
         }
     }

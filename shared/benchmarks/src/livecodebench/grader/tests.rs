@@ -1,10 +1,8 @@
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Mutex;
-use std::time::Instant;
 
-use bench_domain::{Finish, HarvestedFile, Outcome, Prompt};
+use bench_domain::{Finish, HarvestedFile, JobEnd, Outcome, Prompt};
 use bench_items::{Layout, Row};
 
 use super::*;
@@ -12,6 +10,7 @@ use crate::Round;
 use crate::benchmark::Benchmark;
 use crate::livecodebench::LiveCodeBench;
 use crate::material::Templates;
+use crate::plain_job::run;
 
 mod attacks;
 
@@ -56,37 +55,6 @@ fn python() -> Command {
     let mut command = Command::new("python3");
     command.args(["-I", "-B"]);
     command
-}
-
-/// Runs a job as plain processes in a folder, in place of a sandbox host.
-fn run(job: &JobSpec, folder: &Path) -> JobReport {
-    for JobFile { path, content } in &job.files {
-        let FileContent::Bytes(bytes) = content else { panic!("{path} is stored") };
-        std::fs::write(folder.join(path), bytes).unwrap();
-    }
-    let started = Instant::now();
-    let output = Command::new("bash")
-        .args(["-c", &job.script])
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert!(started.elapsed() < job.time_limit);
-    let mut files = BTreeMap::new();
-    for result in &job.results {
-        if let Ok(bytes) = std::fs::read(folder.join(&result.path)) {
-            assert!(bytes.len() as u64 <= result.bytes_max);
-            files.insert(result.path.clone(), HarvestedFile::Text(String::from_utf8(bytes).unwrap()));
-        }
-    }
-    JobReport {
-        end: output.status.code().map_or(JobEnd::Vanished, JobEnd::Exited),
-        files,
-        stdout_tail: String::from_utf8_lossy(&output.stdout).into(),
-        stderr_tail: String::from_utf8_lossy(&output.stderr).into(),
-        elapsed_ms: None,
-        isolation: Some("none".into()),
-    }
 }
 
 fn job(grading: GradingMode, item: &Item, body: &SampleBody) -> JobSpec {
