@@ -11,6 +11,7 @@ use crate::aa_omniscience::AaOmniscience;
 use crate::aime::{AIME_2022_2024, AIME_2025};
 use crate::benchmark::Benchmark;
 use crate::code_lab::CodeLab;
+use crate::expert_questions::EXPERT_QUESTIONS;
 use crate::gpqa_diamond::GpqaDiamond;
 use crate::hle::Hle;
 use crate::ifbench_allenai::IF_BENCH_ALLENAI;
@@ -38,6 +39,7 @@ pub fn all() -> &'static [&'static dyn Benchmark] {
         &SciCode::INSPECT,
         &TerminalBenchHard::DEFAULT,
         &CodeLab::DEFAULT,
+        &EXPERT_QUESTIONS,
     ];
     ALL
 }
