@@ -15,6 +15,9 @@ use crate::client::{Client, encode};
 use crate::exit::Problem;
 use crate::output;
 
+/// Benchmark of programming tasks.
+pub(crate) const CODE_LAB: &str = "code_lab";
+
 /// Number of episodes per request.
 const PAGE_EPISODES: usize = 50;
 /// Size of a page of a kept file in bytes, the largest that servers return.
@@ -135,6 +138,11 @@ impl Episode {
         self.sample.saturating_add(1)
     }
 
+    /// Returns true for an attempt at a programming task.
+    pub(crate) fn is_of_code_lab(&self) -> bool {
+        self.benchmark == CODE_LAB
+    }
+
     /// Returns true if it ended with a report.
     pub(crate) fn has_report(&self) -> bool {
         self.report["episode_steps"].is_array()
@@ -203,18 +211,35 @@ impl Episode {
     }
 }
 
+/// Lists the samples of a run of which files are kept, in the order of its plan: its episodes, and its attempts at programming
+/// tasks.
+///
+/// # Errors
+/// If the run has none.
+pub(crate) async fn with_artifacts(client: &Client, run: RunId) -> anyhow::Result<Vec<Episode>> {
+    let found = samples_of_run(client, run, |_| true).await?;
+    if found.iter().any(Episode::is_of_code_lab) {
+        let is_kept = |sample: &Episode| sample.is_of_code_lab() || sample.has_report();
+        return Ok(found.into_iter().filter(is_kept).collect());
+    }
+    reported(found, run)
+}
+
 /// Lists the episodes of a run, in the order of its plan.
 ///
 /// # Errors
 /// If the run has no episodes.
 pub(crate) async fn episodes(client: &Client, run: RunId) -> anyhow::Result<Vec<Episode>> {
-    let mut found = samples_of_run(client, run, |_| true).await?;
+    reported(samples_of_run(client, run, |_| true).await?, run)
+}
+
+fn reported(mut found: Vec<Episode>, run: RunId) -> anyhow::Result<Vec<Episode>> {
     let has_episodes = found.iter().any(|sample| has_agent(&sample.benchmark));
     found.retain(Episode::has_report);
     if found.is_empty() {
         let hint = match has_episodes {
             true => format!("`bench runs {run}` shows the state of the run, and `bench turns {run}` what an agent does"),
-            false => "only agents on terminal tasks leave artifacts; `bench export` writes the answers of other runs".to_owned(),
+            false => "only terminal tasks and the programming tasks of code_lab leave artifacts; `bench export` writes the answers of other runs".to_owned(),
         };
         return Err(Problem::failure(format!("run {run} has no episodes that are over")).hint(hint).into());
     }

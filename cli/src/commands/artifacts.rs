@@ -1,5 +1,7 @@
 //! `bench artifacts`.
 
+mod code;
+
 use std::path::PathBuf;
 
 use bench_domain::RunId;
@@ -8,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, ServerArgs};
 use crate::data_dir::DataArgs;
-use crate::episodes::{Episode, KeptFile, Selection, episodes, for_each};
+use crate::episodes::{Episode, KeptFile, Selection, for_each, with_artifacts};
 use crate::exit::{ExitStatus, Problem};
 use crate::format;
 use crate::output;
@@ -25,14 +27,16 @@ Examples:
 
 An episode leaves the agent's trajectory (ATIF), the terminal and its recording,
 the output of tests, and the artifacts that its task names. `bench export RUN
---format harbor` writes them as Harbor's viewer reads them.";
+--format harbor` writes them as Harbor's viewer reads them. An attempt at a
+programming task of code_lab leaves prompt, response, patch and all output, in
+a folder TASK__MODEL__sampleNN__lvl_LEVEL.";
 
 /// Maximum number of files that an error names.
 const NAMED_MAX: usize = 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct ArtifactsArgs {
-    /// Run with terminal tasks: its id, the first digits of its id, or `latest`
+    /// Run with terminal tasks or programming tasks: its id, the first digits of its id, or `latest`
     run: RunRef,
     #[command(flatten)]
     selection: Selection,
@@ -63,22 +67,24 @@ pub(crate) async fn run(args: ArtifactsArgs) -> anyhow::Result<ExitStatus> {
 
 async fn show(client: &Client, args: &ArtifactsArgs) -> anyhow::Result<()> {
     let run = args.run.resolve(client).await?;
-    let found = args.selection.among(run, episodes(client, run).await?)?;
+    let found = args.selection.among(run, with_artifacts(client, run).await?)?;
+    let attempts = code::Attempts::of(client, run, &found).await?;
     match (&args.file, &args.out) {
         (Some(name), _) => print_file(client, run, &found, name).await,
         (None, Some(out)) => {
-            let folders = found.iter().map(|episode| out.join(folder_of(&found, episode)));
+            let folders = found.iter().map(|episode| out.join(folder_of(&found, episode, &attempts)));
             if let Some(folder) = folders.into_iter().find(|folder| folder.exists() && !args.force) {
                 return Err(Problem::usage(format!("--out: `{}` exists already", folder.display()))
                     .hint("give another folder, or --force to write into it")
                     .into());
             }
             let counts = for_each(&found, "Writing", |at| {
-                let (episode, found) = (&found[at], &found);
-                async move { episode.write(client, run, &out.join(folder_of(found, episode))).await }
+                let folder = out.join(folder_of(&found, &found[at], &attempts));
+                let episode = &found[at];
+                async move { episode.write(client, run, &folder).await }
             })
             .await?;
-            let files: u64 = counts.iter().sum();
+            let files: u64 = counts.iter().sum::<u64>() + attempts.write(out, &found)?;
             let done = format!(
                 "Wrote {} of {} to {}",
                 format::plural(files, "file"),
@@ -107,8 +113,11 @@ async fn show(client: &Client, args: &ArtifactsArgs) -> anyhow::Result<()> {
     }
 }
 
-/// Returns the folder of an episode. That of its benchmark comes first if the run has several.
-fn folder_of(all: &[Episode], episode: &Episode) -> PathBuf {
+/// Returns the folder of an episode or an attempt. That of its benchmark comes first if the run has several.
+fn folder_of(all: &[Episode], episode: &Episode, attempts: &code::Attempts) -> PathBuf {
+    if episode.is_of_code_lab() {
+        return attempts.folder(episode);
+    }
     match all.iter().any(|other| other.benchmark != episode.benchmark) {
         true => PathBuf::from(&episode.benchmark).join(episode.folder()),
         false => episode.folder(),

@@ -54,6 +54,7 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
         .route("/api/runs/{run_id}/benchmarks/{benchmark_name}", get(details::get_details))
         .route("/api/runs/{run_id}/items/index", get(item_index::get_item_index))
         .route("/api/runs/{run_id}/items/log", get(item_log::get_item_log))
+        .route("/api/runs/{run_id}/artifacts", get(item_log::get_artifacts))
         .route("/api/runs/{run_id}/items/turns", get(item_turns::get_item_turns))
         .route("/api/runs/{run_id}/events", get(events::get_events))
         .route("/api/runs/{run_id}/compare/{other_id}", get(compare::get_comparison))
@@ -76,6 +77,7 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
     details::get_details,
     item_index::get_item_index,
     item_log::get_item_log,
+    item_log::get_artifacts,
     item_turns::get_item_turns,
     events::get_events,
     compare::get_comparison

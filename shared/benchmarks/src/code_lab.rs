@@ -2,6 +2,7 @@
 //!
 //! The tasks are our own, and come with the program. A dataset of other tasks in the same format can take their place.
 
+mod artifacts;
 pub(crate) mod grader;
 mod row;
 

@@ -64,8 +64,8 @@ pub use mmlu_pro::MmluPro;
 pub use options::{OptionError, OptionMetadata, Options};
 pub use questions::{NextQuestion, QuestionPreview, next_question, preview_questions};
 pub use registry::{
-    UnknownProtocol, all, chosen_options, demo_items, effective_options, executed_code, find, find_for_run,
-    find_named, gated, has_agent, is_private, listed_name, with_protocol,
+    UnknownProtocol, all, artifacts, chosen_options, demo_items, effective_options, executed_code, find,
+    find_for_run, find_named, gated, has_agent, is_private, listed_name, with_protocol,
 };
 pub use scicode::SciCode;
 pub use scorers::judge::{Judge, JudgeMetadata, NoVerdict};

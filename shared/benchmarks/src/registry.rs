@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bench_domain::BenchmarkName;
 use bench_domain::run::DatasetUse;
-use bench_items::{IndexEntry, Row};
+use bench_items::{IndexEntry, Item, Row};
 
 use crate::aa_lcr::AaLcr;
 use crate::aa_omniscience::AaOmniscience;
@@ -120,6 +120,17 @@ pub fn executed_code(
 ) -> Option<String> {
     body.execution.as_ref()?;
     find_for_run(spec, name)?.sandbox()?.code(body)
+}
+
+/// Returns what is kept of a stored attempt at an item, as files for people.
+pub fn artifacts(
+    spec: &bench_domain::RunSpec,
+    name: &BenchmarkName,
+    item: &Item,
+    body: &bench_domain::SampleBody,
+) -> Vec<bench_domain::EpisodeLog> {
+    let grader = find_for_run(spec, name).and_then(|benchmark| benchmark.sandbox());
+    grader.map_or_else(Vec::new, |grader| grader.artifacts(item, body))
 }
 
 /// Returns the number of demo items that a run with these options selects from.

@@ -30,6 +30,11 @@ pub(crate) fn read_signed(report: &JobReport, path: &str, key: &[u8]) -> Result<
     }
 }
 
+/// Returns the text of a result file, whoever wrote it.
+pub(crate) fn unsigned_text(report: &JobReport, path: &str) -> Option<String> {
+    serde_json::from_str(report.text(path)?).ok().map(|SignedResult { text, .. }| text)
+}
+
 /// Describes why a report has no verdict, including how its job ended.
 pub(crate) fn describe_failure(why: &str, report: &JobReport) -> String {
     let end = match report.end {

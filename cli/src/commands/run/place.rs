@@ -19,13 +19,12 @@ use super::{responses, tasks};
 use crate::client::{Client, Listing};
 use crate::code_archive;
 use crate::commands::{labels, warn_of_ignored};
+use crate::episodes::CODE_LAB;
 use crate::exit::{Problem, is_wrong_usage, plain};
 use crate::progress::DatasetProgress;
 use crate::views::Run;
 use crate::{output, show};
 
-/// Benchmark whose datasets may be folders of programming tasks.
-const CODE_LAB: &str = "code_lab";
 /// Number of digits of a file's digest to show.
 const DIGEST_CHARS: usize = 12;
 

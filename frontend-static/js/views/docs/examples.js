@@ -22,6 +22,7 @@ export const QUERIES = {
   'GET /api/models': 'limit=5',
   'GET /api/runs/{run_id}/benchmarks/{benchmark_name}': 'outcome=incorrect,unparsed&limit=5',
   'GET /api/runs/{run_id}/items/index': 'benchmark={benchmark_name}&part=0',
+  'GET /api/runs/{run_id}/artifacts': 'benchmark=code_lab&position=0&sample=0&log=patch.diff',
   'GET /api/runs/{run_id}/items/log': 'benchmark=terminal_tasks&position=0&sample=0&log=agent/trajectory.json',
   'GET /api/runs/{run_id}/items/turns': 'benchmark=terminal_tasks&position=0&sample=0&from=0',
   'GET /api/runs/{run_id}/export': 'format=zip',

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use bench_blobs::BlobError;
-use bench_domain::{Code, EpisodeLog, RunId};
+use bench_domain::{Code, EpisodeLog, RunId, SampleBody};
+use bench_state::SampleRecord;
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, FieldReader, Path};
 use http::{HeaderMap, Uri};
@@ -53,8 +54,10 @@ pub(crate) struct ItemLogView {
     position: u32,
     /// Index of the sample among those of its item, from 0.
     sample: u32,
-    /// Stored logs; none before the sample is over, if it isn't an episode, and for others than the run's owner if the
-    /// dataset is gated.
+    /// Number of the attempt that the logs are of; null if there are none.
+    attempt: Option<u32>,
+    /// Stored logs: those of an episode, or the artifacts of an attempt at a programming task. None before the sample is
+    /// over, for samples of other benchmarks, and for others than the run's owner if the dataset is gated.
     log_files: Vec<LogFileView>,
     /// Name of the log that the page is from; null without `log`.
     log: Option<String>,
@@ -74,6 +77,7 @@ pub(crate) struct ItemLogView {
         ("benchmark" = String, Query, description = "Name of the benchmark"),
         ("position" = Option<u32>, Query, description = "Index of the item in the run's plan, default 0"),
         ("sample" = Option<u32>, Query, description = "Index of the sample among those of its item, default 0"),
+        ("attempt" = Option<u32>, Query, description = "Number of an attempt, from 1; default the one that was graded"),
         ("log" = Option<String>, Query, description = "Name of a log in `log_files`"),
         ("offset" = Option<u64>, Query, description = "First byte of the page, default 0"),
         ("limit" = Option<u64>, Query, description = "Size of the page in bytes, 4 to 1048576, default 65536"),
@@ -93,6 +97,7 @@ pub(crate) async fn get_item_log(
     let run = run_id(&run)?;
     let mut fields = FieldReader::from_query(&uri);
     let query = SampleQuery::read(&mut fields);
+    let attempt = fields.integer("attempt", 0, 0, u32::MAX.into());
     let log = fields.maybe_text("log", NAME_CHARS_MAX);
     let offset = fields.integer("offset", 0, 0, u64::MAX);
     // A page has room for at least one character.
@@ -100,12 +105,15 @@ pub(crate) async fn get_item_log(
     fields.finish()?;
     let one = query.find(&api, run, &headers).await?;
     one.must_exist()?;
-    let logs = if one.is_hidden { Vec::new() } else { stored_logs(&api, &one).await? };
+    let attempt = u32::try_from(attempt).ok().filter(|attempt| *attempt > 0);
+    let found = if one.is_hidden { None } else { stored_logs(&api, &one, attempt).await? };
+    let (attempt, logs) = found.map_or_else(Default::default, |(attempt, logs)| (Some(attempt), logs));
     let mut view = ItemLogView {
         run_id: run,
         benchmark_name: one.benchmark.to_string(),
         position: query.position,
         sample: query.sample,
+        attempt,
         log_files: logs.iter().map(LogFileView::from).collect(),
         log: None,
         text: String::new(),
@@ -126,19 +134,86 @@ pub(crate) async fn get_item_log(
     Ok(Json(view))
 }
 
-/// Reads the logs of a sample; none if it isn't over or has none, or if its stored body is lost.
-async fn stored_logs(api: &Api, one: &OneSample) -> Result<Vec<EpisodeLog>, ApiError> {
-    let finished = one.record.as_ref().and_then(|record| record.finished.as_ref());
-    let stored = finished.and_then(|finished| finished.body.as_ref());
-    let (Some(stored), Some(address)) = (stored, &one.address) else { return Ok(Vec::new()) };
-    match api.blobs.get_body(address, stored.attempt, Some(&stored.sha256)).await {
-        Ok(found) => Ok(found.and_then(|(body, _)| body.episode).map_or_else(Vec::new, |report| report.logs)),
+/// Returns a page of an artifact of an attempt at a programming task, such as `patch.diff`. Without `log`, lists the attempt's
+/// artifacts. The answer is that of `GET /api/runs/{run_id}/items/log`.
+#[utoipa::path(
+    get, path = "/api/runs/{run_id}/artifacts", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    params(
+        ("run_id" = String, Path, description = "Id of the run"),
+        ("benchmark" = String, Query, description = "Name of the benchmark"),
+        ("position" = Option<u32>, Query, description = "Index of the item in the run's plan, default 0"),
+        ("sample" = Option<u32>, Query, description = "Index of the sample among those of its item, default 0"),
+        ("attempt" = Option<u32>, Query, description = "Number of an attempt, from 1; default the one that was graded"),
+        ("log" = Option<String>, Query, description = "Name of an artifact in `log_files`"),
+        ("offset" = Option<u64>, Query, description = "First byte of the page, default 0"),
+        ("limit" = Option<u64>, Query, description = "Size of the page in bytes, 4 to 1048576, default 65536"),
+    ),
+    responses(
+        (status = 200, body = ItemLogView),
+        (status = 404, body = ErrorBody, description = "The run, its benchmark, the sample or the artifact doesn't exist"),
+        (status = 422, body = ErrorBody),
+    ),
+)]
+pub(crate) async fn get_artifacts(
+    state: State<Arc<Api>>,
+    run: Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Json<ItemLogView>, ApiError> {
+    get_item_log(state, run, headers, uri).await
+}
+
+/// Reads the logs of an attempt at a sample, by default the one that was graded. `None` if its stored body doesn't exist or
+/// is lost.
+async fn stored_logs(
+    api: &Api,
+    one: &OneSample,
+    attempt: Option<u32>,
+) -> Result<Option<(u32, Vec<EpisodeLog>)>, ApiError> {
+    let Some(record) = &one.record else { return Ok(None) };
+    let graded = record.finished.as_ref().and_then(|finished| finished.body.as_ref());
+    let (number, sha256) = match (attempt, graded) {
+        (Some(attempt), Some(graded)) if attempt == graded.attempt => (attempt, Some(&graded.sha256)),
+        (Some(attempt), _) => (attempt, None),
+        (None, Some(graded)) => (graded.attempt, Some(&graded.sha256)),
+        (None, None) => return Ok(None),
+    };
+    let Some(address) = &one.address else { return Ok(None) };
+    let body = match api.blobs.get_body(address, number, sha256.map(String::as_str)).await {
+        Ok(Some((body, _))) => body,
+        Ok(None) => return Ok(None),
         Err(error @ (BlobError::Damaged { .. } | BlobError::TooLarge { .. })) => {
             tracing::error!(run.id = %address.run, %error, "The logs of {address} cannot be read: {error}");
-            Ok(Vec::new())
+            return Ok(None);
         }
-        Err(error) => Err(ApiError::internal(error)),
+        Err(error) => return Err(ApiError::internal(error)),
+    };
+    let logs = match body.episode {
+        Some(report) => report.logs,
+        None => artifacts(api, one, record, &body).await?,
+    };
+    Ok(Some((number, logs)))
+}
+
+/// Returns the artifacts of an attempt, for benchmarks that keep some.
+async fn artifacts(
+    api: &Api,
+    one: &OneSample,
+    record: &SampleRecord,
+    body: &SampleBody,
+) -> Result<Vec<EpisodeLog>, ApiError> {
+    let benchmark = one.found.benchmark(one.benchmark.as_str());
+    let Some(plan) = benchmark.and_then(|benchmark| benchmark.plan.as_ref()) else { return Ok(Vec::new()) };
+    let spec = &one.found.run.spec;
+    let has_grader =
+        bench_benchmarks::find_for_run(spec, &one.benchmark).is_some_and(|found| found.sandbox().is_some());
+    if !has_grader {
+        return Ok(Vec::new());
     }
+    let item =
+        bench_datasets::load_item(&api.blobs, &plan.dataset.data_key, record.offset, record.length).await;
+    let item = item.map_err(ApiError::internal)?;
+    Ok(bench_benchmarks::artifacts(spec, &one.benchmark, &item, body))
 }
 
 /// Returns at most `limit` bytes of a text from `offset` on, and where the next page begins. Characters stay whole.

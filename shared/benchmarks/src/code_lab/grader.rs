@@ -12,18 +12,19 @@ use bench_code_tasks::{
     Answer as Change, CodeTask, Language, PackedFile, TestCommand, Workspace, WorkspaceFile, guard,
 };
 use bench_domain::{
-    Code, FileContent, JobEnd, JobFile, JobReport, JobSpec, Outcome, ResultFile, SampleBody, Verdict,
+    Code, EpisodeLog, FileContent, JobEnd, JobFile, JobReport, JobSpec, Outcome, ResultFile, SampleBody,
+    Verdict,
 };
 use bench_items::Item;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{describe, row};
+use super::{artifacts, describe, row};
 use crate::grading::{self, ParserResult, shorten};
 use crate::item_problem::ItemProblem;
 use crate::scorers::sandbox::{JobMaterial, Round, SandboxGrader, SandboxMetadata, UnreadableReport};
-use crate::signed::{describe_failure, read_signed};
+use crate::signed::{describe_failure, read_signed, unsigned_text};
 
 const SUPERVISOR: &str = include_str!("supervisor.py");
 const LAB: &str = include_str!("lab.py");
@@ -265,6 +266,11 @@ pub fn read_results(report: &JobReport, key: &[u8; 32]) -> Result<TaskResults, S
     serde_json::from_str(&text).map_err(|error| format!("`{RESULTS}` holds no results: {error}"))
 }
 
+/// Returns the results in a report that was read before, without checking who wrote them.
+pub(super) fn unsigned_results(report: &JobReport) -> Option<TaskResults> {
+    serde_json::from_str(&unsigned_text(report, RESULTS)?).ok()
+}
+
 /// Returns the signing key of a job. It depends on the round, the task and the answer.
 fn key(task: &CodeTask, body: &SampleBody, nonce: &str) -> [u8; 32] {
     let mut hasher = Sha256::new();
@@ -278,6 +284,10 @@ fn key(task: &CodeTask, body: &SampleBody, nonce: &str) -> [u8; 32] {
 impl SandboxGrader for Grader {
     fn metadata(&self) -> &'static SandboxMetadata {
         &METADATA
+    }
+
+    fn artifacts(&self, item: &Item, body: &SampleBody) -> Vec<EpisodeLog> {
+        artifacts::artifacts(item, body)
     }
 
     fn job(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bench_domain::{Code, JobReport, JobSpec, SampleBody, StoredFile, Verdict};
+use bench_domain::{Code, EpisodeLog, JobReport, JobSpec, SampleBody, StoredFile, Verdict};
 use bench_items::Item;
 use serde::Serialize;
 
@@ -117,6 +117,12 @@ pub trait SandboxGrader: Send + Sync {
     fn code(&self, body: &SampleBody) -> Option<String> {
         let _ = body;
         None
+    }
+
+    /// Returns what is kept of a stored attempt, as files for people.
+    fn artifacts(&self, item: &Item, body: &SampleBody) -> Vec<EpisodeLog> {
+        let _ = (item, body);
+        Vec::new()
     }
 
     /// Reads the verdict from a job's report in this round. The report's files were written next to untrusted programs.

@@ -187,6 +187,7 @@ fn queries() -> Vec<String> {
         "/api/runs/RUN/items/index?benchmark=LONG",
         "/api/runs/RUN/items/index?benchmark=mmlu_pro&part=x",
         "/api/runs/RUN/items/log",
+        "/api/runs/RUN/artifacts",
         "/api/runs/RUN/items/log?benchmark=LONG&position=-1&sample=x&log=LONG&offset=-1&limit=3",
         "/api/runs/RUN/items/turns",
         "/api/runs/RUN/items/turns?benchmark=LONG&position=-1&sample=x&from=-1",

@@ -1,0 +1,92 @@
+//! Attempts at programming tasks, in the folders that the reference harness of their format writes.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use bench_domain::RunId;
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::episodes::{Episode, safe_path};
+
+/// Thinking level of a run that sets none.
+const NO_LEVEL: &str = "base";
+
+/// What the folders of a run's attempts are named after.
+#[derive(Debug, Default)]
+pub(super) struct Attempts {
+    model: String,
+    level: String,
+}
+
+impl Attempts {
+    /// Reads the run, if any of these samples is an attempt at a programming task.
+    pub(super) async fn of(client: &Client, run: RunId, samples: &[Episode]) -> anyhow::Result<Self> {
+        if !samples.iter().any(Episode::is_of_code_lab) {
+            return Ok(Self::default());
+        }
+        let view: Value = client.get(&format!("/api/runs/{run}")).await?;
+        let text =
+            |pointer: &str| view.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let level = text("/generation/reasoning_effort");
+        let level = if level.is_empty() { NO_LEVEL.to_owned() } else { plain(&level) };
+        Ok(Self { model: text("/model").replace('/', "_"), level })
+    }
+
+    /// Returns the folder of an attempt.
+    pub(super) fn folder(&self, attempt: &Episode) -> PathBuf {
+        let Self { model, level } = self;
+        safe_path(&format!("{}__{model}__sample{:02}__lvl_{level}", attempt.task(), attempt.sample))
+    }
+
+    /// Writes the lists of all attempts. Returns the number of files.
+    pub(super) fn write(&self, out: &Path, samples: &[Episode]) -> anyhow::Result<u64> {
+        let attempts: Vec<&Episode> = samples.iter().filter(|sample| sample.is_of_code_lab()).collect();
+        if attempts.is_empty() {
+            return Ok(0);
+        }
+        let facts = |attempt: &&Episode| {
+            json!({
+                "task_id": attempt.task(), "model": self.model, "sample_index": attempt.sample,
+                "status": status(attempt), "outcome": attempt.outcome, "reason": attempt.reason,
+                "verdict": attempt.report, "thinking_level": self.level, "attempt_dir": self.folder(attempt),
+                "api_latency_seconds": attempt.latency_ms.map(|ms| ms as f64 / 1e3),
+                "usage": { "prompt_tokens": attempt.input_tokens, "completion_tokens": attempt.output_tokens },
+            })
+        };
+        let manifest = |attempt: &&Episode| {
+            json!({
+                "task_id": attempt.task(), "model": self.model, "status": status(attempt),
+                "attempt_dir": self.folder(attempt), "sample_index": attempt.sample,
+            })
+        };
+        let lists = [
+            ("attempts.json", attempts.iter().map(facts).collect::<Vec<_>>()),
+            ("manifest.json", attempts.iter().map(manifest).collect()),
+        ];
+        for (name, list) in &lists {
+            let path = out.join(name);
+            let text = serde_json::to_string_pretty(list).context("could not write the list of attempts")?;
+            std::fs::write(&path, format!("{text}\n"))
+                .with_context(|| format!("could not write `{}`", path.display()))?;
+        }
+        Ok(lists.len() as u64)
+    }
+}
+
+/// Returns the reference harness's word for how an attempt ended.
+fn status(attempt: &Episode) -> &'static str {
+    match attempt.outcome.as_deref() {
+        Some("correct") => "passed",
+        Some("infrastructure-error") => "api_error",
+        Some("incorrect") if attempt.report["verdict"] != "not-applied" => "failed",
+        Some(_) => "error",
+        None => "pending",
+    }
+}
+
+/// Replaces each run of characters other than letters, digits, `.`, `_` and `-`.
+fn plain(level: &str) -> String {
+    let parts = level.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')));
+    parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+}

@@ -1,0 +1,80 @@
+//! What is kept of an attempt at a task, as files of the names that the reference harness gives them.
+
+use bench_code_tasks::{Answer as Change, unified_diff};
+use bench_domain::{Answer, EpisodeLog, Execution, SampleBody};
+use bench_items::Item;
+use serde_json::{Value, json};
+
+use super::grader::{FailedBuild, TaskResults, unsigned_results};
+use super::row;
+
+/// Returns the artifacts of a stored attempt. Files that would be empty are left out.
+pub(super) fn artifacts(item: &Item, body: &SampleBody) -> Vec<EpisodeLog> {
+    let results = body.execution.as_ref().and_then(|execution| unsigned_results(&execution.report));
+    let mut files = vec![
+        ("prompt.txt", body.prompt.as_text()),
+        ("response.txt", body.answer.text.clone()),
+        ("response.json", pretty(&response(&body.answer))),
+    ];
+    if let Ok(task) = row::task(item) {
+        let applied = Change::read(&body.answer.text)
+            .map_err(|error| error.to_string())
+            .and_then(|change| change.apply(&task.workspace).map_err(|error| error.to_string()));
+        match applied {
+            Ok(applied) => {
+                files.push((
+                    "patch.diff",
+                    unified_diff(&task.workspace, &applied.workspace, &applied.changed),
+                ));
+            }
+            Err(why) => files.push(("error.log", format!("{why}\n"))),
+        }
+    }
+    if let Some(results) = &results {
+        files.push(("build.log", results.build_output.clone()));
+        files.push(("stdout.log", results.test_output.clone()));
+        files.push(("tests.json", pretty(&tests(results))));
+        files.extend(results.crash.as_ref().map(|crash| ("error.log", format!("{crash}\n"))));
+    }
+    if let Some(execution) = &body.execution {
+        files.push(("stderr.log", execution.report.stderr_tail.clone()));
+        files.push(("execution.json", pretty(&execution_facts(execution, results.as_ref()))));
+    }
+    let files = files.into_iter().filter(|(_, text)| !text.is_empty());
+    files
+        .map(|(name, text)| EpisodeLog { name: name.to_owned(), bytes: text.len() as u64, text, omitted: 0 })
+        .collect()
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).map_or_else(|_| String::new(), |text| format!("{text}\n"))
+}
+
+/// Returns what the provider said about its reply, without the text.
+fn response(answer: &Answer) -> Value {
+    let mut value = serde_json::to_value(answer).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("text");
+    }
+    value
+}
+
+fn tests(results: &TaskResults) -> Value {
+    let test = |(name, test): (&String, &super::TestResult)| json!({ "test": name, "outcome": test.outcome, "seconds": test.seconds, "message": test.text });
+    json!(results.tests.iter().map(test).collect::<Vec<_>>())
+}
+
+fn execution_facts(execution: &Execution, results: Option<&TaskResults>) -> Value {
+    let build = results.and_then(|results| results.build.as_ref());
+    json!({
+        "sandbox": execution.round,
+        "isolation": execution.report.isolation,
+        "end": execution.report.end,
+        "elapsed_ms": execution.report.elapsed_ms,
+        "build_seconds": results.map(|results| results.build_seconds),
+        "test_seconds": results.map(|results| results.test_seconds),
+        "timed_out": results.map(|results| results.timed_out),
+        "failed_build": build.map(|FailedBuild { argv, status }| json!({ "argv": argv, "status": status })),
+        "own_user": results.map(|results| results.apart),
+    })
+}
