@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use bench_domain::statistics::wilson;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use super::run::WorkArgs;
@@ -46,7 +46,9 @@ const CHECK_EXAMPLES: &str = "\
 Examples:
   bench tasks check ./my-task
   bench tasks check my-task.zip --no-episodes
-      reads the files only; starts no containers";
+      reads the files only; starts no containers
+  bench tasks check tasks --repeat 5 --record
+      proves all programming tasks in a folder, and writes the proofs";
 const REMOVE_EXAMPLE: &str = "\
 Example:
   bench tasks remove my-task
@@ -69,7 +71,10 @@ enum TasksCommand {
     /// Check tasks and store them
     #[command(after_help = ADD_EXAMPLES)]
     Add(AddArgs),
-    /// Prove tasks: the agent `oracle` earns the full reward and `nop` does not, twice each
+    /// Prove tasks: their solution passes, and nothing else does
+    ///
+    /// Terminal tasks: the agent `oracle` earns the full reward and `nop` does not, twice each. Programming tasks: the reference
+    /// passes, the untouched project and the wrong solutions fail, and known cheats earn nothing.
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
     /// Remove stored tasks; their open runs are canceled
@@ -112,9 +117,9 @@ struct CheckArgs {
     /// Programming tasks: write proof.json with the names of the tests into the folder of each proven task
     #[arg(long)]
     record: bool,
-    /// Programming tasks: don't try the known cheats
-    #[arg(long)]
-    no_cheats: bool,
+    /// Programming tasks: those at which the known cheats are tried
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Cheats::All)]
+    cheats: Cheats,
     /// Option of the order, such as `env.NAME=VALUE` for a variable that a task needs
     #[arg(long, value_name = "NAME=VALUE")]
     option: Vec<String>,
@@ -127,6 +132,17 @@ struct CheckArgs {
     /// Print JSON
     #[arg(long, help_heading = None)]
     json: bool,
+}
+
+/// Tasks at which the known cheats are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Cheats {
+    /// Every task
+    All,
+    /// The first task of each language
+    PerLanguage,
+    /// No task
+    None,
 }
 
 #[derive(Debug, Args)]

@@ -360,3 +360,6 @@ fn text(files: &TaskFiles, path: &str, advice: &'static str) -> Result<String, R
     }
     Ok(text.to_owned())
 }
+
+#[cfg(test)]
+mod tests;

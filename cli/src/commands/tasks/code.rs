@@ -14,7 +14,7 @@ use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
 use self::place::{Place, Ran};
-use super::CheckArgs;
+use super::{Cheats, CheckArgs};
 use crate::code_archive::{self, CodeArchive};
 use crate::exit::Problem;
 use crate::{format, output};
@@ -103,8 +103,10 @@ pub(super) async fn check(args: &CheckArgs, paths: &[PathBuf]) -> anyhow::Result
     if !args.no_episodes && !archives.is_empty() {
         let settings = SandboxSettings::from_vars(&args.data.path()?, None, |name| std::env::var(name).ok())?;
         let place = Place::open(settings).await?;
-        let work =
-            archives.iter().map(|(task, archive)| one(args, &place, task, archive)).collect::<Vec<_>>();
+        let work = archives
+            .iter()
+            .map(|(task, archive)| one(args, &place, task, archive, with_cheats(args, &archives, task)))
+            .collect::<Vec<_>>();
         let mut done = stream::iter(work).buffered(place.slots.max(1));
         for failed in &checked {
             show(args, failed)?;
@@ -126,6 +128,18 @@ pub(super) async fn check(args: &CheckArgs, paths: &[PathBuf]) -> anyhow::Result
     Ok(checked.iter().map(Checked::json).collect())
 }
 
+/// Returns true if the known cheats are tried at a task.
+fn with_cheats(args: &CheckArgs, all: &[(CodeTask, CodeArchive)], task: &CodeTask) -> bool {
+    match args.cheats {
+        Cheats::All => true,
+        Cheats::None => false,
+        Cheats::PerLanguage => {
+            let first = all.iter().map(|(task, _)| task).find(|other| other.language == task.language);
+            first.is_some_and(|first| std::ptr::eq(first, task))
+        }
+    }
+}
+
 fn show(args: &CheckArgs, checked: &Checked) -> anyhow::Result<()> {
     if args.json {
         return Ok(());
@@ -140,9 +154,10 @@ async fn one(
     place: &Place,
     task: &CodeTask,
     archive: &CodeArchive,
+    has_cheats: bool,
 ) -> anyhow::Result<Checked> {
     let mut checked = Checked::new(&archive.name);
-    prove(args, place, task, &mut checked).await?;
+    prove(args, place, task, has_cheats, &mut checked).await?;
     if let Some(proof) = checked.proof.as_ref().filter(|_| checked.is_proven()) {
         if args.record {
             let folder = archive.folder.as_ref().with_context(|| {
@@ -168,6 +183,7 @@ async fn prove(
     args: &CheckArgs,
     place: &Place,
     task: &CodeTask,
+    has_cheats: bool,
     checked: &mut Checked,
 ) -> anyhow::Result<()> {
     if let Some(why) = task.ungradable() {
@@ -214,7 +230,7 @@ async fn prove(
     }
     let tests = tests.unwrap_or_default();
     let wrong = wrong_solutions(place, task, &tests, checked).await?;
-    if !args.no_cheats {
+    if has_cheats {
         try_cheats(place, task, &tests, checked).await?;
     }
     checked.proof = Some(Proof { task_digest: task.digest.clone(), tests, repeats: args.repeat, wrong });
