@@ -108,7 +108,16 @@ fn list_table(all: &[BenchmarkView], has_display_names: bool) -> Table {
             benchmark.samples_per_item.to_string(),
             yes(benchmark.judged),
             yes(benchmark.default_selected),
-            format!("{}{}", benchmark.dataset.id, if benchmark.dataset.gated { " (gated)" } else { "" }),
+            match benchmark.dataset.is_bundled() {
+                true => "(in this program)".to_owned(),
+                false => {
+                    format!(
+                        "{}{}",
+                        benchmark.dataset.id,
+                        if benchmark.dataset.gated { " (gated)" } else { "" }
+                    )
+                }
+            },
             protocols.join(", "),
         ]);
         table.row(row);

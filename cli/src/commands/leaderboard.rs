@@ -73,6 +73,8 @@ struct Entry {
     rank_low: u64,
     rank_high: u64,
     model: String,
+    #[serde(default)]
+    thinking_level: Option<String>,
     endpoint_host: Option<String>,
     own_endpoint: bool,
     run_id: String,
@@ -191,6 +193,10 @@ fn table(board: &Board) -> Table {
         let model = match entry.endpoint_host.as_ref().filter(|_| entry.own_endpoint) {
             Some(host) => format!("{} at {host}", entry.model),
             None => entry.model.clone(),
+        };
+        let model = match &entry.thinking_level {
+            Some(level) => format!("{model} (thinking {level})"),
+            None => model,
         };
         let interval = entry.interval.map(|interval| (interval.low, interval.high));
         table.row([

@@ -42,7 +42,7 @@ pub(crate) struct Document;
 /// Ranks models within one benchmark.
 ///
 /// Only like is ranked with like: each board has one protocol, prompt template, dataset revision, set of items, judge and
-/// set of changed settings. Of each model, the latest run in which every sample was graded ranks; its best run is shown with
+/// set of changed settings. Of each model and thinking level, the latest run in which every sample was graded ranks; its best run is shown with
 /// the number of runs that it was chosen from. Differences that chance explains are ties, shown as ranges of ranks. On a
 /// server that isn't bound to loopback, the oracle, stored responses, demo data, files of users and addresses other than
 /// the provider's own never rank. Without `benchmark`, the response only lists the benchmarks that have runs.

@@ -136,6 +136,13 @@ names! {
 }
 
 impl Generation {
+    /// Returns the effort or the budget of the model's thinking, such as `high` or `8192 tokens`; `None` if it is left to the
+    /// provider.
+    pub fn thinking_level(&self) -> Option<String> {
+        let budget = self.thinking_budget.map(|tokens| format!("{tokens} tokens"));
+        budget.or_else(|| self.reasoning_effort.map(|effort| effort.as_str().to_owned()))
+    }
+
     /// Returns true if any setting is set.
     pub fn is_set(&self) -> bool {
         *self != Self::default()

@@ -101,6 +101,10 @@ fn head(page: &mut Page, text: &str) {
 }
 
 fn dataset(page: &mut Page, dataset: &DatasetFacts, benchmark: &BenchmarkView) {
+    if dataset.is_bundled() {
+        page.field("source", "comes with this program");
+        page.field("items", format::count(dataset.items));
+    }
     for (position, place) in dataset.places.iter().enumerate() {
         page.field(if position == 0 { "id at the hub" } else { "or else" }, place);
     }
@@ -111,13 +115,15 @@ fn dataset(page: &mut Page, dataset: &DatasetFacts, benchmark: &BenchmarkView) {
         (None, None) if dataset.stored.is_empty() => "main; nothing is stored here".to_owned(),
         (None, None) => "main; nothing from the hub is stored here".to_owned(),
     };
-    page.field("revision", &revision);
     let items = if dataset.items == 0 {
         "unknown until the dataset is loaded".to_owned()
     } else {
         format::count(dataset.items)
     };
-    page.field("items", format!("{items}; {} of demo data", format::count(benchmark.demo_items)));
+    if !dataset.is_bundled() {
+        page.field("revision", &revision);
+        page.field("items", format!("{items}; {} of demo data", format::count(benchmark.demo_items)));
+    }
     page.field("item id", &dataset.item_id);
     if let Some(support) = &dataset.support {
         page.field("prompts need", support);

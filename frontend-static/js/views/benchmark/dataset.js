@@ -11,14 +11,16 @@ import { bullets, digest, facts, outside } from './facts.js'
 export function datasetSection(dataset, demoItems) {
   const hub = `https://huggingface.co/datasets/${dataset.id}`
   const places = dataset.places ?? []
+  // No hub has it: it comes with the program.
+  const isBundled = dataset.id === ''
   return h('section', { 'aria-labelledby': 'dataset' },
     h('div', { class: 'section-head' }, h('h2', { id: 'dataset' }, 'Dataset')),
     facts([
-      ['Source', outside(hub, dataset.id)],
+      ['Source', isBundled ? 'comes with this program' : outside(hub, dataset.id)],
       places.length > 0 && ['Places', bullets(places)],
       ['Items', dataset.items > 0 ? integer(dataset.items) : 'not known before it is loaded'],
-      ['Demo data', `${demoItems} bundled items, whose scores say nothing about the benchmark`],
-      ['Revision', dataset.pinned_revision ? [h('code', null, dataset.pinned_revision),
+      !isBundled && ['Demo data', `${demoItems} bundled items, whose scores say nothing about the benchmark`],
+      !isBundled && ['Revision', dataset.pinned_revision ? [h('code', null, dataset.pinned_revision),
         ' pinned by the protocol'] : 'the latest one at the hub; each run records which'],
       ['License', dataset.licence],
       dataset.gated && ['Access', ['gated: its terms must be accepted',
@@ -33,9 +35,9 @@ export function datasetSection(dataset, demoItems) {
 
 /** @param {Api.StoredDataset[]} copies */
 function stored(copies) {
-  if (copies.length === 0) return 'nothing yet; the first run downloads it'
+  if (copies.length === 0) return 'nothing yet; the first run stores it'
   return bullets(copies.map((copy) => [
-    `${copy.source === 'hub' ? 'from the hub' : copy.source === 'demo' ? 'demo data' : 'from a file'}: ${plural(copy.items, 'item')}, ${bytes(copy.bytes)}, revision `,
+    `${copy.source === 'hub' ? 'from the hub' : copy.source === 'demo' ? 'demo data' : copy.source === 'bundled' ? 'from this program' : 'from a file'}: ${plural(copy.items, 'item')}, ${bytes(copy.bytes)}, revision `,
     digest(copy.revision), ', content ', digest(copy.digest),
   ]))
 }

@@ -79,7 +79,7 @@ function row(entry, above, scale) {
   return h('tr', { class: isSameGroup ? 'tied' : null },
     h('td', { class: 'rank' }, ranks, isTied && h('span', { class: 'visually-hidden' }, ', a tie')),
     h('th', { scope: 'row' }, h('a', { href: `/runs/${entry.run_id}` }, entry.model),
-      h('small', null, [entry.endpoint_host, entry.run_name].filter(Boolean).join(' · ')),
+      h('small', null, [entry.thinking_level && `thinking ${entry.thinking_level}`, entry.endpoint_host, entry.run_name].filter(Boolean).join(' · ')),
       entry.own_endpoint && h('span', { class: 'caution' }, 'own base URL')),
     h('td', { dataset: { label: 'Score' } }, intervalFigure(entry.score, entry.interval, { scale })),
     h('td', { dataset: { label: 'Best' } }, entry.best && entry.runs > 1

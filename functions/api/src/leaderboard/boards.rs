@@ -9,19 +9,19 @@ use bench_web::views::DatasetView;
 use super::candidate::{BoardKey, Candidate};
 use super::view::{BestView, BoardView, EntryView};
 
-/// Results by board, then by model and address.
+/// Results by board, then by model, address and thinking level.
 #[derive(Debug, Default)]
 pub(crate) struct Boards(BTreeMap<BoardKey, Models>);
 
-/// Results of models, by name and own address.
-type Models = BTreeMap<(String, Option<String>), Vec<Candidate>>;
+/// Results of models, by name, own address and thinking level.
+type Models = BTreeMap<(String, Option<String>, Option<String>), Vec<Candidate>>;
 
 impl Boards {
     /// Adds a result to its board.
     pub(crate) fn add(&mut self, candidate: Candidate) {
         // A model of the same name at another address is another one.
         let host = candidate.endpoint_host.clone().filter(|_| candidate.own_endpoint);
-        let model = (candidate.model.clone(), host);
+        let model = (candidate.model.clone(), host, candidate.thinking_level.clone());
         self.0.entry(candidate.key.clone()).or_default().entry(model).or_default().push(candidate);
     }
 
@@ -50,7 +50,11 @@ fn board(key: BoardKey, models: Models) -> Option<BoardView> {
     if entries.is_empty() {
         return None;
     }
-    entries.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.model.cmp(&b.model)));
+    entries.sort_by(|a, b| {
+        b.score
+            .total_cmp(&a.score)
+            .then_with(|| (&a.model, &a.thinking_level).cmp(&(&b.model, &b.thinking_level)))
+    });
     let means: Vec<RankedMean> = entries
         .iter()
         .map(|entry| RankedMean {
@@ -98,6 +102,7 @@ fn entry(results: Vec<Candidate>) -> Option<EntryView> {
         rank_low: 0,
         rank_high: 0,
         model: latest.model,
+        thinking_level: latest.thinking_level,
         endpoint_host: latest.endpoint_host,
         own_endpoint: latest.own_endpoint,
         run_id: latest.run_id,

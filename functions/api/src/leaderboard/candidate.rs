@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bench_domain::Timestamp;
 use bench_domain::run::{BenchmarkState, DatasetUse, Plan};
+use bench_domain::{Generation, Timestamp};
 use bench_inference::ModelSource;
 use bench_state::{BenchmarkRecord, RunWithBenchmarks};
 use bench_web::views::IntervalView;
@@ -51,6 +51,8 @@ pub(crate) struct Candidate {
     pub(crate) prompt_source: String,
     pub(crate) dataset: DatasetUse,
     pub(crate) model: String,
+    /// Effort or budget of the model's thinking; `None` leaves it to the provider.
+    pub(crate) thinking_level: Option<String>,
     pub(crate) endpoint_host: Option<String>,
     pub(crate) own_endpoint: bool,
     pub(crate) run_id: bench_domain::RunId,
@@ -95,7 +97,7 @@ impl Candidate {
             if is_demo {
                 return Err(Exclusion::Demo);
             }
-            if plan.dataset.source != "hub" {
+            if !matches!(plan.dataset.source.as_str(), "hub" | "bundled") {
                 return Err(Exclusion::OwnItems);
             }
         }
@@ -109,6 +111,7 @@ impl Candidate {
             prompt_source: plan.prompt_source.clone(),
             dataset: plan.dataset.clone(),
             model: spec.model.qualified(),
+            thinking_level: plan.generation.thinking_level(),
             endpoint_host: spec.model.endpoint_host.clone(),
             own_endpoint,
             run_id: spec.id,
@@ -134,6 +137,16 @@ fn is_own_endpoint(run: &RunWithBenchmarks, source: Option<ModelSource>) -> bool
     model.base_url.is_some() || default.is_none() || model.endpoint_host.as_deref() != default
 }
 
+/// Returns the generation settings of a run with the benchmark's own thinking level.
+fn without_thinking(plan: &Plan) -> Generation {
+    let own = plan.protocol_generation.as_ref();
+    Generation {
+        reasoning_effort: own.and_then(|own| own.reasoning_effort),
+        thinking_budget: own.and_then(|own| own.thinking_budget),
+        ..plan.generation.clone()
+    }
+}
+
 fn board_key(plan: &Plan, subset_seed: Option<String>) -> BoardKey {
     let judge = plan.judge.as_ref();
     BoardKey {
@@ -150,6 +163,7 @@ fn board_key(plan: &Plan, subset_seed: Option<String>) -> BoardKey {
         judge: judge.map(|judge| judge.model.clone()),
         judge_prompt_digest: judge.map(|judge| judge.prompt_digest.clone()),
         judge_settings: judge.and_then(|judge| serde_json::to_string(&judge.generation).ok()),
-        changed_settings: plan.changed_settings(),
+        // A model at another thinking level is another entry, not another board.
+        changed_settings: Plan { generation: without_thinking(plan), ..plan.clone() }.changed_settings(),
     }
 }

@@ -88,6 +88,9 @@ pub(crate) struct EntryView {
     pub(crate) rank_high: u64,
     /// Name of the model with its provider.
     pub(crate) model: String,
+    /// Effort or budget of the model's thinking, such as `high` or `8192 tokens`; null if the provider decides. A model has an
+    /// entry for each level.
+    pub(crate) thinking_level: Option<String>,
     /// Host of the provider's base URL.
     pub(crate) endpoint_host: Option<String>,
     /// True if the model was asked at another address than the provider's own.

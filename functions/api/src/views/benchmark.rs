@@ -210,6 +210,13 @@ pub struct DatasetFacts {
     pub stored: Vec<StoredDataset>,
 }
 
+impl DatasetFacts {
+    /// Returns true for a dataset that comes with the program, since no hub has it.
+    pub fn is_bundled(&self) -> bool {
+        self.places.is_empty() && self.items > 0
+    }
+}
+
 /// A stored dataset, which needs no download.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StoredDataset {

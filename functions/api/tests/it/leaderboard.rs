@@ -2,7 +2,7 @@
 
 use crate::server::Server;
 use bench_domain::run::{AuthMode, ModelRef, Owner, Plan};
-use bench_domain::{Code, ModelId, Outcome, Position, RunId, RunSpec, Subset};
+use bench_domain::{Code, ModelId, Outcome, Position, ReasoningEffort, RunId, RunSpec, Subset};
 use bench_state::{EventKind, NewEvent};
 use serde_json::{Value, json};
 
@@ -176,4 +176,37 @@ async fn without_a_benchmark_there_is_only_a_list() {
         (&json!([]), &json!([]), &json!(null))
     );
     assert_eq!(server.get("/api/leaderboard?benchmark=nope").await.code(), Some(Code::BenchmarkNotFound));
+}
+
+#[tokio::test]
+async fn a_model_has_an_entry_for_each_thinking_level() {
+    let server = Server::deployed().await;
+    let at = |effort: Option<ReasoningEffort>| {
+        move |plan: &mut Plan| {
+            plan.dataset.source = "bundled".into();
+            plan.protocol_generation = Some(plan.generation.clone());
+            plan.generation.reasoning_effort = effort;
+        }
+    };
+    let all = Subset::default;
+    run(&server, model("a"), all(), &outcomes(1, 1), at(None)).await;
+    run(&server, model("a"), all(), &outcomes(2, 0), at(Some(ReasoningEffort::High))).await;
+    run(&server, model("b"), all(), &outcomes(0, 2), at(Some(ReasoningEffort::High))).await;
+    let found = board(&server).await;
+    let [only] = found["boards"].as_array().unwrap().as_slice() else { panic!("{found}") };
+    let entries: Vec<Value> = only["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| json!([entry["model"], entry["thinking_level"], entry["score"]]))
+        .collect();
+    assert_eq!(
+        entries,
+        [
+            json!(["openrouter/a", "high", 1.0]),
+            json!(["openrouter/a", null, 0.5]),
+            json!(["openrouter/b", "high", 0.0])
+        ]
+    );
+    assert_eq!(only["changed_settings"], json!([]));
 }

@@ -134,11 +134,13 @@ impl TestResult {
 
 /// Tests that a job runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub enum Extent<'a> {
     /// All of them.
     All,
     /// All up to the first one that fails.
     FirstFailure,
+    /// Those of these names. Runners in the answer's own process run all.
+    Only(&'a [String]),
 }
 
 /// Verdict on what was run.
@@ -196,7 +198,7 @@ impl TaskResults {
 /// Returns the job that builds a workspace and runs a task's tests.
 ///
 /// `key` signs the results; a program that knows it can forge them.
-pub fn task_job(task: &CodeTask, workspace: &Workspace, key: &[u8; 32], extent: Extent) -> JobSpec {
+pub fn task_job(task: &CodeTask, workspace: &Workspace, key: &[u8; 32], extent: Extent<'_>) -> JobSpec {
     let pack = |files: &BTreeMap<String, WorkspaceFile>| -> BTreeMap<String, PackedFile> {
         files.iter().map(|(path, file)| (path.clone(), file.into())).collect()
     };
@@ -215,6 +217,10 @@ pub fn task_job(task: &CodeTask, workspace: &Workspace, key: &[u8; 32], extent: 
         "env": task.env,
         "working_dir": task.working_dir,
         "stops_at_failure": extent == Extent::FirstFailure,
+        "only": match extent {
+            Extent::Only(names) => Some(names),
+            _ => None,
+        },
     });
     let file = |path: &str, text: &str| JobFile {
         path: path.to_owned(),

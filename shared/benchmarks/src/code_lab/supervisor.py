@@ -480,9 +480,16 @@ def loaded_tests(task, lab):
     suite = unittest.TestSuite(
         loader.loadTestsFromName(name) for name in sorted(sources) if name.startswith("test_")
     )
+    if task["only"] is not None:
+        suite = unittest.TestSuite(test for test in flattened(suite) if test.id() in task["only"])
     if loader.errors:
         raise Unloadable(loader.errors[0].strip().splitlines()[-1])
     return suite
+
+
+def flattened(suite):
+    for test in suite:
+        yield from flattened(test) if isinstance(test, unittest.TestSuite) else [test]
 
 
 def outside_tests(host, suite, deadline):

@@ -52,7 +52,7 @@ impl Place {
         &self,
         task: &CodeTask,
         workspace: &Workspace,
-        extent: Extent,
+        extent: Extent<'_>,
     ) -> anyhow::Result<Ran> {
         let key: [u8; 32] = rand::random();
         let spec = task_job(task, workspace, &key, extent);

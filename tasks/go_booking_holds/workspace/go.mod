@@ -1,0 +1,3 @@
+module example.com/bookd
+
+go 1.24

@@ -1,0 +1,3 @@
+module example.com/textmerge
+
+go 1.24

@@ -1,0 +1,7 @@
+/** A request that is refused. It changes nothing. */
+export class RequestError extends Error {
+  constructor(kind, message) {
+    super(message);
+    this.kind = kind;
+  }
+}

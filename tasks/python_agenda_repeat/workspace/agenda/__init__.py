@@ -1,0 +1,1 @@
+"""Lists events in several time zones."""

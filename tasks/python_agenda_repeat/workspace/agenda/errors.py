@@ -1,0 +1,2 @@
+class AgendaError(Exception):
+    """A mistake in the input. The message is shown to the user."""

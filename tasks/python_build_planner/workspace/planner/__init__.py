@@ -1,0 +1,1 @@
+"""Chooses versions of packages for a project and plans their build."""

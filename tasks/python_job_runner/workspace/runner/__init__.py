@@ -1,0 +1,1 @@
+"""Runs jobs with dependencies in one asyncio loop."""

@@ -1,0 +1,1 @@
+"""Builds the manifest of a release."""

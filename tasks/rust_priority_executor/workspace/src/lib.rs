@@ -1,0 +1,5 @@
+//! A pool of threads.
+
+mod pool;
+
+pub use pool::{Handle, Pool};
