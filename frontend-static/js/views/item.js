@@ -61,6 +61,7 @@ export async function mount(context) {
     router.reload()
   }
   const episode = isRunning ? await runningParts(part, announce, again) : await episodeParts(part, announce)
+  const attempt = episode ? null : await attemptParts(part)
   if (signal.aborted) return
   replace(root,
     h('div', { class: 'item-head' }, crumbs,
@@ -69,7 +70,7 @@ export async function mount(context) {
         item.error_code && h('span', { class: 'dim' }, ' Code ', h('code', null, item.error_code), '.')),
       response ?? errorResponse,
       samplesNav(source, b, item, filterQuery(filter)), cautionList(cautionsOf(b).filter(({ text }) => !/^[\d.,]+ |^coverage/.test(text)))),
-    ...(episode ? [...episode, ...textsOf({ ...item, judge_output: null, response: null, cut: item.cut ?? [] }, { question: 'Instruction' })] : [factsOf(item), ...textsOf(item)]))
+    ...(episode ? [...episode, ...textsOf({ ...item, judge_output: null, response: null, cut: item.cut ?? [] }, { question: 'Instruction' })] : [factsOf(item), ...(attempt ?? []), ...textsOf(attempt ? { ...item, judge_output: null, detail: null } : item)]))
   announce(`${name}: ${outcomeOf(item.outcome).label}.`)
 
   const wait = neighborsOf({ source, b, item, filter, signal })
@@ -94,6 +95,19 @@ async function episodeParts(place, announce) {
   const { episodeOf, episodeSections } = await import('./item/episode.js')
   const episode = episodeOf(item)
   return episode && episodeSections(episode, place, announce)
+}
+
+/**
+ * Makes the parts of an attempt at a programming task; null for samples of other kinds, which don't load this.
+ *
+ * @param {import('./item/logs.js').Place} place
+ */
+async function attemptParts(place) {
+  const { item, benchmark } = place
+  if (benchmark !== 'code_lab' || !item.detail) return null
+  const { attemptOf, attemptSections } = await import('./item/attempt.js')
+  const verdict = attemptOf(item)
+  return verdict && attemptSections(verdict, place)
 }
 
 /**

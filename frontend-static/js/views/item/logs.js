@@ -11,7 +11,7 @@ import { path } from '../../core/router.js'
 const PAGE_BYTES = 512 * 1024
 
 /**
- * Reads a page of a log.
+ * Reads a page of a log. Without a name, lists the logs.
  *
  * @param {Place} place
  * @param {string} log
@@ -20,7 +20,7 @@ const PAGE_BYTES = 512 * 1024
  * @returns {Promise<Api.ItemLog>}
  */
 export function logPage({ run, benchmark, item, signal }, log, offset, limit) {
-  return api.get(`/api${path('runs', run)}/items/log`, { query: { benchmark, position: item.position, sample: item.sample, log, offset, limit }, signal })
+  return api.get(`/api${path('runs', run)}/items/log`, { query: { benchmark, position: item.position, sample: item.sample, log: log || undefined, offset, limit }, signal })
 }
 
 /**

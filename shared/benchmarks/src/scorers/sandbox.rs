@@ -113,7 +113,8 @@ pub trait SandboxGrader: Send + Sync {
     fn job(&self, item: &Item, body: &SampleBody, material: &JobMaterial<'_>)
     -> Result<JobSpec, ItemProblem>;
 
-    /// Returns the code of an answer as the job runs it, for display; `None` takes the code that the verdict extracted.
+    /// Returns the code of an answer as the job runs it, for display; `None` takes the code that the verdict extracted, and an
+    /// empty text shows none.
     fn code(&self, body: &SampleBody) -> Option<String> {
         let _ = body;
         None

@@ -238,7 +238,7 @@ impl ItemView {
     /// Sets the code that was executed, if the benchmark knows it better than the extracted answer does.
     pub fn set_executed_code(&mut self, code: Option<String>) {
         if let Some(code) = code.filter(|_| self.test_code.is_some() || self.judge_output.is_some()) {
-            self.test_code = Some(clean(&code));
+            self.test_code = Some(clean(&code)).filter(|code| !code.is_empty());
         }
     }
 
