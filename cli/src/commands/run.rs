@@ -5,6 +5,7 @@ pub(crate) mod checks;
 mod dry;
 pub(crate) mod failure;
 pub(crate) mod interrupt;
+mod lmstudio;
 mod models;
 mod order;
 pub(crate) mod place;
@@ -24,6 +25,7 @@ use clap::Args;
 use serde_json::Value;
 
 use self::budget::BudgetArgs;
+use self::lmstudio::LoadedModels;
 use self::order::{OrderArgs, Resolved};
 pub(crate) use self::place::preselected;
 use self::preview::{ConfirmArgs, Repeat};
@@ -185,17 +187,21 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitStatus> {
         checks::check_packages(&plan, &options).await?;
     }
     let mut session = Session::open(&args.work, &args.server, &args.data).await?;
+    let mut loaded = None;
     let ordered = async {
         let (client, stack, datasets) = (&session.client, session.stack(), session.datasets());
         preview::confirm_order(&plan, client, stack, datasets, &args.work, key.is_some()).await?;
         match stack {
-            Some(stack) => plan.order_in_process(client, stack, key, judge_key, datasets).await,
+            Some(stack) => {
+                loaded = LoadedModels::load(&plan).await?;
+                plan.order_in_process(client, stack, key, judge_key, datasets).await
+            }
             None => plan.order_at_server(client, key.is_some()).await.map(|runs| (runs, Vec::new())),
         }
     };
     let ordered = ordered.await;
     session.datasets().clear();
-    match ordered {
+    let done = match ordered {
         Ok((runs, holds)) => {
             session.keep_until_watched(holds);
             session
@@ -208,7 +214,11 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitStatus> {
             session.give_up().await;
             Err(error)
         }
+    };
+    if let Some(loaded) = loaded {
+        loaded.unload().await;
     }
+    done
 }
 
 /// Returns the API path that requeues a run.

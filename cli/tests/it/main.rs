@@ -6,6 +6,7 @@ mod access;
 mod agents;
 mod artifacts;
 mod budget;
+mod code_tasks;
 mod doctor;
 mod documents;
 mod dry;

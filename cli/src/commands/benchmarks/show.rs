@@ -213,9 +213,9 @@ mod tests {
             for protocol in &view.protocols {
                 let text = detail(&view, protocol).render(Layout::FILE);
                 let dataset = &protocol.dataset;
-                for part in
-                    [&protocol.name, &protocol.protocol, &protocol.parser, &dataset.id, &dataset.licence]
-                {
+                let place = "comes with this program".to_owned();
+                let id = if dataset.is_bundled() { &place } else { &dataset.id };
+                for part in [&protocol.name, &protocol.protocol, &protocol.parser, id, &dataset.licence] {
                     assert!(!part.is_empty() && text.contains(part), "{}: {part}", view.name);
                 }
                 for part in protocol.deviations.iter().chain(&protocol.metrics) {

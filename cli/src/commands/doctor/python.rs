@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn benchmarks_are_named_by_what_they_need() {
-        assert_eq!(names(|_| true), "livecodebench, scicode");
+        assert_eq!(names(|_| true), "livecodebench, scicode, code_lab");
         assert_eq!(names(|packages| packages.contains(&"numpy")), "scicode");
         assert!(!LOOK.contains(['"', '$', '`']));
     }

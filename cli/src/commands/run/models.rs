@@ -1,12 +1,16 @@
 //! Models as named on the command line, and files of stored responses.
 
 use std::env;
+use std::fmt;
 use std::io::ErrorKind;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anyhow::Context;
+use bench_domain::ReasoningEffort;
 use bench_inference::{ModelName, ModelSource};
 use bench_pipeline::RecordedResponses;
+use bench_runs::settings::THINKING_BUDGET_MAX;
 
 use crate::exit::Problem;
 
@@ -23,6 +27,47 @@ pub(super) struct Model {
     /// Name at the provider.
     pub(super) slug: String,
     pub(super) replay: Option<Responses>,
+    /// Thinking level of its run, in place of that of the order.
+    pub(super) level: Option<ThinkingLevel>,
+}
+
+/// Level of a model's thinking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ThinkingLevel {
+    /// That of the provider.
+    Base,
+    /// Effort.
+    Effort(ReasoningEffort),
+    /// Maximum number of tokens.
+    Budget(u32),
+}
+
+impl FromStr for ThinkingLevel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "base" {
+            return Ok(Self::Base);
+        }
+        let budget = text.parse().ok().filter(|tokens| (1..=THINKING_BUDGET_MAX).contains(tokens));
+        let level = budget.map(Self::Budget).or_else(|| ReasoningEffort::from_name(text).map(Self::Effort));
+        level.ok_or_else(|| {
+            format!(
+                "it must be base, a number of tokens up to {THINKING_BUDGET_MAX}, or one of {}",
+                ReasoningEffort::names()
+            )
+        })
+    }
+}
+
+impl fmt::Display for ThinkingLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Base => f.write_str("base"),
+            Self::Effort(effort) => effort.fmt(f),
+            Self::Budget(tokens) => write!(f, "{tokens} tokens"),
+        }
+    }
 }
 
 /// Stored responses, as text and parsed.
@@ -35,15 +80,24 @@ pub(super) struct Responses {
 }
 
 impl Model {
+    /// Returns the name with the thinking level, if the order names one.
+    pub(super) fn shown(&self) -> String {
+        match self.level {
+            Some(level) => format!("{} (thinking {level})", self.name),
+            None => self.name.clone(),
+        }
+    }
+
     pub(super) fn is_remote(&self) -> bool {
         self.source.is_some_and(ModelSource::is_remote)
     }
 }
 
 /// Reads the models that were named, or the one from `DEFAULT_MODEL`. A dry run needs none.
-/// `for_agent` is true if agents work on the items.
+/// `for_agent` is true if agents work on the items. With several thinking levels, a model is there once for each.
 pub(super) fn models(
     given: &[String],
+    levels: &[ThinkingLevel],
     for_agent: bool,
     dry_run: bool,
     remote: bool,
@@ -63,7 +117,17 @@ pub(super) fn models(
         };
         return Err(Problem::usage("no model was given").hint(hint).into());
     }
-    names.iter().map(|name| model(name, remote)).collect()
+    let levels: Vec<Option<ThinkingLevel>> = match levels {
+        [] => vec![None],
+        levels => levels.iter().copied().map(Some).collect(),
+    };
+    let mut models = Vec::with_capacity(names.len() * levels.len());
+    for name in &names {
+        for level in &levels {
+            models.push(Model { level: *level, ..model(name, remote)? });
+        }
+    }
+    Ok(models)
 }
 
 fn model(given: &str, remote: bool) -> anyhow::Result<Model> {
@@ -72,7 +136,7 @@ fn model(given: &str, remote: bool) -> anyhow::Result<Model> {
         // A server also accepts models by id and by slug.
         Err(_) if remote => {
             let name = given.trim().to_owned();
-            return Ok(Model { slug: name.clone(), name, source: None, replay: None });
+            return Ok(Model { slug: name.clone(), name, source: None, replay: None, level: None });
         }
         Err(error) => return Err(Problem::usage(format!("--model: {error}")).into()),
     };
@@ -82,6 +146,7 @@ fn model(given: &str, remote: bool) -> anyhow::Result<Model> {
             source: Some(name.source),
             slug: name.slug,
             replay: None,
+            level: None,
         });
     }
     if remote {
@@ -117,5 +182,5 @@ fn model(given: &str, remote: bool) -> anyhow::Result<Model> {
     let slug = path.file_name().map_or_else(|| name.slug.clone(), |file| file.to_string_lossy().into_owned());
     let name = ModelName { source: ModelSource::Replay, slug: slug.clone() }.to_string();
     let replay = Responses { file: shown.to_string(), text, replay };
-    Ok(Model { name, source: Some(ModelSource::Replay), slug, replay: Some(replay) })
+    Ok(Model { name, source: Some(ModelSource::Replay), slug, replay: Some(replay), level: None })
 }

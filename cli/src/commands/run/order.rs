@@ -18,7 +18,7 @@ use clap::builder::BoolishValueParser;
 use super::RunArgs;
 use super::budget::{BudgetArgs, parse_price};
 use super::checks::{check_judge, check_providers};
-use super::models::{Model, models};
+use super::models::{Model, ThinkingLevel, models};
 use super::tasks;
 use crate::agent_archive::{self, AgentArchive};
 use crate::commands::judge::{Judge, JudgeArgs, judge_key, parse_protocols};
@@ -43,6 +43,10 @@ pub(crate) struct OrderArgs {
     /// Model to run; repeat for several runs side by side [default: $DEFAULT_MODEL]
     #[arg(long, short, env = "BENCH_MODEL", value_name = "MODEL")]
     pub(super) model: Vec<String>,
+    /// Thinking level of the models: base (the provider's own), an effort such as low or high, or a number of tokens; repeat
+    /// for a run of each model at each level
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',', conflicts_with_all = ["reasoning_effort", "thinking_budget"])]
+    pub(super) thinking_level: Vec<ThinkingLevel>,
     /// Benchmark to run; repeat for several [default: those marked as default in `bench benchmarks`]
     #[arg(long, short, env = "BENCH_BENCHMARK", value_name = "NAME", value_delimiter = ',')]
     pub(super) benchmark: Vec<String>,
@@ -288,7 +292,7 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
         subset: subset(args)?,
         settings: settings(args)?,
         base_url: args.order.base_url.clone().filter(|url| !url.trim().is_empty()),
-        models: models(&named, for_agent, args.dry_run, remote)?,
+        models: models(&named, &args.order.thinking_level, for_agent, args.dry_run, remote)?,
         datasets,
         tasks: task_archive::read_given(&args.order.task)?,
         agent: agent_files,

@@ -13,11 +13,12 @@ use bench_runs::{Order, Orderer, TrustedSettings};
 use bench_stack::{Hold, OwnEndpoint, Stack};
 use serde_json::{Map, Value, json};
 
-use super::models::{Model, Responses};
+use super::models::{Model, Responses, ThinkingLevel};
 use super::order::Plan;
 use super::{responses, tasks};
 use crate::client::{Client, Listing};
 use crate::code_archive;
+use crate::commands::order_settings::OrderSettings;
 use crate::commands::{labels, warn_of_ignored};
 use crate::episodes::CODE_LAB;
 use crate::exit::{Problem, is_wrong_usage, plain};
@@ -162,7 +163,7 @@ impl Plan {
                 },
                 ..Order::default()
             };
-            self.settings.set_in(&mut order);
+            self.settings_of(model).set_in(&mut order);
             // The key is for a provider. Other answer sources take none.
             let orderer = if is_remote { &orderer } else { &local };
             let orderer = Orderer {
@@ -186,7 +187,7 @@ impl Plan {
             holds.extend(stack.hold(&[run], 0).await);
             output::note(&format!(
                 "Run {run}: {} on {}",
-                model.name,
+                model.shown(),
                 show::benchmark_names(self.benchmarks.iter().map(String::as_str))
             ));
             runs.push(run);
@@ -230,6 +231,17 @@ impl Plan {
         Ok(runs)
     }
 
+    /// Returns the settings of a model's run.
+    fn settings_of(&self, model: &Model) -> OrderSettings {
+        let (effort, budget) = match model.level {
+            None => return self.settings.clone(),
+            Some(ThinkingLevel::Base) => (None, None),
+            Some(ThinkingLevel::Effort(effort)) => (Some(effort), None),
+            Some(ThinkingLevel::Budget(tokens)) => (None, Some(tokens)),
+        };
+        OrderSettings { reasoning_effort: effort, thinking_budget: budget, ..self.settings.clone() }
+    }
+
     fn body(&self, model: &Model, benchmarks: &[String], tasks: &[String]) -> Value {
         let mut body = Map::new();
         // What stands in the place of a model is named with its source.
@@ -254,7 +266,7 @@ impl Plan {
         optional("judge", json!(self.judge.body()));
         optional("budget_usd", json!(self.budget.budget_usd));
         optional("budget_tokens", json!(self.budget.budget_tokens));
-        body.extend(self.settings.fields());
+        body.extend(self.settings_of(model).fields());
         body.extend(labels::order_fields(&self.labels));
         Value::Object(body)
     }
@@ -329,6 +341,7 @@ mod tests {
             source: ModelSource::from_name("chutes"),
             slug: "a/b".into(),
             replay: None,
+            level: None,
         };
         let body = all.body(&model, &["mmlu_pro".to_owned()], &[]);
         let sent: BTreeSet<String> = body.as_object().unwrap().keys().cloned().collect();
@@ -345,6 +358,7 @@ mod tests {
             source: Some(ModelSource::Custom),
             slug: "mine@1".into(),
             replay: None,
+            level: None,
         };
         assert_eq!(all.body(&custom, &[], &[])["model_id"], "custom/mine@1");
     }

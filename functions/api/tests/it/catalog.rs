@@ -118,7 +118,8 @@ async fn benchmarks_say_what_they_are() {
         ] {
             assert!(benchmark.get(field).is_some(), "{field}");
         }
-        assert!(!benchmark["dataset"]["id"].as_str().unwrap().is_empty());
+        let is_bundled = ["code_lab", "expert_questions"].contains(&benchmark["name"].as_str().unwrap());
+        assert_eq!(benchmark["dataset"]["id"].as_str().unwrap().is_empty(), is_bundled);
         assert_eq!(benchmark["dataset"]["revision"], json!(null));
         let protocols = benchmark["protocols"].as_array().unwrap();
         let defaults: Vec<bool> = protocols.iter().map(|one| one["is_default"].as_bool().unwrap()).collect();
