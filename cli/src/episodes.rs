@@ -222,7 +222,7 @@ pub(crate) async fn with_artifacts(client: &Client, run: RunId) -> anyhow::Resul
         let is_kept = |sample: &Episode| sample.is_of_code_lab() || sample.has_report();
         return Ok(found.into_iter().filter(is_kept).collect());
     }
-    reported(found, run)
+    reported(found, run, "terminal tasks and the programming tasks of code_lab")
 }
 
 /// Lists the episodes of a run, in the order of its plan.
@@ -230,16 +230,19 @@ pub(crate) async fn with_artifacts(client: &Client, run: RunId) -> anyhow::Resul
 /// # Errors
 /// If the run has no episodes.
 pub(crate) async fn episodes(client: &Client, run: RunId) -> anyhow::Result<Vec<Episode>> {
-    reported(samples_of_run(client, run, |_| true).await?, run)
+    reported(samples_of_run(client, run, |_| true).await?, run, "agents on terminal tasks")
 }
 
-fn reported(mut found: Vec<Episode>, run: RunId) -> anyhow::Result<Vec<Episode>> {
+/// Keeps the episodes with a report. An error says who leaves some.
+fn reported(mut found: Vec<Episode>, run: RunId, who: &str) -> anyhow::Result<Vec<Episode>> {
     let has_episodes = found.iter().any(|sample| has_agent(&sample.benchmark));
     found.retain(Episode::has_report);
     if found.is_empty() {
         let hint = match has_episodes {
-            true => format!("`bench runs {run}` shows the state of the run, and `bench turns {run}` what an agent does"),
-            false => "only terminal tasks and the programming tasks of code_lab leave artifacts; `bench export` writes the answers of other runs".to_owned(),
+            true => format!(
+                "`bench runs {run}` shows the state of the run, and `bench turns {run}` what an agent does"
+            ),
+            false => format!("only {who} leave artifacts; `bench export` writes the answers of other runs"),
         };
         return Err(Problem::failure(format!("run {run} has no episodes that are over")).hint(hint).into());
     }

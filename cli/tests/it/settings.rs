@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 use crate::support::{CommandOutput, TestDir};
 
 /// Names in the sources that aren't settings of this program.
-const NOT_SETTINGS: [&str; 45] = [
-    // Variables of the Lambda runtime, cargo and build scripts, Python, container engines, terminals, desktops, and the base
+const NOT_SETTINGS: [&str; 46] = [
+    // Variables of the Lambda runtime, cargo and build scripts, Go, Python, container engines, terminals, desktops, and the base
     // directories.
     "AWS_LAMBDA_FUNCTION_NAME",
     "AWS_LAMBDA_LOG_STREAM_NAME",
     "BENCH_VERSION",
     "CARGO_MANIFEST_DIR",
     "CARGO_PKG_VERSION",
+    "CGO_ENABLED",
     "CONTAINERS_CONF",
     "CONTAINERS_STORAGE_CONF",
     "CONTAINER_HOST",
