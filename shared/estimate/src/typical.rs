@@ -22,6 +22,8 @@ const LENGTHS: &[Lengths] = &[
     lengths("aa_omniscience", 250, 100),
     lengths("aime_2022_2024", 200, 3_000),
     lengths("aime_2025", 200, 3_000),
+    lengths("code_lab", 6_000, 5_000),
+    lengths("expert_questions", 200, 20),
     lengths("gpqa_diamond", 350, 900),
     lengths("hle", 350, 600),
     lengths("ifbench", 60, 400),
