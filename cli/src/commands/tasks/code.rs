@@ -157,7 +157,9 @@ async fn one(
     has_cheats: bool,
 ) -> anyhow::Result<Checked> {
     let mut checked = Checked::new(&archive.name);
-    prove(args, place, task, has_cheats, &mut checked).await?;
+    if let Some(problem) = prove(args, place, task, has_cheats, &mut checked).await? {
+        checked.problems.push(problem);
+    }
     if let Some(proof) = checked.proof.as_ref().filter(|_| checked.is_proven()) {
         if args.record {
             let folder = archive.folder.as_ref().with_context(|| {
@@ -179,49 +181,47 @@ async fn one(
     Ok(checked)
 }
 
+/// Runs everything that proves a task. Returns the problem that ends the check, if there is one.
 async fn prove(
     args: &CheckArgs,
     place: &Place,
     task: &CodeTask,
     has_cheats: bool,
     checked: &mut Checked,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Option<String>> {
     if let Some(why) = task.ungradable() {
-        return Ok(checked.problems.push(why));
+        return Ok(Some(why));
     }
     let results = match place.run(task, &task.workspace, Extent::FirstFailure).await? {
         Ran::NotRunnable(why) => {
             checked.not_runnable = Some(why);
-            return Ok(());
+            return Ok(None);
         }
-        Ran::Nothing(why) => return Ok(checked.problems.push(format!("untouched: no results: {why}"))),
+        Ran::Nothing(why) => return Ok(Some(format!("untouched: no results: {why}"))),
         Ran::Results(results) => results,
     };
     if let Some(problem) = blocking(&results) {
-        return Ok(checked.problems.push(problem));
+        return Ok(Some(problem));
     }
     if results.passes(None) {
         checked.problems.push("untouched: it passes all tests without any change".to_owned());
     }
     let Some(reference) = &task.reference else {
-        return Ok(checked
-            .problems
-            .push("it has no reference solution; add solutions/reference.diff".to_owned()));
+        return Ok(Some("it has no reference solution; add solutions/reference.diff".to_owned()));
     };
     let workspace = match applied(task, reference) {
         Ok(workspace) => workspace,
-        Err(why) => return Ok(checked.problems.push(format!("reference: {why}"))),
+        Err(why) => return Ok(Some(format!("reference: {why}"))),
     };
     let mut tests: Option<Vec<String>> = None;
     for number in 1..=args.repeat {
         let Some(results) = results_of(place, task, &workspace, "reference", Extent::All, checked).await?
         else {
-            return Ok(());
+            return Ok(None);
         };
         checked.seconds = checked.seconds.max(results.build_seconds + results.test_seconds);
         if !results.passes(None) {
-            checked.problems.push(format!("reference, run {number}: {}", failure(&results)));
-            return Ok(());
+            return Ok(Some(format!("reference, run {number}: {}", failure(&results))));
         }
         let names: Vec<String> = results.tests.into_keys().collect();
         if tests.as_ref().is_some_and(|before| *before != names) {
@@ -237,7 +237,7 @@ async fn prove(
         try_cheats(place, task, &tests, checked).await?;
     }
     checked.proof = Some(Proof { task_digest: task.digest.clone(), tests, repeats: args.repeat, wrong });
-    Ok(())
+    Ok(None)
 }
 
 /// Runs the wrong solutions, and returns the tests that each of them fails.
