@@ -28,8 +28,6 @@ mod metadata;
 mod metrics;
 mod mmlu_pro;
 mod options;
-#[cfg(test)]
-mod plain_job;
 mod prompts;
 mod python;
 mod questions;
@@ -41,6 +39,8 @@ mod signed;
 mod steps;
 mod terminal_bench_hard;
 mod terminal_tasks;
+#[cfg(test)]
+mod testing;
 
 pub use aa_lcr::AaLcr;
 pub use aa_omniscience::AaOmniscience;

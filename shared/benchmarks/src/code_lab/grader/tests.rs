@@ -10,7 +10,7 @@ use super::*;
 use crate::benchmark::Benchmark;
 use crate::grading::Grading;
 use crate::material::Templates;
-use crate::plain_job::run;
+use crate::testing::run;
 
 const NONCE: &str = "nonce";
 

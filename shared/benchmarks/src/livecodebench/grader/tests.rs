@@ -10,7 +10,7 @@ use crate::Round;
 use crate::benchmark::Benchmark;
 use crate::livecodebench::LiveCodeBench;
 use crate::material::Templates;
-use crate::plain_job::run;
+use crate::testing::run;
 
 mod attacks;
 
