@@ -115,10 +115,10 @@ class Layers(Relay):
     def test_lists_grow(self):
         self.write("system.conf", "recipients += s\n")
         self.write("home/.relay.conf", "recipients+= u1, u2\n")
-        self.write(".relay.conf", "recipients += p\nrecipients += \n")
+        self.write(".relay.conf", "recipients += p\n")
         env = {"RELAY_SYSTEM_CONFIG": self.root + "/system.conf"}
         user, project = f"user {self.home}/.relay.conf", f"project {self.root}/.relay.conf"
-        start = f"default + system {self.root}/system.conf:1 + {user}:1 + {project}:1 + {project}:2"
+        start = f"default + system {self.root}/system.conf:1 + {user}:1 + {project}:1"
         self.assertEqual(self.explained("-set", "recipients+=f", env=env)["recipients"], f"s, u1, u2, p, f ({start} + flag -set)")
         self.assertEqual(self.explained("-set", "recipients+=f", env={**env, "RELAY_RECIPIENTS": "e"})["recipients"], "e, f (env RELAY_RECIPIENTS + flag -set)")
         self.write(".relay.conf", "recipients += p\nrecipients = q\nrecipients += r\n")
