@@ -58,10 +58,10 @@ impl CodeLab {
 static METADATA: Metadata = Metadata {
     name: "code_lab",
     display_name: "Code lab",
-    description: "Programming tasks in Python, JavaScript, Go, Rust, C++ and HTML: the model changes a project of several files, and hidden tests run the result in a sandbox.",
+    description: "Programming tasks in six languages: the model changes a project, and hidden tests run it.",
     protocol_name: "single-reply",
-    protocol: "own: one reply with a change of the project, applied exactly; every recorded test must pass, in a process that the answer can't reach",
-    parser: "a unified diff, search-and-replace blocks or whole files, told by their marks",
+    protocol: "own: one reply, applied exactly; all recorded tests must pass",
+    parser: "a diff, search-and-replace blocks or whole files",
     sources: &[Link {
         title: "Task format",
         url: "https://github.com/bench-runner/bench-runner/blob/main/docs/tasks.md",
@@ -69,8 +69,8 @@ static METADATA: Metadata = Metadata {
     metrics: &["accuracy", "languages"],
     generation: || Generation { max_tokens: Some(65_536), ..Generation::default() },
     item_timeout_seconds: 3_600,
-    setup_notes: "Answers are run in sandboxes: a sandbox host with Python 3.10 or later is needed, and Node, g++, Go and Rust for their languages; `bench sandy setup --toolchains` installs Go and shares this machine's Rust.",
-    item_id: "the task's name, task_id, which is also the dataset's own id",
+    setup_notes: "A sandbox host is needed; `bench sandy setup --toolchains` adds Go and Rust.",
+    item_id: "task_id, which is also the dataset's own id",
     group_noun: "languages",
     ..Metadata::DEFAULT
 };
@@ -91,14 +91,10 @@ const OPTION_FORM: &str = "answer_form";
 static OPTIONS: [OptionMetadata; 2] = [
     OptionMetadata {
         name: OPTION_FORM,
-        description: "Form of answers that the request asks for: any, diff, blocks or files",
+        description: "form to ask for: any, diff, blocks or files",
         default: "any",
     },
-    OptionMetadata {
-        name: OPTION_TESTS,
-        description: "true shows the hidden tests to the model; results are comparable only with equal settings",
-        default: "false",
-    },
+    OptionMetadata { name: OPTION_TESTS, description: "true shows the tests to the model", default: "false" },
 ];
 
 impl Layout for CodeLab {

@@ -47,10 +47,10 @@ static JUDGE_SCORER: JudgeScorer = JudgeScorer {
 static METADATA: Metadata = Metadata {
     name: "expert_questions",
     display_name: "Expert questions",
-    description: "72 questions with short answers about logic, mathematics, language, coreference, patterns and parsing. All can be worked out without special knowledge.",
+    description: "72 questions of six kinds with short answers.",
     protocol_name: "string-match",
-    protocol: "own: one reply, whose last line is compared with the right answers as normalized text",
-    parser: "the reply's last line without labels and emphasis",
+    protocol: "own: the reply's last line is compared with the right answers",
+    parser: "the last line",
     sources: &[Link {
         title: "Description",
         url: "https://github.com/bench-runner/bench-runner/blob/main/docs/benchmarks.md",
@@ -64,8 +64,8 @@ static METADATA: Metadata = Metadata {
 
 static METADATA_JUDGED: Metadata = Metadata {
     protocol_name: "judge",
-    protocol: "own: one reply, which a judge compares with the right answer",
-    parser: "the judge's decision, PASS or FAIL",
+    protocol: "own: a judge compares the reply with the right answer",
+    parser: "PASS or FAIL",
     setup_notes: "Choose a judge.",
     ..METADATA
 };

@@ -12,7 +12,7 @@ const BYTES_MIN: u16 = 1024;
 /// Compresses large JSON. Archives are compressed already, and events must not wait in a buffer.
 pub(crate) fn layer() -> CompressionLayer<And<SizeAbove, JsonOnly>> {
     let large_json = SizeAbove::new(BYTES_MIN).and(JsonOnly);
-    CompressionLayer::new().quality(CompressionLevel::Default).compress_when(large_json)
+    CompressionLayer::new().quality(CompressionLevel::Best).compress_when(large_json)
 }
 
 /// Selects responses whose content type is JSON.

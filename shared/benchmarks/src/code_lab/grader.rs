@@ -47,11 +47,11 @@ const FAILURE_CHARS_MAX: usize = 500;
 const BUILD_CHARS_MAX: usize = 2_000;
 
 static METADATA: SandboxMetadata = SandboxMetadata {
-    needs: "Python 3.10 or later; Node, Go, Rust or g++ for tasks in their languages",
+    needs: "Python 3.10 or later; Node, g++, Go and Rust for their languages",
     packages: &[],
-    grader: "own: tests in a process that the answer can't reach",
+    grader: "own",
     rounds_max: ROUNDS_MAX,
-    verdict: "Right is a change that applies exactly, builds, and passes every test that the reference solution passes. A time limit is tried once more before it counts.",
+    verdict: "Right is a change that passes every test of the reference solution.",
 };
 
 /// Grader of programming tasks.

@@ -27,7 +27,7 @@ static METADATA: JudgeMetadata = JudgeMetadata {
     official_model: "none is named",
     generation: || Generation { temperature: Some(0.0), max_tokens: Some(4_096), ..Generation::default() },
     replies_max: 3,
-    verdict: "A JSON object with the decision PASS or FAIL, or a first line that begins with one of these words.",
+    verdict: "PASS or FAIL, in JSON or as the first word.",
 };
 
 impl Judge for ExpertJudge {
