@@ -26,7 +26,11 @@ use crate::item_problem::ItemProblem;
 use crate::scorers::sandbox::{JobMaterial, Round, SandboxGrader, SandboxMetadata, UnreadableReport};
 use crate::signed::{describe_failure, read_signed, unsigned_text};
 
-const SUPERVISOR: &str = include_str!("supervisor.py");
+const SUPERVISOR: &str = concat!(
+    include_str!("../supervisor/capabilities.py"),
+    include_str!("../supervisor/supervised.py"),
+    include_str!("supervisor.py")
+);
 const LAB: &str = include_str!("lab.py");
 const INSIDE: &str = include_str!("inside.py");
 

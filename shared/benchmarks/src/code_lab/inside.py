@@ -5,6 +5,7 @@ reported by name, reports carry a secret of this round where the runner can keep
 under random names) are added: if one of them isn't reported as failed, nothing that the runner says counts.
 """
 
+import fcntl
 import hashlib
 import hmac
 import json
@@ -12,7 +13,8 @@ import os
 import re
 import secrets
 
-REPORT_MAX = 8 << 20
+# Room for a report.
+PIPE_BYTES = 1 << 20
 # Names of folders that have no tests of the task.
 SKIPPED = {"target", "node_modules", ".git", "__pycache__", "workspace"}
 
@@ -62,37 +64,6 @@ process.on("beforeExit", () => report("end"))
 """
 
 
-class Runner:
-    """Runs one command with a pipe for its report."""
-
-    def __init__(self, host, deadline, drained):
-        self.host = host
-        self.deadline = deadline
-        self.drained = drained
-
-    def run(self, argv, env=None, pass_fds=()):
-        """Runs a program to its end; its output is logged. Returns its status, or `late`."""
-        self.host.log("$ " + " ".join(part if len(part) < 200 else part[:200] + "…" for part in argv))
-        process = self.host.start(argv, self.host.folders["workspace"], env or {}, pass_fds)
-        process.stdin.close()
-        status = self.drained(process, (process.stdout, process.stderr), self.deadline, self.host)
-        self.host.end_all()
-        if status != "late":
-            self.host.note_status(status)
-        return status
-
-    def output_of(self, argv, env=None):
-        """Runs a program and returns its status and the output that it added to the log."""
-        kept = []
-        add = self.host.output.add
-        self.host.output.add = lambda text: (kept.append(text), add(text))[1]
-        try:
-            status = self.run(argv, env)
-        finally:
-            self.host.output.add = add
-        return status, "".join(kept)
-
-
 def outcome(is_passed, text="", seconds=0.0):
     return {"outcome": "passed" if is_passed else "failed", "seconds": round(seconds, 3), "text": text[-4000:]}
 
@@ -106,13 +77,12 @@ def without_canaries(tests, canaries):
     return {name: outcome(False, "the runner doesn't report a test that must fail") for name in left}
 
 
-def run(kind, host, args, deadline, drained):
+def run(kind, host, args, deadline):
     """Runs the tests. Returns the outcomes by name, the failed build or `None`, and whether the time was up."""
-    runner = Runner(host, deadline, drained)
-    return {"pytest": pytest, "go": go, "cargo": cargo, "node": node}[kind](host, runner, args)
+    return {"pytest": pytest, "go": go, "cargo": cargo, "node": node}[kind](host, args, deadline)
 
 
-def pytest(host, runner, args):
+def pytest(host, args, deadline):
     word = secrets.token_hex(8)
     workspace = host.folders["workspace"]
     has_tests = os.path.isdir(os.path.join(workspace, "tests"))
@@ -123,21 +93,14 @@ def pytest(host, runner, args):
     options = ["-p", "no:cacheprovider", "-c", config, "--rootdir", workspace, "--ignore=workspace"]
     places = [arg for arg in args if not arg.startswith("-")]
     flags = [arg for arg in args if arg.startswith("-")]
-    secret_read, secret_write = os.pipe()
-    report_read, report_write = os.pipe()
     key = secrets.token_bytes(32)
-    os.write(secret_write, key)
-    os.close(secret_write)
-    argv = ["python3", "-I", "-B", "-c", PYTEST, str(secret_read), str(report_write), *options, *flags]
-    argv += places or (["tests"] if has_tests else ["."])
-    os.set_blocking(report_read, False)
-    report = Collected(report_read)
-    try:
-        status = runner.run(argv, {"PYTHONPATH": os.environ.get("PYTHONPATH", ".")}, (secret_read, report_write))
-    finally:
-        os.close(secret_read)
-        os.close(report_write)
-    text = report.rest()
+
+    def run(secret, report):
+        argv = ["python3", "-I", "-B", "-c", PYTEST, str(secret), str(report), *options, *flags]
+        argv += places or (["tests"] if has_tests else ["."])
+        return host.run(argv, deadline, {"PYTHONPATH": os.environ.get("PYTHONPATH", ".")}, (secret, report))
+
+    status, text = with_report(key, run)
     mac, body = text[:64], text[64:]
     expected = hmac.new(key, body, hashlib.sha256).hexdigest().encode("ascii")
     tests = {}
@@ -145,33 +108,33 @@ def pytest(host, runner, args):
         for name, (result, message, seconds) in json.loads(body).items():
             tests[name] = outcome(result == "passed", message, seconds)
     tests = without_canaries(tests, [f"{canary}::test_{word}"])
-    return tests, None, status == "late"
+    return tests, None, status is None
 
 
-class Collected:
-    """What a program wrote to a pipe. It is read when the program has ended; a report that fills the pipe is lost."""
+def with_report(key, run):
+    """Calls `run` with a descriptor to read the key from, and one for a report. Returns its result, and the report.
 
-    def __init__(self, descriptor):
-        self.descriptor = descriptor
-        try:
-            import fcntl
-
-            fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, 1 << 20)
-        except (OSError, AttributeError):
-            pass
-
-    def rest(self):
-        text = b""
-        while len(text) < REPORT_MAX:
-            try:
-                piece = os.read(self.descriptor, 1 << 16)
-            except BlockingIOError:
-                break
-            if not piece:
-                break
+    The report is read when the program has ended. One that fills the pipe keeps its program until the deadline.
+    """
+    secret_read, secret_write = os.pipe()
+    report_read, report_write = os.pipe()
+    os.write(secret_write, key)
+    os.close(secret_write)
+    try:
+        fcntl.fcntl(report_read, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    except (OSError, AttributeError):
+        pass
+    os.set_blocking(report_read, False)
+    try:
+        result = run(secret_read, report_write)
+    finally:
+        os.close(secret_read)
+        os.close(report_write)
+    text = b""
+    with open(report_read, "rb", buffering=0) as report:
+        while piece := report.read(1 << 16):
             text += piece
-        os.close(self.descriptor)
-        return text
+    return result, text
 
 
 def source_folders(workspace, ending):
@@ -185,7 +148,7 @@ def source_folders(workspace, ending):
     return found
 
 
-def go(host, runner, args):
+def go(host, args, deadline):
     word = secrets.token_hex(8)
     workspace = host.folders["workspace"]
     name = f"TestCanary{word}"
@@ -200,7 +163,9 @@ def go(host, runner, args):
     env = {}
     if not any(os.path.exists(os.path.join(workspace, file)) for file in ("go.mod", "go.work")):
         env["GO111MODULE"] = "off"
-    status, text = runner.output_of(["go", "test", "-json", "-count=1", "-vet=off", *args], env)
+    kept = []
+    status = host.run(["go", "test", "-json", "-count=1", "-vet=off", *args], deadline, env, kept=kept)
+    text = "".join(kept)
     tests, build, failed = {}, None, 0
     texts = {}
     for line in text.splitlines():
@@ -211,7 +176,7 @@ def go(host, runner, args):
         if not isinstance(event, dict):
             continue
         if event.get("Action") == "build-fail" or event.get("FailedBuild"):
-            build = {"argv": ["go", "test", *args], "status": status if status != "late" else None}
+            build = {"argv": ["go", "test", *args], "status": status}
         if "Test" not in event:
             continue
         full = f"{event.get('Package', '')}.{event['Test']}"
@@ -226,10 +191,10 @@ def go(host, runner, args):
             tests[full] = outcome(is_passed, message, float(event.get("Elapsed") or 0.0))
     if failed < canaries and build is None:
         tests = {full: outcome(False, "the runner doesn't report a test that must fail") for full in tests}
-    return tests, build, status == "late"
+    return tests, build, status is None
 
 
-def cargo(host, runner, args):
+def cargo(host, args, deadline):
     word = secrets.token_hex(8)
     workspace = host.folders["workspace"]
     canaries = 0
@@ -244,10 +209,12 @@ def cargo(host, runner, args):
     if os.path.isdir(os.path.join(workspace, "tests")) and source_folders(os.path.join(workspace, "tests"), ".rs"):
         host.write_file(workspace, f"tests/canary_{word}.rs", f"#[test]\nfn canary_{word}() {{\n    panic!();\n}}\n".encode())
         canaries += 1
-    status = runner.run(["cargo", *args[:1], "--no-run", *args[1:]])
+    status = host.run(["cargo", *args[:1], "--no-run", *args[1:]], deadline)
     if status != 0:
-        return {}, {"argv": ["cargo", *args, "--no-run"], "status": None if status == "late" else status}, status == "late"
-    status, text = runner.output_of(["cargo", *args[:1], "--no-fail-fast", *args[1:]])
+        return {}, {"argv": ["cargo", *args, "--no-run"], "status": status}, status is None
+    kept = []
+    status = host.run(["cargo", *args[:1], "--no-fail-fast", *args[1:]], deadline, kept=kept)
+    text = "".join(kept)
     tests, failed = {}, 0
     for found in re.finditer(r"^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored.*)$", text, re.MULTILINE):
         test, result = found[1], found[2]
@@ -258,26 +225,22 @@ def cargo(host, runner, args):
         tests[test] = outcome(is_passed, "" if is_passed else result)
     if failed < canaries:
         tests = {test: outcome(False, "the runner doesn't report a test that must fail") for test in tests}
-    return tests, None, status == "late"
+    return tests, None, status is None
 
 
-def node(host, runner, args):
-    secret_read, secret_write = os.pipe()
-    report_read, report_write = os.pipe()
+def node(host, args, deadline):
     key = secrets.token_hex(32)
-    os.write(secret_write, key.encode("ascii"))
-    os.close(secret_write)
-    hook = NODE.replace("SECRET", str(secret_read)).replace("REPORT", str(report_write))
-    host.write_file(host.folders["home"], "hook.mjs", hook.encode())
-    os.set_blocking(report_read, False)
-    report = Collected(report_read)
-    argv = ["node", "--import", os.path.join(host.folders["home"], "hook.mjs"), *args]
-    try:
-        status = runner.run(argv, None, (secret_read, report_write))
-    finally:
-        os.close(secret_read)
-        os.close(report_write)
-    lines = report.rest().decode("utf-8", "replace").splitlines()
-    ended = any(line in (key + "end", key + "exit") for line in lines)
-    message = "" if status == 0 and ended else f"it ended with status {status}" if ended else "the program ended before its tests did"
-    return {" ".join(args): outcome(status == 0 and ended, message)}, None, status == "late"
+
+    def run(secret, report):
+        hook = NODE.replace("SECRET", str(secret)).replace("REPORT", str(report))
+        host.write_file(host.folders["home"], "hook.mjs", hook.encode())
+        argv = ["node", "--import", os.path.join(host.folders["home"], "hook.mjs"), *args]
+        return host.run(argv, deadline, None, (secret, report))
+
+    status, text = with_report(key.encode("ascii"), run)
+    lines = text.decode("utf-8", "replace").splitlines()
+    if not any(line in (key + "end", key + "exit") for line in lines):
+        result = outcome(False, "the program ended before its tests did")
+    else:
+        result = outcome(status == 0, "" if status == 0 else f"it ended with status {status}")
+    return {" ".join(args): result}, None, status is None

@@ -262,7 +262,7 @@ class Case(unittest.TestCase):
 
     def _started(self, kind, argv, env, seconds):
         process = kind(self, [host.filled(str(part)) for part in argv], env or {}, seconds)
-        self.addCleanup(host.end_all)
+        self.addCleanup(host.end_children)
         self.addCleanup(process._close)
         return process
 

@@ -6,14 +6,11 @@ an authentication code, which requires the key. Programs run as another user if 
 """
 
 import base64
-import ctypes
-import hashlib
 import importlib.abc
 import importlib.util
 import json
 import os
 import pathlib
-import resource
 import selectors
 import shutil
 import signal
@@ -22,28 +19,17 @@ import sys
 import tempfile
 import time
 import traceback
-import types
 import unittest
 
 # Bytes.
 LOG_MAX = 256 << 10
 FAILURE_MAX = 4000
-RESERVE = 1 << 20
+# Characters of an argument that the log shows.
+SHOWN_MAX = 200
 
-START_SECONDS = 60
 POLL_SECONDS = 0.05
 # Folder in the toolchain of Go with the compiled standard library, in the form of a build cache.
 GO_CACHE = "std-cache"
-OTHER_USER = 65534
-STRAGGLER_ROUNDS = 50
-PR_SET_DUMPABLE = 4
-PR_SET_CHILD_SUBREAPER = 36
-PR_CAPBSET_DROP = 24
-PR_SET_NO_NEW_PRIVS = 38
-PR_CAP_AMBIENT = 47
-PR_CAP_AMBIENT_CLEAR_ALL = 4
-CAPABILITY_VERSION_3 = 0x20080522
-CAPABILITIES_MAX = 64
 
 # Reads the memory of its parent process, which must fail.
 PROBE = """
@@ -84,8 +70,8 @@ class Log:
         return self.head + middle + tail
 
 
-class Unsafe(Exception):
-    """Programs could read the memory of this process."""
+def needs_go(task):
+    return task["runner"] == "go" or any(argv[0] == "go" for argv in task["build"])
 
 
 class Unloadable(Exception):
@@ -100,6 +86,7 @@ class Host:
         self.task = task
         self.was_killed = False
         self.was_late = False
+        self.end_children = end_children
         self.output = Log()
         # In TMPDIR, which another user can access, too.
         self.root = tempfile.mkdtemp(prefix="task-")
@@ -117,7 +104,7 @@ class Host:
         """Fills Go's build cache with links to the compiled standard library, if the toolchain has it."""
         program = shutil.which("go")
         source = program and os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(program))), GO_CACHE)
-        if not source or not os.path.isdir(source) or self.task["runner"] != "go" and "go" not in {argv[0] for argv in self.task["build"]}:
+        if not source or not os.path.isdir(source) or not needs_go(self.task):
             return
         target = self.folder("go-cache")
         for name in os.listdir(source):
@@ -230,6 +217,43 @@ class Host:
             pass
         return process
 
+    def run(self, argv, deadline, own_env=None, pass_fds=(), kept=None):
+        """Runs a program in the workspace to its end, and logs its output, which is also added to `kept`.
+
+        Returns its status; `None` if the deadline came first. Processes that it leaves are ended.
+        """
+        self.log("$ " + " ".join(part if len(part) < SHOWN_MAX else part[:SHOWN_MAX] + "…" for part in argv))
+        process = self.start(argv, self.folders["workspace"], own_env or {}, pass_fds)
+        process.stdin.close()
+        status = None
+        with selectors.DefaultSelector() as waiting:
+            for stream in (process.stdout, process.stderr):
+                waiting.register(stream, selectors.EVENT_READ)
+            while waiting.get_map() and time.monotonic() < deadline:
+                events = waiting.select(POLL_SECONDS)
+                # Processes that the program left may keep its output open.
+                if not events and process.poll() is not None:
+                    break
+                for key, _ in events:
+                    piece = os.read(key.fd, 1 << 16)
+                    if not piece:
+                        waiting.unregister(key.fileobj)
+                        continue
+                    text = piece.decode("utf-8", "replace")
+                    self.output.add(text)
+                    if kept is not None:
+                        kept.append(text)
+        try:
+            status = process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            pass
+        process.stdout.close()
+        process.stderr.close()
+        end_children()
+        if status is not None:
+            self.note_status(status)
+        return status
+
     def note_status(self, status):
         # Tests that kill a program don't ask for its status as a sign of trouble: this is only a hint in the verdict.
         if status in (-signal.SIGKILL, 128 + signal.SIGKILL):
@@ -237,23 +261,6 @@ class Host:
 
     def log(self, text):
         self.output.add(text + "\n")
-
-    def end_all(self):
-        """Kills all processes that programs of the answer left."""
-        for _ in range(STRAGGLER_ROUNDS):
-            children = children_of(os.getpid())
-            if not children:
-                return
-            for child in children:
-                for kill in (os.killpg, os.kill):
-                    try:
-                        kill(child, signal.SIGKILL)
-                    except OSError:
-                        pass
-                try:
-                    os.waitpid(child, 0)
-                except OSError:
-                    pass
 
     def make_programs_executable(self):
         """Replaces programs that a linker wrote but couldn't make executable."""
@@ -289,105 +296,22 @@ def copy_file(source, target, give, mode=None):
     give(target)
 
 
-def other_user(folder):
-    """Returns the user to run programs as, if this process can switch to it."""
-    if os.getuid() != 0:
-        return {}
-    user = {"user": OTHER_USER, "group": OTHER_USER, "extra_groups": []}
-    try:
-        os.chmod(".", 0o700)
-        os.chown(folder, OTHER_USER, OTHER_USER)
-        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        command = [sys.executable, "-I", "-B", "-c", "open('probe', 'w').close(); import os; os.remove('probe')"]
-        done = subprocess.run(command, cwd=folder, timeout=START_SECONDS, check=False, **quiet, **user)
-        if done.returncode == 0:
-            return user
-    except (OSError, ValueError, subprocess.SubprocessError):
-        pass
-    try:
-        os.chown(folder, 0, 0)
-    except OSError:
-        pass
-    return {}
-
-
-def children_of(pid):
-    """Returns all child processes of a process."""
-    found = []
-    try:
-        names = os.listdir("/proc")
-    except OSError:
-        return found
-    for name in filter(str.isdigit, names):
-        try:
-            stat = pathlib.Path("/proc", name, "stat").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            continue
-        fields = stat.rpartition(")")[2].split()
-        if len(fields) > 1 and fields[1] == str(pid):
-            found.append(int(name))
-    return found
-
-
-def removed(path):
-    try:
-        if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            os.remove(path)
-    except FileNotFoundError:
-        pass
-
-
 # Build
 
 
 def built(host, task, deadline):
     """Runs the build commands. Returns what the failed one left; `None` if all succeeded."""
-    for argv in task.get("build") or []:
+    for argv in task["build"]:
         argv = [host.filled(part) for part in argv]
-        host.log("$ " + " ".join(argv))
         try:
-            process = host.start(argv, host.folders["workspace"], {})
+            status = host.run(argv, deadline)
         except AssertionError as error:
             host.log(str(error))
-            return {"argv": argv, "status": 127}
-        process.stdin.close()
-        descriptor_out, descriptor_err = process.stdout, process.stderr
-        outcome = drained(process, (descriptor_out, descriptor_err), deadline, host)
-        host.end_all()
-        if outcome == "late":
-            return {"argv": argv, "status": None}
-        if outcome != 0:
-            host.note_status(outcome)
-            return {"argv": argv, "status": outcome}
+            status = 127
+        if status != 0:
+            return {"argv": argv, "status": status}
         host.make_programs_executable()
     return None
-
-
-def drained(process, streams, deadline, host):
-    """Logs the output of a process until it ends. Returns its status, or `late`."""
-    with selectors.DefaultSelector() as waiting:
-        for stream in streams:
-            waiting.register(stream, selectors.EVENT_READ)
-        while waiting.get_map():
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return "late"
-            events = waiting.select(min(left, POLL_SECONDS))
-            # Processes that the program left may keep its output open.
-            if not events and process.poll() is not None:
-                break
-            for key, _ in events:
-                piece = os.read(key.fd, 1 << 16)
-                if piece:
-                    host.output.add(piece.decode("utf-8", "replace"))
-                else:
-                    waiting.unregister(key.fileobj)
-    try:
-        return process.wait(max(0.0, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        return "late"
 
 
 # Tests
@@ -511,7 +435,7 @@ def outside_tests(host, suite, deadline):
         is_late = True
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        host.end_all()
+        end_children()
     return recorder.outcomes, is_late
 
 
@@ -528,7 +452,7 @@ def graded(task, lab, inside):
         build_seconds = time.monotonic() - began
         results = {"build_seconds": round(build_seconds, 3), "build_output": build_output}
         if suite is None and failed_build is None:
-            outcomes, failed_build, is_late = inside.run(task["runner"], host, task["args"], deadline, drained)
+            outcomes, failed_build, is_late = inside.run(task["runner"], host, task["args"], deadline)
             if failed_build:
                 results["build_output"] = host.output.text()
         elif failed_build is None:
@@ -547,7 +471,7 @@ def graded(task, lab, inside):
             "python": ".".join(map(str, sys.version_info[:3])),
         }
     finally:
-        host.end_all()
+        end_children()
         shutil.rmtree(host.root, ignore_errors=True)
 
 
@@ -556,73 +480,18 @@ def check_isolation(host):
     probe = [sys.executable, "-I", "-B", "-c", PROBE]
     for user in (host.user, {**host.user, "preexec_fn": drop_capabilities}):
         host.user = user
-        done = subprocess.run(probe, cwd=host.root, timeout=START_SECONDS, check=False, **host.user)
+        done = subprocess.run(probe, cwd=host.root, timeout=START_MAX, check=False, **host.user)
         if done.returncode == 0:
             return
     raise Unsafe
 
 
-def drop_capabilities():
-    """Drops the capabilities that let root read the memory of processes that don't allow it."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
-    for capability in range(CAPABILITIES_MAX):
-        libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
-    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
-    libc.capset(header, (ctypes.c_uint32 * 6)())
-
-
-# Files
-
-
-def write_signed(path, content, key):
-    text = json.dumps(content)
-    inner = hashlib.sha256(key + f"{path}\n{text}".encode("ascii")).digest()
-    code = hashlib.sha256(key + inner).hexdigest()
-    temporary = f"{path}.tmp"
-    removed(temporary)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="ascii") as file:
-        json.dump({"text": text, "code": code}, file)
-        file.flush()
-        os.fsync(file.fileno())
-    if os.path.isdir(path):
-        removed(path)
-    os.rename(temporary, path)
-
-
-def taken(name):
-    """Returns the text of a file and removes it."""
-    content = pathlib.Path(name).read_bytes()
-    os.remove(name)
-    return content.decode("utf-8")
-
-
-def module_of(name):
-    """Returns the module in a file of the job, which is removed."""
-    module = types.ModuleType(name)
-    exec(compile(taken(f"{name}.py"), f"{name}.py", "exec", dont_inherit=True), module.__dict__)
-    return module
-
-
-def control(option, value):
-    try:
-        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
-    except (OSError, AttributeError):
-        pass
-
-
 def main():
-    if sys.version_info < (3, 10):
-        sys.exit(f"Python 3.10 or later is needed, this is {sys.version.split()[0]}")
+    prepare()
     os.umask(0o022)
-    control(PR_SET_DUMPABLE, 0)
-    control(PR_SET_CHILD_SUBREAPER, 1)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     task = json.loads(taken("task.json"))
     key = bytes.fromhex(task.pop("key"))
-    lab, inside = module_of("lab"), module_of("inside")
+    lab, inside = module_of("lab", taken("lab.py")), module_of("inside", taken("inside.py"))
     removed("supervisor.py")
     # Reserves space for the results, even if a program fills the disk.
     pathlib.Path("reserve").write_bytes(bytes(RESERVE))

@@ -41,9 +41,10 @@ use crate::signed::{describe_failure, read_signed};
 /// Name of the official runner among the templates.
 pub(super) const OFFICIAL_RUNNER: &str = "testing_util.py";
 
-const SUPERVISOR: &str = include_str!("supervisor.py");
+const SUPERVISOR: &str = concat!(include_str!("../supervisor/supervised.py"), include_str!("supervisor.py"));
 const COMPARE: &str = include_str!("compare.py");
-const ISOLATED_CHILD: &str = include_str!("isolated.py");
+const ISOLATED_CHILD: &str =
+    concat!(include_str!("../supervisor/capabilities.py"), include_str!("isolated.py"));
 const OFFICIAL_CHILD: &str = include_str!("child.py");
 const OWN_RUNNER: &str = include_str!("runner.py");
 /// Module names of the two runners.
