@@ -211,7 +211,7 @@ impl Episode {
     }
 }
 
-/// Lists the samples of a run of which files are kept, in the order of its plan: its episodes, and its attempts at programming
+/// Lists the samples of a run that leave files, in the order of its plan: its episodes, and its attempts at programming
 /// tasks.
 ///
 /// # Errors

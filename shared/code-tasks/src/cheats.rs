@@ -9,7 +9,7 @@ use crate::workspace::Workspace;
 /// A workspace that must not pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cheat {
-    /// What it does, such as `exits with 0 at once`.
+    /// Description of what it does, such as `exits with 0 at once`.
     pub name: &'static str,
     /// The files.
     pub workspace: Workspace,

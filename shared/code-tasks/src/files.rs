@@ -12,9 +12,9 @@ use sha2::{Digest, Sha256};
 use crate::WorkspaceFile;
 
 /// Maximum number of files of a task.
-pub const FILES_MAX: usize = 1_000;
+const FILES_MAX: usize = 1_000;
 /// Maximum size of a file, in bytes.
-pub const FILE_BYTES_MAX: u64 = 2 << 20;
+const FILE_BYTES_MAX: u64 = 2 << 20;
 /// Maximum size of all files, in bytes.
 pub const TASK_BYTES_MAX: u64 = 8 << 20;
 /// First line of the text whose digest is a task's digest.

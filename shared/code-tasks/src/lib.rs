@@ -17,7 +17,7 @@ mod workspace;
 
 pub use answer::{Answer, Applied, ApplyError, Form, ReadError};
 pub use cheats::{Cheat, OUTSIDE, cheats};
-pub use files::{FILE_BYTES_MAX, FILES_MAX, PackedFile, TASK_BYTES_MAX, TaskFiles};
+pub use files::{PackedFile, TASK_BYTES_MAX, TaskFiles};
 pub use guard::{Guarded, guard};
 pub use patch::unified_diff;
 pub use prompt::{OPENING, OfferedForms, form_texts, prompt};

@@ -81,7 +81,7 @@ pub enum TestCommand {
     Pytest(Vec<String>),
     /// `go test`, with its arguments.
     Go(Vec<String>),
-    /// `cargo`, with its arguments, the first of which is `test`.
+    /// `cargo`, with its arguments, beginning with `test`.
     Cargo(Vec<String>),
     /// `node`, with a script and its arguments.
     Node(Vec<String>),
@@ -131,7 +131,7 @@ pub struct WrongSolution {
     pub answer: String,
     /// Names of the tests that it fails.
     pub fails: Vec<String>,
-    /// What is wrong with it.
+    /// Description of its mistake.
     pub why: String,
 }
 
@@ -164,7 +164,7 @@ pub struct CodeTask {
     pub timeout: Duration,
     /// Environment variables of all programs.
     pub env: BTreeMap<String, String>,
-    /// Folder below the workspace in which programs run; `None` for the workspace itself.
+    /// Folder below the workspace where programs run; `None` for the workspace itself.
     pub working_dir: Option<String>,
     /// Reference solution, if the task has one.
     pub reference: Option<String>,

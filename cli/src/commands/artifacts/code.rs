@@ -12,7 +12,7 @@ use crate::episodes::{Episode, safe_path};
 /// Thinking level of a run that sets none.
 const NO_LEVEL: &str = "base";
 
-/// What the folders of a run's attempts are named after.
+/// Parts of the names of a run's folders of attempts.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
     model: String,

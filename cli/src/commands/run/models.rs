@@ -34,7 +34,7 @@ pub(super) struct Model {
 /// Level of a model's thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ThinkingLevel {
-    /// That of the provider.
+    /// The provider's own level.
     Base,
     /// Effort.
     Effort(ReasoningEffort),

@@ -29,7 +29,7 @@ const BUILD_CHARS_MAX: usize = 300;
 /// Result of a task's check.
 struct Checked {
     name: String,
-    /// What keeps the task from being proven.
+    /// Reasons why the task isn't proven.
     problems: Vec<String>,
     /// Reason why it can't be run on this machine.
     not_runnable: Option<String>,
@@ -308,7 +308,7 @@ async fn try_cheats(
     Ok(())
 }
 
-/// Runs a workspace. Adds a problem if there are no results.
+/// Runs a workspace. Without results, adds a problem.
 async fn results_of(
     place: &Place,
     task: &CodeTask,

@@ -1,4 +1,4 @@
-//! What is kept of an attempt at a task, as files of the names that the reference harness gives them.
+//! Artifacts of an attempt at a task, under the names that the reference harness gives them.
 
 use bench_code_tasks::{Answer as Change, unified_diff};
 use bench_domain::{Answer, EpisodeLog, Execution, SampleBody};

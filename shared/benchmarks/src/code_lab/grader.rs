@@ -143,7 +143,7 @@ pub enum Extent<'a> {
     All,
     /// All up to the first one that fails.
     FirstFailure,
-    /// Those of these names. Runners in the answer's own process run all.
+    /// The tests of these names. Runners in the answer's own process run all.
     Only(&'a [String]),
 }
 
