@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use bench_benchmarks::code_lab::task_row;
 use bench_code_tasks::{CodeTask, METADATA_FILE, TASK_BYTES_MAX, TaskFiles};
-use bench_terminal_tasks::Archive;
+use bench_terminal_tasks::{ARCHIVE_BYTES_MAX, Archive};
 use tempfile::TempDir;
 
 use crate::exit::Problem;
@@ -80,6 +80,10 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<CodeArchive> {
         };
         (name_of(path), pack(&resolved, path, &packed)?)
     } else {
+        if fs::metadata(path).is_ok_and(|metadata| metadata.len() > ARCHIVE_BYTES_MAX) {
+            let why = format!("`{}` has more than {ARCHIVE_BYTES_MAX} bytes", path.display());
+            return Err(Problem::usage(why).into());
+        }
         let bytes = fs::read(path).with_context(|| format!("could not read `{}`", path.display()))?;
         (
             path.file_stem().map_or_else(|| "task".to_owned(), |stem| stem.to_string_lossy().into_owned()),
@@ -128,10 +132,11 @@ fn is_task(folder: &Path) -> bool {
 
 /// Returns true for a ZIP archive with `metadata.json` and without the configuration of a terminal task.
 fn is_archive(path: &Path) -> bool {
-    let Ok(file) = fs::File::open(path) else { return false };
+    // Opening a pipe would wait for its writer.
     if !path.is_file() {
         return false;
     }
+    let Ok(file) = fs::File::open(path) else { return false };
     let Ok(archive) = Archive::open(file, ENTRIES_MAX) else { return false };
     let has = |name: &str| archive.files().iter().any(|file| file.path.name() == name);
     has(METADATA_FILE) && !has("task.toml") && !has("task.yaml")

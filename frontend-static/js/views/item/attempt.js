@@ -64,50 +64,37 @@ export function attemptSections(verdict, place) {
       h('h2', { id: 'failed-tests' }, 'Failed tests'),
       h('ul', { class: 'failed-tests' }, failed.map(({ test, message }) => h('li', null, h('code', null, test), h('pre', { class: 'box' }, message))))),
     verdict.build_output && h('section', { class: 'text' }, h('h2', null, 'End of the build’s output'), h('pre', { class: 'box' }, verdict.build_output)),
-    place.isLive ? changeSection(place) : null,
-    place.isLive ? outputSection(place) : null,
+    ...(place.isLive ? artifactSections(place) : []),
   ]
 }
 
-/** @param {Place} place */
-function changeSection(place) {
-  const body = h('div', { class: 'changes' }, loading('Loading the change'))
+/**
+ * Makes the sections with the applied change and the output, whose list is read once.
+ *
+ * @param {Place} place
+ */
+function artifactSections(place) {
+  const change = h('div', { class: 'changes' }, loading('Loading the change'))
+  const output = h('div', { class: 'episode-logs' })
   const show = async () => {
     try {
       const { log_files: files } = await logPage(place, '', 0)
       const patch = files.find(({ name }) => name === 'patch.diff')
+      const text = patch && await wholeLog(place, { name: patch.name, bytes: patch.bytes, end: '', cut: false })
       if (place.signal.aborted) return
-      if (!patch) return void replace(body, h('p', { class: 'dim' }, 'Nothing was applied.'))
-      const text = await wholeLog(place, { name: patch.name, bytes: patch.bytes, end: '', cut: false })
-      if (place.signal.aborted) return
-      replace(body, readDiff(text).map((file) => h('details', { open: file.added + file.removed <= OPEN_LINES },
+      replace(change, text === undefined ? h('p', { class: 'dim' }, 'Nothing was applied.') : readDiff(text).map((file) => h('details', { open: file.added + file.removed <= OPEN_LINES },
         h('summary', null, h('code', null, file.path), ' ', h('span', { class: 'dim' }, [file.note, `+${integer(file.added)} −${integer(file.removed)}`].filter(Boolean).join(', '))),
         file.hunks.length > 0 && diffTable(file))))
-    } catch (error) {
-      if (!place.signal.aborted) replace(body, failure(/** @type {Error} */ (error), show))
-    }
-  }
-  void show()
-  return h('section', { class: 'text', 'aria-labelledby': 'applied-change' }, h('h2', { id: 'applied-change' }, 'Applied change'), body)
-}
-
-/** @param {Place} place */
-function outputSection(place) {
-  const body = h('div', { class: 'episode-logs' })
-  const show = async () => {
-    try {
-      const { log_files: files } = await logPage(place, '', 0)
-      if (place.signal.aborted) return
-      replace(body, OUTPUTS.flatMap(([name, label]) => {
+      replace(output, OUTPUTS.flatMap(([name, label]) => {
         const file = files.find((one) => one.name === name)
         return file ? [outputOf(place, file, label)] : []
       }))
     } catch (error) {
-      if (!place.signal.aborted) replace(body, failure(/** @type {Error} */ (error), show))
+      if (!place.signal.aborted) replace(change, failure(/** @type {Error} */ (error), show))
     }
   }
   void show()
-  return body
+  return [h('section', { class: 'text', 'aria-labelledby': 'applied-change' }, h('h2', { id: 'applied-change' }, 'Applied change'), change), output]
 }
 
 /**

@@ -164,6 +164,6 @@ fn board_key(plan: &Plan, subset_seed: Option<String>) -> BoardKey {
         judge_prompt_digest: judge.map(|judge| judge.prompt_digest.clone()),
         judge_settings: judge.and_then(|judge| serde_json::to_string(&judge.generation).ok()),
         // A model at another thinking level is another entry, not another board.
-        changed_settings: Plan { generation: without_thinking(plan), ..plan.clone() }.changed_settings(),
+        changed_settings: plan.changes(&without_thinking(plan)),
     }
 }

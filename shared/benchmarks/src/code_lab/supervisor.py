@@ -137,6 +137,8 @@ class Host:
             try:
                 os.mkdir(above, 0o755)
             except FileExistsError:
+                if os.path.islink(above):
+                    raise AssertionError(f"{path} leads through a link") from None
                 continue
             self.give(above)
         removed(target)

@@ -62,8 +62,13 @@ impl Plan {
     /// Describes the settings that differ from the benchmark's own and can change scores, such as
     /// `temperature 0.6 (benchmark: 0)`.
     pub fn changed_settings(&self) -> Vec<String> {
+        self.changes(&self.generation)
+    }
+
+    /// Describes the settings that would differ as in [`Plan::changed_settings`] if these were the generation settings.
+    pub fn changes(&self, generation: &Generation) -> Vec<String> {
         let protocol = self.protocol_generation.as_ref();
-        let mut changed = protocol.map(|protocol| self.generation.changes_from(protocol)).unwrap_or_default();
+        let mut changed = protocol.map(|protocol| generation.changes_from(protocol)).unwrap_or_default();
         let samples = self.protocol_samples;
         changed.extend(
             samples.map(|protocol| format!("samples {} (benchmark: {protocol})", self.samples_per_item)),

@@ -238,6 +238,22 @@ if found:
 }
 
 #[test]
+fn tests_write_through_no_link_of_a_program() {
+    let links = "import os\nos.symlink('/tmp', 'sub')\nprint(5)\n";
+    let mut row = usual().row;
+    row["files"]["tests/test_sums.py"]["text"] = json!(
+        "import lab\n\n\nclass Links(lab.Case):\n    def test_link(self):\n        self.program('python3', 'sums.py')\n        self.write('sub/x', '')\n"
+    );
+    row["files"].as_object_mut().unwrap().remove("proof.json");
+    let item = CodeLab::DEFAULT.item(0, row).unwrap().unwrap();
+    let verdict = graded(&item, &files(&[("sums.py", links)]));
+    assert_eq!(
+        verdict.detail["failed"][0]["message"], "tests/test_sums.py:7: sub/x leads through a link",
+        "{verdict:?}"
+    );
+}
+
+#[test]
 fn overlay_files_are_those_of_the_task() {
     let stub = "import sys\nfor line in sys.stdin:\n    print('{\"result\": 6}', flush=True)\n";
     let verdict = graded(&usual(), &files(&[("sums.py", RIGHT), ("driver.py", stub)]));
