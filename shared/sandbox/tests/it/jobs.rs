@@ -104,6 +104,19 @@ async fn a_job_has_landlock_if_it_needs_it_or_a_cgroup_counts_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_job_moves_and_links_files_between_folders() {
+    let script = "set -e; mkdir -p a b; echo x > a/f; mv a/f b/g; ln b/g a/h; \
+                  python3 -c 'import os; os.rename(\"b/g\", \"a/i\")'; cat a/h a/i";
+    for needs_landlock in [true, false] {
+        in_each_form(JobSpec { needs_landlock, ..spec(script, &[]) }, |form, report| {
+            let name = form.description().name;
+            assert_eq!((report.end, report.stdout_tail.as_str()), (JobEnd::Exited(0), "x\nx\n"), "{name}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_takes_all_processes_ends_at_its_time_limit() {
     let script = "bomb() { bomb | bomb & }; bomb; sleep 1000";
     let spec = JobSpec { time_limit: Duration::from_secs(2), ..spec(script, &[]) };

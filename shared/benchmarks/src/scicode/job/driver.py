@@ -55,6 +55,9 @@ SYS_LANDLOCK_CREATE_RULESET = 444
 SYS_LANDLOCK_ADD_RULE = 445
 SYS_LANDLOCK_RESTRICT_SELF = 446
 LANDLOCK_READ_FILE = 1 << 2
+# Right to move and link files between folders. Rules that don't mention it deny it. Kernels have it since version 2.
+LANDLOCK_REFER = 1 << 13
+LANDLOCK_CREATE_RULESET_VERSION = 1
 LANDLOCK_RULE_PATH_BENEATH = 1
 
 SECCOMP_MODE_FILTER = 2
@@ -380,7 +383,9 @@ def all_but(hidden):
 
 def hide(libc, hidden, folder):
     """Denies reading a file to this process and its children, if the kernel has Landlock."""
-    handled = ctypes.c_uint64(LANDLOCK_READ_FILE)
+    version = libc.syscall(SYS_LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), LANDLOCK_CREATE_RULESET_VERSION)
+    refer = LANDLOCK_REFER if version >= 2 else 0
+    handled = ctypes.c_uint64(LANDLOCK_READ_FILE | refer)
     ruleset = libc.syscall(SYS_LANDLOCK_CREATE_RULESET, ctypes.byref(handled), ctypes.c_size_t(8), 0)
     if ruleset < 0:
         return
@@ -390,7 +395,8 @@ def hide(libc, hidden, folder):
         except OSError:
             continue
         # Packed: 8 bytes of rights, 4 bytes of the descriptor.
-        rule = LANDLOCK_READ_FILE.to_bytes(8, sys.byteorder) + descriptor.to_bytes(4, sys.byteorder)
+        rights = LANDLOCK_READ_FILE | (refer if path == folder else 0)
+        rule = rights.to_bytes(8, sys.byteorder) + descriptor.to_bytes(4, sys.byteorder)
         libc.syscall(SYS_LANDLOCK_ADD_RULE, ruleset, LANDLOCK_RULE_PATH_BENEATH, rule, 0)
         os.close(descriptor)
     libc.syscall(SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0)

@@ -355,7 +355,9 @@ CALLS = {
     "x86_64": (62, 200, 234, 129, 297, 141, 142, 144, 203, 314, 302, 101, 311, 72, 16, 0xC000003E),
     "aarch64": (129, 130, 131, 138, 240, 140, 118, 119, 122, 274, 261, 117, 271, 25, 29, 0xC00000B7),
 }
-PIDFD_SEND_SIGNAL, PIDFD_OPEN, LANDLOCK_CREATE, LANDLOCK_RESTRICT = 424, 434, 444, 446
+PIDFD_SEND_SIGNAL, PIDFD_OPEN, LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 424, 434, 444, 445, 446
+# Right to move and link files between folders. Rules that don't mention it deny it.
+LANDLOCK_REFER = 1 << 13
 F_SETOWN, F_SETOWN_EX, OWNER_REQUESTS = 8, 15, (0x8901, 0x8902)
 
 
@@ -380,10 +382,14 @@ def fence():
             libc.prctl(38, 1, 0, 0, 0)  # No new privileges, a precondition of the rest.
             if libc.syscall(number(LANDLOCK_CREATE), None, number(0), number(1)) >= 6:
                 # Landlock restricts signals to the job's processes.
-                scope = struct.pack("=3Q", 0, 0, 2)
+                scope = struct.pack("=3Q", LANDLOCK_REFER, 0, 2)
                 rules = libc.syscall(number(LANDLOCK_CREATE), scope, number(len(scope)), number(0))
                 if rules >= 0:
-                    libc.syscall(number(LANDLOCK_RESTRICT), number(rules), number(0))
+                    root = os.open("/", os.O_PATH | os.O_CLOEXEC)
+                    everywhere = struct.pack("=Qi", LANDLOCK_REFER, root)
+                    if libc.syscall(number(LANDLOCK_ADD), number(rules), number(1), everywhere, number(0)) == 0:
+                        libc.syscall(number(LANDLOCK_RESTRICT), number(rules), number(0))
+                    os.close(root)
                     os.close(rules)
             libc.prctl(22, 2, program_struct, 0, 0)
         except Exception:
