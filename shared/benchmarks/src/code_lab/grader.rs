@@ -26,7 +26,8 @@ use crate::item_problem::ItemProblem;
 use crate::scorers::sandbox::{JobMaterial, Round, SandboxGrader, SandboxMetadata, UnreadableReport};
 use crate::signed::{describe_failure, read_signed, unsigned_text};
 
-const SUPERVISOR: &str = concat!(
+/// Program that grades an answer.
+pub(super) const SUPERVISOR: &str = concat!(
     include_str!("../supervisor/capabilities.py"),
     include_str!("../supervisor/supervised.py"),
     include_str!("supervisor.py")
@@ -39,7 +40,7 @@ const STARTED: &str = "started.json";
 const RESULTS_BYTES_MAX: u64 = 16 << 20;
 const STARTED_BYTES_MAX: u64 = 4 << 10;
 /// Memory for a build and its tests.
-const MEMORY_BYTES: u64 = 3 << 30;
+pub(super) const MEMORY_BYTES: u64 = 3 << 30;
 /// Time that the supervisor needs in addition to the build and the tests.
 const SUPERVISOR_TIME: Duration = Duration::from_secs(120);
 /// Maximum number of sandboxes per sample.
@@ -203,40 +204,29 @@ impl TaskResults {
 ///
 /// `key` signs the results; a program that knows it can forge them.
 pub fn task_job(task: &CodeTask, workspace: &Workspace, key: &[u8; 32], extent: Extent<'_>) -> JobSpec {
-    let pack = |files: &BTreeMap<String, WorkspaceFile>| -> BTreeMap<String, PackedFile> {
-        files.iter().map(|(path, file)| (path.clone(), file.into())).collect()
-    };
-    let files = pack(guard(task, workspace).workspace.files());
     // Only tests outside of the answer's process are kept from its programs.
     let tests = if task.command.is_outside() { pack(&task.tests) } else { BTreeMap::new() };
-    let (runner, args) = task.command.parts();
-    let work = json!({
+    let mut work = place(task, guard(task, workspace).workspace.files());
+    let own = json!({
         "key": hex::encode(key),
-        "files": files,
         "tests": tests,
-        "build": task.build,
-        "runner": runner,
-        "args": args,
+        "args": task.command.parts().1,
         "timeout_seconds": task.timeout.as_secs(),
-        "env": task.env,
-        "working_dir": task.working_dir,
         "stops_at_failure": extent == Extent::FirstFailure,
         "only": match extent {
             Extent::Only(names) => Some(names),
             _ => None,
         },
     });
-    let file = |path: &str, text: &str| JobFile {
-        path: path.to_owned(),
-        content: FileContent::Bytes(text.as_bytes().to_vec()),
-    };
-    let result = |path: &str, bytes_max| ResultFile { path: path.to_owned(), bytes_max };
+    if let Value::Object(own) = own {
+        work.extend(own);
+    }
     JobSpec {
         files: vec![
             file("supervisor.py", SUPERVISOR),
             file("lab.py", LAB),
             file("inside.py", INSIDE),
-            file("task.json", &work.to_string()),
+            file("task.json", &Value::Object(work).to_string()),
         ],
         script: "exec python3 -I -B supervisor.py\n".to_owned(),
         time_limit: task.timeout + SUPERVISOR_TIME,
@@ -247,8 +237,37 @@ pub fn task_job(task: &CodeTask, workspace: &Workspace, key: &[u8; 32], extent: 
     }
 }
 
+/// Returns what the class `Host` of the supervisor needs to make the place where programs of a task run, with these files.
+pub(super) fn place(task: &CodeTask, files: &BTreeMap<String, WorkspaceFile>) -> Map<String, Value> {
+    let place = json!({
+        "files": pack(files),
+        "build": task.build,
+        "runner": task.command.parts().0,
+        "env": task.env,
+        "working_dir": task.working_dir,
+    });
+    match place {
+        Value::Object(place) => place,
+        _ => Map::new(),
+    }
+}
+
+fn pack(files: &BTreeMap<String, WorkspaceFile>) -> BTreeMap<String, PackedFile> {
+    files.iter().map(|(path, file)| (path.clone(), file.into())).collect()
+}
+
+/// Returns a text as a file of a job.
+pub(super) fn file(path: &str, text: &str) -> JobFile {
+    JobFile { path: path.to_owned(), content: FileContent::Bytes(text.as_bytes().to_vec()) }
+}
+
+/// Returns a file that a job writes.
+pub(super) fn result(path: &str, bytes_max: u64) -> ResultFile {
+    ResultFile { path: path.to_owned(), bytes_max }
+}
+
 /// Returns the command that checks whether a sandbox has the toolchain of a language, and prints what is missing.
-fn probe(task: &CodeTask) -> String {
+pub(super) fn probe(task: &CodeTask) -> String {
     let language = task.language;
     let module = if matches!(task.command, TestCommand::Pytest(_)) { "pytest" } else { "sys" };
     let (programs, advice) = match language {

@@ -14,6 +14,7 @@ import pathlib
 import selectors
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -81,18 +82,24 @@ class Unloadable(Exception):
 class Host:
     """The place where programs of the answer run: folders, environment, user, and the processes that are left."""
 
-    def __init__(self, task, lab):
+    def __init__(self, task, lab, root=None):
+        """Makes the place in a new folder, or in `root`. What is there already stays as it is."""
         self.lab = lab
         self.task = task
         self.was_killed = False
         self.was_late = False
         self.end_children = end_children
         self.output = Log()
+        is_new = root is None or not os.path.isdir(root)
+        if is_new and root is not None:
+            os.mkdir(root, 0o700)
         # In TMPDIR, which another user can access, too.
-        self.root = tempfile.mkdtemp(prefix="task-")
+        self.root = root or tempfile.mkdtemp(prefix="task-")
         self.user = other_user(self.root)
         self.has_own_user = bool(self.user)
         self.folders = {name: self.folder(name) for name in ("workspace", "bin", "build", "home")}
+        if not is_new:
+            return
         for path, file in task["files"].items():
             self.write_file(self.folders["workspace"], path, decoded(file), file.get("x", False))
         if task["runner"] != "lab" and not os.path.lexists(os.path.join(self.folders["workspace"], "workspace")):
@@ -119,7 +126,10 @@ class Host:
 
     def folder(self, name):
         path = os.path.join(self.root, name)
-        os.mkdir(path, 0o755)
+        try:
+            os.mkdir(path, 0o755)
+        except FileExistsError:
+            return path
         self.give(path)
         return path
 
@@ -264,9 +274,9 @@ class Host:
     def log(self, text):
         self.output.add(text + "\n")
 
-    def make_programs_executable(self):
-        """Replaces programs that a linker wrote but couldn't make executable."""
-        for name in ("bin", "build"):
+    def make_programs_executable(self, names=("bin", "build")):
+        """Replaces programs that a linker wrote but couldn't make executable, in some of the folders."""
+        for name in names:
             for above, _, files in os.walk(self.folders[name]):
                 for path in (os.path.join(above, file) for file in files):
                     if not os.path.islink(path) and not os.access(path, os.X_OK) and is_program(path):
@@ -280,8 +290,12 @@ def decoded(file):
 
 def is_program(path):
     """Returns true for an ELF program, which `ld` makes as a position-independent one (type 3) or not (2)."""
-    with open(path, "rb") as file:
-        start = file.read(18)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    with os.fdopen(descriptor, "rb") as file:
+        start = file.read(18) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
     return start[:4] == b"\x7fELF" and start[16] in (2, 3) and not path.endswith((".so", ".rlib", ".rmeta"))
 
 
