@@ -53,16 +53,19 @@ impl LazyHost {
     }
 }
 
-/// Sandbox host of the stack.
-pub(super) struct BuiltInSandboxes {
-    pub(super) config: SandyConfig,
+/// Sandbox host of this process, for the stack and for commands that use sandboxes without one.
+pub struct BuiltInSandboxes {
+    config: SandyConfig,
     lazy: Arc<LazyHost>,
     _server: AbortOnDropHandle<()>,
 }
 
 impl BuiltInSandboxes {
-    /// Binds a port without creating the host.
-    pub(super) async fn open(settings: SandboxSettings, concurrency: usize) -> anyhow::Result<Self> {
+    /// Binds a port without creating the host. `concurrency` is the number of jobs at once.
+    ///
+    /// # Errors
+    /// Fails without a free port.
+    pub async fn open(settings: SandboxSettings, concurrency: usize) -> anyhow::Result<Self> {
         let secret: [u8; 32] = rand::random();
         let secret = hex::encode(secret);
         let key = ApiKey::new(&secret).context("no key could be made")?;
@@ -86,8 +89,14 @@ impl BuiltInSandboxes {
         Ok(Self { config, lazy, _server: AbortOnDropHandle::new(server) })
     }
 
+    /// Returns the configuration for calls to the host.
+    #[must_use]
+    pub const fn config(&self) -> &SandyConfig {
+        &self.config
+    }
+
     /// Ends all sandboxes.
-    pub(super) async fn stop(self) {
+    pub async fn stop(self) {
         if let Some((host, _)) = self.lazy.created.get() {
             host.shut_down().await;
         }

@@ -17,6 +17,7 @@ mod socket;
 mod timers;
 
 pub use self::attach::{AttachError, Hold, HoldEvent};
+pub use self::built_in::BuiltInSandboxes;
 pub use self::disk::is_disk_full;
 pub use self::holds::HoldGuard;
 pub use self::keys::{key_ring_from_vars, keys_dir};
@@ -53,7 +54,6 @@ use bench_state::{RunFilter, Scope, State, StateError};
 use tokio_util::task::AbortOnDropHandle;
 
 use self::attach::Attachment;
-use self::built_in::BuiltInSandboxes;
 use self::disk::DiskGuard;
 use self::holds::Holds;
 use self::mappings::RESERVE;

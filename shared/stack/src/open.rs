@@ -356,5 +356,5 @@ async fn open_sandboxes(
     }
     let built_in =
         BuiltInSandboxes::open(SandboxSettings::from_vars(data_dir, helper, var)?, concurrency).await?;
-    Ok((built_in.config.clone(), Some(built_in)))
+    Ok((built_in.config().clone(), Some(built_in)))
 }

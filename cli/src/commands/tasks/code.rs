@@ -103,19 +103,9 @@ pub(super) async fn check(args: &CheckArgs, paths: &[PathBuf]) -> anyhow::Result
     if !args.no_episodes && !archives.is_empty() {
         let settings = SandboxSettings::from_vars(&args.data.path()?, None, |name| std::env::var(name).ok())?;
         let place = Place::open(settings).await?;
-        let work = archives
-            .iter()
-            .map(|(task, archive)| one(args, &place, task, archive, with_cheats(args, &archives, task)))
-            .collect::<Vec<_>>();
-        let mut done = stream::iter(work).buffered(place.slots.max(1));
-        for failed in &checked {
-            show(args, failed)?;
-        }
-        while let Some(one) = done.next().await {
-            let one = one?;
-            show(args, &one)?;
-            checked.push(one);
-        }
+        let done = each(args, &place, &archives, &mut checked).await;
+        place.close().await;
+        done?;
     } else {
         checked.extend(archives.iter().map(|(_, archive)| Checked::new(&archive.name)));
         for one in checked.iter().filter(|_| !args.json) {
@@ -126,6 +116,29 @@ pub(super) async fn check(args: &CheckArgs, paths: &[PathBuf]) -> anyhow::Result
         }
     }
     Ok(checked.iter().map(Checked::json).collect())
+}
+
+/// Checks each task, and shows its result as soon as those before it are shown.
+async fn each(
+    args: &CheckArgs,
+    place: &Place,
+    archives: &[(CodeTask, CodeArchive)],
+    checked: &mut Vec<Checked>,
+) -> anyhow::Result<()> {
+    let work = archives
+        .iter()
+        .map(|(task, archive)| one(args, place, task, archive, with_cheats(args, archives, task)))
+        .collect::<Vec<_>>();
+    let mut done = stream::iter(work).buffered(place.slots);
+    for failed in checked.iter() {
+        show(args, failed)?;
+    }
+    while let Some(one) = done.next().await {
+        let one = one?;
+        show(args, &one)?;
+        checked.push(one);
+    }
+    Ok(())
 }
 
 /// Returns true if the known cheats are tried at a task.

@@ -1,30 +1,29 @@
-//! Runs the jobs of programming tasks in sandboxes of this machine.
+//! Runs the jobs of programming tasks as runs do: by a sandbox host, under the wrapper of jobs.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use bench_benchmarks::code_lab::{Extent, TaskResults, read_results, task_job};
 use bench_code_tasks::{CodeTask, Workspace};
-use bench_domain::{FileContent, HarvestedFile, JobEnd, JobReport, JobSpec};
-use bench_sandbox::isolation::{Exec, Isolation, Limits, Output, Sandbox};
+use bench_domain::{JobEnd, JobReport, JobSpec};
+use bench_sandy::job::{self, JobError, JobName, NoFiles, UploadProgress};
+use bench_sandy::{ExecRequest, NewSandbox, Sandy};
+use bench_stack::BuiltInSandboxes;
 use bench_stack::sandboxes::SandboxSettings;
+use tokio::time::Instant;
 
-/// Folder of a job in its sandbox.
-const FOLDER: &str = "job";
-/// Maximum size of a job's results, in bytes.
-const RESULTS_BYTES_MAX: usize = 16 << 20;
-/// Maximum number of bytes kept of a job's own output.
-const OUTPUT_BYTES_MAX: usize = 64 << 10;
-/// Maximum time of commands that take a moment only.
-const MOMENT: std::time::Duration = std::time::Duration::from_secs(60);
+/// Maximum time to look for what a task needs.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(120);
+/// Wait before a job's second poll. Doubles up to the maximum, which is short, since a check waits for many jobs.
+const FIRST_WAIT: Duration = Duration::from_millis(50);
+const WAIT_MAX: Duration = Duration::from_millis(400);
 /// Maximum number of characters of a reason.
 const REASON_CHARS_MAX: usize = 300;
 
-/// Sandboxes of this machine.
+/// Sandbox host of this command.
 pub(super) struct Place {
-    isolation: Arc<dyn Isolation>,
-    limits: Limits,
+    host: BuiltInSandboxes,
+    sandy: Sandy,
     /// Number of sandboxes that work at once.
     pub(super) slots: usize,
 }
@@ -40,11 +39,17 @@ pub(super) enum Ran {
 }
 
 impl Place {
-    /// Finds the strongest isolation of this machine.
+    /// Opens a host. It finds the strongest isolation of this machine when the first sandbox is created.
     pub(super) async fn open(settings: SandboxSettings) -> anyhow::Result<Self> {
-        let config = settings.config(None);
-        let isolation = tokio::task::spawn_blocking(move || settings.isolation()).await??;
-        Ok(Self { isolation, limits: config.limits, slots: config.slots })
+        let slots = settings.config(None).slots.max(1);
+        let host = BuiltInSandboxes::open(settings, slots).await?;
+        let sandy = Sandy::new(host.config().clone());
+        Ok(Self { host, sandy, slots })
+    }
+
+    /// Ends all sandboxes.
+    pub(super) async fn close(self) {
+        self.host.stop().await;
     }
 
     /// Builds a workspace and runs a task's tests in a new sandbox.
@@ -56,67 +61,65 @@ impl Place {
     ) -> anyhow::Result<Ran> {
         let key: [u8; 32] = rand::random();
         let spec = task_job(task, workspace, &key, extent);
-        let sandbox = self.isolation.create(&self.limits).await.context("could not create a sandbox")?;
-        let ran = job(sandbox.as_ref(), &spec, &key).await;
-        sandbox.end().await;
-        ran
+        let sandbox =
+            self.sandy.create(&NewSandbox::default()).await.context("could not create a sandbox")?;
+        let ran = self.job(&sandbox, &spec).await;
+        // The host ends a sandbox that can't be ended now by its own rules.
+        let _ = self.sandy.terminate(&sandbox).await;
+        Ok(match ran {
+            Ok(report) => match read_results(&report, &key) {
+                Ok(results) => Ran::Results(Box::new(results)),
+                Err(why) => Ran::Nothing(without_results(&why, &report)),
+            },
+            Err(JobError::MissingPackages(missing)) => Ran::NotRunnable(missing),
+            Err(error) => Ran::Nothing(error.to_string()),
+        })
     }
-}
 
-async fn job(sandbox: &dyn Sandbox, spec: &JobSpec, key: &[u8; 32]) -> anyhow::Result<Ran> {
-    if let Some(probe) = &spec.probe {
-        let probed = sandbox.exec(&command(probe.clone(), MOMENT, OUTPUT_BYTES_MAX)).await?;
-        if probed.exit_code != Some(0) {
-            return Ok(Ran::NotRunnable(shortened(&probed.stdout)));
-        }
-    }
-    for file in &spec.files {
-        if let FileContent::Bytes(bytes) = &file.content {
-            sandbox.write(&format!("{FOLDER}/{}", file.path), bytes).await?;
-        }
-    }
-    let script = format!("cd {FOLDER} && {}", spec.script);
-    let done = match sandbox.exec(&command(script, spec.time_limit, OUTPUT_BYTES_MAX)).await {
-        Ok(done) => done,
-        // A program that exceeds a limit ends its sandbox.
-        Err(error) => return Ok(Ran::Nothing(error.to_string())),
-    };
-    let mut files = BTreeMap::new();
-    for result in &spec.results {
-        let path = format!("{FOLDER}/{}", result.path);
-        let read = command(format!("[ -f {path} ] && cat {path}"), MOMENT, RESULTS_BYTES_MAX);
-        match sandbox.exec(&read).await {
-            Ok(Output { exit_code: Some(0), stdout, dropped_bytes: 0, .. }) => {
-                let text = String::from_utf8_lossy(&stdout).into_owned();
-                files.insert(result.path.clone(), HarvestedFile::Text(text));
+    async fn job(&self, sandbox: &str, spec: &JobSpec) -> Result<JobReport, JobError> {
+        let (sandy, name) = (&self.sandy, JobName::default());
+        if let Some(probe) = &spec.probe {
+            let command = ExecRequest::new(probe.as_str()).repeatable().within(PROBE_TIMEOUT);
+            let probed = sandy.exec(sandbox, &command).await?;
+            if probed.exit_code != 0 {
+                return Err(JobError::MissingPackages(last_line(&probed.stdout)));
             }
-            Ok(_) => {}
-            Err(error) => return Ok(Ran::Nothing(error.to_string())),
         }
+        while let UploadProgress::Underway { .. } = job::upload(sandy, sandbox, &name, spec, &NoFiles).await?
+        {
+        }
+        job::start(sandy, sandbox, &name, spec).await?;
+        let overdue = Instant::now() + job::overdue(spec.time_limit);
+        let mut wait = FIRST_WAIT;
+        let end = loop {
+            if let job::JobStatus::Over(end) = job::look(sandy, sandbox, &name).await?.once_started() {
+                break end;
+            }
+            if Instant::now() > overdue {
+                job::stop(sandy, sandbox, &name).await?;
+                break JobEnd::TimedOut;
+            }
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(WAIT_MAX);
+        };
+        job::harvest(sandy, sandbox, &name, spec, end).await
     }
-    let report = JobReport {
-        end: done.exit_code.map_or(JobEnd::TimedOut, JobEnd::Exited),
-        files,
-        stdout_tail: String::new(),
-        stderr_tail: String::new(),
-        elapsed_ms: None,
-        isolation: None,
-    };
-    Ok(match read_results(&report, key) {
-        Ok(results) => Ran::Results(Box::new(results)),
-        Err(why) => {
-            let output = shortened(&done.stderr);
-            Ran::Nothing(if output.is_empty() { why } else { format!("{why}; {output}") })
-        }
-    })
 }
 
-fn command(command: String, timeout: std::time::Duration, output_bytes_max: usize) -> Exec {
-    Exec { command, cwd: None, env: BTreeMap::new(), timeout, output_bytes_max }
+/// Says why a job left no results.
+fn without_results(why: &str, report: &JobReport) -> String {
+    let output = last_line(&report.stderr_tail);
+    let end = match report.end {
+        JobEnd::Exited(_) => "",
+        JobEnd::TimedOut => "; the job's time limit ended it",
+        JobEnd::Vanished => "; all its processes were killed",
+        JobEnd::Halted => "; a program stopped a process of the job",
+        JobEnd::OverLimit => "; its programs exceeded a limit of the sandbox",
+    };
+    if output.is_empty() { format!("{why}{end}") } else { format!("{why}{end}; {output}") }
 }
 
 /// Returns the last line of an output, shortened.
-fn shortened(output: &[u8]) -> String {
-    let text = String::from_utf8_lossy(output);
+fn last_line(text: &str) -> String {
     text.trim().lines().last().unwrap_or_default().chars().take(REASON_CHARS_MAX).collect()
 }
