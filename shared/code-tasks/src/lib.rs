@@ -7,6 +7,7 @@
 
 mod answer;
 mod cheats;
+mod dependencies;
 mod files;
 mod guard;
 mod patch;
@@ -17,6 +18,7 @@ mod workspace;
 
 pub use answer::{Answer, Applied, ApplyError, Form, ReadError};
 pub use cheats::{Cheat, OUTSIDE, cheats};
+pub use dependencies::{Dependencies, PackageManager, Unfixed};
 pub use files::{PackedFile, TASK_BYTES_MAX, TaskFiles};
 pub use guard::{Guarded, guard};
 pub use patch::unified_diff;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bench_terminal_tasks::{ContentProblem, FormatProblem, Refusal, TaskPath};
 use serde::{Deserialize, Serialize};
 
+use crate::dependencies::{self, Dependencies, Unfixed};
 use crate::files::TaskFiles;
 use crate::proof::Proof;
 use crate::{Workspace, WorkspaceFile};
@@ -15,6 +16,8 @@ use crate::{Workspace, WorkspaceFile};
 pub const METADATA_FILE: &str = "metadata.json";
 /// Name of the file with the proof that a task is admitted.
 pub const PROOF_FILE: &str = "proof.json";
+/// Name of the file beside the workspace with the packages of Python that a task needs.
+const REQUIREMENTS_FILE: &str = "requirements.txt";
 /// Folder with the solutions.
 const SOLUTIONS: &str = "solutions";
 /// Folder below the tests whose files are laid over the workspace.
@@ -175,6 +178,8 @@ pub struct CodeTask {
     /// Digest of all files that decide about a verdict: all but the solutions and the proof.
     pub digest: String,
 }
+    /// Packages that the task declares, or the reason why they aren't fixed.
+    pub dependencies: Result<Vec<Dependencies>, Unfixed>,
 
 /// `metadata.json`.
 #[derive(Debug, Deserialize)]
@@ -302,12 +307,15 @@ impl CodeTask {
             difficulty: metadata.difficulty,
             tags: metadata.tags,
             instructions: instructions.trim().to_owned(),
-            workspace: Workspace::new(workspace),
+            workspace,
             tests,
             overlay: overlay.collect(),
             build,
             command,
             timeout: Duration::from_secs(seconds),
+        let workspace = Workspace::new(workspace);
+        let dependencies =
+            dependencies::read(files.get(REQUIREMENTS_FILE), &workspace, working_dir.as_deref());
             env,
             working_dir,
             reference,
@@ -317,12 +325,15 @@ impl CodeTask {
         })
     }
 
-    /// Returns why answers can't be graded, if the task's test command makes that impossible.
+    /// Returns why answers can't be graded, if the task's test command or its declared packages make that impossible.
     pub fn ungradable(&self) -> Option<String> {
-        let TestCommand::Other(command) = &self.command else { return None };
+        let TestCommand::Other(command) = &self.command else {
+            return self.dependencies.as_ref().err().map(Unfixed::to_string);
+        };
         let shown: String = command.join(" ").chars().take(200).collect();
         Some(format!(
             "its test command `{shown}` reports no tests by name, and an answer can forge an exit status; use lab, pytest, go test, cargo test, or node with a script"
+            dependencies,
         ))
     }
 
