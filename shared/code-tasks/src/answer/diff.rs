@@ -1,7 +1,8 @@
 //! Unified diffs.
 //!
 //! Models count lines wrongly, so a hunk ends where its text ends, whatever its header says; where it belongs is told by its
-//! lines, which must be in the file exactly. Headers of git are understood, those for binary files are refused.
+//! lines, which must be in the file exactly. Headers of git are understood, those for binary files are refused. A patch that
+//! may be cut off is refused: one in a block without an end, or one whose last hunk is too short and ends with the reply.
 
 use super::fences;
 use super::{ReadError, path};
@@ -20,6 +21,11 @@ pub(super) struct FilePatch {
 }
 
 impl FilePatch {
+    /// Returns true if the last hunk has fewer lines than its header says.
+    fn is_short(&self) -> bool {
+        self.hunks.last().is_some_and(|hunk| hunk.is_short)
+    }
+
     /// Returns the paths that the patch changes.
     pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
         let renamed = self.new.as_deref().filter(|new| self.old.as_deref() != Some(*new));
@@ -33,6 +39,8 @@ pub(super) struct Hunk {
     /// Index of its first line in the old file, from 0, if the header says it.
     pub(super) start: Option<usize>,
     pub(super) lines: Vec<Line>,
+    /// True if it has fewer lines than its header says.
+    pub(super) is_short: bool,
     /// True if the last line of the old file is said to have no line break.
     pub(super) old_ends_open: bool,
     /// The same of the new file.
@@ -77,15 +85,25 @@ pub(super) fn read(lines: &[&str], first: usize) -> Result<Vec<FilePatch>, ReadE
     if tagged.is_empty() {
         if let Some(start) = (0..lines.len()).find(|at| begins(lines, *at)) {
             let fence = fences.iter().find(|fence| fence.opened < start && start < fence.closed);
+            fence.map_or(Ok(()), |fence| check_end(lines, fence, first))?;
             let end = fence.map_or(lines.len(), |fence| fence.closed);
             read_block(&lines[..end], start, first, fence.is_none(), &mut patches)?;
         }
         return Ok(patches);
     }
     for fence in tagged {
+        check_end(lines, fence, first)?;
         read_block(&lines[..fence.closed], fence.opened + 1, first, false, &mut patches)?;
     }
     Ok(patches)
+}
+
+/// Refuses a block that nothing closes.
+fn check_end(lines: &[&str], fence: &fences::Fence<'_>, first: usize) -> Result<(), ReadError> {
+    match fence.closed == lines.len() {
+        true => Err(ReadError::line(first + fence.opened, "the block with the patch has no end")),
+        false => Ok(()),
+    }
 }
 
 /// Returns true if a patch begins at a line.
@@ -137,6 +155,10 @@ fn read_block(
             at += 1;
         } else if begins(lines, at) {
             at = read_file(lines, at, first, &mut header, patches)?;
+            if is_bare && at == lines.len() && patches.last().is_some_and(FilePatch::is_short) {
+                let problem = "the last hunk has fewer lines than its header says; it may be cut off";
+                return Err(ReadError::line(first + at - 1, problem));
+            }
         } else if line.trim().is_empty() {
             at += 1;
         } else if is_bare && !patches.is_empty() {
@@ -242,6 +264,7 @@ fn read_hunk(lines: &[&str], start: usize, hunks: &mut Vec<Hunk>) -> usize {
     let mut hunk = Hunk {
         start: header.map(|ranges| ranges.old_start),
         lines: Vec::new(),
+        is_short: false,
         old_ends_open: false,
         new_ends_open: false,
     };
@@ -289,6 +312,7 @@ fn read_hunk(lines: &[&str], start: usize, hunks: &mut Vec<Hunk>) -> usize {
             at -= 1;
         }
     }
+    hunk.is_short = header.is_some_and(|ranges| counted.is_less_than(ranges.counts));
     hunks.push(hunk);
     at
 }
@@ -304,6 +328,11 @@ impl Counts {
     fn add(&mut self, line: &Line) {
         self.old += usize::from(!matches!(line, Line::Added(_)));
         self.new += usize::from(!matches!(line, Line::Removed(_)));
+    }
+
+    /// Returns true if lines are missing on one of the sides.
+    const fn is_less_than(self, other: Self) -> bool {
+        self.old < other.old || self.new < other.new
     }
 
     /// Returns true if a removed line may follow.

@@ -191,6 +191,15 @@ fn replies_that_cannot_be_read_say_why() {
         ("File: a.py\n```\nx\n```\nFile: a.py\n```\ny\n```", "`a.py` is there twice"),
         ("File: a.py\n```\nx\n", "has no end"),
         (
+            "```diff\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
+            "line 1 of the reply: the block with the patch has no end",
+        ),
+        ("```\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b", "the block with the patch has no end"),
+        (
+            "--- a/x\n+++ b/x\n@@ -1,4 +1,4 @@\n a\n-b\n+c\n",
+            "line 6 of the reply: the last hunk has fewer lines",
+        ),
+        (
             "File: a.py\n```\nx\n```\n```diff\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-a\n+b\n```",
             "both unified diff and whole files",
         ),
