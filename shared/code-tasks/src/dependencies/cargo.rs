@@ -8,9 +8,8 @@ use crate::Workspace;
 
 const MANIFEST: &str = "Cargo.toml";
 const LOCK: &str = "Cargo.lock";
-/// Names of the public index in lock files.
-const INDEXES: [&str; 2] =
-    ["registry+https://github.com/rust-lang/crates.io-index", "sparse+https://index.crates.io/"];
+/// Name of the public index in lock files, whatever protocol Cargo uses to read it.
+const INDEX: &str = "registry+https://github.com/rust-lang/crates.io-index";
 const TABLES: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
 
 #[derive(Deserialize)]
@@ -39,7 +38,7 @@ pub(super) fn read(
     let mut count = 0;
     for package in &read.package {
         let Some(source) = &package.source else { continue };
-        if !INDEXES.contains(&source.as_str()) || package.checksum.is_none() {
+        if source != INDEX || package.checksum.is_none() {
             return Err(
                 lock.unfixed(format!("`{}` isn't a crate of crates.io with a checksum", package.name))
             );

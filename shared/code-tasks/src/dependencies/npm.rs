@@ -60,7 +60,7 @@ pub(super) fn read(
         let has_digest = package.integrity.as_deref().is_some_and(|digest| {
             digest.starts_with("sha512-") || digest.starts_with("sha256-") || digest.starts_with("sha384-")
         });
-        if !package.in_bundle && !(is_from_registry && has_digest) {
+        if !(package.in_bundle || is_from_registry && has_digest) {
             return Err(lock.unfixed(format!("`{path}` has no `integrity` of a package in the registry; write it again with `npm install --package-lock-only`")));
         }
         count += 1;
