@@ -1,6 +1,7 @@
 //! `bench benchmarks`.
 
 mod show;
+mod tasks;
 
 use std::time::Duration;
 
@@ -25,6 +26,10 @@ Examples:
                                        metrics and deviations
   bench benchmarks gpqa_diamond --protocol authors
   bench benchmarks aime_2025 --json
+  bench benchmarks code_lab --tasks --language go
+      programming tasks, with the proof that each is admitted
+  bench benchmarks code_lab --task go_text_merge
+      instructions, files, and how wrong solutions fail
   bench benchmarks --server http://127.0.0.1:3000";
 
 #[derive(Debug, Args)]
@@ -34,6 +39,8 @@ pub(crate) struct BenchmarksArgs {
     /// Show the benchmark under this protocol [default: its default protocol]
     #[arg(long, value_name = "PROTOCOL", requires = "name")]
     protocol: Option<String>,
+    #[command(flatten)]
+    tasks: tasks::TaskFilter,
     #[command(flatten)]
     server: ServerArgs,
     #[command(flatten)]
@@ -46,7 +53,11 @@ pub(crate) struct BenchmarksArgs {
 pub(crate) async fn run(args: BenchmarksArgs) -> anyhow::Result<ExitStatus> {
     match &args.name {
         None => list(&args).await?,
-        Some(name) => one(&args, name).await?,
+        Some(name) => match &args.tasks.task {
+            Some(task) => tasks::one(&args.server, name, task, args.json).await?,
+            None if args.tasks.tasks => tasks::list(&args.tasks, &args.server, name, args.json).await?,
+            None => one(&args, name).await?,
+        },
     }
     Ok(ExitStatus::Success)
 }

@@ -1,6 +1,7 @@
-//! Benchmarks and models that can be run.
+//! Benchmarks with their programming tasks, and models, that can be run.
 
 pub(crate) mod benchmarks;
+pub(crate) mod code_tasks;
 pub(crate) mod models;
 
 use std::sync::Arc;
@@ -18,6 +19,8 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
         .route("/api/admin/sync-models", post(models::post_sync))
         .route("/api/benchmarks", get(benchmarks::get_benchmarks))
         .route("/api/benchmarks/{benchmark_name}", get(benchmarks::get_benchmark))
+        .route("/api/benchmarks/{benchmark_name}/tasks", get(code_tasks::get_tasks))
+        .route("/api/benchmarks/{benchmark_name}/tasks/{task_id}", get(code_tasks::get_task))
 }
 
 /// OpenAPI description of these routes.
@@ -26,6 +29,8 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
     models::get_models,
     models::post_sync,
     benchmarks::get_benchmarks,
-    benchmarks::get_benchmark
+    benchmarks::get_benchmark,
+    code_tasks::get_tasks,
+    code_tasks::get_task
 ))]
 pub(crate) struct Document;

@@ -47,6 +47,10 @@ pub use views::benchmark::{
     BenchmarkJudgeView, BenchmarkView, DatasetFacts, OfficialTextView, OptionView, PromptView, ProtocolView,
     SandboxView, SourceView, StoredData, StoredDataset, describe,
 };
+pub use views::code_task::{
+    AdmissionProofView, CodeTaskDetailsView, CodeTaskView, CodeTasksView, ProjectFileView, RefusedSolutionView, code_task,
+    code_tasks,
+};
 pub use views::overview::OverviewView;
 
 /// Returns all routes of this function, for a server that adds its own routes and then calls [`bench_web::finish`].

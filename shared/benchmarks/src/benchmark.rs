@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use bench_code_tasks::CodeTask;
 use bench_domain::{Answer, Prompt};
 use bench_items::{IndexEntry, Item, Layout, Row, RowError};
 use serde_json::{Map, Value};
@@ -101,6 +102,11 @@ pub trait Benchmark: Layout {
     /// Returns the protocol for items of several questions; `None` if each item is one question.
     fn steps(&self) -> Option<&'static dyn Steps> {
         None
+    }
+
+    /// Returns the programming tasks that come with the program and are the benchmark's items, without tests and solutions.
+    fn code_tasks(&self) -> &'static [CodeTask] {
+        &[]
     }
 
     /// Options that a run may set in addition to the protocol.

@@ -3,6 +3,7 @@
 //! The tasks are our own, and come with the program. A dataset of other tasks in the same format can take their place.
 
 mod artifacts;
+mod catalog;
 pub(crate) mod grader;
 mod row;
 
@@ -137,6 +138,10 @@ impl Benchmark for CodeLab {
 
     fn scorer(&self) -> &dyn Scorer {
         self
+    }
+
+    fn code_tasks(&self) -> &'static [CodeTask] {
+        &catalog::TASKS
     }
 
     fn options(&self) -> &'static [OptionMetadata] {

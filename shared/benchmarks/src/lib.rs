@@ -47,6 +47,7 @@ pub use aa_omniscience::AaOmniscience;
 pub use aime::{AIME_2022_2024, AIME_2025, Aime};
 pub use answer_time::AnswerTime;
 pub use benchmark::Benchmark;
+pub use bench_code_tasks::CodeTask;
 pub use code_lab::CodeLab;
 pub use expert_questions::EXPERT_QUESTIONS;
 pub use gpqa_diamond::{GpqaDiamond, GpqaDiamondAuthors};

@@ -24,5 +24,5 @@ pub use guard::{Guarded, guard};
 pub use patch::unified_diff;
 pub use prompt::{OPENING, OfferedForms, form_texts, prompt};
 pub use proof::Proof;
-pub use task::{CodeTask, Language, METADATA_FILE, PROOF_FILE, TestCommand, WrongSolution};
+pub use task::{CodeTask, Language, METADATA_FILE, Mistake, PROOF_FILE, TestCommand, WrongSolution};
 pub use workspace::{Workspace, WorkspaceFile};

@@ -138,6 +138,15 @@ pub struct WrongSolution {
     pub why: String,
 }
 
+/// Mistake that a task's author has a wrong solution for, which its metadata describes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// Name of the wrong solution.
+    pub name: String,
+    /// Description.
+    pub why: String,
+}
+
 /// Programming task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeTask {
@@ -173,6 +182,8 @@ pub struct CodeTask {
     pub reference: Option<String>,
     /// Wrong solutions of the task's author.
     pub wrong: Vec<WrongSolution>,
+    /// Mistakes of all wrong solutions, also of those whose files are left out.
+    pub mistakes: Vec<Mistake>,
     /// Proof that the task was admitted, if it fits the task's files.
     pub proof: Option<Proof>,
     /// Digest of all files that decide about a verdict: all but the solutions and the proof.
@@ -288,7 +299,9 @@ impl CodeTask {
             None => None,
         };
         let mut wrong = Vec::new();
+        let mut mistakes = Vec::new();
         for (name, Wrong { fails, why }) in metadata.admission.wrong {
+            mistakes.push(Mistake { name: name.clone(), why: why.clone() });
             let path = format!("{SOLUTIONS}/wrong-{name}.diff");
             // Programs contain tasks without their wrong solutions.
             if files.get(&path).is_some() {
@@ -320,6 +333,7 @@ impl CodeTask {
             working_dir,
             reference,
             wrong,
+            mistakes,
             proof: proof.filter(|proof: &Proof| proof.task_digest == digest),
             digest,
         })

@@ -105,6 +105,9 @@ fn dataset(page: &mut Page, dataset: &DatasetFacts, benchmark: &BenchmarkView) {
         page.field("source", "comes with this program");
         page.field("items", format::count(dataset.items));
     }
+    if benchmark.code_tasks > 0 {
+        page.field("tasks", format!("`bench benchmarks {} --tasks` lists them", benchmark.name));
+    }
     for (position, place) in dataset.places.iter().enumerate() {
         page.field(if position == 0 { "id at the hub" } else { "or else" }, place);
     }

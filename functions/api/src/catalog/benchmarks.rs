@@ -60,11 +60,7 @@ pub(crate) async fn get_benchmark(
     Path(name): Path<String>,
     uri: Uri,
 ) -> Result<Json<BenchmarkView>, ApiError> {
-    let own = name.parse::<BenchmarkName>().ok().filter(|parsed| parsed.as_str() == name);
-    let named = own.and_then(|name| bench_benchmarks::find_named(&name));
-    let benchmark = named.ok_or_else(|| {
-        ApiError::new(Code::BenchmarkNotFound, "benchmark not found; `GET /api/benchmarks` lists them")
-    })?;
+    let benchmark = find(&name)?;
     let mut fields = FieldReader::from_query(&uri);
     let protocol = fields.maybe_text("protocol", PROTOCOL_CHARS_MAX);
     fields.finish()?;
@@ -72,6 +68,14 @@ pub(crate) async fn get_benchmark(
         .map_err(|unknown| ApiError::new(Code::ProtocolNotFound, unknown.to_string()))?;
     let stored = stored(&api).await?;
     Ok(Json(view(&api, benchmark, shown, &stored)))
+}
+
+/// Finds a benchmark by its name, as paths have it.
+pub(crate) fn find(name: &str) -> Result<&'static dyn Benchmark, ApiError> {
+    let own = name.parse::<BenchmarkName>().ok().filter(|parsed| parsed.as_str() == name);
+    own.and_then(|name| bench_benchmarks::find_named(&name)).ok_or_else(|| {
+        ApiError::new(Code::BenchmarkNotFound, "benchmark not found; `GET /api/benchmarks` lists them")
+    })
 }
 
 /// Returns all benchmarks by name, with the stored parts of their datasets and official texts. Downloads nothing.

@@ -40,6 +40,10 @@ pub struct BenchmarkView {
 
     /// Items of the demo data, which need no network.
     pub demo_items: u64,
+    /// Programming tasks that are the benchmark's items and come with the program; `/api/benchmarks/NAME/tasks` lists them.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub code_tasks: u64,
     /// Source of the items.
     pub dataset: DatasetFacts,
     /// Full name of the protocol, with its pinned version.
@@ -310,6 +314,7 @@ pub(crate) fn describe_protocol(
         total_items: from_hub.map_or(spec.items, |dataset| dataset.items),
         avg_item_latency_ms: None,
         demo_items: spec.demo.items.lines().filter(|line| !line.trim().is_empty()).count() as u64,
+        code_tasks: benchmark.code_tasks().len() as u64,
         dataset: shown.dataset,
         protocol: shown.protocol,
         parser: shown.parser,

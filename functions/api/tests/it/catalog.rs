@@ -145,6 +145,65 @@ async fn benchmarks_say_what_they_are() {
 }
 
 #[tokio::test]
+async fn programming_tasks_are_listed_with_their_proofs_and_without_tests_or_solutions() {
+    let server = Server::local().await;
+    let benchmark = server.get("/api/benchmarks/code_lab").await.json();
+    let list = server.get("/api/benchmarks/code_lab/tasks").await;
+    let tasks = list.json()["tasks"].clone();
+    let tasks = tasks.as_array().unwrap();
+    assert_eq!(benchmark["code_tasks"], tasks.len());
+    assert!(list.text.len() < 100_000, "{} bytes", list.text.len());
+    for task in tasks {
+        let id = task["task_id"].as_str().unwrap();
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tasks").join(id);
+        let read = |path: &std::path::Path| std::fs::read_to_string(path).unwrap();
+        let recorded: serde_json::Value = serde_json::from_str(&read(&folder.join("proof.json"))).unwrap();
+        assert_eq!(task["digest"], recorded["task_digest"], "{id}");
+        assert_eq!(task["tests"], recorded["tests"].as_array().unwrap().len(), "{id}");
+        let wrong = task["proof"]["wrong"].as_array().unwrap();
+        assert_eq!(wrong.len(), recorded["wrong"].as_object().unwrap().len(), "{id}");
+        assert!(wrong.iter().all(|wrong| wrong["why"] != "" && wrong["fails"] != json!([])), "{id}");
+
+        let reply = server.get(&format!("/api/benchmarks/code_lab/tasks/{id}")).await;
+        let details = reply.json();
+        assert_eq!(details["digest"], task["digest"], "{id}");
+        assert_eq!(
+            details["instructions"].as_str().unwrap(),
+            read(&folder.join("instructions.md")).trim(),
+            "{id}"
+        );
+        let project = details["project"].as_array().unwrap();
+        assert_eq!(task["files"], project.len(), "{id}");
+        for file in project {
+            let content = read(&folder.join("workspace").join(file["path"].as_str().unwrap()));
+            assert_eq!(file["text"], content, "{id}");
+        }
+        for secret in ["solutions", "tests"].map(|name| folder.join(name)) {
+            for entry in std::fs::read_dir(secret).unwrap().map(|entry| entry.unwrap().path()) {
+                let Ok(text) = std::fs::read_to_string(&entry) else { continue };
+                let quoted = json!(text).to_string();
+                assert!(!reply.text.contains(quoted.trim_matches('"')), "{id}: {}", entry.display());
+            }
+        }
+    }
+    assert_eq!(
+        server.get("/api/benchmarks/mmlu_pro/tasks").await.json(),
+        json!({ "benchmark": "mmlu_pro", "tasks": [] })
+    );
+    for (path, code) in [
+        ("nope/tasks", "benchmark_not_found"),
+        ("nope/tasks/go_text_merge", "benchmark_not_found"),
+        ("code_lab/tasks/nope", "task_not_found"),
+        ("code_lab/tasks/%2e%2e%2fgo_text_merge", "task_not_found"),
+        ("mmlu_pro/tasks/go_text_merge", "task_not_found"),
+    ] {
+        let reply = server.get(&format!("/api/benchmarks/{path}")).await;
+        assert_eq!(reply.status, 404, "{path}");
+        assert_eq!(reply.json()["code"], code, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_benchmark_is_shown_under_the_protocol_that_is_asked_for() {
     let server = Server::local().await;
     for benchmark in bench_benchmarks::all() {

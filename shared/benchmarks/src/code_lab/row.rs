@@ -48,6 +48,11 @@ pub(super) fn task(item: &Item) -> Result<CodeTask, ItemProblem> {
     read(&item.row, &item.id).map_err(ItemProblem::Content)
 }
 
+/// Reads the task of a row that is no item yet.
+pub(super) fn packed_task(row: &Row) -> Result<CodeTask, String> {
+    read(row, row.get(ID_COLUMN).and_then(Value::as_str).unwrap_or_default())
+}
+
 fn read(row: &Row, id: &str) -> Result<CodeTask, String> {
     let files = row.get(FILES_COLUMN).cloned().unwrap_or_default();
     let packed: BTreeMap<String, PackedFile> =
