@@ -178,6 +178,8 @@ pub struct CodeTask {
     pub env: BTreeMap<String, String>,
     /// Folder below the workspace where programs run; `None` for the workspace itself.
     pub working_dir: Option<String>,
+    /// Packages that the task declares, or the reason why they aren't fixed.
+    pub dependencies: Result<Vec<Dependencies>, Unfixed>,
     /// Reference solution, if the task has one.
     pub reference: Option<String>,
     /// Wrong solutions of the task's author.
@@ -189,8 +191,6 @@ pub struct CodeTask {
     /// Digest of all files that decide about a verdict: all but the solutions and the proof.
     pub digest: String,
 }
-    /// Packages that the task declares, or the reason why they aren't fixed.
-    pub dependencies: Result<Vec<Dependencies>, Unfixed>,
 
 /// `metadata.json`.
 #[derive(Debug, Deserialize)]
@@ -313,6 +313,9 @@ impl CodeTask {
             Some(file) => Some(json(PROOF_FILE, &file.bytes)?),
             None => None,
         };
+        let workspace = Workspace::new(workspace);
+        let dependencies =
+            dependencies::read(files.get(REQUIREMENTS_FILE), &workspace, working_dir.as_deref());
         Ok(Self {
             id: metadata.task_id.unwrap_or_else(|| folder_name.to_owned()),
             language: metadata.language,
@@ -326,11 +329,9 @@ impl CodeTask {
             build,
             command,
             timeout: Duration::from_secs(seconds),
-        let workspace = Workspace::new(workspace);
-        let dependencies =
-            dependencies::read(files.get(REQUIREMENTS_FILE), &workspace, working_dir.as_deref());
             env,
             working_dir,
+            dependencies,
             reference,
             wrong,
             mistakes,
@@ -347,7 +348,6 @@ impl CodeTask {
         let shown: String = command.join(" ").chars().take(200).collect();
         Some(format!(
             "its test command `{shown}` reports no tests by name, and an answer can forge an exit status; use lab, pytest, go test, cargo test, or node with a script"
-            dependencies,
         ))
     }
 
