@@ -56,7 +56,7 @@ pub(crate) fn made_by(runs: &[Run]) -> Vec<String> {
         for benchmark in &run.benchmarks {
             let title = match runs.len() {
                 1 => benchmark.listed_name(),
-                _ => format!("{}, {}", run.model(), benchmark.listed_name()),
+                _ => format!("{}, {}", run.leveled_model(), benchmark.listed_name()),
             };
             lines.extend(facts(benchmark).map(|facts| format!("{title}: {facts}")));
             lines.extend(sampled(benchmark).map(|sampled| format!("{title}: {sampled}")));

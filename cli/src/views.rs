@@ -77,6 +77,8 @@ pub(crate) struct Run {
     #[serde(default)]
     pub(crate) tasks: Option<Vec<String>>,
     #[serde(default)]
+    generation: Option<Thinking>,
+    #[serde(default)]
     pub(crate) limits: Option<RunLimits>,
     #[serde(default)]
     pub(crate) judge: Option<OrderedJudge>,
@@ -92,6 +94,15 @@ pub(crate) struct Run {
     #[serde(default)]
     pub(crate) waiting: Option<Waiting>,
     pub(crate) benchmarks: Vec<Benchmark>,
+}
+
+/// Thinking among the ordered generation settings.
+#[derive(Debug, Clone, Deserialize)]
+struct Thinking {
+    #[serde(default)]
+    reasoning_effort: Option<String>,
+    #[serde(default)]
+    thinking_budget: Option<u32>,
 }
 
 /// Budget of a run.
@@ -148,6 +159,8 @@ pub(crate) struct RunSummary<'a> {
     tags: &'a [String],
     notes: Option<&'a str>,
     model: String,
+    /// Effort or budget of the model's thinking, if ordered.
+    thinking_level: Option<String>,
     endpoint_host: Option<&'a str>,
     /// The first tasks of a run of terminal tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -185,9 +198,29 @@ pub(crate) fn model_label<'a>(model: &str, benchmarks: impl IntoIterator<Item = 
 }
 
 impl Run {
-    /// Returns the model's name with the host that answers for it, if the server gives the host.
+    /// Returns the model's name with the host that answers for it, if the server gives the host, and its thinking level, if
+    /// ordered.
     pub(crate) fn located_model(&self) -> String {
-        bench_domain::run::name_with_host(&self.model(), self.endpoint_host.as_deref())
+        self.with_level(bench_domain::run::name_with_host(&self.model(), self.endpoint_host.as_deref()))
+    }
+
+    /// Returns the model's name with its thinking level, if ordered: two levels of a model are two results.
+    pub(crate) fn leveled_model(&self) -> String {
+        self.with_level(self.model())
+    }
+
+    /// Adds the thinking level to a name of the model.
+    pub(crate) fn with_level(&self, model: String) -> String {
+        match self.thinking_level() {
+            Some(level) => format!("{model} (thinking {level})"),
+            None => model,
+        }
+    }
+
+    /// Returns the effort or the budget of the model's thinking that was ordered.
+    pub(crate) fn thinking_level(&self) -> Option<String> {
+        let Thinking { reasoning_effort, thinking_budget } = self.generation.as_ref()?;
+        thinking_budget.map(|tokens| format!("{tokens} tokens")).or_else(|| reasoning_effort.clone())
     }
 
     /// Returns what [`Self::located_model`] is: `model`, or `agent` in a run of episodes that ask no model.
@@ -296,6 +329,7 @@ impl Run {
             tags: &self.tags,
             notes: self.notes.as_deref(),
             model: self.model(),
+            thinking_level: self.thinking_level(),
             endpoint_host: self.endpoint_host.as_deref(),
             tasks: self.tasks.as_deref(),
             benchmarks: self.benchmarks.iter().map(|benchmark| benchmark.benchmark_name.as_str()).collect(),

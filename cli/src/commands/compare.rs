@@ -65,6 +65,8 @@ struct Side {
     id: String,
     model: String,
     #[serde(default)]
+    thinking_level: Option<String>,
+    #[serde(default)]
     endpoint_host: Option<String>,
     /// Agent that asked the model, if any.
     #[serde(default)]
@@ -163,7 +165,8 @@ fn described(side: &Side, short: ShortIds) -> String {
     });
     let model = bench_domain::run::name_with_host(&side.model, side.endpoint_host.as_deref());
     let agent = side.agent.as_ref().map_or_else(String::new, |agent| format!(" with {agent}"));
-    format!("{model}{agent} ({}, {}{again})", short.get(&side.id), side.status)
+    let level = side.thinking_level.as_ref().map_or_else(String::new, |level| format!(" (thinking {level})"));
+    format!("{model}{level}{agent} ({}, {}{again})", short.get(&side.id), side.status)
 }
 
 fn print_warnings(comparison: &Comparison) {

@@ -63,7 +63,7 @@ fn lines(runs: &[Run], server: Option<&str>) -> Vec<String> {
             Some(server) => format!("bench run --resume {} --server {server}", run.id),
             None => again::resume(&run.id),
         };
-        lines.push(format!("  {resume}   {}, {}", run.model(), show::status(run)));
+        lines.push(format!("  {resume}   {}, {}", run.leveled_model(), show::status(run)));
     }
     lines
 }

@@ -86,6 +86,8 @@ struct Line {
     id: String,
     /// Absent in responses of older servers.
     model: Option<String>,
+    #[serde(default)]
+    thinking_level: Option<String>,
     model_slug: String,
     provider: String,
     status: String,
@@ -96,6 +98,17 @@ struct Line {
     completed_at: Option<Timestamp>,
     #[serde(default)]
     benchmarks: Option<Vec<String>>,
+}
+
+impl Line {
+    /// Returns the model's name with its thinking level, if ordered.
+    fn model(&self) -> String {
+        let name = self.model.clone().unwrap_or_else(|| format!("{}/{}", self.provider, self.model_slug));
+        match &self.thinking_level {
+            Some(level) => format!("{name} (thinking {level})"),
+            None => name,
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -271,7 +284,7 @@ fn runs(runs: &[&Line]) -> Table {
             short.get(&run.id),
             if run.interrupted { "interrupted".to_owned() } else { run.status.clone() },
             format::minute(since),
-            run.model.clone().unwrap_or_else(|| format!("{}/{}", run.provider, run.model_slug)),
+            run.model(),
             show::benchmark_names(run.benchmarks.iter().flatten().map(String::as_str)),
         ]);
     }

@@ -341,10 +341,10 @@ fn run_label(run: &Run, several: bool) -> String {
     if several { format!("{}: ", cut_model(run)) } else { String::new() }
 }
 
-/// Returns the end of the model's name.
+/// Returns the end of the model's name, with its thinking level, if ordered.
 fn cut_model(run: &Run) -> String {
     let model = run.model_slug();
-    model.chars().skip(model.chars().count().saturating_sub(NAME_CHARS_MAX)).collect()
+    run.with_level(model.chars().skip(model.chars().count().saturating_sub(NAME_CHARS_MAX)).collect())
 }
 
 fn name(run: &Run, benchmark: &Benchmark, several: bool) -> String {

@@ -31,7 +31,7 @@ pub(crate) fn results(runs: &[Run]) -> Table {
     for run in runs {
         for benchmark in &run.benchmarks {
             let mut row = vec![
-                run.model(),
+                run.leveled_model(),
                 name(benchmark),
                 score_or_state(run, benchmark),
                 format::percent(benchmark.coverage),
@@ -62,7 +62,7 @@ pub(crate) fn results(runs: &[Run]) -> Table {
 pub(crate) fn runs(runs: &[Run]) -> Page {
     let mut page = Page::new(0, 0);
     let model = Column::path("model").on_one_line();
-    let wide = runs_table(runs, model, |run| (format::minute(run.created_at), run.model()));
+    let wide = runs_table(runs, model, |run| (format::minute(run.created_at), run.leveled_model()));
     let narrow = runs_table(runs, Column::path("model"), |run| {
         let without_year = format::minute(run.created_at).chars().skip("2026-".len()).collect();
         (without_year, short_model(run, runs))
@@ -117,7 +117,7 @@ fn short_model(run: &Run, all: &[Run]) -> String {
     }
     let model = run.model();
     let is_ambiguous = all.iter().any(|other| name(other) == name(run) && other.model() != model);
-    if is_ambiguous || name(run).is_empty() { model } else { name(run).to_owned() }
+    run.with_level(if is_ambiguous || name(run).is_empty() { model } else { name(run).to_owned() })
 }
 
 fn has_changed_settings(run: &Run) -> bool {
@@ -282,6 +282,33 @@ mod tests {
         let mut other = run(false);
         other.benchmarks[0].estimated_tokens = 3_450;
         crate::screen_tests::check("results", |layout| results(&[run(false), other.clone()]).render(layout));
+    }
+
+    #[test]
+    fn two_thinking_levels_of_a_model_are_told_apart() {
+        let leveled = |generation: serde_json::Value| -> Run {
+            serde_json::from_value(serde_json::json!({
+                "id": "r", "status": "succeeded", "model_slug": "x/m", "provider": "chutes", "created_at": "2026-01-02T03:04:05Z",
+                "generation": generation, "benchmarks": [{ "benchmark_name": "mmlu_pro", "status": "succeeded" }],
+            }))
+            .unwrap()
+        };
+        let all = [
+            leveled(serde_json::Value::Null),
+            leveled(serde_json::json!({ "stop": [], "reasoning_effort": "low", "thinking_budget": null })),
+            leveled(serde_json::json!({ "reasoning_effort": "an effort of a newer server" })),
+            leveled(serde_json::json!({ "thinking_budget": 8_192 })),
+        ];
+        let text = results(&all).to_string();
+        let listed = runs(&all).render(Layout { width: 70, is_terminal: true, has_unicode: true });
+        for part in
+            ["m (thinking low)", "m (thinking an effort of a newer server)", "m (thinking 8192 tokens)"]
+        {
+            assert!(text.contains(&format!("chutes/x/{part}")), "{part}\n{text}");
+        }
+        assert!(text.contains("chutes/x/m  ") && listed.contains("(thinking"), "{text}\n{listed}");
+        assert_eq!(short_model(&all[1], &all), "m (thinking low)");
+        assert_eq!(serde_json::to_value(all[3].summary()).unwrap()["thinking_level"], "8192 tokens");
     }
 
     #[test]

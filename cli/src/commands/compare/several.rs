@@ -168,7 +168,7 @@ fn table(all: &[Compared], adjusted: &Adjusted<'_>) -> Table {
             table.row([
                 show::benchmark_name(name),
                 letter.to_string(),
-                run.model(),
+                run.leveled_model(),
                 show::score(benchmark),
                 format::percent(benchmark.coverage),
                 paired.map_or_else(none, difference),

@@ -47,7 +47,7 @@ impl Reason {
 /// Explains on standard error why a run didn't succeed, and how to continue.
 pub(super) async fn explain(client: &Client, run: &Run) {
     if let Some(stopped) = budget::stopped(run) {
-        output::error(&format!("run {} ({}) {stopped}", run.id, run.model()));
+        output::error(&format!("run {} ({}) {stopped}", run.id, run.leveled_model()));
         output::hint(&format!(
             "`{}` with a larger --budget-usd or --budget-tokens runs the rest",
             again::resume(&run.id)
@@ -60,7 +60,7 @@ pub(super) async fn explain(client: &Client, run: &Run) {
     };
     let (error, advice) = run.error_and_advice().unwrap_or_default();
     let why = if error.is_empty() { String::new() } else { format!(": {error}") };
-    output::error(&format!("run {} ({}) {what}{why}", run.id, run.model()));
+    output::error(&format!("run {} ({}) {what}{why}", run.id, run.leveled_model()));
     let mut all = Vec::new();
     for benchmark in &run.benchmarks {
         let name = benchmark.listed_name();

@@ -225,7 +225,7 @@ impl Plan {
                 .map(crate::views::Benchmark::listed_name)
                 .collect::<Vec<_>>()
                 .join(", ");
-            output::note(&format!("Run {run} at {at}: {} on {named}", created.model()));
+            output::note(&format!("Run {run} at {at}: {} on {named}", created.leveled_model()));
             runs.push(run);
         }
         Ok(runs)

@@ -55,7 +55,7 @@ pub(super) async fn confirm_order(
         warn_of_uncounted_cost(plan, model, &price, stack.is_some());
         // Stored answers and the dataset's own take no time and no tokens, but a judge may cost something.
         if price == KnownPrice::NoModel && judge.as_ref().is_none_or(|judge| judge.price.is_free()) {
-            output::note(&format!("{} costs nothing: no model is asked", model.name));
+            output::note(&format!("{} costs nothing: no model is asked", model.shown()));
         } else {
             asked.push((model, price));
         }
@@ -75,8 +75,8 @@ pub(super) async fn confirm_order(
         let benchmarks =
             questions.iter().map(|(name, questions)| context.estimate(model, name, questions)).collect();
         let title = match price {
-            KnownPrice::Local => format!("{} on this machine", model.name),
-            _ => model.name.clone(),
+            KnownPrice::Local => format!("{} on this machine", model.shown()),
+            _ => model.shown(),
         };
         let budget_usd = plan.budget.budget_usd;
         let run = RunEstimate { price, budget_usd, benchmarks };

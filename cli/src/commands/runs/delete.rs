@@ -113,7 +113,7 @@ fn description(run: &Run) -> String {
         "  {}  {}  {} on {}, {}{name}",
         run.id,
         format::minute(run.created_at),
-        run.model(),
+        run.leveled_model(),
         benchmarks.join(", "),
         show::status(run)
     )

@@ -175,6 +175,7 @@ impl RunLine {
         Self {
             id: spec.id,
             model: spec.model.qualified(),
+            thinking_level: spec.generation.thinking_level(),
             model_slug: spec.model.slug.clone(),
             provider: spec.model.provider.clone(),
             subset_pct: spec.subset.pct,

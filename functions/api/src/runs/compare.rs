@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use bench_benchmarks::{agent_choice, has_agent};
+use bench_benchmarks::{agent_choice, has_agent_in};
 use bench_domain::statistics::{Interval, PairedComparison};
 use bench_domain::{BenchmarkName, Code, RunId, RunSpec};
 use bench_state::{BenchmarkRecord, CompareError, ComparisonResult, RunWithBenchmarks};
@@ -43,6 +43,8 @@ pub struct ComparedRun {
     pub id: RunId,
     /// Model of the run, with its provider.
     pub model: String,
+    /// Effort or budget of the model's thinking, such as `high` or `8192 tokens`; null if it wasn't ordered.
+    pub thinking_level: Option<String>,
     /// Host of the provider's base URL; null for models that aren't called over the network.
     pub endpoint_host: Option<String>,
     /// Agent that asked the model in the episodes of the run; null if it has none, or its agent asks no model.
@@ -253,6 +255,7 @@ fn side(found: &RunWithBenchmarks) -> ComparedRun {
     ComparedRun {
         id: found.run.spec.id,
         model: found.run.spec.model.qualified(),
+        thinking_level: found.run.spec.generation.thinking_level(),
         endpoint_host: found.run.spec.model.endpoint_host.clone(),
         agent: agent(&found.run.spec),
         status: found.run.state.status().to_string(),
@@ -264,7 +267,7 @@ fn side(found: &RunWithBenchmarks) -> ComparedRun {
 
 /// Returns the agent that asked the model in a run's episodes.
 fn agent(spec: &RunSpec) -> Option<String> {
-    let benchmark = spec.benchmarks.iter().find(|name| has_agent(name))?;
+    let benchmark = spec.benchmarks.iter().find(|name| has_agent_in(spec, name))?;
     let choice = agent_choice(&spec.model.provider, spec.options.get(benchmark));
     choice.agent.asks_model().then(|| choice.agent.to_string())
 }

@@ -82,6 +82,8 @@ pub(crate) struct RunLine {
     pub(crate) id: RunId,
     /// Name of the model with its provider, as in orders.
     pub(crate) model: String,
+    /// Effort or budget of the model's thinking, such as `high` or `8192 tokens`; null if it wasn't ordered.
+    pub(crate) thinking_level: Option<String>,
     /// Name of the model at its provider.
     pub(crate) model_slug: String,
     /// Provider of the model.

@@ -125,8 +125,11 @@ async fn estimate(repeat: &Repeat<'_>) -> Option<Estimate> {
         None => without_list(run.endpoint_host(), is_local),
     };
     let place = if price == KnownPrice::Local { " on this machine" } else { "" };
-    let title =
-        format!("the rest of run {}, {}{place}", ShortIds::new([run.id.as_str()]).get(&run.id), run.model());
+    let title = format!(
+        "the rest of run {}, {}{place}",
+        ShortIds::new([run.id.as_str()]).get(&run.id),
+        run.leveled_model()
+    );
     let run = RunEstimate { price, budget_usd: repeat.budget_left(), benchmarks };
     Some(Estimate { title, is_rest: true, run })
 }
