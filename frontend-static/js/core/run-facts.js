@@ -56,6 +56,28 @@ export function withAgent(name, agent) {
   return agent && needsModel(agent) ? `${name} with ${agent}` : name
 }
 
+/** @typedef {{reasoning_effort?: string | null, thinking_budget?: number | null}} Thinking settings of a run, or of a schedule */
+
+/**
+ * Names the model of a run or of a schedule, with its thinking level if one was ordered: two levels of a model are two results.
+ *
+ * @param {{model: string, generation?: Thinking | null} & Thinking} order
+ */
+export function modelOf(order) {
+  const { reasoning_effort: effort, thinking_budget: budget } = order.generation ?? order
+  return leveled(order.model, budget ? `${budget} tokens` : effort)
+}
+
+/**
+ * Adds a thinking level to the name of a model.
+ *
+ * @param {string} model
+ * @param {string | null | undefined} level
+ */
+export function leveled(model, level) {
+  return level ? `${model} (thinking ${level})` : model
+}
+
 /** Name of the agent whose files users upload. */
 export const CUSTOM = 'custom'
 

@@ -3,7 +3,7 @@
 import { api } from '../core/api.js'
 import { h, replace, useStyles } from '../core/dom.js'
 import { integer } from '../core/format.js'
-import { query } from '../core/router.js'
+import { path, query } from '../core/router.js'
 import { copyBox } from '../components/copy.js'
 import { tabs } from '../components/tabs.js'
 import { datasetSection } from './benchmark/dataset.js'
@@ -31,6 +31,7 @@ export async function mount({ root, params, signal, title }) {
       h('h1', null, display_name, ' ', h('code', { class: 'dim' }, name)),
       h('div', { class: 'actions' },
         name === 'terminal_tasks' ? h('a', { class: 'button primary', href: '/tasks' }, 'Tasks') : h('a', { class: 'button primary', href: `/new?benchmarks=${encoded}` }, 'New run'),
+        benchmark.code_tasks > 0 && h('a', { class: 'button', href: `${path('benchmarks', name)}/tasks` }, `${integer(benchmark.code_tasks)} tasks`),
         h('a', { class: 'button', href: `/runs?benchmark=${encoded}` }, 'Runs'),
         h('a', { class: 'button', href: `/leaderboard?benchmark=${encoded}` }, 'Leaderboard')),
       h('p', { class: 'sub' }, categoryLabel(benchmark))),

@@ -4,7 +4,7 @@ import { h, replace, useStyles } from '../core/dom.js'
 import { integer, plural } from '../core/format.js'
 import { isOutcomeOnly, messageParts } from '../core/messages.js'
 import { outcomeMark, outcomeOf } from '../core/outcomes.js'
-import { cautionList, cautionsOf, hasEpisodes } from '../core/run-facts.js'
+import { cautionList, cautionsOf, hasEpisodes, modelOf } from '../core/run-facts.js'
 import { ApiSource, apiSource } from '../core/source.js'
 import { empty } from '../core/states.js'
 import { router } from '../core/router.js'
@@ -40,7 +40,7 @@ export async function mount(context) {
   const filter = filterFrom(query)
   const back = source.runPath({ benchmark, ...filter })
   const crumbs = h('nav', { class: 'crumbs', 'aria-label': 'Place' },
-    source.live ? h('a', { href: '/runs' }, 'Runs') : h('a', { href: '/verify' }, 'Verify'), ' › ', h('a', { href: source.runPath() }, run.name ?? run.model), ' › ', h('a', { href: back }, benchmark))
+    source.live ? h('a', { href: '/runs' }, 'Runs') : h('a', { href: '/verify' }, 'Verify'), ' › ', h('a', { href: source.runPath() }, run.name ?? modelOf(run)), ' › ', h('a', { href: back }, benchmark))
   if (!item || !b) {
     title('Item not found')
     replace(root, crumbs, h('h1', null, 'Item not found'), empty('', `The run has no sample ${sample + 1} of item ${id} in ${benchmark}.`, h('a', { class: 'button', href: back }, 'All items')))

@@ -1,17 +1,19 @@
-/** Orders a run: model, benchmarks, items and settings, with an estimate before it starts. */
+/** Orders runs: models, thinking levels, benchmarks, items and settings, with an estimate before they start. */
 
 import { api } from '../core/api.js'
 import { toast, withModule } from '../core/states.js'
-import { h, replace, useStyles } from '../core/dom.js'
+import { h, replace, setText, useStyles } from '../core/dom.js'
+import { integer, plural } from '../core/format.js'
 import { router } from '../core/router.js'
 import { findModels } from './new-run/model-picker.js'
 import { keepEstimate } from './new-run/estimate.js'
 import { OrderState } from './new-run/state.js'
 import { clearProblems, focusInvalid, orderSections, showProblems } from './new-run/order-form.js'
 import { estimatePanel } from './new-run/summary.js'
-import { orderOf, queryOf } from './new-run/address.js'
+import { orderOf, queryOf, sweepOf } from './new-run/address.js'
 import { orderOfRun, relevant, SHARE_DEFAULT } from './new-run/order.js'
 import { serverNotices } from './new-run/notices.js'
+import { runsOf, tooMany } from './new-run/sweep.js'
 
 /** @param {import('../app.js').Context} context */
 export async function mount({ root, signal, title }) {
@@ -34,21 +36,24 @@ export async function mountOrderForm(root, { signal, heading, level = 'h1', keep
   ])
   // Items of terminal tasks are uploaded; they have an order form of their own.
   const benchmarks = all.filter(({ name }) => name !== 'terminal_tasks')
-  const state = new OrderState(withDefaults(asked, benchmarks, models))
+  const state = new OrderState(withDefaults(asked, benchmarks, models), sweepOf(query))
   const panel = estimatePanel()
   const notices = serverNotices(signal, (isOpen) => { start.disabled = !isOpen })
   const start = h('button', { type: 'submit', class: 'button primary' }, 'Start run')
   const errors = h('div', { class: 'form-errors', role: 'alert' })
   const commands = commandsPanel(state)
   const form = h('form', { class: 'order-form', novalidate: true, 'aria-label': heading },
-    h('div', { class: 'order-sections' }, orderSections({ state, benchmarks, signal })),
+    h('div', { class: 'order-sections' }, orderSections({ state, benchmarks, signal, isSweep: true })),
     h('div', { class: 'order-side' }, panel.element,
       h('div', { class: 'order-bar' }, errors, panel.line, start), commands.element))
   form.addEventListener('submit', (event) => {
     event.preventDefault()
     void submit(form, state, start, errors, signal)
   })
+  const label = () => { setText(start, labelOf(state)) }
+  label()
   state.addEventListener('change', () => {
+    label()
     commands.refresh()
     if (keepsAddress) showAddress(state)
   })
@@ -101,7 +106,7 @@ function providerNote() {
 
 /** @param {OrderState} state */
 function showAddress(state) {
-  const text = queryOf(relevant(state.order)).toString().replaceAll('%2C', ',').replaceAll('%2F', '/')
+  const text = queryOf(relevant(state.order), state.sweep).toString().replaceAll('%2C', ',').replaceAll('%2F', '/')
   history.replaceState(history.state, '', `${location.pathname}${text ? `?${text}` : ''}`)
 }
 
@@ -116,9 +121,15 @@ function commandsPanel(state) {
   return { element, refresh }
 }
 
+/** @param {OrderState} state */
+function labelOf({ order, sweep }) {
+  const runs = runsOf(order, sweep).length
+  return runs > 1 ? `Start ${integer(runs)} runs` : 'Start run'
+}
+
 /**
- * Orders the run and opens it. A repeated attempt has the same idempotency key as long as the order is the same, so a lost
- * answer never makes a second run.
+ * Orders the runs one after the other, and opens the only one, or the list. A repeated attempt has the same idempotency keys as
+ * long as the orders are the same, so a lost answer never makes a second run.
  *
  * @param {HTMLFormElement} form
  * @param {OrderState} state
@@ -130,34 +141,43 @@ async function submit(form, state, button, errors, signal) {
   clearProblems(form)
   replace(errors)
   if (focusInvalid(form)) return
-  const problem = missing(state.order)
+  const runs = runsOf(relevant(state.order), state.sweep)
+  const problem = missing(state.order, runs.length)
   if (problem) return void replace(errors, showProblems(form, problem).map((text) => h('p', { class: 'problem' }, text)))
   button.disabled = true
   button.textContent = 'Starting…'
+  /** @type {Api.CreatedView[]} */
+  const created = []
   try {
-    const body = relevant(state.order)
-    /** @type {Api.CreatedView} */
-    const run = await api.post(state.path, body, { signal, headers: { ...state.headers, 'idempotency-key': attemptKey(state.path, body) } })
+    for (const { order: body } of runs) {
+      if (runs.length > 1) setText(button, `Starting ${integer(created.length + 1)} of ${integer(runs.length)}…`)
+      created.push(await api.post(state.path, body, { signal, headers: { ...state.headers, 'idempotency-key': attemptKey(state.path, body) } }))
+    }
     if (state.key) {
       api.rememberKey(state.remember)
       api.key = state.key
     }
-    for (const warning of run.warnings ?? []) toast(warning, { kind: 'bad' })
-    if (run.ignored_benchmarks?.length) toast(`This server doesn’t know ${run.ignored_benchmarks.join(', ')}.`, { kind: 'bad' })
-    lastAttempt = { text: '', key: '' }
-    router.go(`/runs/${run.id}`)
+    for (const warning of new Set(created.flatMap((run) => run.warnings ?? []))) toast(warning, { kind: 'bad' })
+    const [{ id, ignored_benchmarks: ignored }] = created
+    if (ignored?.length) toast(`This server doesn’t know ${ignored.join(', ')}.`, { kind: 'bad' })
+    attempts.clear()
+    if (created.length > 1) toast(`${plural(created.length, 'run')} started.`)
+    router.go(created.length > 1 ? '/runs' : `/runs/${id}`)
   } catch (error) {
     if (signal.aborted) return
     const rest = showProblems(form, /** @type {Error} */ (error))
-    replace(errors, rest.map((text) => h('p', { class: 'problem' }, text)),
+    replace(errors,
+      created.length > 0 && h('p', { class: 'problem' }, `${integer(created.length)} of ${integer(runs.length)} runs have started. With the same settings, the button starts the others.`),
+      rest.map((text) => h('p', { class: 'problem' }, text)),
       rest.length === 0 && h('p', { class: 'problem' }, 'The order wasn’t accepted. The marked field says why.'))
   } finally {
     button.disabled = false
-    button.textContent = 'Start run'
+    setText(button, labelOf(state))
   }
 }
 
-let lastAttempt = { text: '', key: '' }
+/** Idempotency keys of orders that were sent since the last success. @type {Map<string, string>} */
+const attempts = new Map()
 
 /**
  * @param {string} path
@@ -165,19 +185,22 @@ let lastAttempt = { text: '', key: '' }
  */
 function attemptKey(path, body) {
   const text = path + JSON.stringify(body)
-  if (lastAttempt.text !== text) lastAttempt = { text, key: crypto.randomUUID() }
-  return lastAttempt.key
+  const key = attempts.get(text) ?? crypto.randomUUID()
+  attempts.set(text, key)
+  return key
 }
 
 /**
  * Returns what the API would take as "all" or refuse without naming a field.
  *
  * @param {import('./new-run/order.js').Order} order
+ * @param {number} runs
  */
-function missing(order) {
+function missing(order, runs) {
   const fields = []
   if (!order.model_id) fields.push({ field: 'model_id', message: 'Choose a model.' })
   if (!order.selected_benchmarks?.length) fields.push({ field: 'selected_benchmarks', message: 'Choose at least one benchmark.' })
+  if (tooMany(runs)) fields.push({ field: 'thinking_levels', message: tooMany(runs) })
   if (order.items?.length === 0) fields.push({ field: 'items', message: 'Give at least one item.' })
   return fields.length > 0 ? Object.assign(new Error('The order isn’t complete.'), { fields }) : null
 }

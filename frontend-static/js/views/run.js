@@ -3,7 +3,7 @@
 import { api } from '../core/api.js'
 import { h, painted, replace, useStyles } from '../core/dom.js'
 import { poll } from '../core/connection.js'
-import { isBenchmarkOpen, isOpen, progressOf } from '../core/run-facts.js'
+import { isBenchmarkOpen, isOpen, modelOf, progressOf } from '../core/run-facts.js'
 import { statusOf } from '../core/outcomes.js'
 import { apiSource } from '../core/source.js'
 import { withModule } from '../core/states.js'
@@ -25,7 +25,7 @@ export async function mount(context) {
   const source = context.source ?? apiSource(params.run)
   const [run] = await Promise.all([source.run(signal), useStyles('views/run.css')])
   if (signal.aborted) return
-  title(`${run.name ?? run.model} – run`)
+  title(`${run.name ?? modelOf(run)} – run`)
   const names = run.benchmarks.map((b) => b.benchmark_name)
   let chosen = names.includes(query.get('benchmark') ?? '') ? /** @type {string} */ (query.get('benchmark')) : names[0]
   // The samples are on their way while the view is built.
@@ -85,7 +85,7 @@ export async function mount(context) {
     replace(below, log?.element, judged?.element, report)
     showBelow(run0)
   }))
-  const name = (/** @type {Run} */ value) => value.name ?? value.model
+  const name = (/** @type {Run} */ value) => value.name ?? modelOf(value)
   if (!source.live) return
   /** @type {ReturnType<typeof poll> | null} */
   let polling = null

@@ -6,7 +6,7 @@ import { h, replace, useStyles } from '../core/dom.js'
 import { ago, dateTime, timeZone } from '../core/format.js'
 import { poll } from '../core/connection.js'
 import { query, router } from '../core/router.js'
-import { modelLabel } from '../core/run-facts.js'
+import { modelLabel, modelOf } from '../core/run-facts.js'
 import { copyBox } from '../components/copy.js'
 import { openDialog } from '../components/dialog.js'
 import { facts } from './benchmark/facts.js'
@@ -132,7 +132,7 @@ function aboutOf(schedule) {
       ['Planned times', [words && `${words}, `, h('code', null, schedule.cron), ` in ${schedule.time_zone}`]],
       ['Next', next ? [h('strong', null, dateTime(next)), ` (${timeZone()}, ${ago(next)})`,
         later.length > 0 && h('span', { class: 'dim' }, `; then ${later.map(dateTime).join(', ')}`)] : 'none while it is paused'],
-      [modelLabel(schedule.model, schedule.benchmarks), schedule.model],
+      [modelLabel(schedule.model, schedule.benchmarks), modelOf(schedule)],
       ['Benchmarks', schedule.benchmarks.map((each, i) => [i > 0 && ', ',
         h('a', { href: `/benchmarks/${encodeURIComponent(each)}` }, each)])],
       schedule.demo && ['Data', h('span', { class: 'caution' }, 'DEMO')],

@@ -4,7 +4,7 @@ import { api } from '../core/api.js'
 import { h, replace, useStyles } from '../core/dom.js'
 import { ago, dateTime, plural, timeZone } from '../core/format.js'
 import { poll } from '../core/connection.js'
-import { withAgent } from '../core/run-facts.js'
+import { modelOf, withAgent } from '../core/run-facts.js'
 import { path } from '../core/router.js'
 import { empty } from '../core/states.js'
 import { differences, firingScore, firingStatus } from './schedules/firing.js'
@@ -56,7 +56,7 @@ function table(schedules) {
       'Change'].map((name) => h('th', { scope: 'col' }, name)))),
     h('tbody', null, schedules.map((schedule) => h('tr', { class: schedule.enabled ? null : 'paused' },
       h('th', { scope: 'row' }, h('a', { href: path('schedules', schedule.id) }, schedule.name), h('small', null, timesInWords(schedule))),
-      h('td', null, schedule.model, schedule.demo && [' ', h('span', { class: 'caution' }, 'DEMO')],
+      h('td', null, modelOf(schedule), schedule.demo && [' ', h('span', { class: 'caution' }, 'DEMO')],
         h('small', null, schedule.benchmarks.map((name) => withAgent(name, schedule.benchmark_options[name]?.agent)).join(', '))),
       h('td', { dataset: { label: 'Next run' } }, schedule.enabled ? dateTime(schedule.next_times[0]) : h('span', { class: 'badge warn' }, 'Paused'),
         schedule.enabled && h('small', null, ago(schedule.next_times[0]))),

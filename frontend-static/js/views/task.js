@@ -7,7 +7,7 @@ import { bytes, dateTime, integer, none, plural, shortId } from '../core/format.
 import { messageParts } from '../core/messages.js'
 import { outcomesInWords, statusBadge, statusOf } from '../core/outcomes.js'
 import { path, router } from '../core/router.js'
-import { CUSTOM, agentOf, needsModel, withAgent } from '../core/run-facts.js'
+import { agentOf, CUSTOM, modelOf, needsModel, withAgent } from '../core/run-facts.js'
 import { apiSource } from '../core/source.js'
 import { empty, toast, withModule } from '../core/states.js'
 import { episodesLegend, episodesPanel } from './run/episodes.js'
@@ -145,7 +145,7 @@ function runSection(first, task, legend, signal) {
   const panel = episodesPanel({ source, signal, label: `Episodes of ${name}, run ${shortId(first.id)}`, legend, task: task.task })
   const others = (/** @type {Api.RunView} */ run) => Math.max(0, (run.benchmarks[0]?.sampled_items ?? 0) - 1)
   const head = part(h('div', { class: 'section-head' }), (/** @type {{run: Api.RunView, hasError: boolean}} */ { run, hasError }) => [statusOf(run), agentOf(run), others(run), hasError], ({ run, hasError }) => [
-    h('h3', null, h('a', { href: path('runs', run.id) }, withAgent(run.model, agentOf(run)), ', ', dateTime(run.created_at)), others(run) > 0 && h('span', { class: 'dim' }, ` with ${plural(others(run), 'other task')}`), ' ', statusBadge(statusOf(run))),
+    h('h3', null, h('a', { href: path('runs', run.id) }, withAgent(modelOf(run), agentOf(run)), ', ', dateTime(run.created_at)), others(run) > 0 && h('span', { class: 'dim' }, ` with ${plural(others(run), 'other task')}`), ' ', statusBadge(statusOf(run))),
     hasError && run.error_message && failureOf(run.error_message)])
   return {
     element: h('section', { class: 'task-run' }, head.element, panel.element),

@@ -4,7 +4,7 @@ import { api } from '../../core/api.js'
 import { h, replace } from '../../core/dom.js'
 import { ago, percent, plural, shortId } from '../../core/format.js'
 import { router } from '../../core/router.js'
-import { benchmarkOfRun } from '../../core/run-facts.js'
+import { benchmarkOfRun, modelOf } from '../../core/run-facts.js'
 import { empty, failure } from '../../core/states.js'
 import { RUNS_MAX } from './load.js'
 
@@ -42,15 +42,15 @@ export async function chooser({ chosen, signal }) {
       h('thead', null, h('tr', null, ['', 'Run', 'Score', 'Ordered'].map((name) => h('th', { scope: 'col', class: name === 'Score' ? 'number' : null }, name || h('span', { class: 'visually-hidden' }, 'Choose'))))),
       h('tbody', null, runs.map((run) => h('tr', null,
         h('td', null, h('input', {
-          type: 'checkbox', id: `choose-${run.id}`, 'aria-label': `${run.name ?? run.model} ${shortId(run.id)}`, '.checked': ids.includes(run.id),
+          type: 'checkbox', id: `choose-${run.id}`, 'aria-label': `${run.name ?? modelOf(run)} ${shortId(run.id)}`, '.checked': ids.includes(run.id),
           on: { change: (/** @type {Event} */ event) => {
             if (/** @type {HTMLInputElement} */ (event.target).checked) ids.push(run.id)
             else ids.splice(ids.indexOf(run.id), 1)
             update()
           } },
         }), ' ', h('b', { class: 'letter', dataset: { run: run.id } })),
-        h('th', { scope: 'row' }, h('label', { for: `choose-${run.id}` }, run.name ?? run.model), ' ', h('code', { class: 'dim' }, shortId(run.id)),
-          h('p', { class: 'hint' }, run.name && `${run.model} · `, run.benchmarks.map((b) => `${benchmarkOfRun(run, b.benchmark_name)}${b.demo ? ' (DEMO)' : ''}`).join(', '))),
+        h('th', { scope: 'row' }, h('label', { for: `choose-${run.id}` }, run.name ?? modelOf(run)), ' ', h('code', { class: 'dim' }, shortId(run.id)),
+          h('p', { class: 'hint' }, run.name && `${modelOf(run)} · `, run.benchmarks.map((b) => `${benchmarkOfRun(run, b.benchmark_name)}${b.demo ? ' (DEMO)' : ''}`).join(', '))),
         h('td', { class: 'number' }, percent(run.overall_score)),
         h('td', null, h('time', { datetime: run.created_at }, ago(run.created_at)))))))))
   } catch (problem) {

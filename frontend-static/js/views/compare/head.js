@@ -3,7 +3,7 @@
 import { h, svg } from '../../core/dom.js'
 import { dateTime, percent, shortId } from '../../core/format.js'
 import { link } from '../../core/router.js'
-import { agentOf, cautionList, runCautionsOf } from '../../core/run-facts.js'
+import { agentOf, cautionList, modelOf, runCautionsOf } from '../../core/run-facts.js'
 import { statusBadge, statusOf } from '../../core/outcomes.js'
 import { shape } from '../../charts/chart.js'
 
@@ -35,7 +35,7 @@ export function runList(all, base) {
 
 /** Returns name, model and agent of a run where its label doesn't say them. @param {import('./load.js').Compared} compared */
 function facts({ run, label }) {
-  return [run.name, run.model, agentOf(run)].filter((text) => text && !label.startsWith(text) && !label.endsWith(` ${text}`)).map((text) => `${text}, `).join('')
+  return [run.name, modelOf(run), agentOf(run)].filter((text) => text && !label.startsWith(text) && !label.endsWith(` ${text}`)).map((text) => `${text}, `).join('')
 }
 
 /**

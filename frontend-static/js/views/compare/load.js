@@ -1,7 +1,7 @@
 /** Data of a comparison: the runs, the API's comparisons with the first of them, and the indexes of their items. */
 
 import { shortHash, shortId } from '../../core/format.js'
-import { agentOf, isOpen } from '../../core/run-facts.js'
+import { agentOf, isOpen, modelOf } from '../../core/run-facts.js'
 import { holm } from './statistics.js'
 
 /** Runs that are compared at once, at most: one letter and one series of a chart for each. */
@@ -63,7 +63,7 @@ export async function loadRuns(sources, compare, signal) {
 }
 
 /**
- * Returns a short text that tells a run from the others: its model, with its agent or its name if several are of the same model,
+ * Returns a short text that tells a run from the others: its model, with its thinking level, its agent or its name if several are of the same model,
  * or else its id.
  *
  * @param {Run} run
@@ -73,9 +73,10 @@ export async function loadRuns(sources, compare, signal) {
 function labelOf(run, runs) {
   const isUnique = (/** @type {(run: Run) => unknown} */ key) => runs.filter((other) => key(other) === key(run)).length === 1
   if (isUnique(({ model }) => model)) return run.model
+  if (isUnique(modelOf)) return modelOf(run)
   const agent = agentOf(run)
-  if (agent && isUnique((other) => `${other.model} ${agentOf(other)}`)) return `${run.model} · ${agent}`
-  return run.name && isUnique(({ name }) => name) ? run.name : `${run.model} ${shortId(run.id)}`
+  if (agent && isUnique((other) => `${modelOf(other)} ${agentOf(other)}`)) return `${modelOf(run)} · ${agent}`
+  return run.name && isUnique(({ name }) => name) ? run.name : `${modelOf(run)} ${shortId(run.id)}`
 }
 
 /**

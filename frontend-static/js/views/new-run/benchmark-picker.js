@@ -2,6 +2,7 @@
 
 import { h, replace } from '../../core/dom.js'
 import { integer, plural } from '../../core/format.js'
+import { path } from '../../core/router.js'
 import { benchmarkSettings } from './benchmark-settings.js'
 import { estimateText } from './estimate-text.js'
 import { group } from './control.js'
@@ -99,8 +100,16 @@ class Row {
   show(isSelected) {
     this.box.checked = isSelected
     this.element.classList.toggle('selected', isSelected)
-    if (isSelected && this.settings.childElementCount === 0) replace(this.settings, benchmarkSettings(this.benchmark, this.state))
+    if (isSelected && this.settings.childElementCount === 0) replace(this.settings, this.#tasks(), benchmarkSettings(this.benchmark, this.state))
     this.settings.hidden = !isSelected || this.settings.childElementCount === 0
+  }
+
+  /** Leads to the benchmark's programming tasks; null if it has none. */
+  #tasks() {
+    const { name, code_tasks: tasks } = this.benchmark
+    return tasks > 0 ? h('p', { class: 'actions form-wide' },
+      h('button', { type: 'button', class: 'button small', on: { click: () => this.state.dispatchEvent(new Event('choose-tasks')) } }, 'Choose tasks'),
+      h('a', { href: `${path('benchmarks', name)}/tasks` }, `About the ${integer(tasks)} tasks`)) : null
   }
 
   showEstimate() {

@@ -3,6 +3,7 @@
 import { curl } from '../../core/api.js'
 import { format, PLAIN } from './fields.js'
 import { relevant, valueAt } from './order.js'
+import { modelsOf, noSweep, REASONING, runsOf } from './sweep.js'
 
 /**
  * Quotes a word for POSIX shells.
@@ -27,12 +28,13 @@ export function option(flag, value) {
  * Returns the options of `bench run` and `bench schedules add` for an order.
  *
  * @param {import('./order.js').Order} order
+ * @param {import('./sweep.js').Sweep} [sweep]
  * @returns {string[]}
  */
-export function optionsOf(order) {
+export function optionsOf(order, sweep = noSweep()) {
   const kept = relevant(order)
-  const parts = []
-  if (kept.model_id) parts.push(option('--model', kept.model_id))
+  const parts = modelsOf(kept, sweep).map((model) => option('--model', model))
+  if (sweep.levels.length > 0) parts.push(option('--thinking-level', sweep.levels.join(',')))
   if (kept.tasks) parts.push(...kept.tasks.map(() => '--task PATH'))
   else for (const name of kept.selected_benchmarks ?? []) parts.push(option('--benchmark', name))
   if (kept.agent) parts.push(option('--agent', kept.agent))
@@ -43,7 +45,7 @@ export function optionsOf(order) {
   }
   for (const spec of PLAIN) {
     const value = valueAt(kept, spec.name)
-    if (value === undefined) continue
+    if (value === undefined || (sweep.levels.length > 0 && REASONING.includes(spec.name))) continue
     if (spec.kind === 'switch') parts.push(spec.flag)
     else if (Array.isArray(value)) parts.push(...value.map((entry) => option(spec.flag, entry)))
     else if (spec.name === 'system_prompt' && typeof value === 'string' && value.startsWith('@')) parts.push(promptFile(value))
@@ -63,24 +65,28 @@ function promptFile(prompt) {
 }
 
 /**
- * Returns the command that orders the same run at the server of this page. It reads keys from `BENCH_API_KEY` and
+ * Returns the command that orders the same runs at the server of this page. It reads keys from `BENCH_API_KEY` and
  * `BENCH_JUDGE_API_KEY`.
  *
  * @param {import('./order.js').Order} order
+ * @param {import('./sweep.js').Sweep} [sweep]
  */
-export function benchCommand(order) {
-  return lines(['bench run', ...optionsOf(order), option('--server', location.origin)])
+export function benchCommand(order, sweep) {
+  return lines(['bench run', ...optionsOf(order, sweep), option('--server', location.origin)])
 }
 
 /**
- * Returns the request that orders the same run.
+ * Returns the requests that order the same runs, one for each.
  *
  * @param {import('./order.js').Order} order
+ * @param {import('./sweep.js').Sweep} sweep
  * @param {{path: string, hasKey: boolean, hasJudgeKey: boolean}} context
  */
-export function curlCommand(order, { path, hasKey, hasJudgeKey }) {
+export function curlCommands(order, sweep, { path, hasKey, hasJudgeKey }) {
   const headers = hasJudgeKey ? ['x-judge-authorization: Bearer $BENCH_JUDGE_API_KEY'] : []
-  return curl('POST', path, relevant(order), { key: hasKey, headers })
+  const runs = runsOf(relevant(order), sweep)
+  const orders = runs.length > 0 ? runs.map((run) => run.order) : [relevant(order)]
+  return orders.map((body) => curl('POST', path, body, { key: hasKey, headers })).join('\n')
 }
 
 /**

@@ -3,6 +3,7 @@
 import { api } from '../../core/api.js'
 import { CUSTOM } from '../../core/run-facts.js'
 import { relevant } from './order.js'
+import { combined, runsOf, selectsByChance, tooMany } from './sweep.js'
 
 /** Fields that change no estimate: labels, and the times of schedules. */
 const WITHOUT_EFFECT = /** @type {const} */ (['name', 'tags', 'notes', 'cron', 'time_zone', 'webhook_url', 'enabled'])
@@ -11,7 +12,9 @@ const PAUSE = 300
 
 /**
  * @typedef {object} Estimated
- * @property {Api.EstimateView} [estimate] answer of the API; absent if nothing is chosen or it failed
+ * @property {Api.EstimateView} [estimate] answer of the API, for all runs together; absent if nothing is chosen or it failed
+ * @property {{model: string, level: string | null, estimate: Api.EstimateView}[]} [runs] each run of the form
+ * @property {boolean} [differ] true if each run would select other items
  * @property {Error} [error]
  * @property {boolean} isCurrent false while a newer one is being made
  */
@@ -47,32 +50,40 @@ export function keepEstimate(state, benchmarks, show, signal) {
     }
   }
   const turn = async () => {
-    const order = orderToEstimate(state.order)
+    const all = orderToEstimate(state.order)
+    const [first, ...further] = runsOf(all, state.sweep)
+    const order = first?.order ?? all
     const now = settingsOf(order)
     const known = now === settings ? new Map(state.estimates) : new Map()
     settings = now
     const selected = order.selected_benchmarks ?? []
     try {
       // Until the files of a custom agent are chosen, there is nothing to estimate.
-      const isEmpty = order.tasks ? order.tasks.length === 0 || (order.agent === CUSTOM && !order.agent_options?.content_hash) : !order.model_id
+      const isEmpty = order.tasks ? order.tasks.length === 0 || (order.agent === CUSTOM && !order.agent_options?.content_hash) : !order.model_id || order.items?.length === 0
       if (isEmpty || selected.length === 0) present({ isCurrent: true })
+      else if (tooMany(further.length + 1)) present({ error: new Error(tooMany(further.length + 1)), isCurrent: true })
       else {
         const estimate = await ask(order)
         if (signal.aborted || isStale) return
         keep(known, estimate)
-        present({ estimate, isCurrent: true })
+        const runs = [{ model: first.model, level: first.level, estimate }]
+        for (const { model, level, order: next } of further) {
+          runs.push({ model, level, estimate: await ask(next) })
+          if (signal.aborted || isStale) return
+        }
+        present({ estimate: combined(runs.map((run) => run.estimate)), runs, differ: runs.length > 1 && selectsByChance(order), isCurrent: true })
       }
     } catch (error) {
       if (signal.aborted) return
       if (!isStale) present({ error: /** @type {Error} */ (error), isCurrent: true })
     }
     state.setEstimates(known)
-    if (!order.model_id || isStale) return
+    if (!order.model_id || order.items?.length === 0 || isStale) return
     const others = benchmarks.filter(({ name, is_enabled }) => is_enabled !== false && !known.has(name) && !selected.includes(name))
     const names = others.map(({ name }) => name)
     if (names.length === 0 || last.error) return
     try {
-      keep(known, await ask({ ...order, budget_usd: undefined, selected_benchmarks: names }))
+      keep(known, await ask(relevant({ ...order, budget_usd: undefined, selected_benchmarks: names })))
       if (!signal.aborted && !isStale) state.setEstimates(new Map(known))
     } catch {
       // These estimates help to choose. An order of one of these benchmarks tells what is wrong with it.

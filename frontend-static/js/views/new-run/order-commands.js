@@ -3,7 +3,7 @@
 import { api } from '../../core/api.js'
 import { h } from '../../core/dom.js'
 import { copyBox } from '../../components/copy.js'
-import { benchCommand, curlCommand } from './commands.js'
+import { benchCommand, curlCommands } from './commands.js'
 import { relevant } from './order.js'
 
 /**
@@ -13,8 +13,8 @@ import { relevant } from './order.js'
  */
 export function orderCommands(state) {
   const hasKey = state.key !== '' || api.key !== ''
-  const bench = copyBox(benchCommand(relevant(state.order)))
-  const curl = copyBox(curlCommand(state.order, { path: state.path, hasKey, hasJudgeKey: state.judgeKey !== '' }))
+  const bench = copyBox(benchCommand(relevant(state.order), state.sweep))
+  const curl = copyBox(curlCommands(state.order, state.sweep, { path: state.path, hasKey, hasJudgeKey: state.judgeKey !== '' }))
   return [
     h('h3', null, 'bench'), bench, h('h3', null, 'curl'), curl,
     hasKey || state.judgeKey ? h('p', { class: 'form-hint' }, 'Keys are read from ', h('code', null, 'BENCH_API_KEY'), ' and ',

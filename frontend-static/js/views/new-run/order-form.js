@@ -8,8 +8,10 @@ import { itemsFields } from './items-fields.js'
 import { judgeFields } from './judge-fields.js'
 import { keyField } from './key-fields.js'
 import { modelPicker } from './model-picker.js'
+import { modelsFields } from './models-fields.js'
 import { valueAt } from './order.js'
 import { fieldAt, problemsOf } from './problems.js'
+import { REASONING } from './sweep.js'
 
 /**
  * Makes the sections of the form.
@@ -19,31 +21,52 @@ import { fieldAt, problemsOf } from './problems.js'
  * @param {Api.BenchmarkView[]} options.benchmarks
  * @param {AbortSignal} options.signal
  * @param {string} [options.payer] what the key pays for
+ * @param {boolean} [options.isSweep] true lets the form order several runs: models and thinking levels
  * @param {boolean} [options.hasName] false leaves the name out of the labels
  * @param {HTMLElement[]} [options.subject] sections instead of those that choose model, benchmarks, items and judge
  * @returns {HTMLElement[]}
  */
-export function orderSections({ state, benchmarks, signal, payer, hasName = true, subject }) {
+export function orderSections({ state, benchmarks, signal, payer, hasName = true, isSweep = false, subject }) {
   const plain = (/** @type {import('./fields.js').FieldSpec} */ spec) =>
     field(spec, valueAt(state.order, spec.name), (value) => state.set(spec.name, value))
   const labels = hasName ? LABELS : LABELS.filter(({ name }) => name !== 'name')
   const parts = subject ?? [
-    h('div', { class: 'form-section form-model' }, modelPicker({
+    isSweep ? modelsFields(state, signal) : h('div', { class: 'form-section form-model' }, modelPicker({
       path: 'model_id', label: 'Model', value: state.order.model_id ?? '', placeholder: 'Search by name or provider', signal,
       hint: 'A model that isn’t listed can be typed as PROVIDER/NAME.',
       changed: (value) => state.set('model_id', value),
     })),
     h('section', { class: 'form-part', 'aria-label': 'Benchmarks' }, benchmarkPicker(benchmarks, state)),
-    itemsFields(state),
+    itemsFields(state, { benchmarks, signal }),
     judgeFields(benchmarks, state, signal),
   ]
   return [
     ...parts,
-    counted('Generation settings', 'the benchmark’s own', GENERATION, state, plain),
+    generationSection(state, plain),
     counted('Budget and limits', 'none', [...BUDGET, ...LIMITS], state, plain),
     counted(hasName ? 'Name, tags and notes' : 'Tags and notes', 'for people and lists', labels, state, plain),
     optional('Key', state.key ? 'set' : 'only if you pay yourself, or this server asks for one', false, keyField(state, { what: payer, signal })),
   ]
+}
+
+/**
+ * Makes the section of generation settings, without those that thinking levels replace while some are chosen.
+ *
+ * @param {import('./state.js').OrderState} state
+ * @param {(spec: import('./fields.js').FieldSpec) => HTMLElement} draw
+ */
+function generationSection(state, draw) {
+  /** @type {HTMLElement[]} */
+  const replaced = []
+  const section = counted('Generation settings', 'the benchmark’s own', GENERATION, state, (spec) => {
+    const element = draw(spec)
+    if (REASONING.includes(spec.name)) replaced.push(element)
+    return element
+  })
+  const show = () => { for (const element of replaced) element.hidden = state.sweep.levels.length > 0 }
+  state.addEventListener('change', show)
+  show()
+  return section
 }
 
 /**
@@ -56,7 +79,8 @@ export function orderSections({ state, benchmarks, signal, payer, hasName = true
  * @param {(spec: import('./fields.js').FieldSpec) => HTMLElement} draw
  */
 function counted(title, nothing, specs, state, draw) {
-  const text = () => specs.filter(({ name }) => valueAt(state.order, name) !== undefined).map(({ label }) => label).join(', ')
+  const isReplaced = (/** @type {string} */ name) => state.sweep.levels.length > 0 && REASONING.includes(name)
+  const text = () => specs.filter(({ name }) => valueAt(state.order, name) !== undefined && !isReplaced(name)).map(({ label }) => label).join(', ')
   const section = optional(title, text() || nothing, text() !== '', specs.map(draw))
   const summary = /** @type {Element} */ (section.querySelector('.form-summary'))
   state.addEventListener('change', () => { summary.textContent = text() || nothing })

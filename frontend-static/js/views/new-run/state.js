@@ -1,6 +1,7 @@
 /** The order while it is edited. Parts of the form change it and listen to it. */
 
 import { setAt } from './order.js'
+import { noSweep } from './sweep.js'
 
 /**
  * Returns the path to which an order is posted: with a provider's key, the one where that key pays.
@@ -21,10 +22,21 @@ export class OrderState extends EventTarget {
   /** Estimates by benchmark, for the present settings. @type {Map<string, Api.EstimatedBenchmarkView>} */
   estimates = new Map()
 
-  /** @param {import('./order.js').Order} order */
-  constructor(order) {
+  /**
+   * @param {import('./order.js').Order} order
+   * @param {import('./sweep.js').Sweep} [sweep]
+   */
+  constructor(order, sweep = noSweep()) {
     super()
     this.order = order
+    /** Further models and thinking levels, each a run of its own. */
+    this.sweep = sweep
+  }
+
+  /** @param {Partial<import('./sweep.js').Sweep>} change */
+  setSweep(change) {
+    this.sweep = { ...this.sweep, ...change }
+    this.changed('sweep')
   }
 
   /**

@@ -1,7 +1,8 @@
 /** What an order will take, next to the button that starts it. */
 
 import { h, replace } from '../../core/dom.js'
-import { integer, tokens, usd } from '../../core/format.js'
+import { integer, plural, tokens, usd } from '../../core/format.js'
+import { leveled } from '../../core/run-facts.js'
 import { costText, isAsked, timeText } from './estimate-text.js'
 import { problemsOf } from './problems.js'
 
@@ -20,7 +21,7 @@ export function estimatePanel() {
   return {
     element,
     line,
-    show({ estimate, error, isCurrent }) {
+    show({ estimate, runs = [], differ = false, error, isCurrent }) {
       element.classList.toggle('stale', !isCurrent)
       element.setAttribute('aria-busy', String(!isCurrent))
       if (!isCurrent) return
@@ -31,12 +32,15 @@ export function estimatePanel() {
         return
       }
       if (!estimate) {
-        replace(body, h('p', { class: 'dim' }, 'Choose a model and at least one benchmark.'))
+        replace(body, h('p', { class: 'dim' }, 'Choose a model, at least one benchmark, and items.'))
         replace(line, 'Nothing chosen yet')
         return
       }
-      replace(body, figures(estimate), notes(estimate))
-      const next = `${integer(estimate.samples)} samples, ${timeText(estimate)}, ${costText(estimate)}`
+      const isSeveral = runs.length > 1
+      replace(body, figures(estimate, runs.length), notes(estimate),
+        differ && h('p', { class: 'note warn' }, 'Without a seed, each run selects other items: give one to compare the runs item by item.'),
+        isSeveral && runList(runs))
+      const next = `${isSeveral ? `${plural(runs.length, 'run')}, ` : ''}${integer(estimate.samples)} samples, ${timeText(estimate)}, ${costText(estimate)}`
       replace(line, next)
       if (next !== text) spoken.textContent = `Estimate: ${next}`
       text = next
@@ -44,15 +48,29 @@ export function estimatePanel() {
   }
 }
 
-/** @param {Api.EstimateView} estimate */
-function figures(estimate) {
+/**
+ * Lists the runs of a form, each with its own estimate.
+ *
+ * @param {{model: string, level: string | null, estimate: Api.EstimateView}[]} runs
+ */
+function runList(runs) {
+  return h('ol', { class: 'estimate-runs', 'aria-label': 'Runs' }, runs.map(({ model, level, estimate }) => h('li', null,
+    h('span', null, leveled(model, level)), h('span', { class: 'dim' }, `${estimate.samples === null ? 'unknown samples' : plural(estimate.samples, 'sample')}, ${timeText(estimate)}, ${costText(estimate)}`))))
+}
+
+/**
+ * @param {Api.EstimateView} estimate
+ * @param {number} runs
+ */
+function figures(estimate, runs) {
   const asksModel = isAsked(estimate)
   const judge = (estimate.judge_input_tokens ?? 0) + (estimate.judge_output_tokens ?? 0)
   /** @type {([string, import('../../core/dom.js').Child] | false | null)[]} */
   const rows = [
+    runs > 1 && ['Runs', h('strong', null, integer(runs))],
     ['Cost', h('strong', null, costText(estimate).replace('unknown cost', 'unknown'))],
-    ['Time', h('strong', null, timeText(estimate).replace('unknown time', 'unknown'))],
-    ['Items', integer(estimate.items)],
+    [runs > 1 ? 'Time, one by one' : 'Time', h('strong', null, timeText(estimate).replace('unknown time', 'unknown'))],
+    [runs > 1 ? 'Items of each run' : 'Items', integer(estimate.items)],
     ['Samples', integer(estimate.samples)],
     asksModel && ['Prompt tokens', tokens(estimate.input_tokens)],
     asksModel && ['Answer tokens', tokens(estimate.output_tokens)],

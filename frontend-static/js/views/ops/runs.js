@@ -3,6 +3,7 @@
 import { h } from '../../core/dom.js'
 import { ago, dateTime, duration, integer } from '../../core/format.js'
 import { statusBadge } from '../../core/outcomes.js'
+import { leveled } from '../../core/run-facts.js'
 
 /** @param {Api.OverviewView} overview */
 export function runLists({ running_runs, queued_runs, completed_runs, queue_counts }) {
@@ -38,7 +39,7 @@ function line(run, verb, at) {
   const seconds = run.started_at && run.completed_at ? (new Date(run.completed_at).getTime() - new Date(run.started_at).getTime()) / 1000 : null
   const subset = run.subset_count !== null ? `${integer(run.subset_count)} items` : run.subset_pct === 100 ? 'all items' : `${run.subset_pct}%`
   return h('li', null,
-    h('div', null, h('a', { href: `/runs/${run.id}` }, run.model), ' ', statusBadge(run.interrupted ? 'interrupted' : run.status)),
+    h('div', null, h('a', { href: `/runs/${run.id}` }, leveled(run.model, run.thinking_level)), ' ', statusBadge(run.interrupted ? 'interrupted' : run.status)),
     h('div', { class: 'dim' }, [(run.benchmarks ?? []).join(', '), subset].filter(Boolean).join(' · ')),
     h('div', { class: 'dim' }, h('time', { datetime: at, title: dateTime(at) }, `${verb} ${ago(at)}`),
       seconds !== null && ` · took ${duration(seconds)}`))

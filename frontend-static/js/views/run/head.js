@@ -4,7 +4,7 @@ import { h, part } from '../../core/dom.js'
 import { dateTime, shortId } from '../../core/format.js'
 import { withModule } from '../../core/states.js'
 import { statusBadge, statusOf } from '../../core/outcomes.js'
-import { agentOf, canOf, isOpen, needsModel, subsetText } from '../../core/run-facts.js'
+import { agentOf, canOf, isOpen, modelOf, needsModel, subsetText } from '../../core/run-facts.js'
 import { openKeyDialog } from '../../frame.js'
 import { menu } from '../../components/menu.js'
 import { actionsOf, exportItems } from './actions.js'
@@ -19,11 +19,11 @@ const BUTTONS = new Set(['resume', 'requeue', 'requeue-errors', 'cancel'])
  */
 export function headOf({ source, signal, changed }) {
   return part(h('div', { class: 'view-head run-head' }),
-    (/** @type {Run} */ run) => [statusOf(run), run.name, run.tags, run.notes, run.can, canOf(run), run.model, run.queue_position, agentOf(run)],
+    (/** @type {Run} */ run) => [statusOf(run), run.name, run.tags, run.notes, run.can, canOf(run), modelOf(run), run.queue_position, agentOf(run)],
     (run) => [
       h('div', { class: 'titles' },
         h('nav', { 'aria-label': 'Place', class: 'crumbs' }, source.live ? h('a', { href: '/runs' }, 'Runs') : h('a', { href: '/verify' }, 'Verify')),
-        h('h1', { tabindex: '-1', dataset: { key: 'title' } }, run.model, ' ', statusBadge(statusOf(run))),
+        h('h1', { tabindex: '-1', dataset: { key: 'title' } }, modelOf(run), ' ', statusBadge(statusOf(run))),
         run.name && h('p', { class: 'run-name' }, run.name),
         h('p', { class: 'dim' }, `${source.live ? 'Run' : 'Archive of run'} ${shortId(run.id)}, ordered ${dateTime(run.created_at)}, ${subsetText(run)}`,
           run.endpoint_host && `, answered by ${run.endpoint_host}`, agentOf(run) && needsModel(agentOf(run)) && `, agent ${agentOf(run)}`),

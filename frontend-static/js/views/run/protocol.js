@@ -3,7 +3,7 @@
 import { announce, toast } from '../../core/states.js'
 import { setText } from '../../core/dom.js'
 import { dateTime, integer, none, number, timeZone } from '../../core/format.js'
-import { benchmarkOfRun, modelLabel, promptOfRun } from '../../core/run-facts.js'
+import { benchmarkOfRun, modelLabel, modelOf, promptOfRun } from '../../core/run-facts.js'
 import { save } from './download.js'
 
 /** @typedef {import('../../core/run-facts.js').Run} Run */
@@ -53,7 +53,7 @@ export async function saveProtocol({ source, run, b, button, signal }) {
  */
 function head(run, b) {
   const rows = [
-    ['Run', run.id], [modelLabel(run.model, [b.benchmark_name]), run.model], ['Provider', run.provider], ['Benchmark', benchmarkOfRun(run, b.benchmark_name)], ['Protocol', b.protocol ?? none],
+    ['Run', run.id], [modelLabel(run.model, [b.benchmark_name]), modelOf(run)], ['Provider', run.provider], ['Benchmark', benchmarkOfRun(run, b.benchmark_name)], ['Protocol', b.protocol ?? none],
     ['Dataset', b.dataset ? `${b.dataset.id} at ${b.dataset.revision}` : none], ['Demo data', b.demo ? 'yes' : 'no'], ['Prompt', promptOfRun(b, run).text || none],
     ['Changed settings', (b.changed_settings ?? []).join('; ') || 'none'],
     ['Subset', run.subset_count ? `${run.subset_count} items` : `${run.subset_pct} %`], ['Seed', run.subset_seed ?? none], ['Items', `${b.sampled_items} of ${b.total_items}`],

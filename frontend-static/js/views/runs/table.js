@@ -5,7 +5,7 @@ import { ago, dateTime, duration, integer, none, percent, shortId, tokens, usd }
 import { splitMessage } from '../../core/messages.js'
 import { outcomesInWords, statusBadge, statusOf } from '../../core/outcomes.js'
 import { path } from '../../core/router.js'
-import { benchmarkOfRun, canOf, cautionList, elapsedSeconds, isOpen, progressOf, runCautionsOf, scoreOf, subsetText } from '../../core/run-facts.js'
+import { benchmarkOfRun, canOf, cautionList, elapsedSeconds, isOpen, modelOf, progressOf, runCautionsOf, scoreOf, subsetText } from '../../core/run-facts.js'
 import { intervalFigure, progressBar } from '../../components/figures.js'
 import { menu } from '../../components/menu.js'
 import { actionsOf, exportItems } from '../run/actions.js'
@@ -75,7 +75,7 @@ export function runsTable({ selected, onSelect, changed, signal }) {
  * @param {AbortSignal} signal
  */
 function newRow(first, chosen, onSelect, changed, signal) {
-  const check = h('input', { type: 'checkbox', '.checked': chosen.has(first.id), 'aria-label': `Select ${first.model} ${shortId(first.id)} for a comparison` })
+  const check = h('input', { type: 'checkbox', '.checked': chosen.has(first.id), 'aria-label': `Select ${modelOf(first)} ${shortId(first.id)} for a comparison` })
   check.addEventListener('change', () => { check.checked ? chosen.add(first.id) : chosen.delete(first.id); onSelect() })
   const bar = progressBar()
   const actions = menu('⋯', [])
@@ -115,7 +115,7 @@ function labelKey(run) {
 /** @param {Run} run */
 function modelCell(run) {
   return [
-    h('a', { href: path('runs', run.id), class: 'name' }, run.model),
+    h('a', { href: path('runs', run.id), class: 'name' }, modelOf(run)),
     run.name && h('span', { class: 'run-name' }, run.name),
     benchmarkStrip(run),
     h('span', { class: 'dim sub', title: run.subset_seed ? `seed “${run.subset_seed}”` : null }, `${subsetText(run, SEED_MAX)} · ${shortId(run.id)}`), ' ',
@@ -167,7 +167,7 @@ function scoreCell(run, bar) {
   if (isOpen(run)) {
     const left = run.eta_seconds !== null ? `${duration(Math.max(1, Math.round(run.eta_seconds)))} left` : run.start_delay_seconds !== null ? `starts in ${duration(run.start_delay_seconds)}` : ''
     const { completed, total, unit } = progressOf(run)
-    bar.show(completed, total, { label: `Progress of ${run.model}`, note: left, unit: `${unit}s` })
+    bar.show(completed, total, { label: `Progress of ${modelOf(run)}`, note: left, unit: `${unit}s` })
     return bar
   }
   const { score, interval, label, scale } = scoreOf(run)
@@ -189,5 +189,5 @@ function failureLine(message) {
  */
 function fillMenu(element, run, changed, signal) {
   const exports = canOf(run).export ? exportItems(run, signal) : []
-  element.set('⋯', [{ label: 'Open', href: path('runs', run.id) }, ...actionsOf(run, changed), ...(exports.length > 0 ? [null, ...exports] : [])], `Actions on ${run.model} ${shortId(run.id)}`)
+  element.set('⋯', [{ label: 'Open', href: path('runs', run.id) }, ...actionsOf(run, changed), ...(exports.length > 0 ? [null, ...exports] : [])], `Actions on ${modelOf(run)} ${shortId(run.id)}`)
 }

@@ -2,6 +2,7 @@
 
 import { h, part } from '../../core/dom.js'
 import { percent, plural } from '../../core/format.js'
+import { modelOf } from '../../core/run-facts.js'
 import { closeArchive, openedArchives } from '../../archive/source.js'
 import { runView } from '../../archive/run-view.js'
 
@@ -27,7 +28,7 @@ function row(source, changed) {
   const run = runView(source.results)
   const remove = () => { closeArchive(source); changed() }
   return h('li', null,
-    h('div', null, h('a', { href: source.runPath() }, h('span', { class: 'file-name' }, fileName)), h('span', { class: 'dim' }, ` ${run.model}`)),
+    h('div', null, h('a', { href: source.runPath() }, h('span', { class: 'file-name' }, fileName)), h('span', { class: 'dim' }, ` ${modelOf(run)}`)),
     h('b', { class: 'number' }, percent(run.overall_score)),
     h('button', { type: 'button', class: 'button small', 'aria-label': `Close ${fileName}`, on: { click: remove } }, 'Close'))
 }

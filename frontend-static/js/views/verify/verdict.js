@@ -2,7 +2,7 @@
 
 import { h, uniqueId } from '../../core/dom.js'
 import { dateTime, integer, percent } from '../../core/format.js'
-import { cautionList, cautionsOf, modelLabel } from '../../core/run-facts.js'
+import { cautionList, cautionsOf, modelLabel, modelOf } from '../../core/run-facts.js'
 import { intervalFigure } from '../../components/figures.js'
 import { differences } from '../../archive/differences.js'
 import { partsOf } from '../../archive/parts.js'
@@ -68,7 +68,7 @@ function facts({ results, manifest }) {
   return [
     h('dl', { class: 'facts' },
       h('dt', null, 'Run'), h('dd', null, h('code', null, run.id)),
-      h('dt', null, modelLabel(run.model, run.benchmarks.map((b) => b.benchmark_name))), h('dd', null, `${run.model}${host}`),
+      h('dt', null, modelLabel(run.model, run.benchmarks.map((b) => b.benchmark_name))), h('dd', null, `${modelOf(run)}${host}`),
       h('dt', null, 'Score'), h('dd', null, `${percent(run.overall_score)}${run.overall_score_label ? `, ${run.overall_score_label}` : ''}`),
       h('dt', null, 'Items'), h('dd', null, subset(run)),
       h('dt', null, 'Completed'), h('dd', null, dateTime(results.exportedAt)),
