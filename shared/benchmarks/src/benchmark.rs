@@ -114,6 +114,12 @@ pub trait Benchmark: Layout {
         &[]
     }
 
+    /// Returns the only values that an option accepts; none if they can't be listed.
+    fn option_values(&self, option: &str) -> Vec<&'static str> {
+        let _ = option;
+        Vec::new()
+    }
+
     /// Returns the benchmark as changed by these options; `None` if they don't change it. Checks all names and values,
     /// also those of options that only affect [`Self::selects`].
     ///

@@ -148,6 +148,14 @@ impl Benchmark for CodeLab {
         &OPTIONS
     }
 
+    fn option_values(&self, option: &str) -> Vec<&'static str> {
+        match option {
+            OPTION_FORM => FORMS.iter().map(|(name, _)| *name).collect(),
+            OPTION_TESTS => vec!["false", "true"],
+            _ => Vec::new(),
+        }
+    }
+
     fn with_options(&self, options: &Options) -> Result<Option<&'static dyn Benchmark>, OptionError> {
         let mut chosen = Self::DEFAULT;
         for (name, value) in options {

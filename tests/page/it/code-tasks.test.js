@@ -166,7 +166,8 @@ pageTest('one form orders chosen tasks at each level of each model, as its comma
   await main.locator('summary', { hasText: 'Generation settings' }).click()
   assert.ok(!await main.getByLabel('Reasoning effort').isVisible(), 'levels replace it')
   await main.getByLabel('Temperature', { exact: true }).fill('0.5')
-  await main.getByLabel('answer_form').fill('diff')
+  assert.deepEqual(await main.getByLabel('answer_form').locator('option').allInnerTexts(), ['any (default)', 'diff', 'blocks', 'files'])
+  await main.getByLabel('answer_form').selectOption('diff')
   await settled(page)
   assert.deepEqual(await seriousFindings(page), [])
 

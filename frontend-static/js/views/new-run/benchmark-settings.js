@@ -1,6 +1,6 @@
 /** Protocol and options of one benchmark of an order. */
 
-import { h } from '../../core/dom.js'
+import { h, replace } from '../../core/dom.js'
 import { framed, select } from './control.js'
 import { valueAt } from './order.js'
 
@@ -8,7 +8,7 @@ import { valueAt } from './order.js'
 const FAMILY = '.NAME'
 
 /**
- * Makes the fields; none for a benchmark with one protocol and no options.
+ * Makes the fields; none for a benchmark with one protocol and no options. The options are those of the chosen protocol.
  *
  * @param {Api.BenchmarkView} benchmark
  * @param {import('./state.js').OrderState} state
@@ -16,17 +16,40 @@ const FAMILY = '.NAME'
  */
 export function benchmarkSettings(benchmark, state) {
   const protocols = benchmark.protocols ?? []
-  const fields = protocols.length > 1 ? [protocolField(benchmark.name, protocols, state)] : []
-  const options = protocols.find((each) => each.is_default)?.options ?? []
-  return [...fields, ...options.map((option) => (option.name.endsWith(FAMILY) ? familyField : optionField)(benchmark.name, option, state))]
+  const own = protocols.find((each) => each.is_default) ?? protocols[0]
+  const optionsOf = (/** @type {Api.ProtocolView | undefined} */ protocol) => (protocol?.options ?? []).map((option) =>
+    (option.name.endsWith(FAMILY) ? familyField : optionField)(benchmark.name, option, state))
+  if (protocols.length < 2) return optionsOf(own)
+  const chosen = () => protocols.find(({ name }) => name === valueAt(state.order, `protocols.${benchmark.name}`)) ?? own
+  const options = h('div', { class: 'form-grid form-wide protocol-options' }, optionsOf(chosen()))
+  return [protocolField(benchmark.name, protocols, state, () => {
+    dropOthers(benchmark.name, chosen().options ?? [], state)
+    replace(options, optionsOf(chosen()))
+  }), options]
+}
+
+/**
+ * Removes values of options that a protocol doesn't have, which the API would refuse.
+ *
+ * @param {string} benchmark
+ * @param {Api.OptionView[]} options of the protocol
+ * @param {import('./state.js').OrderState} state
+ */
+function dropOthers(benchmark, options, state) {
+  const path = `benchmark_options.${benchmark}`
+  const isKnown = (/** @type {string} */ name) => options.some((option) => (option.name.endsWith(FAMILY) ? name.startsWith(option.name.slice(0, -'NAME'.length)) : option.name === name))
+  const all = Object.entries(/** @type {object} */ (valueAt(state.order, path) ?? {}))
+  const kept = all.filter(([name]) => isKnown(name))
+  if (kept.length < all.length) state.set(path, kept.length > 0 ? Object.fromEntries(kept) : undefined)
 }
 
 /**
  * @param {string} benchmark
  * @param {Api.ProtocolView[]} protocols the default one first
  * @param {import('./state.js').OrderState} state
+ * @param {() => void} changed called after another protocol was chosen
  */
-function protocolField(benchmark, protocols, state) {
+function protocolField(benchmark, protocols, state, changed) {
   const path = `protocols.${benchmark}`
   const own = protocols.find((each) => each.is_default)?.name ?? protocols[0].name
   const current = String(valueAt(state.order, path) ?? own)
@@ -40,6 +63,7 @@ function protocolField(benchmark, protocols, state) {
       change: (/** @type {Event & {target: HTMLSelectElement}} */ event) => {
         explain(event.target.value)
         state.set(path, event.target.value === own ? undefined : event.target.value)
+        changed()
       },
     },
   }, protocols.map(({ name }) => name), current, labels, ''))
@@ -52,6 +76,13 @@ function protocolField(benchmark, protocols, state) {
  */
 function optionField(benchmark, option, state) {
   const path = `benchmark_options.${benchmark}.${option.name}`
+  const { values = [] } = option
+  if (values.length > 0) {
+    return framed({ path, label: option.name, hint: option.description }, ({ id, describedBy }) => select({
+      id, name: path, 'aria-describedby': describedBy,
+      on: { change: (/** @type {Event & {target: HTMLSelectElement}} */ event) => state.set(path, event.target.value || undefined) },
+    }, values.filter((value) => value !== option.default), String(valueAt(state.order, path) ?? ''), {}, option.default ? `${option.default} (default)` : 'not set'))
+  }
   return framed({ path, label: option.name, hint: option.description }, ({ id, describedBy }) => h('input', {
     id, type: 'text', class: 'form-control', name: path, placeholder: option.default ?? 'not set', 'aria-describedby': describedBy,
     autocomplete: 'off', spellcheck: 'false', '.value': valueAt(state.order, path) ?? '',

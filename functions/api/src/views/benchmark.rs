@@ -179,6 +179,10 @@ pub struct OptionView {
     pub description: String,
     /// Default value; null if the option isn't set by default.
     pub default: Option<String>,
+    /// The only values that the option accepts; empty if they can't be listed.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub values: Vec<String>,
 }
 
 /// Source of a benchmark's items.
@@ -377,6 +381,7 @@ fn protocol(
         name: option.name.to_owned(),
         description: option.description.to_owned(),
         default: (!option.default.is_empty()).then(|| option.default.to_owned()),
+        values: owned(&one.option_values(option.name)),
     });
     let sources = facts.sources.iter();
     ProtocolView {

@@ -186,6 +186,10 @@ async fn programming_tasks_are_listed_with_their_proofs_and_without_tests_or_sol
             }
         }
     }
+    let options = benchmark["protocols"][0]["options"].as_array().unwrap();
+    let values = |name: &str| &options.iter().find(|option| option["name"] == name).unwrap()["values"];
+    assert_eq!(*values("answer_form"), json!(["any", "diff", "blocks", "files"]));
+    assert_eq!(*values("include_tests"), json!(["false", "true"]));
     assert_eq!(
         server.get("/api/benchmarks/mmlu_pro/tasks").await.json(),
         json!({ "benchmark": "mmlu_pro", "tasks": [] })

@@ -230,7 +230,7 @@ async fn the_route_has_every_field_and_bounds() {
     assert_eq!((&shown["message_id"], &shown["run_id"]), (&json!("m1"), &json!(run.to_string())));
     assert!(!reply.text.contains("very secret") && reply.text.len() < 4_000);
     let line = overview["queued_runs"][0].as_object().unwrap();
-    assert_eq!(line.len(), 13);
+    assert_eq!(line.len(), 14);
     let schema = &server.get("/openapi.json").await.json()["components"]["schemas"]["RunLine"]["properties"];
     assert!(line.keys().all(|field| schema[field].is_object()), "{schema}");
 }
