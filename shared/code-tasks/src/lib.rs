@@ -6,6 +6,7 @@
 //! the file is never guessed.
 
 mod answer;
+mod change;
 mod cheats;
 mod dependencies;
 mod files;
@@ -17,6 +18,7 @@ mod task;
 mod workspace;
 
 pub use answer::{Answer, Applied, ApplyError, Form, ReadError};
+pub use change::Change;
 pub use cheats::{Cheat, OUTSIDE, cheats};
 pub use dependencies::{Dependencies, PackageManager, Unfixed};
 pub use files::{PackedFile, TASK_BYTES_MAX, TaskFiles};

@@ -13,6 +13,8 @@ const CONTEXT: usize = 3;
 /// Returns the difference between two workspaces in these files, as a unified diff that [`Answer`](crate::Answer) reads.
 pub fn unified_diff(before: &Workspace, after: &Workspace, changed: &BTreeSet<String>) -> String {
     let mut diff = String::new();
+    // They follow at the end, since a header of git counts for the lines after it.
+    let mut empty = String::new();
     for path in changed {
         let (old, new) = (before.get(path), after.get(path));
         let name = |file: Option<&WorkspaceFile>, side: &str| match file {
@@ -24,10 +26,19 @@ pub fn unified_diff(before: &Workspace, after: &Workspace, changed: &BTreeSet<St
             let _ = writeln!(diff, "Binary files {old_name} and {new_name} differ");
             continue;
         };
+        if old.is_empty() && new.is_empty() {
+            // A file without lines has no hunk.
+            let mode = if old_name == "/dev/null" { "new file mode" } else { "deleted file mode" };
+            let _ = writeln!(empty, "diff --git a/{path} b/{path}\n{mode} 100644");
+            continue;
+        }
         let lines = TextDiff::from_lines(old, new);
         let _ = write!(diff, "{}", lines.unified_diff().context_radius(CONTEXT).header(&old_name, &new_name));
     }
-    diff
+    if !empty.is_empty() && !diff.is_empty() && !diff.ends_with('\n') {
+        diff.push('\n');
+    }
+    diff + &empty
 }
 
 /// Returns the text of a file; that of no file is empty.
