@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use bench_domain::{Job, JobSpec, JobState, Stage};
+use bench_domain::{Job, JobState, Stage};
+use bench_sandy::NewSandbox;
 use bench_sandy::job::{self, JobError, UploadProgress};
-use bench_sandy::{ExecRequest, NewSandbox};
 use bench_state::LedgerEntry;
 
 use super::poll::RunningJob;
@@ -16,10 +16,6 @@ use crate::error::PipelineError;
 /// Time for which a sandbox stays in the ledger beyond its job's time limit, to cover file transfers, late
 /// turns and fetching the result.
 const LEASE_MARGIN: Duration = Duration::from_secs(2 * 3_600);
-/// Time limit for checking what a sandbox provides. Python packages are slow to import the first time.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(120);
-/// Maximum number of characters of the list of what a sandbox lacks.
-const LACKING_CHARS_MAX: usize = 300;
 /// Waits before sending more of a large file, and before checking again whether the sandbox has downloaded
 /// its files.
 const SEND_AGAIN: Duration = Duration::ZERO;
@@ -111,33 +107,13 @@ impl Pipeline {
     async fn upload_and_start(&self, sandbox: &str, work: &JobWork<'_>) -> Result<UploadProgress, JobError> {
         let (sandy, name) = (&self.sandboxes.sandy, &self.sandboxes.job);
         self.share_files(&work.spec).await?;
-        if let Some(missing_requirement) = self.missing_requirement(sandbox, &work.spec).await? {
-            return Err(JobError::MissingPackages(missing_requirement));
-        }
+        job::probe(sandy, sandbox, &work.spec).await?;
         let source = self.stored_files();
         let uploaded = job::upload(sandy, sandbox, name, &work.spec, &source).await?;
         if matches!(uploaded, UploadProgress::Ready) {
             job::start(sandy, sandbox, name, &work.spec).await?;
         }
         Ok(uploaded)
-    }
-
-    /// Returns a sentence about what the sandbox lacks for the job, if anything. Checked before the answer is
-    /// copied in: later, anything missing may be the answer's own doing.
-    async fn missing_requirement(&self, sandbox: &str, spec: &JobSpec) -> Result<Option<String>, JobError> {
-        let Some(probe) = &spec.probe else { return Ok(None) };
-        let command = ExecRequest::new(probe.as_str()).repeatable().within(PROBE_TIMEOUT);
-        let output = self.sandboxes.sandy.exec(sandbox, &command).await?;
-        if output.exit_code == 0 {
-            return Ok(None);
-        }
-        let missing = output.stdout.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
-        let missing: String = missing.take(LACKING_CHARS_MAX).collect();
-        Ok(Some(if missing.is_empty() {
-            "the sandbox has no python3 that works".to_owned()
-        } else {
-            missing
-        }))
     }
 
     /// Saves the state of the job. Returns `false` if another attempt holds the sample now.
