@@ -50,6 +50,7 @@ const NOT_SETTINGS: [&str; 46] = [
     "SANDY_ALLOW_LANDLOCK",
     "SANDY_FILES",
     "SANDY_ISOLATION",
+    "SANDY_PACKAGES",
     // Parts of names, and names in other programs.
     "BENCH_LIMIT",
     "JUDGE_PROMPT",

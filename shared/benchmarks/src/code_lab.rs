@@ -5,6 +5,7 @@
 mod artifacts;
 mod catalog;
 pub(crate) mod grader;
+mod environment;
 mod row;
 
 use std::sync::LazyLock;
@@ -24,6 +25,7 @@ use crate::scorers::Scorer;
 use crate::scorers::sandbox::SandboxGrader;
 
 pub use grader::{Extent, TaskResults, TestResult, read_results, task_job};
+pub use environment::{PACKAGES_MARKER, PACKAGES_VARIABLE, SPEED_FILE, packages_folder};
 pub use row::task_row;
 
 /// Programming tasks with a choice of what the model is asked for.

@@ -23,7 +23,7 @@ const LOADED: [&str; 14] = [
     ".npmrc",
 ];
 /// Folders of such files.
-const FOLDERS: [&str; 3] = ["tests/", ".cargo/", "vendor/"];
+const FOLDERS: [&str; 4] = ["tests/", ".cargo/", "vendor/", "node_modules/"];
 
 /// A workspace for its tests.
 #[derive(Debug, Clone, PartialEq, Eq)]

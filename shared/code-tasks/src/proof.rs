@@ -13,6 +13,13 @@ pub struct Proof {
     pub tests: Vec<String>,
     /// Number of times that the reference solution was tested.
     pub repeats: u32,
+    /// Time of the reference's build and tests, the longest of all repetitions, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference_ms: Option<u64>,
+    /// Time of the language's fixed program on the host that ran the reference, in milliseconds. Slower
+    /// hosts give answers more time in proportion to theirs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_ms: Option<u64>,
     /// Names of the tests that fail for each wrong solution.
     pub wrong: BTreeMap<String, Vec<String>>,
 }

@@ -1,7 +1,9 @@
 //! Sandboxes of this machine, for `bench sandy` and the stack: shared folders and limits.
 
 mod engine;
+pub mod packages;
 pub mod python;
+pub mod speed;
 pub mod toolchains;
 
 use std::collections::BTreeSet;
@@ -10,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
+use bench_benchmarks::code_lab::PACKAGES_VARIABLE;
 use bench_embedded::{EmbeddedError, secure_data_dir};
 use bench_sandbox::host::{ApiKey, HostConfig, SandboxHost, unavailable_isolation};
 use bench_sandbox::isolation::{Isolation, IsolationError, IsolationOptions, SharedFolder, probe};
@@ -154,13 +157,14 @@ impl SandboxSettings {
     /// if a folder or the Python environment is unusable.
     pub fn isolation(&self) -> Result<Arc<dyn Isolation>, SandboxesError> {
         secure_data_dir(&self.data_dir)?;
-        let files = self.data_dir.join(FILES);
-        let files = fs::create_dir_all(&files)
-            .and_then(|()| files.canonicalize())
-            .map_err(|source| SandboxesError::Folder { folder: files, source })?;
+        let files = created(self.data_dir.join(FILES))?;
+        let packages = created(packages::folder(&self.data_dir))?;
         let mut options = IsolationOptions::new(&self.helper, self.state_folder());
         // `SANDY_FILES` names the first shared folder.
         options.shared.push(SharedFolder { host: files, inside: PathBuf::from(FILES_INSIDE) });
+        let inside = PathBuf::from(packages::INSIDE);
+        options.variables.insert(PACKAGES_VARIABLE.to_owned(), inside.clone());
+        options.shared.push(SharedFolder { host: packages, inside });
         if let Some(python) = self.python()? {
             let inside = PathBuf::from(PYTHON_INSIDE);
             options.path_prefix.push(inside.join("bin"));
@@ -228,6 +232,13 @@ impl SandboxSettings {
         tracing::info!(form.name, form.lacks = ?form.lacks, "Sandboxes of this machine: {}", form.name);
         SandboxHost::new(isolation, self.config(Some(key)))
     }
+}
+
+/// Creates a folder if it's missing, and returns its real path.
+fn created(folder: PathBuf) -> Result<PathBuf, SandboxesError> {
+    fs::create_dir_all(&folder)
+        .and_then(|()| folder.canonicalize())
+        .map_err(|source| SandboxesError::Folder { folder, source })
 }
 
 /// Returns the first folder on the path that other users may not enter.

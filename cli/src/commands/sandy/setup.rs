@@ -4,9 +4,11 @@
 //! incomplete environment is never used. Packages are those that SciCode names, pinned, because another version could
 //! give another verdict.
 
+mod dependencies;
 mod folders;
 mod packages;
 mod python;
+pub(in crate::commands) mod speed;
 mod step;
 mod toolchains;
 
@@ -45,7 +47,9 @@ Examples:
       creates it in the data directory; takes about 500 MiB
   bench sandy setup --program /usr/bin/python3.11 --again
   bench sandy setup --toolchains
-      Go and Rust for the tasks of code_lab; takes about 400 MiB";
+      Go and Rust for the tasks of code_lab; takes about 400 MiB
+  bench sandy setup --packages ./my-tasks
+      packages that these tasks declare, by their digests";
 
 #[derive(Debug, Args)]
 pub(crate) struct SetupArgs {
@@ -55,7 +59,10 @@ pub(crate) struct SetupArgs {
     /// Install Go, and share this machine's Rust, for the programming tasks of code_lab
     #[arg(long)]
     toolchains: bool,
-    /// Create the environment again if it exists
+    /// Install the packages that the programming tasks at this path declare, by their digests; may be repeated
+    #[arg(long, value_name = "TASKS", conflicts_with_all = ["toolchains", "program"])]
+    packages: Vec<PathBuf>,
+    /// Install again what exists
     #[arg(long)]
     again: bool,
 }
@@ -73,6 +80,9 @@ pub(super) async fn run(args: &SetupArgs, settings: &SandboxSettings) -> anyhow:
     let make = async {
         match args.toolchains {
             true => toolchains::make(args, settings).await,
+            false if !args.packages.is_empty() => {
+                dependencies::make(&args.packages, args.again, settings).await
+            }
             false => make(args, settings).await,
         }
     };

@@ -2,14 +2,17 @@
 //! known cheats earn nothing.
 
 mod place;
+mod speed;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context;
 use bench_benchmarks::code_lab::{Extent, TaskResults};
 use bench_code_tasks::{Answer, CodeTask, OUTSIDE, PROOF_FILE, Proof, Workspace, cheats};
 use bench_stack::sandboxes::SandboxSettings;
+use bench_stack::sandboxes::speed::HostSpeed;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
@@ -102,8 +105,12 @@ pub(super) async fn check(args: &CheckArgs, paths: &[PathBuf]) -> anyhow::Result
     }
     if !args.no_episodes && !archives.is_empty() {
         let settings = SandboxSettings::from_vars(&args.data.path()?, None, |name| std::env::var(name).ok())?;
+        let speed = match args.record {
+            true => speed::of(&settings, archives.iter().map(|(task, _)| task.language)).await?,
+            false => HostSpeed::new(),
+        };
         let place = Place::open(settings).await?;
-        let done = each(args, &place, &archives, &mut checked).await;
+        let done = each(args, &place, &speed, &archives, &mut checked).await;
         place.close().await;
         done?;
     } else {
@@ -122,12 +129,13 @@ pub(super) async fn check(args: &CheckArgs, paths: &[PathBuf]) -> anyhow::Result
 async fn each(
     args: &CheckArgs,
     place: &Place,
+    speed: &HostSpeed,
     archives: &[(CodeTask, CodeArchive)],
     checked: &mut Vec<Checked>,
 ) -> anyhow::Result<()> {
     let work = archives
         .iter()
-        .map(|(task, archive)| one(args, place, task, archive, with_cheats(args, archives, task)))
+        .map(|(task, archive)| one(args, place, speed, task, archive, with_cheats(args, archives, task)))
         .collect::<Vec<_>>();
     let mut done = stream::iter(work).buffered(place.slots);
     for failed in checked.iter() {
@@ -165,6 +173,7 @@ fn show(args: &CheckArgs, checked: &Checked) -> anyhow::Result<()> {
 async fn one(
     args: &CheckArgs,
     place: &Place,
+    speed: &HostSpeed,
     task: &CodeTask,
     archive: &CodeArchive,
     has_cheats: bool,
@@ -172,6 +181,9 @@ async fn one(
     let mut checked = Checked::new(&archive.name);
     if let Some(problem) = prove(args, place, task, has_cheats, &mut checked).await? {
         checked.problems.push(problem);
+    }
+    if let Some(proof) = &mut checked.proof {
+        proof.host_ms = speed.get(task.language.as_str()).copied();
     }
     if let Some(proof) = checked.proof.as_ref().filter(|_| checked.is_proven()) {
         if args.record {
@@ -249,8 +261,19 @@ async fn prove(
     if has_cheats {
         try_cheats(place, task, &tests, checked).await?;
     }
-    checked.proof = Some(Proof { task_digest: task.digest.clone(), tests, repeats: args.repeat, wrong });
+    checked.proof = Some(Proof {
+        task_digest: task.digest.clone(),
+        tests,
+        repeats: args.repeat,
+        reference_ms: milliseconds(checked.seconds),
+        host_ms: None,
+        wrong,
+    });
     Ok(None)
+}
+
+fn milliseconds(seconds: f64) -> Option<u64> {
+    Duration::try_from_secs_f64(seconds).ok().and_then(|time| u64::try_from(time.as_millis()).ok())
 }
 
 /// Runs the wrong solutions, and returns the tests that each of them fails.

@@ -73,6 +73,8 @@ fn execution_facts(execution: &Execution, results: Option<&TaskResults>) -> Valu
         "elapsed_ms": execution.report.elapsed_ms,
         "build_seconds": results.map(|results| results.build_seconds),
         "test_seconds": results.map(|results| results.test_seconds),
+        "limit_seconds": results.and_then(|results| results.limit_seconds),
+        "limit_reason": results.filter(|results| results.limit_seconds.is_some()).map(|results| &results.limit_reason),
         "timed_out": results.map(|results| results.timed_out),
         "failed_build": build.map(|FailedBuild { argv, status }| json!({ "argv": argv, "status": status })),
         "own_user": results.map(|results| results.apart),

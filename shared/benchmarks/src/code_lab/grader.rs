@@ -8,9 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bench_code_tasks::{
-    Answer as Change, CodeTask, Language, PackedFile, TestCommand, Workspace, WorkspaceFile, guard,
-};
+use bench_code_tasks::{Answer as Change, CodeTask, PackedFile, Workspace, WorkspaceFile, guard};
 use bench_domain::{
     Code, EpisodeLog, FileContent, JobEnd, JobFile, JobReport, JobSpec, Outcome, ResultFile, SampleBody,
     Verdict,
@@ -20,7 +18,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{artifacts, describe, row};
+pub(super) use super::environment::probe;
+use super::{artifacts, describe, environment, row};
 use crate::grading::{self, ParserResult, shorten};
 use crate::item_problem::ItemProblem;
 use crate::scorers::sandbox::{JobMaterial, Round, SandboxGrader, SandboxMetadata, UnreadableReport};
@@ -101,6 +100,12 @@ pub struct TaskResults {
     /// True if the answer's programs could read the memory of the supervisor, so that nothing was run.
     #[serde(default, rename = "unsafe")]
     pub is_unsafe: bool,
+    /// Time limit of the build and the tests, in seconds, if they were run.
+    #[serde(default)]
+    pub limit_seconds: Option<f64>,
+    /// Reason for that limit.
+    #[serde(default)]
+    pub limit_reason: String,
     /// Reason why the task's tests can't be loaded.
     #[serde(default)]
     pub problem: Option<String>,
@@ -212,6 +217,7 @@ pub fn task_job(task: &CodeTask, workspace: &Workspace, key: &[u8; 32], extent: 
         "tests": tests,
         "args": task.command.parts().1,
         "timeout_seconds": task.timeout.as_secs(),
+        "calibration": environment::calibration(task),
         "stops_at_failure": extent == Extent::FirstFailure,
         "only": match extent {
             Extent::Only(names) => Some(names),
@@ -229,7 +235,7 @@ pub fn task_job(task: &CodeTask, workspace: &Workspace, key: &[u8; 32], extent: 
             file("task.json", &Value::Object(work).to_string()),
         ],
         script: "exec python3 -I -B supervisor.py\n".to_owned(),
-        time_limit: task.timeout + SUPERVISOR_TIME,
+        time_limit: environment::time_limit_max(task) + SUPERVISOR_TIME,
         memory_bytes: MEMORY_BYTES,
         probe: Some(probe(task)),
         needs_landlock: false,
@@ -245,6 +251,7 @@ pub(super) fn place(task: &CodeTask, files: &BTreeMap<String, WorkspaceFile>) ->
         "runner": task.command.parts().0,
         "env": task.env,
         "working_dir": task.working_dir,
+        "packages": environment::packages(task),
     });
     match place {
         Value::Object(place) => place,
@@ -264,26 +271,6 @@ pub(super) fn file(path: &str, text: &str) -> JobFile {
 /// Returns a file that a job writes.
 pub(super) fn result(path: &str, bytes_max: u64) -> ResultFile {
     ResultFile { path: path.to_owned(), bytes_max }
-}
-
-/// Returns the command that checks whether a sandbox has the toolchain of a language, and prints what is missing.
-pub(super) fn probe(task: &CodeTask) -> String {
-    let language = task.language;
-    let module = if matches!(task.command, TestCommand::Pytest(_)) { "pytest" } else { "sys" };
-    let (programs, advice) = match language {
-        Language::Python => ("", ""),
-        Language::JavaScript | Language::Html => ("node", "install the package nodejs on the sandbox host"),
-        Language::Go => ("go", "run bench sandy setup --toolchains on the sandbox host"),
-        Language::Rust => ("cargo rustc", "run bench sandy setup --toolchains on the sandbox host"),
-        Language::Cpp => ("g++", "install the package g++ on the sandbox host"),
-    };
-    format!(
-        "python3 -I -S -c 'import sys; sys.version_info < (3, 10) and sys.exit(print(\"the sandbox has Python \" + sys.version.split()[0] + \": 3.10 or later is needed\") or 1)' || exit 1\n\
-         python3 -I -c 'import {module}' 2> /dev/null || {{ echo \"not runnable here: the Python of sandboxes has no {module}; run bench sandy setup on the sandbox host\"; exit 1; }}\n\
-         for program in {programs}; do\n\
-         command -v $program > /dev/null || {{ echo \"not runnable here: the sandbox has no $program for tasks in {language}; {advice}\"; exit 1; }}\n\
-         done"
-    )
 }
 
 /// Reads the results of a job.
@@ -436,6 +423,8 @@ fn verdict(
     if finding == Finding::BuildFailed {
         put("build_output", json!(tail(&results.build_output, BUILD_CHARS_MAX)));
     }
+    put("limit_seconds", json!(results.limit_seconds));
+    put("limit_reason", json!(results.limit_seconds.map(|_| &results.limit_reason)));
     put("build_seconds", json!(results.build_seconds));
     put("test_seconds", json!(results.test_seconds));
     put("own_user", json!(results.apart));
@@ -451,7 +440,8 @@ fn verdict(
             _ => "The build failed.".to_owned(),
         },
         Finding::TimedOut => {
-            format!("The build and the tests took longer than {} s.", task.timeout.as_secs())
+            let limit = results.limit_seconds.unwrap_or(task.timeout.as_secs_f64());
+            format!("The build and the tests took longer than {limit} s.")
         }
         Finding::OutOfMemory => {
             "The system killed a program of the answer, which used too much memory.".to_owned()

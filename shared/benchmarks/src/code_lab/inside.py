@@ -24,6 +24,9 @@ def main():
     secret, report = int(sys.argv[1]), int(sys.argv[2])
     key = os.read(secret, 64)
     os.close(secret)
+    packages = sys.argv[3]
+    if packages:
+        sys.path.insert(0, packages)
     import pytest
     outcomes = {}
     class Recorder:
@@ -38,8 +41,8 @@ def main():
             if report.failed:
                 outcomes[report.nodeid or "collection"] = ["failed", str(report.longrepr)[-1000:], 0.0]
     write, dumps, new, close = os.write, json.dumps, hmac.new, os.close
-    sys.path[:0] = ["", *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    pytest.main(sys.argv[3:], plugins=[Recorder()])
+    sys.path[:0] = [*sys.path[:bool(packages)], "", *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    pytest.main(sys.argv[4:], plugins=[Recorder()])
     text = dumps(outcomes).encode("utf-8")
     text = new(key, text, hashlib.sha256).hexdigest().encode("ascii") + text
     while text:
@@ -96,9 +99,11 @@ def pytest(host, args, deadline):
     key = secrets.token_bytes(32)
 
     def run(secret, report):
-        argv = ["python3", "-I", "-B", "-c", PYTEST, str(secret), str(report), *options, *flags]
+        packages = host.package_variables().get("PYTHONPATH", "")
+        argv = ["python3", "-I", "-B", "-c", PYTEST, str(secret), str(report), packages, *options, *flags]
         argv += places or (["tests"] if has_tests else ["."])
-        return host.run(argv, deadline, {"PYTHONPATH": os.environ.get("PYTHONPATH", ".")}, (secret, report))
+        path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", "."), packages]))
+        return host.run(argv, deadline, {"PYTHONPATH": path}, (secret, report))
 
     status, text = with_report(key, run)
     mac, body = text[:64], text[64:]

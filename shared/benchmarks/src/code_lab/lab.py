@@ -36,6 +36,11 @@ POLL_SECONDS = 0.05
 host = None
 
 
+def scaled(seconds):
+    """Returns a time limit on this host, which may be slower than the one that ran the reference."""
+    return seconds * host.time_scale
+
+
 class OutOfTime(KeyboardInterrupt):
     """The time of all tests together is over. `unittest` takes every other exception for a test's own."""
 
@@ -89,7 +94,7 @@ class Process:
 
     def send(self, line):
         """Sends a line; the line's end is added."""
-        self._feed((line + "\n").encode("utf-8"), time.monotonic() + self.seconds)
+        self._feed((line + "\n").encode("utf-8"), time.monotonic() + scaled(self.seconds))
 
     def end_input(self):
         """Closes the program's standard input."""
@@ -98,7 +103,7 @@ class Process:
 
     def line(self, seconds=None):
         """Returns the next line of the standard output, without its end."""
-        deadline = time.monotonic() + (seconds or self.seconds)
+        deadline = time.monotonic() + scaled(seconds or self.seconds)
         while b"\n" not in self._out:
             if self._process.stdout not in self._open:
                 raise AssertionError(f"{self._name()} ended its output{self._tail()}")
@@ -111,7 +116,7 @@ class Process:
         """Closes the input, waits for the end, and returns the `Result` with the output that `line` didn't take."""
         self.end_input()
         began = time.monotonic()
-        deadline = began + (seconds or self.seconds)
+        deadline = began + scaled(seconds or self.seconds)
         while self._open:
             now = time.monotonic()
             if now >= deadline:
@@ -249,7 +254,7 @@ class Case(unittest.TestCase):
         process = self.process(*argv, env=env, seconds=seconds)
         data = stdin.encode("utf-8") if isinstance(stdin, str) else stdin
         if data:
-            process._feed(data, time.monotonic() + seconds)
+            process._feed(data, time.monotonic() + scaled(seconds))
         return process.wait()
 
     def process(self, *argv, env=None, seconds=DEFAULT_SECONDS):

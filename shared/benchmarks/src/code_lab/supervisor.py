@@ -29,6 +29,8 @@ FAILURE_MAX = 4000
 SHOWN_MAX = 200
 
 POLL_SECONDS = 0.05
+# Variable with the folder of installed packages, which can only be read.
+PACKAGES_VARIABLE = "SANDY_PACKAGES"
 # Folder in the toolchain of Go with the compiled standard library, in the form of a build cache.
 GO_CACHE = "std-cache"
 
@@ -88,6 +90,7 @@ class Host:
         self.task = task
         self.was_killed = False
         self.was_late = False
+        self.time_scale = 1.0
         self.end_children = end_children
         self.output = Log()
         is_new = root is None or not os.path.isdir(root)
@@ -105,7 +108,26 @@ class Host:
         if task["runner"] != "lab" and not os.path.lexists(os.path.join(self.folders["workspace"], "workspace")):
             # Tests may name files as they lie in the task's own folder.
             os.symlink(".", os.path.join(self.folders["workspace"], "workspace"))
+        self.place_packages()
         self.seed_go_cache()
+
+    def place_packages(self):
+        """Makes the packages that the task declares known to package managers."""
+        packages = self.task["packages"]
+        for path, text in packages["files"].items():
+            self.write_file(self.root, os.path.relpath(self.placed(path), self.root), self.placed(text).encode("utf-8"))
+        for path, target in packages["links"].items():
+            link = os.path.join(self.folders["workspace"], path)
+            if os.path.isdir(os.path.dirname(link)) and not os.path.lexists(link):
+                os.symlink(self.placed(target), link)
+
+    def placed(self, text):
+        """Fills in the folders of packages and of the programs' home."""
+        text = text.replace("{packages}", os.environ.get(PACKAGES_VARIABLE, "/nonexistent"))
+        return text.replace("{home}", self.folders["home"])
+
+    def package_variables(self):
+        return {name: self.placed(value) for name, value in self.task["packages"]["variables"].items()}
 
     def seed_go_cache(self):
         """Fills Go's build cache with links to the compiled standard library, if the toolchain has it."""
@@ -202,6 +224,7 @@ class Host:
         for name in ("RUSTUP_HOME", "RUSTUP_TOOLCHAIN"):
             if name in os.environ:
                 env[name] = os.environ[name]
+        env.update(self.package_variables())
         env.update(self.task.get("env") or {})
         env.update(own)
         return env
@@ -328,6 +351,24 @@ def built(host, task, deadline):
             return {"argv": argv, "status": status}
         host.make_programs_executable()
     return None
+
+
+def time_limit(task):
+    """Returns the time limit of the build and the tests on this host, in seconds, and the reason for it."""
+    own, known = task["timeout_seconds"], task["calibration"]
+    if not known["host_ms"]:
+        return own, "the task's own; its proof doesn't tell the speed of the host that ran the reference"
+    try:
+        path = os.path.join(os.environ.get(PACKAGES_VARIABLE, "/nonexistent"), known["speed_file"])
+        here = float(json.loads(pathlib.Path(path).read_text(encoding="utf-8"))[known["language"]])
+    except (OSError, ValueError, TypeError, KeyError):
+        return own, "the task's own; the speed of this host wasn't measured"
+    ratio = round(here / known["host_ms"], 2)
+    where = f"this host needs {ratio} times the time of the one that ran the reference"
+    if ratio <= 1:
+        return own, f"the task's own; {where}"
+    limit = min(round(own * ratio, 1), known["limit_max"])
+    return limit, f"raised from {own} s; {where}"
 
 
 # Tests
@@ -462,11 +503,18 @@ def graded(task, lab, inside):
     check_isolation(host)
     try:
         began = time.monotonic()
-        deadline = began + task["timeout_seconds"]
+        limit, reason = time_limit(task)
+        host.time_scale = limit / task["timeout_seconds"]
+        deadline = began + limit
         failed_build = built(host, task, deadline)
         build_output, host.output = host.output.text(), Log()
         build_seconds = time.monotonic() - began
-        results = {"build_seconds": round(build_seconds, 3), "build_output": build_output}
+        results = {
+            "build_seconds": round(build_seconds, 3),
+            "build_output": build_output,
+            "limit_seconds": limit,
+            "limit_reason": reason,
+        }
         if suite is None and failed_build is None:
             outcomes, failed_build, is_late = inside.run(task["runner"], host, task["args"], deadline)
             if failed_build:

@@ -324,6 +324,9 @@ impl LocalIsolation {
             // The newer builder needs a connection whose content can't be checked.
             environment.insert("DOCKER_BUILDKIT".to_owned(), "0".to_owned());
         }
+        for (name, inside) in &self.options.variables {
+            environment.insert(name.clone(), text(&self.path_inside(inside)));
+        }
         if let Some(shared) = self.options.shared.first() {
             environment.insert("SANDY_FILES".to_owned(), text(&self.path_inside(&shared.inside)));
         }

@@ -1,5 +1,6 @@
 //! Options of the isolation.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,8 @@ pub struct IsolationOptions {
     pub folder: PathBuf,
     /// Folders that all sandboxes may read. `SANDY_FILES` contains the path of the first.
     pub shared: Vec<SharedFolder>,
+    /// Variables of every command with paths inside the sandbox, such as those of shared folders.
+    pub variables: BTreeMap<String, PathBuf>,
     /// Folders of programs that come before the system's in `PATH`, as paths inside the sandbox.
     pub path_prefix: Vec<PathBuf>,
     /// If true, programs can reach what this machine can reach, including its loopback addresses. Off unless a
@@ -28,6 +31,7 @@ impl IsolationOptions {
             helper: helper.into(),
             folder: folder.into(),
             shared: Vec::new(),
+            variables: BTreeMap::new(),
             path_prefix: Vec::new(),
             allow_network: false,
         }

@@ -26,11 +26,13 @@ async fn shared_folders_are_read_only() {
                 SharedFolder { host: files_path, inside: "/files".into() },
                 SharedFolder { host: tools_path, inside: "/opt/tools".into() },
             ];
+            options.variables = [("TOOLS".to_owned(), "/opt/tools".into())].into();
             options.path_prefix = vec!["/opt/tools/bin".into()];
         },
         |form| async move {
             let sandbox = form.sandbox().await;
             assert_eq!(stdout_of(&sandbox, "cat $SANDY_FILES/data; python3").await, "dataprepared");
+            assert_eq!(stdout_of(&sandbox, "$TOOLS/bin/python3").await, "prepared");
             for command in [
                 "echo x > $SANDY_FILES/data",
                 "touch $SANDY_FILES/new",

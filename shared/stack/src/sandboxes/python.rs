@@ -114,6 +114,18 @@ impl PythonEnvironment {
     }
 }
 
+/// Returns the program that runs Python in sandboxes: that of `environment`, else the machine's, as sandboxes find it.
+#[must_use]
+pub fn sandbox_python(environment: Option<&PythonEnvironment>) -> Option<PathBuf> {
+    match environment {
+        Some(environment) => Some(environment.folder.join("bin/python3")),
+        None => SANDBOX_PATH
+            .split(':')
+            .map(|folder| Path::new(folder).join("python3"))
+            .find(|program| program.is_file()),
+    }
+}
+
 /// Returns the packages that are missing from the Python of sandboxes: that of `environment`, else the machine's. Returns
 /// all `packages` if there is no Python, and none if the search fails or times out.
 pub async fn missing_packages(environment: Option<&PythonEnvironment>, packages: &[&str]) -> Vec<String> {

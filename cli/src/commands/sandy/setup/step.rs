@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::Context;
+use bench_code_tasks::PackageManager;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -66,7 +67,76 @@ fn truncate(line: &str, chars_max: usize) -> String {
 }
 
 /// Runs a program to its end and shows its progress.
-pub(super) async fn run_step(mut command: Command, failure: &str) -> anyhow::Result<()> {
+pub(super) async fn run_step(command: Command, failure: &str) -> anyhow::Result<()> {
+    run_to_end(command, failure).await?.map_err(|text| summarize(failure, &text).into())
+}
+
+/// Runs a package manager's client to its end and shows its progress.
+pub(super) async fn run_client(
+    command: Command,
+    failure: &str,
+    manager: PackageManager,
+) -> anyhow::Result<()> {
+    let program = command.as_std().get_program().to_string_lossy().into_owned();
+    match run_to_end(command, failure).await {
+        Ok(done) => done.map_err(|text| client_problem(failure, manager, &text).into()),
+        Err(error) if is_missing(&error) => {
+            Err(Problem::failure(format!("{failure}: this machine has no {program}"))
+                .hint(format!("install {program}, and run this again"))
+                .into())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn is_missing(error: &anyhow::Error) -> bool {
+    let cause = error.downcast_ref::<std::io::Error>();
+    cause.is_some_and(|cause| cause.kind() == std::io::ErrorKind::NotFound)
+}
+
+/// Summarizes the error output of a package manager in one sentence.
+fn client_problem(failure: &str, manager: PackageManager, error_output: &str) -> Problem {
+    if manager == PackageManager::Pip {
+        return summarize(failure, error_output);
+    }
+    const UNREACHABLE: [&str; 10] = [
+        "ENOTFOUND",
+        "EAI_AGAIN",
+        "ECONNREFUSED",
+        "ECONNRESET",
+        "ETIMEDOUT",
+        "Could not resolve host",
+        "Couldn't resolve host",
+        "Could not connect to server",
+        "Couldn't connect to server",
+        "dial tcp",
+    ];
+    if UNREACHABLE.iter().any(|part| error_output.contains(part)) {
+        let index = match manager {
+            PackageManager::Go => "the module proxy",
+            _ => "the registry",
+        };
+        return Problem::failure(format!("{failure}: {index} cannot be reached")).hint(format!(
+            "connect to the network, or name one that can be reached in the settings of {manager}"
+        ));
+    }
+    // The cause comes last, but for npm, which names its log there.
+    let lines = error_output.lines().map(|line| line.trim_start_matches("npm error ").trim());
+    let lines: Vec<&str> = lines
+        .filter(|line| {
+            !line.is_empty() && !line.starts_with("code ") && !line.contains("complete log of this run")
+        })
+        .collect();
+    let cause = match manager {
+        PackageManager::Npm => lines.first(),
+        _ => lines.last(),
+    };
+    let cause: String = cause.copied().unwrap_or("it printed no reason").chars().take(300).collect();
+    Problem::failure(format!("{failure}: {cause}"))
+}
+
+/// Runs a program to its end and shows its progress. Returns the error output of one that failed.
+async fn run_to_end(mut command: Command, failure: &str) -> anyhow::Result<Result<(), String>> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     // Only this process receives Ctrl-C. It then ends the other program and its children.
     command.process_group(0);
@@ -103,11 +173,10 @@ pub(super) async fn run_step(mut command: Command, failure: &str) -> anyhow::Res
     let (status, other, error_output) = tokio::join!(child.wait(), progress, errors);
     group.disarm();
     if status.with_context(|| failure.to_owned())?.success() {
-        return Ok(());
+        return Ok(Ok(()));
     }
     let error_output = String::from_utf8_lossy(&error_output);
-    let text = if error_output.trim().is_empty() { other.as_str() } else { &*error_output };
-    Err(summarize(failure, text).into())
+    Ok(Err(if error_output.trim().is_empty() { other } else { error_output.into_owned() }))
 }
 
 /// Summarizes the error output of pip or Python in one sentence.
@@ -173,6 +242,41 @@ mod tests {
         ] {
             let text = summarize(failure, error_output).to_string();
             assert!(text.starts_with(failure) && text.contains(part) && !text.contains('\n'), "{text}");
+        }
+    }
+
+    #[test]
+    fn output_of_package_managers_becomes_one_sentence() {
+        let failure = "it failed";
+        for (manager, error_output, expected) in [
+            (
+                PackageManager::Npm,
+                "npm error code ENOTFOUND\nnpm error network request failed",
+                "it failed: the registry cannot be reached",
+            ),
+            (
+                PackageManager::Go,
+                "go: x@v1: Get \"https://proxy.example\": dial tcp: lookup failed",
+                "it failed: the module proxy cannot be reached",
+            ),
+            (
+                PackageManager::Npm,
+                "npm error code EUSAGE\nnpm error\nnpm error `npm ci` needs a lock\nnpm error A complete log of this run is in: /x",
+                "it failed: `npm ci` needs a lock",
+            ),
+            (
+                PackageManager::Cargo,
+                "    Updating index\nerror: checksum mismatch\n",
+                "it failed: error: checksum mismatch",
+            ),
+            (PackageManager::Cargo, "\n", "it failed: it printed no reason"),
+            (
+                PackageManager::Pip,
+                "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES",
+                "it failed: ERROR: THESE PACKAGES DO NOT MATCH THE HASHES",
+            ),
+        ] {
+            assert_eq!(client_problem(failure, manager, error_output).to_string(), expected);
         }
     }
 

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::folders::{UnfinishedFolder, lock, make_readable, remove_others, set_link};
 use super::python::find_python;
 use super::step::{python_module, run_step};
-use super::{SetupArgs, in_sandbox};
+use super::{SetupArgs, in_sandbox, speed};
 use crate::exit::Problem;
 use crate::output;
 
@@ -110,7 +110,8 @@ async fn link_rust(data_dir: &Path) -> anyhow::Result<()> {
     set_link(&current_link(data_dir, RUST), &sysroot)
 }
 
-/// Compiles and runs a program of each language in a sandbox. Returns the languages that don't work.
+/// Compiles and runs a program of each language in a sandbox, and measures how long that takes. Returns the languages that
+/// don't work.
 async fn try_languages(settings: &SandboxSettings) -> anyhow::Result<Vec<String>> {
     output::note("Trying each language in a sandbox");
     let tried = settings.clone();
@@ -139,5 +140,13 @@ async fn try_languages(settings: &SandboxSettings) -> anyhow::Result<Vec<String>
         output::warn(&format!("{language}: {last}"));
         missing.push(language.to_string());
     }
+    output::note("Measuring the speed of sandboxes");
+    let working = Language::ALL.into_iter().filter(|language| !missing.contains(&language.to_string()));
+    let measured = speed::measure(&isolation, &limits, working).await?;
+    for (language, ms) in &measured {
+        output::note(&format!("  {language}: {ms} ms"));
+    }
+    bench_stack::sandboxes::speed::record(&settings.data_dir, measured)
+        .context("could not record the speed of sandboxes")?;
     Ok(missing)
 }
