@@ -505,3 +505,630 @@ class Invariants(Base):
         resting = [int(order[4]) for order in orders if order[1] == "open"]
         self.assertEqual(sum(resting), sum(visible for _, _, visible, _ in books[-2]))
         self.assertEqual(len(resting), sum(count for _, _, _, count in books[-2]))
+
+
+class Stops(Base):
+    def test_waiting_orders_are_outside_of_the_book(self):
+        self.check(
+            """new 1 ann sell 5 100 stop=90
+            new 2 ann buy 5 100 self=both
+            order 1
+            book
+            cancel 1
+            order 1
+            new 1 ann sell 5 100
+            cancel 1""",
+            """order 1 waiting 5 0 5
+            level buy 100 5 1
+            end
+            canceled 1 5 request
+            order 1 canceled 5 0 5
+            rejected 1 duplicate
+            rejected 1 unknown""",
+        )
+
+    def test_contradictions(self):
+        self.check(
+            """new 1 ann sell 5 100 stop=90 post
+            new 2 ann sell 5 market stop=90 peak=2
+            new 3 ann sell 5 100 stop=90 ioc fok
+            order 1""",
+            """rejected 1 invalid
+            rejected 2 invalid
+            rejected 3 invalid
+            rejected 1 unknown""",
+        )
+
+    def test_each_trade_triggers(self):
+        # The price touches 104 and goes on within one command.
+        self.check(
+            """new 1 ann sell 2 105
+            new 2 cat buy 3 90
+            new 3 dan sell 4 98 stop=104
+            new 4 ann sell 2 104
+            new 5 bob buy 4 110
+            book""",
+            """trade 4 5 104 2
+            trade 1 5 105 2
+            triggered 3
+            level buy 90 3 1
+            level sell 98 4 1
+            end""",
+        )
+
+    def test_prices_of_the_past_count(self):
+        self.check(
+            """new 1 dan sell 2 80 stop=90
+            new 2 ann buy 2 90 peak=1
+            new 3 ann buy 9 80
+            new 4 bob sell 5 80
+            new 9 eva buy 1 85 stop=81 ioc
+            new 5 ann sell 1 200 stop=80 ioc
+            order 1""",
+            """trade 2 4 90 1
+            trade 2 4 90 1
+            trade 3 4 80 3
+            triggered 1
+            trade 3 1 80 2
+            triggered 5
+            canceled 5 1 ioc
+            order 1 filled 2 2 0""",
+        )
+
+    def test_order_of_triggered_orders(self):
+        self.check(
+            """new 9 dan buy 1 50 stop=102
+            new 1 dan buy 1 50 stop=101
+            new 2 dan sell 1 150 stop=105
+            new 8 dan buy 1 50 stop=99
+            new 3 dan buy 1 51 stop=102
+            new 4 ann sell 1 101
+            new 5 ann sell 1 103
+            new 6 bob buy 2 110
+            book""",
+            """trade 4 6 101 1
+            trade 5 6 103 1
+            triggered 1
+            triggered 2
+            triggered 8
+            triggered 9
+            triggered 3
+            level buy 51 1 1
+            level buy 50 3 3
+            level sell 150 1 1
+            end""",
+        )
+
+    def test_trades_of_triggered_orders_queue_behind(self):
+        self.check(
+            """new 1 dan buy 1 103 stop=101
+            new 2 dan buy 1 60 stop=101
+            new 3 dan buy 1 61 stop=103
+            new 4 ann sell 1 101
+            new 5 ann sell 1 103
+            new 6 bob buy 1 110""",
+            """trade 4 6 101 1
+            triggered 1
+            trade 5 1 103 1
+            triggered 2
+            triggered 3""",
+        )
+
+    def test_the_rest_of_the_incoming_order_comes_first(self):
+        self.check(
+            """new 1 dan sell 3 100 stop=101
+            new 2 ann sell 1 101
+            new 3 bob buy 3 101
+            new 4 dan buy 1 60 stop=100
+            new 5 dan sell 1 60 fok""",
+            """trade 2 3 101 1
+            triggered 1
+            trade 3 1 101 2
+            triggered 4
+            canceled 5 1 fok""",
+        )
+
+    def test_conditions_hold_when_it_comes_in(self):
+        self.check(
+            """new 1 dan buy 5 100 stop=95 fok
+            new 2 dan buy 5 market stop=95
+            new 3 dan buy 5 100 stop=95 ioc
+            new 4 ann sell 4 100
+            new 5 bob buy 1 95
+            new 6 eve sell 1 95
+            new 7 bob buy 1 95""",
+            """trade 5 6 95 1
+            triggered 1
+            canceled 1 5 fok
+            triggered 2
+            trade 4 2 100 4
+            canceled 2 1 market
+            triggered 3
+            canceled 3 5 ioc""",
+        )
+
+    def test_replacement_of_waiting_orders(self):
+        self.check(
+            """new 1 dan buy 5 40 stop=100
+            new 2 dan buy 5 41 stop=100
+            new 3 dan buy 5 42 stop=100
+            new 4 dan buy 5 market stop=100
+            new 5 dan buy 5 44 stop=100
+            replace 1 6 40
+            replace 2 3 41
+            replace 3 5 43
+            replace 4 1 40
+            replace 5 5 44
+            new 6 ann sell 1 100
+            new 7 bob buy 1 100
+            order 1
+            order 2""",
+            """replaced 1 6 40
+            replaced 2 3 41
+            replaced 3 5 43
+            rejected 4 invalid
+            replaced 5 5 44
+            trade 6 7 100 1
+            triggered 2
+            triggered 4
+            canceled 4 5 market
+            triggered 5
+            triggered 1
+            triggered 3
+            order 1 open 6 0 6
+            order 2 open 3 0 3""",
+        )
+
+    def test_many_waiting_orders(self):
+        count = 30000
+        waiting = [f"new {n} dan buy 1 1 stop={500000 + n % 977}" for n in range(1, count + 1)]
+        trades = [f"new {count + n} {'ann sell' if n % 2 else 'bob buy'} 1 100" for n in range(1, 2 * count + 1)]
+        done = self.program("{build}/debug/matchbook", stdin="\n".join(waiting + trades) + "\n", seconds=8)
+        self.assertEqual(done.status, 0)
+        self.assertEqual(done.stdout.count("trade "), count)
+        self.assertNotIn("triggered", done.stdout)
+
+
+class Auction(Base):
+    def test_phases(self):
+        self.check(
+            """uncross
+            call
+            call
+            new 1 ann buy 5 100
+            new 2 ann sell 5 90
+            book
+            new 3 ann sell 5 90 ioc
+            new 4 ann sell 5 market
+            new 5 ann sell 5 90 fok ioc
+            new 6 ann sell 5 90 post
+            indicative
+            uncross
+            indicative
+            uncross""",
+            """refused
+            phase call
+            refused
+            level buy 100 5 1
+            level sell 90 5 1
+            end
+            rejected 3 phase
+            rejected 4 phase
+            rejected 5 invalid
+            indicative 90 5 -5
+            uncross 90 5
+            trade 2 1 90 5
+            phase continuous
+            indicative none
+            refused""",
+        )
+
+    def test_prices_between_limits(self):
+        book = "new 1 ann buy 5 100\nnew 2 bob sell 5 90\n"
+        for last, price in ((None, 90), (95, 95), (80, 90), (1000, 100), (100, 100)):
+            trade = "" if last is None else f"new 8 x buy 1 {last}\nnew 9 y sell 1 {last}\n"
+            lines = self.run_commands(trade + "call\n" + book + "indicative\nuncross")
+            self.assertIn(f"indicative {price} 5 0", lines)
+            self.assertIn(f"trade 2 1 {price} 5", lines)
+
+    def test_surplus_decides_after_volume(self):
+        self.check(
+            """call
+            new 1 ann buy 5 100
+            new 2 bob buy 4 97
+            new 3 cat sell 5 90
+            new 4 dan sell 3 99
+            indicative""",
+            """phase call
+            indicative 98 5 0""",
+        )
+        self.check("call\nnew 1 a buy 7 100\nnew 2 b sell 5 90\nindicative", "phase call\nindicative 100 5 2")
+        self.check("call\nnew 1 a buy 5 100\nnew 2 b sell 7 90\nindicative", "phase call\nindicative 90 5 -2")
+
+    def test_surplus_of_both_signs(self):
+        # 90 to 94: volume 5; 95 to 100: volume 6, surplus -1
+        both = "call\nnew 1 a buy 6 100\nnew 2 b sell 5 90\nnew 3 c sell 2 95\nindicative"
+        self.check(both, "phase call\nindicative 95 6 -1")
+        signs = "call\nnew 1 a buy 5 100\nnew 2 b buy 2 94\nnew 3 c sell 5 90\nnew 4 d sell 2 95\nindicative"
+        # 90 to 94: surplus 2; 95 to 100: surplus -2, both with volume 5
+        self.check(signs, "phase call\nindicative 90 5 2")
+        self.check("new 8 x buy 1 97\nnew 9 y sell 1 97\n" + signs, "trade 8 9 97 1\nphase call\nindicative 97 5 -2")
+        self.check("new 8 x buy 1 200\nnew 9 y sell 1 200\n" + signs, "trade 8 9 200 1\nphase call\nindicative 100 5 -2")
+
+    def test_hidden_quantity_takes_part_and_queues_again(self):
+        self.check(
+            """call
+            new 1 ann sell 5 90 peak=2
+            new 2 bob sell 3 90
+            new 3 cat buy 7 95
+            book
+            uncross
+            book""",
+            """phase call
+            level buy 95 7 1
+            level sell 90 5 2
+            end
+            uncross 90 7
+            trade 1 3 90 2
+            trade 2 3 90 3
+            trade 1 3 90 2
+            phase continuous
+            level sell 90 1 1
+            end""",
+        )
+
+    def test_own_orders_and_post_orders_trade(self):
+        self.check(
+            """new 1 ann buy 4 80 post
+            call
+            new 2 ann sell 4 90 self=both
+            replace 1 5 95
+            uncross
+            order 1""",
+            """phase call
+            replaced 1 5 95
+            uncross 95 4
+            trade 2 1 95 4
+            phase continuous
+            order 1 open 5 4 1""",
+        )
+
+    def test_triggered_orders_wait_for_the_end_of_the_phase(self):
+        self.check(
+            """new 1 x buy 1 100
+            new 2 y sell 1 100
+            call
+            new 3 dan buy 2 120 stop=100
+            new 4 dan buy 2 50 stop=99
+            new 5 dan buy 2 51 stop=98
+            new 6 dan sell 2 130 stop=94
+            new 7 ann sell 3 94
+            new 8 bob buy 3 94
+            order 3
+            replace 3 3 120
+            cancel 4
+            uncross
+            book""",
+            """trade 1 2 100 1
+            phase call
+            order 3 waiting 2 0 2
+            replaced 3 3 120
+            canceled 4 2 request
+            uncross 94 3
+            trade 7 8 94 3
+            phase continuous
+            triggered 3
+            triggered 5
+            triggered 6
+            level buy 120 3 1
+            level buy 51 2 1
+            level sell 130 2 1
+            end""",
+        )
+
+    def test_prices_far_apart(self):
+        self.check(
+            f"""call
+            new 1 ann buy {10**12} {10**12}
+            new 2 bob sell {10**12} 1
+            new 3 cat sell {10**12} 1
+            indicative
+            cancel 3
+            indicative""",
+            f"""phase call
+            indicative 1 {10**12} {-10**12}
+            canceled 3 {10**12} request
+            indicative 1 {10**12} 0""",
+        )
+
+
+class Model:
+    """The rule book, written for clarity: one list of orders, and a pass over it for each question."""
+
+    def __init__(self):
+        self.out, self.orders, self.book, self.queue, self.last, self.phase, self.clock = [], {}, [], [], None, "continuous", 0
+
+    def say(self, *words):
+        self.out.append(" ".join(str(word) for word in words))
+
+    def now(self):
+        self.clock += 1
+        return self.clock
+
+    def side(self, side):
+        sign = -1 if side == "buy" else 1
+        return sorted((o for o in self.book if o["side"] == side), key=lambda o: (sign * o["price"], o["place"]))
+
+    def others(self, order):
+        other = "sell" if order["side"] == "buy" else "buy"
+        return [o for o in self.side(other) if order["price"] is None or (o["price"] - order["price"]) * (1 if other == "sell" else -1) <= 0]
+
+    def open(self, order):
+        return order["total"] - order["filled"]
+
+    def show(self, order):
+        order["visible"] = min(self.open(order), order["peak"] or self.open(order))
+
+    def rest(self, order):
+        order.update(state="open", place=self.now())
+        self.show(order)
+        self.book.append(order)
+
+    def leave(self, order, state, reason=None):
+        if order in self.book:
+            self.book.remove(order)
+        if reason:
+            self.say("canceled", order["id"], self.open(order), reason)
+        order["state"] = state
+
+    def traded(self, resting, incoming, price, quantity):
+        self.say("trade", resting["id"], incoming["id"], price, quantity)
+        self.last = price
+        met = [o for o in self.orders.values() if o["state"] == "waiting" and o not in self.queue and self.meets(o, price)]
+        self.queue += sorted(met, key=lambda o: o["place"])
+
+    def meets(self, order, price):
+        return price >= order["stop"] if order["side"] == "buy" else price <= order["stop"]
+
+    def fill(self, order, quantity):
+        order["filled"] += quantity
+        order["visible"] -= quantity
+        if not self.open(order):
+            self.leave(order, "filled")
+        elif not order["visible"]:
+            self.show(order)
+            order["place"] = self.now()
+
+    def reduce(self, order, quantity):
+        order["total"] -= quantity
+        order["visible"] = min(order["visible"], self.open(order))
+
+    def new(self, id, owner, side, quantity, price, options):
+        if id in self.orders:
+            return self.say("rejected", id, "duplicate")
+        order = {"id": id, "owner": owner, "side": side, "total": quantity, "filled": 0, "price": price, "visible": 0}
+        order.update({"peak": None, "self": "newest", "stop": None, "ioc": False, "fok": False, "post": False, **options})
+        at_once = order["ioc"] or order["fok"] or price is None
+        if (order["ioc"] and order["fok"]) or (at_once and (order["post"] or order["peak"])) or (order["stop"] and order["post"]):
+            return self.say("rejected", id, "invalid")
+        if self.phase == "call" and at_once and not order["stop"]:
+            return self.say("rejected", id, "phase")
+        if order["post"] and self.phase == "continuous" and self.others(order):
+            return self.say("rejected", id, "would_trade")
+        self.orders[id] = order
+        self.say("accepted", id)
+        if order["stop"]:
+            order.update(state="waiting", place=self.now())
+            if self.last is not None and self.meets(order, self.last):
+                self.queue.append(order)
+        else:
+            self.come_in(order)
+        self.run_queue()
+
+    def run_queue(self):
+        while self.queue and self.phase == "continuous":
+            order = self.queue.pop(0)
+            self.say("triggered", order["id"])
+            self.come_in(order)
+
+    def can_fill(self, order):
+        left, groups = self.open(order), {}
+        for other in self.others(order):
+            groups.setdefault(other["price"], []).append([other, other["visible"], self.open(other) - other["visible"]])
+        for group in groups.values():
+            while group:
+                other, visible, hidden = group.pop(0)
+                if other["owner"] == order["owner"]:
+                    if order["self"] != "oldest":
+                        return False
+                    continue
+                left -= visible
+                if left <= 0:
+                    return True
+                if hidden:
+                    shown = min(hidden, other["peak"])
+                    group.append([other, shown, hidden - shown])
+        return False
+
+    def come_in(self, order):
+        order["state"] = "coming"
+        if self.phase == "call":
+            return self.rest(order)
+        if order["fok"] and not self.can_fill(order):
+            return self.leave(order, "canceled", "fok")
+        while self.open(order) and self.others(order):
+            other = self.others(order)[0]
+            if other["owner"] == order["owner"]:
+                mode = order["self"]
+                if mode in ("oldest", "both"):
+                    self.leave(other, "canceled", "self_trade")
+                elif mode == "decrement":
+                    quantity = min(self.open(order), self.open(other))
+                    self.reduce(other, quantity)
+                    order["total"] -= quantity
+                    self.say("reduced", other["id"], quantity)
+                    self.say("reduced", order["id"], quantity)
+                    if not self.open(other):
+                        self.leave(other, "canceled", "self_trade")
+                if mode in ("newest", "both") or not self.open(order):
+                    return self.leave(order, "canceled", "self_trade")
+                continue
+            quantity = min(self.open(order), other["visible"])
+            order["filled"] += quantity
+            self.traded(other, order, other["price"], quantity)
+            self.fill(other, quantity)
+        if not self.open(order):
+            self.leave(order, "filled")
+        elif order["price"] is None:
+            self.leave(order, "canceled", "market")
+        elif order["ioc"]:
+            self.leave(order, "canceled", "ioc")
+        else:
+            self.rest(order)
+
+    def cancel(self, id):
+        order = self.orders.get(id)
+        if not order or order["state"] not in ("open", "waiting"):
+            return self.say("rejected", id, "unknown")
+        self.queue = [o for o in self.queue if o is not order]
+        self.leave(order, "canceled", "request")
+
+    def replace(self, id, total, price):
+        order = self.orders.get(id)
+        if not order or order["state"] not in ("open", "waiting"):
+            return self.say("rejected", id, "unknown")
+        keeps = price == order["price"] and total <= order["total"]
+        if order["state"] == "waiting":
+            if order["price"] is None:
+                return self.say("rejected", id, "invalid")
+            order.update(total=total, price=price, place=order["place"] if keeps else self.now())
+            return self.say("replaced", id, total, price)
+        if total <= order["filled"]:
+            return self.leave(order, "canceled", "replaced")
+        if keeps:
+            self.reduce(order, order["total"] - total)
+            return self.say("replaced", id, total, price)
+        if order["post"] and self.phase == "continuous" and self.others({**order, "price": price}):
+            return self.say("rejected", id, "would_trade")
+        self.book.remove(order)
+        order.update(total=total, price=price)
+        self.say("replaced", id, total, price)
+        # Conditions of the entry don't hold for what rests.
+        self.come_in(order)
+        self.run_queue()
+
+    def outcome(self):
+        best = {}
+        limits = [order["price"] for order in self.book]
+        for price in range(min(limits, default=1), max(limits, default=0) + 1):
+            buys = sum(self.open(o) for o in self.book if o["side"] == "buy" and o["price"] >= price)
+            sells = sum(self.open(o) for o in self.book if o["side"] == "sell" and o["price"] <= price)
+            if min(buys, sells):
+                best.setdefault((-min(buys, sells), abs(buys - sells)), []).append((price, min(buys, sells), buys - sells))
+        if not best:
+            return None
+        found = best[min(best)]
+        if all(surplus > 0 for _, _, surplus in found):
+            return found[-1]
+        if all(surplus < 0 for _, _, surplus in found) or self.last is None:
+            return found[0]
+        return min(found, key=lambda one: (abs(one[0] - self.last), one[0]))
+
+    def uncross(self):
+        if self.phase != "call":
+            return self.say("refused")
+        found = self.outcome()
+        if found:
+            price, left, _ = found
+            self.say("uncross", price, left)
+            while left:
+                buy, sell = self.side("buy")[0], self.side("sell")[0]
+                quantity = min(left, buy["visible"], sell["visible"])
+                left -= quantity
+                self.traded(sell, buy, price, quantity)
+                self.fill(sell, quantity)
+                self.fill(buy, quantity)
+        self.phase = "continuous"
+        self.say("phase", "continuous")
+        self.run_queue()
+
+    def call(self):
+        if self.phase == "call":
+            return self.say("refused")
+        self.phase = "call"
+        self.say("phase", "call")
+
+    def indicative(self):
+        self.say("indicative", *(self.outcome() or ["none"]))
+
+    def levels(self):
+        for side in ("buy", "sell"):
+            levels = {}
+            for order in self.side(side):
+                level = levels.setdefault(order["price"], [0, 0])
+                level[0] += order["visible"]
+                level[1] += 1
+            for price, (visible, count) in levels.items():
+                self.say("level", side, price, visible, count)
+        self.say("end")
+
+    def order(self, id):
+        order = self.orders.get(id)
+        if not order:
+            return self.say("rejected", id, "unknown")
+        self.say("order", id, order["state"], order["total"], order["filled"], self.open(order))
+
+
+class Sessions(Base):
+    def session(self, seed, phases, stops, peaks):
+        choice, model, commands = random.Random(seed), Model(), []
+        for number in range(1, 250):
+            kind, known = choice.random(), choice.randint(1, max(1, number - 1))
+            if kind < 0.12:
+                commands.append(f"cancel {known}")
+                model.cancel(known)
+            elif kind < 0.3:
+                total, price = choice.randint(1, 16), choice.randint(95, 105)
+                commands.append(f"replace {known} {total} {price}")
+                model.replace(known, total, price)
+            elif phases and kind < 0.38:
+                name = choice.choice(["call", "uncross", "indicative", "uncross"])
+                commands.append(name)
+                getattr(model, name)()
+            else:
+                options = {"self": choice.choice(["newest", "oldest", "both", "decrement"])}
+                if choice.random() < 0.3:
+                    options[choice.choice(["fok", "ioc", "post"])] = True
+                if peaks and choice.random() < 0.3:
+                    options["peak"] = choice.randint(1, 5)
+                if stops and choice.random() < 0.4:
+                    options["stop"] = choice.randint(95, 105)
+                id, owner, side = number, choice.choice("abcd"), choice.choice(["buy", "sell"])
+                quantity, price = choice.randint(1, 16), None if choice.random() < 0.1 else choice.randint(95, 105)
+                words = [name if value is True else f"{name}={value}" for name, value in options.items()]
+                commands.append(f"new {id} {owner} {side} {quantity} {price or 'market'} {' '.join(words)}")
+                model.new(id, owner, side, quantity, price, options)
+            if number % 10 == 0:
+                commands.append("book")
+                model.levels()
+                commands.append(f"order {known}")
+                model.order(known)
+        lines = self.run_commands("\n".join(commands))
+        for index, (line, wanted) in enumerate(zip(lines + ["nothing"], model.out + ["nothing"])):
+            self.assertEqual(line, wanted, f"line {index + 1} of session {seed}, after {model.out[max(0, index - 5) : index]}")
+
+    def test_orders_alone(self):
+        for seed in range(6):
+            self.session(seed, phases=False, stops=False, peaks=True)
+
+    def test_stop_orders(self):
+        for seed in range(8):
+            self.session(100 + seed, phases=False, stops=True, peaks=False)
+
+    def test_call_phases(self):
+        for seed in range(8):
+            self.session(200 + seed, phases=True, stops=False, peaks=True)
+
+    def test_everything(self):
+        for seed in range(12):
+            self.session(300 + seed, phases=True, stops=True, peaks=True)
