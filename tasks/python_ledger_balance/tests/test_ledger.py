@@ -49,6 +49,18 @@ def exchange(id, date, currency, amount, received):
     }
 
 
+def refund(id, date, of, currency, amount):
+    return {"type": "refund", "id": id, "date": date, "payment": of, "bank": f"bank:{currency.lower()}", "amount": amount}
+
+
+def write_off(id, date, of, amount):
+    return {"type": "write_off", "id": id, "date": date, "invoice": of, "amount": amount, "account": "losses"}
+
+
+def revalue(id, date):
+    return {"type": "revalue", "id": id, "date": date}
+
+
 def void(id, date, of):
     return {"type": "void", "id": id, "date": date, "document": of}
 
@@ -81,6 +93,17 @@ class LedgerCase(lab.Case):
             else:
                 account, amount, currency, base, _ = line.split()
                 found[document].append((account, amount, currency, base))
+        return found
+
+    def numbered(self, records):
+        """Returns all entries: number, date, document, and the postings as `entries` has them."""
+        found = []
+        for line in self.report(records, "journal").splitlines():
+            if line.startswith("#"):
+                found.append([*line[1:].split(), []])
+            else:
+                account, amount, currency, base, _ = line.split()
+                found[-1][3].append((account, amount, currency, base))
         return found
 
     def accounts(self, records, *options):
@@ -338,6 +361,166 @@ class Manual(LedgerCase):
         self.assertEqual(self.accounts(records), {})
 
 
+class Refunds(LedgerCase):
+    START = [rate("2025-01-01", "USD", "0.9213"), payment("P", "2025-01-05", "USD", "0.07"), rate("2025-01-06", "USD", "0.5")]
+    START += [payment("Q", "2025-01-07", "USD", "0.10")]
+
+    def test_refund_takes_out_of_the_advance_and_of_the_bank(self):
+        found = self.entries(self.START + [refund("R", "2025-01-08", "P", "USD", "0.03")])
+        expected = [("advances", "0.03", "USD", "0.03"), ("bank:usd", "-0.03", "USD", "-0.02"), ("fx:realized", "-0.01", "EUR", "-0.01")]
+        self.assertEqual(found["R"], expected)
+
+    def test_refund_of_everything_leaves_nothing(self):
+        records = self.START + [refund(f"R{n}", "2025-01-08", "P", "USD", "0.01") for n in range(7)]
+        records += [refund(f"S{n}", "2025-01-08", "Q", "USD", "0.05") for n in range(2)]
+        self.assertEqual(set(self.accounts(records)), set())
+
+    def test_refund_is_limited_by_advance_and_bank(self):
+        self.refused(self.START + [refund("R", "2025-01-08", "P", "USD", "0.08")], "not enough is open")
+        records = self.START + [exchange("X", "2025-01-08", "USD", "0.15", "0.10")]
+        self.refused(records + [refund("R", "2025-01-08", "P", "USD", "0.03")], "not enough is open")
+        self.refused(self.START + [refund("R", "2025-01-08", "P", "USD", "-0.01")], "amounts must be positive")
+
+    def test_void_of_a_refund_puts_back_what_it_took(self):
+        records = self.START + [refund("R", "2025-01-08", "P", "USD", "0.03"), void("V", "2025-01-09", "R")]
+        opposite = [("advances", "-0.03", "USD", "-0.03"), ("bank:usd", "0.03", "USD", "0.02"), ("fx:realized", "0.01", "EUR", "0.01")]
+        self.assertEqual(self.entries(records)["V"], opposite)
+        records += [refund("S", "2025-01-10", "P", "USD", "0.07")]
+        self.assertEqual(self.entries(records)["S"][:2], [("advances", "0.07", "USD", "0.06"), ("bank:usd", "-0.07", "USD", "-0.05")])
+
+    def test_payment_with_a_refund_is_not_voided(self):
+        records = self.START + [refund("R", "2025-01-08", "P", "USD", "0.03")]
+        self.refused(records + [void("V", "2025-01-09", "P")], "payment `P` has applications")
+
+    def test_refund_counts_as_money_that_left_the_bank(self):
+        records = self.START + [refund("R", "2025-01-08", "P", "USD", "0.03")]
+        self.refused(records + [void("V", "2025-01-09", "Q")], "payment `Q` was exchanged")
+        records += [void("V", "2025-01-09", "R")]
+        self.refused(records + [void("W", "2025-01-10", "Q")], "payment `Q` was exchanged")
+        records = self.START + [refund("R", "2025-01-08", "P", "USD", "0.03"), payment("T", "2025-01-09", "USD", "0.10")]
+        self.assertEqual(len(self.entries(records + [void("V", "2025-01-10", "T")])["V"]), 2)
+
+
+class WriteOffs(LedgerCase):
+    TAXED = [tax("A19", "0.19"), tax("B7", "0.07"), rate("2025-01-01", "USD", "0.9213")]
+    TAXED += [
+        invoice(
+            "A", "2025-01-05", "USD", ("income:a", "0.55", "B7"), ("income:b", "1.00"), ("discount", "-0.20", "A19"),
+            ("income:c", "0.35", "B7"), ("income:d", "0.41"), ("income:e", "1.05", "A19"),
+        )
+    ]
+
+    def test_write_off_gives_back_the_tax(self):
+        records = [tax("T", "0.19"), invoice("A", "2025-03-05", "EUR", ("income:a", "100.00", "T")), write_off("W", "2025-04-02", "A", "11.90")]
+        self.assertEqual(
+            self.entries(records)["W"],
+            [("receivable", "-11.90", "EUR", "-11.90"), ("losses", "10.00", "EUR", "10.00"), ("tax:T", "1.90", "EUR", "1.90")],
+        )
+        self.assertEqual(self.taxes(records, "--from", "2025-04-01"), {"T": ("-10.00", "-1.90")})
+
+    def test_postings_by_code_in_order(self):
+        found = self.entries(self.TAXED + [write_off("W", "2025-01-06", "A", "3.38")])
+        self.assertEqual(
+            found["W"],
+            [
+                ("receivable", "-3.38", "USD", "-3.11"), ("losses", "0.90", "USD", "0.83"), ("losses", "1.41", "USD", "1.30"),
+                ("losses", "0.85", "USD", "0.78"), ("tax:B7", "0.06", "USD", "0.05"), ("tax:A19", "0.16", "USD", "0.15"),
+            ],
+        )
+
+    def test_shares_are_those_of_lines(self):
+        found = self.entries(self.TAXED + [write_off("W", "2025-01-06", "A", "0.94"), write_off("X", "2025-01-07", "A", "0.06")])
+        expected = [
+            ("receivable", "-0.94", "USD", "-0.86"), ("losses", "0.25", "USD", "0.23"), ("losses", "0.39", "USD", "0.36"),
+            ("losses", "0.23", "USD", "0.21"), ("tax:B7", "0.02", "USD", "0.02"), ("tax:A19", "0.05", "USD", "0.04"),
+        ]
+        self.assertEqual(found["W"], expected)
+        self.assertEqual([posting[1] for posting in found["X"]], ["-0.06", "0.01", "0.03", "0.02"])
+
+    def test_parts_leave_nothing(self):
+        records = self.TAXED + [write_off(f"W{n}", "2025-01-06", "A", "0.26") for n in range(13)]
+        found = self.accounts(records)
+        self.assertNotIn("receivable", found)
+        self.assertEqual({code: -cents(row[1]) for code, row in self.taxes(records).items()}, {code: found.get(f"tax:{code}", 0) for code in ("A19", "B7")})
+
+    def test_void_of_a_write_off(self):
+        records = self.TAXED + [write_off("W", "2025-01-06", "A", "0.26")]
+        self.refused(records + [void("V", "2025-01-07", "A")], "invoice `A` has applications")
+        records += [void("V", "2025-02-07", "W")]
+        self.assertEqual(self.taxes(records, "--to", "2025-01-05"), self.taxes(records))
+        self.assertEqual(self.open_items(records)["A"], ["3.38", "USD", "3.11"])
+        self.assertEqual(self.accounts(records + [void("Z", "2025-02-08", "A")]), {})
+
+    def test_more_than_the_open_amount_is_refused(self):
+        self.refused(self.TAXED + [write_off("W", "2025-01-06", "A", "3.39")], "not enough is open")
+
+
+class Revaluation(LedgerCase):
+    START = [rate("2025-01-01", "USD", "0.9"), rate("2025-01-01", "JPY", "0.006")]
+    START += [invoice("B", "2025-01-05", "USD", ("income:a", "10.00")), invoice("A", "2025-01-06", "JPY", ("income:a", "1000"))]
+    START += [payment("P", "2025-01-07", "USD", "8.00", ("B", "3.00")), payment("E", "2025-01-07", "EUR", "7.00")]
+    START += [rate("2025-01-31", "USD", "0.8"), rate("2025-01-31", "JPY", "0.0065")]
+
+    def test_revaluation_and_its_reversal(self):
+        found = self.numbered(self.START + [revalue("R", "2025-01-31"), payment("Z", "2025-01-20", "EUR", "1.00")])
+        there = [
+            ("receivable", "0", "JPY", "0.50"), ("receivable", "0.00", "USD", "-0.70"), ("advances", "0.00", "USD", "0.50"),
+            ("bank:usd", "0.00", "USD", "-0.80"), ("fx:unrealized", "0.50", "EUR", "0.50"),
+        ]
+        back = [
+            ("receivable", "0", "JPY", "-0.50"), ("receivable", "0.00", "USD", "0.70"), ("advances", "0.00", "USD", "-0.50"),
+            ("bank:usd", "0.00", "USD", "0.80"), ("fx:unrealized", "-0.50", "EUR", "-0.50"),
+        ]
+        self.assertEqual(found[4:6], [["5", "2025-01-31", "R", there], ["6", "2025-02-01", "R", back]])
+        self.assertEqual(found[6][:3], ["7", "2025-01-20", "Z"])
+
+    def test_reports_show_the_day_of_the_revaluation_only(self):
+        records = self.START + [revalue("R", "2025-01-31")]
+        self.assertEqual(self.open_items(records, "--as-of", "2025-01-30"), {"A": ["1000", "JPY", "6.00"], "B": ["7.00", "USD", "6.30"], "TOTAL": ["12.30"]})
+        self.assertEqual(self.open_items(records, "--as-of", "2025-01-31"), {"A": ["1000", "JPY", "6.50"], "B": ["7.00", "USD", "5.60"], "TOTAL": ["12.10"]})
+        self.assertEqual(self.open_items(records), self.open_items(records, "--as-of", "2025-01-30"))
+        self.assertEqual(self.accounts(records, "--as-of", "2025-01-31")["receivable"], 1210)
+
+    def test_revaluation_does_not_touch_what_documents_take(self):
+        records = self.START + [revalue("R", "2025-01-31"), payment("Q", "2025-01-31", "USD", "7.00", ("B", "7.00"))]
+        self.assertEqual(self.entries(records)["Q"][1], ("receivable", "-7.00", "USD", "-6.30"))
+        records += [apply("Y", "2025-01-31", "P", ("C", "5.00"))]
+        records.insert(-1, invoice("C", "2025-01-31", "USD", ("income:a", "5.00")))
+        self.assertEqual(self.entries(records)["Y"][0], ("advances", "5.00", "USD", "4.50"))
+
+    def test_revaluation_looks_at_the_journal_up_to_its_date(self):
+        records = self.START + [payment("Q", "2025-02-03", "USD", "7.00", ("B", "7.00")), revalue("R", "2025-01-31")]
+        self.assertIn(("receivable", "0.00", "USD", "-0.70"), self.numbered(records)[5][3])
+        records = self.START + [payment("Q", "2025-01-04", "USD", "7.00", ("B", "7.00")), revalue("R", "2025-01-04")]
+        self.assertEqual(self.numbered(records)[5][3], [])
+        records = self.START + [rate("2025-01-04", "USD", "0.5"), payment("Q", "2025-01-03", "USD", "7.00", ("B", "7.00")), revalue("R", "2025-01-04")]
+        expected = [("receivable", "0.00", "USD", "2.80"), ("bank:usd", "0.00", "USD", "-2.80")]
+        self.assertEqual(self.numbered(records)[5][3], expected)
+
+    def test_second_revaluation_of_a_day_finds_nothing(self):
+        found = self.numbered(self.START + [revalue("R", "2025-01-31"), revalue("S", "2025-01-31"), revalue("T", "2025-02-01")])
+        expected = [("2025-01-31", 5), ("2025-02-01", 5), ("2025-01-31", 0), ("2025-02-01", 0), ("2025-02-01", 5), ("2025-02-02", 5)]
+        self.assertEqual([(entry[1], len(entry[3])) for entry in found[4:]], expected)
+
+    def test_manual_entries_are_no_balances(self):
+        records = self.START + [manual("M", "2025-01-08", ("bank:usd", "USD", "100.00", "90.00"), ("advances", "USD", "-100.00", "-90.00"))]
+        found = self.numbered(records + [revalue("R", "2025-01-31")])
+        self.assertEqual(found[5][3][2:4], [("advances", "0.00", "USD", "0.50"), ("bank:usd", "0.00", "USD", "-0.80")])
+
+    def test_settled_balances_are_left_out(self):
+        records = [rate("2025-01-10", "USD", "0.9"), invoice("B", "2025-01-12", "USD", ("income:a", "10.00"))]
+        records += [payment("P", "2025-01-13", "USD", "10.00", ("B", "10.00")), exchange("X", "2025-01-14", "USD", "10.00", "9.50")]
+        records += [rate("2025-01-15", "USD", "0.7")]
+        for date in ("2025-01-02", "2025-01-31"):
+            found = self.numbered(records + [revalue("R", date)])
+            self.assertEqual([entry[2:] for entry in found[-2:]], [["R", []], ["R", []]])
+
+    def test_revaluation_is_not_voided_and_has_an_id_of_its_own(self):
+        records = self.START + [revalue("R", "2025-01-31")]
+        self.refused(records + [void("V", "2025-02-02", "R")], "`R` can't be voided")
+        self.refused(records + [revalue("R", "2025-02-28")], "document `R` exists already")
+
+
 class Everything(LedgerCase):
     def test_reports_agree_in_long_books(self):
         for seed in range(2):
@@ -400,4 +583,5 @@ def long_book(dice):
             if left:
                 records.append(exchange(f"X{month}-{currency}", f"2025-{month:02}-27", currency, shown(left, currency), f"{left}.00"))
                 money[currency] -= left
+        records.append(revalue(f"R{month}", f"2025-{month:02}-24"))
     return records, ["2025-06-24", "2025-08-31"]
