@@ -1,3 +1,4 @@
+import json
 import re
 
 import lab
@@ -15,10 +16,15 @@ VALID = {
     "plan": "basic",
     "company": "",
     "vat_id": "",
+    "children": [],
     "topics": [],
     "terms": True,
 }
 BUSINESS = {**VALID, "plan": "business", "company": "Engines Ltd", "vat_id": "DE123456789"}
+ADA = {"key": 3, "name": " Ada ", "birth_date": "2015-05-01"}
+BEN = {"key": 1, "name": "Ben", "birth_date": "2017-06-02"}
+FAMILY = {**VALID, "plan": "family", "children": [ADA, BEN]}
+TWICE = "This child is listed already"
 ACCOUNT = ["email", "password", "password_repeat"]
 PERSON = ["name", "birth_date", "country", "phone"]
 
@@ -377,6 +383,212 @@ class Events(SignupCase):
         self.assertEqual((state["step"], state["focus"], state["payload"]), (1, "error-summary", None))
         state = self.after(done, "rejected", errors=[{"field": "toString", "message": "m"}])
         self.assertEqual((state["step"], self.shown(state)), (2, [(None, "m")]))
+
+
+class Rows(SignupCase):
+    def test_visible_with_the_family_plan_only(self):
+        page = self.page(self.state(2, FAMILY))
+        parts = ["children.3.name", "children.3.birth_date", "children.1.name", "children.1.birth_date"]
+        self.assertEqual(self.names(page), ["plan", *parts, "topics", "terms"])
+        self.assertIsNone(self.page(self.state(2, {**FAMILY, "plan": "maker"})).id("f-children"))
+        self.assertEqual(self.validated(base={**FAMILY, "plan": "maker", "children": [{**ADA, "name": ""}]}), [])
+
+    def test_markup_of_rows(self):
+        page = self.page(self.state(2, FAMILY))
+        group = page.id("f-children")
+        self.assertEqual((group.tag, group.elements[0].tag, group.elements[0].text()), ("fieldset", "legend", "Children"))
+        self.assertEqual((group["aria-describedby"], page.id("f-children-hint").text()), ("f-children-hint", "They get cards of their own."))
+        rows = group.all("fieldset")
+        self.assertEqual([(row["id"], row.elements[0].tag, row.elements[0].text()) for row in rows], [("f-children.3", "legend", "Child 1"), ("f-children.1", "legend", "Child 2")])
+        labels = {label["for"]: label.text() for label in group.all("label")}
+        self.assertEqual(labels, {f"f-children.{key}.{part}": label for key in (3, 1) for part, label in (("name", "Name"), ("birth_date", "Date of birth"))})
+        name, birth_date = page.id("f-children.3.name"), page.id("f-children.3.birth_date")
+        self.assertEqual([name[key] for key in ("name", "type", "autocomplete", "maxlength", "value")], ["children.3.name", "text", "off", "80", " Ada "])
+        self.assertEqual([birth_date[key] for key in ("name", "type", "value")], ["children.3.birth_date", "date", "2015-05-01"])
+        self.assertTrue("required" in name and "required" in birth_date)
+        self.assertTrue(all("required" not in each and "aria-invalid" not in each for each in page.all("fieldset")))
+        ids = [element["id"] for element in page.all() if "id" in element]
+        self.assertEqual(len(ids), len(set(ids)))
+
+    def test_buttons_of_rows(self):
+        rows = [ADA, {**BEN, "name": ' "&" '}, {"key": 7, "name": " ", "birth_date": ""}]
+        page = self.page(self.state(2, {**FAMILY, "children": rows}))
+        buttons = page.id("f-children").all("button")
+        self.assertEqual([(button["type"], button.text()) for button in buttons], [("button", "Remove")] * 3 + [("button", "Add a child")])
+        found = [(button["data-remove"], button["aria-label"], button.inside("fieldset")["id"]) for button in buttons[:3]]
+        expected = [("3", "Remove Ada"), ("1", 'Remove "&"'), ("7", "Remove Child 3")]
+        self.assertEqual(found, [(f"children.{key}", label, f"f-children.{key}") for key, label in expected])
+        self.assertEqual((buttons[3]["id"], buttons[3]["data-add"], buttons[3].inside("fieldset")["id"]), ("f-children-add", "children", "f-children"))
+        for count, texts in ((3, 1), (4, 0), (5, 0)):
+            rows = [{**ADA, "key": key} for key in range(count)]
+            page = self.page(self.state(2, {**FAMILY, "children": rows}))
+            self.assertEqual(sum(button["id"] == "f-children-add" for button in page.all("button")), texts)
+
+    def test_limits_of_dates(self):
+        for today, first in (("2026-03-01", "2008-03-02"), ("2024-02-29", "2006-03-01"), ("2022-02-28", "2004-02-29"), ("2026-12-31", "2009-01-01")):
+            field = self.page(self.state(2, FAMILY, today=today)).id("f-children.3.birth_date")
+            self.assertEqual((field["min"], field["max"]), (first, today))
+
+    def test_errors_of_rows_in_the_markup(self):
+        errors = [("children", "All"), ("children.3.birth_date", "Date"), ("children.1.name", "<Name>")]
+        page = self.page(self.state(2, FAMILY, errors))
+        self.assertEqual(page.id("f-children")["aria-describedby"].split(), ["f-children-error", "f-children-hint"])
+        self.assertEqual([element["id"] for element in page.all() if element["aria-invalid"] == "true"], ["f-children.3.birth_date", "f-children.1.name"])
+        self.assertEqual(page.id("f-children.1.name")["aria-describedby"], "f-children.1.name-error")
+        self.assertEqual(page.id("f-children.1.name-error").text(), "<Name>")
+        links = [link["href"] for link in page.id("error-summary").all("a")]
+        self.assertEqual(links, ["#f-children.3.name", "#f-children.3.birth_date", "#f-children.1.name"])
+        page = self.page(self.state(2, {**FAMILY, "children": []}, [("children", "Add")]))
+        self.assertEqual([link["href"] for link in page.id("error-summary").all("a")], ["#f-children-add"])
+
+    def test_validation_of_rows(self):
+        self.assertEqual(self.validated(base=FAMILY), [])
+        self.assertEqual(self.validated(base=FAMILY, children=[]), [("children", "Add at least one child")])
+        rows = [{"key": key, "name": f"C{key}", "birth_date": "2015-05-01"} for key in range(5)]
+        rows[3].update(name=" ", birth_date="")
+        expected = [("children", "A family has at most 4 cards for children"), ("children.3.name", "Enter the child's name"), ("children.3.birth_date", "Enter the child's date of birth")]
+        self.assertEqual(self.validated(base=FAMILY, children=rows, terms=False), [*expected, ("terms", "Accept the terms of use to continue")])
+        long = {**BEN, "name": " " + "\U0001f9f0" * 80 + " "}
+        self.assertEqual(self.validated(base=FAMILY, children=[long]), [])
+        self.assertEqual(self.validated(base=FAMILY, children=[{**BEN, "name": "x" * 81}]), [("children.1.name", "The name can have at most 80 characters")])
+
+    def test_dates_of_birth_of_rows(self):
+        invalid, future, old = "Enter a real date", "The date is in the future", "Children are under 18"
+        for today, date, message in (
+            ("2026-03-01", "2026-03-01", None),
+            ("2026-03-01", "2026-03-02", future),
+            ("2026-03-01", "2026-02-29", invalid),
+            ("2026-03-01", "2015-5-01", invalid),
+            ("2026-03-01", " 2015-05-01 ", None),
+            ("2026-03-01", "2008-03-01", old),
+            ("2026-03-01", "2008-03-02", None),
+            ("2022-02-28", "2004-02-29", None),
+            ("2022-03-01", "2004-02-29", old),
+            ("2024-02-29", "2006-02-28", old),
+        ):
+            expected = [("children.1.birth_date", message)] if message else []
+            self.assertEqual(self.validated(today=today, base=FAMILY, children=[{**BEN, "birth_date": date}]), expected, (today, date))
+
+    def test_children_that_are_listed_twice(self):
+        rows = [ADA, {**BEN, "name": "ADA", "birth_date": " 2015-05-01"}, {"key": 8, "name": "ada", "birth_date": "2015-05-02"}]
+        self.assertEqual(self.validated(base=FAMILY, children=rows), [("children.1.name", TWICE)])
+        rows = [{**ADA, "birth_date": ""}, {**BEN, "name": "Ada", "birth_date": ""}]
+        self.assertEqual([field for field, _ in self.validated(base=FAMILY, children=rows)], ["children.3.birth_date", "children.1.birth_date"])
+        rows = [{**ADA, "birth_date": "x"}, {**BEN, "name": "Ada", "birth_date": "x"}]
+        self.assertEqual([field for field, _ in self.validated(base=FAMILY, children=rows)], ["children.3.birth_date", "children.1.name", "children.1.birth_date"])
+        rows = [{**ADA, "name": ""}, {**BEN, "name": " ", "birth_date": "2015-05-01"}]
+        self.assertEqual([message for _, message in self.validated(base=FAMILY, children=rows)], ["Enter the child's name"] * 2)
+
+    def test_add(self):
+        state = self.state(2, {"plan": "family"}, [("children", "Add"), ("plan", "x"), (None, "y")])
+        after = self.after(state, "add", name="children")
+        self.assertEqual((after["values"]["children"], after["next_key"]), ([{"key": 1, "name": "", "birth_date": ""}], 2))
+        self.assertEqual((after["focus"], self.shown(after)), ("f-children.1.name", [("plan", "x"), (None, "y")]))
+        after = self.after(self.after(after, "add", name="children"), "remove", name="children.2")
+        after = self.after(after, "add", name="children")
+        self.assertEqual(([row["key"] for row in after["values"]["children"]], after["focus"]), ([1, 3], "f-children.3.name"))
+        full = self.state(2, {**FAMILY, "children": [{**ADA, "key": key} for key in range(4)]}, next_key=9)
+        for state, name in ((full, "children"), (self.state(2), "children"), (self.state(2, FAMILY), "topics"), (self.state(2, FAMILY), "toString")):
+            self.assertEqual(self.after(state, "add", name=name), state)
+
+    def test_change_of_parts(self):
+        errors = [("children", "a"), ("children.3.birth_date", "b"), ("children.1.name", TWICE), ("children.1.birth_date", "c"), ("terms", TWICE)]
+        state = self.state(2, FAMILY, errors, focus="error-summary", next_key=4)
+        after = self.after(state, "change", name="children.3.birth_date", value=" q ")
+        self.assertEqual(after["values"]["children"], [{**ADA, "birth_date": " q "}, BEN])
+        self.assertEqual((self.shown(after), after["focus"]), ([("children.1.birth_date", "c"), ("terms", TWICE)], None))
+        after = self.after(state, "change", name="terms", value=True)
+        self.assertEqual(len(self.shown(after)), 4)
+        for name in ("children", "children.9.name", "children.3", "children.3.key", "children.3.toString", "children.3.name.x", "topics.3.name"):
+            self.assertEqual(self.after(state, "change", name=name, value="z"), state, name)
+        after = self.after(state, "change", name="plan", value="maker")
+        self.assertEqual((self.shown(after), after["values"]["children"]), ([("terms", TWICE)], [ADA, BEN]))
+
+    def test_remove(self):
+        cyd = {"key": 5, "name": "Cyd", "birth_date": "2018-01-01"}
+        errors = [("children", "a"), ("children.3.name", "b"), ("children.1.birth_date", "c"), ("children.5.name", TWICE), ("terms", "d")]
+        state = self.state(2, {**FAMILY, "children": [ADA, BEN, cyd]}, errors, next_key=6)
+        after = self.after(state, "remove", name="children.1")
+        self.assertEqual((after["values"]["children"], after["next_key"], after["focus"]), ([ADA, cyd], 6, "f-children.5.name"))
+        self.assertEqual(self.shown(after), [("children.3.name", "b"), ("terms", "d")])
+        after = self.after(after, "remove", name="children.5")
+        self.assertEqual(after["focus"], "f-children.3.name")
+        after = self.after(after, "remove", name="children.3")
+        self.assertEqual((after["values"]["children"], after["focus"], self.shown(after)), ([], "f-children-add", [("terms", "d")]))
+        for name in ("children.4", "children", "children.1.name", "3"):
+            self.assertEqual(self.after(state, "remove", name=name), state)
+        hidden = self.state(2, {**FAMILY, "plan": "basic"})
+        self.assertEqual(self.after(hidden, "remove", name="children.3"), hidden)
+
+    def test_keys_that_begin_alike(self):
+        rows = [{**ADA, "key": 1}, {**BEN, "key": 11}]
+        state = self.state(2, {**FAMILY, "children": rows}, [("children.11.name", "x"), ("children.1.name", "y")], next_key=12)
+        self.assertEqual(self.shown(self.after(state, "remove", name="children.1")), [("children.11.name", "x")])
+
+    def test_steps_and_payload(self):
+        state = self.after(self.state(2, {**FAMILY, "children": [{**ADA, "name": ""}], "terms": False}), "next")
+        self.assertEqual((state["step"], self.shown(state)), (2, [("children.3.name", "Enter the child's name"), ("terms", "Accept the terms of use to continue")]))
+        payload = self.after(self.state(2, FAMILY), "next")["payload"]
+        self.assertEqual(payload["children"], [{"name": "Ada", "birth_date": "2015-05-01"}, {"name": "Ben", "birth_date": "2017-06-02"}])
+        self.assertNotIn("children", self.after(self.state(2, {**FAMILY, "plan": "maker"}), "next")["payload"])
+
+    def test_rejected_rows(self):
+        done = self.after(self.state(2, FAMILY), "next")
+        row = lambda index, part, message: {"field": "children", "index": index, "part": part, "message": message}
+        errors = [row(1, "name", "n"), row(0, "birth_date", "b"), row(2, "name", "far"), row(1, "name", "again"), row(0, "key", "k")]
+        errors.append({"field": "children.3.name", "message": "no field"})
+        state = self.after(done, "rejected", errors=errors)
+        self.assertEqual(self.shown(state), [(None, "no field"), ("children", "far"), ("children.3.birth_date", "b"), ("children.1.name", "n")])
+        self.assertEqual((state["step"], state["payload"]), (2, None))
+        done = self.after(self.state(2, VALID), "next")
+        self.assertEqual(self.shown(self.after(done, "rejected", errors=[row(0, "name", "m")])), [(None, "m")])
+
+
+class Drafts(SignupCase):
+    def restored(self, draft, today=TODAY):
+        return self.signup.call("restore", text=draft if isinstance(draft, (str, type(None))) else json.dumps(draft), today=today)
+
+    def test_exact_text(self):
+        state = self.state(2, {**FAMILY, "topics": ["bikes", "wood"], "vat_id": " é"}, [("plan", "x")], next_key=4)
+        expected = (
+            '{"version":2,"values":{"email":" ada@example.org ","name":" Ada King ","birth_date":"1990-12-10","country":"de","phone":"",'
+            '"plan":"family","company":"","vat_id":" é","children":[{"name":" Ada ","birth_date":"2015-05-01"},{"name":"Ben","birth_date":"2017-06-02"}],'
+            '"topics":["bikes","wood"],"terms":true}}'
+        )
+        self.assertEqual(self.signup.call("save", state=state), expected)
+        state = self.signup.call("restore", text=expected, today=TODAY)
+        children = [{**ADA, "key": 1}, {**BEN, "key": 2}]
+        values = {**FAMILY, "password": "", "password_repeat": "", "topics": ["wood", "bikes"], "vat_id": " é", "children": children}
+        self.assertEqual(state, {**self.state(), "values": values, "next_key": 3})
+
+    def test_nothing_to_save_after_completion(self):
+        self.assertIsNone(self.signup.call("save", state=self.after(self.state(2, VALID), "next")))
+
+    def test_unusable_drafts(self):
+        for draft in (None, "", "{", "null", "[]", "1", {}, {"version": 3, "values": {"name": "x"}}, {"version": "2", "values": {"name": "x"}}, {"version": 2, "values": [1]}):
+            self.assertEqual(self.restored(draft), self.state(), draft)
+
+    def test_each_value_is_taken_by_itself(self):
+        values = {"name": 1, "email": "e", "country": "xx", "plan": ["family"], "terms": "yes", "topics": "wood", "children": {}, "password": "secret", "other": "x", "toString": "x"}
+        self.assertEqual(self.restored({"version": 2, "values": values}), {**self.state(0, {"email": "e", "country": "xx"})})
+        values = {"topics": ["bikes", "glass", "wood", "bikes", None], "terms": True}
+        self.assertEqual(self.restored({"version": 2, "values": values}), self.state(0, {"topics": ["wood", "bikes"], "terms": True}))
+
+    def test_rows_of_drafts(self):
+        rows = [{"key": 9, "name": "A", "birth_date": 5}, "x", None, [], {"birth_date": "b", "extra": 1}, {}, {"name": "D"}, {"name": "E"}]
+        state = self.restored({"version": 2, "values": {"children": rows}})
+        expected = [("A", ""), ("", "b"), ("", ""), ("D", "")]
+        self.assertEqual(state["values"]["children"], [{"key": key, "name": name, "birth_date": date} for key, (name, date) in enumerate(expected, 1)])
+        self.assertEqual(state["next_key"], 5)
+
+    def test_drafts_of_version_1(self):
+        for birthday, date in (("3.12.1990", "1990-12-03"), ("03.1.2001", "2001-01-03"), ("31.31.1990", "1990-31-31"), ("3.12.90", "3.12.90"), (" 3.12.1990", " 3.12.1990"), ("", "")):
+            state = self.restored({"version": 1, "values": {"birthday": birthday, "name": "N"}})
+            self.assertEqual(state, self.state(0, {"birth_date": date, "name": "N"}))
+        state = self.restored({"version": 1, "values": {"interests": "bikes ,glass, wood", "birthday": 3}})
+        self.assertEqual(state, self.state(0, {"topics": ["wood", "bikes"]}))
+        state = self.restored({"version": 2, "values": {"interests": "bikes", "birthday": "3.12.1990"}})
+        self.assertEqual(state, self.state())
 
 
 class Page(SignupCase):

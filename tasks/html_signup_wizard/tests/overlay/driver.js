@@ -1,6 +1,6 @@
 // Answers requests for src/signup.js: a JSON object per line.
 import { createInterface } from "node:readline";
-import { initialState, reduce, render, title, validate } from "./src/signup.js";
+import { initialState, reduce, render, restoreDraft, saveDraft, title, validate } from "./src/signup.js";
 
 function frozen(value) {
   if (typeof value === "object" && value !== null) {
@@ -15,6 +15,8 @@ const operations = {
   reduce: ({ state, event }) => reduce(frozen(state), frozen(event)),
   render: ({ state }) => render(frozen(state)),
   title: ({ state }) => title(frozen(state)),
+  save: ({ state }) => saveDraft(frozen(state)),
+  restore: ({ text, today }) => restoreDraft(text, today),
   validate: ({ values, today }) => validate(frozen(values), today),
 };
 

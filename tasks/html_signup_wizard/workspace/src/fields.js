@@ -11,12 +11,13 @@ export const MAX_TOPICS = 3;
 export const steps = [
   { id: "account", title: "Your account", fields: ["email", "password", "password_repeat"] },
   { id: "person", title: "About you", fields: ["name", "birth_date", "country", "phone"] },
-  { id: "plan", title: "Your plan", fields: ["plan", "company", "vat_id", "topics", "terms"] },
+  { id: "plan", title: "Your plan", fields: ["plan", "company", "vat_id", "children", "topics", "terms"] },
 ];
 
 /**
- * All fields by name. `kind` is `input`, `select`, `radios`, `checkboxes` or `checkbox`. `attributes` go on the control as they
- * are. `messages` are texts of errors by their reason.
+ * All fields by name. `kind` is `input`, `select`, `radios`, `checkboxes`, `checkbox` or `rows`. `attributes` go on the control
+ * as they are. `messages` are texts of errors by their reason. `rows` are up to `max` rows with the same `parts`, which are
+ * fields of the kind `input`.
  */
 export const fields = {
   email: {
@@ -91,6 +92,7 @@ export const fields = {
     options: [
       ["basic", "Basic: 3 tools a month"],
       ["maker", "Maker: 10 tools a month"],
+      ["family", "Family: hand tools for children, too"],
       ["business", "Business: for companies"],
     ],
     messages: { missing: "Choose a plan" },
@@ -109,6 +111,41 @@ export const fields = {
     required: true,
     attributes: { type: "text", autocomplete: "off", spellcheck: "false" },
     messages: { missing: "Enter the VAT number", invalid: "This is not a VAT number of your country" },
+  },
+  children: {
+    kind: "rows",
+    label: "Children",
+    hint: "They get cards of their own.",
+    required: true,
+    max: 4,
+    row: "Child",
+    add: "Add a child",
+    parts: {
+      name: {
+        kind: "input",
+        label: "Name",
+        required: true,
+        attributes: { type: "text", autocomplete: "off", maxlength: 80 },
+        messages: {
+          missing: "Enter the child's name",
+          too_long: "The name can have at most 80 characters",
+          duplicate: "This child is listed already",
+        },
+      },
+      birth_date: {
+        kind: "input",
+        label: "Date of birth",
+        required: true,
+        attributes: { type: "date", autocomplete: "off" },
+        messages: {
+          missing: "Enter the child's date of birth",
+          invalid: "Enter a real date",
+          future: "The date is in the future",
+          too_old: "Children are under 18",
+        },
+      },
+    },
+    messages: { missing: "Add at least one child", too_many: "A family has at most 4 cards for children" },
   },
   topics: {
     kind: "checkboxes",

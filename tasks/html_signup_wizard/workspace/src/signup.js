@@ -4,9 +4,9 @@ import { fields, steps } from "./fields.js";
 export function initialState(today) {
   const values = {};
   for (const [name, { kind }] of Object.entries(fields)) {
-    values[name] = kind === "checkboxes" ? [] : kind === "checkbox" ? false : "";
+    values[name] = kind === "checkboxes" || kind === "rows" ? [] : kind === "checkbox" ? false : "";
   }
-  return { today, step: 0, values, errors: [], focus: null, payload: null };
+  return { today, step: 0, values, next_key: 1, errors: [], focus: null, payload: null };
 }
 
 /** Returns the state after an event. */
