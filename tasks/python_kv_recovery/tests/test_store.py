@@ -281,6 +281,214 @@ class Backups(Base):
         self.assertEqual(self.read("backup.jsonl"), "older")
 
 
+    def held(self, *commands, segment_bytes=None):
+        """Executes commands while a backup has read the manifest only. Returns the ended backup."""
+        process = self.process("python3", "kv.py", "db", "--backup", "backup.jsonl", env={"KV_HOLD": "backup:listed"})
+        self.assertEqual(process.line(), "holding backup:listed")
+        self.assertNotIn("error", " ".join(self.kv(*commands, segment_bytes=segment_bytes)))
+        process.send("")
+        return process.wait()
+
+    def test_backup_during_a_compaction(self):
+        self.store((7, one(put("a", "1"), put("b", "1"))), (3, one(delete("a"))), (9, one(put("c", "1"))), (5, one(put("d", "1"))))
+        done = self.held("compact 3 9")
+        self.assertEqual(done.status, 0, done)
+        self.assertEqual({line["key"] for line in map(json.loads, self.read("backup.jsonl").splitlines())}, {"b", "c", "d"})
+
+    def test_backup_while_its_active_segment_is_compacted(self):
+        self.store((7, one(put("a", "1"), put("b", "1"))), (3, one(put("c", "1")) + put("x", "torn")))
+        done = self.held("put a 2", "compact 7 3", "delete b", segment_bytes=1)
+        self.assertEqual(done.status, 0, done)
+        values = {line["key"]: line["value"] for line in map(json.loads, self.read("backup.jsonl").splitlines())}
+        self.assertIn(values, [{"a": "2", "b": "1", "c": "1"}, {"a": "2", "c": "1"}])
+
+    def test_backup_of_a_store_that_lacks_a_segment_fails(self):
+        self.store((7, one(put("a", "1"))), (3, one(put("b", "1"))))
+        self.write("db/MANIFEST", json.dumps({"next": 50, "segments": [7, 4, 3]}))
+        done = self.program("python3", "kv.py", "db", "--backup", "backup.jsonl")
+        self.assertEqual((done.status, done.stderr), (2, "error: missing segment 4\n"))
+        self.assertFalse(self.exists("backup.jsonl"))
+
+
+class Reads(Base):
+    def opened(self):
+        self.store((4, one(put("a", "first")) + one(put("b", "1"), put("c", "2"))), (2, one(put("d", "3"))))
+        process = self.process("python3", "kv.py", "db")
+        process.send("get a")
+        self.assertEqual(process.line(), "value first")
+        return process
+
+    def test_damage_of_a_value_is_noticed(self):
+        process = self.opened()
+        start = len(one(put("a", "first")))
+        content = self.read_bytes("db/seg-4.log")
+        second = start + len(put("b", "1"))
+        for place in (second, second + 4, second + 6, second + 11, second + 12):
+            self.write("db/seg-4.log", flipped(content, place))
+            process.send("get c")
+            self.assertEqual(process.line(), f"error: corrupt record in segment 4 at byte {second}")
+            process.send("get b")
+            self.assertEqual(process.line(), "value 1")
+        self.write("db/seg-4.log", content[:-20])
+        process.send("get c")
+        self.assertEqual(process.line(), f"error: corrupt record in segment 4 at byte {second}")
+        self.write("db/seg-2.log", flipped(self.read_bytes("db/seg-2.log"), 12))
+        process.send("get d")
+        self.assertEqual(process.line(), "error: corrupt record in segment 2 at byte 0")
+
+    def test_file_that_is_gone(self):
+        process = self.opened()
+        self.program("rm", "db/seg-4.log")
+        for command in ("get a", "get d"):
+            process.send(command)
+        self.assertEqual([process.line(), process.line()], ["error: missing segment 4", "value 3"])
+
+    def test_written_values_can_be_read_in_all_places(self):
+        commands = ["put a 1", "put \u00fc x y", "batch", "put c ", "delete a", "put d 4", "end"]
+        answers = self.kv(*commands, "get \u00fc", "get c", "get d", "compact 1 2", "get \u00fc", "get a", "put e 5", "get e", segment_bytes=10)
+        self.assertEqual(answers[3:], ["value x y", "value ", "value 4", "ok 4", "value x y", "none", "ok", "value 5"])
+
+
+class Snapshots(Base):
+    def test_snapshot_keeps_its_content(self):
+        commands = ["put a 1", "put b 1", "snapshot", "put a 2", "delete b", "put c 3", "snapshot", "delete a", "list 1", "read 1 a", "read 1 b", "read 1 c"]
+        commands += ["list 2", "read 2 a", "read 2 b", "read 2 c", "keys", "get a", "release 1", "list 2", "read 2 a", "snapshot", "list 3"]
+        answers = self.kv(*commands)
+        self.assertEqual(answers[:8], ["ok", "ok", "ok 1", "ok", "ok", "ok", "ok 2", "ok"])
+        expected = ["keys a b", "value 1", "value 1", "none", "keys a c", "value 2", "none", "value 3", "keys c", "none"]
+        self.assertEqual(answers[8:], [*expected, "ok", "keys a c", "value 2", "ok 3", "keys c"])
+
+    def test_numbers_that_are_no_open_snapshot(self):
+        commands = ["put a 1", "snapshot", "snapshot", "release 1", "read 1 a", "list 3", "release x", "release 02", "read  a", "list", "release 1", "list 2"]
+        answers = self.kv(*commands)[3:]
+        missing = [f"error: there is no snapshot {text}" for text in ("1", "3", "x", "02", "", "", "1")]
+        self.assertEqual(answers, ["ok", *missing, "keys a"])
+        self.assertEqual(self.kv("list 1", "snapshot"), ["error: there is no snapshot 1", "ok 1"])
+
+    def filled(self):
+        self.store(
+            (7, one(put("a", "1"), put("b", "1"), put("c", "1"))), (3, one(delete("a"), put("b", "2"))), (9, one(put("d", "1"))), following=20
+        )
+
+    def test_compaction_with_snapshots(self):
+        self.filled()
+        process = self.process("python3", "kv.py", "db", "--segment-bytes", "10")
+        steps = [
+            ("snapshot", "ok 1"), ("put b 3", "ok"), ("delete c", "ok"), ("snapshot", "ok 2"), ("compact 7 9", "ok 22"), ("snapshot", "ok 3"),
+            ("read 1 b", "value 2"), ("list 1", "keys b c d"), ("read 2 b", "value 3"), ("read 2 d", "value 1"), ("read 3 d", "value 1"), ("get b", "value 3"),
+        ]
+        for command, answer in steps:
+            process.send(command)
+            self.assertEqual(process.line(), answer, command)
+        everything = ["MANIFEST", "seg-20.log", "seg-21.log", "seg-22.log", "seg-3.log", "seg-7.log", "seg-9.log"]
+        self.assertEqual(self.names(), everything)
+        for command, answers in (
+            ("release 1", everything), ("read 2 d", everything), ("release 3", everything),
+            ("release 2", ["MANIFEST", "seg-20.log", "seg-21.log", "seg-22.log"]), ("compact 22 20", ["MANIFEST", "seg-21.log", "seg-23.log"]),
+        ):
+            process.send(command)
+            self.assertNotIn("error", process.line())
+            self.assertEqual(self.names(), answers, command)
+
+    def test_later_snapshots_need_no_earlier_files(self):
+        self.filled()
+        process = self.process("python3", "kv.py", "db")
+        steps = [("snapshot", "ok 1"), ("compact 7 3", "ok 20"), ("snapshot", "ok 2"), ("release 1", "ok")]
+        for command, answer in steps:
+            process.send(command)
+            self.assertEqual(process.line(), answer, command)
+        self.assertEqual(self.names(), ["MANIFEST", "seg-20.log", "seg-9.log"])
+        process.send("read 2 b")
+        self.assertEqual(process.line(), "value 2")
+
+    def test_snapshot_over_several_compactions(self):
+        self.filled()
+        commands = ["snapshot", "compact 7 3", "put b 3", "put e 1", "snapshot", "segments", "compact 20 9", "read 1 b", "read 1 c", "read 2 b", "read 2 e"]
+        commands += ["put f 1", "compact 23 21", "read 1 b", "read 1 d", "read 2 b", "list 2", "get b"]
+        answers = self.kv(*commands, segment_bytes=10)
+        expected = ["ok 1", "ok 20", "ok", "ok", "ok 2", "segments 20 9 21 22", "ok 23", "value 2", "value 1", "value 3", "value 1", "ok", "ok 25"]
+        self.assertEqual(answers, [*expected, "value 2", "value 1", "value 3", "keys b c d e", "value 3"])
+
+    def test_snapshot_files_go_when_the_program_ends(self):
+        for last in ("quit", "get a"):
+            self.filled()
+            self.kv("snapshot", "compact 7 3", last)
+            self.assertEqual(self.names(), ["MANIFEST", "seg-20.log", "seg-9.log"])
+            self.program("rm", "-r", "db")
+
+    def test_snapshot_files_after_a_crash(self):
+        self.filled()
+        self.kv("snapshot", "compact 7 3", "compact 20 20", status=70, crash="compact:published")
+        self.filled()
+        process = self.process("python3", "kv.py", "db")
+        for command in ("snapshot", "compact 7 3"):
+            process.send(command)
+            process.line()
+        process.kill()
+        process.wait()
+        self.assertIn("seg-7.log", self.names())
+        self.assertEqual(self.backup(), {"b": "2", "c": "1", "d": "1"})
+        self.assertEqual(self.values(), {"b": "2", "c": "1", "d": "1"})
+        self.assertEqual(self.names(), ["MANIFEST", "seg-20.log", "seg-9.log"])
+
+    def test_damage_in_a_snapshot(self):
+        self.filled()
+        process = self.process("python3", "kv.py", "db")
+        process.send("snapshot")
+        process.send("compact 7 3")
+        self.assertEqual([process.line(), process.line()], ["ok 1", "ok 20"])
+        content = self.read_bytes("db/seg-3.log")
+        self.write("db/seg-3.log", flipped(content, len(delete("a")) + 12))
+        for command, answer in (("read 1 b", f"error: corrupt record in segment 3 at byte {len(delete('a'))}"), ("get b", "value 2")):
+            process.send(command)
+            self.assertEqual(process.line(), answer)
+
+    def test_snapshots_of_a_large_store(self):
+        self.store((1, one(*(put(f"k{number}", str(number)) for number in range(150_000)))), (2, b""))
+        rounds = 15_000
+        lines = [line for number in range(1, rounds + 1) for line in ("snapshot", f"read {number} k7", f"release {number}")]
+        answers = self.kv(*lines)
+        self.assertEqual(answers[-3:], [f"ok {rounds}", "value 7", "ok"])
+        self.assertEqual(len(answers), 3 * rounds)
+
+
+class Conditions(Base):
+    def batch(self, *lines):
+        return self.kv("batch", *lines, "end")[0]
+
+    def test_batch_whose_conditions_are_met(self):
+        self.store((1, one(put("a", "1 2"), put("e", ""))))
+        self.assertEqual(self.batch("expect a 1 2", "put a 3", "expect b", "put b 1", "expect e "), "ok")
+        self.assertEqual(self.values(), {"a": "3", "b": "1", "e": ""})
+
+    def test_conditions_look_at_the_store_before_the_batch(self):
+        self.store((1, one(put("a", "1"))))
+        self.assertEqual(self.batch("put a 2", "expect a 2"), "conflict a")
+        self.assertEqual(self.batch("delete a", "expect a 1", "put b 1", "expect b"), "ok")
+        self.assertEqual(self.values(), {"b": "1"})
+
+    def test_first_condition_that_is_not_met(self):
+        content = one(put("a", "1"), put("e", ""))
+        self.store((1, content))
+        for lines, key in (
+            (("expect a 1", "expect c x", "expect a"), "c"), (("expect a", "expect c x"), "a"), (("put z 1", "expect e"), "e"), (("expect c ",), "c"), (("expect a 1 ",), "a"),
+        ):
+            self.assertEqual(self.batch(*lines), f"conflict {key}")
+        self.assertEqual(self.read_bytes("db/seg-1.log"), content)
+
+    def test_batch_of_conditions_only_writes_nothing(self):
+        content = one(put("a", "1"))
+        self.store((1, content))
+        self.assertEqual(self.kv("batch", "expect a 1", "end", "segments", segment_bytes=1), ["ok", "segments 1"])
+        self.assertEqual(self.read_bytes("db/seg-1.log"), content)
+
+    def test_invalid_lines(self):
+        self.store((1, one(put("a", "1"))))
+        self.assertEqual(self.batch("expect", "put b 1"), "error: invalid operation `expect`")
+        self.assertEqual(self.batch("expect a 2", "put b"), "error: invalid operation `put b`")
+        self.assertEqual(self.kv("expect a 1", "keys"), ["error: unknown command `expect`", "keys a"])
+
+
 class Unchanged(Base):
     def test_commands_and_files_of_a_new_store(self):
         commands = ["put a 1 2", "batch", "put b  x", "delete a", "put a", "end", "batch", "put b  x", "delete a", "end"]

@@ -5,6 +5,7 @@ import json
 import os
 
 from .errors import StoreError
+from .faults import hold_point
 from .manifest import Manifest
 from .record import COMMIT, PUT
 from .segment import records
@@ -13,6 +14,7 @@ from .segment import records
 def backup(folder, target):
     if Manifest.load(folder) is None:
         raise StoreError(f"{folder} is no store")
+    hold_point("backup:listed")
     values = {}
     for path in sorted(glob.glob(os.path.join(glob.escape(folder), "seg-*.log"))):
         for record in records(path):
