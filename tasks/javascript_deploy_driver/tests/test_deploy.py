@@ -236,3 +236,253 @@ class Lease(DeployCase):
         )
         self.assertEqual(self.calls()[-3:], ["release rollback web-2", "node restore web-2", "lease renew -> 77"])
         self.assert_untouched("web-2")
+
+
+class JournalCase(DeployCase):
+    def start(self, plan_name="plan.json", journal="deploy.journal"):
+        return self.program("node", "bin/deploy.js", f"--journal={journal}", plan_name, env={"FLEET_STATE": self.path("state")}, seconds=30)
+
+    def prepare(self, what, fleet, faults=(), page_size=9, lease_seconds=1000):
+        state = {"environment": "prod", "page_size": page_size, "lease_seconds": lease_seconds, "nodes": fleet}
+        self.write("state/fleet.json", json.dumps(state))
+        self.write("state/faults.json", json.dumps(list(faults)))
+        self.write("plan.json", json.dumps(what))
+
+    def crash(self):
+        done = self.start()
+        self.assertLess(done.status, 0, done)
+        self.assertEqual(done.stdout, "")
+
+    def pass_time(self, seconds):
+        state = json.loads(self.read("state/fleet.json"))
+        state["clock"] += seconds
+        self.write("state/fleet.json", json.dumps(state))
+
+    def texts(self, start=0):
+        marks = []
+        for entry in self.log()[start:]:
+            mark = " again" if entry["answer"].get("replayed") else ""
+            marks.append(entry["call"] + (f" -> {entry['status']}" if entry["status"] else "") + mark)
+        return marks
+
+    def finish(self, exit=0):
+        done = self.start()
+        self.assertEqual(done.status, exit, done)
+        return done.json()
+
+    def crash_everywhere(self, when, exit, what, fleet, faults=(), **more):
+        """Compares a run that crashes at each call with one that doesn't crash."""
+        self.prepare(what, fleet, faults, **more)
+        wanted = self.start()
+        self.assertEqual(wanted.status, exit, wanted)
+        calls = [text for text in self.texts() if not text.endswith(" again")]
+        end = self.fleet()
+        for name in ("state/calls.jsonl", "deploy.journal"):
+            self.write(name, "")
+        self.prepare(what, fleet, [*faults, {"call": "*", "crash": when, "times": 999}], **more)
+        for _ in range(4 * len(calls)):
+            done = self.start()
+            if done.status >= 0:
+                break
+        self.assertEqual(done.status, exit, done)
+        self.assertEqual(done.json(), wanted.json())
+        self.assertEqual([text for text in self.texts() if not text.endswith(" again") and text != "clock wait 0"], calls)
+        for name, node in self.fleet().items():
+            self.assertEqual((name, node["version"], "receipt" in node), (name, end[name]["version"], "receipt" in end[name]))
+
+
+class Keys(DeployCase):
+    def test_each_attempt_has_a_key_of_its_own(self):
+        self.deploy(WEB, nodes("web-1"), [temporary("release check web-1", times=2)])
+        keys = [entry["options"].get("key") for entry in self.log()]
+        self.assertEqual(len(set(keys)), len(keys))
+        first = set(keys)
+        self.deploy(WEB, nodes("web-1"))
+        self.assertFalse(first & {entry["options"]["key"] for entry in self.log()[len(keys) :]})
+
+
+class Crashes(JournalCase):
+    def test_without_a_crash_nothing_changes(self):
+        self.prepare(WEB, nodes("web-1"))
+        self.assertEqual(self.finish(), report("done", {"web": "deployed"}))
+        self.assertEqual(self.texts(), ["lease acquire prod", "fleet list prod", *DEPLOYED, "lease release"])
+
+    def test_call_whose_answer_was_lost(self):
+        self.prepare(WEB, nodes("web-1"), [{"call": "release install web-1 2.0", "crash": "after"}])
+        self.crash()
+        self.assertEqual(self.finish(), report("done", {"web": "deployed"}))
+        self.assertEqual(
+            self.texts(3), [DEPLOYED[1], f"{DEPLOYED[1]} again", "clock wait 0", DEPLOYED[2], DEPLOYED[3], "lease release"]
+        )
+
+    def test_call_that_was_not_made(self):
+        self.prepare(WEB, nodes("web-1"), [{"call": "release install web-1 2.0", "crash": "before"}])
+        self.crash()
+        self.assertEqual(self.finish(), report("done", {"web": "deployed"}))
+        self.assertEqual(self.texts(2), [*DEPLOYED[:2], "clock wait 0", *DEPLOYED[2:], "lease release"])
+
+    def test_crash_at_the_beginning_and_at_the_end(self):
+        faults = [{"call": "lease acquire prod", "crash": "after"}, {"call": "lease release", "crash": "after"}]
+        self.prepare(WEB, nodes("web-1"), faults)
+        self.crash()
+        self.crash()
+        self.assertEqual(self.finish(), report("done", {"web": "deployed"}))
+        self.assertEqual(
+            self.texts(),
+            ["lease acquire prod", "lease acquire prod again", "clock wait 0", "fleet list prod", *DEPLOYED]
+            + ["lease release", "lease release again"],
+        )
+
+    def test_lease_that_has_expired_is_acquired_anew(self):
+        self.prepare(WEB, nodes("web-1"), [{"call": "node drain web-1", "crash": "after"}], lease_seconds=30)
+        self.crash()
+        self.pass_time(100)
+        self.assertEqual(self.finish(), report("done", {"web": "deployed"}))
+        self.assertEqual(self.texts(3), [f"{DEPLOYED[0]} again", "clock wait 0", "lease acquire prod", *DEPLOYED[1:], "lease release"])
+
+    def test_lease_that_ends_soon_is_renewed(self):
+        self.prepare(WEB, nodes("web-1"), [{"call": "node drain web-1", "crash": "after"}], lease_seconds=30)
+        self.crash()
+        self.pass_time(20)
+        self.assertEqual(self.finish(), report("done", {"web": "deployed"}))
+        self.assertEqual(self.texts(3), [f"{DEPLOYED[0]} again", "clock wait 0", "lease renew", *DEPLOYED[1:], "lease release"])
+
+    def test_repeated_call_gets_what_it_gets_without_the_lease(self):
+        self.prepare(WEB, nodes("web-1"), [{"call": "node drain web-1", "crash": "before"}], lease_seconds=30)
+        self.crash()
+        self.pass_time(100)
+        self.assertEqual(self.finish(exit=1), report("failed", {"web": "rolled_back"}, ("web", "web-1", "drain", 77)))
+        self.assertEqual(self.texts(2), ["node drain web-1 -> 77", "lease release"])
+
+    def test_lease_that_someone_else_has(self):
+        faults = [{"call": "node drain web-1", "crash": "after"}, {"call": "lease acquire prod", "exit": 69, "after": 1}]
+        self.prepare(WEB, nodes("web-1"), faults, lease_seconds=30)
+        self.crash()
+        self.pass_time(100)
+        self.assertEqual(self.finish(exit=1), report("failed", {"web": "rolled_back"}, ("web", "web-1", "renew", 77)))
+        self.assertEqual(
+            self.texts(3),
+            ["node drain web-1 again", "clock wait 0", "lease acquire prod -> 69", "lease renew -> 77", "node restore web-1", "lease release"],
+        )
+
+    def test_temporary_failure_before_the_crash(self):
+        call = "release install web-1 2.0"
+        faults = [temporary(call, operation=True, retry_after=6), temporary(call), {"call": call, "crash": "after"}]
+        self.prepare(WEB, nodes("web-1"), faults)
+        self.crash()
+        self.assertEqual(self.finish(), report("done", {"web": "deployed"}))
+        self.assertEqual(
+            self.texts(3),
+            [f"{call} -> 75", f"{call} -> 75 again", "clock wait 6", "clock wait 0", f"{call} -> 75", "clock wait 3", *DEPLOYED[1:], "lease release"],
+        )
+        installs = [entry for entry in self.log() if entry["call"] == call]
+        operation = installs[0]["answer"]["operation"]
+        self.assertEqual([entry["options"].get("operation") for entry in installs], [None, None, operation, operation])
+
+    def test_attempts_are_counted_across_crashes(self):
+        faults = [temporary("node drain web-1", times=9), {"call": "node drain web-1", "crash": "after", "after": 1}]
+        self.prepare(WEB, nodes("web-1"), faults)
+        self.crash()
+        self.assertEqual(self.finish(exit=1), report("failed", {"web": "rolled_back"}, ("web", "web-1", "drain", 75)))
+        drains = [text for text in self.texts() if text == "node drain web-1 -> 75"]
+        self.assertEqual(len(drains), 3)
+
+    def test_crash_during_a_wait(self):
+        faults = [temporary("release check web-1", retry_after=9), {"call": "clock wait 9", "crash": "before"}]
+        self.prepare(WEB, nodes("web-1"), faults)
+        self.crash()
+        self.assertEqual(self.finish(), report("done", {"web": "deployed"}))
+        self.assertEqual(
+            self.texts(4), ["release check web-1 -> 75", "clock wait 9", "clock wait 0", *DEPLOYED[2:], "lease release"]
+        )
+
+    def test_renewal_that_had_begun(self):
+        faults = [temporary("lease renew", retry_after=2), {"call": "lease renew", "crash": "after"}]
+        self.prepare(WEB, nodes("web-1"), faults, lease_seconds=9)
+        self.crash()
+        self.pass_time(50)
+        self.finish()
+        self.assertEqual(
+            self.texts(2),
+            ["lease renew -> 75", "lease renew -> 75 again", "clock wait 2", "clock wait 0", "lease acquire prod", "lease renew"]
+            + [DEPLOYED[0], "lease renew", *DEPLOYED[1:], "lease release"],
+        )
+
+    def test_decision_to_renew_is_made_again(self):
+        self.prepare(WEB, nodes("web-1"), [{"call": "fleet list prod", "crash": "after"}, {"call": "lease renew", "crash": "after"}], lease_seconds=11)
+        self.crash()
+        self.pass_time(3)
+        self.crash()
+        self.pass_time(5)
+        self.finish()
+        self.assertEqual(
+            self.texts(1),
+            ["fleet list prod", "fleet list prod again", "clock wait 0", "lease renew", "lease renew again", "clock wait 0", "lease renew"]
+            + [*DEPLOYED, "lease release"],
+        )
+
+    def test_crash_during_the_cleanup(self):
+        faults = [
+            {"call": "release check web-2", "healthy": False},
+            {"call": "node restore web-2", "exit": 69},
+            {"call": "node drain web-1", "crash": "after", "after": 1},
+        ]
+        self.prepare(WEB, nodes("web-1", "web-2"), faults)
+        self.crash()
+        begun = len(self.log())
+        wanted = report("failed", {"web": "rolled_back"}, ("web", "web-2", "check", 0), [("web-2", "restore", 69)])
+        self.assertEqual(self.finish(exit=3), wanted)
+        self.assertEqual(
+            self.texts(begun), ["node drain web-1 again", "clock wait 0", "release rollback web-1", "node restore web-1", "lease release"]
+        )
+
+    def test_crash_at_each_call_after_it_was_made(self):
+        self.crash_everywhere("after", 0, WEB, nodes("web-1"), [temporary(DEPLOYED[1], operation=True)])
+
+    def test_crash_at_each_call_before_it_is_made(self):
+        faults = [{"call": "release check web-1", "healthy": False}, {"call": "release rollback web-1", "exit": 69}]
+        self.crash_everywhere("before", 3, WEB, nodes("web-1"), faults)
+
+
+class JournalFiles(JournalCase):
+    def test_finished_deployment_prints_its_report_again(self):
+        self.prepare(WEB, nodes("web-1"), [{"call": "release check web-1", "exit": 69}])
+        first = self.finish(exit=1)
+        count = len(self.log())
+        self.assertEqual(self.finish(exit=1), first)
+        self.assertEqual(len(self.log()), count)
+
+    def test_incomplete_line_is_ignored_and_does_no_damage(self):
+        faults = [{"call": "node drain web-1", "crash": "after"}, {"call": "release check web-1", "crash": "after"}]
+        self.prepare(WEB, nodes("web-1"), faults)
+        self.crash()
+        self.write("deploy.journal", self.read("deploy.journal") + '{"call":["rel')
+        self.crash()
+        self.write("deploy.journal", self.read("deploy.journal") + "{")
+        self.assertEqual(self.finish(), report("done", {"web": "deployed"}))
+        self.assertEqual(self.finish(), report("done", {"web": "deployed"}))
+        self.assertEqual(self.texts()[-4:], [DEPLOYED[2] + " again", "clock wait 0", DEPLOYED[3], "lease release"])
+
+    def test_file_without_a_complete_line_begins_a_deployment(self):
+        self.prepare(WEB, nodes("web-1"))
+        self.write("deploy.journal", '{"ru')
+        self.assertEqual(self.finish(), report("done", {"web": "deployed"}))
+
+    def test_other_plan_is_refused(self):
+        self.prepare(WEB, nodes("web-1"), [{"call": "node drain web-1", "crash": "after"}])
+        self.crash()
+        count, journal = len(self.log()), self.read("deploy.journal") + '{"x'
+        self.write("deploy.journal", journal)
+        for other in ({**WEB, "version": "3.0"}, plan({"name": "web", "batch": 2}), {**WEB, "environment": "test"}, plan({"name": "web"}, {"name": "x"})):
+            self.write("other.json", json.dumps(other))
+            done = self.start("other.json")
+            self.assertEqual((done.status, done.stdout), (2, ""), done)
+        self.assertEqual((len(self.log()), self.read("deploy.journal")), (count, journal))
+        self.assertEqual(self.finish(), report("done", {"web": "deployed"}))
+        done = self.start("other.json")
+        self.assertEqual(done.status, 2, done)
+
+    def test_folder_in_the_place_of_the_journal(self):
+        self.prepare(WEB, nodes("web-1"))
+        done = self.start(journal="state")
+        self.assertEqual((done.status, done.stdout, self.log()), (2, "", []))
