@@ -17,9 +17,15 @@ class Model:
 
     def do(self, request):
         at, op = request["at"], request["op"]
+        while True:
+            ends = [self.end(r) for r in self.all if self.end(r) is not None and self.end(r) <= at]
+            if not ends:
+                break
+            moment = min(ends)
+            for r in [r for r in self.all if self.end(r) == moment]:
+                r.update(state="expired", expires=moment)
+            self.promote(moment)
         for r in self.all:
-            if r["state"] == "held" and r["expires"] <= at:
-                r["state"] = "expired"
             if r["to"] + ARCHIVE <= at:
                 r["archived"] = True
         if op == "define":
@@ -38,6 +44,9 @@ class Model:
             return self.full(reservations=[self.shown(r) for r in self.overlapping(**self.span(request))])
         if op == "free":
             return {"ok": True, "free": self.free(**self.span(request))}
+        if op == "waiting":
+            waiting = [r for r in self.all if r["state"] == "waiting" and request["resource"] in r["units"]]
+            return self.full(ids=[f"r{r['number']}" for r in waiting])
         name = (request["client"], request["key"])
         content = {k: v for k, v in request.items() if k != "at"}
         if name in self.kept and self.kept[name][0] + KEEP > at:
@@ -45,10 +54,21 @@ class Model:
                 return {"ok": False, "error": "key_reused"}
             self.kept[name][0] = at
             return self.kept[name][2]
-        answer = self.change(request)
+        answer = json.loads(json.dumps(self.change(request)))
+        self.promote(at)
         if answer.get("error") != "bad_request":
             self.kept[name] = [at, content, answer]
         return answer
+
+    def end(self, r):
+        if r["archived"]:
+            return None
+        return {"held": r.get("expires"), "waiting": r["from"]}.get(r["state"])
+
+    def promote(self, at):
+        for r in self.all:
+            if r["state"] == "waiting" and not self.obstacles(r["units"], **{"from": r["from"], "to": r["to"]}):
+                r.update(state="held", expires=at + r["ttl"])
 
     def span(self, request):
         return {name: request[name] for name in ("resource", "from", "to")}
@@ -100,23 +120,27 @@ class Model:
 
     def change(self, request):
         op = request["op"]
-        if op == "hold":
+        if op in ("hold", "wait"):
             with_ = self.obstacles(request["units"], **{"from": request["from"], "to": request["to"]})
-            if with_:
+            if with_ and (op == "hold" or request["from"] <= request["at"]):
                 return {"ok": False, "error": "conflict", "with": with_}
-            r = {name: request[name] for name in ("client", "units", "from", "to")}
-            r.update(state="held", expires=request["at"] + request["ttl"], number=len(self.all) + 1, archived=False)
+            r = {name: request[name] for name in ("client", "units", "from", "to", "ttl")}
+            r.update(state="waiting" if with_ else "held", expires=request["at"] + request["ttl"], number=len(self.all) + 1, archived=False)
             self.all.append(r)
             return {"ok": True, "reservation": self.shown(r)}
         r = self.find(request["id"])
         if r is None or r["client"] != request["client"]:
             return {"ok": False, "error": "unknown"}
-        if not self.active(r):
+        if not self.active(r) and r["state"] != "waiting":
             return {"ok": False, "error": "gone"}
         if op in ("renew", "confirm"):
-            if r["state"] != "held":
+            if r["state"] == "booked":
                 return {"ok": False, "error": "gone"}
-            if op == "confirm":
+            if r["state"] == "waiting" and op == "confirm":
+                return {"ok": False, "error": "waiting"}
+            if r["state"] == "waiting":
+                r["ttl"] = request["ttl"]
+            elif op == "confirm":
                 r["state"] = "booked"
             else:
                 r["expires"] = request["at"] + request["ttl"]
@@ -127,9 +151,11 @@ class Model:
             if start >= request["to"]:
                 return {"ok": False, "error": "bad_request"}
             with_ = self.obstacles(r["units"], r, **{"from": start, "to": request["to"]})
-            if with_:
+            if with_ and (r["state"] != "waiting" or start <= request["at"]):
                 return {"ok": False, "error": "conflict", "with": with_}
             r["from"], r["to"] = start, request["to"]
+            if r["state"] == "waiting" and not with_:
+                r.update(state="held", expires=request["at"] + r["ttl"])
         return {"ok": True, "reservation": self.shown(r)}
 
 
@@ -142,7 +168,7 @@ class Bookd(lab.Case):
             self.do(0, "define", resource=resource, count=count)
 
     def do(self, at, op, **more):
-        if op in ("hold", "renew", "confirm", "resize", "move", "cancel"):
+        if op in ("hold", "wait", "renew", "confirm", "resize", "move", "cancel"):
             self.keys += 1
             more = {"client": "c", "key": f"key {self.keys}", **more}
         more = {name.rstrip("_"): value for name, value in more.items()}
@@ -152,6 +178,13 @@ class Bookd(lab.Case):
 
     def hold(self, at, span, ttl=10**6, units=None, **more):
         return self.do(at, "hold", units=units or {"desk": 1}, from_=span[0], to=span[1], ttl=ttl, **more)
+
+    def wait(self, at, span, ttl=10**6, units=None, **more):
+        return self.do(at, "wait", units=units or {"desk": 1}, from_=span[0], to=span[1], ttl=ttl, **more)
+
+    def state(self, at, name):
+        r = self.do(at, "get", id=name)["reservation"]
+        return (r["state"], r.get("expires"))
 
     def conflict(self, *with_):
         return {"ok": False, "error": "conflict", "with": list(with_)}
@@ -378,7 +411,7 @@ class Journal(Bookd):
 class Random(Bookd):
     """Compares answers with those of the model."""
 
-    def requests(self, seed, count):
+    def requests(self, seed, count, hold=("hold",)):
         random_ = random.Random(seed)
         resources = ["desk", "room", "van"]
         yield from ({"at": 0, "op": "define", "resource": r, "count": n} for r, n in zip(resources, (3, 1, 2)))
@@ -389,8 +422,11 @@ class Random(Bookd):
             if random_.random() < 0.02:
                 at += random_.choice((200, 601, 3500))
             span = {"from": max(0, start), "to": max(0, start) + random_.randrange(1, 40)}
-            op = random_.choice(("hold",) * 6 + ("renew", "renew", "confirm", "resize", "resize", "move", "cancel", "list", "free", "expired", "get", "again", "again"))
+            op = random_.choice(hold * 6 + ("renew", "renew", "confirm", "resize", "resize", "move", "cancel", *(("waiting",) if "wait" in hold else ()), "list", "free", "expired", "get", "again", "again"))
             name = f"r{max(1, holds - random_.randrange(0, 12))}"
+            if op == "waiting":
+                yield {"at": at, "op": op, "resource": random_.choice(resources)}
+                continue
             if op in ("list", "free"):
                 yield {"at": at, "op": op, "resource": random_.choice(resources), **span}
                 continue
@@ -407,7 +443,7 @@ class Random(Bookd):
                     yield {**request, "at": at}
                 continue
             request = {"at": at, "op": op, "client": "c", "key": f"k{i}"}
-            if op == "hold":
+            if op in ("hold", "wait"):
                 holds += 1
                 units = {r: 1 if r == "room" else random_.randrange(1, 3) for r in random_.sample(resources, random_.choice((1, 1, 2, 3)))}
                 request.update(units=units, ttl=random_.randrange(1, 120), **span)
@@ -417,8 +453,8 @@ class Random(Bookd):
             earlier.append(request)
             yield request
 
-    def check(self, seed):
-        requests = list(self.requests(seed, 400))
+    def check(self, seed, hold=("hold",)):
+        requests = list(self.requests(seed, 400, hold))
         model = Model()
         done = self.program("bookd", "-journal", f"j{seed}", stdin="".join(json.dumps(r) + "\n" for r in requests))
         lines = done.stdout.splitlines()
@@ -432,3 +468,147 @@ class Random(Bookd):
         for seed in (1, 2, 3, 4):
             with self.subTest(seed=seed):
                 self.check(seed)
+
+    def test_long_histories_with_waiting_follow_the_rules(self):
+        for seed in (11, 12, 13, 14, 15, 16):
+            with self.subTest(seed=seed):
+                self.check(seed, ("hold", "wait", "wait"))
+
+
+class Waiting(Bookd):
+    def test_a_reservation_waits_only_for_a_conflict(self):
+        self.start(units={"desk": 1})
+        self.assertEqual(self.wait(0, (500, 600), ttl=9)["reservation"]["state"], "held")
+        answer = self.wait(1, (550, 700), ttl=9)["reservation"]
+        self.assertEqual(answer, {"id": "r2", "client": "c", "state": "waiting", "units": {"desk": 1}, "from": 550, "to": 700})
+        self.assertEqual(self.do(1, "waiting", resource="desk"), {"ok": True, "ids": ["r2"]})
+        self.assertEqual(self.do(1, "waiting", resource="room"), self.refused("unknown"))
+        self.assertEqual([r["id"] for r in self.do(1, "list", resource="desk", from_=0, to=900)["reservations"]], ["r1"])
+        self.assertEqual(self.do(1, "free", resource="desk", from_=590, to=610)["free"], [[590, 600, 0], [600, 610, 1]])
+        self.assertEqual(self.hold(2, (690, 800))["reservation"]["id"], "r3")
+
+    def test_nothing_waits_for_the_past(self):
+        self.start(units={"desk": 1})
+        self.hold(0, (0, 600))
+        self.assertEqual(self.wait(5, (5, 50)), self.conflict("r1"))
+        self.assertEqual(self.wait(5, (6, 50))["reservation"]["state"], "waiting")
+
+    def test_the_time_of_a_promotion_is_that_of_the_expiry(self):
+        self.start(units={"desk": 1})
+        self.hold(0, (500, 600), ttl=50)
+        self.wait(0, (500, 600), ttl=100)
+        self.assertEqual(self.state(120, "r2"), ("held", 150))
+
+    def test_promotions_follow_each_other_between_two_requests(self):
+        self.start(units={"desk": 1})
+        self.hold(0, (5000, 6000), ttl=50)
+        self.wait(0, (5000, 6000), ttl=100)
+        self.wait(0, (5500, 6000), ttl=30)
+        self.wait(0, (5000, 5500), ttl=70)
+        self.wait(0, (5000, 6000), ttl=1000)
+        self.assertEqual(self.do(400, "expired"), {"ok": True, "ids": ["r1", "r2", "r3", "r4"]})
+        self.assertEqual([self.state(400, name) for name in ("r3", "r4", "r5")], [("expired", 180), ("expired", 220), ("held", 1220)])
+
+    def test_one_that_does_not_fit_lets_others_pass(self):
+        self.start(units={"desk": 2, "room": 1})
+        self.hold(0, (500, 600), units={"desk": 1, "room": 1})
+        self.hold(0, (500, 600))
+        self.wait(0, (500, 600), units={"desk": 2})
+        self.wait(0, (500, 600), units={"room": 1, "desk": 1}, ttl=7)
+        self.wait(0, (500, 600))
+        self.do(10, "cancel", id="r1")
+        self.assertEqual([self.state(10, name) for name in ("r3", "r4", "r5")], [("waiting", None), ("held", 17), ("waiting", None)])
+        self.assertEqual(self.state(20, "r5"), ("held", 17 + 10**6))
+
+    def test_those_that_expire_together_free_their_units_together(self):
+        self.start(units={"desk": 2})
+        self.hold(0, (500, 600), ttl=50)
+        self.hold(0, (500, 600), ttl=50)
+        self.wait(0, (500, 600), units={"desk": 2})
+        self.wait(0, (500, 600))
+        self.assertEqual(self.state(50, "r3")[0], "held")
+        self.assertEqual(self.state(50, "r4")[0], "waiting")
+
+    def test_a_change_of_an_interval_frees_units(self):
+        self.start(units={"desk": 1})
+        self.hold(0, (100, 300))
+        self.wait(0, (250, 280), ttl=40)
+        self.wait(0, (100, 150), ttl=40)
+        answer = self.do(3, "resize", id="r1", to=200)
+        self.assertEqual(answer["reservation"]["to"], 200)
+        self.assertEqual([self.state(3, name) for name in ("r2", "r3")], [("held", 43), ("waiting", None)])
+        self.do(4, "move", id="r1", from_=150, to=250)
+        self.assertEqual(self.state(4, "r3"), ("held", 44))
+
+    def test_waiting_ends_at_the_start_of_the_interval(self):
+        self.start(units={"desk": 1})
+        self.hold(0, (0, 600), ttl=80)
+        self.wait(0, (80, 90))
+        self.wait(0, (81, 90), ttl=5)
+        self.wait(0, (40, 90))
+        self.assertEqual(self.do(100, "expired"), {"ok": True, "ids": ["r4", "r1", "r2", "r3"]})
+        self.assertEqual([self.state(100, name)[1] for name in ("r4", "r2", "r3")], [40, 80, 85])
+        self.assertEqual(self.do(100, "cancel", id="r2"), self.refused("gone"))
+        self.assertEqual(self.do(3690, "get", id="r2"), self.refused("unknown"))
+
+    def test_operations_with_a_waiting_reservation(self):
+        self.start(units={"desk": 1})
+        self.hold(0, (500, 600))
+        self.wait(0, (500, 600), ttl=50)
+        self.assertEqual(self.do(1, "confirm", id="r2"), self.refused("waiting"))
+        self.assertEqual(self.do(1, "renew", id="r2", ttl=0), self.refused("bad_request"))
+        self.assertEqual(self.do(1, "renew", id="r2", ttl=70)["reservation"]["state"], "waiting")
+        self.assertEqual(self.do(2, "move", id="r2", from_=2, to=501), self.conflict("r1"))
+        self.assertEqual(self.do(2, "move", id="r2", from_=3, to=501)["reservation"]["state"], "waiting")
+        self.assertEqual(self.state(2, "r2"), ("waiting", None))
+        self.assertEqual(self.do(2, "resize", id="r2", to=500)["reservation"]["expires"], 72)
+        self.do(2, "cancel", id="r2")
+        self.wait(2, (500, 600))
+        self.assertEqual(self.do(3, "cancel", id="r3")["reservation"]["state"], "canceled")
+        self.do(4, "cancel", id="r1")
+        self.assertEqual(self.state(4, "r3"), ("canceled", None))
+        self.assertEqual(self.do(900, "waiting", resource="desk"), {"ok": True})
+
+    def test_a_moved_reservation_waits_until_its_new_start(self):
+        self.start(units={"desk": 1})
+        self.hold(0, (50, 900))
+        self.wait(0, (60, 70))
+        self.do(0, "move", id="r2", from_=700, to=800)
+        self.assertEqual(self.state(699, "r2"), ("waiting", None))
+        self.assertEqual(self.state(700, "r2"), ("expired", 700))
+
+    def test_a_retry_gets_the_first_answer_after_the_promotion(self):
+        self.start(units={"desk": 1})
+        self.hold(0, (500, 600), ttl=5)
+        self.wait(0, (500, 600), key="w")
+        first = self.text
+        self.assertEqual(self.state(9, "r2")[0], "held")
+        self.wait(10, (500, 600), key="w")
+        self.assertEqual(self.text, first)
+        self.assertEqual(self.hold(10, (500, 600), key="w"), self.refused("key_reused"))
+
+    def test_questions_make_no_difference_to_the_journal(self):
+        self.start("-journal", "j", units={"desk": 1})
+        self.hold(0, (5000, 6000), ttl=50)
+        self.wait(0, (5000, 6000), ttl=100)
+        self.do(77, "expired")
+        self.wait(90, (5000, 6000), ttl=100)
+        self.do(200, "renew", id="r3", ttl=30)
+        self.assertEqual(self.bookd.wait().status, 0)
+        self.start("-journal", "j")
+        self.assertEqual(self.state(200, "r3"), ("held", 230))
+
+    def test_many_wait_for_something_else(self):
+        count = 4000
+        requests = [{"at": 0, "op": "define", "resource": name, "count": 1} for name in ("desk", "room")]
+        change = {"client": "c"}
+        requests.append({"at": 0, "op": "hold", "key": "a", "units": {"room": 1}, "from": 100, "to": 10**6, "ttl": 10**6, **change})
+        requests.append({"at": 0, "op": "hold", "key": "b", "units": {"desk": 1}, "from": 10**5, "to": 10**6, "ttl": 10**6, **change})
+        for i in range(count):
+            units, start = ({"room": 1}, 200 + i) if i % 2 else ({"desk": 1, "room": 1}, 10**5 + i)
+            requests.append({"at": 0, "op": "wait", "key": f"w{i}", "units": units, "from": start, "to": start + 50, "ttl": 5, **change})
+        for i in range(count):
+            requests.append({"at": 0, "op": "hold", "key": f"h{i}", "units": {"desk": 1}, "from": 500, "to": 600, "ttl": 5, **change})
+            requests.append({"at": 0, "op": "cancel", "key": f"c{i}", "id": f"r{3 + count + i}", **change})
+        done = self.program("bookd", stdin="".join(json.dumps(r) + "\n" for r in requests))
+        self.assertEqual(done.stdout.count('"ok":true'), len(requests))
