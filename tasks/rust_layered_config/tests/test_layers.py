@@ -158,8 +158,15 @@ class Includes(Base):
         self.fails(files, "conf/b.conf:2:1: duplicate")
         self.write("conf/b.conf", "b = 1\n")
         self.assertEqual(self.conf("dump", "./conf/../a.conf"), "b = 1\nx = 1\n")
-        self.write("conf/sub/a.conf", "include '../../../x/nothing.conf'")
+        self.write("conf/sub/a.conf", "include '../../x/nothing.conf'")
         self.assertTrue(self.conf("dump", "./a.conf", status=1).startswith("conf/sub/a.conf:1:9: include: "))
+
+    def test_names_of_files_above_the_working_folder(self):
+        self.write("deep/a.conf", "include './x/../../b.conf'")
+        self.write("b.conf", "b = 1\nb = 2\n")
+        done = self.program("sh", "-c", "cd deep && exec {build}/debug/layerconf dump a.conf")
+        self.assertEqual((done.status, done.stdout), (1, ""), done)
+        self.assertTrue(done.stderr.startswith("../b.conf:2:1: duplicate"), done)
 
     def test_each_inclusion_has_its_own_duplicates(self):
         files = {"a.conf": ["a = 1", "include '_b.conf'", "include '_b.conf'", "[s]", "include '_b.conf'"], "_b.conf": ["a = 2", "l += 1"]}
