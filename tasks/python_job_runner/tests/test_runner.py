@@ -77,14 +77,22 @@ class Fields(RunnerCase):
         bad = {
             "retries": -1, "backoff": -1, "backoff_max": -1, "timeout": 0, "priority": "1", "lock": "", "after": "a", "colour": 1,
         }
-        for name, value in [*bad.items(), ("timeout", True), ("retries", 1.5), ("after", ["x"]), ("lock", 7), ("id", "")]:
+        for name, value in [*bad.items(), ("timeout", True), ("retries", 1.5), ("after", ["x"]), ("lock", 7), ("id", ""), ("weight", 0), ("weight", 3), ("weight", True), ("reads", "db"), ("reads", [""]), ("reads", [1]), ("deadline", 0), ("deadline", -1), ("deadline", "9")]:
             with self.subTest(name):
                 self.refused("ValueError", "submit", **{"id": "x", name: value})
+        self.refused("ValueError", "submit", id="x", lock="db", reads=["disk", "db"])
         self.assertEqual(self.status(), {"now": 0, "jobs": {}, "timers": 0})
+
+    def test_deadline_must_be_later_than_now(self):
+        self.bench()
+        self.do("advance", by=5)
+        self.refused("ValueError", "submit", id="a", deadline=5)
+        self.submit("a", deadline=6)
+        self.assertEqual(self.status(), {"now": 5, "jobs": {"a": "running"}, "timers": 1})
 
     def test_null_is_like_a_missing_field(self):
         self.bench()
-        names = ("after", "priority", "lock", "retries", "backoff", "backoff_max", "timeout")
+        names = ("after", "priority", "lock", "retries", "backoff", "backoff_max", "timeout", "weight", "reads", "deadline")
         self.submit("a", **dict.fromkeys(names))
         self.assertEqual(self.do("fail", id="a", error="x"), [("ended", 0, "a", "failed", "x")])
 
@@ -128,6 +136,28 @@ class Dependencies(RunnerCase):
         self.assertEqual(self.states("b"), ["blocked"])
         self.do("advance", by=5)
         self.assertEqual(started(self.do("finish", id="a")), ["b"])
+
+
+    def test_skips_go_down_before_they_go_on(self):
+        self.bench(1)
+        self.submit("a")
+        self.submit("b", "c", needs=["a"])
+        self.submit("d", needs=["c", "b"])
+        self.submit("e", needs=["b"])
+        expected = [("b", "a: failed"), ("d", "b: skipped"), ("e", "b: skipped"), ("c", "a: failed")]
+        self.assertEqual(self.do("fail", id="a", error="x")[1:], [("ended", 0, name, "skipped", f"needs {why}") for name, why in expected])
+
+    def test_long_chains(self):
+        self.bench(1)
+        chain = [{"op": "submit", "id": str(number), "needs": [str(number - 1)] if number else []} for number in range(2500)]
+        self.do("batch", commands=chain)
+        self.submit("x")
+        self.assertEqual(started(self.do("submit", id="y", needs=["2499"], priority=1)), [])
+        self.assertEqual(started(self.do("finish", id="0")), ["1"])
+        events = without_work(self.do("fail", id="1", error="e"))
+        self.assertEqual(events[1], ("ended", 0, "2", "skipped", "needs 1: failed"))
+        self.assertEqual(events[-2:], [("ended", 0, "y", "skipped", "needs 2499: skipped"), ("started", 0, "x", 1)])
+        self.assertEqual(len(events), 2501)
 
 
 class Slots(RunnerCase):
@@ -175,6 +205,229 @@ class Slots(RunnerCase):
         self.submit("a", retries=1)
         self.submit("b")
         self.assertEqual(started(self.do("fail", id="a", error="x")), ["a"])
+
+
+class Weights(RunnerCase):
+    def test_weights_add_up_to_the_slots(self):
+        self.bench(5)
+        self.submit("a", weight=3)
+        self.assertEqual(started(self.do("submit", id="b", weight=2)), ["b"])
+        self.submit("c", weight=4)
+        self.assertEqual(started(self.do("finish", id="b")), [])
+        self.assertEqual(started(self.do("finish", id="a")), ["c"])
+
+    def test_job_that_does_not_fit_holds_up_those_behind_it(self):
+        self.bench(3)
+        self.submit("a", weight=2, work="cleanup")
+        self.submit("b", weight=2)
+        self.assertEqual(started(self.do("submit", id="c")), [])
+        self.assertEqual(started(self.do("submit", id="d", priority=1)), ["d"])
+        self.assertEqual(started(self.do("cancel", id="b")), [])
+        self.assertEqual(started(self.do("cancel", id="a")), [])
+        self.assertEqual(started(self.do("finish", id="d")), ["c"])
+
+    def test_heavy_job_with_taken_lock_holds_up_no_other(self):
+        self.bench(4)
+        self.submit("a", lock="db")
+        self.submit("b", weight=4, lock="db")
+        self.assertEqual(started(self.do("submit", id="c", weight=3)), ["c"])
+
+    def test_cancel_of_a_heavy_job_makes_room(self):
+        self.bench(3)
+        self.submit("a", weight=2)
+        self.submit("b", weight=2, deadline=9)
+        self.submit("c")
+        self.assertEqual(without_work(self.do("advance", by=9)), [("ended", 9, "b", "failed", "deadline"), ("started", 9, "c", 1)])
+
+
+class SharedLocks(RunnerCase):
+    def test_readers_share(self):
+        self.bench(5)
+        self.submit("a", "b", reads=["db", "disk"])
+        self.assertEqual(self.states("a", "b"), ["running", "running"])
+        self.assertEqual(started(self.do("submit", id="c", lock="db")), [])
+        self.assertEqual(started(self.do("finish", id="a")), [])
+        self.assertEqual(started(self.do("finish", id="b")), ["c"])
+        self.assertEqual(started(self.do("submit", id="d", reads=["net", "db"])), [])
+        self.assertEqual(started(self.do("submit", id="e", reads=["net"])), ["e"])
+        self.assertEqual(started(self.do("finish", id="c")), ["d"])
+
+    def test_readers_do_not_overtake_a_writer(self):
+        self.bench(5)
+        self.submit("a", reads=["db"])
+        self.submit("w", lock="db")
+        self.assertEqual(started(self.do("submit", id="b", reads=["db"])), [])
+        self.assertEqual(started(self.do("submit", id="c", reads=["db"], priority=1)), ["c"])
+        self.do("finish", id="a")
+        self.assertEqual(started(self.do("finish", id="c")), ["w"])
+        self.assertEqual(started(self.do("finish", id="w")), ["b"])
+
+    def test_writer_that_goes_away_lets_readers_start(self):
+        self.bench(5)
+        self.submit("a", reads=["db"])
+        self.submit("w", lock="db")
+        self.submit("b", reads=["db"])
+        self.assertEqual(started(self.do("cancel", id="w")), ["b"])
+
+    def test_lock_of_a_kept_job_is_kept_though_it_is_free(self):
+        self.bench(5)
+        self.submit("a", lock="disk")
+        self.submit("w", lock="db", reads=["disk"])
+        self.submit("x", lock="net", reads=["db"])
+        self.assertEqual(started(self.do("submit", id="y", lock="db")), [])
+        self.assertEqual(started(self.do("submit", id="z", reads=["net"])), [])
+        self.assertEqual(started(self.do("submit", id="r", reads=["other"])), ["r"])
+        self.assertEqual(started(self.do("finish", id="a")), ["w"])
+        self.assertEqual(started(self.do("finish", id="w")), ["x"])
+        self.assertEqual(started(self.do("finish", id="x")), ["y", "z"])
+
+    def test_reads_of_a_kept_job_are_not_kept(self):
+        self.bench(5)
+        self.submit("a", lock="disk")
+        self.submit("w", lock="db", reads=["disk", "net"])
+        self.assertEqual(started(self.do("submit", id="b", lock="net")), ["b"])
+
+    def test_read_lock_stays_until_the_cleanup_has_ended(self):
+        self.bench(5)
+        self.submit("a", reads=["db"], work="cleanup")
+        self.submit("w", lock="db")
+        self.assertEqual(started(self.do("cancel", id="a")), [])
+        self.assertEqual(started(self.do("cleaned", id="a")), ["w"])
+
+
+class Ranks(RunnerCase):
+    def test_job_has_the_rank_of_those_that_need_it(self):
+        self.bench(1)
+        self.submit("x")
+        self.submit("a", "b", "c")
+        self.submit("d", needs=["c"])
+        self.submit("e", needs=["d"], priority=3)
+        self.submit("f", after=["b"], priority=9)
+        self.submit("g", priority=2)
+        order = []
+        for name in "xcdega":
+            order += started(self.do("finish", id=name))
+        self.assertEqual("".join(order), "cdegab")
+
+    def test_jobs_that_have_ended_lift_nothing(self):
+        self.bench(1)
+        self.submit("x")
+        self.submit("a", "b")
+        self.submit("c", needs=["b"], priority=3)
+        self.do("cancel", id="c")
+        self.assertEqual(started(self.do("finish", id="x")), ["a"])
+
+    def test_rank_counts_for_locks_and_weights(self):
+        self.bench(2)
+        self.submit("x", reads=["db"])
+        self.submit("w", lock="db")
+        self.submit("h", weight=2)
+        self.submit("r", reads=["db"])
+        self.assertEqual(started(self.do("submit", id="s", needs=["r"], priority=1)), ["r"])
+
+    def test_rank_needs_no_higher_priority_of_its_own(self):
+        self.bench(1)
+        self.submit("x")
+        self.submit("a", priority=-2)
+        self.submit("b", priority=-5)
+        self.submit("c", needs=["b"], priority=-1)
+        self.assertEqual(started(self.do("finish", id="x")), ["b"])
+
+
+class Deadlines(RunnerCase):
+    def test_waiting_jobs_fail_at_their_deadline(self):
+        self.bench(1)
+        self.submit("a", deadline=9, retries=1, backoff=7)
+        self.do("advance", by=1)
+        self.do("fail", id="a", error="x")
+        self.submit("x")
+        self.submit("b", deadline=7)
+        self.submit("c", needs=["x"], deadline=6)
+        self.submit("d", needs=["c"])
+        expected = [("ended", 6, "c", "failed", "deadline"), ("ended", 6, "d", "skipped", "needs c: failed"), ("ended", 7, "b", "failed", "deadline")]
+        self.assertEqual(self.do("advance", by=6), expected)
+        self.assertEqual(self.do("advance", by=3), [("ended", 9, "a", "failed", "deadline")])
+        self.assertEqual(self.status()["timers"], 0)
+
+    def test_running_attempt_is_cancelled(self):
+        self.bench()
+        self.submit("a", deadline=9, retries=5)
+        self.submit("b", deadline=9, retries=5, work="stubborn")
+        self.do("advance", by=8)
+        expected = [("stopping", 9, "a", 1, "deadline"), ("stopping", 9, "b", 1, "deadline"), ("ended", 9, "a", "failed", "deadline")]
+        self.assertEqual(without_work(self.do("advance", by=1)), expected)
+        self.assertEqual(self.status()["timers"], 0)
+        self.assertEqual(self.do("finish", id="b"), [("ended", 9, "b", "failed", "deadline")])
+
+    def test_deadline_during_the_cleanup_of_a_timeout(self):
+        self.bench(3)
+        self.submit("a", "b", deadline=9, timeout=5, retries=5, work="cleanup")
+        self.do("advance", by=6)
+        self.assertEqual(self.status()["timers"], 2)
+        self.assertEqual(self.do("cleaned", id="a")[1:2], [("retry", 6, "a", 1, "timeout", 6)])
+        self.assertEqual(without_work(self.do("advance", by=3)), [("stopping", 9, "a", 2, "deadline")])
+        self.assertEqual(self.status()["timers"], 0)
+        self.assertEqual(self.do("cleaned", id="b")[1:], [("ended", 9, "b", "failed", "deadline")])
+        self.assertEqual(self.do("cleaned", id="a")[1:], [("ended", 9, "a", "failed", "deadline")])
+
+    def test_deadline_during_the_cleanup_of_a_cancel(self):
+        self.bench()
+        self.submit("a", deadline=9, work="cleanup")
+        self.do("cancel", id="a")
+        self.assertEqual(self.status()["timers"], 0)
+        self.assertEqual(self.do("advance", by=20), [])
+        self.assertEqual(self.do("cleaned", id="a")[1:], [("ended", 20, "a", "cancelled", "cancel")])
+
+    def test_cancel_during_the_cleanup_of_a_deadline(self):
+        self.bench()
+        self.submit("a", "b", deadline=9, timeout=5, work="cleanup")
+        self.do("advance", by=7)
+        self.do("cancel", id="a")
+        self.assertEqual(self.status()["timers"], 1)
+        self.do("advance", by=7)
+        self.assertEqual(self.do("cancel", id="b"), [])
+        self.assertEqual([self.do("cleaned", id=name)[1] for name in "ab"], [("ended", 14, name, "cancelled", "cancel") for name in "ab"])
+
+    def test_timeout_and_deadline_at_the_same_time(self):
+        self.bench()
+        self.submit("a", deadline=9, timeout=9, retries=5)
+        expected = [("stopping", 9, "a", 1, "deadline"), ("ended", 9, "a", "failed", "deadline")]
+        self.assertEqual(without_work(self.do("advance", by=30)), expected)
+        self.submit("x", "y")
+        self.submit("b", timeout=5, deadline=60)
+        self.do("advance", by=25)
+        self.do("finish", id="x")
+        self.assertEqual(without_work(self.do("advance", by=5)), [("stopping", 60, "b", 1, "deadline"), ("ended", 60, "b", "failed", "deadline")])
+
+    def test_attempt_that_would_be_due_too_late(self):
+        self.bench()
+        self.submit("a", "b", deadline=9, retries=5, backoff=6)
+        self.do("advance", by=2)
+        self.assertEqual(self.do("fail", id="a", error="x"), [("retry", 2, "a", 1, "x", 8)])
+        self.do("advance", by=1)
+        self.assertEqual(self.do("fail", id="b", error="x"), [("ended", 3, "b", "failed", "x")])
+        self.assertEqual(without_work(self.do("advance", by=5)), [("started", 8, "a", 2)])
+        self.assertEqual(self.do("fail", id="a", error="y"), [("ended", 8, "a", "failed", "y")])
+        self.assertEqual(self.status()["timers"], 0)
+
+    def test_deadline_counts_during_a_shutdown(self):
+        self.bench()
+        self.submit("a", deadline=5)
+        self.submit("b", deadline=50, work="cleanup")
+        self.do("shutdown", grace=10)
+        expected = [("stopping", 5, "a", 1, "deadline"), ("ended", 5, "a", "failed", "deadline"), ("stopping", 10, "b", 1, "shutdown")]
+        self.assertEqual(without_work(self.do("advance", by=10)), expected)
+        self.assertEqual(self.status()["timers"], 0)
+        self.do("advance", by=80)
+        self.assertEqual(self.do("cleaned", id="b")[1:], [("ended", 90, "b", "cancelled", "shutdown"), ("stopped", 90)])
+
+    def test_deadline_of_a_job_that_ended_earlier(self):
+        self.bench()
+        self.submit("a", "b", deadline=5)
+        self.submit("c", needs=["a"], deadline=5)
+        self.do("finish", id="b")
+        self.do("fail", id="a", error="x")
+        self.assertEqual((self.status()["timers"], self.do("advance", by=9)), (0, []))
 
 
 class Retries(RunnerCase):
