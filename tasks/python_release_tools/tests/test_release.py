@@ -1,6 +1,7 @@
 import hashlib
 import json
 import secrets
+import signal
 
 import lab
 
@@ -55,7 +56,23 @@ class ReleaseCase(lab.Case):
             self.assertTrue(errors[0].startswith(f"error: {tool}: "), errors)
         self.assertEqual([call["receipt"] for call in self.calls("void")], self.receipts()[::-1])
         self.assertFalse(self.exists("out"))
+        self.assertEqual(self.exists(".release-journal"), "is not void" in done.stderr)
         return done
+
+    def dies(self, out="out"):
+        """Builds with a tool that ends the program."""
+        done = self.program(*BUILD[:-1], out, env={"SERVER_KEY": self.key})
+        self.assertEqual((done.status, done.stdout), (-signal.SIGUSR1, ""), done)
+        self.assertTrue(self.exists(".release-journal"))
+
+    def recovers(self, out, err=""):
+        """Finishes an earlier release."""
+        done = self.program(*BUILD[:3], "recover", "release.json", env={"SERVER_KEY": self.key})
+        self.assertEqual((done.status, done.stdout, done.stderr), (0, out + "\n", err), done)
+        self.assertFalse(self.exists(".release-journal"))
+
+    def voided(self):
+        return [call["receipt"] for call in self.calls("void")]
 
     def tools_called(self):
         return [call["tool"] for call in self.calls() if call["tool"] != "void"]
@@ -284,6 +301,136 @@ class Registry(ReleaseCase):
         expected = [f"warning: receipt {receipt} is not void" for receipt in self.receipts()[::-1]]
         self.assertEqual([line for line in lines if line.startswith("warning: ")], expected)
         self.assertEqual(len([line for line in lines if line.startswith("error: registry: ")]), 1)
+
+
+class Recovery(ReleaseCase):
+    def test_receipts_of_a_release_that_died_are_voided(self):
+        for plan, count in (({"digest": ["kill"]}, 0), ({"digest": ["ok", "busy", "kill"]}, 1), ({"sign": ["kill"]}, 2), ({"stamp": ["busy", "kill"]}, 3)):
+            with self.subTest(plan):
+                self.write("calls.jsonl", "")
+                self.prepare([f"{n}.bin" for n in range(7)], **plan)
+                self.dies()
+                self.recovers(f"recovered wídget 2.0: {count} receipts void")
+                self.assertEqual((self.voided(), len(self.receipts())), (self.receipts()[::-1], count))
+                self.assertEqual((self.exists("out"), self.calls("status")), (False, []))
+                self.recovers("nothing to recover")
+
+    def test_build_recovers_first(self):
+        self.prepare(stamp=["kill"])
+        self.dies()
+        receipts = self.receipts()
+        manifest = self.released()
+        self.assertEqual(self.done.stderr, "recovered wídget 2.0: 2 receipts void\n")
+        self.assertEqual([call["tool"] for call in self.calls()][3:], ["void", "void", "digest", "sign", "stamp", "commit"])
+        self.assertEqual((self.voided(), manifest["receipts"]), (receipts[::-1], self.receipts()[2:]))
+        self.assertFalse(self.exists(".release-journal"))
+
+    def test_build_recovers_before_it_collects_files(self):
+        self.prepare(stamp=["kill"])
+        self.dies()
+        settings = json.loads(self.read("release.json"))
+        self.write("release.json", json.dumps({**settings, "tools": {**SERVER, "sign": []}}))
+        self.assertEqual(self.build().stderr, "error: `tools` has no command for `sign`\n")
+        self.assertEqual(self.voided(), [])
+        self.write("release.json", json.dumps({**settings, "version": "3", "include": []}))
+        done = self.build()
+        self.assertEqual((done.status, done.stdout), (1, ""))
+        self.assertEqual(done.stderr, "recovered wídget 2.0: 2 receipts void\nerror: no file matches `include`\n")
+        self.assertEqual((len(self.voided()), self.exists(".release-journal")), (2, False))
+
+    def test_commit_that_was_not_carried_out(self):
+        self.prepare(commit=["kill"])
+        self.dies()
+        self.recovers("recovered wídget 2.0: 3 receipts void")
+        self.assertEqual([call["asked"] for call in self.calls("status")], self.receipts()[:1])
+        self.assertEqual((self.voided(), self.exists("out")), (self.receipts()[::-1], False))
+
+    def test_commit_that_was_carried_out(self):
+        self.prepare([f"{n}.bin" for n in range(7)], commit=["killafter"], sign=["expiring:3"])
+        self.write("deep/out/manifest.json", "earlier\n")
+        self.dies("deep/out")
+        self.assertEqual(self.read("deep/out/manifest.json"), "earlier\n")
+        (commit,) = self.calls("commit")
+        for name in self.contents:
+            self.program("rm", name)
+        self.recovers(f"recovered wídget 2.0: 7 files, commit {commit['commit']}")
+        text = self.read("deep/out/manifest.json")
+        manifest = json.loads(text)
+        self.assertEqual(text, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+        self.assertEqual(list(manifest), ["name", "version", "files", "signature", "stamp", "receipts", "commit"])
+        self.assertEqual((manifest["receipts"], manifest["commit"]), (self.receipts()[:4], commit["commit"]))
+        self.assertEqual([entry["path"] for entry in manifest["files"]], list(self.contents))
+        body = {name: manifest[name] for name in ("name", "version", "files")}
+        self.assertEqual(manifest["signature"], signature(self.key, json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)))
+        self.assertEqual((self.voided(), self.exists("out")), ([], False))
+
+    def test_build_after_a_commit_that_was_carried_out(self):
+        self.prepare(commit=["killafter"])
+        self.dies("first")
+        settings = json.loads(self.read("release.json"))
+        self.write("release.json", json.dumps({**settings, "version": "2.1"}))
+        manifest = self.released()
+        (first, second) = self.calls("commit")
+        self.assertEqual(self.done.stderr, f"recovered wídget 2.0: 2 files, commit {first['commit']}\n")
+        earlier = json.loads(self.read("first/manifest.json"))
+        self.assertEqual((earlier["version"], earlier["commit"], earlier["receipts"]), ("2.0", first["commit"], first["receipts"]))
+        self.assertEqual((manifest["version"], manifest["commit"]), ("2.1", second["commit"]))
+
+    def test_status_that_fails(self):
+        self.prepare(commit=["killafter"], status=["status:9", "garbage", "status:1"])
+        self.dies()
+        for arguments in (("recover", "release.json"), BUILD[3:], BUILD[3:]):
+            done = self.program(*BUILD[:3], *arguments, env={"SERVER_KEY": self.key})
+            self.assertEqual((done.status, done.stdout), (1, ""), done)
+            self.assertRegex(done.stderr, r"\Aerror: registry: .*\n\Z")
+        self.assertEqual((self.voided(), len(self.calls("digest"))), ([], 1))
+        (commit,) = self.calls("commit")
+        self.recovers(f"recovered wídget 2.0: 2 files, commit {commit['commit']}")
+        self.assertEqual(json.loads(self.read("out/manifest.json"))["receipts"], commit["receipts"])
+
+    def test_receipts_that_could_not_be_voided(self):
+        self.prepare(commit=["fail:1"], void=["ok", "status:1", "ok", "status:1"])
+        self.failed(tool="registry")
+        left = self.receipts()[1]
+        done = self.build()
+        self.assertEqual((done.status, done.stdout), (1, ""))
+        self.assertEqual(done.stderr, f"warning: receipt {left} is not void\nerror: registry: 1 receipts are not void\n")
+        self.assertEqual(len(self.calls("digest")), 1)
+        self.recovers("recovered wídget 2.0: 1 receipts void")
+        self.assertEqual(self.voided()[3:], [left, left])
+
+    def test_program_that_dies_while_it_voids(self):
+        self.prepare(stamp=["fail:x"], void=["ok", "kill", "status:4"])
+        self.dies()
+        done = self.program(*BUILD[:3], "recover", "release.json", env={"SERVER_KEY": self.key})
+        self.assertEqual((done.status, done.stderr), (0, ""), done)
+        self.assertEqual(set(self.voided()), set(self.receipts()))
+        self.assertEqual(self.voided()[-1], self.receipts()[0])
+        self.assertFalse(self.exists(".release-journal"))
+
+    def test_program_that_dies_in_recovery(self):
+        self.prepare(stamp=["kill"], void=["kill"])
+        self.dies()
+        done = self.program(*BUILD[:3], "recover", "release.json", env={"SERVER_KEY": self.key})
+        self.assertEqual(done.status, -signal.SIGUSR1)
+        self.recovers("recovered wídget 2.0: 2 receipts void")
+        self.assertEqual(self.voided()[1:], self.receipts()[::-1])
+
+    def test_journal_exists_while_tools_run(self):
+        self.prepare()
+        self.released()
+        self.assertEqual([call["has_journal"] for call in self.calls()], [True] * 4)
+        self.assertFalse(self.exists(".release-journal"))
+
+    def test_journal_is_no_file_of_a_release(self):
+        self.prepare(stamp=["kill"])
+        settings = json.loads(self.read("release.json"))
+        self.write("release.json", json.dumps({**settings, "include": ["notes", ".release-*", "*.none"], "exclude": []}))
+        self.write("notes", "x")
+        self.dies()
+        manifest = self.released()
+        self.assertEqual([call["files"] for call in self.calls("digest")], [["notes"]] * 2)
+        self.assertEqual([entry["path"] for entry in manifest["files"]], ["notes"])
 
 
 class Leftovers(ReleaseCase):

@@ -1,9 +1,26 @@
-"""A registry that forgets everything."""
+"""A registry that knows only what is in the file of the local registry."""
 
 import json
+import os
 import sys
 
 from common import note, receipt
+
+
+def state(token):
+    """Returns the state of a receipt as far as the local registry knows."""
+    found = "open"
+    try:
+        with open(os.environ["RELEASE_REGISTRY"], encoding="utf-8") as file:
+            calls = [json.loads(line) for line in file]
+    except (KeyError, FileNotFoundError):
+        return found
+    for call in calls:
+        if call["tool"] == "void" and call["receipt"] == token:
+            found = "void"
+        if call["tool"] == "commit" and token in call["receipts"]:
+            found = f"committed {call['commit']}"
+    return found
 
 
 def main(arguments):
@@ -14,6 +31,9 @@ def main(arguments):
         return 0
     if len(arguments) == 2 and arguments[0] == "void":
         note("void", receipt=arguments[1])
+        return 0
+    if len(arguments) == 2 and arguments[0] == "status":
+        print(f"{arguments[1]} {state(arguments[1])}")
         return 0
     return 64
 
