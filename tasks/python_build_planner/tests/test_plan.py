@@ -26,15 +26,19 @@ def print_of(package, version, source, required, toolchain="t"):
 
 
 class Base(lab.Case):
-    def plan(self, command, catalog, requires, *args, lock=None, overrides=None, status=0, state=None, seconds=10):
+    def plan(self, command, catalog, requires, *args, lock=None, overrides=None, status=0, state=None, running=None, seconds=10):
         project = {"toolchain": "t", "requires": requires}
         if overrides is not None:
             project["overrides"] = overrides
         self.write("project.json", json.dumps(project))
         self.write("catalog.json", json.dumps({"packages": catalog}))
         arguments = [command, "project.json", "catalog.json", *args]
+        if running is not None:
+            state = state or {}
         for name, content in (("lock", {"packages": lock}), ("state", {"built": state})):
             if list(content.values()) != [None]:
+                if name == "state" and running is not None:
+                    content["running"] = running
                 self.write(name + ".json", json.dumps(content))
                 arguments += ["--" + name, name + ".json"]
         done = self.program("python3", "plan.py", *arguments, seconds=seconds)
@@ -369,6 +373,195 @@ class Build(Base):
         catalog = {"a": [release("1.0.0", {"b": "*"})], "b": [release("1.0.0", {}, {"a": "^1"})]}
         plan = self.plan("build", catalog, {"a": "*"})
         self.assertEqual(self.started(plan), [(0, 1, "b"), (1, 1, "a")])
+
+
+class Tools(Base):
+    def test_tools_are_selected_behind_requirements(self):
+        catalog = {
+            "a": [release("1.0.0", {"x": "*"}, tools={"gen": "*", "x": "<2"}), release("2.0.0", {"x": "*"}, tools={"x": "<1"})],
+            "x": [release("1.0.0", {}, {"gen": "<2"}), release("2.0.0")],
+            "gen": [release("1.0.0", tools={"lib": "*"}), release("2.0.0")],
+            "lib": [release("1.0.0")],
+        }
+        self.selects({"a": "1.0.0", "x": "1.0.0", "gen": "1.0.0", "lib": "1.0.0"}, catalog, {"a": "*"})
+        # b is decided before gen, which is the tool of an earlier release.
+        catalog = {
+            "a": [release("1.0.0", {"b": "*"}, tools={"gen": "*"})],
+            "b": [release("1.0.0"), release("2.0.0", {}, {"gen": "<2"})],
+            "gen": [release("1.0.0"), release("2.0.0", {}, {"b": "<2"})],
+        }
+        self.selects({"a": "1.0.0", "b": "2.0.0", "gen": "1.0.0"}, catalog, {"a": "*"})
+        self.selects({"a": "1.0.0", "b": "1.0.0", "gen": "2.0.0"}, catalog, {"gen": "*", "a": "*"})
+
+    def test_undone_choices_take_their_tools_with_them(self):
+        catalog = {
+            "a": [release("2.0.0", tools={"gen": "^1", "x": "*"}), release("1.0.0")],
+            "b": [release("1.0.0", {"gen": "^2"})],
+            "gen": [release("1.0.0"), release("2.0.0")],
+            "x": [release("1.0.0")],
+        }
+        self.selects({"a": "1.0.0", "b": "1.0.0", "gen": "2.0.0"}, catalog, {"a": "*", "b": "*"})
+
+    def test_tools_in_conflicts(self):
+        catalog = {
+            "a": [release("1.0.0", {"gen": "^1.0"}, {"gen": "<1.9"}, tools={"gen": "^1.1"})],
+            "b": [release("1.0.0", tools={"gen": "^2"})],
+            "gen": [release("1.0.0"), release("2.0.0")],
+        }
+        ranges = ["a 1.0.0 requires gen ^1.0", "a 1.0.0 tools gen ^1.1", "a 1.0.0 constrains gen <1.9"]
+        self.conflicts(["a *"], [("gen", "2.0.0", ranges)], catalog, {"b": "*", "a": "*"})
+        catalog["a"][0]["tools"] = {"gen": "^1"}
+        ranges[1] = "a 1.0.0 tools gen ^1"
+        self.conflicts(["b *", "a *"], [("gen", "2.0.0", ranges)], catalog, {"b": "*", "a": "*"})
+
+    def test_late_tool_of_an_early_package(self):
+        catalog = {f"f{number:02}": [release(version) for version in versions(20)] for number in range(97)}
+        requires = {"base": "*", **{package: "*" for package in catalog}}
+        catalog["base"] = [release(version, tools={"gen": "*"} if minor else {}) for minor, version in enumerate(versions(20))]
+        catalog["gen"] = [release("1.0.0", tools={"ghost": "*"})]
+        selection = self.plan("resolve", catalog, requires, seconds=8)["packages"]
+        self.assertEqual((selection["base"], len(selection)), ("1.0.0", 98))
+
+    def prints(self, **sources):
+        """Returns the state in which gen (a tool of b, which a requires), lib (which gen requires), a and b are built."""
+        found = {"lib": print_of("lib", "1.0.0", sources.get("lib", "s-1.0.0"), {})}
+        found["gen"] = print_of("gen", "1.0.0", sources.get("gen", "s-1.0.0"), {"lib": "il"})
+        found["b"] = print_of("b", "1.0.0", sources.get("b", "s-1.0.0"), {"gen": found["gen"]})
+        found["a"] = print_of("a", "1.0.0", sources.get("a", "s-1.0.0"), {"b": "ib"})
+        return {name: {"version": "1.0.0", "fingerprint": text} for name, text in found.items()}
+
+    catalog = {
+        "lib": [release("1.0.0", interface="il", cost=2)],
+        "gen": [release("1.0.0", {"lib": "*"}, interface="ig", cost=3)],
+        "b": [release("1.0.0", tools={"gen": "*"}, interface="ib", cost=4)],
+        "a": [release("1.0.0", {"b": "*"}, cost=5)],
+    }
+
+    def build(self, *args, **more):
+        plan = self.plan("build", self.catalog, {"a": "*"}, *args, **more)
+        return plan["actions"], [(entry["start"], entry["worker"], entry["package"]) for entry in plan["schedule"]]
+
+    def test_new_tool_builds_anew_in_spite_of_its_interface(self):
+        actions, schedule = self.build(state=self.prints(gen="old"))
+        self.assertEqual(actions, {"a": "keep", "b": "build", "gen": "build", "lib": "keep"})
+        self.assertEqual(schedule, [(0, 1, "gen"), (3, 1, "b")])
+        actions, _ = self.build(state=self.prints(lib="old"))
+        self.assertEqual(actions, {"a": "keep", "b": "keep", "gen": "keep", "lib": "build"})
+
+    def test_builds_wait_for_what_their_tools_require(self):
+        state = self.prints(lib="old", b="old", a="old")
+        actions, schedule = self.build("--jobs", "3", state=state)
+        self.assertEqual(actions, {"a": "build", "b": "build", "gen": "keep", "lib": "build"})
+        self.assertEqual(schedule, [(0, 1, "lib"), (2, 1, "b"), (6, 1, "a")])
+
+    def test_tools_of_kept_packages_do_not_matter(self):
+        state = self.prints(a="old")
+        del state["gen"]
+        actions, schedule = self.build("--jobs", "3", state=state)
+        self.assertEqual(actions, {"a": "build", "b": "keep", "gen": "build", "lib": "keep"})
+        self.assertEqual(schedule, [(0, 1, "a"), (0, 2, "gen")])
+
+    def test_package_that_is_required_and_a_tool(self):
+        catalog = {"lib": [release("1.0.0", interface="il")], "a": [release("1.0.0", {"lib": "*"}, tools={"lib": "*"})]}
+        state = {"a": {"version": "1.0.0", "fingerprint": print_of("a", "1.0.0", "s-1.0.0", {"lib": print_of("lib", "1.0.0", "s-1.0.0", {})})}}
+        plan = self.plan("build", catalog, {"a": "*"}, state=state)
+        self.assertEqual(plan["actions"], {"a": "keep", "lib": "build"})
+
+    def test_tools_make_cycles(self):
+        catalog = {
+            "a": [release("1.0.0", {"b": "*"})], "b": [release("1.0.0", tools={"c": "*"})], "c": [release("1.0.0", {"a": "*"}, tools={"d": "*"})],
+            "d": [release("1.0.0", tools={"c": "*"})],
+        }
+        self.assertEqual(self.plan("build", catalog, {"a": "*"}, status=1), {"cycle": ["c", "d"]})
+        catalog["b"][0]["tools"] = {"b": "*"}
+        self.assertEqual(self.plan("build", catalog, {"a": "*"}, status=1), {"cycle": ["b"]})
+
+
+class Memory(Base):
+    def started(self, packages, *args, **more):
+        """Plans builds `{name: (cost, memory, required)}`."""
+        catalog = {
+            name: [release("1.0.0", {other: "*" for other in required.split()}, cost=cost, memory=memory)]
+            for name, (cost, memory, required) in packages.items()
+        }
+        plan = self.plan("build", catalog, {name: "*" for name in packages}, *args, **more)
+        return [(entry["start"], entry["worker"], entry["package"]) for entry in plan["schedule"]]
+
+    def test_memory_limits_builds_at_a_time(self):
+        packages = {"a": (4, 3, ""), "b": (3, 2, ""), "c": (2, 2, ""), "d": (1, 0, "")}
+        self.assertEqual(self.started(packages, "--jobs", "4", "--memory", "5"), [(0, 1, "a"), (0, 2, "b"), (3, 2, "c"), (3, 3, "d")])
+        self.assertEqual(self.started(packages, "--jobs", "4"), [(0, 1, "a"), (0, 2, "b"), (0, 3, "c"), (0, 4, "d")])
+
+    def test_build_without_memory_holds_up_those_behind_it(self):
+        packages = {"a": (4, 3, ""), "b": (3, 3, ""), "c": (2, 1, ""), "d": (9, 1, "a")}
+        self.assertEqual(self.started(packages, "--jobs", "4", "--memory", "4"), [(0, 1, "a"), (4, 1, "d"), (4, 2, "b"), (7, 2, "c")])
+
+    def test_build_that_needs_more_than_there_is_runs_alone(self):
+        packages = {"a": (4, 1, ""), "b": (3, 9, ""), "c": (2, 0, ""), "d": (1, 9, "")}
+        self.assertEqual(self.started(packages, "--jobs", "4", "--memory", "4"), [(0, 1, "a"), (4, 1, "b"), (7, 1, "c"), (9, 1, "d")])
+
+    def test_builds_that_become_possible_may_overtake(self):
+        packages = {"a": (2, 2, ""), "b": (4, 2, ""), "c": (3, 4, ""), "d": (8, 2, "a")}
+        self.assertEqual(self.started(packages, "--jobs", "2", "--memory", "4"), [(0, 1, "a"), (0, 2, "b"), (2, 1, "d"), (10, 1, "c")])
+
+
+class RunningBuilds(Base):
+    # a requires b, which requires c.
+    catalog = {
+        "a": [release("1.0.0", {"b": "*"}, cost=2)],
+        "b": [release("1.0.0", {"c": "*"}, interface="ib", cost=6, memory=3)],
+        "c": [release("1.0.0", interface="ic", cost=4, memory=2)],
+        "d": [release("1.0.0", cost=1)],
+    }
+    prints = {
+        "a": print_of("a", "1.0.0", "s-1.0.0", {"b": "ib"}), "b": print_of("b", "1.0.0", "s-1.0.0", {"c": "ic"}),
+        "c": print_of("c", "1.0.0", "s-1.0.0", {}), "d": print_of("d", "1.0.0", "s-1.0.0", {}),
+    }
+
+    def build(self, running, *args, built=""):
+        entries = {name: {"fingerprint": text or self.prints[name], "worker": worker, "left": left} for name, (text, worker, left) in running.items()}
+        state = {name: {"version": "1.0.0", "fingerprint": self.prints[name]} for name in built}
+        plan = self.plan("build", self.catalog, {"a": "*", "d": "*"}, *args, state=state, running=entries)
+        return plan, [(entry["start"], entry["end"], entry["worker"], entry["package"]) for entry in plan["schedule"]]
+
+    def test_running_build_goes_on(self):
+        plan, schedule = self.build({"c": (None, 2, 3)}, "--jobs", "2")
+        self.assertEqual(schedule, [(0, 1, 1, "d"), (0, 3, 2, "c"), (3, 9, 1, "b"), (9, 11, 1, "a")])
+        self.assertEqual((plan["actions"], plan["end"]), (dict.fromkeys("abcd", "build"), 11))
+        self.assertNotIn("cancel", plan)
+
+    def test_running_build_waits_for_nothing(self):
+        plan, schedule = self.build({"b": (None, 1, 1)}, "--jobs", "2")
+        self.assertEqual(schedule, [(0, 1, 1, "b"), (0, 4, 2, "c"), (1, 2, 1, "d"), (4, 6, 1, "a")])
+
+    def test_chains_leave_running_builds_out(self):
+        catalog = {
+            "a": [release("1.0.0", {"b": "*"}, cost=1)], "b": [release("1.0.0", cost=2)], "c": [release("1.0.0", cost=4)],
+            "e": [release("1.0.0", {"c": "*"}, cost=9, interface="ie")], "d": [release("1.0.0", cost=5)],
+        }
+        fingerprint = print_of("e", "1.0.0", "s-1.0.0", {"c": print_of("c", "1.0.0", "s-1.0.0", {})})
+        running = {"e": {"fingerprint": fingerprint, "worker": 2, "left": 30}}
+        plan = self.plan("build", catalog, {name: "*" for name in "abced"}, "--jobs", "1", running=running)
+        self.assertEqual([entry["package"] for entry in plan["schedule"]], ["d", "e", "c", "b", "a"])
+        self.assertEqual((plan["schedule"][1]["worker"], plan["end"]), (2, 30))
+
+    def test_other_running_builds_are_cancelled(self):
+        plan, schedule = self.build({"z": ("x", 1, 9), "d": ("other", 2, 9), "c": (None, 3, 9)}, "--jobs", "3", built="bc")
+        self.assertEqual(plan["cancel"], ["c", "d", "z"])
+        self.assertEqual(plan["actions"], {"a": "build", "b": "keep", "c": "keep", "d": "build"})
+        self.assertEqual(schedule, [(0, 2, 1, "a"), (0, 1, 2, "d")])
+
+    def test_worker_beyond_the_number_of_jobs(self):
+        plan, schedule = self.build({"c": (None, 5, 2)}, "--jobs", "1")
+        self.assertEqual(schedule, [(0, 1, 1, "d"), (0, 2, 5, "c"), (2, 8, 1, "b"), (8, 10, 1, "a")])
+
+    def test_running_builds_have_their_memory(self):
+        _, schedule = self.build({"b": (None, 1, 3)}, "--jobs", "3", "--memory", "4")
+        self.assertEqual(schedule, [(0, 3, 1, "b"), (3, 7, 1, "c"), (3, 4, 2, "d"), (7, 9, 1, "a")])
+        _, schedule = self.build({"b": ("x", 1, 3), "c": (None, 3, 3)}, "--jobs", "3", "--memory", "4")
+        self.assertEqual(schedule, [(0, 1, 1, "d"), (0, 3, 3, "c"), (3, 9, 1, "b"), (9, 11, 1, "a")])
+        _, schedule = self.build({"b": (None, 1, 3), "c": (None, 3, 2)}, "--jobs", "3", "--memory", "2")
+        self.assertEqual(schedule, [(0, 3, 1, "b"), (0, 2, 3, "c"), (3, 5, 1, "a"), (3, 4, 2, "d")])
 
 
 class Unchanged(Base):

@@ -38,6 +38,7 @@ def arguments(argv):
         command.set_defaults(run=run)
     command.add_argument("--state", metavar="FILE")
     command.add_argument("--jobs", type=positive, default=1, metavar="N")
+    command.add_argument("--memory", type=positive, metavar="M")
     return parser.parse_args(argv)
 
 
@@ -71,7 +72,7 @@ def run_build(options):
     project, selection = resolved(options)
     if selection is None:
         return 1
-    built = load_state(options.state) if options.state else {}
+    built = load_state(options.state).built if options.state else {}
     show(plan(selection, project, built, options.jobs))
     return 0
 

@@ -13,11 +13,30 @@ class Release:
     version: Version
     # Ranges by package, in the release's order.
     requires: dict
+    tools: dict
     constrains: dict
     is_yanked: bool
     source: str
     interface: str | None
     cost: int
+    memory: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Running:
+    """A build that runs already."""
+
+    fingerprint: str
+    worker: int
+    left: int
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    # Fingerprints of what is built, by package.
+    built: dict
+    # Builds that run already, by package.
+    running: dict
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -75,11 +94,13 @@ def load_catalog(content):
                 package,
                 Version(release["version"]),
                 ranges(release.get("requires", {})),
+                ranges(release.get("tools", {})),
                 ranges(release.get("constrains", {})),
                 release.get("yanked", False),
                 release["source"],
                 release.get("interface"),
                 release["cost"],
+                release.get("memory", 0),
             )
             for release in releases
         ]
@@ -95,5 +116,9 @@ def load_lock(content):
 
 @checked
 def load_state(content):
-    """Returns the fingerprints of what is built, by package."""
-    return {package: built["fingerprint"] for package, built in content["built"].items()}
+    built = {package: entry["fingerprint"] for package, entry in content["built"].items()}
+    running = {
+        package: Running(entry["fingerprint"], entry["worker"], entry["left"])
+        for package, entry in content.get("running", {}).items()
+    }
+    return State(built, running)
