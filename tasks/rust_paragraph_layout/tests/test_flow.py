@@ -76,6 +76,55 @@ class Layout:
         cost, lines, hyphenated, sizes = rest(0, 1, 0, "")
         return (cost, lines, hyphenated), [-size for size in sizes]
 
+    def page_end(self, row, rows, is_orphan, kind):
+        return 40 * (rows - row) ** 2 + 300 * is_orphan + 150 * (kind in ("soft", "hyphen"))
+
+    def best_pages(self, paragraphs, rows):
+        """Returns the total cost, and for each paragraph a list of (number of pieces, page ends behind)."""
+        last_shape = max((high for _, high, _ in self.shapes), default=1)
+
+        @functools.cache
+        def rest(number, start, line, run, before, row):
+            pieces = paragraphs[number]
+            found = None
+            for end in range(start + 1, len(pieces) + 1):
+                one = pieces[start:end]
+                if end > start + 1:
+                    if self.natural(one) - (one[-1][1] == "soft") > self.space(line):
+                        break
+                    if self.natural(one) > self.space(line):
+                        continue
+                cost, hyphens, density = self.line_cost(one, line, run, before)
+                is_over = end == len(pieces)
+                if is_over and line > 1 and row == 1:
+                    cost += 350
+                follow = (number + 1, 0, 1, 0, "") if is_over else (number, end, min(line + 1, last_shape + 1), hyphens, density)
+                ways = []
+                if is_over and number + 1 == len(paragraphs):
+                    ways.append((0, 0, 0, 0, False, ()))
+                else:
+                    if row + 1 + is_over <= rows:
+                        ways.append((*rest(*follow, row + 1 + is_over)[:4], False, follow, row + 1 + is_over))
+                    ended = rest(*follow, 1)
+                    price = self.page_end(row, rows, line == 1 and not is_over, one[-1][1])
+                    ways.append((ended[0] + price, ended[1] + 1, ended[2], ended[3], True, follow, 1))
+                for way in ways:
+                    others = rest(*way[5], way[6])[4] if way[5] else ()
+                    total = (way[0] + cost, way[1], way[2] + 1, way[3] + bool(hyphens), ((start - end, way[4]), *others))
+                    found = min(found or total, total)
+            return found
+
+        total = rest(0, 0, 1, 0, "", 1)
+        sizes, flat = [], list(total[4])
+        for pieces in paragraphs:
+            left, one = len(pieces), []
+            while left:
+                size, is_end = flat.pop(0)
+                left += size
+                one.append((-size, is_end))
+            sizes.append(one)
+        return total[:4], sizes
+
     def text(self, pieces, sizes):
         lines, start = [], 0
         for size in sizes:
@@ -135,6 +184,101 @@ class Base(lab.Case):
         printed = self.flow(text, "--mode", "best", *layout.arguments())
         self.assertEqual(printed, "\n\n".join("\n".join(lines) for lines in expected) + "\n")
         return expected[-1]
+
+
+class Pages(Base):
+    def pages(self, layout, rows, *paragraphs):
+        """Compares text and costs with the model. Returns the pages."""
+        paragraphs = [words(one) if isinstance(one, str) else one for one in paragraphs]
+        text = "\n\n".join(source(pieces) for pieces in paragraphs)
+        (cost, pages, _, _), sizes = layout.best_pages(tuple(map(tuple, paragraphs)), rows)
+        expected, is_begin = [], True
+        for pieces, one in zip(paragraphs, sizes):
+            expected += [] if is_begin else [""]
+            for line, (_, is_end) in zip(layout.text(pieces, [size for size, _ in one]), one):
+                expected += [line, "\f"] if is_end else [line]
+                is_begin = is_end
+        arguments = ("--mode", "best", "--pages", str(rows), *layout.arguments())
+        printed = self.flow(text, *arguments)
+        self.assertEqual(printed, "\n".join(expected) + "\n")
+        stats = [line.split() for line in self.flow(text, *arguments, "--stats").splitlines()]
+        self.assertEqual([int(line[1]) for line in stats[:-1]], [len(one) for one in sizes])
+        self.assertEqual((stats[-1][:2], sum(int(line[-1]) for line in stats)), (["pages", str(pages + 1)], cost))
+        return [page.strip("\n").splitlines() for page in printed.split("\f\n")]
+
+    def test_greedy_pages_are_filled(self):
+        text = "aa bb cc dd\n\nee ff\n\ngg\n\nhh ii jj"
+        done = self.flow(text, "--width", "5", "--pages", "4")
+        self.assertEqual(done, "aa bb\ncc dd\n\nee ff\n\f\ngg\n\nhh ii\njj\n")
+        self.assertEqual(self.flow(text, "--width", "5", "--pages", "4", "--stats").splitlines()[-1], "pages 2 cost 0")
+        self.assertEqual(self.flow("aa\n\nbb\n\ncc", "--pages", "2"), "aa\n\f\nbb\n\f\ncc\n")
+        self.assertEqual(self.flow("aa\n\nbb\n\ncc", "--pages", "2", "--stats").splitlines()[-1], "pages 3 cost 80")
+
+    def test_costs_of_greedy_pages(self):
+        text = f"aa bb\n\ncc dd ee ff gg\n\nhh{SOFT}ii jj"
+        self.assertEqual(self.flow(text, "--width", "5", "--pages", "3"), "aa bb\n\ncc dd\n\f\nee ff\ngg\n\f\nhhii\njj\n")
+        self.assertEqual(self.flow(text, "--width", "5", "--pages", "3", "--stats").splitlines()[-1], "pages 3 cost 340")
+        widows = self.flow("aa bb cc dd ee", "--width", "5", "--pages", "2", "--stats").splitlines()
+        self.assertEqual(widows[-1], "pages 2 cost 350")
+        hyphens = self.flow(f"aaaa bb{SOFT}bbbb cc", "--width", "5", "--pages", "2", "--stats").splitlines()
+        self.assertEqual(hyphens[-1], "pages 2 cost 150")
+
+    def test_empty_text_and_wrong_usage(self):
+        self.assertEqual(self.flow(" \n", "--pages", "9"), "")
+        self.assertEqual(self.flow(" \n", "--pages", "9", "--stats", "--mode", "best"), "pages 0 cost 0\n")
+        for rows in ("0", "1", "-3", "x", ""):
+            self.flow("a", "--pages", rows, status=2)
+
+    def test_one_page_is_as_before(self):
+        text = "aaa bb cc ddddd\n\neee ff g\n"
+        plain = self.flow(text, "--width", "6", "--mode", "best")
+        self.assertEqual(self.flow(text, "--width", "6", "--mode", "best", "--pages", "9"), plain)
+
+    def test_pages_end_early_for_orphans_and_widows(self):
+        found = self.pages(Layout(8), 6, "aaaaaa bbbbbb cccccc dddddd", "eeeeee ffffff gggggg hhhhhh")
+        self.assertEqual([len(page) for page in found], [4, 4])
+        found = self.pages(Layout(8), 5, "aaaaaa bbbbbb cccccc dddddd eeeeee ffffff")
+        self.assertEqual([len(page) for page in found], [4, 2])
+
+    def test_paragraphs_become_longer_or_shorter_for_pages(self):
+        for rows in range(2, 9):
+            self.pages(Layout(13), rows, "aaa bbb cc dddd e fff gg hhh ii jjj kk l mmm", "nn oo=pp qqq rrr s tt uuu vv", "ww xx yyy zz aaa b cc dd")
+
+    def test_hyphens_at_page_ends(self):
+        for rows in (2, 3, 4):
+            self.pages(Layout(9), rows, "aaaa bbb~bbb ccc ddd=ddd eee ffff~ff ggg hhh iii~iii", "jj kkk~kkk llll")
+
+    def test_shapes_and_indentation(self):
+        for rows in (3, 5):
+            self.pages(Layout(12, 2, 1, [(1, 2, 16), (4, 5, 9)]), rows, "aaa bbbb cc ddddd e ffff ggg~hhh ii jjjjj kk lll mmmm nn o ppp", "qqqq rrr=ss ttt uu vvvv ww x")
+
+    def test_costs_across_page_ends(self):
+        for rows in (2, 3):
+            self.pages(Layout(7), rows, "aaaa=bbbb=cccc=dddd=eeee", "aa bbb=bbb ccc=cc dd=eee fff=fff gg=gg hh")
+            self.pages(Layout(14), rows, "a bcd efg hi j k lmnopqrstuvw xyz abcdefghijkl mnopqr st uvwx yz")
+
+    def test_many_texts(self):
+        choice = random.Random(7)
+        for _ in range(60):
+            kinds = choice.choice([["space"], ["space", "space", "soft", "hyphen", "zero"]])
+            texts = [random_pieces(choice, choice.randint(1, 16), kinds, True) for _ in range(choice.randint(1, 6))]
+            shapes = choice.choice([[], [], [(2, 3, 15)]])
+            self.pages(Layout(choice.choice([8, 11, 16]), choice.choice([0, 2]), 0, shapes), choice.randint(2, 9), *texts)
+
+    def test_ties(self):
+        choice = random.Random(8)
+        for _ in range(60):
+            texts = [[("aa", "space")] * choice.randint(0, 7) + [("aa", "end")] for _ in range(choice.randint(2, 6))]
+            self.pages(Layout(choice.choice([5, 6, 8])), choice.randint(2, 6), *texts)
+
+    def test_long_text(self):
+        choice = random.Random(9)
+        texts = [random_pieces(choice, 75, ["space", "space", "space", "soft"]) for _ in range(20)]
+        text = "\n\n".join(source(pieces) for pieces in texts)
+        best = self.flow(text, "--width", "60", "--pages", "30", "--mode", "best", "--stats").splitlines()
+        greedy = self.flow(text, "--width", "60", "--pages", "30", "--stats").splitlines()
+        total = [sum(int(line.split()[-1]) for line in lines) for lines in (best, greedy)]
+        self.assertLess(total[0], total[1])
 
 
 class Greedy(Base):
