@@ -279,6 +279,159 @@ class Q(Traced):
         self.assertEqual(self.failed(2, message, "--plugin", "more.py", "--list"), "")
 
 
+TRACED = '''
+from ledger.registry import Report, register
+
+@register("traced")
+class Traced(Report):
+    def begin(self):
+        self.calls = ["begin"]
+        return ["now begin"]
+
+    def restore(self, values):
+        first = next(values)
+        self.calls = [f"restored {first}"] + [value for value, _ in values]
+
+    def record(self, record):
+        self.calls.append(record.id)
+        yield "now " + record.id
+
+    def save(self):
+        yield {"ratio": 0.1, "text": "\\r\\u2028"}
+        for call in self.calls:
+            yield (call, None)
+        self.calls.append("saved")
+
+    def end(self):
+        return self.calls
+'''
+
+FAILING = '''
+from ledger.registry import Report, register
+
+@register("failing")
+class Failing(Report):
+    def save(self):
+        yield 1
+        if self.options.top == 8:
+            raise OSError("no save")
+    def restore(self, values):
+        if self.options.top == 9:
+            raise KeyError(next(values))
+    def end(self):
+        if self.options.top == 7:
+            raise ValueError("no end")
+'''
+
+
+class Checkpoints(Base):
+    def check(self, *args, parts):
+        """Compares runs that go on with runs over everything."""
+        if self.exists("state"):
+            self.program("rm", "state")
+        whole = ""
+        for part in parts:
+            whole += part
+            expected = self.ok(*args, stdin=whole)
+            self.assertEqual(self.ok(*args, "--checkpoint", "state", stdin=part), expected, args)
+
+    def test_built_in_reports(self):
+        lines = self.read("examples/march.jsonl").splitlines(keepends=True)
+        self.check(parts=["".join(lines[:11]), "".join(lines[11:12]), "", "".join(lines[12:])])
+        self.check(*reports("refunds", "summary", "refunds", "outliers", "top", "daily"), "--top", "5", parts=["", "".join(lines[:20]), "".join(lines[20:])])
+        self.check(*reports("averages", "listing", "averages"), "--account", json.loads(lines[0])["account"], parts=["".join(lines[:9]), "".join(lines[9:])])
+
+    def test_unusual_texts_and_sums(self):
+        parts = [line(1, 10, memo="a\rb\u2028c \\ \u00fc") + line(2, 20, memo="x\x0by"), line(3, 70, day=2) + line(4, 10**30, memo="\r"), line(5, 3)]
+        self.check(*reports("listing", "averages", "outliers", "top", "listing"), parts=parts)
+
+    def test_equal_amounts_keep_their_order(self):
+        parts = [line(1) + line(2) + line(3, 99), line(4) + line(5, 98), line(6, 100) + line(7, 99)]
+        self.check(*reports("top"), parts=parts)
+
+    def test_calls_of_a_plug_in(self):
+        self.write("traced.py", TRACED)
+        args = ["--plugin", "traced.py", *reports("averages", "traced", "traced"), "--checkpoint", "state"]
+        first = ["now begin", "now 1", "begin", "1", "saved", ""]
+        out = self.ok(*args, stdin=line(1)).splitlines()
+        self.assertEqual(out[3:], ["== traced ==", *first, "== traced ==", *first, "1 records read"])
+        restored = "restored {'ratio': 0.1, 'text': '\\r\\u2028'}"
+        second = ["now begin", "now 1", "now 2", restored, "begin", "1", "2", "saved", ""]
+        out = self.ok(*args, stdin=line(2)).splitlines()
+        self.assertEqual(out[3:], ["== traced ==", *second, "== traced ==", *second, "2 records read"])
+
+    def test_report_that_cannot_be_continued(self):
+        self.write("notes.py", NOTES)
+        message = "report.py: error: report `notes` can't be continued"
+        out = self.failed(2, message, "--plugin", "notes.py", *reports("listing", "notes"), "--checkpoint", "state", stdin=line(1))
+        self.assertEqual((out, self.exists("state")), ("", False))
+
+    def test_other_reports_or_options(self):
+        self.ok(*reports("listing", "top"), "--checkpoint", "state", stdin=line(1))
+        before = self.read_bytes("state")
+        message = "report.py: error: checkpoint `state` belongs to other reports or options"
+        for args in (reports("top", "listing"), reports("listing"), [], [*reports("listing", "top"), "--top", "4"], [*reports("listing", "top"), "--account", "acme"]):
+            self.assertEqual(self.failed(2, message, *args, "--checkpoint", "state", stdin=line(2)), "")
+        self.assertEqual(self.read_bytes("state"), before)
+        self.assertIn("2 records read", self.ok(*reports("listing", "top"), "--top", "3", "--checkpoint", "state", stdin=line(2)))
+
+    def test_damaged_checkpoint(self):
+        args = [*reports("listing", "outliers", "top"), "--checkpoint", "state"]
+        self.ok(*args, stdin="".join(line(number) for number in range(50)))
+        content = self.read_bytes("state")
+        message = "report.py: error: checkpoint `state` is damaged"
+        for damaged in (b"", content[: len(content) // 3], content[: len(content) * 2 // 3], b"\x00\xff" * 300, b"[1]\n", b"hello\n"):
+            self.write("state", damaged)
+            self.assertEqual(self.failed(2, message, *args, stdin=line(2)), "")
+            self.assertEqual(self.read_bytes("state"), damaged)
+
+    def test_errors_leave_the_checkpoint_as_it_was(self):
+        self.write("plug/failing.py", FAILING)
+        self.write("one.jsonl", line(1))
+        for before in (False, True):
+            for top, status, stdin, more in ((3, 2, "x", []), (7, 3, "", []), (8, 3, "", []), (9, 3, "", []), (3, 2, "", ["--output", "none/out"]), (3, 2, "", ["missing.jsonl"])):
+                name = f"states{top}{before}{len(more)}{stdin}"
+                self.write(name + "/other", "")
+                args = ["--plugin", "plug/failing.py", *reports("listing", "failing"), "--checkpoint", name + "/state"]
+                if before:
+                    if top > 6:
+                        continue
+                    self.ok(*args, "one.jsonl", "--top", str(top))
+                    content = self.read_bytes(name + "/state")
+                done = self.run_report(*args, *more, "--top", str(top), stdin=stdin)
+                if top != 9:
+                    self.assertEqual(done.status, status, done)
+                    self.assertEqual(self.exists(name + "/state"), before)
+                if before:
+                    self.assertEqual(self.read_bytes(name + "/state"), content)
+                    self.assertIn("2 records read", self.ok(*args, "one.jsonl", "--top", str(top)))
+                self.assertEqual(sorted(os.listdir(self.path(name))), ["other", "state"] if before or top == 9 else ["other"])
+
+    def test_failing_restore(self):
+        self.write("failing.py", FAILING)
+        args = ["--plugin", "failing.py", *reports("listing", "failing"), "--top", "9", "--checkpoint", "state"]
+        self.ok(*args, stdin=line(1))
+        before = self.read_bytes("state")
+        out = self.failed(3, "report.py: error: report `failing` failed: KeyError: 1", *args, stdin=line(2))
+        self.assertTrue(f"== listing ==\n{shown(1)}\n".startswith(out), out)
+        self.assertEqual(self.read_bytes("state"), before)
+
+    def test_invalid_line_of_a_later_run(self):
+        self.ok(*reports("listing", "daily"), "--checkpoint", "state", stdin=line(1) + line(2))
+        out = self.failed(2, "report.py: error: -:2: the line is no JSON", *reports("listing", "daily"), "--checkpoint", "state", stdin=line(3) + "x\n")
+        self.assertEqual(out.splitlines(), ["== listing ==", shown(1), shown(2), shown(3)])
+        self.assertIn("3 records read", self.ok(*reports("listing", "daily"), "--checkpoint", "state", stdin=line(3)))
+
+    def test_earlier_lines_come_before_new_records(self):
+        self.ok(*reports("daily", "listing"), "--checkpoint", "state", stdin=line(1, day=1) + line(2, day=2))
+        process = self.process("python3", "report.py", *reports("daily", "listing"), "--checkpoint", "state", seconds=5)
+        self.assertEqual([process.line(), process.line()], ["== daily ==", f"2024-03-01 {1:>6} {'1.00':>14} {'1.00':>14}"])
+        process.send(line(3, day=2).rstrip("\n"))
+        process.send(line(4, day=3).rstrip("\n"))
+        self.assertEqual(process.line(), f"2024-03-02 {2:>6} {'2.00':>14} {'3.00':>14}")
+        self.assertEqual(process.wait().status, 0)
+
+
 class Streaming(Base):
     def test_listing_shows_records_as_they_come(self):
         process = self.process("python3", "report.py", *reports("listing", "top", "listing"), seconds=5)
@@ -304,6 +457,8 @@ class Streaming(Base):
         self.write("scratch/keep", "")
         env = {"TMPDIR": self.path("scratch")}
         many = "".join(line(number) for number in range(500))
+        for _ in range(2):
+            self.ok(*reports("listing", "outliers"), "--checkpoint", "state", stdin=many, env=env)
         self.ok(*reports("listing", "outliers", "listing"), stdin=many, env=env)
         self.failed(2, "report.py: error: -:501: the line is no JSON", stdin=many + "x\n", env=env)
         self.write("bad.py", BAD)
@@ -349,6 +504,15 @@ class Streaming(Base):
         self.limited("big.jsonl", *reports("averages", "listing"), "--output", "out.txt")
         head = ["== averages ==", f"sale   {count:>6} {'1.00':>14}", ""]
         self.same("out.txt", [*head, *self.listing(count), f"{count} records read"])
+
+    def test_memory_of_runs_that_go_on(self):
+        count = self.big()
+        args = [*reports("listing", "outliers", "averages"), "--output", "out.txt", "--checkpoint", "state"]
+        self.limited("big.jsonl", *args)
+        self.write("one.jsonl", line(count, memo=self.memo))
+        self.limited("one.jsonl", *args)
+        tail = ["== outliers ==", "no outliers", "", "== averages ==", f"sale   {count + 1:>6} {'1.00':>14}", ""]
+        self.same("out.txt", [*self.listing(count + 1), *tail, f"{count + 1} records read"])
 
     def test_memory_of_a_report_with_many_lines(self):
         self.write("many.py", '''
