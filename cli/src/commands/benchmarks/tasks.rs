@@ -239,7 +239,8 @@ mod tests {
                 && expert.iter().all(|task| task.language == "go" && task.difficulty == "expert")
         );
         let one = &all[0];
-        let named = found([None, None, None, Some(&one.task_id.to_uppercase())]);
+        let id = one.task_id.to_uppercase();
+        let named = found([None, None, None, Some(&id)]);
         assert!(named.iter().any(|task| task.task_id == one.task_id));
         assert!(found([None, None, None, Some("no such text")]).is_empty());
     }
