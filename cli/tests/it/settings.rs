@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::support::{CommandOutput, TestDir};
 
 /// Names in the sources that aren't settings of this program.
-const NOT_SETTINGS: [&str; 46] = [
+const NOT_SETTINGS: [&str; 47] = [
     // Variables of the Lambda runtime, cargo and build scripts, Go, Python, container engines, terminals, desktops, and the base
     // directories.
     "AWS_LAMBDA_FUNCTION_NAME",
