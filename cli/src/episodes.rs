@@ -128,6 +128,11 @@ impl Episode {
         self.source_id.as_deref().unwrap_or(&self.item_id)
     }
 
+    /// Returns true if this is the id of its item, or the dataset's own id of it.
+    pub(crate) fn is_of_item(&self, id: &str) -> bool {
+        self.item_id == id || self.source_id.as_deref() == Some(id)
+    }
+
     /// Returns the folder of the episode within that of its run.
     pub(crate) fn folder(&self) -> PathBuf {
         safe_path(self.task()).join(self.number().to_string())
@@ -217,7 +222,7 @@ impl Episode {
 /// # Errors
 /// If the run has none.
 pub(crate) async fn with_artifacts(client: &Client, run: RunId) -> anyhow::Result<Vec<Episode>> {
-    let found = samples_of_run(client, run, |_| true).await?;
+    let found = samples_of_run(client, run, |_, _| true).await?;
     if found.iter().any(Episode::is_of_code_lab) {
         let is_kept = |sample: &Episode| sample.is_of_code_lab() || sample.has_report();
         return Ok(found.into_iter().filter(is_kept).collect());
@@ -230,12 +235,12 @@ pub(crate) async fn with_artifacts(client: &Client, run: RunId) -> anyhow::Resul
 /// # Errors
 /// If the run has no episodes.
 pub(crate) async fn episodes(client: &Client, run: RunId) -> anyhow::Result<Vec<Episode>> {
-    reported(samples_of_run(client, run, |_| true).await?, run, "agents on terminal tasks")
+    reported(samples_of_run(client, run, |_, _| true).await?, run, "agents on terminal tasks")
 }
 
 /// Keeps the episodes with a report. An error says who leaves some.
 fn reported(mut found: Vec<Episode>, run: RunId, who: &str) -> anyhow::Result<Vec<Episode>> {
-    let has_episodes = found.iter().any(|sample| has_agent(&sample.benchmark));
+    let has_episodes = found.iter().any(|sample| has_agent(&sample.benchmark, None));
     found.retain(Episode::has_report);
     if found.is_empty() {
         let hint = match has_episodes {
@@ -249,38 +254,41 @@ fn reported(mut found: Vec<Episode>, run: RunId, who: &str) -> anyhow::Result<Ve
     Ok(found)
 }
 
-/// Returns true for a benchmark whose samples are episodes.
-fn has_agent(benchmark: &str) -> bool {
-    benchmark.parse().is_ok_and(|name| bench_benchmarks::has_agent(&name))
+/// Returns true for a benchmark whose samples are episodes under this protocol, by default its usual one.
+fn has_agent(benchmark: &str, protocol: Option<&str>) -> bool {
+    benchmark.parse().is_ok_and(|name| bench_benchmarks::default_agent(&name, protocol).is_some())
 }
 
 /// Lists the episodes of a run, those that aren't over included, in the order of its plan.
 ///
 /// # Errors
-/// If the run has no terminal tasks.
+/// If no agent works in the run.
 pub(crate) async fn agent_episodes(client: &Client, run: RunId) -> anyhow::Result<Vec<Episode>> {
     let found = samples_of_run(client, run, has_agent).await?;
     if found.is_empty() {
         return Err(Problem::failure(format!("run {run} has no episodes"))
             .hint(
-                "only agents on terminal tasks work in turns; `bench runs RUN --item ID` shows other samples",
+                "only agents on terminal tasks, and on code_lab under its protocol `agent`, work in turns; `bench runs RUN --item ID` shows other samples",
             )
             .into());
     }
     Ok(found)
 }
 
-/// Lists the samples of the benchmarks of a run whose names `is_meant` accepts.
+/// Lists the samples of the benchmarks of a run whose names and protocols `is_meant` accepts.
 async fn samples_of_run(
     client: &Client,
     run: RunId,
-    is_meant: impl Fn(&str) -> bool,
+    is_meant: impl Fn(&str, Option<&str>) -> bool,
 ) -> anyhow::Result<Vec<Episode>> {
     let view: Value = client.get(&format!("/api/runs/{run}")).await?;
     let benchmarks = view["benchmarks"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let names = benchmarks.iter().filter_map(|benchmark| benchmark["benchmark_name"].as_str());
+    let names = benchmarks.iter().filter_map(|benchmark| {
+        let name = benchmark["benchmark_name"].as_str()?;
+        is_meant(name, benchmark["protocol_name"].as_str()).then_some(name)
+    });
     let mut found = Vec::new();
-    for benchmark in names.filter(|name| is_meant(name)) {
+    for benchmark in names {
         found.extend(samples(client, run, benchmark).await?);
     }
     Ok(found)

@@ -55,13 +55,13 @@ export async function mount(context) {
   const [error, errorResponse] = saysMore ? messageParts(item.error ?? '') : [null, null]
   const place = h('div', { class: 'actions step' })
   const part = { run: source.id, benchmark, item, isLive: source.live, signal }
-  const isRunning = source.live && isEpisode && !item.outcome
+  const isRunning = source.live && (isEpisode || (benchmark === 'code_lab' && b.protocol_name === 'agent')) && !item.outcome
   const again = () => {
     if (source instanceof ApiSource) source.latest = null
     router.reload()
   }
-  const episode = isRunning ? await runningParts(part, announce, again) : await episodeParts(part, announce)
-  const attempt = episode ? null : await attemptParts(part)
+  const attempt = isRunning ? null : await attemptParts(part, announce)
+  const episode = isRunning ? await runningParts(part, announce, again) : attempt ? null : await episodeParts(part, announce)
   if (signal.aborted) return
   replace(root,
     h('div', { class: 'item-head' }, crumbs,
@@ -101,13 +101,14 @@ async function episodeParts(place, announce) {
  * Makes the parts of an attempt at a programming task; null for samples of other kinds, which don't load this.
  *
  * @param {import('./item/logs.js').Place} place
+ * @param {(text: string) => void} announce
  */
-async function attemptParts(place) {
+async function attemptParts(place, announce) {
   const { item, benchmark } = place
   if (benchmark !== 'code_lab' || !item.detail) return null
   const { attemptOf, attemptSections } = await import('./item/attempt.js')
   const verdict = attemptOf(item)
-  return verdict && attemptSections(verdict, place)
+  return verdict && attemptSections(verdict, place, announce)
 }
 
 /**

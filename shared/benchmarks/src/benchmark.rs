@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bench_code_tasks::CodeTask;
-use bench_domain::{Answer, Prompt};
+use bench_domain::{Agent, Answer, Prompt};
 use bench_items::{IndexEntry, Item, Layout, Row, RowError};
 use serde_json::{Map, Value};
 
@@ -16,6 +16,7 @@ use crate::options::{OptionError, OptionMetadata, Options};
 use crate::scorers::Scorer;
 use crate::scorers::judge::Judge;
 use crate::scorers::sandbox::SandboxGrader;
+use crate::scorers::workspace::WorkspaceProtocol;
 use crate::steps::Steps;
 
 /// Benchmark: makes prompts from the items of its dataset and selects the scorer that grades answers.
@@ -97,6 +98,16 @@ pub trait Benchmark: Layout {
     /// is sent before the episode.
     fn has_agent(&self) -> bool {
         false
+    }
+
+    /// Returns the agent that works on the items unless an order names another; `None` without agents.
+    fn default_agent(&self) -> Option<Agent> {
+        self.has_agent().then_some(Agent::DEFAULT)
+    }
+
+    /// Returns the protocol by which the agent changes files in a sandbox; `None` if it works in containers, or there is none.
+    fn workspace(&self) -> Option<&'static dyn WorkspaceProtocol> {
+        None
     }
 
     /// Returns the protocol for items of several questions; `None` if each item is one question.

@@ -2,6 +2,7 @@
 //!
 //! The tasks are our own, and come with the program. A dataset of other tasks in the same format can take their place.
 
+mod agent;
 mod artifacts;
 mod catalog;
 pub(crate) mod grader;
@@ -125,6 +126,10 @@ impl Layout for CodeLab {
 impl Benchmark for CodeLab {
     fn metadata(&self) -> &'static Metadata {
         &METADATA
+    }
+
+    fn other_protocols(&self) -> &'static [&'static dyn Benchmark] {
+        &[&agent::CodeLabAgent]
     }
 
     fn template(&self, _templates: &Templates) -> Template {

@@ -65,12 +65,16 @@ pub use mmlu_pro::MmluPro;
 pub use options::{OptionError, OptionMetadata, Options};
 pub use questions::{NextQuestion, QuestionPreview, next_question, preview_questions};
 pub use registry::{
-    UnknownProtocol, all, artifacts, chosen_options, demo_items, effective_options, executed_code, find,
-    find_for_run, find_named, gated, has_agent, is_private, listed_name, with_protocol,
+    UnknownProtocol, all, artifacts, chosen_options, default_agent, demo_items, effective_options,
+    executed_code, find, find_for_run, find_named, gated, has_agent, has_agent_in, is_private, listed_name,
+    with_protocol,
 };
 pub use scicode::SciCode;
 pub use scorers::judge::{Judge, JudgeMetadata, NoVerdict};
 pub use scorers::sandbox::{JobMaterial, Round, SandboxGrader, SandboxMetadata, UnreadableReport};
+pub use scorers::workspace::{
+    WorkspaceChange, WorkspaceCommand, WorkspaceCommandEnd, WorkspaceError, WorkspaceProtocol,
+};
 pub use steps::{NextStep, Steps};
 pub use terminal_bench_hard::{PackedTask, TerminalBenchHard};
 pub use terminal_tasks::{

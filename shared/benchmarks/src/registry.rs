@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use bench_domain::BenchmarkName;
 use bench_domain::run::DatasetUse;
+use bench_domain::{Agent, BenchmarkName};
 use bench_items::{IndexEntry, Item, Row};
 
 use crate::aa_lcr::AaLcr;
@@ -67,9 +67,20 @@ pub fn find_named(name: &BenchmarkName) -> Option<&'static dyn Benchmark> {
     find(name.as_str()).or_else(|| all().iter().copied().find(has_alias))
 }
 
-/// Returns true for a benchmark on whose items an agent works.
+/// Returns true for a benchmark on whose items an agent works under its default protocol.
 pub fn has_agent(name: &BenchmarkName) -> bool {
     find_named(name).is_some_and(|benchmark| benchmark.has_agent())
+}
+
+/// Returns the agent that works on a benchmark's items under this protocol unless an order names another; `None` without agents.
+pub fn default_agent(name: &BenchmarkName, protocol: Option<&str>) -> Option<Agent> {
+    let benchmark = find_named(name)?;
+    with_protocol(benchmark, protocol.filter(|protocol| !protocol.is_empty())).ok()?.default_agent()
+}
+
+/// Returns true if an agent works on a benchmark's items in a run.
+pub fn has_agent_in(spec: &bench_domain::RunSpec, name: &BenchmarkName) -> bool {
+    find_for_run(spec, name).is_some_and(|benchmark| benchmark.has_agent())
 }
 
 /// Error for a protocol that a benchmark doesn't have.

@@ -16,6 +16,7 @@ pub mod instructions;
 pub mod judge;
 pub mod judged;
 pub mod sandbox;
+pub mod workspace;
 
 use bench_domain::Answer;
 use bench_items::{Item, Row, RowError};

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use bench_domain::{AgentRecord, EpisodeReport, EpisodeState};
+use bench_domain::{AgentRecord, EpisodeReport, EpisodeState, JobReport};
 use bench_environments::{EngineHost, EnvironmentError, Labels};
 use bench_sandy::Sandy;
 use tokio::time::Instant;
@@ -44,6 +44,9 @@ pub enum Advance {
     /// The agent made a step. The caller stores the record, adds it to the transcript, sets the checkpoint's agent to its
     /// progress, saves the checkpoint, and repeats the call.
     Stepped(Box<AgentRecord>),
+    /// The agent of a [`WorkspaceEpisode`](crate::WorkspaceEpisode) has ended, and its files were collected: the report of that
+    /// job follows the episode's.
+    Worked(Box<EpisodeReport>, Box<JobReport>),
     /// The episode is over, and its environments are removed as far as the engine could be reached.
     Ended(Box<EpisodeReport>),
     /// The sandbox, its host or its engine failed. The turn can be repeated, or the episode started over in another

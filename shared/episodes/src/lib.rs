@@ -1,4 +1,5 @@
-//! Episodes of terminal tasks: an agent works in a task's environment, and the task's tests verify its work.
+//! Episodes: an agent works in the environment of a terminal task, and the task's tests verify its work; or it changes files in a
+//! sandbox, and its change is graded elsewhere ([`WorkspaceEpisode`]).
 //!
 //! [`Episode::advance`] carries an episode on, from a checkpoint ([`bench_domain::EpisodeState`]) to its end or to the
 //! next wait. The program of an episode is written as one procedure that starts at the beginning in each turn:
@@ -23,13 +24,16 @@ mod trajectory;
 mod transcripts;
 mod verdict;
 mod work;
+mod workspace;
 
 pub use engine::known_engine;
 pub use episode::{Advance, Episode, cancel, keep, remove_other_rounds};
 pub use files::{TaskFiles, TaskFilesError};
+pub use stop::CHANGE_TOO_LARGE;
 pub use task::{EpisodeTask, environment_name};
 pub use thinker::{ModelAnswer, ModelRequest, REFUSED, Thinker};
 pub use trajectory::{StepRoom, TRAJECTORIES_BYTES_MAX, shortened_step, trajectory_logs, trajectory_steps};
 pub use transcripts::Transcripts;
-pub use verdict::{is_retried, verdict};
+pub use verdict::{describe_change, is_retried, verdict};
 pub use work::{AgentWork, agent_work};
+pub use workspace::{Workspace, WorkspaceEpisode, is_workspace, keep_workspace, note_workspace};

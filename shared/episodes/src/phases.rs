@@ -6,7 +6,7 @@ mod custom;
 mod keystrokes;
 mod pane;
 mod setup;
-mod think;
+pub(crate) mod think;
 mod verifier;
 
 use bench_domain::{EpisodeException, EpisodeReport, EpisodeStep};
@@ -21,9 +21,9 @@ use container::Container;
 pub(crate) use think::{has_ended, step_of};
 
 /// Time at which the episode began, in the checkpoint.
-const BEGAN: &str = "began";
+pub(crate) const BEGAN: &str = "began";
 /// Milliseconds of the setup, in the checkpoint.
-const SETUP_MS: &str = "setup-ms";
+pub(crate) const SETUP_MS: &str = "setup-ms";
 
 /// Files that are fetched for the report when the episode ends. They were copied into the sandbox when the phase that
 /// wrote them ended.
@@ -130,7 +130,12 @@ fn engine_log(step: &Step, text: String) -> bench_domain::EpisodeLog {
 
 /// Returns the path of a step's file or folder among the kept files.
 pub(crate) fn step_folder(step: &Step, name: &str) -> String {
-    match &step.name {
+    named_step_folder(step.name.as_deref(), name)
+}
+
+/// Does the same by the name of the step; `None` if the task has no steps.
+pub(crate) fn named_step_folder(step: Option<&str>, name: &str) -> String {
+    match step {
         Some(step) => format!("steps/{step}/{name}"),
         None => name.to_owned(),
     }

@@ -18,10 +18,19 @@ pub(crate) const DISK_LIMIT_EXCEEDED: &str = "DiskLimitExceededError";
 /// Exception of artifacts that are more than a verifier can be given.
 pub(crate) const ARTIFACTS_LIMIT_EXCEEDED: &str = "ArtifactsLimitExceededError";
 
+/// Exception of a sandbox that ended, or runs nothing any more, because of the agent's commands in it.
+pub(crate) const WORKSPACE_LOST: &str = "WorkspaceLostError";
+
+/// Exception of a change that is larger than an answer can be.
+pub const CHANGE_TOO_LARGE: &str = "ChangeTooLargeError";
+
 /// Returns true if an exception says that the agent ended or broke its environment, which decides its grade. Otherwise an
 /// agent could avoid a bad one.
 pub(crate) fn is_by_agent(exception: &str) -> bool {
-    matches!(exception, ENVIRONMENT_GONE | DISK_LIMIT_EXCEEDED | ARTIFACTS_LIMIT_EXCEEDED)
+    matches!(
+        exception,
+        ENVIRONMENT_GONE | DISK_LIMIT_EXCEEDED | ARTIFACTS_LIMIT_EXCEEDED | WORKSPACE_LOST | CHANGE_TOO_LARGE
+    )
 }
 
 /// Maximum length of the line of an output that a message quotes, in characters.

@@ -9,8 +9,7 @@ use bench_domain::{Agent, EpisodeLog, json_text_bytes};
 
 pub use self::shorten::{StepRoom, shortened_step};
 
-use crate::TaskFiles;
-use crate::phases::step_folder;
+use crate::phases::named_step_folder;
 use crate::thinker::Thinker;
 
 /// Maximum size of all trajectories of an episode in its stored report, in bytes.
@@ -19,18 +18,16 @@ pub const TRAJECTORIES_BYTES_MAX: usize = 16 << 20;
 const TEXT_BYTES_MAX: usize = 128 << 10;
 const TEXT_BYTES_MIN: usize = 256;
 
-/// Returns the trajectory of an agent on a step of the task, with those that it refers to, from its whole transcript. `room` is
+/// Returns the trajectory of an agent on the step of the task with this name, `None` if the task has no steps, with those that it refers to, from its whole transcript. `room` is
 /// what they may take in the stored report, in bytes, and is lowered by what they take: in a trajectory that is too long, texts are
 /// cut, and one that is too long even so is left out, since it would be no valid file without its middle.
 pub fn trajectory_logs(
-    files: &TaskFiles,
+    step: Option<&str>,
     agent: Agent,
     thinker: &Thinker,
-    task_step: usize,
     names: TrajectoryNames<'_>,
     room: &mut usize,
 ) -> Vec<EpisodeLog> {
-    let Some(step) = files.admitted.task.steps.get(task_step) else { return Vec::new() };
     let named = trajectories(agent, thinker, names)
         .into_iter()
         .flat_map(|(main, aside)| std::iter::once(("trajectory.json".to_owned(), main)).chain(aside));
@@ -39,7 +36,12 @@ pub fn trajectory_logs(
             let text = fitting(&trajectory, *room)?;
             *room -= json_text_bytes(&text).min(*room);
             let bytes = text.len() as u64;
-            Some(EpisodeLog { name: step_folder(step, &format!("agent/{name}")), text, bytes, omitted: 0 })
+            Some(EpisodeLog {
+                name: named_step_folder(step, &format!("agent/{name}")),
+                text,
+                bytes,
+                omitted: 0,
+            })
         })
         .collect()
 }

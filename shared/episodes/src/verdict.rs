@@ -1,10 +1,11 @@
 //! Verdicts of episodes.
 
-use bench_domain::{Code, EpisodeReport, EpisodeStep, Verdict};
+use bench_domain::{Code, EpisodeReport, EpisodeStep, Outcome, Verdict};
 use bench_terminal_tasks::{Exception, Rewards};
 
 use crate::stop::{
-    ARTIFACTS_LIMIT_EXCEEDED, DISK_LIMIT_EXCEEDED, ENVIRONMENT_GONE, TASK_REFUSED, is_by_agent,
+    ARTIFACTS_LIMIT_EXCEEDED, CHANGE_TOO_LARGE, DISK_LIMIT_EXCEEDED, ENVIRONMENT_GONE, TASK_REFUSED,
+    WORKSPACE_LOST, is_by_agent,
 };
 
 /// Returns the verdict of an episode. Its reward decides if there is one and each step was graded; otherwise an exception
@@ -26,6 +27,12 @@ pub fn verdict(report: &EpisodeReport) -> Verdict {
     {
         verdict.reason.push_str(&format!("; {early}"));
     }
+    describe_work(report, &mut verdict);
+    verdict
+}
+
+/// Adds to a verdict how the agent worked and ended.
+pub(crate) fn describe_work(report: &EpisodeReport, verdict: &mut Verdict) {
     let detail = &mut verdict.detail;
     detail.insert("agent".to_owned(), report.agent.as_str().into());
     if !report.engine.is_empty() {
@@ -40,7 +47,18 @@ pub fn verdict(report: &EpisodeReport) -> Verdict {
     if let Some(exception) = report.last_exception() {
         detail.insert("exception".to_owned(), exception.name.as_str().into());
     }
-    verdict
+}
+
+/// Adds to a verdict on an agent's change how the agent worked and ended. The reason of a wrong one says if it ended early.
+pub fn describe_change(report: &EpisodeReport, verdict: &mut Verdict) {
+    describe_work(report, verdict);
+    if verdict.outcome.is_graded()
+        && verdict.outcome != Outcome::Correct
+        && let Some(early) = early_end(report)
+    {
+        let reason = verdict.reason.trim_end_matches('.');
+        verdict.reason = format!("{reason}; {early}.");
+    }
 }
 
 /// Returns how the agent ended, if not by itself and without a problem.
@@ -120,6 +138,11 @@ fn of_exception(name: &str, message: &str) -> Verdict {
                 format!("the agent left more than the verifier can be given, so the reward is 0: {message}"),
             );
         }
+        WORKSPACE_LOST => {
+            let why = format!("the sandbox ended or broke under the agent's commands: {message}");
+            return with_name("workspace-lost", Verdict::incorrect("", why));
+        }
+        CHANGE_TOO_LARGE => return with_name("change-too-large", Verdict::incorrect("", message)),
         _ => {}
     }
     let Exception { outcome, code, .. } = Exception::of(name);
@@ -130,9 +153,15 @@ fn of_exception(name: &str, message: &str) -> Verdict {
     }
 }
 
+/// Names a verdict as graders name theirs.
+fn with_name(name: &str, mut verdict: Verdict) -> Verdict {
+    verdict.detail.insert("verdict".to_owned(), name.into());
+    verdict
+}
+
 #[cfg(test)]
 mod tests {
-    use bench_domain::{AgentOutcome, AgentTotals, EpisodeException, EpisodeStep, Outcome};
+    use bench_domain::{AgentOutcome, AgentTotals, EpisodeException, EpisodeStep};
 
     use super::*;
 
@@ -162,6 +191,8 @@ mod tests {
             (None, Some(ENVIRONMENT_GONE), Outcome::Incorrect, Some(0.0)),
             (None, Some(DISK_LIMIT_EXCEEDED), Outcome::Incorrect, Some(0.0)),
             (None, Some(ARTIFACTS_LIMIT_EXCEEDED), Outcome::Incorrect, Some(0.0)),
+            (None, Some(WORKSPACE_LOST), Outcome::Incorrect, Some(0.0)),
+            (None, Some(CHANGE_TOO_LARGE), Outcome::Incorrect, Some(0.0)),
             (None, None, Outcome::InfrastructureError, None),
         ] {
             let verdict = verdict(&report(reward, exception));

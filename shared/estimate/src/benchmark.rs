@@ -18,6 +18,8 @@ pub struct JudgeEstimate {
 pub struct Inputs<'a> {
     /// Name of the benchmark.
     pub name: &'a str,
+    /// True if an agent works on its items, as ordered.
+    pub has_agent: bool,
     /// Number of items, if it is known and all their samples are asked for.
     pub items: Option<u64>,
     /// Number of samples to ask for; `None` if it isn't known.
@@ -102,7 +104,7 @@ impl BenchmarkEstimate {
     /// Estimates a benchmark from its inputs.
     #[allow(clippy::cast_precision_loss)] // counts are far below 2^53
     pub fn new(inputs: &Inputs<'_>) -> Self {
-        let Inputs { name, items, samples, prompt, max_tokens, measured, judge, pace } = *inputs;
+        let Inputs { name, has_agent, items, samples, prompt, max_tokens, measured, judge, pace } = *inputs;
         let typical_prompt = prompt_length(name);
         let questions = prompt.unwrap_or(typical_prompt).questions;
         let typical = match prompt {
@@ -117,7 +119,7 @@ impl BenchmarkEstimate {
             None => (f64::from(answer_tokens(name)) * questions, typical),
         };
         let output = max_tokens.map_or(output, |limit| output.min(f64::from(limit) * questions));
-        if measured.is_none() && bench_benchmarks::find(name).is_some_and(|known| known.has_agent()) {
+        if measured.is_none() && has_agent {
             let basis = Basis { lengths: LengthBasis::Unknown, is_typical_speed: false };
             return Self {
                 name: name.to_owned(),

@@ -7,6 +7,9 @@
 //! 2. Turns carry the episode on. What is running in the sandbox goes on between them.
 //! 3. The report is stored before the sandbox is ended, and its verdict committed.
 //!
+//! Where a benchmark's agent changes files in a sandbox instead (`bench_benchmarks::WorkspaceProtocol`), the change is stored as the
+//! sample's answer before the sandbox is ended, and graded as a reply would be: by stage `sandbox` in another sandbox.
+//!
 //! A lost sandbox, or a failure that isn't the agent's, starts the episode over in another one. Waiting for a free
 //! sandbox counts against no limit.
 
@@ -16,21 +19,22 @@ mod custom;
 mod failure;
 mod reply;
 mod task;
+mod work;
+mod workspace;
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bench_benchmarks::{AgentChoice, agent_choice};
+use bench_benchmarks::{AgentChoice, Grading, agent_choice};
 use bench_domain::sample::AttemptHistory;
-use bench_domain::{Agent, Code, EpisodeReport, EpisodeState, SampleBody, Spending, Stage, Verdict};
+use bench_domain::{Answer, Code, EpisodeReport, EpisodeState, SampleBody, Spending, Stage};
 use bench_environments::Labels;
-use bench_episodes::{Advance, Episode, EpisodeTask, TaskFiles};
+use bench_episodes::Advance;
 use bench_inference::Keys;
 use bench_sandy::NewSandbox;
 use bench_sandy::job::JobError;
-use bench_state::{LedgerEntry, SampleResult, StateError, Turn};
-use bench_terminal_tasks::CustomAgent;
+use bench_state::{AnswerRecord, LedgerEntry, SampleResult, StateError, Turn};
 
+use self::work::Work;
 use crate::Pipeline;
 use crate::commit::StoredBody;
 use crate::context::{ClaimedSample, Role};
@@ -51,14 +55,6 @@ struct EpisodeTurn<'a> {
     handed_over: &'a Turn,
 }
 
-/// Task and agent of an episode.
-struct Work {
-    files: Arc<TaskFiles>,
-    agent: Agent,
-    /// Files of the agent `custom`.
-    custom: Option<Arc<CustomAgent>>,
-}
-
 impl Pipeline {
     /// Carries the sample's episode on. `stored` is a body that an earlier attempt stored without committing it.
     pub(crate) async fn episode(
@@ -70,21 +66,12 @@ impl Pipeline {
         let turn = EpisodeTurn { claimed, handed_over };
         let state = saved_episode(handed_over)?.unwrap_or_else(|| new_round(1));
         if let Some((body, stored)) = stored
-            && let Some(report) = &body.episode
-            && report.round == state.round
+            && body.episode.as_ref().is_some_and(|report| report.round == state.round)
         {
-            return Box::pin(self.end_episode(turn, &state, report, stored)).await;
+            return Box::pin(self.end_episode(turn, &state, &body, stored)).await;
         }
         claimed.note_paid(state.paid);
-        let choice = agent_choice_of(claimed);
-        let Some(files) = Box::pin(self.load_task(turn, &state)).await? else { return Ok(()) };
-        let mut work = Work { files, agent: choice.agent, custom: None };
-        if choice.agent == Agent::Custom {
-            work.custom = Box::pin(self.load_agent(turn, &state, &choice)).await?;
-            if work.custom.is_none() {
-                return Ok(());
-            }
-        }
+        let Some(work) = Box::pin(self.load_work(turn, &state)).await? else { return Ok(()) };
         if !self.runs.is_open(claimed).await? {
             Box::pin(self.end_last_episode_sandbox(&state)).await;
             return Box::pin(self.give_back(claimed)).await;
@@ -100,13 +87,16 @@ impl Pipeline {
         Box::pin(self.advance_episode(turn, state, &sandbox, &work)).await
     }
 
-    /// Requests a sandbox with a container engine. Returns `None` if there is none, and the sample was put off or ended.
+    /// Requests a sandbox for the episode. Returns `None` if there is none, and the sample was put off or ended.
     async fn create_episode_sandbox(
         &self,
         turn: EpisodeTurn<'_>,
         mut state: EpisodeState,
-        work: &Work,
+        work: &Work<'_>,
     ) -> Result<Option<(EpisodeState, String)>, PipelineError> {
+        if work.is_workspace() {
+            bench_episodes::note_workspace(&mut state);
+        }
         if !self.save_episode(turn, &state).await? {
             return Ok(None);
         }
@@ -114,7 +104,7 @@ impl Pipeline {
             self.wait_for_sandbox(turn, None).await?;
             return Ok(None);
         };
-        let created = self.sandboxes.sandy.create(&engine_sandbox()).await;
+        let created = self.sandboxes.sandy.create(&work.sandbox()).await;
         drop(request);
         let sandbox = match created {
             Ok(sandbox) => sandbox,
@@ -123,13 +113,13 @@ impl Pipeline {
                 return Ok(None);
             }
         };
-        let time_limit = work.files.admitted.task.time_limit().unwrap_or(EPISODE_MAX);
+        let time_limit = work.time_limit().unwrap_or(EPISODE_MAX);
         let entry = LedgerEntry {
             sandbox: sandbox.clone(),
             host: self.sandboxes.name.clone(),
             sample: turn.claimed.sample.clone(),
             until: bench_clock::now().plus(time_limit + LEASE_MARGIN),
-            has_engine: true,
+            has_engine: !work.is_workspace(),
         };
         state.sandbox = Some(sandbox.clone());
         state.started_at.get_or_insert_with(bench_clock::now);
@@ -139,7 +129,7 @@ impl Pipeline {
         };
         match saved {
             Ok(true) => {
-                if state.round > 1 {
+                if state.round > 1 && !work.is_workspace() {
                     let (sandy, labels) = (&self.sandboxes.sandy, labels_of(turn.claimed));
                     let removed =
                         bench_episodes::remove_other_rounds(sandy, &sandbox, &labels, &state.nonce).await;
@@ -162,12 +152,9 @@ impl Pipeline {
         turn: EpisodeTurn<'_>,
         mut state: EpisodeState,
         sandbox: &str,
-        work: &Work,
+        work: &Work<'_>,
     ) -> Result<(), PipelineError> {
-        let claimed = turn.claimed;
-        let (task, agent) = (&*work.files, work.agent);
-        let labels = labels_of(claimed);
-        let variables = variables_of(claimed);
+        let (claimed, agent) = (turn.claimed, work.agent());
         let mut thinker = None;
         if agent.asks_model() {
             thinker = Box::pin(self.thinker(turn, &state)).await?;
@@ -181,20 +168,10 @@ impl Pipeline {
             if let Some(thinker) = &mut thinker {
                 thinker.at = Some(bench_clock::now().to_string());
             }
-            let (files, thinking) = (task, thinker.as_ref());
-            let about = EpisodeTask {
-                files,
-                agent,
-                custom: work.custom.as_deref(),
-                thinker: thinking,
-                variables: &variables,
-                labels: &labels,
-            };
-            let host = &self.sandboxes;
-            let episode =
-                Episode { sandy: &host.sandy, sandbox, task: about, places_wanted: &host.places_wanted };
             let left = claimed.deadline.0.since(bench_clock::now()).saturating_sub(self.config.reserve);
-            let advance = Box::pin(episode.advance(&mut state, self.sandboxes.linger.min(left)));
+            let linger = self.sandboxes.linger.min(left);
+            let advance = self.advance_work(turn, &mut state, sandbox, work, thinker.as_ref(), linger);
+            let advance = Box::pin(advance);
             let Some(advanced) = self.while_open(claimed, advance).await else {
                 Box::pin(self.end_last_episode_sandbox(&state)).await;
                 return Box::pin(self.give_back(claimed)).await;
@@ -210,8 +187,13 @@ impl Pipeline {
                     return Box::pin(self.handle_episode_failure(turn, &state, &error)).await;
                 }
                 (Advance::Ended(mut report), _) => {
-                    Box::pin(self.add_trajectories(turn, &state, task, agent, &mut report)).await?;
-                    return Box::pin(self.keep_report(turn, &state, *report)).await;
+                    Box::pin(self.add_trajectories(turn, &state, work, &mut report)).await?;
+                    return Box::pin(self.keep_report(turn, &state, *report, None)).await;
+                }
+                (Advance::Worked(mut report, collected), _) => {
+                    let change = work.take_change(&collected, &mut report);
+                    Box::pin(self.add_trajectories(turn, &state, work, &mut report)).await?;
+                    return Box::pin(self.keep_report(turn, &state, *report, change)).await;
                 }
                 (Advance::Asks(request), Some(thinker)) => {
                     let is_late = claimed.deadline.remaining(self.config.reserve)
@@ -220,7 +202,7 @@ impl Pipeline {
                         return Box::pin(self.put_episode_off(turn, Duration::ZERO)).await;
                     }
                     if Box::pin(self.answer_agent(turn, &mut state, thinker, &request)).await?.is_none() {
-                        self.keep_sandbox(claimed, sandbox).await;
+                        self.keep_sandbox(claimed, sandbox, work).await;
                         return Ok(());
                     }
                 }
@@ -246,11 +228,16 @@ impl Pipeline {
 
     /// Uses the sandbox of an agent that waits for its provider: hosts end unused sandboxes, and the agent would have to
     /// start over. The first wait is short.
-    async fn keep_sandbox(&self, claimed: &ClaimedSample, sandbox: &str) {
+    async fn keep_sandbox(&self, claimed: &ClaimedSample, sandbox: &str, work: &Work<'_>) {
         if claimed.record.history.waiting_since.is_none() {
             return;
         }
-        if let Err(error) = Box::pin(bench_episodes::keep(&self.sandboxes.sandy, sandbox)).await {
+        let sandy = &self.sandboxes.sandy;
+        let kept = match work.is_workspace() {
+            true => Box::pin(bench_episodes::keep_workspace(sandy, sandbox)).await,
+            false => Box::pin(bench_episodes::keep(sandy, sandbox)).await,
+        };
+        if let Err(error) = kept {
             // The next turn finds out whether it is lost.
             tracing::debug!(%error, "Sandbox {sandbox} could not be used: {error}");
         }
@@ -271,12 +258,14 @@ impl Pipeline {
         }
     }
 
-    /// Stores a report, and ends the sample or starts the episode over.
+    /// Stores a report with the agent's change, if it has one to be graded, and ends the sample, hands it over or starts the
+    /// episode over.
     async fn keep_report(
         &self,
         turn: EpisodeTurn<'_>,
         state: &EpisodeState,
         mut report: EpisodeReport,
+        change: Option<String>,
     ) -> Result<(), PipelineError> {
         if bench_episodes::is_retried(&report) && state.round < failure::EXCEPTION_ROUNDS_MAX {
             let why = report.last_exception().map(|exception| exception.message.clone()).unwrap_or_default();
@@ -290,34 +279,60 @@ impl Pipeline {
             let why = "the stored task is gone";
             return self.end_ungraded(turn, state, Code::StoredDataMissing, why).await;
         };
-        let body = SampleBody { episode: Some(report.clone()), ..body };
+        let mut answer = body.answer.clone();
+        if let Some(mut change) = change {
+            turn.claimed.run.keys.redact_in(&mut change);
+            let latency_ms = report.steps.iter().filter_map(|step| step.agent_ms).sum();
+            answer = Answer { usage: state.paid, latency_ms, ..Answer::local(change) };
+        }
+        let body = SampleBody { episode: Some(report), answer, ..body };
         let stored = self.store(turn.claimed, &body, Spending::default()).await?;
-        self.end_episode(turn, state, &report, stored).await
+        self.end_episode(turn, state, &body, stored).await
     }
 
-    /// Commits the verdict of a stored report.
+    /// Commits the verdict on a stored report, or hands the stored change over to the stage that grades it.
     async fn end_episode(
         &self,
         turn: EpisodeTurn<'_>,
         state: &EpisodeState,
-        report: &EpisodeReport,
+        body: &SampleBody,
         stored: StoredBody,
     ) -> Result<(), PipelineError> {
         // The episode removed its environments before it returned the report.
         if let Some(sandbox) = &state.sandbox {
             self.end_sandbox(sandbox).await;
         }
-        let verdict: Verdict = bench_episodes::verdict(report);
-        let record = &turn.claimed.record;
+        let (claimed, report) = (turn.claimed, body.episode.clone().unwrap_or_default());
+        // A run with a budget counted each call when it was stored.
+        let spent = state.paid.filter(|_| claimed.run.ledger.is_none()).unwrap_or_default();
+        let verdict = match claimed.benchmark.benchmark.workspace() {
+            Some(protocol) if report.exception.is_none() => {
+                let item = claimed.item(&self.blobs).await?;
+                match protocol.grade(item, &body.answer) {
+                    Grading::Done(mut verdict) => {
+                        bench_episodes::describe_change(&report, &mut verdict);
+                        verdict
+                    }
+                    Grading::NeedsTurn(stage) => {
+                        let answered = AnswerRecord {
+                            body: stored.into(),
+                            usage: state.paid,
+                            latency_ms: report.duration_ms(),
+                            ..turn.handed_over.answer.clone()
+                        };
+                        return self.hand_over(claimed, stage, &answered, spent, None).await;
+                    }
+                }
+            }
+            _ => bench_episodes::verdict(&report),
+        };
         let finished = SampleResult {
             body: Some(stored.into()),
             latency_ms: report.duration_ms(),
             usage: state.paid,
-            ..record.to_finished(verdict, bench_clock::now())
+            ..claimed.record.to_finished(verdict, bench_clock::now())
         };
-        // A run with a budget counted each call when it was stored.
-        let spent = state.paid.filter(|_| turn.claimed.run.ledger.is_none()).unwrap_or_default();
-        self.commit(turn.claimed, &finished, Role::Model.spending(spent), None).await
+        self.commit(claimed, &finished, Role::Model.spending(spent), None).await
     }
 
     /// Saves the checkpoint. Returns `false` if another attempt holds the sample now.

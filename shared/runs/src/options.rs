@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bench_benchmarks::{Benchmark, Options, chosen_options, has_agent, is_agent_option};
+use bench_benchmarks::{Benchmark, Options, chosen_options, default_agent, is_agent_option};
 use bench_domain::{Agent, BenchmarkName};
 use bench_inference::ModelSource;
 
@@ -65,14 +65,16 @@ pub(crate) fn resolve_options(
 pub(crate) fn name_agents(
     options: &mut BTreeMap<BenchmarkName, Options>,
     benchmarks: &[BenchmarkName],
+    protocols: &BTreeMap<BenchmarkName, String>,
     source: ModelSource,
 ) {
-    if Agent::in_place_of_model(source.as_str()).is_some() {
+    if source.provider().is_none() {
         return;
     }
-    for name in benchmarks.iter().filter(|name| has_agent(name)) {
+    for name in benchmarks {
+        let Some(default) = default_agent(name, protocols.get(name).map(String::as_str)) else { continue };
         let agent = options.entry(name.clone()).or_default().entry("agent".to_owned());
-        agent.or_insert_with(|| Agent::DEFAULT.to_string());
+        agent.or_insert_with(|| default.to_string());
     }
 }
 

@@ -71,7 +71,7 @@ impl Orders {
         self.check_merged_settings(&order.generation, &found, with_protocol)?;
         let mut options = options::resolve_options(&order.options, &order.protocols, &benchmarks)?;
         options::refuse_second_agent(&options, found.source)?;
-        options::name_agents(&mut options, &benchmarks, found.source);
+        options::name_agents(&mut options, &benchmarks, &protocols, found.source);
         let datasets = self.dataset_choices(&order, &benchmarks)?;
         let price = self.price_for(&order, &found, orderer).await?;
         let judged = benchmarks.iter().find(|name| is_judged(name, protocols.get(*name).map(String::as_str)));

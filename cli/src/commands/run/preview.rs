@@ -115,13 +115,17 @@ impl Context<'_> {
         let needs_judge = known.is_some_and(|known| known.judge().is_some());
         let samples_per_item = settings.samples.or(known.map(|known| known.metadata().samples_per_item));
         let samples = questions.items.zip(samples_per_item);
+        let has_agent = known.is_some_and(|known| known.has_agent());
+        // Earlier runs under the other kind of protocol say nothing.
+        let is_usual = bench_benchmarks::find(name).is_some_and(|usual| usual.has_agent() == has_agent);
         BenchmarkEstimate::new(&Inputs {
             name,
+            has_agent,
             items: questions.items,
             samples: samples.map(|(items, samples)| items.saturating_mul(samples.into())),
             prompt: questions.per_item,
             max_tokens: settings.max_tokens.or(known.and_then(max_tokens)),
-            measured: self.history.of(&model.name, name),
+            measured: self.history.of(&model.name, name).filter(|_| is_usual),
             judge: self.judge.filter(|_| needs_judge),
             pace: self.pace,
         })

@@ -33,8 +33,7 @@ fn size(tables: usize, other_lines: usize) -> Size {
 impl LiveTable {
     /// Places a table above the bar of its benchmark; `None` for a benchmark without episodes.
     pub(super) fn new(benchmark: &Benchmark, below: &ProgressBar) -> Option<Self> {
-        let known = bench_benchmarks::find(&benchmark.benchmark_name)?;
-        known.has_agent().then(|| {
+        benchmark.has_agent().then(|| {
             let bar = bars().insert_before(below, ProgressBar::new_spinner());
             bar.set_style(
                 ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_bar()),

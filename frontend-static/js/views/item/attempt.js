@@ -10,16 +10,17 @@ import { logPage, wholeLog } from './logs.js'
 /** @typedef {import('./logs.js').Place} Place */
 /**
  * @typedef {{verdict: string, language?: string, form?: string, changed?: string[], restored?: string[], moved_hunks?: number, tests?: number, tests_passed?: number,
- *   failed?: {test: string, message: string}[], build_output?: string, build_seconds?: number, test_seconds?: number, isolation?: string, tests_are_outside?: boolean}} Verdict
+ *   failed?: {test: string, message: string}[], build_output?: string, build_seconds?: number, test_seconds?: number, isolation?: string, tests_are_outside?: boolean,
+ *   agent?: string, agent_end?: string, turns?: number}} Verdict
  */
 
 /** Verdicts in words. @type {Record<string, string>} */
 const VERDICTS = {
   'no-answer': 'No answer', 'not-parsed': 'Not parsed', 'not-applied': 'Not applied', 'build-failed': 'Build failed', 'timed-out': 'Timed out', 'out-of-memory': 'Out of memory',
-  'tests-failed': 'Tests failed', 'tests-passed': 'Tests passed',
+  'tests-failed': 'Tests failed', 'tests-passed': 'Tests passed', 'workspace-lost': 'Workspace lost', 'change-too-large': 'Change too large',
 }
 /** Artifacts with output, and their titles. @type {[string, string][]} */
-const OUTPUTS = [['build.log', 'Build output'], ['stdout.log', 'Test output'], ['stderr.log', 'Errors of the grader'], ['error.log', 'Errors']]
+const OUTPUTS = [['build.log', 'Build output'], ['stdout.log', 'Test output'], ['stderr.log', 'Errors of the grader'], ['error.log', 'Errors'], ['agent/left-out.txt', 'Files that aren’t part of the change']]
 /** Number of changed lines up to which a file's changes are open at first. */
 const OPEN_LINES = 400
 
@@ -39,8 +40,9 @@ export function attemptOf(item) {
  *
  * @param {Verdict} verdict
  * @param {Place} place
+ * @param {(text: string) => void} announce
  */
-export function attemptSections(verdict, place) {
+export function attemptSections(verdict, place, announce) {
   const { tests, tests_passed: passed, failed = [] } = verdict
   const seconds = (/** @type {number | undefined} */ value) => (value === undefined ? none : duration(value))
   /** @type {[string, import('../../core/dom.js').Child, string?][]} */
@@ -51,6 +53,7 @@ export function attemptSections(verdict, place) {
     ['Answer', verdict.form ?? none, verdict.changed && plural(verdict.changed.length, 'changed file')],
     ['Sandbox', verdict.isolation ?? none],
   ]
+  if (verdict.agent) tiles.push(['Agent', verdict.agent, verdict.turns === undefined ? '' : plural(verdict.turns, 'turn')])
   const notes = [
     verdict.moved_hunks && `${plural(verdict.moved_hunks, 'hunk')} fitted at another line than the header says; all of its lines were there.`,
     verdict.restored?.length && `Changes of files that decide about tests were undone: ${verdict.restored.join(', ')}.`,
@@ -64,7 +67,7 @@ export function attemptSections(verdict, place) {
       h('h2', { id: 'failed-tests' }, 'Failed tests'),
       h('ul', { class: 'failed-tests' }, failed.map(({ test, message }) => h('li', null, h('code', null, test), h('pre', { class: 'box' }, message))))),
     verdict.build_output && h('section', { class: 'text' }, h('h2', null, 'End of the build’s output'), h('pre', { class: 'box' }, verdict.build_output)),
-    ...(place.isLive ? artifactSections(place) : []),
+    ...(place.isLive ? artifactSections(place, announce) : []),
   ]
 }
 
@@ -72,10 +75,12 @@ export function attemptSections(verdict, place) {
  * Makes the sections with the applied change and the output, whose list is read once.
  *
  * @param {Place} place
+ * @param {(text: string) => void} announce
  */
-function artifactSections(place) {
+function artifactSections(place, announce) {
   const change = h('div', { class: 'changes' }, loading('Loading the change'))
   const output = h('div', { class: 'episode-logs' })
+  const turns = h('div', null)
   const show = async () => {
     try {
       const { log_files: files } = await logPage(place, '', 0)
@@ -85,6 +90,12 @@ function artifactSections(place) {
       replace(change, text === undefined ? h('p', { class: 'dim' }, 'Nothing was applied.') : readDiff(text).map((file) => h('details', { open: file.added + file.removed <= OPEN_LINES },
         h('summary', null, h('code', null, file.path), ' ', h('span', { class: 'dim' }, [file.note, `+${integer(file.added)} −${integer(file.removed)}`].filter(Boolean).join(', '))),
         file.hunks.length > 0 && diffTable(file))))
+      const trajectory = files.find(({ name }) => name === 'agent/trajectory.json')
+      if (trajectory) {
+        const { turnsSection } = await import('./turns.js')
+        if (place.signal.aborted) return
+        replace(turns, turnsSection({ log: { name: trajectory.name, bytes: trajectory.bytes, end: '', cut: false }, recording: null, name: '', isFirst: true, place, announce }))
+      }
       replace(output, OUTPUTS.flatMap(([name, label]) => {
         const file = files.find((one) => one.name === name)
         return file ? [outputOf(place, file, label)] : []
@@ -94,7 +105,7 @@ function artifactSections(place) {
     }
   }
   void show()
-  return [h('section', { class: 'text', 'aria-labelledby': 'applied-change' }, h('h2', { id: 'applied-change' }, 'Applied change'), change), output]
+  return [h('section', { class: 'text', 'aria-labelledby': 'applied-change' }, h('h2', { id: 'applied-change' }, 'Applied change'), change), turns, output]
 }
 
 /**

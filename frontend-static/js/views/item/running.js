@@ -24,6 +24,9 @@ const PHASES = {
   over: 'The run ended before the episode was over.',
 }
 
+/** The same where an agent changes the files of a programming task. @type {Record<string, string>} */
+const TASK_PHASES = { setup: 'The project is being laid out in a sandbox.', verifier: 'The agent has ended, and its change is built and tested.' }
+
 /**
  * Makes the section of an episode without a result. It follows the episode until that ends.
  *
@@ -68,7 +71,7 @@ export function runningSection(place, announce, onOver) {
   const show = (/** @type {Api.ItemTurns} */ view) => {
     if (view.phase === 'over' && wasOpen) return
     const isLater = view.round > 1 && view.phase !== 'waiting'
-    setText(phase, [PHASES[view.phase] ?? '', (view.task_step ?? 0) > 0 && `This is step ${Number(view.task_step) + 1} of the task.`, isLater && `An earlier sandbox was lost: this is number ${view.round}.`].filter(Boolean).join(' '))
+    setText(phase, [(benchmark === 'code_lab' && TASK_PHASES[view.phase]) || (PHASES[view.phase] ?? ''), (view.task_step ?? 0) > 0 && `This is step ${Number(view.task_step) + 1} of the task.`, isLater && `An earlier sandbox was lost: this is number ${view.round}.`].filter(Boolean).join(' '))
     const sums = view.totals
     const trajectory = trajectoryOf({
       agent: { name: view.agent }, steps,

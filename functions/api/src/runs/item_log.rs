@@ -56,7 +56,7 @@ pub(crate) struct ItemLogView {
     sample: u32,
     /// Number of the attempt that the logs are of; null if there are none.
     attempt: Option<u32>,
-    /// Stored logs: those of an episode, or the artifacts of an attempt at a programming task. None before the sample is
+    /// Stored logs: those of an episode, and the artifacts of an attempt at a programming task. None before the sample is
     /// over, for samples of other benchmarks, and for others than the run's owner if the dataset is gated.
     log_files: Vec<LogFileView>,
     /// Name of the log that the page is from; null without `log`.
@@ -188,10 +188,8 @@ async fn stored_logs(
         }
         Err(error) => return Err(ApiError::internal(error)),
     };
-    let logs = match body.episode {
-        Some(report) => report.logs,
-        None => artifacts(api, one, record, &body).await?,
-    };
+    let mut logs = artifacts(api, one, record, &body).await?;
+    logs.extend(body.episode.map(|report| report.logs).unwrap_or_default());
     Ok(Some((number, logs)))
 }
 

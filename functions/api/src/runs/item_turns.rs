@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use bench_agents::{AtifSource, AtifStep, TrajectoryNames};
+use bench_agents::{AtifSource, AtifStep, Trajectory, TrajectoryNames};
 use bench_benchmarks::{AgentChoice, agent_choice};
 use bench_blobs::{AgentRecords, BlobError};
-use bench_domain::{Agent, AgentTotals, EpisodeState, RunId, Stage};
+use bench_domain::{Agent, AgentTotals, EpisodeReport, EpisodeState, RunId, Stage};
 use bench_episodes::{AgentWork, StepRoom, Thinker, agent_work, shortened_step, trajectory_steps};
-use bench_state::SampleRecord;
+use bench_state::{BodyRef, SampleRecord};
 use bench_web::error::ErrorBody;
 use bench_web::size::fitting;
 use bench_web::{ApiError, FieldReader, Path};
@@ -122,8 +122,15 @@ pub(crate) async fn get_item_turns(
     let has_result = one.record.as_ref().is_some_and(|record| record.finished.is_some());
     let work = state.as_ref().filter(|_| !has_result).and_then(agent_work);
     let choice = choice(&one);
-    let steps = match (&state, &work) {
-        (Some(state), Some(work)) if !one.is_hidden => steps(&api, &one, &choice, state, work).await?,
+    // A change that is being graded is stored with the agent's trajectory.
+    let graded = match one.record.as_ref().filter(|_| !has_result).and_then(|record| record.turn.as_ref()) {
+        Some(turn) if turn.stage == Stage::Sandbox => report(&api, &one, &turn.answer.body).await?,
+        _ => None,
+    };
+    let steps = match (&state, &work, &graded) {
+        _ if one.is_hidden => Vec::new(),
+        (Some(state), Some(work), _) => steps(&api, &one, &choice, state, work).await?,
+        (_, _, Some(report)) => stored_steps(report),
         _ => Vec::new(),
     };
     let total = steps.len();
@@ -138,12 +145,21 @@ pub(crate) async fn get_item_turns(
         phase: match (run_state, has_result) {
             (RunState::Over, _) | (_, true) => "over",
             (RunState::Interrupted, false) => "interrupted",
+            (RunState::Open, false) if graded.is_some() => "verifier",
             (RunState::Open, false) => phase(state.as_ref(), work.as_ref(), choice.agent),
         },
-        agent: bench_benchmarks::has_agent(&one.benchmark).then(|| choice.agent.as_str()),
-        round: state.as_ref().filter(|state| state.sandbox.is_some()).map_or(0, |state| state.round),
-        task_step: work.map(|work| work.task_step),
-        totals: work.map(|work| AgentTotalsView::new(turns, work.totals)),
+        agent: bench_benchmarks::has_agent_in(&one.found.run.spec, &one.benchmark)
+            .then(|| choice.agent.as_str()),
+        round: match (&graded, state.as_ref().filter(|state| state.sandbox.is_some())) {
+            (Some(report), _) => report.round,
+            (None, Some(state)) => state.round,
+            (None, None) => 0,
+        },
+        task_step: work.map(|work| work.task_step).or(graded.as_ref().map(|_| 0)),
+        totals: work
+            .map(|work| work.totals)
+            .or(graded.as_ref().and_then(totals_of))
+            .map(|totals| AgentTotalsView::new(turns, totals)),
         total,
         from: from.min(total),
         steps,
@@ -153,6 +169,30 @@ pub(crate) async fn get_item_turns(
 /// Returns the checkpoint of a sample's episode; `None` if it is none, or before the first one.
 fn checkpoint(record: &SampleRecord) -> Option<EpisodeState> {
     record.turn.as_ref().filter(|turn| turn.stage == Stage::Episode)?.checkpoint().ok().flatten()
+}
+
+/// Returns the report of an episode whose change is being graded.
+async fn report(api: &Api, one: &OneSample, body: &BodyRef) -> Result<Option<EpisodeReport>, ApiError> {
+    let Some(address) = &one.address else { return Ok(None) };
+    match api.blobs.get_body(address, body.attempt, Some(&body.sha256)).await {
+        Ok(found) => Ok(found.and_then(|(body, _)| body.episode)),
+        Err(error @ (BlobError::Damaged { .. } | BlobError::TooLarge { .. })) => {
+            tracing::error!(run.id = %address.run, %error, "The report of {address} cannot be read: {error}");
+            Ok(None)
+        }
+        Err(error) => Err(ApiError::internal(error)),
+    }
+}
+
+/// Returns the steps of the stored trajectory.
+fn stored_steps(report: &EpisodeReport) -> Vec<AtifStep> {
+    let log = report.log("agent/trajectory.json");
+    let trajectory = log.and_then(|log| serde_json::from_str::<Trajectory>(&log.text).ok());
+    trajectory.map_or_else(Vec::new, |trajectory| trajectory.steps)
+}
+
+fn totals_of(report: &EpisodeReport) -> Option<AgentTotals> {
+    report.steps.first()?.agent.as_ref().map(|agent| agent.totals)
 }
 
 fn choice(one: &OneSample) -> AgentChoice {

@@ -182,13 +182,17 @@ fn estimate(api: &Api, outline: OrderOutline, history: &History) -> EstimateView
         let items = known_items(*benchmark, options, source, order.items.len(), &order.subset);
         let samples_per_item = order.samples.unwrap_or(benchmark.metadata().samples_per_item);
         let max_tokens = benchmark.metadata().default_generation().max_tokens;
+        let has_agent = benchmark.has_agent();
+        // Earlier runs under the other kind of protocol say nothing.
+        let is_usual = bench_benchmarks::has_agent(name) == has_agent;
         BenchmarkEstimate::new(&Inputs {
             name: name.as_str(),
+            has_agent,
             items,
             samples: items.map(|items| items.saturating_mul(samples_per_item.into())),
             prompt: None,
             max_tokens: order.generation.max_tokens.or(max_tokens),
-            measured: history.of(&model, name.as_str()),
+            measured: history.of(&model, name.as_str()).filter(|_| is_usual),
             judge: is_judged.then_some(&judge),
             pace,
         })

@@ -22,6 +22,13 @@ impl BashAgent {
         Self { settings, instruction: instruction.into() }
     }
 
+    /// Tells the agent that processes end with the command that started them.
+    #[must_use]
+    pub fn without_processes(mut self) -> Self {
+        self.settings.keeps_processes = false;
+        self
+    }
+
     /// Returns the settings.
     pub const fn settings(&self) -> &BashSettings {
         &self.settings

@@ -29,6 +29,8 @@ pub struct BashSettings {
     pub command_time_ms: u64,
     /// Maximum length of a command's output in a message, in bytes.
     pub output_bytes_max: usize,
+    /// True if processes that a command leaves go on after it.
+    pub keeps_processes: bool,
     /// Limits of the episode.
     pub budget: Budget,
 }
@@ -42,6 +44,7 @@ impl BashSettings {
             format_errors_max: 5,
             command_time_ms: 120_000,
             output_bytes_max: 10_000,
+            keeps_processes: true,
             budget: Budget::default(),
         }
     }
@@ -68,6 +71,7 @@ impl BashSettings {
             output_bytes_max: options
                 .number("max_output_bytes", &OUTPUT_BYTES)?
                 .unwrap_or(default.output_bytes_max),
+            keeps_processes: default.keeps_processes,
             budget: Budget {
                 tokens_max: options.number("max_tokens", &TOKENS)?,
                 cost_usd_max: options.number("max_cost_usd", &DOLLARS)?,

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic fails the test")]
 
 mod code_lab;
+mod code_lab_agent;
 mod job;
 mod python;
 mod scicode;

@@ -6,24 +6,25 @@
 
 mod act;
 mod machine;
-mod outcome;
+mod mind;
+pub(crate) mod outcome;
 mod terminal;
 
+pub(crate) use self::machine::Machine;
+pub(crate) use self::mind::{Mind, Need};
 pub(super) use self::terminal::{TERMINAL_LOGS, logs_folder, start as start_terminal};
 
-use std::time::Duration;
-
-use bench_agents::{Act, End, Observation, Seen};
-use bench_domain::{AgentOutcome, AgentProgress, AgentRecord, ChatMessage, EpisodeStep, Prompt, Role};
+use bench_agents::Act;
+use bench_domain::{AgentOutcome, AgentProgress, EpisodeStep};
 use bench_terminal_tasks::Step;
 
-use self::machine::{Machine, MachineState};
+use self::machine::MachineState;
 use super::Course;
 use super::agent::AGENT_MAX;
 use super::container::Container;
 use crate::program::Program;
 use crate::stop::Stop;
-use crate::thinker::{ModelRequest, Thinker, parts_as_json};
+use crate::thinker::Thinker;
 
 /// Lets the agent work until it ends, and notes how it ended.
 pub(super) async fn run(
@@ -53,7 +54,7 @@ pub(super) async fn run(
 }
 
 /// Returns the name under which the checkpoint has the end of an agent's work on a step of the task.
-fn outcome_key(task_step: usize) -> String {
+pub(crate) fn outcome_key(task_step: usize) -> String {
     format!("s{task_step}-agent")
 }
 
@@ -83,87 +84,27 @@ impl Work<'_, '_> {
         let agent = self.course.task.agent;
         let limit = self.step.agent.timeout.unwrap_or(AGENT_MAX);
         let folder = self.container.working_folder(self.program).await?;
-        let machine = Machine::new(agent, self.thinker, self.step, &folder, limit)?;
-        let terminal = self.open_terminal(&machine).await?;
-        let Some(progress) = self.program.state.agent.clone().filter(|one| one.task_step == self.index)
-        else {
-            let (state, parts) = machine.start();
-            return Err(self.stepped(&AgentProgress::new(self.index), &state, &parts, None, 0));
+        let machine = Machine::new(agent, self.thinker, &self.step.instruction, &folder, limit)?;
+        let mind = Mind { agent, machine, thinker: self.thinker, limit, task_step: self.index };
+        let terminal = self.open_terminal(&mind.machine).await?;
+        let saved = self.program.state.agent.clone().filter(|one| one.task_step == self.index);
+        let (progress, step, act, left) = match mind.need(saved)? {
+            Need::Step(record) => return Err(Stop::Stepped(record)),
+            Need::Ask(request) => return Err(Stop::Ask(request)),
+            Need::Ended(outcome) => {
+                self.close_terminal(terminal).await?;
+                return Ok(outcome);
+            }
+            Need::Act { progress, step, act, left } => (progress, step, act, left),
         };
-        let state: MachineState = serde_json::from_value(progress.state.clone())
-            .map_err(|error| Stop::exception("RuntimeError", format!("the agent's state: {error}")))?;
-        let ended = |end: &End| outcome::outcome(end, limit, &progress, self.thinker.text_source(agent));
-        if let Some(end) = state.end() {
-            let outcome = ended(end);
-            self.close_terminal(terminal).await?;
-            return Ok(outcome);
-        }
-        let left = limit.saturating_sub(Duration::from_millis(progress.elapsed_ms));
-        if left.is_zero() {
-            let outcome = ended(&End::TimeLimit);
-            self.close_terminal(terminal).await?;
-            return Ok(outcome);
-        }
-        let act = machine.act(&state, &self.thinker.transcript).map_err(Self::mismatch)?;
-        let (seen, took_ms, paid) = match act {
-            // The state has no end, so there is an act.
-            Act::End(end) => return Ok(ended(&end)),
-            Act::AskModel(call) => match self.thinker.answer.clone() {
-                Some(answer) if answer.step == state.step() => {
-                    let took_ms = match &answer.seen {
-                        Seen::Reply(reply) => reply.latency_ms,
-                        Seen::ModelFailed(failure) => failure.latency_ms,
-                        Seen::Terminal(_) | Seen::Command(_) => 0,
-                    };
-                    (answer.seen, took_ms, Some(answer.paid))
-                }
-                _ => {
-                    let messages = self.thinker.transcript.request(&call);
-                    let messages = messages.iter().map(|message| {
-                        let role = match message.role {
-                            bench_agents::Role::User => Role::User,
-                            bench_agents::Role::Assistant => Role::Assistant,
-                        };
-                        ChatMessage::new(role, message.content)
-                    });
-                    let prompt = Prompt { messages: messages.collect() };
-                    return Err(Stop::Ask(ModelRequest { step: state.step(), prompt }));
-                }
-            },
-            Act::Type(strokes) => self.type_keys(state.step(), &strokes, left).await?,
-            Act::Look => self.type_keys(state.step(), &[], left).await?,
-            Act::Run(command) => self.run_command(state.step(), &command, left).await?,
+        let (seen, took_ms) = match act {
+            Act::Type(strokes) => self.type_keys(step, &strokes, left).await?,
+            Act::Look => self.type_keys(step, &[], left).await?,
+            Act::Run(command) => self.run_command(step, &command, left).await?,
+            Act::AskModel(_) | Act::End(_) => {
+                return Err(Stop::exception("RuntimeError", "the agent has nothing to do"));
+            }
         };
-        let elapsed_ms = progress.elapsed_ms.saturating_add(took_ms);
-        let observation =
-            Observation { step: state.step(), elapsed_ms, at: self.thinker.at.clone(), seen: seen.clone() };
-        let stepped = machine.step(&state, &self.thinker.transcript, observation).map_err(Self::mismatch)?;
-        let mut progress = progress;
-        progress.elapsed_ms = elapsed_ms;
-        outcome::count(&mut progress.totals, &seen);
-        Err(self.stepped(&progress, &stepped.0, &stepped.1, paid, stepped.0.turns()))
-    }
-
-    /// Returns the record of a step.
-    fn stepped(
-        &self,
-        before: &AgentProgress,
-        state: &MachineState,
-        parts: &[bench_agents::Part],
-        paid: Option<bench_domain::Usage>,
-        turns: u32,
-    ) -> Stop {
-        let Ok(state) = serde_json::to_value(state) else {
-            return Stop::exception("RuntimeError", "the agent's state can't be stored");
-        };
-        let mut progress =
-            AgentProgress { records: before.records.saturating_add(1), state, ..before.clone() };
-        progress.totals.turns = progress.totals.turns.max(turns);
-        Stop::Stepped(Box::new(AgentRecord { progress, parts: parts_as_json(parts), paid }))
-    }
-
-    /// Returns the end of an episode whose transcript was damaged.
-    fn mismatch(error: bench_agents::StepError) -> Stop {
-        Stop::exception("RuntimeError", format!("the agent's transcript: {error}"))
+        Err(Stop::Stepped(Box::new(mind.observe(&progress, seen, took_ms, None)?)))
     }
 }

@@ -8,15 +8,14 @@ use std::time::Duration;
 
 use bench_agents::{ModelFailure, ModelFailureKind, Seen, TrajectoryNames};
 use bench_blobs::{AgentRecords, BlobError};
-use bench_domain::{Agent, AgentRecord, Code, EpisodeLog, EpisodeReport, EpisodeState, Usage};
-use bench_episodes::{
-    ModelAnswer, ModelRequest, REFUSED, TRAJECTORIES_BYTES_MAX, TaskFiles, Thinker, trajectory_logs,
-};
+use bench_domain::{AgentRecord, Code, EpisodeLog, EpisodeReport, EpisodeState, Usage};
+use bench_episodes::{ModelAnswer, ModelRequest, REFUSED, TRAJECTORIES_BYTES_MAX, Thinker, trajectory_logs};
 use bench_inference::tokens::usage_or_estimate;
 use bench_inference::{Failure, FailureKind, TooLong};
 use bench_lambda::metrics;
 
 use super::reply::model_reply;
+use super::work::Work;
 use super::{EpisodeTurn, agent_choice_of};
 use crate::Pipeline;
 use crate::context::{AnswerSource, ModelClient, Role, Unavailable};
@@ -137,10 +136,10 @@ impl Pipeline {
         &self,
         turn: EpisodeTurn<'_>,
         state: &EpisodeState,
-        task: &TaskFiles,
-        agent: Agent,
+        work: &Work<'_>,
         report: &mut EpisodeReport,
     ) -> Result<(), PipelineError> {
+        let agent = work.agent();
         if !agent.asks_model() {
             return Ok(());
         }
@@ -165,7 +164,13 @@ impl Pipeline {
             thinker.transcript = transcript;
             let session = format!("{}__agent", claimed.sample);
             let names = TrajectoryNames { session: &session, model: &claimed.run.spec.model.qualified() };
-            trajectories.extend(trajectory_logs(task, agent, &thinker, task_step, names, &mut room));
+            trajectories.extend(trajectory_logs(
+                work.step_name(task_step),
+                agent,
+                &thinker,
+                names,
+                &mut room,
+            ));
         }
         // The agent may have written files of the same names, or folders. Views show the first logs only.
         let is_at = |log: &EpisodeLog, ours: &EpisodeLog| {

@@ -13,6 +13,10 @@ impl Pipeline {
     /// at its engine that another sandbox of the host can remove.
     pub(super) async fn end_episode_sandbox(&self, state: &EpisodeState) -> bool {
         let Some(sandbox) = &state.sandbox else { return true };
+        if bench_episodes::is_workspace(state) {
+            self.end_sandbox(sandbox).await;
+            return true;
+        }
         let canceled = bench_episodes::cancel(&self.sandboxes.sandy, sandbox, state).await;
         self.end_sandbox(sandbox).await;
         !canceled.is_err_and(|error| error.kind() == ErrorKind::SandboxLost)

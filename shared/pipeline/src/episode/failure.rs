@@ -6,7 +6,7 @@ use bench_domain::sample::{AttemptHistory, backoff};
 use bench_domain::{Code, EpisodeState, Verdict};
 use bench_environments::{EnvironmentError, ErrorKind};
 use bench_lambda::metrics;
-use bench_sandy::job::JobErrorKind;
+use bench_sandy::job::{JobError, JobErrorKind};
 
 use super::{EpisodeTurn, new_round};
 use crate::Pipeline;
@@ -33,6 +33,11 @@ impl Pipeline {
         // The host was sent a key, which its errors may quote.
         let why = turn.claimed.run.keys.redact(&error.to_string()).into_owned();
         let history = turn.claimed.record.history;
+        if let EnvironmentError::Host(JobError::MissingPackages(_) | JobError::NoPython) = error {
+            // Each sandbox of this host lacks it.
+            self.end_episode_sandbox(state).await;
+            return self.end_ungraded(turn, state, Code::SandboxSetupNeeded, &why).await;
+        }
         match error.kind() {
             ErrorKind::Busy if is_full(error) => {
                 self.save_episode(turn, state).await?;

@@ -25,6 +25,9 @@ impl Pipeline {
         let round = Round { number: *number, nonce: &job.nonce };
         let verdict = match work.grader.read(work.item, &work.body, report, round) {
             Ok(mut verdict) => {
+                if let Some(report) = &work.body.episode {
+                    bench_episodes::describe_change(report, &mut verdict);
+                }
                 if let Some(isolation) = &report.isolation {
                     verdict.detail.entry("isolation").or_insert_with(|| isolation.as_str().into());
                 }

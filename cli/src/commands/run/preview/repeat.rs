@@ -109,6 +109,7 @@ async fn estimate(repeat: &Repeat<'_>) -> Option<Estimate> {
         let judge = judge.clone().map(|(name, price)| JudgeEstimate { name, price });
         benchmarks.push(BenchmarkEstimate::new(&Inputs {
             name: &benchmark.benchmark_name,
+            has_agent: benchmark.has_agent(),
             items: None,
             samples,
             prompt: None,

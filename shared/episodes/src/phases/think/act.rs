@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use bench_agents::session::{CAPTURE_HISTORY, CAPTURE_SCREEN, HAS_SESSION};
 use bench_agents::{BashCommand, CommandResult, Keystrokes, Seen, TerminalState};
-use bench_domain::Usage;
 use bench_environments::{Exec, Stroke, TaskFile, TypeKeys};
 
 use super::Work;
@@ -16,8 +15,8 @@ const ARGUMENT_BYTES_MAX: usize = 64 << 10;
 /// Folder for such scripts in containers.
 const SCRIPTS: &str = "/tmp/.bench-scripts";
 
-/// Result of an act: what was seen, the time it took in milliseconds, and what it cost.
-pub(super) type Acted = (Seen, u64, Option<Usage>);
+/// Result of an act: what was seen, and the time it took in milliseconds.
+pub(super) type Acted = (Seen, u64);
 
 impl Work<'_, '_> {
     /// Types keystrokes and captures the terminal, within the time that is left.
@@ -48,7 +47,7 @@ impl Work<'_, '_> {
         let captured = self.program.run(&environment, &name, &operation, Phase::Agent).await?;
         let terminal =
             TerminalState { is_alive: captured.alive, history: captured.history, screen: captured.screen };
-        Ok((Seen::Terminal(terminal), captured.elapsed_ms, None))
+        Ok((Seen::Terminal(terminal), captured.elapsed_ms))
     }
 
     /// Runs a command of `bash`, within the time that is left.
@@ -102,6 +101,6 @@ impl Work<'_, '_> {
             output,
             omitted_bytes: ended.stdout.omitted,
         };
-        Ok((Seen::Command(result), ended.elapsed_ms, None))
+        Ok((Seen::Command(result), ended.elapsed_ms))
     }
 }

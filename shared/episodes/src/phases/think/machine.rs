@@ -6,14 +6,14 @@ use bench_agents::bash::{BashAgent, BashSettings, BashState};
 use bench_agents::terminus2::{TaskText, Terminus2, Terminus2Settings, Terminus2State};
 use bench_agents::{Act, Budget, End, Observation, Part, StepError, Transcript};
 use bench_domain::Agent;
-use bench_terminal_tasks::Step;
 use serde::{Deserialize, Serialize};
 
 use crate::stop::Stop;
 use crate::thinker::Thinker;
 
 /// An agent for a step of a task.
-pub(super) enum Machine {
+#[derive(Debug)]
+pub(crate) enum Machine {
     Terminus2(Box<Terminus2>),
     Bash(BashAgent),
 }
@@ -21,17 +21,17 @@ pub(super) enum Machine {
 /// State of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "agent", rename_all = "kebab-case")]
-pub(super) enum MachineState {
+pub(crate) enum MachineState {
     #[serde(rename = "terminus-2")]
     Terminus2(Terminus2State),
     Bash(BashState),
 }
 
 impl Machine {
-    pub(super) fn new(
+    pub(crate) fn new(
         agent: Agent,
         thinker: &Thinker,
-        step: &Step,
+        instruction: &str,
         folder: &str,
         limit: Duration,
     ) -> Result<Self, Stop> {
@@ -45,7 +45,7 @@ impl Machine {
                     settings.context_tokens = known;
                 }
                 let texts = thinker.terminus2_texts(settings.format);
-                let task = TaskText::from(step.instruction.as_str());
+                let task = TaskText::from(instruction);
                 let made = Terminus2::new(settings, &texts, task);
                 Ok(Self::Terminus2(Box::new(
                     made.map_err(|error| Stop::exception("RuntimeError", error.to_string()))?,
@@ -54,7 +54,7 @@ impl Machine {
             Agent::Bash => {
                 let mut settings = BashSettings::parse(&thinker.options, folder).map_err(refused)?;
                 settings.budget = within(settings.budget, limit);
-                Ok(Self::Bash(BashAgent::new(settings, step.instruction.as_str())))
+                Ok(Self::Bash(BashAgent::new(settings, instruction)))
             }
             Agent::Oracle | Agent::Nop | Agent::Custom => {
                 Err(Stop::refused(format!("the agent `{agent}` asks no model")))
@@ -62,7 +62,15 @@ impl Machine {
         }
     }
 
-    pub(super) fn start(&self) -> (MachineState, Vec<Part>) {
+    /// Tells an agent that runs commands that processes end with the command that started them.
+    pub(crate) fn without_processes(self) -> Self {
+        match self {
+            Self::Bash(agent) => Self::Bash(agent.without_processes()),
+            other => other,
+        }
+    }
+
+    pub(crate) fn start(&self) -> (MachineState, Vec<Part>) {
         match self {
             Self::Terminus2(agent) => {
                 let step = agent.start();
@@ -75,7 +83,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn act(&self, state: &MachineState, transcript: &Transcript) -> Result<Act, StepError> {
+    pub(crate) fn act(&self, state: &MachineState, transcript: &Transcript) -> Result<Act, StepError> {
         match (self, state) {
             (Self::Terminus2(agent), MachineState::Terminus2(state)) => agent.act(state, transcript),
             (Self::Bash(agent), MachineState::Bash(state)) => agent.act(state, transcript),
@@ -83,7 +91,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn step(
+    pub(crate) fn step(
         &self,
         state: &MachineState,
         transcript: &Transcript,
@@ -104,21 +112,21 @@ impl Machine {
 }
 
 impl MachineState {
-    pub(super) const fn step(&self) -> u32 {
+    pub(crate) const fn step(&self) -> u32 {
         match self {
             Self::Terminus2(state) => state.step(),
             Self::Bash(state) => state.step(),
         }
     }
 
-    pub(super) const fn turns(&self) -> u32 {
+    pub(crate) const fn turns(&self) -> u32 {
         match self {
             Self::Terminus2(state) => state.turns(),
             Self::Bash(state) => state.turns(),
         }
     }
 
-    pub(super) const fn end(&self) -> Option<&End> {
+    pub(crate) const fn end(&self) -> Option<&End> {
         match self {
             Self::Terminus2(state) => state.end(),
             Self::Bash(state) => state.end(),

@@ -14,7 +14,7 @@ use crate::thinker::REFUSED;
 const MODEL_FAILED: &str = "model_failed";
 
 /// Returns the outcome of an agent that has ended.
-pub(super) fn outcome(
+pub(crate) fn outcome(
     end: &End,
     limit: Duration,
     progress: &AgentProgress,
@@ -43,13 +43,13 @@ pub(super) fn outcome(
 }
 
 /// Returns the stop of an episode whose agent's work isn't verified.
-pub(super) fn failure(outcome: &AgentOutcome) -> Option<Stop> {
+pub(crate) fn failure(outcome: &AgentOutcome) -> Option<Stop> {
     let exception = outcome.exception.clone().filter(|_| outcome.end == MODEL_FAILED)?;
     (!Exception::of(&exception.name).is_verified).then_some(Stop::Exception(exception, None))
 }
 
 /// Adds a model call to the sums.
-pub(super) fn count(totals: &mut AgentTotals, seen: &Seen) {
+pub(crate) fn count(totals: &mut AgentTotals, seen: &Seen) {
     match seen {
         Seen::Reply(reply) => {
             let usage = reply.usage;

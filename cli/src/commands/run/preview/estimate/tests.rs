@@ -14,6 +14,7 @@ fn measured(basis: LengthBasis) -> PerSample {
 fn inputs<'a>(items: u64, measured: Option<PerSample>) -> Inputs<'a> {
     Inputs {
         name: "mmlu_pro",
+        has_agent: false,
         items: Some(items),
         samples: Some(items),
         prompt: Some(PROMPT),
@@ -83,7 +84,8 @@ fn a_limited_rate_takes_longer() {
 
 #[test]
 fn an_agent_s_turns_are_known_from_earlier_runs_only() {
-    let agent = |measured| Inputs { name: "terminal_tasks", prompt: None, ..inputs(2, measured) };
+    let agent =
+        |measured| Inputs { name: "terminal_tasks", has_agent: true, prompt: None, ..inputs(2, measured) };
     let found = BenchmarkEstimate::new(&agent(None));
     assert_eq!((found.samples, found.tokens, found.seconds), (Some(2), None, None));
     assert_eq!(
