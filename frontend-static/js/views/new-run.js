@@ -10,10 +10,10 @@ import { keepEstimate } from './new-run/estimate.js'
 import { OrderState } from './new-run/state.js'
 import { clearProblems, focusInvalid, orderSections, showProblems } from './new-run/order-form.js'
 import { estimatePanel } from './new-run/summary.js'
-import { orderOf, queryOf, sweepOf } from './new-run/address.js'
 import { orderOfRun, relevant, SHARE_DEFAULT } from './new-run/order.js'
 import { serverNotices } from './new-run/notices.js'
-import { runsOf, tooMany } from './new-run/sweep.js'
+
+/** @typedef {typeof import('./new-run/address.js')} Address */
 
 /** @param {import('../app.js').Context} context */
 export async function mount({ root, signal, title }) {
@@ -31,12 +31,18 @@ export async function mount({ root, signal, title }) {
  */
 export async function mountOrderForm(root, { signal, heading, level = 'h1', keepsAddress }) {
   const query = keepsAddress ? new URLSearchParams(location.search) : new URLSearchParams()
+  const addressing = keepsAddress ? import('./new-run/address.js') : null
   const [{ benchmarks: all }, { models }, asked] = await Promise.all([
-    /** @type {Promise<Api.BenchmarksView>} */ (api.get('/api/benchmarks', { signal })), findModels('', signal), orderAsked(query, signal),
+    /** @type {Promise<Api.BenchmarksView>} */ (api.get('/api/benchmarks', { query: { texts: false }, signal })), findModels('', signal), orderAsked(query, addressing, signal),
   ])
+  const address = await addressing
   // Items of terminal tasks are uploaded; they have an order form of their own.
   const benchmarks = all.filter(({ name }) => name !== 'terminal_tasks')
-  const state = new OrderState(withDefaults(asked, benchmarks, models), sweepOf(query))
+  const state = new OrderState(withDefaults(asked, benchmarks, models))
+  if (query.has('thinking_level') || query.getAll('model').length > 1) {
+    state.planner = await import('./new-run/sweep.js')
+    state.sweep = state.planner.sweepOf(query)
+  }
   const panel = estimatePanel()
   const notices = serverNotices(signal, (isOpen) => { start.disabled = !isOpen })
   const start = h('button', { type: 'submit', class: 'button primary' }, 'Start run')
@@ -55,7 +61,7 @@ export async function mountOrderForm(root, { signal, heading, level = 'h1', keep
   state.addEventListener('change', () => {
     label()
     commands.refresh()
-    if (keepsAddress) showAddress(state)
+    if (address) showAddress(state, address)
   })
   replace(root,
     h('div', { class: 'view-head' }, h(level, null, heading)),
@@ -67,12 +73,13 @@ export async function mountOrderForm(root, { signal, heading, level = 'h1', keep
  * Returns the order that the address asks for: a run to repeat, fields, or both.
  *
  * @param {URLSearchParams} query
+ * @param {Promise<Address> | null} addressing
  * @param {AbortSignal} signal
  */
-async function orderAsked(query, signal) {
+async function orderAsked(query, addressing, signal) {
   const from = query.get('from')
   const base = from ? orderOfRun(await api.get(`/api/runs/${encodeURIComponent(from)}`, { signal })) : {}
-  return { ...base, ...orderOf(query) }
+  return { ...base, ...(await addressing)?.orderOf(query) }
 }
 
 /**
@@ -104,9 +111,14 @@ function providerNote() {
     h('code', null, 'CHUTES_API_KEY'), ', or type a model as ', h('code', null, 'PROVIDER/NAME'), ' and give your key for this run below.')
 }
 
-/** @param {OrderState} state */
-function showAddress(state) {
-  const text = queryOf(relevant(state.order), state.sweep).toString().replaceAll('%2C', ',').replaceAll('%2F', '/')
+/**
+ * @param {OrderState} state
+ * @param {Address} address
+ */
+function showAddress(state, { queryOf }) {
+  const query = queryOf(relevant(state.order))
+  state.planner?.addToQuery(query, state.order, state.sweep)
+  const text = query.toString().replaceAll('%2C', ',').replaceAll('%2F', '/')
   history.replaceState(history.state, '', `${location.pathname}${text ? `?${text}` : ''}`)
 }
 
@@ -122,8 +134,8 @@ function commandsPanel(state) {
 }
 
 /** @param {OrderState} state */
-function labelOf({ order, sweep }) {
-  const runs = runsOf(order, sweep).length
+function labelOf(state) {
+  const runs = state.runs.length
   return runs > 1 ? `Start ${integer(runs)} runs` : 'Start run'
 }
 
@@ -141,8 +153,8 @@ async function submit(form, state, button, errors, signal) {
   clearProblems(form)
   replace(errors)
   if (focusInvalid(form)) return
-  const runs = runsOf(relevant(state.order), state.sweep)
-  const problem = missing(state.order, runs.length)
+  const runs = state.runsOf(relevant(state.order))
+  const problem = missing(state)
   if (problem) return void replace(errors, showProblems(form, problem).map((text) => h('p', { class: 'problem' }, text)))
   button.disabled = true
   button.textContent = 'Starting…'
@@ -193,14 +205,14 @@ function attemptKey(path, body) {
 /**
  * Returns what the API would take as "all" or refuse without naming a field.
  *
- * @param {import('./new-run/order.js').Order} order
- * @param {number} runs
+ * @param {OrderState} state
  */
-function missing(order, runs) {
+function missing({ order, planner, runs }) {
   const fields = []
   if (!order.model_id) fields.push({ field: 'model_id', message: 'Choose a model.' })
   if (!order.selected_benchmarks?.length) fields.push({ field: 'selected_benchmarks', message: 'Choose at least one benchmark.' })
-  if (tooMany(runs)) fields.push({ field: 'thinking_levels', message: tooMany(runs) })
+  const tooMany = planner?.tooMany(runs.length)
+  if (tooMany) fields.push({ field: 'thinking_levels', message: tooMany })
   if (order.items?.length === 0) fields.push({ field: 'items', message: 'Give at least one item.' })
   return fields.length > 0 ? Object.assign(new Error('The order isn’t complete.'), { fields }) : null
 }

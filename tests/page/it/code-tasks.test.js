@@ -149,6 +149,7 @@ pageTest('one form orders chosen tasks at each level of each model, as its comma
   await main.getByLabel('Item ids').fill(TASK)
   assert.ok(await chooser.getByRole('checkbox', { name: `Choose ${TASK}` }).isChecked())
 
+  await main.getByText('Several models or thinking levels').click()
   await main.getByRole('button', { name: 'Add a model' }).click()
   await page.keyboard.type('openai-compatible/two')
   await page.keyboard.press('Escape')
@@ -249,4 +250,29 @@ pageTest('tasks are chosen with a keyboard alone', async ({ open }) => {
   await tabTo('New run of 1 task')
   await follow(page, () => page.keyboard.press('Enter'))
   assert.equal(await page.getByLabel('Item ids').inputValue(), TASK)
+})
+
+pageTest('another protocol shows its own options, and drops those of the first one', async ({ open }) => {
+  const { page, guard } = await open('/benchmarks')
+  guard.allow(/ERR_FAILED/)
+  await page.route('**/api/benchmarks?*', async (route) => {
+    const answer = await (await route.fetch()).json()
+    const lab = answer.benchmarks.find((/** @type {Api.BenchmarkView} */ { name }) => name === 'code_lab')
+    const [first] = lab.protocols
+    lab.protocols = [first, { ...first, name: 'second', is_default: false, options: [{ name: 'speed', description: 'how fast', default: null, values: ['slow', 'fast'] }, { name: 'agent.NAME', description: 'of the agent', default: null, values: [] }] }]
+    await route.fulfill({ json: answer })
+  })
+  await go(page, '/new?model=oracle&benchmarks=code_lab&items=html_heat_table&option.code_lab.answer_form=diff')
+  const settings = page.locator('.benchmark-settings:visible')
+  assert.equal(await settings.getByLabel('answer_form').inputValue(), 'diff')
+  // The server knows no second protocol, so that nothing is asked of it.
+  await page.route('**/api/runs/estimate', (route) => route.abort())
+  await settings.getByLabel('Protocol').selectOption('second')
+  assert.equal(await settings.getByLabel('answer_form').count(), 0)
+  assert.deepEqual(await settings.getByLabel('speed').locator('option').allInnerTexts(), ['not set', 'slow', 'fast'])
+  await settings.getByLabel('speed').selectOption('fast')
+  await settings.getByLabel('agent.NAME').fill('max_turns=3')
+  await page.waitForFunction(() => location.search.includes('max_turns'))
+  const asked = new URL(page.url()).searchParams
+  assert.deepEqual([...asked].filter(([name]) => /^(protocol|option)\./.test(name)), [['protocol.code_lab', 'second'], ['option.code_lab.speed', 'fast'], ['option.code_lab.agent.max_turns', '3']])
 })

@@ -2,7 +2,6 @@
 
 import { format, parse, PLAIN } from './fields.js'
 import { setAt, valueAt } from './order.js'
-import { modelsOf, noSweep, readLevels } from './sweep.js'
 
 /** Maximum length of the query, in characters. Above it, long texts stay out of the address. */
 const QUERY_CHARS_MAX = 2000
@@ -12,25 +11,22 @@ const LONG = ['system_prompt', 'notes', 'extra_body', 'stop', 'items']
  * Returns the query of an order.
  *
  * @param {import('./order.js').Order} order
- * @param {import('./sweep.js').Sweep} [sweep]
  */
-export function queryOf(order, sweep = noSweep()) {
-  const query = build(order, sweep, [])
-  return query.toString().length > QUERY_CHARS_MAX ? build(order, sweep, LONG) : query
+export function queryOf(order) {
+  const query = build(order, [])
+  return query.toString().length > QUERY_CHARS_MAX ? build(order, LONG) : query
 }
 
 /**
  * @param {import('./order.js').Order} order
- * @param {import('./sweep.js').Sweep} sweep
  * @param {string[]} left fields that are left out
  */
-function build(order, sweep, left) {
+function build(order, left) {
   const query = new URLSearchParams()
   const put = (/** @type {string} */ name, /** @type {string} */ text) => {
     if (text !== '') query.set(name, text)
   }
-  for (const model of modelsOf(order, sweep)) query.append('model', model)
-  put('thinking_level', sweep.levels.join(','))
+  put('model', order.model_id ?? '')
   put('benchmarks', (order.selected_benchmarks ?? []).join(','))
   for (const spec of PLAIN) {
     if (!left.includes(spec.name)) put(spec.name, format(spec, valueAt(order, spec.name)))
@@ -41,16 +37,6 @@ function build(order, sweep, left) {
     for (const [name, value] of Object.entries(options)) put(`option.${benchmark}.${name}`, String(value))
   }
   return query
-}
-
-/**
- * Reads further models and thinking levels from a query.
- *
- * @param {URLSearchParams} query
- * @returns {import('./sweep.js').Sweep}
- */
-export function sweepOf(query) {
-  return { models: [...new Set(query.getAll('model').slice(1).filter(Boolean))], levels: readLevels(query.get('thinking_level') ?? '') }
 }
 
 /**

@@ -3,7 +3,7 @@
 import { curl } from '../../core/api.js'
 import { format, PLAIN } from './fields.js'
 import { relevant, valueAt } from './order.js'
-import { modelsOf, noSweep, REASONING, runsOf } from './sweep.js'
+import { modelsOf, REASONING } from './state.js'
 
 /**
  * Quotes a word for POSIX shells.
@@ -31,7 +31,7 @@ export function option(flag, value) {
  * @param {import('./sweep.js').Sweep} [sweep]
  * @returns {string[]}
  */
-export function optionsOf(order, sweep = noSweep()) {
+export function optionsOf(order, sweep = { models: [], levels: [] }) {
   const kept = relevant(order)
   const parts = modelsOf(kept, sweep).map((model) => option('--model', model))
   if (sweep.levels.length > 0) parts.push(option('--thinking-level', sweep.levels.join(',')))
@@ -78,15 +78,12 @@ export function benchCommand(order, sweep) {
 /**
  * Returns the requests that order the same runs, one for each.
  *
- * @param {import('./order.js').Order} order
- * @param {import('./sweep.js').Sweep} sweep
+ * @param {import('./order.js').Order[]} orders
  * @param {{path: string, hasKey: boolean, hasJudgeKey: boolean}} context
  */
-export function curlCommands(order, sweep, { path, hasKey, hasJudgeKey }) {
+export function curlCommands(orders, { path, hasKey, hasJudgeKey }) {
   const headers = hasJudgeKey ? ['x-judge-authorization: Bearer $BENCH_JUDGE_API_KEY'] : []
-  const runs = runsOf(relevant(order), sweep)
-  const orders = runs.length > 0 ? runs.map((run) => run.order) : [relevant(order)]
-  return orders.map((body) => curl('POST', path, body, { key: hasKey, headers })).join('\n')
+  return orders.map((order) => curl('POST', path, relevant(order), { key: hasKey, headers })).join('\n')
 }
 
 /**

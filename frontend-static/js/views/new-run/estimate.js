@@ -3,7 +3,6 @@
 import { api } from '../../core/api.js'
 import { CUSTOM } from '../../core/run-facts.js'
 import { relevant } from './order.js'
-import { combined, runsOf, selectsByChance, tooMany } from './sweep.js'
 
 /** Fields that change no estimate: labels, and the times of schedules. */
 const WITHOUT_EFFECT = /** @type {const} */ (['name', 'tags', 'notes', 'cron', 'time_zone', 'webhook_url', 'enabled'])
@@ -13,8 +12,8 @@ const PAUSE = 300
 /**
  * @typedef {object} Estimated
  * @property {Api.EstimateView} [estimate] answer of the API, for all runs together; absent if nothing is chosen or it failed
- * @property {{model: string, level: string | null, estimate: Api.EstimateView}[]} [runs] each run of the form
- * @property {boolean} [differ] true if each run would select other items
+ * @property {number} [runs] number of runs, if they are several
+ * @property {import('../../core/dom.js').Child} [notes] what to say about several runs
  * @property {Error} [error]
  * @property {boolean} isCurrent false while a newer one is being made
  */
@@ -51,7 +50,8 @@ export function keepEstimate(state, benchmarks, show, signal) {
   }
   const turn = async () => {
     const all = orderToEstimate(state.order)
-    const [first, ...further] = runsOf(all, state.sweep)
+    const { planner } = state
+    const [first, ...further] = state.runsOf(all)
     const order = first?.order ?? all
     const now = settingsOf(order)
     const known = now === settings ? new Map(state.estimates) : new Map()
@@ -61,7 +61,7 @@ export function keepEstimate(state, benchmarks, show, signal) {
       // Until the files of a custom agent are chosen, there is nothing to estimate.
       const isEmpty = order.tasks ? order.tasks.length === 0 || (order.agent === CUSTOM && !order.agent_options?.content_hash) : !order.model_id || order.items?.length === 0
       if (isEmpty || selected.length === 0) present({ isCurrent: true })
-      else if (tooMany(further.length + 1)) present({ error: new Error(tooMany(further.length + 1)), isCurrent: true })
+      else if (planner?.tooMany(further.length + 1)) present({ error: new Error(planner.tooMany(further.length + 1)), isCurrent: true })
       else {
         const estimate = await ask(order)
         if (signal.aborted || isStale) return
@@ -71,7 +71,7 @@ export function keepEstimate(state, benchmarks, show, signal) {
           runs.push({ model, level, estimate: await ask(next) })
           if (signal.aborted || isStale) return
         }
-        present({ estimate: combined(runs.map((run) => run.estimate)), runs, differ: runs.length > 1 && selectsByChance(order), isCurrent: true })
+        present(planner && further.length > 0 ? { ...planner.together(runs, order), isCurrent: true } : { estimate, isCurrent: true })
       }
     } catch (error) {
       if (signal.aborted) return

@@ -3,17 +3,20 @@
 import { h, uniqueId } from '../../core/dom.js'
 import { framed, setProblem } from './control.js'
 import { modelPicker } from './model-picker.js'
-import { LEVELS, RUNS_MAX, TOKENS_MAX } from './sweep.js'
+import * as planner from './sweep.js'
 
 const PLACEHOLDER = 'Search by name or provider'
 
+const { LEVELS, RUNS_MAX, TOKENS_MAX } = planner
+
 /**
- * Makes the fields.
+ * Makes the fields for further models and for thinking levels.
  *
  * @param {import('./state.js').OrderState} state
  * @param {AbortSignal} signal
  */
-export function modelsFields(state, signal) {
+export function sweepFields(state, signal) {
+  state.planner = planner
   const more = h('div', { class: 'more-models' })
   const add = h('button', { type: 'button', class: 'button small', on: { click: () => { insert(''); more.lastElementChild?.querySelector('input')?.focus() } } }, 'Add a model')
   const write = () => {
@@ -30,13 +33,7 @@ export function modelsFields(state, signal) {
     more.append(row)
   }
   for (const model of state.sweep.models) insert(model)
-  return h('div', { class: 'form-section form-model' },
-    modelPicker({
-      path: 'model_id', label: 'Model', value: state.order.model_id ?? '', placeholder: PLACEHOLDER, signal,
-      hint: 'A model that isn’t listed can be typed as PROVIDER/NAME.',
-      changed: (value) => state.set('model_id', value),
-    }),
-    more, h('p', { class: 'actions' }, add), levelsField(state))
+  return [more, h('p', { class: 'actions' }, add), levelsField(state)]
 }
 
 /**

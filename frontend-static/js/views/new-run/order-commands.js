@@ -14,7 +14,7 @@ import { relevant } from './order.js'
 export function orderCommands(state) {
   const hasKey = state.key !== '' || api.key !== ''
   const bench = copyBox(benchCommand(relevant(state.order), state.sweep))
-  const curl = copyBox(curlCommands(state.order, state.sweep, { path: state.path, hasKey, hasJudgeKey: state.judgeKey !== '' }))
+  const curl = copyBox(curlCommands(state.runs.map(({ order }) => order), { path: state.path, hasKey, hasJudgeKey: state.judgeKey !== '' }))
   return [
     h('h3', null, 'bench'), bench, h('h3', null, 'curl'), curl,
     hasKey || state.judgeKey ? h('p', { class: 'form-hint' }, 'Keys are read from ', h('code', null, 'BENCH_API_KEY'), ' and ',

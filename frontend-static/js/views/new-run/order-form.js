@@ -1,6 +1,7 @@
 /** The form of an order, for a new run and for a schedule. */
 
-import { h } from '../../core/dom.js'
+import { h, replace } from '../../core/dom.js'
+import { withModule } from '../../core/states.js'
 import { benchmarkPicker } from './benchmark-picker.js'
 import { controlOf, field, optional, setProblem } from './control.js'
 import { BUDGET, GENERATION, LABELS, LIMITS } from './fields.js'
@@ -8,10 +9,9 @@ import { itemsFields } from './items-fields.js'
 import { judgeFields } from './judge-fields.js'
 import { keyField } from './key-fields.js'
 import { modelPicker } from './model-picker.js'
-import { modelsFields } from './models-fields.js'
 import { valueAt } from './order.js'
 import { fieldAt, problemsOf } from './problems.js'
-import { REASONING } from './sweep.js'
+import { REASONING } from './state.js'
 
 /**
  * Makes the sections of the form.
@@ -31,11 +31,11 @@ export function orderSections({ state, benchmarks, signal, payer, hasName = true
     field(spec, valueAt(state.order, spec.name), (value) => state.set(spec.name, value))
   const labels = hasName ? LABELS : LABELS.filter(({ name }) => name !== 'name')
   const parts = subject ?? [
-    isSweep ? modelsFields(state, signal) : h('div', { class: 'form-section form-model' }, modelPicker({
+    h('div', { class: 'form-section form-model' }, modelPicker({
       path: 'model_id', label: 'Model', value: state.order.model_id ?? '', placeholder: 'Search by name or provider', signal,
       hint: 'A model that isn’t listed can be typed as PROVIDER/NAME.',
       changed: (value) => state.set('model_id', value),
-    })),
+    }), isSweep && sweepPart(state, signal)),
     h('section', { class: 'form-part', 'aria-label': 'Benchmarks' }, benchmarkPicker(benchmarks, state)),
     itemsFields(state, { benchmarks, signal }),
     judgeFields(benchmarks, state, signal),
@@ -47,6 +47,20 @@ export function orderSections({ state, benchmarks, signal, payer, hasName = true
     counted(hasName ? 'Name, tags and notes' : 'Tags and notes', 'for people and lists', labels, state, plain),
     optional('Key', state.key ? 'set' : 'only if you pay yourself, or this server asks for one', false, keyField(state, { what: payer, signal })),
   ]
+}
+
+/**
+ * Makes the place of further models and thinking levels, which are loaded when it is opened. It is open if the form has some.
+ *
+ * @param {import('./state.js').OrderState} state
+ * @param {AbortSignal} signal
+ */
+function sweepPart(state, signal) {
+  const body = h('div', { class: 'sweep-fields' })
+  const { models, levels } = state.sweep
+  const element = h('details', { class: 'form-sweep', open: models.length + levels.length > 0 }, h('summary', null, 'Several models or thinking levels'), body)
+  element.addEventListener('toggle', () => void withModule(() => import('./models-fields.js'), ({ sweepFields }) => replace(body, sweepFields(state, signal))), { once: true })
+  return element
 }
 
 /**

@@ -1,7 +1,9 @@
 /** The order while it is edited. Parts of the form change it and listen to it. */
 
 import { setAt } from './order.js'
-import { noSweep } from './sweep.js'
+
+/** Fields of an order that thinking levels replace. */
+export const REASONING = ['reasoning_effort', 'thinking_budget']
 
 /**
  * Returns the path to which an order is posted: with a provider's key, the one where that key pays.
@@ -10,6 +12,16 @@ import { noSweep } from './sweep.js'
  */
 export function runsPath(key) {
   return key && !key.startsWith('bra_') ? '/api/runs/api' : '/api/runs'
+}
+
+/**
+ * Returns the models of an order and a sweep, each once.
+ *
+ * @param {import('./order.js').Order} order
+ * @param {import('./sweep.js').Sweep} sweep
+ */
+export function modelsOf(order, { models }) {
+  return [...new Set([order.model_id, ...models].filter((name) => name !== undefined && name !== ''))].map(String)
 }
 
 export class OrderState extends EventTarget {
@@ -22,15 +34,28 @@ export class OrderState extends EventTarget {
   /** Estimates by benchmark, for the present settings. @type {Map<string, Api.EstimatedBenchmarkView>} */
   estimates = new Map()
 
-  /**
-   * @param {import('./order.js').Order} order
-   * @param {import('./sweep.js').Sweep} [sweep]
-   */
-  constructor(order, sweep = noSweep()) {
+  /** @param {import('./order.js').Order} order */
+  constructor(order) {
     super()
     this.order = order
-    /** Further models and thinking levels, each a run of its own. */
-    this.sweep = sweep
+    /** Further models and thinking levels, each a run of its own. @type {import('./sweep.js').Sweep} */
+    this.sweep = { models: [], levels: [] }
+  }
+
+  /** What makes several runs of a sweep; null until a form has one, since most have none. @type {typeof import('./sweep.js') | null} */
+  planner = null
+
+  /** Runs that the form orders, in the order in which `bench run` makes them. @type {import('./sweep.js').PlannedRun[]} */
+  get runs() {
+    return this.runsOf(this.order)
+  }
+
+  /**
+   * @param {import('./order.js').Order} order this order, perhaps without some fields
+   * @returns {import('./sweep.js').PlannedRun[]}
+   */
+  runsOf(order) {
+    return this.planner ? this.planner.runsOf(order, this.sweep) : [{ model: order.model_id ?? '', level: null, order }]
   }
 
   /** @param {Partial<import('./sweep.js').Sweep>} change */

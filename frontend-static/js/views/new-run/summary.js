@@ -1,8 +1,7 @@
 /** What an order will take, next to the button that starts it. */
 
 import { h, replace } from '../../core/dom.js'
-import { integer, plural, tokens, usd } from '../../core/format.js'
-import { leveled } from '../../core/run-facts.js'
+import { integer, tokens, usd } from '../../core/format.js'
 import { costText, isAsked, timeText } from './estimate-text.js'
 import { problemsOf } from './problems.js'
 
@@ -21,7 +20,7 @@ export function estimatePanel() {
   return {
     element,
     line,
-    show({ estimate, runs = [], differ = false, error, isCurrent }) {
+    show({ estimate, runs = 1, notes: further, error, isCurrent }) {
       element.classList.toggle('stale', !isCurrent)
       element.setAttribute('aria-busy', String(!isCurrent))
       if (!isCurrent) return
@@ -36,26 +35,13 @@ export function estimatePanel() {
         replace(line, 'Nothing chosen yet')
         return
       }
-      const isSeveral = runs.length > 1
-      replace(body, figures(estimate, runs.length), notes(estimate),
-        differ && h('p', { class: 'note warn' }, 'Without a seed, each run selects other items: give one to compare the runs item by item.'),
-        isSeveral && runList(runs))
-      const next = `${isSeveral ? `${plural(runs.length, 'run')}, ` : ''}${integer(estimate.samples)} samples, ${timeText(estimate)}, ${costText(estimate)}`
+      replace(body, figures(estimate, runs), notes(estimate), further)
+      const next = `${runs > 1 ? `${runs} runs, ` : ''}${integer(estimate.samples)} samples, ${timeText(estimate)}, ${costText(estimate)}`
       replace(line, next)
       if (next !== text) spoken.textContent = `Estimate: ${next}`
       text = next
     },
   }
-}
-
-/**
- * Lists the runs of a form, each with its own estimate.
- *
- * @param {{model: string, level: string | null, estimate: Api.EstimateView}[]} runs
- */
-function runList(runs) {
-  return h('ol', { class: 'estimate-runs', 'aria-label': 'Runs' }, runs.map(({ model, level, estimate }) => h('li', null,
-    h('span', null, leveled(model, level)), h('span', { class: 'dim' }, `${estimate.samples === null ? 'unknown samples' : plural(estimate.samples, 'sample')}, ${timeText(estimate)}, ${costText(estimate)}`))))
 }
 
 /**

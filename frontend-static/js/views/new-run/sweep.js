@@ -1,5 +1,5 @@
 /**
- * Runs that one form orders: one for each model at each thinking level.
+ * Runs that one form orders, loaded only for forms that order several: one for each model at each thinking level.
  *
  * @typedef {import('./order.js').Order} Order
  * @typedef {object} Sweep
@@ -8,10 +8,14 @@
  */
 /** @typedef {{model: string, level: string | null, order: Order}} PlannedRun */
 
+import { h } from '../../core/dom.js'
+import { plural } from '../../core/format.js'
+import { leveled } from '../../core/run-facts.js'
+import { costText, timeText } from './estimate-text.js'
+import { modelsOf } from './state.js'
+
 /** Levels that the form offers by name: the provider's own, and all efforts. */
 export const LEVELS = ['base', 'none', 'minimal', 'low', 'medium', 'high', 'xhigh']
-/** Fields of an order that thinking levels replace. */
-export const REASONING = ['reasoning_effort', 'thinking_budget']
 /** Maximum number of runs of one form. */
 export const RUNS_MAX = 24
 /** Maximum number of tokens of a thinking level. */
@@ -24,21 +28,6 @@ export const TOKENS_MAX = 10_000_000
  */
 export function tooMany(runs) {
   return runs > RUNS_MAX ? `These are ${runs} runs. One form starts at most ${RUNS_MAX}.` : ''
-}
-
-/** @returns {Sweep} */
-export function noSweep() {
-  return { models: [], levels: [] }
-}
-
-/**
- * Returns the models of an order and a sweep, each once.
- *
- * @param {Order} order
- * @param {Sweep} sweep
- */
-export function modelsOf(order, { models }) {
-  return [...new Set([order.model_id, ...models].filter((name) => name !== undefined && name !== ''))].map(String)
 }
 
 /**
@@ -67,14 +56,28 @@ function atLevel(order, level) {
 }
 
 /**
- * Reads levels from a text such as `base,low,8192`. Those that don't exist are left out.
+ * Reads further models and thinking levels from the query of an address. Levels that don't exist are left out.
  *
- * @param {string} text
+ * @param {URLSearchParams} query
+ * @returns {Sweep}
  */
-export function readLevels(text) {
-  const names = text.split(',').map((name) => name.trim())
+export function sweepOf(query) {
+  const names = (query.get('thinking_level') ?? '').split(',').map((name) => name.trim())
   const budgets = names.filter((name) => /^[1-9]\d*$/.test(name) && Number(name) <= TOKENS_MAX)
-  return [...LEVELS.filter((level) => names.includes(level)), ...new Set(budgets)]
+  const models = query.getAll('model').slice(1).filter(Boolean)
+  return { models: [...new Set(models)], levels: [...LEVELS.filter((level) => names.includes(level)), ...new Set(budgets)] }
+}
+
+/**
+ * Adds a sweep to the query of its order.
+ *
+ * @param {URLSearchParams} query
+ * @param {Order} order
+ * @param {Sweep} sweep
+ */
+export function addToQuery(query, order, sweep) {
+  for (const model of modelsOf(order, sweep).slice(query.has('model') ? 1 : 0)) query.append('model', model)
+  if (sweep.levels.length > 0) query.set('thinking_level', sweep.levels.join(','))
 }
 
 /**
@@ -82,9 +85,25 @@ export function readLevels(text) {
  *
  * @param {Order} order
  */
-export function selectsByChance(order) {
+function selectsByChance(order) {
   const isPart = order.subset_count != null || (order.subset_pct ?? 100) < 100
   return isPart && !order.items && !order.subset_seed
+}
+
+/**
+ * Adds up the estimates of runs, and lists them.
+ *
+ * @param {{model: string, level: string | null, estimate: Api.EstimateView}[]} runs at least one
+ * @param {Order} order of one of them
+ */
+export function together(runs, order) {
+  const notes = [
+    selectsByChance(order) && h('p', { class: 'note warn' }, 'Without a seed, each run selects other items: give one to compare the runs item by item.'),
+    h('ol', { class: 'estimate-runs', 'aria-label': 'Runs' }, runs.map(({ model, level, estimate }) => h('li', null,
+      h('span', null, leveled(model, level)),
+      h('span', { class: 'dim' }, `${estimate.samples === null ? 'unknown samples' : plural(estimate.samples, 'sample')}, ${timeText(estimate)}, ${costText(estimate)}`)))),
+  ]
+  return { estimate: combined(runs.map(({ estimate }) => estimate)), runs: runs.length, notes }
 }
 
 /**
@@ -93,9 +112,8 @@ export function selectsByChance(order) {
  * @param {Api.EstimateView[]} estimates at least one
  * @returns {Api.EstimateView}
  */
-export function combined(estimates) {
+function combined(estimates) {
   const [first] = estimates
-  if (estimates.length === 1) return first
   const sum = (/** @type {(estimate: Api.EstimateView) => number | null | undefined} */ of) =>
     estimates.reduce((/** @type {number | null} */ total, estimate) => { const value = of(estimate); return total === null || value == null ? null : total + value }, 0)
   const asked = estimates.find(({ basis }) => basis?.lengths !== 'none') ?? first

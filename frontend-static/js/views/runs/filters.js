@@ -86,7 +86,7 @@ function keep(select, value) {
  */
 async function loadBenchmarks(select, signal) {
   try {
-    const { benchmarks } = /** @type {Api.BenchmarksView} */ (await api.get('/api/benchmarks', { signal }))
+    const { benchmarks } = /** @type {Api.BenchmarksView} */ (await api.get('/api/benchmarks', { query: { texts: false }, signal }))
     const value = select.value
     for (const { name, display_name: text } of benchmarks) {
       const existing = [...select.options].find((option) => option.value === name)

@@ -33,7 +33,7 @@ export async function showScheduleForm(root, schedule, signal) {
   const isOfTasks = schedule ? schedule.tasks.length > 0 : ids !== null
   const choices = isOfTasks ? await loadChoices(signal) : null
   const [{ benchmarks }, { models }] = await Promise.all([
-    /** @type {Promise<Api.BenchmarksView>} */ (api.get('/api/benchmarks', { signal })), findModels('', signal, 1), useStyles('views/new-run.css'),
+    /** @type {Promise<Api.BenchmarksView>} */ (api.get('/api/benchmarks', { query: { texts: false }, signal })), findModels('', signal, 1), useStyles('views/new-run.css'),
   ])
   const before = schedule ? orderOfSchedule(schedule) : null
   const state = new OrderState(before ? structuredClone(before) : {

@@ -33,10 +33,21 @@ pub(crate) struct BenchmarksView {
 /// Each is described under its default protocol; `protocols` has the others.
 #[utoipa::path(
     get, path = "/api/benchmarks", tag = "catalog",
-    responses((status = 200, body = BenchmarksView), (status = 500, body = ErrorBody)),
+    params(("texts" = Option<bool>, Query, description = "`false` leaves deviations, sources and official texts out, which are most of the response; default `true`")),
+    responses((status = 200, body = BenchmarksView), (status = 422, body = ErrorBody), (status = 500, body = ErrorBody)),
 )]
-pub(crate) async fn get_benchmarks(State(api): State<Arc<Api>>) -> Result<Json<BenchmarksView>, ApiError> {
-    Ok(Json(BenchmarksView { benchmarks: benchmarks(&api).await? }))
+pub(crate) async fn get_benchmarks(
+    State(api): State<Arc<Api>>,
+    uri: Uri,
+) -> Result<Json<BenchmarksView>, ApiError> {
+    let mut fields = FieldReader::from_query(&uri);
+    let texts = fields.maybe_flag("texts").unwrap_or(true);
+    fields.finish()?;
+    let mut benchmarks = benchmarks(&api).await?;
+    if !texts {
+        benchmarks.iter_mut().for_each(BenchmarkView::remove_texts);
+    }
+    Ok(Json(BenchmarksView { benchmarks }))
 }
 
 /// Returns a benchmark with all its protocols.

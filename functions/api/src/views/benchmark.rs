@@ -249,6 +249,19 @@ pub struct SourceView {
     pub url: String,
 }
 
+impl BenchmarkView {
+    /// Removes what only those read who look at one benchmark: deviations, sources and official texts.
+    pub(crate) fn remove_texts(&mut self) {
+        self.deviations.clear();
+        self.sources.clear();
+        for protocol in &mut self.protocols {
+            protocol.deviations.clear();
+            protocol.sources.clear();
+            protocol.official_texts.clear();
+        }
+    }
+}
+
 /// Datasets and official texts that need no download.
 #[derive(Debug, Default)]
 pub struct StoredData {

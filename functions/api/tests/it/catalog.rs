@@ -132,6 +132,20 @@ async fn benchmarks_say_what_they_are() {
         let name = benchmark["name"].as_str().unwrap();
         assert_eq!(server.get(&format!("/api/benchmarks/{name}")).await.json(), *benchmark);
     }
+    let short = server.get("/api/benchmarks?texts=false").await;
+    assert!(
+        short.text.len() * 10 < server.get("/api/benchmarks").await.text.len() * 7,
+        "{}",
+        short.text.len()
+    );
+    for (benchmark, whole) in short.json()["benchmarks"].as_array().unwrap().iter().zip(all) {
+        assert_eq!(benchmark["deviations"], json!([]));
+        for (field, value) in whole.as_object().unwrap() {
+            let is_short = ["deviations", "sources", "protocols"].contains(&field.as_str());
+            assert!(is_short || benchmark[field] == *value, "{field}");
+        }
+    }
+    assert_eq!(server.get("/api/benchmarks?texts=x").await.problems().len(), 1);
     for unknown in ["nope", "MMLU_PRO", "%2e%2e", "mmlu_pro%00"] {
         let reply = server.get(&format!("/api/benchmarks/{unknown}")).await;
         assert_eq!(reply.status, 404, "{unknown}");
