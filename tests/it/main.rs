@@ -11,6 +11,7 @@ mod architecture;
 mod budget;
 mod callers_key;
 mod cancel;
+mod code_agent;
 mod cost;
 mod deployed;
 mod episodes;

@@ -34,6 +34,8 @@ pub(crate) struct Order {
     kind: TaskKind,
     /// Rows of Terminal-Bench Hard.
     terminal_bench: Option<PathBuf>,
+    /// Rows of programming tasks for an agent.
+    code_agent: Option<PathBuf>,
     /// Source of answers that asks no model; the model server without one.
     source: Option<&'static str>,
     options: BTreeMap<String, String>,
@@ -82,6 +84,18 @@ impl Order {
         let options = options.iter().copied().chain(named);
         let options = options.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         Self { terminal_bench: Some(path), source, options, samples: Some(1), ..Self::default() }
+    }
+
+    /// Orders the programming tasks in a file with rows for the agent `bash` with these options, from the model server.
+    pub(crate) fn code_agent(path: PathBuf, options: &[(&str, &str)]) -> Self {
+        let own = options.iter().map(|(name, value)| (format!("agent.{name}"), (*value).to_owned()));
+        let options = own.chain([("agent".to_owned(), "bash".to_owned())]).collect();
+        Self { code_agent: Some(path), options, samples: Some(1), ..Self::default() }
+    }
+
+    /// Takes the answers from a source that asks no model.
+    pub(crate) fn from_source(self, source: &'static str) -> Self {
+        Self { source: Some(source), options: BTreeMap::new(), ..self }
     }
 
     /// Orders this number of terminal tasks, one sample each, for an agent with these options.
@@ -179,6 +193,7 @@ impl Order {
             datasets.push(("scicode", data::scicode(dir, self.scicode)));
         }
         datasets.extend(self.terminal_bench.clone().map(|path| (TERMINAL_BENCH_HARD, path)));
+        datasets.extend(self.code_agent.clone().map(|path| (CODE_LAB, path)));
         datasets
     }
 
@@ -253,6 +268,10 @@ impl Order {
             price: self.price,
             budget: self.budget,
             limits: self.limits,
+            protocols: match self.code_agent {
+                Some(_) => BTreeMap::from([(CODE_LAB.parse().unwrap(), "agent".to_owned())]),
+                None => BTreeMap::new(),
+            },
             options: match self.options.is_empty() {
                 true => BTreeMap::new(),
                 false => benchmarks.iter().cloned().map(|name| (name, self.options.clone())).collect(),
@@ -307,6 +326,7 @@ impl Order {
 }
 
 const TERMINAL_BENCH_HARD: &str = "terminal_bench_hard";
+const CODE_LAB: &str = "code_lab";
 
 /// Returns the source of answers that an agent is, if it asks no model.
 fn source_of(agent: &str) -> Option<&'static str> {

@@ -73,3 +73,26 @@ pageTest('attempts that pass, and those that are not applied, say so on a phone'
   await page.getByRole('region', { name: 'Applied change' }).getByText('Nothing was applied.').waitFor()
   assert.equal(await page.getByRole('main').locator('img').count(), 0)
 })
+
+pageTest('an agent’s attempt shows its turns beside the change that was graded', async (world) => {
+  const { bench, model, open } = world
+  const commands = ['ls -a; echo seen > note.txt']
+  model.answer = ({ body }) => {
+    const turn = body.messages.filter(({ role }) => role === 'assistant').length
+    return { text: turn < commands.length ? `I look.\n\`\`\`bash\n${commands[turn]}\n\`\`\`\n` : '```done\n```\n' }
+  }
+  const run = await bench.order({ model_id: 'openai-compatible/one', demo: undefined, selected_benchmarks: ['code_lab'], protocols: { code_lab: 'agent' }, subset_count: undefined, subset_seed: undefined, items: [TASK] })
+  await bench.ended(run.id)
+  const { page } = await open(`/runs/${run.id}/items/code_lab/${TASK}`)
+  const result = page.getByRole('region', { name: 'Result of the attempt' })
+  await result.getByText('Tests failed').waitFor()
+  await result.getByText('2 turns').waitFor()
+  const change = page.getByRole('region', { name: 'Applied change' })
+  await change.locator('summary code').first().waitFor()
+  assert.deepEqual(await change.locator('summary code').allInnerTexts(), ['note.txt'])
+  const turns = page.getByRole('region', { name: 'Turn by turn' })
+  await turns.getByText('ls -a; echo seen > note.txt').first().waitFor()
+  assert.equal(await turns.locator('.turn-list > li').count(), 2)
+  await settled(page)
+  assert.deepEqual(await seriousFindings(page), [])
+})
