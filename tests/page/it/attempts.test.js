@@ -93,6 +93,7 @@ pageTest('an agent’s attempt shows its turns beside the change that was graded
   const turns = page.getByRole('region', { name: 'Turn by turn' })
   await turns.getByText('ls -a; echo seen > note.txt').first().waitFor()
   assert.equal(await turns.locator('.turn-list > li').count(), 2)
+  await page.getByText('Test output').click()
   await settled(page)
   assert.deepEqual(await seriousFindings(page), [])
 })
