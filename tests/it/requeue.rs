@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bench_api::Requeue;
-use bench_domain::{Outcome, RunStatus};
+use bench_api::{ChosenSample, Requeue};
+use bench_domain::{Outcome, Position, RunStatus};
 use bench_tests::model_server::Reply;
 
 use crate::support::{Expected, Order, Settings, World, check, data, runtime};
@@ -123,7 +123,8 @@ async fn run_with_one_error(well: &Arc<AtomicBool>) -> (World, bench_domain::Run
     (world, run)
 }
 
-const ERRORS: Requeue = Requeue { budget: bench_domain::Budget { usd: None, tokens: None }, errors: true };
+const ERRORS: Requeue =
+    Requeue { budget: bench_domain::Budget { usd: None, tokens: None }, errors: true, only: None };
 
 #[test]
 fn a_run_that_succeeded_asks_exactly_its_errors_again() {
@@ -162,6 +163,63 @@ fn a_run_that_succeeded_asks_exactly_its_errors_again() {
         assert_eq!((report.coverage, report.error_causes.len()), (0.95, 0));
         let nothing_left = bench_api::requeue_run_with(&world.stack.api, run, None, ERRORS).await;
         assert!(nothing_left.unwrap_err().message().contains("no infrastructure-errors"));
+    });
+}
+
+#[test]
+fn one_sample_without_a_grade_is_asked_again() {
+    runtime().block_on(async {
+        let well = Arc::new(AtomicBool::new(false));
+        let is_well = Arc::clone(&well);
+        let world = World::start(Settings::default(), move |request| match request.item.as_str() {
+            "7" | "11" if !is_well.load(Ordering::SeqCst) => Reply::Status(500, String::new(), vec![]),
+            _ => Reply::Text(data::right_answer(&request.item)),
+        })
+        .await;
+        let run = Order::mmlu_pro(20).place(&world).await;
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
+        let first = check(&world, run, Expected::SUCCEEDED).await;
+        let outcome = |sample: &bench_state::SampleRecord| sample.finished.as_ref().unwrap().verdict.outcome;
+        let failed: Vec<_> = first["mmlu_pro"]
+            .iter()
+            .filter(|sample| outcome(sample) == Outcome::InfrastructureError)
+            .collect();
+        let graded = first["mmlu_pro"].iter().find(|sample| outcome(sample) == Outcome::Correct).unwrap();
+        assert_eq!(failed.len(), 2);
+        let ask = |benchmark: Option<&str>, position| Requeue {
+            only: Some(ChosenSample { benchmark: benchmark.map(str::to_owned), position }),
+            ..Requeue::default()
+        };
+        for (what, why) in [
+            (ask(None, graded.position), "was graded"),
+            (ask(Some("aime_2025"), failed[0].position), "no benchmark `aime_2025`"),
+            (ask(None, Position { item: 999, sample: 0 }), "no sample 0 at position 999"),
+            (ask(None, Position { sample: 5, ..failed[0].position }), "no sample 5 at position"),
+        ] {
+            let refused = bench_api::requeue_run_with(&world.stack.api, run, None, what).await.unwrap_err();
+            assert!(refused.message().contains(why), "{}", refused.message());
+        }
+        well.store(true, Ordering::SeqCst);
+        let before = world.model.question_counts();
+        let only = ask(None, failed[0].position);
+        bench_api::requeue_run_with(&world.stack.api, run, None, only).await.unwrap();
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
+        let second = check(&world, run, Expected::SUCCEEDED.generation(2)).await;
+        for (before, after) in first["mmlu_pro"].iter().zip(&second["mmlu_pro"]) {
+            match before.position == failed[0].position {
+                true => assert_eq!(outcome(after), Outcome::Correct),
+                false => assert_eq!(before, after, "other samples are left alone"),
+            }
+        }
+        let after = world.model.question_counts();
+        let asked = after.iter().filter(|(item, times)| **times > before[*item]).count();
+        assert_eq!(asked, 1, "one question");
+
+        // The next requeue repeats all errors again.
+        bench_api::requeue_run_with(&world.stack.api, run, None, ERRORS).await.unwrap();
+        assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
+        let found = world.stored_run(run).await;
+        assert_eq!(found.benchmarks[0].state.report().unwrap().coverage, 1.0);
     });
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::run::budget::BudgetArgs;
 use super::run::preview::{self, Repeat};
+use super::run::repeated::RepeatedArgs;
 use super::run::{self, WorkArgs};
 use crate::client::{Client, ServerArgs};
 use crate::data_dir::DataArgs;
@@ -20,6 +21,8 @@ Examples:
       repeats failed and missing samples, and shows the results
   bench requeue RUN --errors
       repeats only infrastructure-errors; also for a run that succeeded
+  bench requeue RUN --item go_text_merge --sample 2
+      repeats one sample that has no grade
   bench requeue RUN --detach
       queues the run for `bench serve`
   bench requeue RUN --budget-usd 5
@@ -32,9 +35,8 @@ Keys are not stored: give --api-key-env again if the run was ordered with it.";
 pub(crate) struct RequeueArgs {
     /// Run to repeat; `bench runs` lists them
     run: RunRef,
-    /// Repeat only samples that ended as infrastructure-errors; allowed for runs that succeeded, too
-    #[arg(long)]
-    errors: bool,
+    #[command(flatten)]
+    repeated: RepeatedArgs,
     /// Queue the run for `bench serve` instead of working on it now
     #[arg(long)]
     detach: bool,
@@ -56,7 +58,7 @@ pub(crate) async fn run(args: RequeueArgs) -> anyhow::Result<ExitStatus> {
         return run::resume(
             &args.run,
             args.budget,
-            args.errors,
+            &args.repeated,
             &args.work,
             &args.server,
             &args.data,
@@ -79,18 +81,19 @@ pub(crate) async fn run(args: RequeueArgs) -> anyhow::Result<ExitStatus> {
 async fn queue(client: &Client, args: &RequeueArgs) -> anyhow::Result<RunId> {
     let run = args.run.resolve(client).await?;
     let found: Run = client.get(&format!("/api/runs/{run}")).await?;
+    let repeated = args.repeated.find(client, &found, run).await?;
     if found.interrupted || !found.status.is_open() {
         // `bench serve` will work on it, with its own concurrency.
         let repeat = Repeat {
             client,
             run: &found,
-            errors: args.errors,
+            repeated: &repeated,
             budget_usd: args.budget.budget_usd,
             concurrency: None,
         };
         preview::confirm_repeat(&repeat, &args.work.confirm).await?;
     }
-    let body = run::requeue_body(args.budget, args.errors);
+    let body = repeated.body(args.budget);
     client.post::<Value>(&run::requeue_path(run), body.as_ref()).await?;
     Ok(run)
 }

@@ -11,6 +11,7 @@ mod order;
 pub(crate) mod place;
 pub(crate) mod preview;
 mod repeat;
+pub(crate) mod repeated;
 mod responses;
 pub(crate) mod results;
 pub(crate) mod session;
@@ -22,7 +23,6 @@ use std::path::PathBuf;
 use bench_domain::{RunId, RunStatus};
 use bench_inference::{ModelName, PROVIDERS};
 use clap::Args;
-use serde_json::Value;
 
 use self::budget::BudgetArgs;
 use self::lmstudio::LoadedModels;
@@ -30,6 +30,7 @@ use self::order::{OrderArgs, Resolved};
 pub(crate) use self::place::preselected;
 use self::preview::{ConfirmArgs, Repeat};
 use self::repeat::repeat;
+use self::repeated::{Repeated, RepeatedArgs};
 use self::session::Session;
 use super::Api;
 use crate::client::ServerArgs;
@@ -174,7 +175,8 @@ pub(crate) struct WorkArgs {
 pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitStatus> {
     if let Some(run) = &args.resume {
         order::refuse_changes(run, &args.given)?;
-        return resume(run, args.budget, false, &args.work, &args.server, &args.data, args.json).await;
+        let all = RepeatedArgs::default();
+        return resume(run, args.budget, &all, &args.work, &args.server, &args.data, args.json).await;
     }
     if args.dry_run {
         return dry::run(&args).await;
@@ -226,21 +228,12 @@ pub(crate) fn requeue_path(run: RunId) -> String {
     format!("/api/admin/runs/{run}/requeue")
 }
 
-/// Builds the body of a requeue request, or returns `None` if it would be empty.
-pub(crate) fn requeue_body(budget: BudgetArgs, errors: bool) -> Option<Value> {
-    let mut body = budget.body().and_then(|body| body.as_object().cloned()).unwrap_or_default();
-    if errors {
-        body.insert("errors".to_owned(), true.into());
-    }
-    (!body.is_empty()).then_some(Value::Object(body))
-}
-
 /// Resumes a run: an open one from where it stopped, a failed or canceled one with its missing samples, and a
-/// successful one with its infrastructure-errors. If `errors` is true, repeats only infrastructure-errors.
+/// successful one with its infrastructure-errors, unless `repeated` names other samples.
 pub(crate) async fn resume(
     run: &RunRef,
     budget: BudgetArgs,
-    errors: bool,
+    repeated: &RepeatedArgs,
     work: &WorkArgs,
     server: &ServerArgs,
     data: &DataArgs,
@@ -251,7 +244,7 @@ pub(crate) async fn resume(
     results::check_folder(&work.out)?;
     let work = &with_stored_concurrency(run, work, server, data).await?;
     let session = Session::open(work, server, data).await?;
-    match prepare_resume(&session, run, budget, errors, work).await {
+    match prepare_resume(&session, run, budget, repeated, work).await {
         Ok(run) => {
             session.finish_runs(&[run], true, work, results::ResultsForm::of(json), async |_| Ok(())).await
         }
@@ -296,19 +289,21 @@ async fn prepare_resume(
     session: &Session,
     run: &RunRef,
     budget: BudgetArgs,
-    errors: bool,
+    repeated: &RepeatedArgs,
     work: &WorkArgs,
 ) -> anyhow::Result<RunId> {
     let client = &session.client;
     let run = run.resolve(client).await?;
     session.check_endpoints(run).await?;
     let found: Run = client.get(&format!("/api/runs/{run}")).await?;
+    let repeated = repeated.find(client, &found, run).await?;
     if found.interrupted || !found.status.is_open() {
         if let Some(stack) = session.stack() {
             preview::note_stored(stack, run).await;
         }
         let concurrency = session.stack().map(|_| work.concurrency);
-        let repeat = Repeat { client, run: &found, errors, budget_usd: budget.budget_usd, concurrency };
+        let repeat =
+            Repeat { client, run: &found, repeated: &repeated, budget_usd: budget.budget_usd, concurrency };
         preview::confirm_repeat(&repeat, &work.confirm).await?;
     }
     match found.status {
@@ -322,17 +317,22 @@ async fn prepare_resume(
             }
             output::note(&format!("Continuing run {run}"));
         }
+        RunStatus::Succeeded if repeated.only.is_some() => {
+            repeat(client, run, &found, repeated.body(budget).as_ref()).await?;
+            output::note(&format!("Repeating {} of run {run}, which had succeeded", repeated.shown()));
+        }
         RunStatus::Succeeded if found.infrastructure_errors() == 0 => {
             output::note(&format!("Run {run} is complete; there is nothing to repeat"));
         }
         RunStatus::Succeeded => {
-            repeat(client, run, &found, requeue_body(budget, true).as_ref()).await?;
+            let errors = Repeated { errors: true, only: None };
+            repeat(client, run, &found, errors.body(budget).as_ref()).await?;
             let errors = format::plural(found.infrastructure_errors(), "infrastructure-error");
             output::note(&format!("Repeating {errors} of run {run}, which had succeeded"));
         }
         RunStatus::Failed | RunStatus::Canceled => {
-            repeat(client, run, &found, requeue_body(budget, errors).as_ref()).await?;
-            let what = if errors { "the infrastructure-errors" } else { "the missing samples" };
+            repeat(client, run, &found, repeated.body(budget).as_ref()).await?;
+            let what = repeated.shown();
             let had = if found.status == RunStatus::Failed { "failed" } else { "been canceled" };
             output::note(&format!("Repeating {what} of run {run}, which had {had}"));
         }

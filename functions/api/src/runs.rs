@@ -25,6 +25,7 @@ mod order_estimate;
 pub(crate) mod page_item;
 pub(crate) mod rejudge;
 pub(crate) mod requests;
+pub(crate) mod requeue;
 mod sample_filter;
 pub(crate) mod search;
 mod stream_limit;

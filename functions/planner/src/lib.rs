@@ -160,9 +160,9 @@ impl Planner {
         if benchmark.enqueued_generation >= generation {
             return Ok(());
         }
-        let what = Reopened::select(found.run.errors_only);
+        let what = Reopened::select(&found.run);
         let benchmark = match &benchmark.state {
-            BenchmarkState::Succeeded { report, .. } if !what.reaches(report) => return Ok(()),
+            BenchmarkState::Succeeded { report, .. } if !what.reaches(benchmark, report) => return Ok(()),
             BenchmarkState::Running { .. } => {
                 if generation > 1 {
                     self.reopen(run, benchmark, what).await?;

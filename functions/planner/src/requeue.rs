@@ -5,35 +5,48 @@ use std::time::Duration;
 use bench_domain::report::BenchmarkReport;
 use bench_domain::sample::SampleState;
 use bench_domain::{Outcome, Position, RunId, SampleRef};
-use bench_state::{BenchmarkRecord, RunRecord, Transition};
+use bench_state::{BenchmarkRecord, RunRecord, SampleChoice, Transition};
 
 use crate::{MESSAGES_AT_ONCE, PlanError, Planner, RACES_MAX, message};
 
 /// Finished samples that a new generation asks again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reopened {
+pub(crate) enum Reopened<'a> {
     /// All samples that were not graded.
     Ungraded,
     /// Samples that ended with an infrastructure-error, including those of benchmarks that succeeded.
     Errors,
+    /// One sample without a grade, also of a benchmark that succeeded.
+    One(&'a SampleChoice),
 }
 
-impl Reopened {
-    /// Selects the samples of a run that asks again only errors, or everything without a grade.
-    pub(crate) const fn select(errors_only: bool) -> Self {
-        if errors_only { Self::Errors } else { Self::Ungraded }
+impl<'a> Reopened<'a> {
+    /// Selects the samples of a run that asks again only one, only errors, or everything without a grade.
+    pub(crate) const fn select(run: &'a RunRecord) -> Self {
+        match &run.only_sample {
+            Some(choice) => Self::One(choice),
+            None if run.errors_only => Self::Errors,
+            None => Self::Ungraded,
+        }
     }
 
-    fn includes(self, outcome: Outcome) -> bool {
+    fn includes(self, benchmark: &BenchmarkRecord, position: Position, outcome: Outcome) -> bool {
         match self {
             Self::Ungraded => !outcome.is_graded(),
             Self::Errors => outcome == Outcome::InfrastructureError,
+            Self::One(choice) => {
+                choice.benchmark == benchmark.name && choice.position == position && !outcome.is_graded()
+            }
         }
     }
 
     /// Returns true if a benchmark that succeeded has samples to ask again.
-    pub(crate) fn reaches(self, report: &BenchmarkReport) -> bool {
-        self == Self::Errors && report.infrastructure_errors() > 0
+    pub(crate) fn reaches(self, benchmark: &BenchmarkRecord, report: &BenchmarkReport) -> bool {
+        match self {
+            Self::Ungraded => false,
+            Self::Errors => report.infrastructure_errors() > 0,
+            Self::One(choice) => choice.benchmark == benchmark.name,
+        }
     }
 }
 
@@ -44,7 +57,7 @@ impl Planner {
         &self,
         run: RunId,
         benchmark: &BenchmarkRecord,
-        what: Reopened,
+        what: Reopened<'_>,
     ) -> Result<Option<BenchmarkRecord>, PlanError> {
         let name = benchmark.name.as_str();
         let mut record = benchmark.clone();
@@ -57,7 +70,7 @@ impl Planner {
             let planned = record.plan.is_some();
             let next = match what {
                 Reopened::Ungraded => record.state.requeue(planned, now),
-                Reopened::Errors => record.state.requeue_errors(planned, now),
+                Reopened::Errors | Reopened::One(_) => record.state.requeue_errors(planned, now),
             };
             let Ok(next) = next else { return Ok(None) };
             let changed = self.state.change_benchmark(run, &record, &next, None, None, now).await?;
@@ -75,7 +88,7 @@ impl Planner {
         &self,
         run: RunId,
         benchmark: &BenchmarkRecord,
-        what: Reopened,
+        what: Reopened<'_>,
     ) -> Result<(), PlanError> {
         let Some(plan) = &benchmark.plan else { return Ok(()) };
         let sort = benchmark.sort();
@@ -85,7 +98,8 @@ impl Planner {
                 let page =
                     self.state.shard_page(run, &benchmark.name, plan.attempt, shard, true, from).await?;
                 for record in &page.0 {
-                    if matches!(record.state, SampleState::Done { outcome, .. } if what.includes(outcome)) {
+                    let SampleState::Done { outcome, .. } = record.state else { continue };
+                    if what.includes(benchmark, record.position, outcome) {
                         let sample = SampleRef {
                             run,
                             benchmark: benchmark.name.clone(),

@@ -156,7 +156,7 @@ codes! {
     RunNotCancelable = "run_not_cancelable", 400;
     /// The run can't be requeued: it is neither failed nor canceled, or there is none.
     RunNotRequeueable = "run_not_requeueable", 400;
-    /// No sample of the run ended with an infrastructure-error.
+    /// No sample of the run ended with an infrastructure-error, or the chosen sample is missing or was graded.
     NothingToRequeue = "nothing_to_requeue", 400;
     /// The run has no answers that a judge could judge again.
     NothingToJudge = "nothing_to_judge", 400;

@@ -110,7 +110,7 @@ pub use request_slots::RequestSlot;
 pub use run_facts::RunFacts;
 pub use runs::{
     BenchmarkRecord, Creation, ItemIndex, ProviderWait, Renewal, Results, Resumption, RunFilter, RunPage,
-    RunRecord, RunWithBenchmarks, SearchedLabels, Transition, WaitKind, WaitNoted,
+    RunRecord, RunWithBenchmarks, SampleChoice, SearchedLabels, Transition, WaitKind, WaitNoted,
 };
 pub use samples::{
     AnswerRecord, Claim, ClaimedRecord, Commit, Handover, ReplyWithoutVerdict, SampleRecord, SampleResult,

@@ -15,4 +15,6 @@ pub(crate) use create::new_run_limit;
 pub use labels::SearchedLabels;
 pub use provider_wait::{ProviderWait, WaitKind, WaitNoted};
 pub use read::{RunFilter, RunPage};
-pub use record::{BenchmarkRecord, ItemIndex, Results, Resumption, RunRecord, RunWithBenchmarks};
+pub use record::{
+    BenchmarkRecord, ItemIndex, Results, Resumption, RunRecord, RunWithBenchmarks, SampleChoice,
+};

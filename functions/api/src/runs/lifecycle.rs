@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::body::Body;
 use axum::extract::{Request, State};
 use bench_domain::run::{AuthMode, Owner};
 use bench_domain::{Budget, Code, RunId, RunSpec, RunState, Secret};
@@ -12,7 +11,6 @@ use bench_queue::{FINISH_DELAY, Message};
 use bench_runs::CallerKeys;
 use bench_state::{EventKind, NewEvent, Renewal, Resumption, RunRecord, RunWithBenchmarks, Transition};
 use bench_web::auth::{judge_key, missing_admin_secret, provider_key};
-use bench_web::body::{BODY_BYTES_MAX, read_bytes, read_object};
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, Caller, Path};
 use http::HeaderMap;
@@ -22,8 +20,9 @@ use utoipa::ToSchema;
 use crate::Api;
 use crate::refusal::refusal;
 use crate::runs::admission;
-use crate::runs::budget::{read_budget, spec_with_budget, total_spending};
+use crate::runs::budget::{spec_with_budget, total_spending};
 use crate::runs::requests::{run_id, run_not_found};
+use crate::runs::requeue::{Requeue, RequeueBody, chosen_sample, read_requeue};
 
 /// Maximum number of attempts at a write that conflicts with other writes.
 pub(super) const WRITE_ATTEMPTS_MAX: u32 = 20;
@@ -165,7 +164,8 @@ pub async fn delete_run(api: &Api, run: RunId) -> Result<(), ApiError> {
 /// Requeues a run that failed or was canceled, or resumes an interrupted one.
 ///
 /// Only samples without a grade are repeated. With `errors`, only samples that ended with an infrastructure-error are
-/// repeated, also for a run that succeeded. A run whose process ended continues on this server.
+/// repeated, also for a run that succeeded. With `position`, only that sample is repeated, unless it was graded; samples that
+/// never ended go on, too. A run whose process ended continues on this server.
 ///
 /// For a run that was ordered with the caller's own key, send the key again as a bearer token, and the judge's key
 /// likewise. A run that its budget stopped needs a larger budget, which counts everything that the run ever spent.
@@ -210,47 +210,6 @@ pub(crate) async fn post_requeue(
         admission::admit_stored_run(&api, &parts, &record.spec.model, &record.spec.benchmarks).await?;
     requeue_run_keyed(&api, run, CallerKeys { own: key, judge }, what, Some(&orderer.owner)).await?;
     Ok(done("Run requeued"))
-}
-
-/// Options of a requeue.
-#[derive(Debug, ToSchema)]
-#[allow(dead_code)] // describes what `read_requeue` reads
-pub(crate) struct RequeueBody {
-    /// Repeats only samples that ended with an infrastructure-error, also for a run that succeeded.
-    errors: Option<bool>,
-    /// New budget in US dollars, above 0, instead of the run's. The run is stopped when it is reached.
-    #[schema(exclusive_minimum = 0, maximum = 1_000_000)]
-    budget_usd: Option<f64>,
-    /// New budget in tokens of prompts and answers together, instead of the run's.
-    #[schema(minimum = 1)]
-    budget_tokens: Option<u64>,
-}
-
-/// Options of a requeue.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Requeue {
-    /// New budget; its limits replace those of the run.
-    pub budget: Budget,
-    /// If true, only samples that ended with an infrastructure-error are repeated, also for a run that succeeded.
-    pub errors: bool,
-}
-
-impl From<Budget> for Requeue {
-    fn from(budget: Budget) -> Self {
-        Self { budget, errors: false }
-    }
-}
-
-/// Reads the body of a request. Clients of the compatible system send none.
-async fn read_requeue(headers: &HeaderMap, body: Body) -> Result<Requeue, ApiError> {
-    let bytes = read_bytes(headers, body, BODY_BYTES_MAX).await?;
-    if bytes.is_empty() {
-        return Ok(Requeue::default());
-    }
-    let mut fields = read_object(headers, Body::from(bytes)).await?;
-    let what = Requeue { errors: fields.flag("errors"), budget: read_budget(&mut fields) };
-    fields.finish()?;
-    Ok(what)
 }
 
 /// Requeues a run that failed or was canceled. Doesn't check the caller. `key` is the caller's own key, for a
@@ -371,7 +330,8 @@ async fn requeue_run_keyed(
                 }
             }
         }
-        let next = match what.errors {
+        let errors_only = what.errors || what.only.is_some();
+        let next = match errors_only {
             true => record.state.requeue_errors(),
             false => record.state.requeue(),
         };
@@ -379,6 +339,10 @@ async fn requeue_run_keyed(
         if what.errors && !has_errors(&found) {
             return Err(no_errors());
         }
+        let only = match &what.only {
+            Some(chosen) => Some(chosen_sample(api, &found, chosen).await?),
+            None => None,
+        };
         api.orders.check_stored_models(&record.spec).map_err(refusal)?;
         let generation = record.generation.saturating_add(1);
         let sealed = keys_for_requeue(&record.spec, &given)?.seal(&api.credentials, run, generation).await?;
@@ -395,7 +359,8 @@ async fn requeue_run_keyed(
             spec: spec.as_ref(),
             origin: Some(api.state.own_origin()),
             concurrency: api.state.own_concurrency(),
-            errors_only: what.errors,
+            errors_only,
+            only_sample: only.as_ref(),
             resumption: Some(Resumption::new(spent, now)),
             limits: Some(&limits),
         };

@@ -158,6 +158,38 @@ async fn a_run_that_succeeded_is_queued_again_for_its_errors_only() {
 }
 
 #[tokio::test]
+async fn one_sample_without_a_grade_is_queued_again() {
+    let server = Server::local().await;
+    let run = server.finished_run(&[Outcome::Correct, Outcome::InfrastructureError]).await;
+    let path = format!("/api/admin/runs/{run}/requeue");
+    let ask = async |body: serde_json::Value| {
+        server.ask("POST", &path, &[("content-type", "application/json")], body.to_string()).await
+    };
+    for (body, part) in [
+        (json!({ "sample": 1 }), "need the position of an item"),
+        (json!({ "benchmark": "mmlu_pro" }), "need the position of an item"),
+        (json!({ "position": 1, "errors": true }), "can't be combined"),
+        (json!({ "position": -1 }), "position"),
+    ] {
+        let refused = ask(body).await;
+        assert!(refused.status == 422 && refused.text.contains(part), "{part}: {}", refused.text);
+    }
+    for (body, part) in [
+        (json!({ "position": 0 }), "sample 0 at position 0 was graded"),
+        (json!({ "position": 1, "sample": 3 }), "`mmlu_pro` has no sample 3 at position 1"),
+        (json!({ "position": 1, "benchmark": "hle" }), "the run has no benchmark `hle`"),
+    ] {
+        let refused = ask(body).await;
+        assert_eq!((refused.status.as_u16(), &refused.json()["code"]), (400, &json!("nothing_to_requeue")));
+        assert!(refused.detail().contains(part), "{part}: {}", refused.text);
+    }
+    server.messages(QueueName::Plans).await;
+    let reply = ask(json!({ "position": 1, "sample": 0, "benchmark": "mmlu_pro" })).await;
+    assert_eq!((reply.status.as_u16(), &reply.json()["message"]), (200, &json!("Run requeued")));
+    assert_eq!(server.messages(QueueName::Plans).await, [Message::Plan { run, generation: 2 }]);
+}
+
+#[tokio::test]
 async fn the_callers_key_goes_with_the_run_and_comes_back_with_a_requeue() {
     let server = Server::local().await;
     let body = json!({ "model_id": "oracle", "selected_benchmarks": ["mmlu_pro"] });

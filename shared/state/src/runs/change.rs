@@ -5,7 +5,7 @@ use bench_domain::run::RunState;
 use bench_domain::{RunSpec, Timestamp};
 
 use super::provider_wait::{PROVIDER_WAIT, PROVIDER_WAIT_UNTIL};
-use super::record::{ERRORS_ONLY, Resumption, RunRecord, TAKEN_UP};
+use super::record::{ERRORS_ONLY, ONLY_SAMPLE, Resumption, RunRecord, SampleChoice, TAKEN_UP};
 use crate::access::{LimitScope, OrderLimits};
 use crate::attributes::{json, number, text};
 use crate::credentials::SealedKey;
@@ -38,6 +38,8 @@ pub struct Renewal<'a> {
     pub concurrency: Option<u32>,
     /// True if the new generation repeats only samples that ended with an infrastructure-error.
     pub errors_only: bool,
+    /// The only ended sample that the new generation repeats; `None` repeats all that a requeue repeats.
+    pub only_sample: Option<&'a SampleChoice>,
     /// Time of the requeue or resume, and the tokens spent until then.
     pub resumption: Option<Resumption>,
     /// Limits of open runs; `None` opens the run without checking limits.
@@ -72,6 +74,7 @@ impl State {
     ) -> Result<Transition, StateError> {
         let id = run.spec.id;
         let is_new = generation != run.generation;
+        let only_sample = renewal.only_sample.filter(|_| is_new);
         let mut last = self.last_event(id).await?;
         for _ in 0..TRIES_MAX {
             let is_open = next.status().is_open();
@@ -80,13 +83,14 @@ impl State {
                 .set_key(Some(keys::run(id)))
                 .update_expression(format!(
                     "SET #state = :state, index_status = :status, generation = :generation, \
-                      due_at = :due, revision = :next, resends = :zero, counted = :yes, counted_open = :open{}{}{}{}{}{}",
+                      due_at = :due, revision = :next, resends = :zero, counted = :yes, counted_open = :open{}{}{}{}{}{}{}",
                     if renewal.spec.is_some() { ", spec = :spec" } else { "" },
                     if renewal.origin.is_some() { ", #origin = :origin, #start = :start" } else { "" },
                     if renewal.concurrency.is_some() { ", #concurrency = :concurrency" } else { "" },
                     if renewal.resumption.is_some() { ", #taken_up = :taken_up" } else { "" },
                     if is_new { ", #errors_only = :errors_only" } else { "" },
-                    removal(is_new, renewal.resumption.is_some())
+                    if only_sample.is_some() { ", #only_sample = :only_sample" } else { "" },
+                    removal(is_new, only_sample.is_some(), renewal.resumption.is_some())
                 ))
                 .condition_expression("revision = :revision AND attribute_not_exists(deleted)")
                 .expression_attribute_names("#state", "state")
@@ -129,6 +133,12 @@ impl State {
                     .expression_attribute_values(":errors_only", number(u8::from(renewal.errors_only)))
             } else {
                 update
+            };
+            let update = match only_sample {
+                Some(choice) => update
+                    .expression_attribute_names("#only_sample", ONLY_SAMPLE)
+                    .expression_attribute_values(":only_sample", json("run", choice)?),
+                None => update,
             };
             let update = update.build().map_err(|error| StateError::damaged("run", error))?;
             let mut items = vec![
@@ -174,9 +184,10 @@ impl State {
 
 /// Returns the part of the update that removes what ends with the old state: the claim on planning, so that a requeued run is
 /// planned immediately, and the wait for a provider, which a resumed run asks again.
-fn removal(is_new: bool, is_resumed: bool) -> String {
+fn removal(is_new: bool, is_for_one: bool, is_resumed: bool) -> String {
     let planning = is_new.then_some("plan_lease_until");
+    let choice = (is_new && !is_for_one).then_some(ONLY_SAMPLE);
     let wait = is_resumed.then_some([PROVIDER_WAIT, PROVIDER_WAIT_UNTIL]);
-    let removed: Vec<&str> = planning.into_iter().chain(wait.into_iter().flatten()).collect();
+    let removed: Vec<&str> = planning.into_iter().chain(choice).chain(wait.into_iter().flatten()).collect();
     if removed.is_empty() { String::new() } else { format!(" REMOVE {}", removed.join(", ")) }
 }

@@ -1,7 +1,7 @@
 //! Records of runs and of their benchmarks.
 
 use bench_domain::run::{BenchmarkState, Plan, RunState};
-use bench_domain::{BenchmarkName, RunSpec, RunStatus, Spending, Timestamp};
+use bench_domain::{BenchmarkName, Position, RunSpec, RunStatus, Spending, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::provider_wait::{PROVIDER_WAIT, ProviderWait};
@@ -12,12 +12,23 @@ use crate::{Origin, StateError};
 
 /// Attribute of a run whose generation repeats only samples that ended with an infrastructure-error.
 pub(super) const ERRORS_ONLY: &str = "errors_only";
+/// Attribute of a run whose generation repeats one sample only.
+pub(super) const ONLY_SAMPLE: &str = "only_sample";
 /// Attribute of a run with its name, tags and notes.
 pub(super) const LABELS: &str = "labels";
 /// Attribute of a benchmark with an index of its samples.
 pub(super) const ITEM_INDEX: &str = "item_index";
 /// Attribute of a run that was requeued or resumed.
 pub(super) const TAKEN_UP: &str = "taken_up";
+
+/// One sample of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampleChoice {
+    /// Its benchmark.
+    pub benchmark: BenchmarkName,
+    /// Its position.
+    pub position: Position,
+}
 
 /// Stored run.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +53,8 @@ pub struct RunRecord {
     /// True if its generation repeats only samples that ended with an infrastructure-error, including those of
     /// benchmarks that succeeded.
     pub errors_only: bool,
+    /// The only ended sample that its generation repeats, if one was chosen.
+    pub only_sample: Option<SampleChoice>,
     /// Time at which its message should be handled next.
     pub due_at: Timestamp,
     /// Number of times that reconciliation sent its message again.
@@ -188,6 +201,7 @@ impl RunRecord {
             origin: Origin::read(&reader, &spec)?,
             concurrency: reader.maybe_number(CONCURRENCY)?,
             errors_only: reader.number_or::<u8>(ERRORS_ONLY, 0)? == 1,
+            only_sample: reader.maybe_json(ONLY_SAMPLE)?,
             spec,
             state: reader.json("state")?,
             generation: reader.number("generation")?,

@@ -15,6 +15,7 @@ use super::history::{self, per_sample};
 use super::pace::pace;
 use super::rejudge::{confirm_judging, judge_price};
 use crate::client::Client;
+use crate::commands::run::repeated::Repeated;
 use crate::output;
 use crate::run_ref::ShortIds;
 use crate::views::{Benchmark, Run};
@@ -26,8 +27,8 @@ const ENOUGH_SAMPLES: u64 = 3;
 pub(crate) struct Repeat<'a> {
     pub(crate) client: &'a Client,
     pub(crate) run: &'a Run,
-    /// True if only infrastructure-errors are repeated.
-    pub(crate) errors: bool,
+    /// Samples that are repeated.
+    pub(crate) repeated: &'a Repeated,
     /// New budget.
     pub(crate) budget_usd: Option<f64>,
     /// Number of samples in progress at once; `None` if a server does the work.
@@ -59,9 +60,9 @@ impl Summary {
 /// # Errors
 /// Fails if the user refuses, or can't be asked.
 pub(crate) async fn confirm_repeat(repeat: &Repeat<'_>, args: &ConfirmArgs) -> anyhow::Result<()> {
-    let Repeat { client, run, errors, .. } = *repeat;
+    let Repeat { client, run, repeated, .. } = *repeat;
     if run.rejudges.is_some() {
-        let left = |benchmark: &Benchmark| samples_left(run, benchmark, errors).unwrap_or_default();
+        let left = |benchmark: &Benchmark| samples_left(run, benchmark, repeated).unwrap_or_default();
         let pace = pace(client, repeat.concurrency, RunLimits::default()).await;
         return confirm_judging(
             run,
@@ -81,7 +82,7 @@ pub(crate) async fn confirm_repeat(repeat: &Repeat<'_>, args: &ConfirmArgs) -> a
 
 /// Returns the estimate; `None` if nothing is asked.
 async fn estimate(repeat: &Repeat<'_>) -> Option<Estimate> {
-    let Repeat { client, run, errors, concurrency, .. } = *repeat;
+    let Repeat { client, run, repeated, concurrency, .. } = *repeat;
     let is_local = client.address().is_none();
     let judge = judge_price(run, is_local).filter(|(_, price)| *price != KnownPrice::NoModel);
     let asks_no_model = ModelName::parse(&run.model()).is_ok_and(|name| !name.source.is_remote());
@@ -91,7 +92,7 @@ async fn estimate(repeat: &Repeat<'_>) -> Option<Estimate> {
     let left: Vec<(&Benchmark, Option<u64>)> = run
         .benchmarks
         .iter()
-        .map(|benchmark| (benchmark, samples_left(run, benchmark, errors)))
+        .map(|benchmark| (benchmark, samples_left(run, benchmark, repeated)))
         .filter(|(_, samples)| *samples != Some(0))
         .collect();
     if left.is_empty() {
@@ -164,7 +165,11 @@ async fn summary(client: &Client, run: &Run, benchmark: &Benchmark) -> Summary {
 }
 
 /// Returns the number of samples of a benchmark that are repeated or still missing; `None` if it isn't known.
-fn samples_left(run: &Run, benchmark: &Benchmark, errors: bool) -> Option<u64> {
+fn samples_left(run: &Run, benchmark: &Benchmark, repeated: &Repeated) -> Option<u64> {
+    if let Some(only) = &repeated.only {
+        return Some(u64::from(only.benchmark == benchmark.benchmark_name.as_str()));
+    }
+    let errors = repeated.errors;
     let planned = benchmark.planned_samples;
     match run.status {
         RunStatus::Failed | RunStatus::Canceled if errors => Some(benchmark.infrastructure_errors()),
@@ -218,7 +223,7 @@ mod tests {
     }
 
     fn left(run: &Run, errors: bool) -> Option<u64> {
-        samples_left(run, &run.benchmarks[0], errors)
+        samples_left(run, &run.benchmarks[0], &Repeated { errors, only: None })
     }
 
     #[test]
@@ -255,8 +260,9 @@ mod tests {
         let spent = json!({ "budget": { "usd": 2.0 }, "spent": { "tokens": 5, "usd": 1.5 } });
         let client = Client::in_process(axum::Router::new(), "data".into());
         let run = changed_run(spent);
+        let repeated = Repeated::default();
         let repeat =
-            Repeat { client: &client, run: &run, errors: false, budget_usd: None, concurrency: None };
+            Repeat { client: &client, run: &run, repeated: &repeated, budget_usd: None, concurrency: None };
         assert_eq!(repeat.budget_left(), Some(0.5));
         assert_eq!(Repeat { budget_usd: Some(1.0), ..repeat }.budget_left(), Some(0.0));
     }

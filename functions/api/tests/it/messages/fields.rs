@@ -257,7 +257,14 @@ pub(super) async fn record(recorder: &mut Recorder) {
     }
     changes(recorder, &server, &run, &caller).await;
     server.post(&format!("/api/runs/{run}/cancel"), &caller).await;
-    for change in [json!({ "errors": "all" }), json!({ "budget_usd": 0 }), json!({ "budget_tokens": 0 })] {
+    for change in [
+        json!({ "errors": "all" }),
+        json!({ "position": -1 }),
+        json!({ "position": 0, "sample": "first" }),
+        json!({ "position": 0, "benchmark": 3 }),
+        json!({ "budget_usd": 0 }),
+        json!({ "budget_tokens": 0 }),
+    ] {
         let path = format!("/api/admin/runs/{run}/requeue");
         recorder.post(&server, &path, &caller, &change.to_string(), &change).await;
     }
