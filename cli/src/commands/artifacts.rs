@@ -1,6 +1,7 @@
 //! `bench artifacts`.
 
 mod code;
+mod summary;
 
 use std::path::PathBuf;
 

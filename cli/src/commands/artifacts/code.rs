@@ -6,16 +6,18 @@ use anyhow::Context;
 use bench_domain::RunId;
 use serde_json::{Value, json};
 
+use super::summary::summary;
 use crate::client::Client;
 use crate::episodes::{Episode, safe_path};
 
 /// Thinking level of a run that sets none.
 const NO_LEVEL: &str = "base";
 
-/// Parts of the names of a run's folders of attempts.
+/// A run's attempts: what their folders are named by, and the lists of all of them.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
-    model: String,
+    /// The run, as the API shows it.
+    view: Value,
     level: String,
 }
 
@@ -26,16 +28,14 @@ impl Attempts {
             return Ok(Self::default());
         }
         let view: Value = client.get(&format!("/api/runs/{run}")).await?;
-        let text =
-            |pointer: &str| view.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let level = text("/generation/reasoning_effort");
-        let level = if level.is_empty() { NO_LEVEL.to_owned() } else { plain(&level) };
-        Ok(Self { model: text("/model").replace('/', "_"), level })
+        let level = view.pointer("/generation/reasoning_effort").and_then(Value::as_str).unwrap_or_default();
+        let level = if level.is_empty() { NO_LEVEL.to_owned() } else { plain(level) };
+        Ok(Self { view, level })
     }
 
     /// Returns the folder of an attempt.
     pub(super) fn folder(&self, attempt: &Episode) -> PathBuf {
-        let Self { model, level } = self;
+        let (model, level) = (self.model().replace('/', "_"), &self.level);
         safe_path(&format!("{}__{model}__sample{:02}__lvl_{level}", attempt.task(), attempt.sample))
     }
 
@@ -45,37 +45,58 @@ impl Attempts {
         if attempts.is_empty() {
             return Ok(0);
         }
-        let facts = |attempt: &&Episode| {
-            json!({
-                "task_id": attempt.task(), "model": self.model, "sample_index": attempt.sample,
-                "status": status(attempt), "outcome": attempt.outcome, "reason": attempt.reason,
-                "verdict": attempt.report, "thinking_level": self.level, "attempt_dir": self.folder(attempt),
-                "api_latency_seconds": attempt.latency_ms.map(|ms| ms as f64 / 1e3),
-                "usage": { "prompt_tokens": attempt.input_tokens, "completion_tokens": attempt.output_tokens },
-            })
-        };
-        let manifest = |attempt: &&Episode| {
-            json!({
-                "task_id": attempt.task(), "model": self.model, "status": status(attempt),
-                "attempt_dir": self.folder(attempt), "sample_index": attempt.sample,
-            })
-        };
         let lists = [
-            ("attempts.json", attempts.iter().map(facts).collect::<Vec<_>>()),
-            ("manifest.json", attempts.iter().map(manifest).collect()),
+            ("attempts.json", attempts.iter().map(|attempt| self.facts(attempt)).collect()),
+            ("manifest.json", attempts.iter().map(|attempt| self.manifest(attempt)).collect()),
+            ("summary.json", summary(self, &attempts, out)),
         ];
         for (name, list) in &lists {
             let path = out.join(name);
-            let text = serde_json::to_string_pretty(list).context("could not write the list of attempts")?;
+            let text: String = serde_json::to_string_pretty::<Value>(list)
+                .context("could not write the list of attempts")?;
             std::fs::write(&path, format!("{text}\n"))
                 .with_context(|| format!("could not write `{}`", path.display()))?;
         }
         Ok(lists.len() as u64)
     }
+
+    /// Returns what is known of an attempt.
+    pub(super) fn facts(&self, attempt: &Episode) -> Value {
+        json!({
+            "task_id": attempt.task(), "model": self.model(), "sample_index": attempt.sample,
+            "status": status(attempt), "outcome": attempt.outcome, "reason": attempt.reason,
+            "verdict": attempt.report, "thinking_level": self.level, "attempt_dir": self.folder(attempt),
+            "api_latency_seconds": attempt.latency_ms.map(|ms| ms as f64 / 1e3),
+            "usage": { "prompt_tokens": attempt.input_tokens, "completion_tokens": attempt.output_tokens },
+        })
+    }
+
+    /// Returns an attempt's place, and how it ended.
+    pub(super) fn manifest(&self, attempt: &Episode) -> Value {
+        json!({
+            "task_id": attempt.task(), "model": self.model(), "provider": self.view["provider"],
+            "status": status(attempt), "attempt_dir": self.folder(attempt), "sample_index": attempt.sample,
+        })
+    }
+
+    /// Returns the run, as the API shows it.
+    pub(super) const fn view(&self) -> &Value {
+        &self.view
+    }
+
+    /// Returns the name of the model.
+    pub(super) fn model(&self) -> &str {
+        self.view["model"].as_str().unwrap_or_default()
+    }
+
+    /// Returns the thinking level.
+    pub(super) fn level(&self) -> &str {
+        &self.level
+    }
 }
 
 /// Returns the reference harness's word for how an attempt ended.
-fn status(attempt: &Episode) -> &'static str {
+pub(super) fn status(attempt: &Episode) -> &'static str {
     match attempt.outcome.as_deref() {
         Some("correct") => "passed",
         Some("infrastructure-error") => "api_error",
