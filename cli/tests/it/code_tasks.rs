@@ -131,8 +131,206 @@ fn own_tasks_are_run_and_leave_artifacts() {
         "{attempts}"
     );
     assert!(dir.path("artifacts/manifest.json").exists());
+    let summary: Value =
+        serde_json::from_slice(&std::fs::read(dir.path("artifacts/summary.json")).unwrap()).unwrap();
+    let model = "replay:replies.jsonl";
+    assert_eq!(
+        (&summary["models"], &summary["tasks"], &summary["status_counts"], &summary["metrics"]["pass_at_1"]),
+        (
+            &serde_json::json!([model]),
+            &serde_json::json!(["add"]),
+            &serde_json::json!({ "failed": 1 }),
+            &serde_json::json!({ model: 0.0 })
+        ),
+        "{summary}"
+    );
+    assert_eq!(summary["attempts"], attempts, "the same attempts");
+    assert_eq!(summary["metrics_by_thinking_level"][model]["base"]["failed"], 1, "{summary}");
     let printed = dir.bench(&["artifacts", "latest", "--file", "response.txt"]);
     assert_eq!(printed.stdout.trim_end(), text("response.txt").trim_end());
+}
+
+const CALC: [(&str, &str); 4] = [
+    (
+        "metadata.json",
+        r#"{"language": "python", "instructions_file": "instructions.md", "eval": {"command": ["pytest", "-q"]}}"#,
+    ),
+    ("instructions.md", "The sum is a difference.\n"),
+    ("workspace/calc.py", "def add(a, b):\n    return a - b\n"),
+    (
+        "tests/test_calc.py",
+        "import pytest\nfrom calc import add\n\n\ndef test_version():\n    assert pytest.__version__ == '7.4.4'\n\n\ndef test_add():\n    assert add(2, 3) == 5\n",
+    ),
+];
+
+/// Writes a task of the format's reference harness, which declares pytest.
+fn calc(dir: &TestDir, requirements: &str) {
+    for (path, content) in CALC.into_iter().chain([("requirements.txt", requirements)]) {
+        let path = dir.path("calc").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+}
+
+/// Runs stored replies on the task, and returns the sample.
+fn graded(dir: &TestDir) -> Value {
+    dir.write(
+        "right.jsonl",
+        r#"{"id": "calc", "response": "File: calc.py\n```\ndef add(a, b):\n    return a + b\n```\n"}"#,
+    );
+    let done = dir.bench(&[
+        "run",
+        "--benchmark",
+        "code_lab",
+        "--dataset",
+        "code_lab=calc",
+        "--model",
+        "replay:right.jsonl",
+        "--out",
+        "out",
+        "--yes",
+    ]);
+    let items = dir.json(&["runs", "latest", "--items", "--json"]);
+    let item = items.pointer("/items/0").or_else(|| items.get(0)).cloned();
+    item.unwrap_or_else(|| panic!("{items}\n{}{}", done.stdout, done.stderr))
+}
+
+#[test]
+fn declared_packages_are_installed_before_and_used_by_tests() {
+    let dir = TestDir::new();
+    calc(&dir, "pytest==7.4.4\n");
+    // Without its packages, a task isn't run.
+    let missing = graded(&dir);
+    assert_eq!(missing["outcome"], "infrastructure-error", "{missing}");
+    assert!(
+        missing.to_string().contains("not runnable here: the packages of requirements.txt are not installed"),
+        "{missing}"
+    );
+    let install = || dir.bench(&["sandy", "setup", "--packages", "calc"]);
+    let installed = install();
+    assert_eq!(
+        installed.code, 0,
+        "this test needs a package index with pytest 7.4.4 for pip: {}{}",
+        installed.stdout, installed.stderr
+    );
+    let names = || {
+        let entries = std::fs::read_dir(dir.path("data/packages")).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    let found = names();
+    let [lock, folder, digests] = found.as_slice() else { panic!("{found:?}") };
+    assert!(
+        lock == "lock" && folder.starts_with("pip-") && *digests == format!("{folder}.lock"),
+        "{found:?}"
+    );
+    let digests = std::fs::read_to_string(dir.path("data/packages").join(digests)).unwrap();
+    assert!(digests.contains("pytest==7.4.4 --hash=sha256:"), "{digests}");
+    let again = install();
+    assert!(again.stderr.contains("installed already"), "{}", again.stderr);
+    assert_eq!(names(), found);
+    // The answer is run, without asking for it again.
+    let repeated = dir.bench(&["requeue", "latest", "--item", "calc", "--yes"]);
+    assert_eq!(repeated.code, 0, "{}{}", repeated.stdout, repeated.stderr);
+    let right = dir.json(&["runs", "latest", "--items", "--json"]);
+    assert!(right.to_string().contains("tests-passed"), "{right}");
+    dir.bench(&["requeue", "latest", "--item", "calc", "--sample", "1", "--yes"])
+        .assert_refused(2, "sample 1 of `calc` was graded");
+    dir.bench(&["requeue", "latest", "--item", "other", "--yes"])
+        .assert_refused(2, "the run has no item `other`");
+}
+
+const CRATE: [(&str, &str); 5] = [
+    (
+        "metadata.json",
+        r#"{"language": "rust", "instructions_file": "i.md", "eval": {"command": ["cargo", "test"]}}"#,
+    ),
+    ("i.md", "Five.\n"),
+    (
+        "workspace/Cargo.toml",
+        "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[dependencies]\nitoa = \"1\"\n",
+    ),
+    (
+        "workspace/Cargo.lock",
+        "version = 4\n\n[[package]]\nname = \"itoa\"\nversion = \"1.0.19\"\nsource = \"registry+https://github.com/rust-lang/crates.io-index\"\nchecksum = \"3bd1574e617a9a6c1f8f8181bd7e841e1f20e4277607ef28945765188d6284d4\"\n\n[[package]]\nname = \"x\"\nversion = \"0.1.0\"\ndependencies = [\n \"itoa\",\n]\n",
+    ),
+    ("workspace/src/lib.rs", ""),
+];
+const MODULE: [(&str, &str); 6] = [
+    (
+        "metadata.json",
+        r#"{"language": "javascript", "instructions_file": "i.md", "eval": {"command": ["node", "tests/run.mjs"]}}"#,
+    ),
+    ("i.md", "Two days.\n"),
+    (
+        "workspace/package.json",
+        r#"{"name": "x", "dependencies": {"ms": "2.1.3"}, "scripts": {"preinstall": "touch scripts-ran", "prepare": "touch scripts-ran"}}"#,
+    ),
+    (
+        "workspace/package-lock.json",
+        r#"{"name": "x", "lockfileVersion": 3, "packages": {"": {"name": "x", "hasInstallScript": true, "dependencies": {"ms": "2.1.3"}},
+            "node_modules/ms": {"version": "2.1.3", "integrity": "sha512-6FlzubTLZG3J2a/NVCAleEhjzq5oxgHyaCU9yYXvcLsvoVaHJq/s5xXI6/XXP6tz7R9xAOtHnSO/tXtF3WRTlA=="}}}"#,
+    ),
+    ("workspace/days.mjs", "export const days = \"1 day\"\n"),
+    (
+        "tests/run.mjs",
+        "import assert from \"node:assert\"\nimport ms from \"ms\"\nimport { days } from \"../days.mjs\"\nassert.equal(ms(days), 2 * 24 * 3600 * 1000)\n",
+    ),
+];
+
+#[test]
+fn packages_of_cargo_and_npm_are_installed_by_their_lock_files() {
+    let dir = TestDir::new();
+    for (task, files) in [("more/crate", &CRATE[..]), ("more/module", &MODULE[..])] {
+        for (path, content) in files {
+            let path = dir.path(task).join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+    }
+    let mut install = dir.command(&["sandy", "setup", "--packages", "more"]);
+    // The toolchain that builds the project finds its own settings in the home directory.
+    for name in ["CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"] {
+        install.envs(std::env::var_os(name).map(|value| (name, value)));
+    }
+    if let Some(home) = std::env::var_os("HOME") {
+        install.env("HOME", home);
+    }
+    let installed = CommandOutput::new(&install.output().unwrap());
+    assert_eq!(
+        installed.code, 0,
+        "this test needs npm and cargo, and registries with ms 2.1.3 and itoa 1.0.19: {}",
+        installed.stderr
+    );
+    let packages = dir.path("data/packages");
+    let names: Vec<PathBuf> =
+        std::fs::read_dir(&packages).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(names.iter().any(|folder| folder.join("vendor/itoa-1.0.19/Cargo.toml").is_file()), "{names:?}");
+    assert!(names.iter().any(|folder| folder.join("node_modules/ms/index.js").is_file()), "{names:?}");
+    assert!(!installed.stderr.contains("scripts-ran"), "{}", installed.stderr);
+    dir.write(
+        "days.jsonl",
+        r#"{"id": "module", "response": "File: days.mjs\n```\nexport const days = \"2 days\"\n```\n"}"#,
+    );
+    let run = ["run", "--benchmark", "code_lab", "--dataset", "code_lab=more", "--item", "module", "--model"];
+    let done = dir.bench(&[&run[..], &["replay:days.jsonl", "--out", "out", "--yes"]].concat());
+    assert_eq!(done.code, 0, "{}{}", done.stdout, done.stderr);
+    let items = dir.json(&["runs", "latest", "--items", "--json"]);
+    assert!(items.to_string().contains("tests-passed"), "{items}");
+}
+
+#[test]
+fn declarations_that_leave_a_choice_are_refused() {
+    let dir = TestDir::new();
+    calc(&dir, "pytest>=7\n");
+    let why = "`requirements.txt` doesn't fix its packages: `pytest>=7` is no `NAME==VERSION`";
+    dir.bench(&["sandy", "setup", "--packages", "calc"]).assert_refused(1, why);
+    let checked = check(&dir, &["calc", "--cheats", "none"]);
+    checked.assert_refused(1, "1 task not proven");
+    assert!(checked.stdout.contains(why), "{}", checked.stdout);
+    dir.bench(&["sandy", "setup", "--packages", "none"]).assert_refused(2, "`none` has no programming task");
 }
 
 /// Runs a model of LM Studio beside a command that writes down what it is asked, and exits with this status for `load`.

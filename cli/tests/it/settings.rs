@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::support::{CommandOutput, TestDir};
 
 /// Names in the sources that aren't settings of this program.
-const NOT_SETTINGS: [&str; 47] = [
+const NOT_SETTINGS: [&str; 49] = [
     // Variables of the Lambda runtime, cargo and build scripts, Go, Python, container engines, terminals, desktops, and the base
     // directories.
     "AWS_LAMBDA_FUNCTION_NAME",
@@ -51,6 +51,9 @@ const NOT_SETTINGS: [&str; 47] = [
     "SANDY_FILES",
     "SANDY_ISOLATION",
     "SANDY_PACKAGES",
+    // Of package managers.
+    "CARGO_TERM_COLOR",
+    "EAI_AGAIN",
     // Parts of names, and names in other programs.
     "BENCH_LIMIT",
     "JUDGE_PROMPT",

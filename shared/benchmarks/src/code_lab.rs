@@ -5,8 +5,8 @@
 mod agent;
 mod artifacts;
 mod catalog;
-pub(crate) mod grader;
 mod environment;
+pub(crate) mod grader;
 mod row;
 
 use std::sync::LazyLock;
@@ -25,8 +25,8 @@ use crate::options::{OptionError, OptionMetadata, Options};
 use crate::scorers::Scorer;
 use crate::scorers::sandbox::SandboxGrader;
 
-pub use grader::{Extent, TaskResults, TestResult, read_results, task_job};
 pub use environment::{PACKAGES_MARKER, PACKAGES_VARIABLE, SPEED_FILE, packages_folder};
+pub use grader::{Extent, TaskResults, TestResult, read_results, task_job};
 pub use row::task_row;
 
 /// Programming tasks with a choice of what the model is asked for.

@@ -121,7 +121,7 @@ fn client_problem(failure: &str, manager: PackageManager, error_output: &str) ->
         ));
     }
     // The cause comes last, but for npm, which names its log there.
-    let lines = error_output.lines().map(|line| line.trim_start_matches("npm error ").trim());
+    let lines = error_output.lines().map(|line| line.strip_prefix("npm error").unwrap_or(line).trim());
     let lines: Vec<&str> = lines
         .filter(|line| {
             !line.is_empty() && !line.starts_with("code ") && !line.contains("complete log of this run")
