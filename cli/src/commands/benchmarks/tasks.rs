@@ -74,13 +74,12 @@ pub(super) async fn list(
             .hint("`code_lab` has some; `bench tasks` lists stored terminal tasks")
             .into());
     }
-    let all = view.tasks.len() as u64;
     view.tasks.retain(|task| filter.selects(task));
     if json {
         return output::json(&view);
     }
     if view.tasks.is_empty() {
-        output::note(&format!("None of the {} matches", format::plural(all, "task")));
+        output::note("No task matches; without filters, all are listed");
         return Ok(());
     }
     output::print_table(&table(&view.tasks))?;
