@@ -8,6 +8,7 @@ mod containers;
 mod data_dir;
 mod finding;
 mod hub;
+mod languages;
 mod limits;
 mod providers;
 mod python;

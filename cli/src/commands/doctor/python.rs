@@ -129,7 +129,11 @@ fn parse(stdout: &[u8]) -> Option<(String, Vec<String>)> {
 }
 
 /// Runs a command in a sandbox of its own.
-async fn run(isolation: &dyn Isolation, limits: &Limits, exec: Exec) -> Result<Output, IsolationError> {
+pub(super) async fn run(
+    isolation: &dyn Isolation,
+    limits: &Limits,
+    exec: Exec,
+) -> Result<Output, IsolationError> {
     let sandbox = isolation.create(limits).await?;
     let output = sandbox.exec(&exec).await;
     sandbox.end().await;

@@ -9,11 +9,12 @@ use bench_sandbox::host::{HostConfig, SandboxHost};
 use bench_sandbox::isolation::{Form, Isolation};
 use bench_sandy::{Sandy, SandyConfig, SandyError};
 use bench_stack::sandboxes::python::PythonEnvironment;
+use bench_stack::sandboxes::toolchains;
 use bench_stack::sandboxes::{SandboxSettings, SandboxesError};
 use tempfile::TempDir;
 
 use super::finding::{Check, Finding, with_timeout};
-use super::{Settings, hub, limits, python};
+use super::{Settings, hub, languages, limits, python};
 use crate::commands::sandy::UNSAFE_MACHINE_HINT;
 use crate::exit::sentence;
 
@@ -30,7 +31,7 @@ const PASSABLE: u32 = 0o711;
 pub(super) async fn check(settings: &Settings, data_dir: Option<&Path>) -> Vec<Finding> {
     let check = Check::new("sandboxes", "sandboxes");
     if settings.var(ADDRESS_VARIABLE).is_some() {
-        return vec![service(&check, settings).await, python::in_service()];
+        return vec![service(&check, settings).await, python::in_service(), languages::in_service()];
     }
     let data_dir = data_dir.unwrap_or(Path::new(""));
     let settings = match SandboxSettings::from_vars(data_dir, None, |name| settings.var(name)) {
@@ -47,7 +48,8 @@ pub(super) async fn check(settings: &Settings, data_dir: Option<&Path>) -> Vec<F
         Some(Ok(probed)) => probed,
         Some(Err(_)) | None => {
             let fact = format!("no sandbox could be created within {} s", PROBE_LIMIT.as_secs());
-            return vec![check.problem(fact, "try again when the machine is less busy"), python::not_tried()];
+            let problem = check.problem(fact, "try again when the machine is less busy");
+            return vec![problem, python::not_tried(), languages::not_tried()];
         }
     };
     let (_folder, isolation) = match isolation {
@@ -55,20 +57,22 @@ pub(super) async fn check(settings: &Settings, data_dir: Option<&Path>) -> Vec<F
         Err(error) => {
             let is_unsafe = matches!(error.downcast_ref(), Some(SandboxesError::Isolation(_)));
             let fix = if is_unsafe { UNSAFE_MACHINE_HINT } else { "correct TMPDIR, or make room there" };
-            return vec![check.problem(sentence(&error), fix), python::not_tried()];
+            let problem = check.problem(sentence(&error), fix);
+            return vec![problem, python::not_tried(), languages::not_tried()];
         }
     };
     let config = settings.config(None);
     let mut findings = vec![
         form(&check, isolation.form()),
         python::check(isolation.as_ref(), &config.limits, environment).await,
+        languages::check(isolation.as_ref(), &config.limits).await,
     ];
     findings.extend(memory(isolation, config).await);
     findings
 }
 
-/// Tries the kinds of sandboxes in a temporary data directory, with the Python of the real one. Creates nothing in the
-/// real one. Blocks the thread.
+/// Tries the kinds of sandboxes in a temporary data directory, with the Python and the toolchains of the real one. Creates
+/// nothing in the real one. Blocks the thread.
 fn probe(
     settings: &SandboxSettings,
     python: Option<&PythonEnvironment>,
@@ -79,6 +83,10 @@ fn probe(
     let builder = builder.prefix("bench-doctor-").permissions(std::fs::Permissions::from_mode(PASSABLE));
     let folder = builder.tempdir().context("could not create a temporary folder")?;
     let python = python.map(|environment| environment.folder.clone());
+    if let Ok(shared) = toolchains::folder(&settings.data_dir).canonicalize() {
+        std::os::unix::fs::symlink(shared, toolchains::folder(folder.path()))
+            .context("could not write into a temporary folder")?;
+    }
     let tried = SandboxSettings { data_dir: folder.path().to_owned(), python, ..settings.clone() };
     Ok((folder, tried.isolation()?))
 }
