@@ -32,14 +32,15 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy --workspace --test engine --locked -- -D warnings
 
-## Measures speed and memory of the whole embedded system, the overhead of sandboxes, and the cost of terminal tasks' turns; not a
-## test. `DOCKER_HOST` names a container engine for episodes on one.
+## Measures speed and memory of the whole embedded system, the overhead of sandboxes, the cost of terminal tasks' turns, and the
+## grading of programming tasks; not a test. `DOCKER_HOST` names a container engine for episodes on one.
 bench:
 	$(CARGO) build --release --locked --package bench-cli --package bench-tests
 	target/release/bench-load
 	target/release/bench-sandboxes
 	target/release/bench-jobs
 	target/release/bench-episodes
+	target/release/bench-code-lab
 
 ## Measures start-up time, memory and size of every function as deployed, and of an empty function for comparison; not a test.
 ## `make bench-lambda PROFILE=release` builds faster, but its results say less about the deployed functions.
