@@ -22,7 +22,7 @@ pub(crate) enum Reopened<'a> {
 
 impl<'a> Reopened<'a> {
     /// Selects the samples of a run that asks again only one, only errors, or everything without a grade.
-    pub(crate) const fn select(run: &'a RunRecord) -> Self {
+    pub(crate) fn select(run: &'a RunRecord) -> Self {
         match &run.only_sample {
             Some(choice) => Self::One(choice),
             None if run.errors_only => Self::Errors,

@@ -54,7 +54,7 @@ pub struct RunRecord {
     /// benchmarks that succeeded.
     pub errors_only: bool,
     /// The only ended sample that its generation repeats, if one was chosen.
-    pub only_sample: Option<SampleChoice>,
+    pub only_sample: Option<Box<SampleChoice>>,
     /// Time at which its message should be handled next.
     pub due_at: Timestamp,
     /// Number of times that reconciliation sent its message again.

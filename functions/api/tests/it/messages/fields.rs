@@ -160,6 +160,7 @@ fn queries() -> Vec<String> {
         "/api/models?provider=LONG",
         "/api/models?limit=501",
         "/api/models?offset=x",
+        "/api/benchmarks?texts=x",
         "/api/benchmarks/mmlu_pro?protocol=LONG",
         "/api/runs?status=LONG",
         "/api/runs?model_id=zz",
