@@ -38,9 +38,9 @@ pub use runs::estimate::run_view;
 pub use runs::interrupt::interrupt_run;
 pub use runs::judgings::{JudgingView, JudgingsView, judgings};
 pub use runs::lifecycle::{cancel_run, delete_run, requeue_run, requeue_run_with};
-pub use runs::requeue::{ChosenSample, Requeue};
 pub use runs::list::list_runs;
 pub use runs::page_item::PageItem;
+pub use runs::requeue::{ChosenSample, Requeue};
 pub use runs::viewer::Viewer;
 pub use schedules::{FiringView, ScheduleView};
 pub use server::document;
@@ -49,8 +49,8 @@ pub use views::benchmark::{
     SandboxView, SourceView, StoredData, StoredDataset, describe,
 };
 pub use views::code_task::{
-    AdmissionProofView, CodeTaskDetailsView, CodeTaskView, CodeTasksView, ProjectFileView, RefusedSolutionView, code_task,
-    code_tasks,
+    AdmissionProofView, CodeTaskDetailsView, CodeTaskView, CodeTasksView, ProjectFileView,
+    RefusedSolutionView, code_task, code_tasks,
 };
 pub use views::overview::OverviewView;
 
