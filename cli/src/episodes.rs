@@ -60,6 +60,9 @@ pub(crate) struct Episode {
     /// Reason why it has no grade.
     #[serde(default)]
     pub(crate) error: Option<String>,
+    /// Verdict on the episode or attempt.
+    #[serde(default)]
+    pub(crate) detail: Value,
     /// The API's view of the episode's report.
     #[serde(default, rename = "judge_output")]
     pub(crate) report: Value,

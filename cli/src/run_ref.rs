@@ -107,7 +107,12 @@ impl RunRef {
     fn ambiguous(&self, found: &[Run]) -> Problem {
         let short = ShortIds::new(found.iter().map(|run| run.id.as_str()));
         let line = |run: &Run| {
-            format!("{} ({}, {} UTC)", short.get(&run.id), run.leveled_model(), format::minute(run.created_at))
+            format!(
+                "{} ({}, {} UTC)",
+                short.get(&run.id),
+                run.leveled_model(),
+                format::minute(run.created_at)
+            )
         };
         let mut listed = found.iter().take(LISTED_MAX).map(line).collect::<Vec<_>>().join(", ");
         if found.len() > LISTED_MAX {

@@ -74,8 +74,9 @@ async fn show(client: &Client, args: &ArtifactsArgs) -> anyhow::Result<()> {
         (Some(name), _) => print_file(client, run, &found, name).await,
         (None, Some(out)) => {
             let folders = found.iter().map(|episode| out.join(folder_of(&found, episode, &attempts)));
-            if let Some(folder) = folders.into_iter().find(|folder| folder.exists() && !args.force) {
-                return Err(Problem::usage(format!("--out: `{}` exists already", folder.display()))
+            let list = attempts.list().map(|name| out.join(name));
+            if let Some(path) = folders.chain(list).find(|path| path.exists() && !args.force) {
+                return Err(Problem::usage(format!("--out: `{}` exists already", path.display()))
                     .hint("give another folder, or --force to write into it")
                     .into());
             }

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Answer, ReadError, Workspace, unified_diff};
+use crate::{Answer, ReadError, Workspace, WorkspaceFile, unified_diff};
 
 /// Change between two workspaces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Change {
     /// A unified diff in a fenced block, which [`Answer::read`] reads; empty if nothing has changed.
     pub reply: String,
-    /// Files whose change can't be written as a diff, each with the reason.
+    /// Files whose change can't be written as a diff, each with the reason. Of those with other line ends, the rest of the
+    /// change is in the diff.
     pub left_out: Vec<(String, String)>,
 }
 
@@ -32,6 +33,7 @@ impl Change {
             Made::Otherwise(_) => {}
         }
         // Few files are the cause: characters that a diff can't have, or a file in place of a folder.
+        let mut taken = after.clone();
         changed.retain(|path| {
             let one = BTreeSet::from([path.clone()]);
             let why = match made(before, after, &one) {
@@ -39,10 +41,19 @@ impl Change {
                 Made::Otherwise(why) => why,
                 Made::TooLarge(error) => error.to_string(),
             };
+            if let Some(file) = with_line_ends(before.get(path), after.get(path)) {
+                let is_changed = before.get(path).map(|file| &file.bytes) != Some(&file.bytes);
+                taken.insert(path, file);
+                if matches!(made(before, &taken, &one), Made::Exactly(_)) {
+                    left_out
+                        .push((path.clone(), "its line ends; the rest of its change is taken".to_owned()));
+                    return is_changed;
+                }
+            }
             left_out.push((path.clone(), why));
             false
         });
-        match made(before, after, &changed) {
+        match made(before, &taken, &changed) {
             Made::Exactly(reply) => Ok(Self { reply, left_out }),
             Made::TooLarge(error) => Err(error),
             Made::Otherwise(why) => {
@@ -86,6 +97,19 @@ fn made(before: &Workspace, after: &Workspace, changed: &BTreeSet<String>) -> Ma
         true => Made::Exactly(reply),
         false => Made::Otherwise("a diff can't have its line ends or characters".to_owned()),
     }
+}
+
+/// Returns a changed file with the line ends of the one before, and a new file with line feeds; `None` if it has them.
+fn with_line_ends(before: Option<&WorkspaceFile>, after: Option<&WorkspaceFile>) -> Option<WorkspaceFile> {
+    let after = after?;
+    let text = std::str::from_utf8(&after.bytes).ok()?;
+    let plain = text.replace("\r\n", "\n");
+    let has_returns = before.is_some_and(|file| {
+        let count = |end: &[u8]| file.bytes.windows(end.len()).filter(|part| *part == end).count();
+        count(b"\n") > 0 && count(b"\n") == count(b"\r\n")
+    });
+    let wanted = if has_returns { plain.replace('\n', "\r\n") } else { plain };
+    (wanted != text).then(|| WorkspaceFile { bytes: wanted.into_bytes(), is_executable: after.is_executable })
 }
 
 #[cfg(test)]
@@ -133,6 +157,18 @@ mod tests {
         let names: Vec<&str> = change.left_out.iter().map(|(path, _)| path.as_str()).collect();
         assert_eq!(applied(&before, &change), Workspace::from([("a", "2\n")]));
         assert_eq!(names, ["lone", "think", "workspace/w"], "{:?}", change.left_out);
+    }
+
+    #[test]
+    fn files_keep_their_line_ends() {
+        let before = Workspace::from([("a", "1\n2\n"), ("b", "1\r\n2\r\n"), ("c", "1\n")]);
+        let after =
+            Workspace::from([("a", "1\r\n3\r\n"), ("b", "1\n3\n"), ("c", "1\r\n"), ("new", "x\r\ny\n")]);
+        let change = Change::between(&before, &after).unwrap();
+        let names: Vec<&str> = change.left_out.iter().map(|(path, _)| path.as_str()).collect();
+        assert_eq!(names, ["a", "b", "c", "new"], "{:?}", change.left_out);
+        let taken = Workspace::from([("a", "1\n3\n"), ("b", "1\r\n3\r\n"), ("c", "1\n"), ("new", "x\ny\n")]);
+        assert_eq!(applied(&before, &change), taken, "{}", change.reply);
     }
 
     #[test]

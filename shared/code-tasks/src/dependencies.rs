@@ -1,7 +1,7 @@
 //! Packages that a task declares, fixed by digests.
 //!
 //! A host installs them before it runs answers, with the package managers' own clients. Declarations that leave a choice of
-//! versions, or name other sources than the public index, aren't fixed.
+//! versions, or name repositories or folders as sources, aren't fixed.
 
 mod cargo;
 mod go;

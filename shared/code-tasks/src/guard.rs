@@ -23,7 +23,7 @@ const LOADED: [&str; 14] = [
     ".npmrc",
 ];
 /// Folders of such files.
-const FOLDERS: [&str; 4] = ["tests/", ".cargo/", "vendor/", "node_modules/"];
+const FOLDERS: [&str; 2] = ["tests/", "vendor/"];
 
 /// A workspace for its tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,5 +76,7 @@ fn decides(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_test = name.ends_with("_test.go")
         || (name.ends_with(".py") && (name.starts_with("test_") || name.ends_with("_test.py")));
-    is_test || LOADED.contains(&name) || FOLDERS.iter().any(|folder| path.starts_with(folder))
+    // Declared packages may be in the folder of the tests.
+    let is_package = path.split('/').any(|part| matches!(part, "node_modules" | ".cargo"));
+    is_test || is_package || LOADED.contains(&name) || FOLDERS.iter().any(|folder| path.starts_with(folder))
 }

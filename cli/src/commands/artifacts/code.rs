@@ -10,8 +10,10 @@ use super::summary::summary;
 use crate::client::Client;
 use crate::episodes::{Episode, safe_path};
 
+/// Name of the list of all attempts.
+const ATTEMPTS: &str = "attempts.json";
 /// Thinking level of a run that sets none.
-const NO_LEVEL: &str = "base";
+pub(super) const NO_LEVEL: &str = "base";
 
 /// A run's attempts: what their folders are named by, and the lists of all of them.
 #[derive(Debug, Default)]
@@ -28,8 +30,10 @@ impl Attempts {
             return Ok(Self::default());
         }
         let view: Value = client.get(&format!("/api/runs/{run}")).await?;
-        let level = view.pointer("/generation/reasoning_effort").and_then(Value::as_str).unwrap_or_default();
-        let level = if level.is_empty() { NO_LEVEL.to_owned() } else { plain(level) };
+        let budget = view.pointer("/generation/thinking_budget").and_then(Value::as_u64);
+        let effort = view.pointer("/generation/reasoning_effort").and_then(Value::as_str).map(plain);
+        let level = budget.map(|tokens| tokens.to_string()).or(effort).filter(|level| !level.is_empty());
+        let level = level.unwrap_or_else(|| NO_LEVEL.to_owned());
         Ok(Self { view, level })
     }
 
@@ -39,6 +43,11 @@ impl Attempts {
         safe_path(&format!("{}__{model}__sample{:02}__lvl_{level}", attempt.task(), attempt.sample))
     }
 
+    /// Returns the name of a list of all attempts, which shows that a folder has those of some run.
+    pub(super) fn list(&self) -> Option<&'static str> {
+        (!self.view.is_null()).then_some(ATTEMPTS)
+    }
+
     /// Writes the lists of all attempts. Returns the number of files.
     pub(super) fn write(&self, out: &Path, samples: &[Episode]) -> anyhow::Result<u64> {
         let attempts: Vec<&Episode> = samples.iter().filter(|sample| sample.is_of_code_lab()).collect();
@@ -46,7 +55,7 @@ impl Attempts {
             return Ok(0);
         }
         let lists = [
-            ("attempts.json", attempts.iter().map(|attempt| self.facts(attempt)).collect()),
+            (ATTEMPTS, attempts.iter().map(|attempt| self.facts(attempt)).collect()),
             ("manifest.json", attempts.iter().map(|attempt| self.manifest(attempt)).collect()),
             ("summary.json", summary(self, &attempts, out)),
         ];
@@ -65,7 +74,7 @@ impl Attempts {
         json!({
             "task_id": attempt.task(), "model": self.model(), "sample_index": attempt.sample,
             "status": status(attempt), "outcome": attempt.outcome, "reason": attempt.reason,
-            "verdict": attempt.report, "thinking_level": self.level, "attempt_dir": self.folder(attempt),
+            "verdict": attempt.detail, "thinking_level": self.level, "attempt_dir": self.folder(attempt),
             "api_latency_seconds": attempt.latency_ms.map(|ms| ms as f64 / 1e3),
             "usage": { "prompt_tokens": attempt.input_tokens, "completion_tokens": attempt.output_tokens },
         })
@@ -100,7 +109,7 @@ pub(super) fn status(attempt: &Episode) -> &'static str {
     match attempt.outcome.as_deref() {
         Some("correct") => "passed",
         Some("infrastructure-error") => "api_error",
-        Some("incorrect") if attempt.report["verdict"] != "not-applied" => "failed",
+        Some("incorrect") if attempt.detail["verdict"] != "not-applied" => "failed",
         Some(_) => "error",
         None => "pending",
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::code::Attempts;
+use super::code::{Attempts, NO_LEVEL};
 use crate::episodes::Episode;
 
 /// Status of an attempt that has no grade because of a failure of ours or the provider's. It doesn't count.
@@ -94,7 +94,7 @@ pub(super) fn summary(attempts: &Attempts, samples: &[&Episode], out: &Path) -> 
         "install_deps": false,
         "allow_incomplete_diffs": false,
         "allow_diff_rewrite_fallback": false,
-        "thinking_level": text("/generation/reasoning_effort"),
+        "thinking_level": (level != NO_LEVEL).then_some(level),
         "sweep_thinking_levels": false,
         "include_thinking_variants": false,
         "requested_models": [model],

@@ -311,7 +311,7 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
         ));
     } else if codes.contains(&Code::SandboxSetupNeeded) {
         hints.push(format!(
-            "`bench sandy setup` installs what the sandboxes lack; then `{resume}` continues the run"
+            "`bench sandy setup` (with `--toolchains` or `--packages TASKS` for programming tasks) installs what the sandboxes lack; then `{resume}` continues the run"
         ));
     } else {
         hints.push(format!("`{resume}` runs the missing samples"));

@@ -15,7 +15,8 @@ pub(crate) struct RepeatedArgs {
     /// Repeat only samples that ended as infrastructure-errors; allowed for runs that succeeded, too
     #[arg(long)]
     pub(crate) errors: bool,
-    /// Repeat only one sample of the item with this id, which must have no grade; allowed for runs that succeeded, too
+    /// Of the samples that have ended, repeat only one of the item with this id, which must have no grade; allowed for runs
+    /// that succeeded, too
     #[arg(long, value_name = "ID", conflicts_with = "errors")]
     item: Option<String>,
     /// Number of the sample among those of its item, from 1 [default: the only one without a grade]

@@ -106,7 +106,7 @@ pub(super) async fn check(args: &CheckArgs, paths: &[PathBuf]) -> anyhow::Result
     if !args.no_episodes && !archives.is_empty() {
         let settings = SandboxSettings::from_vars(&args.data.path()?, None, |name| std::env::var(name).ok())?;
         let speed = match args.record {
-            true => speed::of(&settings, archives.iter().map(|(task, _)| task.language)).await?,
+            true => speed::measure_missing(&settings, archives.iter().map(|(task, _)| task.language)).await?,
             false => HostSpeed::new(),
         };
         let place = Place::open(settings).await?;
@@ -420,7 +420,7 @@ pub(super) fn verdict(checked: &[Value], args: &CheckArgs) -> anyhow::Result<()>
     match unrunnable {
         0 => Ok(()),
         some => Err(Problem::failure(format!("{} can't be run here", format::plural(some as u64, "task")))
-            .hint("install the missing toolchains")
+            .hint("`bench sandy setup --toolchains` installs languages, `--packages PATH` the packages of tasks")
             .into()),
     }
 }

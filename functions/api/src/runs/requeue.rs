@@ -95,7 +95,7 @@ pub(super) async fn read_requeue(headers: &HeaderMap, body: Body) -> Result<Requ
 /// Finds the sample that a requeue repeats.
 ///
 /// # Errors
-/// 400 if the run has no such sample, or the sample was graded or hasn't ended.
+/// 400 if the run has no such sample, or the sample was graded.
 pub(super) async fn chosen_sample(
     api: &Api,
     found: &RunWithBenchmarks,

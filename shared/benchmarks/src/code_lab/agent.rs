@@ -223,7 +223,8 @@ impl WorkspaceProtocol for CodeLabAgent {
         };
         match grading {
             Grading::Done(verdict) if verdict.outcome == Outcome::NoAnswer => {
-                Verdict { reason: "The agent changed nothing.".to_owned(), ..verdict }.into()
+                let reason = "The agent changed nothing that a patch can have.".to_owned();
+                Verdict { reason, ..verdict }.into()
             }
             other => other,
         }

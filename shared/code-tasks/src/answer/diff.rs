@@ -123,6 +123,9 @@ const IGNORED: [&str; 7] = [
     "dissimilarity index ",
 ];
 
+/// Ends of git's headers for links and submodules.
+const NO_FILES: [&str; 2] = [" 120000", " 160000"];
+
 /// Reads the patches of a block from a line on. In a reply without fences, text may follow the last hunk.
 fn read_block(
     lines: &[&str],
@@ -150,6 +153,9 @@ fn read_block(
         } else if line.starts_with("copy from ") || line.starts_with("copy to ") {
             return Err(ReadError::line(first + at, "a patch can't copy a file; write it as a new one"));
         } else if IGNORED.iter().any(|known| line.starts_with(known)) {
+            if NO_FILES.iter().any(|mode| line.ends_with(mode)) {
+                return Err(ReadError::line(first + at, "a patch can't make a link or a submodule"));
+            }
             header.is_removed |= line.starts_with("deleted file mode ");
             header.is_new |= line.starts_with("new file mode ");
             at += 1;

@@ -176,6 +176,14 @@ fn replies_that_cannot_be_read_say_why() {
             "```diff\ndiff --git a/x.png b/x.png\nBinary files a/x.png and b/x.png differ\n```",
             "line 3 of the reply: a patch can't change a binary file",
         ),
+        (
+            "```diff\ndiff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+/etc/passwd\n```",
+            "line 3 of the reply: a patch can't make a link or a submodule",
+        ),
+        (
+            "```diff\ndiff --git a/s b/s\nindex 1..2 160000\n--- a/s\n+++ b/s\n@@ -1 +1 @@\n-a\n+b\n```",
+            "a patch can't make a link or a submodule",
+        ),
         ("```diff\nwhatever\n```", "line 2 of the reply: expected `--- PATH`"),
         ("```diff\n--- a/x\n+++ b/x\nchanged\n```", "line 4 of the reply: expected `@@`"),
         (

@@ -29,8 +29,6 @@ struct Package {
     integrity: Option<String>,
     #[serde(default)]
     link: bool,
-    #[serde(default)]
-    in_bundle: bool,
 }
 
 /// Reads the lock file. Returns `None` if the workspace needs no packages of npm.
@@ -48,7 +46,8 @@ pub(super) fn read(
     }
     let mut count = 0;
     for (path, package) in read.packages.iter().filter(|(path, _)| !path.is_empty()) {
-        if package.link || !path.contains("node_modules/") {
+        let leads_out = path.split('/').any(|part| ["", ".", ".."].contains(&part));
+        if package.link || leads_out || !path.starts_with("node_modules/") {
             return Err(lock.unfixed(format!(
                 "`{path}` is a folder of the project, and only packages of the registry are installed"
             )));
@@ -60,7 +59,8 @@ pub(super) fn read(
         let has_digest = package.integrity.as_deref().is_some_and(|digest| {
             digest.starts_with("sha512-") || digest.starts_with("sha256-") || digest.starts_with("sha384-")
         });
-        if !(package.in_bundle || is_from_registry && has_digest) {
+        // npm fetches packages that the lock file calls bundled, too.
+        if !(is_from_registry && has_digest) {
             return Err(lock.unfixed(format!("`{path}` has no `integrity` of a package in the registry; write it again with `npm install --package-lock-only`")));
         }
         count += 1;

@@ -86,7 +86,7 @@ fn lock(packages: &str) -> String {
 fn lock_files_of_npm_need_the_digest_of_every_package() {
     let good = lock(
         r#", "node_modules/ms": {"version": "2.1.3", "resolved": "https://registry.example/ms.tgz", "integrity": "sha512-AA"},
-        "node_modules/ms/node_modules/inner": {"version": "1.0.0", "inBundle": true}"#,
+        "node_modules/ms/node_modules/inner": {"version": "1.0.0", "integrity": "sha512-AA"}"#,
     );
     let package = r#"{"dependencies": {"ms": "^2.1.3"}}"#;
     let files = workspace([("package.json", package), ("package-lock.json", &good)]);
@@ -118,6 +118,22 @@ fn lock_files_of_npm_need_the_digest_of_every_package() {
             "`node_modules/a` is a folder of the project",
         ),
         (r#", "lib/a": {"version": "1"}"#, "`lib/a` is a folder of the project"),
+        (
+            r#", "node_modules/a": {"resolved": "https://other.example/a.tgz", "inBundle": true}"#,
+            "`node_modules/a` has no `integrity`",
+        ),
+        (
+            r#", "../node_modules/a": {"version": "1", "integrity": "sha512-AA"}"#,
+            "`../node_modules/a` is a folder of the project",
+        ),
+        (
+            r#", "/x/node_modules/a": {"version": "1", "integrity": "sha512-AA"}"#,
+            "`/x/node_modules/a` is a folder of the project",
+        ),
+        (
+            r#", "node_modules/../../a": {"version": "1", "integrity": "sha512-AA"}"#,
+            "`node_modules/../../a` is a folder of the project",
+        ),
     ] {
         let why = refusal([("package.json", package), ("package-lock.json", &lock(packages))]);
         assert!(

@@ -167,7 +167,13 @@ async fn summary(client: &Client, run: &Run, benchmark: &Benchmark) -> Summary {
 /// Returns the number of samples of a benchmark that are repeated or still missing; `None` if it isn't known.
 fn samples_left(run: &Run, benchmark: &Benchmark, repeated: &Repeated) -> Option<u64> {
     if let Some(only) = &repeated.only {
-        return Some(u64::from(only.benchmark == benchmark.benchmark_name.as_str()));
+        let chosen = u64::from(only.outcome.is_some() && only.benchmark == benchmark.benchmark_name.as_str());
+        return match run.status {
+            RunStatus::Succeeded => Some(chosen),
+            _ if benchmark.planned_samples == 0 => samples_unplanned(run, benchmark),
+            // Samples that never ended go on, too.
+            _ => Some(chosen + benchmark.planned_samples.saturating_sub(benchmark.completed_samples)),
+        };
     }
     let errors = repeated.errors;
     let planned = benchmark.planned_samples;

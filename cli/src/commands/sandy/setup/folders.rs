@@ -43,7 +43,9 @@ pub(super) fn lock(all: &Path) -> anyhow::Result<File> {
         Err(TryLockError::WouldBlock) => {
             Err(Problem::failure("another `bench sandy setup` is running in this data directory").into())
         }
-        Err(TryLockError::Error(error)) => Err(error).context("could not lock the Python environments"),
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("could not lock {}", path.display()))
+        }
     }
 }
 

@@ -204,7 +204,7 @@ pub(super) fn summarize(failure: &str, error_output: &str) -> Problem {
         let line = error_output.lines().find(|line| line.contains("No matching distribution found"));
         let line = line.unwrap_or_default().trim().trim_start_matches("ERROR: ");
         return Problem::failure(format!("{failure}: {line}")).hint(
-            "the package index has no build of it for this Python and machine; try another with --program",
+            "the package index has no build of it for this Python and machine; another Python may have one",
         );
     }
     if error_output.contains("No module named pip") {

@@ -7,13 +7,11 @@ use bench_benchmarks::code_lab::{Extent, TaskResults, read_results, task_job};
 use bench_code_tasks::{CodeTask, Workspace};
 use bench_domain::{JobEnd, JobReport, JobSpec};
 use bench_sandy::job::{self, JobError, JobName, NoFiles, UploadProgress};
-use bench_sandy::{ExecRequest, NewSandbox, Sandy};
+use bench_sandy::{NewSandbox, Sandy};
 use bench_stack::BuiltInSandboxes;
 use bench_stack::sandboxes::SandboxSettings;
 use tokio::time::Instant;
 
-/// Maximum time to look for what a task needs.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(120);
 /// Wait before a job's second poll. Doubles up to the maximum, which is short, since a check waits for many jobs.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const WAIT_MAX: Duration = Duration::from_millis(400);
@@ -78,13 +76,7 @@ impl Place {
 
     async fn job(&self, sandbox: &str, spec: &JobSpec) -> Result<JobReport, JobError> {
         let (sandy, name) = (&self.sandy, JobName::default());
-        if let Some(probe) = &spec.probe {
-            let command = ExecRequest::new(probe.as_str()).repeatable().within(PROBE_TIMEOUT);
-            let probed = sandy.exec(sandbox, &command).await?;
-            if probed.exit_code != 0 {
-                return Err(JobError::MissingPackages(last_line(&probed.stdout)));
-            }
-        }
+        job::probe(sandy, sandbox, spec).await?;
         while let UploadProgress::Underway { .. } = job::upload(sandy, sandbox, &name, spec, &NoFiles).await?
         {
         }

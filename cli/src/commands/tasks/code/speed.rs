@@ -10,7 +10,7 @@ use bench_stack::sandboxes::speed::{HostSpeed, read, record};
 use crate::commands::sandy::setup::speed::measure;
 
 /// Returns the speed of these languages. Measures those for which it isn't known.
-pub(super) async fn of(
+pub(super) async fn measure_missing(
     settings: &SandboxSettings,
     languages: impl Iterator<Item = Language>,
 ) -> anyhow::Result<HostSpeed> {

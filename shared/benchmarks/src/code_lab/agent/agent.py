@@ -281,6 +281,10 @@ class Changes:
                     inside = sorted(found, key=lambda entry: entry.name)
             except OSError as error:
                 self.skip(path or ".", f"it can't be read: {error.strerror}")
+                if isinstance(error, PermissionError):
+                    # What is in the folder isn't known, so its files count as unchanged.
+                    below = f"{path}/" if path else ""
+                    self.seen.update(name for name in self.originals if name.startswith(below))
                 continue
             for entry in inside:
                 entries += 1
@@ -291,7 +295,9 @@ class Changes:
                 if not is_utf8(below):
                     continue
                 if entry.is_symlink():
-                    if not (path == "" and entry.name == "workspace"):
+                    # Packages are linked by this program.
+                    is_own = (path == "" and entry.name == "workspace") or entry.name in TOOL_FOLDERS
+                    if not is_own:
                         self.skip(below, "it is a link")
                 elif entry.is_dir(follow_symlinks=False):
                     if self.is_tools(entry, below):
@@ -336,7 +342,11 @@ def text_of(content):
 
 def collect():
     changes = Changes(read_json("collect.json"))
-    changes.walk(os.path.join(root(), "workspace"))
+    workspace = os.path.join(root(), "workspace")
+    if os.path.islink(workspace):
+        changes.skip(".", "it is a link")
+    else:
+        changes.walk(workspace)
     write_result(
         {
             "end": changes.end,

@@ -80,7 +80,7 @@ fn answers_that_no_agent_made_are_graded_as_replies() {
     assert_eq!(Benchmark::grade(&CodeLabAgent, &item, &empty), Grading::NeedsTurn(Stage::Episode));
     let nothing = WorkspaceProtocol::grade(&CodeLabAgent, &item, &empty).done().unwrap();
     assert_eq!((nothing.outcome, &nothing.detail["verdict"]), (Outcome::NoAnswer, &json!("no-answer")));
-    assert_eq!(nothing.reason, "The agent changed nothing.");
+    assert_eq!(nothing.reason, "The agent changed nothing that a patch can have.");
     let change = Answer::local("File: calc.py\n```\nx = 1\n```\n");
     for grading in [
         Benchmark::grade(&CodeLabAgent, &item, &change),

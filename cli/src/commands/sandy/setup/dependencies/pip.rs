@@ -53,7 +53,8 @@ pub(super) async fn install(work: &Work<'_>, all: &Path) -> anyhow::Result<Strin
     venv.arg(&environment);
     run_step(venv, "could not create an environment for pip").await?;
     let pip = || python_module(&environment.join("bin/python3"), "pip");
-    let lock = all.join(format!("{}.lock", work.dependencies.name()));
+    // Wheels, and packages that others need, depend on the version of Python.
+    let lock = all.join(format!("{}-{}.lock", work.dependencies.name(), python.version));
     let is_locked = !work.dependencies.has_digests && lock.exists();
     let requirements = if is_locked { lock.clone() } else { work.project.join("requirements.txt") };
     let wheels = work.scratch.join("wheels");
