@@ -281,7 +281,7 @@ fn a_host_without_the_toolchain_is_named_before_the_model_is_asked() {
 fn other_answers_than_an_agent_s_are_graded_as_replies() {
     runtime().block_on(async {
         let world = World::open(settings(), repairs).await;
-        let run = order().from_source("nop").place(&world).await;
+        let run = order().with_source("nop").place(&world).await;
         ManualDriver::new(&world, 0).drain().await;
         check(&world, run, Expected::SUCCEEDED).await;
         let (sample, _) = only_sample(&world, run).await;

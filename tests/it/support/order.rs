@@ -94,7 +94,7 @@ impl Order {
     }
 
     /// Takes the answers from a source that asks no model.
-    pub(crate) fn from_source(self, source: &'static str) -> Self {
+    pub(crate) fn with_source(self, source: &'static str) -> Self {
         Self { source: Some(source), options: BTreeMap::new(), ..self }
     }
 

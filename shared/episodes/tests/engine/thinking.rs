@@ -112,6 +112,7 @@ impl World {
                     state.agent = Some(record.progress);
                 }
                 Advance::Failed(error) => panic!("{error}"),
+                Advance::Worked(..) => panic!("an episode in containers has no workspace"),
                 // Between the two calls, the last operation has ended.
                 Advance::Ended(report) => {
                     let stored_bytes = records.iter().map(String::len).sum();
