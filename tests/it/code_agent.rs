@@ -74,12 +74,7 @@ fn repairs(request: &ModelRequest) -> Reply {
 }
 
 async fn only_sample(world: &World, run: RunId) -> (SampleRecord, SampleBody) {
-    let found = world.stored_run(run).await;
-    let sample = world.samples(&found, NAME).await.remove(0);
-    let stored = sample.finished.as_ref().and_then(|finished| finished.body.clone()).unwrap();
-    let address = World::sample_ref(&found, NAME, sample.position);
-    let body = world.stack.blobs.get_body(&address, stored.attempt, Some(&stored.sha256)).await.unwrap();
-    (sample, body.unwrap().0)
+    world.first_sample(run, NAME).await
 }
 
 /// Runs an agent to its end. Returns the verdict and the stored body.
@@ -215,6 +210,18 @@ fn a_sandbox_that_ends_for_a_limit_ends_the_work() {
     });
 }
 
+/// Lets an agent repair the project beside these faults. Returns the round that did it, and the numbers of sandboxes and of
+/// model calls.
+async fn repaired_in_spite_of(rule: impl Fn(&Call) -> Fault + Send + Sync + 'static) -> (u32, u64, u64) {
+    let world = World::open(settings_with(rule), repairs).await;
+    let run = order().place(&world).await;
+    ManualDriver::new(&world, 0).drain().await;
+    check(&world, run, Expected::SUCCEEDED).await;
+    let (sample, body) = only_sample(&world, run).await;
+    check_repaired(&sample.finished.unwrap().verdict, &body);
+    (body.episode.unwrap().round, world.sandbox_host().created_count(), world.model.total())
+}
+
 #[test]
 fn a_lost_sandbox_starts_the_agent_over_and_a_lost_job_does_not() {
     runtime().block_on(async {
@@ -224,14 +231,7 @@ fn a_lost_sandbox_starts_the_agent_over_and_a_lost_job_does_not() {
             true => Fault::Lose,
             false => Fault::None,
         };
-        let world = World::open(settings_with(rule), repairs).await;
-        let run = order().place(&world).await;
-        ManualDriver::new(&world, 0).drain().await;
-        check(&world, run, Expected::SUCCEEDED).await;
-        let (sample, body) = only_sample(&world, run).await;
-        check_repaired(&sample.finished.unwrap().verdict, &body);
-        assert_eq!((body.episode.unwrap().round, world.sandbox_host().created_count()), (2, 3));
-        assert_eq!(world.model.total(), CALLS + 2);
+        assert_eq!(repaired_in_spite_of(rule).await, (2, 3, CALLS + 2));
 
         // Lost under the tests: the stored change is graded in another sandbox.
         let lost = AtomicU64::new(0);
@@ -243,14 +243,7 @@ fn a_lost_sandbox_starts_the_agent_over_and_a_lost_job_does_not() {
                 false => Fault::None,
             }
         };
-        let world = World::open(settings_with(rule), repairs).await;
-        let run = order().place(&world).await;
-        ManualDriver::new(&world, 0).drain().await;
-        check(&world, run, Expected::SUCCEEDED).await;
-        let (sample, body) = only_sample(&world, run).await;
-        check_repaired(&sample.finished.unwrap().verdict, &body);
-        assert_eq!((body.episode.unwrap().round, world.sandbox_host().created_count()), (1, 3));
-        assert_eq!(world.model.total(), CALLS);
+        assert_eq!(repaired_in_spite_of(rule).await, (1, 3, CALLS));
     });
 }
 

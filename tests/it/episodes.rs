@@ -87,12 +87,7 @@ async fn result(world: &World, run: RunId) -> SampleResult {
 }
 
 async fn only_sample(world: &World, run: RunId) -> (SampleRecord, SampleBody) {
-    let found = world.stored_run(run).await;
-    let sample = world.samples(&found, NAME).await.remove(0);
-    let stored = sample.finished.as_ref().and_then(|finished| finished.body.clone()).unwrap();
-    let address = World::sample_ref(&found, NAME, sample.position);
-    let body = world.stack.blobs.get_body(&address, stored.attempt, Some(&stored.sha256)).await.unwrap();
-    (sample, body.unwrap().0)
+    world.first_sample(run, NAME).await
 }
 
 /// Returns true if no message is left, not even one that waits for its time.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use aws_sdk_sqs::types::QueueAttributeName;
-use bench_domain::{BenchmarkName, Position, RunId, RunStatus, SampleRef, Secret};
+use bench_domain::{BenchmarkName, Position, RunId, RunStatus, SampleBody, SampleRef, Secret};
 use bench_embedded::{Durability, Recorder};
 use bench_queue::{Depth, QueueName};
 use bench_sandy::testing::{self, Options, SandyServer};
@@ -253,6 +253,16 @@ impl World {
         }
         samples.sort_by_key(|sample| sample.position);
         samples
+    }
+
+    /// Returns a benchmark's first sample, which has ended, and its body.
+    pub(crate) async fn first_sample(&self, run: RunId, benchmark: &str) -> (SampleRecord, SampleBody) {
+        let found = self.stored_run(run).await;
+        let sample = self.samples(&found, benchmark).await.remove(0);
+        let stored = sample.finished.as_ref().and_then(|finished| finished.body.clone()).unwrap();
+        let address = Self::sample_ref(&found, benchmark, sample.position);
+        let body = self.stack.blobs.get_body(&address, stored.attempt, Some(&stored.sha256)).await.unwrap();
+        (sample, body.unwrap().0)
     }
 
     /// Returns the address of a sample.

@@ -60,7 +60,7 @@ pub(super) async fn make(
     let folder = folder(&settings.data_dir);
     fs::create_dir_all(&folder).with_context(|| format!("could not create {}", folder.display()))?;
     let _lock = lock(&folder)?;
-    // What a setup that was killed left behind.
+    // A setup that was killed may have left folders behind.
     remove_others(&folder, [None, None]);
     if all.is_empty() && problems.is_empty() {
         output::note("the tasks declare no packages");

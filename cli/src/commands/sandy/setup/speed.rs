@@ -9,7 +9,7 @@ use bench_stack::sandboxes::speed::{HostSpeed, fixed_program};
 
 use super::in_sandbox;
 
-/// Number of measurements of a language, of which the shortest counts.
+/// Number of measurements of a language. The shortest counts.
 const REPEATS: u32 = 3;
 /// Maximum time of a fixed program.
 const TIMEOUT: Duration = Duration::from_secs(120);
