@@ -35,6 +35,7 @@ mod tests {
             let described: Vec<&str> = task.mistakes.iter().map(|mistake| mistake.name.as_str()).collect();
             let proven: Vec<&str> = proof.wrong.keys().map(String::as_str).collect();
             assert_eq!(described, proven, "{}", task.id);
+            assert!(proof.reference_ms.is_some() && proof.host_ms.is_some(), "{}: no times", task.id);
             assert!(task.mistakes.iter().all(|mistake| !mistake.why.is_empty()), "{}", task.id);
             assert!(task.tests.is_empty() && task.overlay.is_empty() && task.reference.is_none());
         }
