@@ -110,10 +110,12 @@ impl TaskFiles {
         let refused = |problem| Err(Refusal::file(path.as_str(), problem));
         let length = bytes.len() as u64;
         if length > FILE_BYTES_MAX {
-            return refused(ArchiveProblem::FileTooLarge { bytes_max: FILE_BYTES_MAX });
+            let advice = "make it smaller, or let the build or the tests generate it";
+            return refused(ArchiveProblem::FileTooLarge { bytes_max: FILE_BYTES_MAX, advice });
         }
         if self.bytes + length > TASK_BYTES_MAX {
-            return refused(ArchiveProblem::TaskTooLarge { bytes_max: TASK_BYTES_MAX });
+            let advice = "leave out build output, caches and large files";
+            return refused(ArchiveProblem::TaskTooLarge { bytes_max: TASK_BYTES_MAX, advice });
         }
         if self.files.len() >= FILES_MAX {
             return refused(ArchiveProblem::TooManyEntries { entries_max: FILES_MAX });

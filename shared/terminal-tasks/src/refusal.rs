@@ -10,6 +10,7 @@ mod format;
 
 pub use agent::AgentProblem;
 pub use archive::ArchiveProblem;
+pub(crate) use archive::{FILE_TO_IMAGE, FILES_TO_IMAGE};
 pub use compose::ComposeProblem;
 pub use content::ContentProblem;
 pub use format::FormatProblem;

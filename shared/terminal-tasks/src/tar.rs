@@ -9,7 +9,7 @@ use ::tar::EntryType;
 use flate2::read::GzDecoder;
 
 use crate::path::{PATH_BYTES_MAX, PATH_DEPTH_MAX, TaskPath};
-use crate::refusal::{ArchiveProblem, Refusal};
+use crate::refusal::{ArchiveProblem, FILES_TO_IMAGE, Refusal};
 use crate::tree::{Tree, TreeBuilder, TreeLimits};
 
 /// Maximum size of an extended header, in bytes.
@@ -51,7 +51,7 @@ pub fn read_tar_gz(archive: &[u8], limits: TreeLimits, sink: Sink<'_>) -> Result
         let size = entry.size();
         bytes = bytes.saturating_add(size);
         if bytes > bytes_max {
-            return Err(Refusal::whole(ArchiveProblem::TaskTooLarge { bytes_max }));
+            return Err(Refusal::whole(ArchiveProblem::TaskTooLarge { bytes_max, advice: FILES_TO_IMAGE }));
         }
         let kind = entry.header().entry_type();
         match kind {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::path::{TaskPath, fold};
-use crate::refusal::{ArchiveProblem, ContentProblem, FormatProblem, Refusal};
+use crate::refusal::{ArchiveProblem, ContentProblem, FILE_TO_IMAGE, FILES_TO_IMAGE, FormatProblem, Refusal};
 
 /// Limits on the files of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -223,9 +223,15 @@ impl TreeBuilder {
             bytes += read.len() as u64;
             if bytes > limit {
                 return Err(at(if limit < self.limits.file_bytes_max {
-                    ArchiveProblem::TaskTooLarge { bytes_max: self.limits.task_bytes_max }
+                    ArchiveProblem::TaskTooLarge {
+                        bytes_max: self.limits.task_bytes_max,
+                        advice: FILES_TO_IMAGE,
+                    }
                 } else {
-                    ArchiveProblem::FileTooLarge { bytes_max: self.limits.file_bytes_max }
+                    ArchiveProblem::FileTooLarge {
+                        bytes_max: self.limits.file_bytes_max,
+                        advice: FILE_TO_IMAGE,
+                    }
                 }));
             }
             hasher.update(read);

@@ -2,6 +2,11 @@
 
 use super::Quoted;
 
+/// Advice about a file that is too large for a task with an image.
+pub(crate) const FILE_TO_IMAGE: &str = "make it smaller, or let the task's image provide it";
+/// Advice about files that are too large for a task with an image.
+pub(crate) const FILES_TO_IMAGE: &str = "leave out files that its image can provide";
+
 /// Reason for which an archive can't be read safely.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -51,16 +56,20 @@ pub enum ArchiveProblem {
         entries_max: usize,
     },
     /// A file is too large.
-    #[error("the file has more than {bytes_max} bytes; make it smaller, or let the task's image provide it")]
+    #[error("the file has more than {bytes_max} bytes; {advice}")]
     FileTooLarge {
         /// Limit in bytes.
         bytes_max: u64,
+        /// Advice to the task's author.
+        advice: &'static str,
     },
     /// All files together are too large.
-    #[error("the task has more than {bytes_max} bytes; leave out files that its image can provide")]
+    #[error("the task has more than {bytes_max} bytes; {advice}")]
     TaskTooLarge {
         /// Limit in bytes.
         bytes_max: u64,
+        /// Advice to the task's author.
+        advice: &'static str,
     },
     /// A file grows too much when it is decompressed.
     #[error("the file grows more than {ratio_max} times when decompressed; let the task generate such data")]
