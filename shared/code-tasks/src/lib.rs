@@ -11,6 +11,7 @@ mod cheats;
 mod dependencies;
 mod files;
 mod guard;
+mod json;
 mod patch;
 mod prompt;
 mod proof;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dependencies::{self, Dependencies, Unfixed};
 use crate::files::TaskFiles;
+use crate::json::read_json;
 use crate::proof::Proof;
 use crate::{Workspace, WorkspaceFile};
 
@@ -310,7 +311,7 @@ impl CodeTask {
         }
         let digest = files.digest(|path| path == PROOF_FILE || path.starts_with("solutions/"));
         let proof = match files.get(PROOF_FILE) {
-            Some(file) => Some(json(PROOF_FILE, &file.bytes)?),
+            Some(file) => Some(read_json(PROOF_FILE, &file.bytes)?),
             None => None,
         };
         let workspace = Workspace::new(workspace);
@@ -367,14 +368,7 @@ fn read_metadata(files: &TaskFiles) -> Result<Metadata, Refusal> {
         let advice = "it names the language, the instructions and the test command";
         Refusal::file(METADATA_FILE, ContentProblem::MissingFile { advice })
     })?;
-    json(METADATA_FILE, &file.bytes)
-}
-
-fn json<T: serde::de::DeserializeOwned>(path: &str, bytes: &[u8]) -> Result<T, Refusal> {
-    serde_json::from_slice(bytes).map_err(|error| {
-        let line = u32::try_from(error.line()).ok();
-        Refusal::at(path, line, FormatProblem::Syntax { language: "JSON", cause: error.to_string() })
-    })
+    read_json(METADATA_FILE, &file.bytes)
 }
 
 fn text(files: &TaskFiles, path: &str, advice: &'static str) -> Result<String, Refusal> {

@@ -59,11 +59,18 @@ fn a_missing_or_wrong_part_is_named() {
         (with("metadata.json", "{"), "`metadata.json` line 1: the file is not valid JSON: "),
         (
             with("metadata.json", r#"{"language": "cobol", "instructions_file": "instructions.md"}"#),
-            "`metadata.json` line 1: the file is not valid JSON: unknown variant `cobol`",
+            "`metadata.json` line 1: `language` must be one of `python`, `javascript`, `go`, `rust`, `cpp`, `html`, not `cobol`",
         ),
         (
             with("metadata.json", r#"{"language": "go"}"#),
-            "`metadata.json` line 1: the file is not valid JSON: missing field `instructions_file`",
+            "`metadata.json` line 1: the field `instructions_file` is missing; add it",
+        ),
+        (
+            with(
+                "metadata.json",
+                r#"{"language": "go", "instructions_file": "instructions.md", "eval": {"env": {"A": 1}}}"#,
+            ),
+            "`metadata.json` line 1: `eval.env.A` must be a text, not integer `1`",
         ),
         (
             with(
@@ -171,6 +178,13 @@ fn an_archive_may_have_folders_above_the_task() {
     let two = [("a/metadata.json", "{}"), ("b/metadata.json", "{}")];
     assert_eq!(read(&two).unwrap_err().code(), "several_tasks");
     assert_eq!(read(&[("x", "y")]).unwrap_err().code(), "missing_file");
+    // A file that is just above the limit, and one that compresses as no file of a project does.
+    let large: String = (0..(3_u32 << 17)).map(|number| format!("{number:8}")).collect();
+    let refused = read(&[("metadata.json", "{}"), ("big", &large)]).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "`big`: the file has more than 2097152 bytes; make it smaller, or let the build or the tests generate it"
+    );
     let bomb = "0".repeat(3 << 20);
     assert_eq!(read(&[("metadata.json", "{}"), ("big", &bomb)]).unwrap_err().code(), "ratio_too_high");
 }

@@ -49,8 +49,11 @@ pub(super) fn user(fields: &Fields<'_>) -> Result<Option<User>, Refusal> {
             }
         }
         Some(other) => {
-            let problem =
-                FormatProblem::WrongType { key: fields.key(KEY), expected: EXPECTED, found: other.kind() };
+            let problem = FormatProblem::WrongType {
+                key: fields.key(KEY),
+                expected: EXPECTED.into(),
+                found: other.kind().into(),
+            };
             Err(fields.refuse(KEY, problem))
         }
     }

@@ -203,6 +203,10 @@ impl<'a> Fields<'a> {
 }
 
 fn wrong_type(file: &str, key: &str, expected: &'static str, found: &Value, line: u32) -> Refusal {
-    let problem = FormatProblem::WrongType { key: key.to_owned(), expected, found: found.kind() };
+    let problem = FormatProblem::WrongType {
+        key: key.to_owned(),
+        expected: expected.into(),
+        found: found.kind().into(),
+    };
     Refusal::line(file, line, problem)
 }

@@ -1,5 +1,7 @@
 //! Problems of configuration files.
 
+use std::borrow::Cow;
+
 use super::Quoted;
 
 /// Reason for which a configuration file of a task is invalid.
@@ -15,10 +17,10 @@ pub enum FormatProblem {
     /// The file isn't valid UTF-8.
     #[error("the file is not valid UTF-8; save it as UTF-8")]
     NotUtf8,
-    /// The file isn't valid TOML or YAML.
+    /// The file isn't valid TOML, YAML or JSON.
     #[error("the file is not valid {language}: {cause}")]
     Syntax {
-        /// `TOML` or `YAML`.
+        /// `TOML`, `YAML` or `JSON`.
         language: &'static str,
         /// Message of the parser.
         cause: String,
@@ -49,9 +51,9 @@ pub enum FormatProblem {
         /// Path of the field.
         key: String,
         /// Expected type.
-        expected: &'static str,
+        expected: Cow<'static, str>,
         /// Type of the value.
-        found: &'static str,
+        found: Cow<'static, str>,
     },
     /// A field has a value that isn't allowed.
     #[error("{} is {}; it must be {expected}", Quoted(key), Quoted(value))]
