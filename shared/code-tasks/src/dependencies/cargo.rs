@@ -16,6 +16,15 @@ const TABLES: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependenci
 struct Lock {
     #[serde(default)]
     package: Vec<Package>,
+    #[serde(default)]
+    patch: Patch,
+}
+
+/// Crates that replace others, and aren't used.
+#[derive(Default, Deserialize)]
+struct Patch {
+    #[serde(default)]
+    unused: Vec<Package>,
 }
 
 #[derive(Deserialize)]
@@ -35,6 +44,13 @@ pub(super) fn read(
     };
     let read: Lock = toml::from_str(lock.text()?)
         .map_err(|error| lock.unfixed(format!("it can't be read: {}", error.message())))?;
+    // Cargo fetches these, too, to find out that it doesn't need them.
+    if let Some(unused) = read.patch.unused.iter().find(|unused| unused.source.is_some()) {
+        return Err(lock.unfixed(format!(
+            "`{}` is an unused patch from elsewhere; remove it from `{MANIFEST}` and write the file again",
+            unused.name
+        )));
+    }
     let mut count = 0;
     for package in &read.package {
         let Some(source) = &package.source else { continue };

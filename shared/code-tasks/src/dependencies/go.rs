@@ -14,7 +14,7 @@ pub(super) fn read(
     working_dir: Option<&str>,
 ) -> Result<Option<Dependencies>, Unfixed> {
     let Some(module) = Place::find(workspace, working_dir, MODULE) else { return Ok(None) };
-    let needed = required(module.text()?);
+    let needed = needed(module.text()?).map_err(|why| module.unfixed(why))?;
     if needed.is_empty() || workspace.get(&joined(module.folder, "vendor/modules.txt")).is_some() {
         return Ok(None);
     }
@@ -38,36 +38,69 @@ pub(super) fn read(
     Ok(Some(Dependencies::new(PackageManager::Go, &module, files, &[module.bytes, sums])))
 }
 
-/// Returns the modules that `go.mod` requires, with their versions, but for those it replaces by folders.
-fn required(text: &str) -> Vec<(&str, &str)> {
-    let mut required = Vec::new();
-    let mut replaced = BTreeSet::new();
+/// Place of a module that replaces another one.
+enum Replacement<'a> {
+    /// Folder of the project.
+    Folder(&'a str),
+    /// Module with its version.
+    Module(&'a str, &'a str),
+}
+
+/// Returns the modules that `go.mod` needs from elsewhere, with their versions: those it requires, or what it replaces them by.
+///
+/// # Errors
+/// Describes a replacement outside of the project.
+fn needed(text: &str) -> Result<Vec<(&str, &str)>, String> {
+    let (mut required, mut replaced) = (Vec::new(), BTreeMap::new());
     let mut block = "";
     for line in text.lines() {
         let line = line.split_once("//").map_or(line, |(line, _)| line).trim();
-        let (directive, rest) = match block {
-            "" => line.split_once(char::is_whitespace).unwrap_or((line, "")),
-            block => (block, line),
-        };
-        if rest.trim() == "(" {
-            block = directive;
+        if let Some(directive) = line.strip_suffix('(') {
+            block = directive.trim();
             continue;
         }
         if line == ")" {
             block = "";
             continue;
         }
-        let mut words = rest.split_whitespace();
-        match (directive, words.next(), words.next()) {
-            ("require", Some(name), Some(version)) => required.push((name, version)),
-            ("replace", Some(name), _)
-                if rest.split_once("=>").is_some_and(|(_, to)| to.trim().starts_with('.')) =>
-            {
-                replaced.insert(name);
+        let mut words = line.split_whitespace().map(unquoted);
+        let directive = if block.is_empty() { words.next().unwrap_or_default() } else { block };
+        match (directive, words.collect::<Vec<_>>().as_slice()) {
+            ("require", [name, version]) => required.push((*name, *version)),
+            ("replace", [name, "=>", rest @ ..]) => {
+                replaced.extend(replacement(rest).map(|by| ((*name, None), by)));
+            }
+            ("replace", [name, version, "=>", rest @ ..]) => {
+                replaced.extend(replacement(rest).map(|by| ((*name, Some(*version)), by)));
             }
             _ => {}
         }
     }
-    required.retain(|(name, _)| !replaced.contains(name));
-    required
+    let mut needed = Vec::new();
+    for (name, version) in required {
+        // A replacement of this version counts before one of all versions.
+        match replaced.get(&(name, Some(version))).or_else(|| replaced.get(&(name, None))) {
+            None => needed.push((name, version)),
+            Some(Replacement::Module(name, version)) => needed.push((name, version)),
+            Some(Replacement::Folder(folder)) if folder.starts_with('/') => {
+                return Err(format!("it replaces `{name}` by `{folder}`, which is no folder of the project"));
+            }
+            Some(Replacement::Folder(_)) => {}
+        }
+    }
+    Ok(needed)
+}
+
+/// Reads what stands behind `=>`. Only folders have no version.
+fn replacement<'a>(words: &[&'a str]) -> Option<Replacement<'a>> {
+    match words {
+        [folder] => Some(Replacement::Folder(folder)),
+        [name, version] => Some(Replacement::Module(name, version)),
+        _ => None,
+    }
+}
+
+/// Removes the quotation marks that names may have.
+fn unquoted(word: &str) -> &str {
+    word.trim_matches(['"', '`'])
 }

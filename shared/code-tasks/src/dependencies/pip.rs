@@ -11,20 +11,46 @@ const SHOWN_MAX: usize = 100;
 
 /// A package with its version.
 struct Pin {
+    /// Name in the form in which pip compares names.
+    name: String,
+    version: String,
+    /// Condition under which it's installed.
+    marker: Option<String>,
     /// Name, extras, version and marker, as pip reads them.
     package: String,
     hashes: Vec<String>,
 }
 
+impl Pin {
+    /// Returns true if both are for the same package, and may apply to the same environment.
+    fn is_for_same(&self, other: &Self) -> bool {
+        let is_always = self.marker.is_none() || other.marker.is_none();
+        self.name == other.name && (is_always || self.marker == other.marker)
+    }
+}
+
 /// Reads a list of requirements. Returns `None` if it names none.
 pub(super) fn read(place: &Place<'_>) -> Result<Option<Dependencies>, Unfixed> {
-    let mut pins = Vec::new();
+    let mut pins: Vec<Pin> = Vec::new();
     for line in logical_lines(place.text()?) {
         let shown: String = line.chars().take(SHOWN_MAX).collect();
         let pin = pin(&line).ok_or_else(|| {
             place.unfixed(format!("`{shown}` is no `NAME==VERSION`, with or without `--hash=sha256:DIGEST`"))
         })?;
-        pins.push(pin);
+        match pins.iter().find(|earlier| earlier.is_for_same(&pin)) {
+            Some(same) if same.package == pin.package && same.hashes == pin.hashes => continue,
+            Some(same) if same.version != pin.version => {
+                let (one, other) = (&same.package, &pin.package);
+                return Err(place.unfixed(format!("it has both `{one}` and `{other}`; keep one of them")));
+            }
+            Some(same) if same.package == pin.package => {
+                return Err(place.unfixed(format!(
+                    "`{}` is there twice with different digests; put all of them in one line",
+                    pin.package
+                )));
+            }
+            _ => pins.push(pin),
+        }
     }
     let with_hashes = pins.iter().filter(|pin| !pin.hashes.is_empty()).count();
     if pins.is_empty() {
@@ -34,7 +60,7 @@ pub(super) fn read(place: &Place<'_>) -> Result<Option<Dependencies>, Unfixed> {
         return Err(place.unfixed("some packages have a `--hash` and others don't; give all or none"));
     }
     let mut text = String::new();
-    for Pin { package, hashes } in &pins {
+    for Pin { package, hashes, .. } in &pins {
         text.push_str(package);
         for hash in hashes {
             text.push_str(" --hash=");
@@ -111,6 +137,18 @@ fn pin(line: &str) -> Option<Pin> {
     }
     hashes.sort();
     let extras = extras.map(|extras| format!("[{extras}]")).unwrap_or_default();
-    let marker = marker.map(|marker| format!("; {marker}")).unwrap_or_default();
-    Some(Pin { package: format!("{bare}{extras}=={version}{marker}"), hashes })
+    let condition = marker.map(|marker| format!("; {marker}")).unwrap_or_default();
+    Some(Pin {
+        name: comparable(bare),
+        version: version.to_owned(),
+        marker: marker.map(str::to_owned),
+        package: format!("{bare}{extras}=={version}{condition}"),
+        hashes,
+    })
+}
+
+/// Returns a name in lower case, with `-` for each run of `-`, `_` and `.`.
+fn comparable(name: &str) -> String {
+    let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("-").to_ascii_lowercase()
 }

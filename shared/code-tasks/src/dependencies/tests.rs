@@ -38,6 +38,11 @@ fn exact_versions_of_pip_are_fixed() {
         format!("a[x]==1.0; python_version < '3.12' --hash={HASH} --hash={HASH}\n")
     );
     assert_eq!(requirements("\n# nothing\n").unwrap(), []);
+    // The same line twice is one, and versions may depend on a condition.
+    let twice = read_one("six==1.16.0\nsix == 1.16.0\n");
+    assert_eq!(twice.digest, read_one("six==1.16.0\n").digest);
+    let by_version = "a==1; python_version < '3.12'\na==2; python_version >= '3.12'\n";
+    assert_eq!(text(&read_one(by_version), "requirements.txt"), by_version);
 }
 
 #[test]
@@ -62,6 +67,18 @@ fn requirements_that_leave_a_choice_are_refused() {
         let why = requirements(line).unwrap_err().to_string();
         assert!(why.starts_with("`requirements.txt` doesn't fix its packages: `"), "{line}: {why}");
     }
+    for (twice, why) in [
+        ("six==1.16.0\nSix==1.15.0\n", "it has both `six==1.16.0` and `Six==1.15.0`; keep one of them"),
+        (
+            "a.b==1; python_version < '3.12'\na_b==2\n",
+            "it has both `a.b==1; python_version < '3.12'` and `a_b==2`; keep one of them",
+        ),
+    ] {
+        assert!(requirements(twice).unwrap_err().to_string().ends_with(why), "{twice}");
+    }
+    let other = HASH.replace('0', "1");
+    let why = requirements(&format!("a==1 --hash={HASH}\na==1 --hash={other}\n")).unwrap_err();
+    assert!(why.to_string().contains("`a==1` is there twice with different digests"), "{why}");
     let mixed = requirements(&format!("a==1 --hash={HASH}\nb==2\n")).unwrap_err().to_string();
     assert!(mixed.ends_with("some packages have a `--hash` and others don't; give all or none"), "{mixed}");
 }
@@ -179,6 +196,17 @@ fn lock_files_of_cargo_need_the_checksum_of_every_crate() {
         refusal([("Cargo.toml", manifest), ("Cargo.lock", &git)])
             .contains("`itoa` isn't a crate of crates.io")
     );
+    // Cargo looks at a patch that nothing uses, too.
+    let patch =
+        |source: &str| format!("{good}\n[[patch.unused]]\nname = \"ryu\"\nversion = \"1.0.0\"\n{source}");
+    let unused = patch("source = \"git+https://host.example/ryu#00\"\n");
+    let why = refusal([("Cargo.toml", manifest), ("Cargo.lock", &unused)]);
+    assert!(why.contains("`ryu` is an unused patch from elsewhere"), "{why}");
+    assert_eq!(
+        read(None, &workspace([("Cargo.toml", manifest), ("Cargo.lock", &patch(""))]), None)
+            .map(|all| all.len()),
+        Ok(1)
+    );
     let bare = good.replace("checksum = \"00\"\n", "");
     assert!(refusal([("Cargo.toml", manifest), ("Cargo.lock", &bare)]).contains("with a checksum"));
     for manifest in [
@@ -208,4 +236,38 @@ fn modules_of_go_need_their_sums() {
     );
     let why = refusal([("go.mod", module), ("go.sum", "example.com/a v1.0.0 h1:x=\n")]);
     assert!(why.contains("`go.sum` has no digest of `example.com/b v1.2.0`"), "{why}");
+}
+
+#[test]
+fn modules_of_go_are_those_that_replace_others() {
+    let sums = "example.com/fork v1.1.0 h1:x=\nexample.com/b v1.2.0 h1:x=\n";
+    let module = |lines: &str| {
+        format!("module x\n\nrequire(\n\t\"example.com/a\" v1.0.0\n\texample.com/b v1.2.0\n)\n{lines}")
+    };
+    let read_with = |lines: &str| {
+        let module = module(lines);
+        read(None, &workspace([("go.mod", &module), ("go.sum", sums)]), None).map_err(|why| why.to_string())
+    };
+    for lines in [
+        "replace example.com/a => example.com/fork v1.1.0\n",
+        "replace example.com/a v1.0.0 => example.com/fork v1.1.0\nreplace example.com/a => example.com/other v1.0.0\n",
+        "replace (\n\texample.com/a => ../a // here\n)\n",
+    ] {
+        assert_eq!(read_with(lines).map(|all| all.len()), Ok(1), "{lines}");
+    }
+    for (lines, why) in [
+        ("", "`go.sum` has no digest of `example.com/a v1.0.0`"),
+        (
+            "replace example.com/b => example.com/fork v1.2.0\nreplace example.com/a => ./a\n",
+            "`go.sum` has no digest of `example.com/fork v1.2.0`",
+        ),
+        ("replace example.com/a v0.9.0 => ./a\n", "`go.sum` has no digest of `example.com/a v1.0.0`"),
+        (
+            "replace example.com/a => /etc\n",
+            "it replaces `example.com/a` by `/etc`, which is no folder of the project",
+        ),
+    ] {
+        let refused = read_with(lines).unwrap_err();
+        assert!(refused.contains(why), "{lines}: {refused}");
+    }
 }
