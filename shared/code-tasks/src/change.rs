@@ -27,24 +27,24 @@ impl Change {
         let mut changed: BTreeSet<String> =
             all.iter().filter(is_changed).map(|path| (*path).clone()).collect();
         let mut left_out = Vec::new();
-        match made(before, after, &changed) {
-            Made::Exactly(reply) => return Ok(Self { reply, left_out }),
-            Made::TooLarge(error) => return Err(error),
-            Made::Otherwise(_) => {}
+        match write_and_apply(before, after, &changed) {
+            Reply::Exactly(reply) => return Ok(Self { reply, left_out }),
+            Reply::TooLarge(error) => return Err(error),
+            Reply::Otherwise(_) => {}
         }
         // Few files are the cause: characters that a diff can't have, or a file in place of a folder.
         let mut taken = after.clone();
         changed.retain(|path| {
             let one = BTreeSet::from([path.clone()]);
-            let why = match made(before, after, &one) {
-                Made::Exactly(_) => return true,
-                Made::Otherwise(why) => why,
-                Made::TooLarge(error) => error.to_string(),
+            let why = match write_and_apply(before, after, &one) {
+                Reply::Exactly(_) => return true,
+                Reply::Otherwise(why) => why,
+                Reply::TooLarge(error) => error.to_string(),
             };
             if let Some(file) = with_line_ends(before.get(path), after.get(path)) {
                 let is_changed = before.get(path).map(|file| &file.bytes) != Some(&file.bytes);
                 taken.insert(path, file);
-                if matches!(made(before, &taken, &one), Made::Exactly(_)) {
+                if matches!(write_and_apply(before, &taken, &one), Reply::Exactly(_)) {
                     left_out
                         .push((path.clone(), "its line ends; the rest of its change is taken".to_owned()));
                     return is_changed;
@@ -53,10 +53,10 @@ impl Change {
             left_out.push((path.clone(), why));
             false
         });
-        match made(before, &taken, &changed) {
-            Made::Exactly(reply) => Ok(Self { reply, left_out }),
-            Made::TooLarge(error) => Err(error),
-            Made::Otherwise(why) => {
+        match write_and_apply(before, &taken, &changed) {
+            Reply::Exactly(reply) => Ok(Self { reply, left_out }),
+            Reply::TooLarge(error) => Err(error),
+            Reply::Otherwise(why) => {
                 left_out.extend(changed.into_iter().map(|path| (path, why.clone())));
                 Ok(Self { reply: String::new(), left_out })
             }
@@ -64,8 +64,8 @@ impl Change {
     }
 }
 
-/// Result of writing a change and making it from its text.
-enum Made {
+/// Reply with a change, or the reason why there is none.
+enum Reply {
     /// It leads to the same files.
     Exactly(String),
     /// It doesn't, for this reason.
@@ -74,9 +74,10 @@ enum Made {
     TooLarge(ReadError),
 }
 
-fn made(before: &Workspace, after: &Workspace, changed: &BTreeSet<String>) -> Made {
+/// Writes a change as a reply, and checks that the reply leads to the same files.
+fn write_and_apply(before: &Workspace, after: &Workspace, changed: &BTreeSet<String>) -> Reply {
     if changed.is_empty() {
-        return Made::Exactly(String::new());
+        return Reply::Exactly(String::new());
     }
     let diff = unified_diff(before, after, changed);
     let end = if diff.ends_with('\n') { "" } else { "\n" };
@@ -84,18 +85,18 @@ fn made(before: &Workspace, after: &Workspace, changed: &BTreeSet<String>) -> Ma
     let answer = match Answer::read(&reply) {
         Ok(answer) => answer,
         Err(error @ (ReadError::TooLong { .. } | ReadError::TooManyParts | ReadError::TooManyFiles)) => {
-            return Made::TooLarge(error);
+            return Reply::TooLarge(error);
         }
-        Err(error) => return Made::Otherwise(error.to_string()),
+        Err(error) => return Reply::Otherwise(error.to_string()),
     };
     let applied = match answer.apply(before) {
         Ok(applied) => applied.workspace,
-        Err(error) => return Made::Otherwise(error.to_string()),
+        Err(error) => return Reply::Otherwise(error.to_string()),
     };
     let content = |workspace: &'_ Workspace, path: &str| workspace.get(path).map(|file| file.bytes.clone());
     match changed.iter().all(|path| content(&applied, path) == content(after, path)) {
-        true => Made::Exactly(reply),
-        false => Made::Otherwise("a diff can't have its line ends or characters".to_owned()),
+        true => Reply::Exactly(reply),
+        false => Reply::Otherwise("a diff can't have its line ends or characters".to_owned()),
     }
 }
 
