@@ -68,6 +68,11 @@ pub trait Benchmark: Layout {
         self.scorer().oracle(item)
     }
 
+    /// Calls [`Scorer::missing_oracle`] of the benchmark's scorer.
+    fn missing_oracle(&self, item: &Item) -> Option<String> {
+        self.scorer().missing_oracle(item)
+    }
+
     /// Calls [`Scorer::grade`] of the benchmark's scorer.
     fn grade(&self, item: &Item, answer: &Answer) -> Grading {
         self.scorer().grade(item, answer)

@@ -197,10 +197,13 @@ impl Scorer for CodeLab {
     }
 
     fn oracle(&self, item: &Item) -> String {
-        match row::task(item).ok().and_then(|task| task.reference) {
-            Some(diff) => format!("```diff\n{diff}```"),
-            None => "This task has no reference solution.".to_owned(),
-        }
+        let reference = row::task(item).ok().and_then(|task| task.reference);
+        reference.map(|diff| format!("```diff\n{diff}```")).unwrap_or_default()
+    }
+
+    fn missing_oracle(&self, item: &Item) -> Option<String> {
+        let task = row::task(item).ok()?;
+        task.reference.is_none().then(|| format!("the task `{}` has no reference solution", task.id))
     }
 
     fn grade(&self, item: &Item, answer: &Answer) -> Grading {

@@ -38,6 +38,12 @@ pub trait Scorer: Send + Sync {
     /// Returns a right answer in the form that the prompt requests.
     fn oracle(&self, item: &Item) -> String;
 
+    /// Returns the reason why [`Self::oracle`] has no right answer to an item; `None` if it has one.
+    fn missing_oracle(&self, item: &Item) -> Option<String> {
+        let _ = item;
+        None
+    }
+
     /// Grades an answer as far as possible without a judge or a sandbox. An item without a gold answer is an
     /// infrastructure error.
     fn grade(&self, item: &Item, answer: &Answer) -> Grading;

@@ -161,6 +161,10 @@ impl Scorer for CodeLabAgent {
         Scorer::oracle(&REPLY, item)
     }
 
+    fn missing_oracle(&self, item: &Item) -> Option<String> {
+        Scorer::missing_oracle(&REPLY, item)
+    }
+
     /// Leaves an empty answer to an episode. A change, such as one of an earlier run, is graded as it is.
     fn grade(&self, item: &Item, answer: &Answer) -> Grading {
         match answer.text.is_empty() {

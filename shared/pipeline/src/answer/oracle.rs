@@ -1,20 +1,24 @@
 //! Answers without a model: from the dataset itself, as a perfect model would, or none.
 
-use bench_domain::{Answer, SampleBody};
+use bench_domain::{Answer, Code, SampleBody, Verdict};
 
 use crate::Pipeline;
 use crate::context::ClaimedSample;
 use crate::error::PipelineError;
 
 impl Pipeline {
-    /// Answers with the item's expected answer. Returns `None` if the item can't be asked: the sample was
-    /// then ended.
+    /// Answers with the item's expected answer. Returns `None` if the item can't be asked or has no such answer: the
+    /// sample was then ended.
     pub(super) async fn ask_oracle(
         &self,
         claimed: &ClaimedSample,
     ) -> Result<Option<SampleBody>, PipelineError> {
         let Some(next) = self.next_prompt(claimed).await? else { return Ok(None) };
         let (benchmark, item) = (claimed.benchmark.benchmark, claimed.item(&self.blobs).await?);
+        if let Some(why) = benchmark.missing_oracle(item) {
+            self.end(claimed, Verdict::ungraded(Code::InvalidItem, why)).await?;
+            return Ok(None);
+        }
         let text = match (benchmark.steps(), &next.step) {
             (Some(steps), Some(step)) => steps.oracle(item, step),
             _ => benchmark.oracle(item),

@@ -302,6 +302,51 @@ fn tests_that_cannot_be_loaded_are_the_tasks_fault() {
 }
 
 #[test]
+fn a_task_without_a_reference_has_no_oracle() {
+    let mut row = usual().row;
+    let item = CodeLab::DEFAULT.item(0, row.clone()).unwrap().unwrap();
+    let agent = &super::super::agent::CodeLabAgent;
+    for missing in
+        [Benchmark::missing_oracle(&CodeLab::DEFAULT, &item), Benchmark::missing_oracle(agent, &item)]
+    {
+        assert_eq!(missing.as_deref(), Some("the task `sums` has no reference solution"));
+    }
+    let reference =
+        "--- a/sums.py\n+++ b/sums.py\n@@ -5,1 +5,1 @@\n-    return 0\n+    return sum(numbers)\n";
+    row["files"]["solutions/reference.diff"] = json!({ "text": reference });
+    let item = CodeLab::DEFAULT.item(0, row).unwrap().unwrap();
+    assert_eq!(Benchmark::missing_oracle(&CodeLab::DEFAULT, &item), None);
+    let answer = Answer::local(Benchmark::oracle(&CodeLab::DEFAULT, &item));
+    assert_eq!(Benchmark::grade(&CodeLab::DEFAULT, &item, &answer), Grading::NeedsTurn(Stage::Sandbox));
+}
+
+#[test]
+fn a_tasks_own_python_path_does_not_hide_its_packages() {
+    let own = r#"{"command": ["lab"], "timeout_seconds": 60, "env": {"PYTHONPATH": "lib:more"}}"#;
+    let path_of = |evaluation: &str, env: &str| {
+        let mut row = item(evaluation).row;
+        row["files"]["requirements.txt"] = json!({ "text": "six==1.16.0\n" });
+        row["files"]["tests/test_sums.py"]["text"] = json!(format!(
+            "import lab\n\n\nclass Path(lab.Case):\n    def test_path(self):\n        print_path = 'import os; print(os.environ[\"PYTHONPATH\"])'\n        self.assertEqual(self.program('python3', '-c', print_path, env={env}).stdout, '')\n"
+        ));
+        row["files"].as_object_mut().unwrap().remove("proof.json");
+        let item = CodeLab::DEFAULT.item(0, row).unwrap().unwrap();
+        let name = row::task(&item).unwrap().dependencies.unwrap()[0].name();
+        let verdict = graded(&item, &files(&[("sums.py", RIGHT)]));
+        let message = verdict.detail["failed"][0]["message"].as_str().unwrap().to_owned();
+        (message, format!("/{name}/site"))
+    };
+    for (evaluation, env, after) in [
+        (own, "None", ":lib:more\\n"),
+        (own, "{'PYTHONPATH': 'sub'}", ":sub\\n"),
+        (r#"{"command": ["lab"], "timeout_seconds": 60}"#, "None", "\\n"),
+    ] {
+        let (message, site) = path_of(evaluation, env);
+        assert!(message.contains(&format!("{site}{after}'")), "{after}: {message}");
+    }
+}
+
+#[test]
 fn every_bundled_task_is_admitted() {
     for (line, index) in CodeLab::DEFAULT.spec().demo.items.lines().zip(0..) {
         let row = serde_json::from_str(line).unwrap();
