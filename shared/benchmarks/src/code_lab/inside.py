@@ -102,7 +102,8 @@ def pytest(host, args, deadline):
         packages = host.package_variables().get("PYTHONPATH", "")
         argv = ["python3", "-I", "-B", "-c", PYTEST, str(secret), str(report), packages, *options, *flags]
         argv += places or (["tests"] if has_tests else ["."])
-        path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", "."), packages]))
+        own = (host.task.get("env") or {}).get("PYTHONPATH") or os.environ.get("PYTHONPATH", ".")
+        path = os.pathsep.join(filter(None, [own, packages]))
         return host.run(argv, deadline, {"PYTHONPATH": path}, (secret, report))
 
     status, text = with_report(key, run)

@@ -36,7 +36,7 @@ POLL_SECONDS = 0.05
 host = None
 
 
-def scaled(seconds):
+def scale(seconds):
     """Returns a time limit on this host, which may be slower than the one that ran the reference."""
     return seconds * host.time_scale
 
@@ -94,7 +94,7 @@ class Process:
 
     def send(self, line):
         """Sends a line; the line's end is added."""
-        self._feed((line + "\n").encode("utf-8"), time.monotonic() + scaled(self.seconds))
+        self._feed((line + "\n").encode("utf-8"), time.monotonic() + scale(self.seconds))
 
     def end_input(self):
         """Closes the program's standard input."""
@@ -103,7 +103,7 @@ class Process:
 
     def line(self, seconds=None):
         """Returns the next line of the standard output, without its end."""
-        deadline = time.monotonic() + scaled(seconds or self.seconds)
+        deadline = time.monotonic() + scale(seconds or self.seconds)
         while b"\n" not in self._out:
             if self._process.stdout not in self._open:
                 raise AssertionError(f"{self._name()} ended its output{self._tail()}")
@@ -116,7 +116,7 @@ class Process:
         """Closes the input, waits for the end, and returns the `Result` with the output that `line` didn't take."""
         self.end_input()
         began = time.monotonic()
-        deadline = began + scaled(seconds or self.seconds)
+        deadline = began + scale(seconds or self.seconds)
         while self._open:
             now = time.monotonic()
             if now >= deadline:
@@ -254,19 +254,19 @@ class Case(unittest.TestCase):
         process = self.process(*argv, env=env, seconds=seconds)
         data = stdin.encode("utf-8") if isinstance(stdin, str) else stdin
         if data:
-            process._feed(data, time.monotonic() + scaled(seconds))
+            process._feed(data, time.monotonic() + scale(seconds))
         return process.wait()
 
     def process(self, *argv, env=None, seconds=DEFAULT_SECONDS):
         """Starts a program. Each wait for it takes at most `seconds`."""
-        return self._started(Process, argv, env, seconds)
+        return self._start(Process, argv, env, seconds)
 
     def driver(self, *argv, env=None, seconds=DEFAULT_SECONDS):
         """Starts a program that answers requests in JSON."""
-        return self._started(Driver, argv, env, seconds)
+        return self._start(Driver, argv, env, seconds)
 
-    def _started(self, kind, argv, env, seconds):
-        process = kind(self, [host.filled(str(part)) for part in argv], env or {}, seconds)
+    def _start(self, kind, argv, env, seconds):
+        process = kind(self, [host.fill(str(part)) for part in argv], env or {}, seconds)
         self.addCleanup(host.end_children)
         self.addCleanup(process._close)
         return process

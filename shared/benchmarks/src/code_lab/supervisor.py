@@ -104,7 +104,7 @@ class Host:
         if not is_new:
             return
         for path, file in task["files"].items():
-            self.write_file(self.folders["workspace"], path, decoded(file), file.get("x", False))
+            self.write_file(self.folders["workspace"], path, decode(file), file.get("x", False))
         if task["runner"] != "lab" and not os.path.lexists(os.path.join(self.folders["workspace"], "workspace")):
             # Tests may name files as they lie in the task's own folder.
             os.symlink(".", os.path.join(self.folders["workspace"], "workspace"))
@@ -115,19 +115,19 @@ class Host:
         """Makes the packages that the task declares known to package managers."""
         packages = self.task["packages"]
         for path, text in packages["files"].items():
-            self.write_file(self.root, os.path.relpath(self.placed(path), self.root), self.placed(text).encode("utf-8"))
+            self.write_file(self.root, os.path.relpath(self.fill_folders(path), self.root), self.fill_folders(text).encode("utf-8"))
         for path, target in packages["links"].items():
             link = os.path.join(self.folders["workspace"], path)
             if os.path.isdir(os.path.dirname(link)) and not os.path.lexists(link):
-                os.symlink(self.placed(target), link)
+                os.symlink(self.fill_folders(target), link)
 
-    def placed(self, text):
+    def fill_folders(self, text):
         """Fills in the folders of packages and of the programs' home."""
         text = text.replace("{packages}", os.environ.get(PACKAGES_VARIABLE, "/nonexistent"))
         return text.replace("{home}", self.folders["home"])
 
     def package_variables(self):
-        return {name: self.placed(value) for name, value in self.task["packages"]["variables"].items()}
+        return {name: self.fill_folders(value) for name, value in self.task["packages"]["variables"].items()}
 
     def seed_go_cache(self):
         """Fills Go's build cache with links to the compiled standard library, if the toolchain has it."""
@@ -197,7 +197,7 @@ class Host:
                 copy_file(os.path.join(above, name), os.path.join(there, name), self.give)
         return target
 
-    def filled(self, text):
+    def fill(self, text):
         for name in ("bin", "build"):
             text = text.replace("{" + name + "}", self.folders[name])
         return text
@@ -224,9 +224,14 @@ class Host:
         for name in ("RUSTUP_HOME", "RUSTUP_TOOLCHAIN"):
             if name in os.environ:
                 env[name] = os.environ[name]
-        env.update(self.package_variables())
+        packages = self.package_variables()
+        env.update(packages)
         env.update(self.task.get("env") or {})
         env.update(own)
+        # A path of the task's own doesn't replace that of its packages.
+        path = packages.get("PYTHONPATH")
+        if path and path not in env["PYTHONPATH"].split(os.pathsep):
+            env["PYTHONPATH"] = os.pathsep.join(filter(None, [path, env["PYTHONPATH"]]))
         return env
 
     def start(self, argv, folder, own_env, pass_fds=()):
@@ -307,7 +312,7 @@ class Host:
                         os.replace(path + ".run", path)
 
 
-def decoded(file):
+def decode(file):
     return file["text"].encode("utf-8") if "text" in file else base64.b64decode(file["base64"])
 
 
@@ -338,10 +343,10 @@ def copy_file(source, target, give, mode=None):
 # Build
 
 
-def built(host, task, deadline):
+def build(host, task, deadline):
     """Runs the build commands. Returns what the failed one left; `None` if all succeeded."""
     for argv in task["build"]:
-        argv = [host.filled(part) for part in argv]
+        argv = [host.fill(part) for part in argv]
         try:
             status = host.run(argv, deadline)
         except AssertionError as error:
@@ -452,8 +457,8 @@ def loaded_tests(task, lab):
     sources = {}
     for path, file in task["tests"].items():
         if path.endswith(".py") and "/" not in path:
-            sources[path.removesuffix(".py")] = decoded(file).decode("utf-8")
-    data = {path: decoded(file) for path, file in task["tests"].items() if not path.endswith(".py")}
+            sources[path.removesuffix(".py")] = decode(file).decode("utf-8")
+    data = {path: decode(file) for path, file in task["tests"].items() if not path.endswith(".py")}
     lab.data = data.__getitem__
     sys.modules["lab"] = lab
     sys.meta_path.insert(0, TestFiles(sources))
@@ -506,7 +511,7 @@ def graded(task, lab, inside):
         limit, reason = time_limit(task)
         host.time_scale = limit / task["timeout_seconds"]
         deadline = began + limit
-        failed_build = built(host, task, deadline)
+        failed_build = build(host, task, deadline)
         build_output, host.output = host.output.text(), Log()
         build_seconds = time.monotonic() - began
         results = {
