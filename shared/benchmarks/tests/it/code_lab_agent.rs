@@ -145,7 +145,7 @@ fn an_agent_works_in_the_project_and_its_change_is_collected() {
     fs::write(project.join("long.txt"), vec![b'x'; (1 << 20) + 1]).unwrap();
     symlink("/etc/hostname", project.join("link")).unwrap();
     symlink("/etc", project.join("docs/etc")).unwrap();
-    ok("", &sandbox.command(3, "mkfifo pipe", 10));
+    ok("", &sandbox.command(3, "mkfifo pipe; echo x > $'docs/caf\\xe9'; mkdir $'d\\xff'", 10));
     let WorkspaceChange { reply, left_out } = sandbox.change().unwrap();
     let before = Workspace::from(FILES);
     let applied = Answer::read(&reply).unwrap().apply(&before).unwrap();
@@ -162,7 +162,9 @@ fn an_agent_works_in_the_project_and_its_change_is_collected() {
     assert_eq!(
         lines,
         [
+            "docs/caf\u{fffd}: its name isn't UTF-8",
             "docs/etc: it is a link",
+            "d\u{fffd}: its name isn't UTF-8",
             "link: it is a link",
             "long.txt: it has 1048577 bytes, more than 1048576",
             "pipe: it is no regular file",

@@ -106,7 +106,7 @@ def argv_of(script, host):
     return ["bash", path]
 
 
-def ran(parts, host, command):
+def run_command(parts, host, command):
     """Runs a command to its end, with all processes that it leaves."""
     began = time.monotonic()
     deadline = began + command["seconds"]
@@ -194,7 +194,7 @@ def run(parts):
     # Keeps room for the result, even if the command fills the disk.
     pathlib.Path("reserve").write_bytes(bytes(RESERVE + 6 * command["output_bytes"]))
     host = place(parts)
-    result = ran(parts, host, command)
+    result = run_command(parts, host, command)
     os.remove("reserve")
     write_result(result)
     try:
@@ -293,6 +293,8 @@ class Changes:
                     return
                 below = f"{path}/{entry.name}" if path else entry.name
                 if not is_utf8(below):
+                    shown = below.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+                    self.skip(shown, "its name isn't UTF-8")
                     continue
                 if entry.is_symlink():
                     # Packages are linked by this program.

@@ -81,7 +81,7 @@ pub(super) fn command(task: &CodeTask, command: &WorkspaceCommand) -> JobSpec {
 
 /// Result of `agent.py run`.
 #[derive(Deserialize)]
-struct Ran {
+struct CommandEnd {
     exit_code: Option<i32>,
     timed_out: bool,
     head: String,
@@ -92,9 +92,9 @@ struct Ran {
 
 /// Reads a command's end. Without a result, its program was killed, or the agent has removed it.
 pub(super) fn command_end(report: &JobReport) -> WorkspaceCommandEnd {
-    let ran = report.text(RESULT).and_then(|text| serde_json::from_str::<Ran>(text).ok());
-    match ran {
-        Some(Ran { exit_code, timed_out, head, tail, omitted, elapsed_ms }) => WorkspaceCommandEnd {
+    let end = report.text(RESULT).and_then(|text| serde_json::from_str::<CommandEnd>(text).ok());
+    match end {
+        Some(CommandEnd { exit_code, timed_out, head, tail, omitted, elapsed_ms }) => WorkspaceCommandEnd {
             exit_code,
             is_timed_out: timed_out,
             output: format!("{head}{tail}"),
