@@ -140,9 +140,11 @@ fn of_exception(name: &str, message: &str) -> Verdict {
         }
         WORKSPACE_LOST => {
             let why = format!("the sandbox ended or broke under the agent's commands: {message}");
-            return with_name("workspace-lost", Verdict::incorrect("", why));
+            return with_name("workspace-lost", Verdict::incorrect("", sentence(&why)));
         }
-        CHANGE_TOO_LARGE => return with_name("change-too-large", Verdict::incorrect("", message)),
+        CHANGE_TOO_LARGE => {
+            return with_name("change-too-large", Verdict::incorrect("", sentence(message)));
+        }
         _ => {}
     }
     let Exception { outcome, code, .. } = Exception::of(name);
@@ -151,6 +153,13 @@ fn of_exception(name: &str, message: &str) -> Verdict {
         (false, None) => Verdict::ungraded(Code::SandboxNoVerdict, why),
         (true, code) => Verdict { code, ..Verdict::wrong(outcome, why) },
     }
+}
+
+/// Returns a message as a sentence, as graders of changes write their reasons.
+fn sentence(message: &str) -> String {
+    let mut chars = message.chars();
+    let first = chars.next().map(char::to_uppercase).into_iter().flatten();
+    format!("{}{}.", first.collect::<String>(), chars.as_str().trim_end_matches('.'))
 }
 
 /// Names a verdict as graders name theirs.
@@ -228,6 +237,16 @@ mod tests {
         assert_eq!(of(1.0, Some("time_limit"), Some("AgentTimeoutError")), "");
         assert_eq!(of(0.0, None, Some("NonZeroAgentExitCodeError")), "the reward is 0; it happened");
         assert_eq!(of(1.0, None, None), "");
+    }
+
+    #[test]
+    fn reasons_about_changes_are_sentences_as_those_of_their_grader() {
+        let reason = |name| verdict(&report(None, Some(name))).reason;
+        assert_eq!(reason(CHANGE_TOO_LARGE), "It happened.");
+        assert_eq!(
+            reason(WORKSPACE_LOST),
+            "The sandbox ended or broke under the agent's commands: it happened."
+        );
     }
 
     #[test]
