@@ -1,6 +1,6 @@
 //! Artifacts of an attempt at a task, under the names that the reference harness gives them.
 
-use bench_code_tasks::{Answer as Change, unified_diff};
+use bench_code_tasks::{Answer as Change, ReadError, unified_diff};
 use bench_domain::{Answer, EpisodeLog, Execution, SampleBody};
 use bench_items::Item;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub(super) fn artifacts(item: &Item, body: &SampleBody) -> Vec<EpisodeLog> {
     ];
     if let Ok(task) = row::task(item) {
         let applied = Change::read(&body.answer.text)
-            .map_err(|error| error.to_string())
+            .map_err(|error| describe(&error, body))
             .and_then(|change| change.apply(&task.workspace).map_err(|error| error.to_string()));
         match applied {
             Ok(applied) => {
@@ -44,6 +44,17 @@ pub(super) fn artifacts(item: &Item, body: &SampleBody) -> Vec<EpisodeLog> {
     files
         .map(|(name, text)| EpisodeLog { name: name.to_owned(), bytes: text.len() as u64, text, omitted: 0 })
         .collect()
+}
+
+/// Describes an answer without a change. An agent answers by what it leaves, and not by a reply.
+fn describe(error: &ReadError, body: &SampleBody) -> String {
+    match (error, &body.episode) {
+        (ReadError::Empty, Some(episode)) => match &episode.exception {
+            Some(exception) => format!("the agent left no change: {}", exception.message),
+            None => "the agent left no change".to_owned(),
+        },
+        _ => error.to_string(),
+    }
 }
 
 fn pretty(value: &Value) -> String {
@@ -79,4 +90,43 @@ fn execution_facts(execution: &Execution, results: Option<&TaskResults>) -> Valu
         "failed_build": build.map(|FailedBuild { argv, status }| json!({ "argv": argv, "status": status })),
         "own_user": results.map(|results| results.apart),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use bench_domain::{EpisodeException, EpisodeReport, Prompt};
+
+    use super::*;
+
+    #[test]
+    fn an_agent_without_a_change_has_no_empty_reply() {
+        let item = Item::new("x", None, bench_items::Row::new());
+        let with = |episode| SampleBody {
+            episode,
+            ..SampleBody::new("x", Prompt::user("?"), Answer::local(""), "")
+        };
+        let report = |exception: Option<&str>| EpisodeReport {
+            agent: "bash".to_owned(),
+            round: 1,
+            exception: exception.map(|message| EpisodeException {
+                name: "ChangeTooLargeError".to_owned(),
+                message: message.to_owned(),
+            }),
+            ..EpisodeReport::default()
+        };
+        for (body, expected) in [
+            (with(None), "the reply is empty"),
+            (with(Some(report(None))), "the agent left no change"),
+            (
+                with(Some(report(Some("it left too many files")))),
+                "the agent left no change: it left too many files",
+            ),
+        ] {
+            assert_eq!(describe(&ReadError::Empty, &body), expected);
+        }
+        assert!(
+            artifacts(&item, &with(None)).iter().all(|file| file.name != "error.log"),
+            "the item is no task"
+        );
+    }
 }
