@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, EpisodeReport, JobReport, Prompt};
+use crate::{Answer, EpisodeReport, JobReport, Prompt, VerificationReport};
 
 /// Body of a sample, stored compressed in the blob store before the answer is processed further.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,9 @@ pub struct SampleBody {
     /// Result of an agent's work on a terminal task; `None` before its end, and for other benchmarks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub episode: Option<EpisodeReport>,
+    /// Result of verifying the answer in a container; `None` before that, and for other benchmarks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<VerificationReport>,
 }
 
 impl SampleBody {
@@ -46,6 +49,7 @@ impl SampleBody {
             steps: Vec::new(),
             execution: None,
             episode: None,
+            verification: None,
         }
     }
 }

@@ -35,6 +35,7 @@ pub mod time;
 mod transition;
 pub mod unusual_status;
 pub mod usage;
+pub mod verification;
 
 pub use agent::{Agent, UnknownAgent};
 pub use answer::{Answer, ChatMessage, Finish, Image, Prompt, Role, TextRepairs};
@@ -66,3 +67,4 @@ pub use time::Timestamp;
 pub use transition::IllegalTransition;
 pub use unusual_status::UnusualStatus;
 pub use usage::{Cost, Price, TOKENS_PER_CALL_MAX, Usage};
+pub use verification::VerificationReport;

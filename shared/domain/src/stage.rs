@@ -17,11 +17,13 @@ pub enum Stage {
     Sandbox,
     /// The task is known, and an agent has to work on it in its environment and to be verified.
     Episode,
+    /// The answer is stored, and has to be verified in a container of its item.
+    Verification,
 }
 
 impl Stage {
     /// All stages.
-    pub const ALL: [Self; 4] = [Self::Answer, Self::Judge, Self::Sandbox, Self::Episode];
+    pub const ALL: [Self; 5] = [Self::Answer, Self::Judge, Self::Sandbox, Self::Episode, Self::Verification];
 
     /// Returns the name in records.
     pub const fn as_str(self) -> &'static str {
@@ -30,6 +32,7 @@ impl Stage {
             Self::Judge => "judge",
             Self::Sandbox => "sandbox",
             Self::Episode => "episode",
+            Self::Verification => "verification",
         }
     }
 
@@ -50,6 +53,7 @@ impl Stage {
             Self::Answer | Self::Judge => None,
             Self::Sandbox => Some("job"),
             Self::Episode => Some("episode"),
+            Self::Verification => Some("verification"),
         }
     }
 
@@ -57,7 +61,7 @@ impl Stage {
     pub const fn lost_attempts_code(self) -> Code {
         match self {
             Self::Judge => Code::JudgeAttemptsLost,
-            Self::Answer | Self::Sandbox | Self::Episode => Code::AttemptsLost,
+            Self::Answer | Self::Sandbox | Self::Episode | Self::Verification => Code::AttemptsLost,
         }
     }
 
@@ -76,6 +80,9 @@ impl Stage {
             Self::Episode => {
                 format!("the episode was to be continued {deliveries} times and no attempt came to an end")
             }
+            Self::Verification => format!(
+                "the answer was to be verified {deliveries} times and no attempt came to an end; the answer is kept"
+            ),
         }
     }
 
@@ -86,6 +93,7 @@ impl Stage {
             Self::Judge => "answered, not judged",
             Self::Sandbox => "answered, not graded",
             Self::Episode => "episode not finished",
+            Self::Verification => "answered, not verified",
         }
     }
 
@@ -96,6 +104,7 @@ impl Stage {
             Self::Judge => Some("judge_attempts"),
             Self::Sandbox => Some("sandbox_attempts"),
             Self::Episode => Some("episode_attempts"),
+            Self::Verification => Some("verification_attempts"),
         }
     }
 
@@ -105,7 +114,7 @@ impl Stage {
             Self::Answer => "a model, which this command does not ask",
             Self::Judge => "a judge, which this command does not ask",
             Self::Sandbox => "a sandbox, which this command does not have",
-            Self::Episode => "containers, which this command does not start",
+            Self::Episode | Self::Verification => "containers, which this command does not start",
         }
     }
 }

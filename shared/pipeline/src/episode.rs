@@ -348,7 +348,8 @@ impl Pipeline {
             earlier.round == state.round
                 && (steps(state) > steps(&earlier) || state.done.len() > earlier.done.len())
         });
-        let saved = self.state.save_checkpoint(sample, *attempt, Stage::Episode, state, is_progress).await?;
+        let stage = turn.handed_over.stage;
+        let saved = self.state.save_checkpoint(sample, *attempt, stage, state, is_progress).await?;
         if !saved {
             tracing::info!(run.id = %sample.run, "Another attempt took over sample {sample}");
         }
@@ -387,7 +388,10 @@ fn variables_of(claimed: &ClaimedSample) -> std::collections::BTreeMap<String, S
 
 /// Reads the saved checkpoint; `None` before the first one.
 fn saved_episode(turn: &Turn) -> Result<Option<EpisodeState>, StateError> {
-    if turn.stage == Stage::Episode { turn.checkpoint() } else { Ok(None) }
+    match turn.stage {
+        Stage::Episode | Stage::Verification => turn.checkpoint(),
+        Stage::Answer | Stage::Judge | Stage::Sandbox => Ok(None),
+    }
 }
 
 /// Returns a new round with a fresh name.

@@ -146,7 +146,7 @@ impl Pipeline {
             Some(turn @ Turn { stage: Stage::Sandbox, .. }) => {
                 Box::pin(self.sandbox_job(claimed, turn, stored)).await
             }
-            Some(turn @ Turn { stage: Stage::Episode, .. }) => {
+            Some(turn @ Turn { stage: Stage::Episode | Stage::Verification, .. }) => {
                 Box::pin(self.episode(claimed, turn, stored)).await
             }
         }

@@ -215,6 +215,9 @@ async fn check_bodies(
             Some(Stage::Episode) => {
                 assert!(stored.episode.is_some(), "{address}: a verdict without an episode")
             }
+            Some(Stage::Verification) => {
+                assert!(stored.verification.is_some(), "{address}: a verdict without a verification")
+            }
             Some(Stage::Answer) | None => {}
         }
     }

@@ -57,7 +57,7 @@ impl EarlierRun {
         };
         match pipeline.blobs.get_body(&earlier, stored.attempt, Some(&stored.sha256)).await {
             Ok(Some((body, _))) => {
-                let body = SampleBody { judge_reply: None, execution: None, ..body };
+                let body = SampleBody { judge_reply: None, execution: None, verification: None, ..body };
                 Ok(EarlierAnswer::Answer(Box::new(body)))
             }
             Ok(None) => missing("has lost its stored answer"),

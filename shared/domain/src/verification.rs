@@ -1,0 +1,66 @@
+//! Verification of a stored answer in a container.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{EpisodeException, EpisodeLog};
+
+/// Result of a verification. Containers have written its texts and numbers, so all of them are untrusted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct VerificationReport {
+    /// Number of the verification's sandbox, from 1.
+    pub round: u32,
+    /// Name and version of the container engine; empty if none was reached.
+    #[serde(default)]
+    pub engine: String,
+    /// Exit code of the command; `None` if its time limit ended it, or it didn't begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// True if the command's time limit ended it.
+    #[serde(default)]
+    pub is_timed_out: bool,
+    /// Exception that ended the verification before its outputs were read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exception: Option<EpisodeException>,
+    /// Milliseconds from the start of the first operation to the running container.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup_ms: Option<u64>,
+    /// Run time of the command in milliseconds; `None` if it did not begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_ms: Option<u64>,
+    /// Output files that were found, named by their paths in the container's working folder.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<EpisodeLog>,
+    /// Other texts: the engine's output, and outputs that could not be kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub logs: Vec<EpisodeLog>,
+}
+
+impl VerificationReport {
+    /// Returns the text of an output file; `None` if it wasn't found, or only a part of it was kept.
+    pub fn output(&self, name: &str) -> Option<&str> {
+        let found = self.outputs.iter().find(|output| output.name == name && output.omitted == 0);
+        found.map(|output| output.text.as_str())
+    }
+
+    /// Returns the time of setup and command together in milliseconds; `None` if neither was measured.
+    pub fn duration_ms(&self) -> Option<u64> {
+        [self.setup_ms, self.command_ms].into_iter().flatten().reduce(u64::saturating_add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_without_its_middle_is_not_read() {
+        let log = |name: &str, omitted| EpisodeLog {
+            name: name.to_owned(),
+            text: "text".to_owned(),
+            bytes: 4,
+            omitted,
+        };
+        let report = VerificationReport { outputs: vec![log("a", 0), log("b", 7)], ..Default::default() };
+        assert_eq!((report.output("a"), report.output("b"), report.output("c")), (Some("text"), None, None));
+    }
+}
