@@ -31,7 +31,7 @@ pub(crate) fn items(selection: &Selection<'_>, index: &Index) -> Result<Chosen, 
     let missing = benchmark.missing_names(options, &index.items);
     if !missing.is_empty() {
         let names = missing.iter().take(NAMES_SHOWN_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
-        let why = format!("{name} has no item {names}, which its options name: {}", listed(options));
+        let why = format!("the dataset has no item {names}, which its options name: {}", listed(options));
         return Err(Obstacle::Failed(Code::ItemNotFound, why));
     }
     let selected: Vec<&IndexEntry> =
@@ -78,10 +78,9 @@ fn named<'a>(
     selected: &[&'a IndexEntry],
 ) -> Result<Vec<&'a IndexEntry>, Obstacle> {
     let Selection { benchmark, options, items: wanted, .. } = *selection;
-    let name = benchmark.name();
     let wanted = match selection.item_naming {
         ItemNaming::SourceId => found(wanted, benchmark, index),
-        ItemNaming::RowIndex => rows(wanted, name, index),
+        ItemNaming::RowIndex => rows(wanted, index),
     };
     let wanted = wanted.map_err(|why| Obstacle::Failed(Code::ItemNotFound, why))?;
     let chosen: Vec<&IndexEntry> =
@@ -95,7 +94,7 @@ fn named<'a>(
         .iter()
         .filter(|entry| wanted.contains(entry.id.as_str()) && !chosen.contains(entry.id.as_str()));
     let names = left_out.take(NAMES_SHOWN_MAX).map(IndexEntry::display_id).collect::<Vec<_>>().join(", ");
-    let why = format!("{name} has no item {names} under its options: {}", listed(options));
+    let why = format!("the dataset has no item {names} under its options: {}", listed(options));
     Err(Obstacle::Failed(Code::ItemNotFound, why))
 }
 
@@ -117,7 +116,7 @@ fn found<'a>(
     if problems.is_empty() {
         return Ok(found);
     }
-    let sentence = problems.describe_items(wanted.len() as u64, benchmark.name());
+    let sentence = problems.describe_items(wanted.len() as u64, "the dataset");
     Err(match problems.hint(benchmark) {
         Some(hint) => format!("{sentence}; {hint}"),
         None => sentence,
@@ -125,7 +124,7 @@ fn found<'a>(
 }
 
 /// Resolves items of an order that was stored when items were named only by the indices of their rows.
-fn rows<'a>(wanted: &[String], name: &str, index: &'a Index) -> Result<BTreeSet<&'a str>, String> {
+fn rows<'a>(wanted: &[String], index: &'a Index) -> Result<BTreeSet<&'a str>, String> {
     let mut missing: BTreeSet<&str> = wanted.iter().map(String::as_str).collect();
     let ids = index.items.iter().map(|entry| entry.id.as_str());
     let found = ids.filter(|id| missing.remove(id)).collect();
@@ -133,7 +132,7 @@ fn rows<'a>(wanted: &[String], name: &str, index: &'a Index) -> Result<BTreeSet<
         return Ok(found);
     }
     let names: Vec<&str> = missing.into_iter().take(NAMES_SHOWN_MAX).collect();
-    Err(format!("{name} has no item {}", names.join(", ")))
+    Err(format!("the dataset has no item {}", names.join(", ")))
 }
 
 fn listed(options: &Options) -> String {

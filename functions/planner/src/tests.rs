@@ -248,7 +248,7 @@ fn options_that_leave_nothing_are_named() {
     assert_eq!(named(&["60", "51"], Some("2024-08-11")).unwrap(), (vec![21, 30], 20));
     assert_eq!(named(&["33", "#30", "60"], None).unwrap(), (vec![3, 30], 40), "an item can be named twice");
     let why = named(&["33", "60"], Some("2024-08-11")).unwrap_err();
-    assert_eq!(why, "sayings has no item 33 under its options: since=2024-08-11");
+    assert_eq!(why, "the dataset has no item 33 under its options: since=2024-08-11");
 }
 
 #[test]
@@ -264,14 +264,14 @@ fn named_items_go_by_the_datasets_own_ids() {
     // 30 is the own id of row 0, and also the index of another row.
     assert_eq!(own(&["30"]).unwrap().0, [0]);
     assert_eq!(own(&["#30", "31"]).unwrap().0, [1, 30]);
-    assert_eq!(own(&["99"]).unwrap_err(), "sayings has no item 99");
+    assert_eq!(own(&["99"]).unwrap_err(), "the dataset has no item 99");
     assert_eq!(
         own(&["3", "#40", "30"]).unwrap_err(),
-        "sayings has no item 3, #40 (2 of 3 named); items of sayings are named by the dataset's own id; \
+        "the dataset has no item 3, #40 (2 of 3 named); items of sayings are named by the dataset's own id; \
          write a row's index, from 0, as `#3`"
     );
     // An order stored by an older program keeps its original meaning.
     let old = |items: &[&str]| named(items, ItemNaming::RowIndex);
     assert_eq!(old(&["30", "3"]).unwrap().0, [3, 30]);
-    assert_eq!(old(&["#30", "41"]).unwrap_err(), "sayings has no item #30, 41");
+    assert_eq!(old(&["#30", "41"]).unwrap_err(), "the dataset has no item #30, 41");
 }

@@ -168,17 +168,16 @@ impl NameProblems {
     }
 
     /// Describes which of `of` named items a benchmark doesn't have, or has several of.
-    pub fn describe_items(&self, of: u64, benchmark: &str) -> String {
+    pub fn describe_items(&self, of: u64, owner: &str) -> String {
         let count = |named: &NameList| match of {
             1 => String::new(),
             of => format!(" ({} of {} named)", grouped(named.count), grouped(of)),
         };
         let Self { unknown, ambiguous, .. } = self;
         let unknown = (unknown.count > 0)
-            .then(|| format!("{benchmark} has no item {}{}", unknown.list(""), count(unknown)));
-        let ambiguous = (ambiguous.count > 0).then(|| {
-            format!("{benchmark} has more than one item {}{}", ambiguous.list(""), count(ambiguous))
-        });
+            .then(|| format!("{owner} has no item {}{}", unknown.list(""), count(unknown)));
+        let ambiguous = (ambiguous.count > 0)
+            .then(|| format!("{owner} has more than one item {}{}", ambiguous.list(""), count(ambiguous)));
         unknown.into_iter().chain(ambiguous).collect::<Vec<_>>().join("; ")
     }
 

@@ -1,9 +1,10 @@
 //! Benchmarks of an order, and the sources of their items.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use bench_domain::BenchmarkName;
 use bench_domain::run::DatasetChoice;
+use bench_items::{NameError, NameProblems, ROW_SIGN, Row, source_id};
 
 use crate::{Choice, Order, Orders, RunError};
 
@@ -49,6 +50,9 @@ impl Orders {
         let mut datasets = BTreeMap::new();
         for name in benchmarks {
             let choice = self.check_dataset(order, name)?;
+            if matches!(choice, DatasetChoice::Hub | DatasetChoice::Demo) {
+                check_items(name, &order.items)?;
+            }
             if choice != DatasetChoice::Hub {
                 datasets.insert(name.clone(), choice);
             }
@@ -74,9 +78,52 @@ impl Orders {
     }
 }
 
+/// Rejects items that a benchmark doesn't have whose whole dataset is in the program. Those of other datasets are known when
+/// their runs are planned.
+fn check_items(name: &BenchmarkName, items: &[String]) -> Result<(), RunError> {
+    let Some(benchmark) = bench_benchmarks::find(name.as_str()).filter(|one| one.spec().is_bundled()) else {
+        return Ok(());
+    };
+    if items.is_empty() {
+        return Ok(());
+    }
+    let rows = benchmark.spec().demo.items.lines().filter_map(|line| serde_json::from_str::<Row>(line).ok());
+    let known: HashSet<String> = rows.filter_map(|row| source_id(benchmark, &row)).collect();
+    let unknown = |item: &&String| !known.contains(item.as_str()) && !item.starts_with(ROW_SIGN);
+    let mut problems = NameProblems::default();
+    for item in items.iter().filter(unknown) {
+        problems.add(item, 1, &NameError::Unknown { is_row: false });
+    }
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(RunError::UnknownItems(problems.describe_items(items.len() as u64, benchmark.name()))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn items_that_a_bundled_dataset_lacks_are_refused() {
+        let check = |name: &str, items: &[&str]| {
+            check_items(&name.parse().unwrap(), &names(items))
+                .map_err(|error| (error.code(), error.to_string()))
+        };
+        let own = &bench_benchmarks::find("code_lab").unwrap().code_tasks()[0].id;
+        assert_eq!(check("code_lab", &[]), Ok(()));
+        assert_eq!(check("code_lab", &[own, "#3"]), Ok(()));
+        assert_eq!(check("expert_questions", &["1"]), Ok(()));
+        assert_eq!(check("mmlu_pro", &["nope"]), Ok(()), "its items aren't known yet");
+        let refused = check("code_lab", &["nope", own]).unwrap_err();
+        assert_eq!(
+            refused,
+            (
+                bench_domain::Code::InvalidRequest,
+                "items: code_lab has no item nope (1 of 2 named)".to_owned()
+            )
+        );
+    }
 
     fn names(list: &[&str]) -> Vec<String> {
         list.iter().map(|name| (*name).to_owned()).collect()

@@ -145,6 +145,9 @@ pub enum RunError {
         "{0}: it contains a key of the provider, and settings are part of the results; leave the key out"
     )]
     SettingHasKey(&'static str),
+    /// The benchmark's dataset doesn't have the named items.
+    #[error("items: {0}")]
+    UnknownItems(String),
     /// The dataset isn't available, because its terms weren't accepted.
     #[error("{0}")]
     DatasetNotAvailable(String),
@@ -253,7 +256,8 @@ impl RunError {
             | Self::AgentOption { .. }
             | Self::Setting(_)
             | Self::SettingOfBenchmark { .. }
-            | Self::SettingHasKey(_) => Code::InvalidRequest,
+            | Self::SettingHasKey(_)
+            | Self::UnknownItems(_) => Code::InvalidRequest,
             Self::DatasetNotAvailable(_) => Code::DatasetUnavailable,
             Self::AccessDenied(refused) => refused.code(),
             Self::TooManySamples { .. } => Code::SamplesLimit,
