@@ -14,6 +14,7 @@ use crate::metadata::{Metadata, Template};
 use crate::metrics::{self, GroupTally, Metrics};
 use crate::options::{OptionError, OptionMetadata, Options};
 use crate::scorers::Scorer;
+use crate::scorers::instance::InstanceProtocol;
 use crate::scorers::judge::Judge;
 use crate::scorers::sandbox::SandboxGrader;
 use crate::scorers::workspace::WorkspaceProtocol;
@@ -112,6 +113,12 @@ pub trait Benchmark: Layout {
 
     /// Returns the protocol by which the agent changes files in a sandbox; `None` if it works in containers, or there is none.
     fn workspace(&self) -> Option<&'static dyn WorkspaceProtocol> {
+        None
+    }
+
+    /// Returns the protocol by which the agent changes a repository in a container, and the change is verified in another one;
+    /// `None` for benchmarks without such containers.
+    fn instance(&self) -> Option<&'static dyn InstanceProtocol> {
         None
     }
 

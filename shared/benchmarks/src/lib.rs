@@ -70,6 +70,10 @@ pub use registry::{
     with_protocol,
 };
 pub use scicode::SciCode;
+pub use scorers::instance::{
+    CHANGE_TOO_LARGE_EXIT, InstanceCollection, InstanceFile, InstanceImage, InstanceProtocol,
+    InstanceScripts, InstanceVerification,
+};
 pub use scorers::judge::{Judge, JudgeMetadata, NoVerdict};
 pub use scorers::sandbox::{JobMaterial, Round, SandboxGrader, SandboxMetadata, UnreadableReport};
 pub use scorers::workspace::{

@@ -12,6 +12,7 @@
 pub mod boxed;
 pub mod choice;
 pub(crate) mod episode;
+pub mod instance;
 pub mod instructions;
 pub mod judge;
 pub mod judged;
