@@ -16,6 +16,8 @@ pub enum Role {
     User,
     /// The model.
     Assistant,
+    /// A tool that the model has called.
+    Tool,
 }
 
 impl Role {
@@ -25,6 +27,7 @@ impl Role {
             Self::System => "system",
             Self::User => "user",
             Self::Assistant => "assistant",
+            Self::Tool => "tool",
         }
     }
 }
@@ -39,12 +42,29 @@ pub struct ChatMessage {
     /// Images shown after the text, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
+    /// Tools that the model calls with this message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+    /// Id of the call whose result this message is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+}
+
+/// Call of a tool by a model.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Id that the result refers to; empty if the provider sent none.
+    pub id: String,
+    /// Name of the tool.
+    pub name: String,
+    /// Arguments as the model wrote them: JSON text, unless the model made a mistake.
+    pub arguments: String,
 }
 
 impl ChatMessage {
     /// Creates a message that has only text.
     pub fn new(role: Role, content: impl Into<String>) -> Self {
-        Self { role, content: content.into(), images: Vec::new() }
+        Self { role, content: content.into(), images: Vec::new(), tool_calls: Vec::new(), tool_call_id: None }
     }
 }
 
@@ -96,6 +116,10 @@ impl Prompt {
                 text.push_str("\n[image: ");
                 text.push_str(image.media_type().unwrap_or("unknown"));
                 text.push(']');
+            }
+            for call in &message.tool_calls {
+                let gap = if text.is_empty() { "" } else { "\n" };
+                text.push_str(&format!("{gap}[call: {}({})]", call.name, call.arguments));
             }
             text
         };
@@ -223,6 +247,9 @@ pub struct Answer {
     /// Number of keys that were found in the answer and redacted.
     #[serde(default, skip_serializing_if = "crate::usage::is_zero")]
     pub keys_redacted: u64,
+    /// Tools that the model calls, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
 }
 
 impl Answer {
@@ -241,6 +268,7 @@ impl Answer {
             first_token_ms: None,
             repairs: TextRepairs::default(),
             keys_redacted: 0,
+            tool_calls: Vec::new(),
         }
     }
 }
@@ -260,6 +288,9 @@ mod tests {
         let image = |data_url: &str| Image { data_url: data_url.into() };
         with_images.messages[0].images = vec![image("data:image/png;base64,AAAA"), image("?")];
         assert_eq!(with_images.as_text(), "Which?\n[image: image/png]\n[image: unknown]");
+        let call = ToolCall { id: "1".into(), name: "look".into(), arguments: "{}".into() };
+        let calls = ChatMessage { tool_calls: vec![call], ..ChatMessage::new(Role::Assistant, "") };
+        assert_eq!(Prompt { messages: vec![calls] }.as_text(), "[call: look({})]");
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub mod usage;
 pub mod verification;
 
 pub use agent::{Agent, UnknownAgent};
-pub use answer::{Answer, ChatMessage, Finish, Image, Prompt, Role, TextRepairs};
+pub use answer::{Answer, ChatMessage, Finish, Image, Prompt, Role, TextRepairs, ToolCall};
 pub use body::{Execution, SampleBody, Step};
 pub use budget::{Budget, LimitReached, Prices, Spending};
 pub use causes::{CauseCounts, ErrorCause};

@@ -149,6 +149,7 @@ impl ChatClient {
             prompt: &prompt,
             generation: &generation,
             reply_schema: None,
+            tools: None,
             is_continued: false,
         };
         match self.complete(endpoint, &request, None).await {

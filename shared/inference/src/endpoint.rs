@@ -153,6 +153,7 @@ mod tests {
             prompt: &prompt,
             generation: &generation,
             reply_schema: None,
+            tools: None,
             is_continued: false,
         };
         let prepared = PreparedRequest { request: &request, fields: &COMMON, dialect: Dialect::default() };

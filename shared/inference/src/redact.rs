@@ -115,13 +115,17 @@ impl Keys {
 
     /// Removes keys from all texts of an answer, and counts them there.
     pub fn redact_answer(&self, answer: &mut Answer) {
-        let Answer { text, reasoning, finish, usage_raw, model, request_id, keys_redacted, .. } = answer;
+        let Answer {
+            text, reasoning, finish, usage_raw, model, request_id, keys_redacted, tool_calls, ..
+        } = answer;
         let other = match finish {
             Finish::Other(name) => Some(name),
             _ => None,
         };
         let optional = [reasoning.as_mut(), usage_raw.as_mut(), model.as_mut(), request_id.as_mut(), other];
-        for text in optional.into_iter().flatten().chain([text]) {
+        let calls = tool_calls.iter_mut();
+        let in_calls = calls.flat_map(|call| [&mut call.id, &mut call.name, &mut call.arguments]);
+        for text in optional.into_iter().flatten().chain([text]).chain(in_calls) {
             *keys_redacted += self.redact_in(text);
         }
     }

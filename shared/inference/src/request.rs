@@ -15,6 +15,9 @@ pub struct ChatRequest<'a> {
     /// JSON schema that the answer must follow. Left out for servers that don't support schemas, so callers must
     /// check the answer.
     pub reply_schema: Option<&'a Value>,
+    /// Tools that the model may call, as a list of OpenAI's function schemas; the model chooses whether it calls any. An empty
+    /// list or `None` offers none.
+    pub tools: Option<&'a Value>,
     /// True if the next question continues this one, so that its beginning is worth caching.
     pub is_continued: bool,
 }

@@ -15,7 +15,7 @@ mod unicode;
 mod usage;
 
 pub(crate) use classify::{classify, status_in_body};
-pub(crate) use draft::{AnswerDraft, Part};
+pub(crate) use draft::{AnswerDraft, CallPiece, Part};
 pub(crate) use error_body::ErrorBody;
 pub use error_body::error_message;
 pub(crate) use images::with_images;

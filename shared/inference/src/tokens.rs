@@ -1,6 +1,6 @@
 //! Estimates token counts until the provider reports them.
 
-use bench_domain::{Answer, ChatMessage, Prompt, Usage};
+use bench_domain::{Answer, ChatMessage, Prompt, ToolCall, Usage};
 
 /// Number of characters that count as one token.
 const CHARS_PER_TOKEN: u64 = 4;
@@ -16,7 +16,9 @@ pub fn estimate_tokens(text: &str) -> u64 {
 /// its size.
 pub fn estimate_prompt(prompt: &Prompt) -> u64 {
     let of = |message: &ChatMessage| {
-        estimate_tokens(&message.content) + message.images.len() as u64 * IMAGE_TOKENS
+        estimate_tokens(&message.content)
+            + message.images.len() as u64 * IMAGE_TOKENS
+            + estimate_calls(&message.tool_calls)
     };
     prompt.messages.iter().map(of).sum()
 }
@@ -26,9 +28,13 @@ pub fn estimate_prompt(prompt: &Prompt) -> u64 {
 pub fn usage_or_estimate(prompt: &Prompt, answer: &Answer) -> Usage {
     answer.usage.filter(|usage| usage.total() > 0).unwrap_or_else(|| {
         let reasoning = answer.reasoning.as_deref().map_or(0, estimate_tokens);
-        let output = estimate_tokens(&answer.text) + reasoning;
+        let output = estimate_tokens(&answer.text) + reasoning + estimate_calls(&answer.tool_calls);
         Usage::counted(estimate_prompt(prompt), output, reasoning).estimated()
     })
+}
+
+fn estimate_calls(calls: &[ToolCall]) -> u64 {
+    calls.iter().map(|call| estimate_tokens(&call.name) + estimate_tokens(&call.arguments)).sum()
 }
 
 const fn estimate_for_chars(chars: u64) -> u64 {
@@ -73,6 +79,9 @@ mod tests {
         let estimate = usage_or_estimate(&prompt, &answer);
         assert_eq!((estimate.input_tokens, estimate.output_tokens, estimate.reasoning_tokens), (100, 30, 10));
         assert_eq!(estimate.estimated_tokens, 130);
+        answer.tool_calls = vec![ToolCall { id: "1".into(), name: "look".into(), arguments: "a".repeat(12) }];
+        assert_eq!(usage_or_estimate(&prompt, &answer).output_tokens, 34);
+        answer.tool_calls.clear();
         answer.usage = Some(Usage::default());
         assert_eq!(usage_or_estimate(&prompt, &answer), estimate);
         let counted = Usage::counted(7, 5, 0);

@@ -33,6 +33,8 @@ pub(crate) struct Question<'a> {
     pub(crate) generation: &'a Generation,
     /// JSON schema of the answer, for models that support structured output.
     pub(crate) reply_schema: Option<&'a Value>,
+    /// Tools that the model may call.
+    pub(crate) tools: Option<&'a Value>,
     /// True if the next question continues this one.
     pub(crate) is_continued: bool,
 }
@@ -114,9 +116,9 @@ impl Pipeline {
     ) -> AskResult {
         let limit = self.answer_limit(claimed, client.role);
         let time = claimed.deadline.remaining(self.config.reserve).min(limit);
-        let Question { prompt, generation, reply_schema, is_continued } = *question;
+        let Question { prompt, generation, reply_schema, tools, is_continued } = *question;
         let request =
-            ChatRequest { model: &client.model.slug, prompt, generation, reply_schema, is_continued };
+            ChatRequest { model: &client.model.slug, prompt, generation, reply_schema, tools, is_continued };
         let call = self.chat.complete(&client.endpoint, &request, Some(Instant::now() + time));
         tokio::pin!(call);
         let _asking = client.refusals.begin_request();

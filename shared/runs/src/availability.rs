@@ -90,6 +90,7 @@ impl Orders {
             prompt: &prompt,
             generation: &generation,
             reply_schema: None,
+            tools: None,
             is_continued: false,
         };
         let answer = self.chat.complete(endpoint, &request, None);

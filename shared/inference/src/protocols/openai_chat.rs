@@ -4,6 +4,7 @@
 //! their forms.
 
 mod answer_reader;
+mod calls;
 mod listed_model;
 mod piece;
 mod request_body;

@@ -29,6 +29,7 @@ async fn ask(client: &ChatClient, endpoint: &Endpoint) -> Result<bench_domain::A
         prompt: &prompt,
         generation: &generation,
         reply_schema: None,
+        tools: None,
         is_continued: false,
     };
     client.complete(endpoint, &request, None).await

@@ -1,6 +1,6 @@
 //! Builds an answer while its response is read.
 
-use bench_domain::{Answer, Finish, TextRepairs, Usage};
+use bench_domain::{Answer, Finish, TextRepairs, ToolCall, Usage};
 
 use super::unicode::Assembler;
 use super::{ReportedUsage, Stop, TextForm};
@@ -25,6 +25,37 @@ pub(crate) enum Part {
     Refusal,
 }
 
+/// Call of a tool, or an addition to it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallPiece<'a> {
+    /// Number of the call in the answer; `None` if the server sends none.
+    pub(crate) index: Option<u64>,
+    /// Id of the call; empty if this piece has none.
+    pub(crate) id: &'a str,
+    /// Name of the tool; empty if this piece has none.
+    pub(crate) name: &'a str,
+    /// Next part of the arguments.
+    pub(crate) arguments: &'a str,
+}
+
+/// Call of a tool that is being read.
+#[derive(Debug, Default)]
+struct CallDraft {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: Assembler,
+}
+
+impl CallDraft {
+    /// Size of a call without text, so that calls without any have a limit, too.
+    const EMPTY_BYTES: usize = 256;
+
+    const fn bytes(&self) -> usize {
+        Self::EMPTY_BYTES + self.id.len() + self.name.len() + self.arguments.len()
+    }
+}
+
 /// An answer that is built while its response is read. The readers of all protocols fill it. It joins broken
 /// characters across chunks, limits sizes and removes keys from names before they are cut.
 #[derive(Debug)]
@@ -33,6 +64,9 @@ pub(crate) struct AnswerDraft {
     content: Assembler,
     reasoning: Assembler,
     refusal: Assembler,
+    calls: Vec<CallDraft>,
+    /// Size of all calls in bytes.
+    calls_bytes: usize,
     repairs: TextRepairs,
     finish: Option<Finish>,
     usage: ReportedUsage,
@@ -52,6 +86,8 @@ impl AnswerDraft {
             content: Assembler::default(),
             reasoning: Assembler::default(),
             refusal: Assembler::default(),
+            calls: Vec::new(),
+            calls_bytes: 0,
             repairs: TextRepairs::default(),
             finish: None,
             usage: ReportedUsage::Nothing,
@@ -80,6 +116,44 @@ impl AnswerDraft {
             Part::Refusal => &mut self.refusal,
         };
         form.append(to, text, &mut self.repairs);
+        if self.bytes() > ANSWER_BYTES_MAX {
+            return Err(Stop::TooLarge("the answer is larger than 16 MiB"));
+        }
+        Ok(())
+    }
+
+    /// Adds to a call of a tool: the one with the piece's number; without numbers, the one with its id, or the last one. The first
+    /// id and name of a call count.
+    ///
+    /// # Errors
+    /// Returns [`Stop::TooLarge`] beyond 16 MiB over all parts.
+    pub(crate) fn append_call(&mut self, piece: CallPiece<'_>, form: TextForm) -> Result<(), Stop> {
+        let CallPiece { index, id, name, arguments } = piece;
+        let known = match index {
+            Some(_) => self.calls.iter().rposition(|call| call.index == index),
+            None if id.is_empty() => self.calls.len().checked_sub(1),
+            None => self.calls.iter().rposition(|call| call.id == id),
+        };
+        let at = known.unwrap_or(self.calls.len());
+        let [id, name] = [id, name].map(|text| match text {
+            "" => String::new(),
+            text => self.name(text, form),
+        });
+        if at == self.calls.len() {
+            self.calls.push(CallDraft { index, ..CallDraft::default() });
+            self.calls_bytes += CallDraft::EMPTY_BYTES;
+        }
+        if let Some(call) = self.calls.get_mut(at) {
+            let before = call.bytes();
+            if call.id.is_empty() {
+                call.id = id;
+            }
+            if call.name.is_empty() {
+                call.name = name;
+            }
+            form.append(&mut call.arguments, arguments, &mut self.repairs);
+            self.calls_bytes += call.bytes() - before;
+        }
         if self.bytes() > ANSWER_BYTES_MAX {
             return Err(Stop::TooLarge("the answer is larger than 16 MiB"));
         }
@@ -142,14 +216,15 @@ impl AnswerDraft {
 
     /// Returns the size of all texts in bytes.
     pub(crate) const fn bytes(&self) -> usize {
-        self.content.len() + self.reasoning.len() + self.refusal.len()
+        self.content.len() + self.reasoning.len() + self.refusal.len() + self.calls_bytes
     }
 
     /// Returns the tokens so far: as the provider counted them, else estimated without the prompt. `None` before any
     /// output of the model.
     pub(crate) fn usage_so_far(&self) -> Option<Usage> {
         let texts = [&self.content, &self.reasoning, &self.refusal];
-        let output_tokens = texts.into_iter().map(|text| estimate_tokens(text.as_str())).sum();
+        let texts = texts.into_iter().chain(self.calls.iter().map(|call| &call.arguments));
+        let output_tokens = texts.map(|text| estimate_tokens(text.as_str())).sum();
         let estimated = Usage::counted(0, output_tokens, 0).estimated();
         self.usage.counted().or_else(|| (self.bytes() > 0).then_some(estimated))
     }
@@ -159,6 +234,12 @@ impl AnswerDraft {
         let mut repairs = self.repairs;
         let [content, reasoning, refusal] =
             [self.content, self.reasoning, self.refusal].map(|text| text.finish(&mut repairs));
+        let calls = self.calls.into_iter().map(|call| ToolCall {
+            id: call.id,
+            name: call.name,
+            arguments: call.arguments.finish(&mut repairs),
+        });
+        let tool_calls = calls.collect();
         let refused = !refusal.is_empty();
         let text = match (content.is_empty(), refused) {
             (false, true) => format!("{content}\n\n{refusal}"),
@@ -175,6 +256,7 @@ impl AnswerDraft {
             model: self.model,
             keys_redacted: self.keys_redacted,
             request_id: request_id.or(self.id),
+            tool_calls,
             ..Answer::local(text)
         }
     }

@@ -25,8 +25,14 @@ async fn ask_with(
     deadline: Option<Instant>,
 ) -> Result<Answer, Failure> {
     let prompt = Prompt::user("What is 6 × 7?");
-    let request =
-        ChatRequest { model: "a/b", prompt: &prompt, generation, reply_schema: None, is_continued: false };
+    let request = ChatRequest {
+        model: "a/b",
+        prompt: &prompt,
+        generation,
+        reply_schema: None,
+        tools: None,
+        is_continued: false,
+    };
     client.complete(endpoint, &request, deadline).await
 }
 

@@ -220,6 +220,7 @@ async fn missing_vision_is_detected_only_for_prompts_with_images() {
                 prompt,
                 generation: &generation,
                 reply_schema: None,
+                tools: None,
                 is_continued: false,
             };
             let failure = client().complete(&server.endpoint(), &request, None).await.unwrap_err();

@@ -237,7 +237,7 @@ impl Pipeline {
         if let Some(text) = &generation.system_prompt {
             prompt.prepend_system(text);
         }
-        let question = Question { prompt: &prompt, generation, reply_schema: None, is_continued: true };
+        let question = Question { prompt: &prompt, generation, reply_schema: None, tools: None, is_continued: true };
         let failed = match self.ask(claimed, client, &question).await? {
             AskResult::Answer(answer) => {
                 let paid = usage_or_estimate(&prompt, &answer);

@@ -5,7 +5,9 @@ use bench_domain::Finish;
 use super::piece::{Choice, Message, Piece, Text};
 use super::usage_object::parse_usage;
 use crate::protocols::AnswerReader;
-use crate::response::{AnswerDraft, ErrorBody, Event, Part, SseParser, Stop, TextForm, mark, read_json};
+use crate::response::{
+    AnswerDraft, CallPiece, ErrorBody, Event, Part, SseParser, Stop, TextForm, mark, read_json,
+};
 
 /// Reads events, or a single object.
 #[derive(Debug, Default)]
@@ -112,7 +114,7 @@ fn read_piece(piece: &Piece<'_>, data: &[u8], form: TextForm, draft: &mut Answer
 fn read_choice(choice: &Choice<'_>, form: TextForm, draft: &mut AnswerDraft) -> Result<(), Stop> {
     draft.begin();
     if let Some(message) = choice.delta.as_ref().or(choice.message.as_ref()) {
-        read_message(message, form, draft)?;
+        read_message(message, choice.delta.is_none(), form, draft)?;
     } else if let Some(text) = &choice.text {
         draft.append(Part::Content, &text.0, form)?;
     }
@@ -129,7 +131,12 @@ fn read_choice(choice: &Choice<'_>, form: TextForm, draft: &mut AnswerDraft) -> 
     }
 }
 
-fn read_message(message: &Message<'_>, form: TextForm, draft: &mut AnswerDraft) -> Result<(), Stop> {
+fn read_message(
+    message: &Message<'_>,
+    is_whole: bool,
+    form: TextForm,
+    draft: &mut AnswerDraft,
+) -> Result<(), Stop> {
     fn text<'a>(text: &'a Option<Text<'_>>) -> &'a str {
         text.as_ref().map_or("", |text| text.0.as_ref())
     }
@@ -140,7 +147,19 @@ fn read_message(message: &Message<'_>, form: TextForm, draft: &mut AnswerDraft) 
         "" => text(&message.reasoning),
         reasoning => reasoning,
     };
-    draft.append(Part::Reasoning, reasoning, form)
+    draft.append(Part::Reasoning, reasoning, form)?;
+    for (at, call) in message.tool_calls.iter().flat_map(|calls| &calls.0).enumerate() {
+        let function = call.function.as_ref();
+        let piece = CallPiece {
+            // Whole answers, and some servers' chunks, number no calls.
+            index: call.index.or_else(|| is_whole.then_some(at as u64)),
+            id: text(&call.id),
+            name: function.map_or("", |function| text(&function.name)),
+            arguments: function.and_then(|function| function.arguments.as_ref()).map_or("", |text| &text.0),
+        };
+        draft.append_call(piece, form)?;
+    }
+    Ok(())
 }
 
 fn garbage(error: &serde_json::Error, data: &[u8]) -> Stop {

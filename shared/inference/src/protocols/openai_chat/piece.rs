@@ -7,6 +7,8 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::calls::Calls;
+
 /// One `chat.completion.chunk`, or a whole `chat.completion`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Piece<'a> {
@@ -56,6 +58,8 @@ pub(super) struct Message<'a> {
     pub(super) reasoning: Option<Text<'a>>,
     #[serde(borrow, default)]
     pub(super) refusal: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(super) tool_calls: Option<Calls<'a>>,
 }
 
 /// A string, or an array of parts `{"type": "text", "text": …}` whose texts are joined. Any other value counts as

@@ -1,6 +1,6 @@
 //! The JSON body of a request.
 
-use bench_domain::{ChatMessage, Generation, MaxTokensField, ReasoningEffort, Role};
+use bench_domain::{ChatMessage, Generation, MaxTokensField, ReasoningEffort, Role, ToolCall};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -40,6 +40,10 @@ struct Body<'a> {
     extra_body: Option<GoogleBody>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<ResponseFormat<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<&'static str>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
@@ -48,7 +52,33 @@ struct Body<'a> {
 #[derive(Serialize)]
 struct Message<'a> {
     role: Role,
-    content: Content<'a>,
+    /// `null` in a message that only calls tools.
+    content: Option<Content<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Call<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+}
+
+/// Call of a tool in an earlier message of the model.
+#[derive(Serialize)]
+struct Call<'a> {
+    id: &'a str,
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    arguments: &'a str,
+}
+
+impl<'a> From<&'a ToolCall> for Call<'a> {
+    fn from(call: &'a ToolCall) -> Self {
+        let function = Function { name: &call.name, arguments: &call.arguments };
+        Self { id: &call.id, r#type: "function", function }
+    }
 }
 
 /// Only messages with images or marks are sent as lists, since not every server accepts lists.
@@ -95,25 +125,31 @@ impl<'a> Message<'a> {
             let images = images.map(|image| Part::ImageUrl { image_url: ImageUrl { url: &image.data_url } });
             Content::Parts(text.into_iter().chain(images).collect())
         };
-        Self { role: message.role, content }
+        let only_calls = text.is_empty() && message.images.is_empty() && !message.tool_calls.is_empty();
+        Self {
+            role: message.role,
+            content: (!only_calls).then_some(content),
+            tool_calls: message.tool_calls.iter().map(Call::from).collect(),
+            tool_call_id: message.tool_call_id.as_deref(),
+        }
     }
 
     /// Marks the message as the end of what is to be cached. Returns false for one without text, which can't have a mark.
     fn mark(&mut self) -> bool {
         let ephemeral = || Some(CacheControl { r#type: "ephemeral" });
         match &mut self.content {
-            Content::Text(text) if !text.is_empty() => {
-                self.content = Content::Parts(vec![Part::Text { text, cache_control: ephemeral() }]);
+            Some(Content::Text(text)) if !text.is_empty() => {
+                self.content = Some(Content::Parts(vec![Part::Text { text, cache_control: ephemeral() }]));
                 true
             }
-            Content::Parts(parts) => match parts.first_mut() {
+            Some(Content::Parts(parts)) => match parts.first_mut() {
                 Some(Part::Text { cache_control, .. }) => {
                     *cache_control = ephemeral();
                     true
                 }
                 _ => false,
             },
-            Content::Text(_) => false,
+            Some(Content::Text(_)) | None => false,
         }
     }
 }
@@ -225,6 +261,7 @@ pub(super) fn request_body(prepared: PreparedRequest<'_>) -> Result<Vec<u8>, ser
     if request.is_continued && fields.has_cache_marks {
         mark_newest(&mut messages, request.model);
     }
+    let tools = request.tools.filter(|tools| tools.as_array().is_some_and(|list| !list.is_empty()));
     let body = Body {
         model: request.model,
         messages,
@@ -247,11 +284,17 @@ pub(super) fn request_body(prepared: PreparedRequest<'_>) -> Result<Vec<u8>, ser
             .reply_schema
             .filter(|_| !dialect.omits_reply_schema)
             .map(ResponseFormat::strict),
+        tools,
+        tool_choice: tools.map(|_| "auto"),
         stream: true,
         stream_options: (!dialect.omits_stream_options).then_some(StreamOptions { include_usage: true }),
     };
     let messages = request.prompt.messages.iter();
-    let text_bytes: usize = messages.clone().map(|message| message.content.len() + 48).sum();
+    let bytes = |message: &ChatMessage| {
+        let calls = message.tool_calls.iter().map(|call| call.arguments.len() + 96);
+        message.content.len() + 48 + calls.sum::<usize>()
+    };
+    let text_bytes: usize = messages.clone().map(bytes).sum();
     let images = messages.flat_map(|message| &message.images);
     let image_bytes: usize = images.map(|image| image.data_url.len() + 64).sum();
     let mut json = Vec::with_capacity(text_bytes + text_bytes / 16 + image_bytes + 256);

@@ -71,8 +71,14 @@ mod tests {
     ) -> Option<Dialect> {
         let (prompt, shape) = (Prompt::user("Hi"), serde_json::json!({}));
         let reply_schema = schema.then_some(&shape);
-        let request =
-            ChatRequest { model: "a/b", prompt: &prompt, generation, reply_schema, is_continued: false };
+        let request = ChatRequest {
+            model: "a/b",
+            prompt: &prompt,
+            generation,
+            reply_schema,
+            tools: None,
+            is_continued: false,
+        };
         after_refusal(
             PreparedRequest { request: &request, fields: &COMMON, dialect },
             status,

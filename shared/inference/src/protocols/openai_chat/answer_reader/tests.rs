@@ -135,3 +135,62 @@ fn an_answer_has_a_largest_size() {
     assert!(collect(&events[..16]).is_ok());
     assert!(matches!(collect(&events), Err(Stop::TooLarge(_))));
 }
+
+fn calls(answer: &Answer) -> Vec<(&str, &str, &str)> {
+    let calls = answer.tool_calls.iter();
+    calls.map(|call| (call.id.as_str(), call.name.as_str(), call.arguments.as_str())).collect()
+}
+
+#[test]
+fn calls_of_tools_are_joined_by_their_numbers() {
+    let joined = answer(&[
+        r#"{"choices":[{"delta":{"content":null,"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"look","arguments":""}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":"}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":1,"id":"b","function":{"name":"go","arguments":"{}"}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"look","arguments":"1}"}}]}}]}"#,
+        r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#,
+        "[DONE]",
+    ]);
+    assert_eq!(calls(&joined), [("a", "look", r#"{"x":1}"#), ("b", "go", "{}")]);
+    assert_eq!((joined.text.as_str(), joined.finish), ("", Finish::Other("tool_calls".into())));
+}
+
+#[test]
+fn calls_without_numbers_are_told_apart_by_their_ids() {
+    let joined = answer(&[
+        r#"{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"look","arguments":"{"}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"}"}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"id":"b","function":{"name":"go"}}, null]},"finish_reason":"stop"}]}"#,
+        "[DONE]",
+    ]);
+    assert_eq!(calls(&joined), [("a", "look", "{}"), ("b", "go", "")]);
+}
+
+#[test]
+fn calls_of_whole_answers_may_have_arguments_that_are_no_text() {
+    let body = br#"{"choices":[{"message":{"content":"","tool_calls":[{"id":"a","function":{"name":"look","arguments":{"x":[1]}}},{"function":{"name":"go","arguments":null}}]},"finish_reason":"tool_calls"}]}"#;
+    let read = whole(body).unwrap().into_answer(None);
+    assert_eq!(calls(&read), [("a", "look", r#"{"x":[1]}"#), ("", "go", "")]);
+    for odd in ["null", "0", "\"x\"", "{}", "[null]", "true", "1.5"] {
+        let body = format!(r#"{{"choices":[{{"message":{{"content":"hi","tool_calls":{odd}}}}}]}}"#);
+        let read = whole(body.as_bytes()).unwrap().into_answer(None);
+        assert_eq!((read.text.as_str(), read.tool_calls.len()), ("hi", 0), "{odd}");
+    }
+}
+
+#[test]
+fn a_character_that_is_split_between_two_arguments_is_joined() {
+    let joined = answer(&[
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"say","arguments":"\"\ud83d"}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\ude00\""}}]},"finish_reason":"stop"}]}"#,
+        "[DONE]",
+    ]);
+    assert_eq!((calls(&joined), joined.repairs.joined), (vec![("a", "say", "\"😀\"")], 1));
+}
+
+#[test]
+fn very_many_calls_are_too_large() {
+    let call = r#"{"id":"","function":{}},"#;
+    let body = format!(r#"{{"choices":[{{"message":{{"tool_calls":[{}null]}}}}]}}"#, call.repeat(70_000));
+    assert!(matches!(whole(body.as_bytes()), Err(Stop::TooLarge(_))));
+}

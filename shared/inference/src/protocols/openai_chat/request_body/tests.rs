@@ -4,7 +4,7 @@ use super::*;
 use crate::providers::OPENAI_COMPATIBLE;
 use crate::settings::{COMMON, LMSTUDIO_FIELDS, OPENROUTER_FIELDS, SettingFields};
 use crate::{ChatRequest, Dialect};
-use bench_domain::{Image, Prompt};
+use bench_domain::{Image, Prompt, ToolCall};
 
 fn text(request: &ChatRequest<'_>, fields: &'static SettingFields, dialect: Dialect) -> String {
     String::from_utf8(request_body(PreparedRequest { request, fields, dialect }).unwrap()).unwrap()
@@ -12,8 +12,14 @@ fn text(request: &ChatRequest<'_>, fields: &'static SettingFields, dialect: Dial
 
 fn body_for(fields: &'static SettingFields, generation: &Generation, dialect: Dialect) -> String {
     let prompt = Prompt::user("Hi \"you\"");
-    let request =
-        ChatRequest { model: "a/b", prompt: &prompt, generation, reply_schema: None, is_continued: false };
+    let request = ChatRequest {
+        model: "a/b",
+        prompt: &prompt,
+        generation,
+        reply_schema: None,
+        tools: None,
+        is_continued: false,
+    };
     text(&request, fields, dialect)
 }
 
@@ -57,6 +63,7 @@ fn a_schema_is_sent_to_servers_that_know_one() {
         prompt: &prompt,
         generation: &generation,
         reply_schema: Some(&schema),
+        tools: None,
         is_continued: false,
     };
     let body = |dialect| text(&request, &COMMON, dialect);
@@ -81,6 +88,7 @@ fn images_follow_the_text_of_their_message() {
         prompt: &prompt,
         generation: &generation,
         reply_schema: None,
+        tools: None,
         is_continued: false,
     };
     let body: Value = serde_json::from_str(&text(&request, &COMMON, Dialect::default())).unwrap();
@@ -241,8 +249,14 @@ fn conversations_with_models_of_anthropic_are_cached() {
     };
     let generation = Generation::default();
     let marked = |model, fields, is_continued| {
-        let request =
-            ChatRequest { model, prompt: &prompt, generation: &generation, reply_schema: None, is_continued };
+        let request = ChatRequest {
+            model,
+            prompt: &prompt,
+            generation: &generation,
+            reply_schema: None,
+            tools: None,
+            is_continued,
+        };
         let body: Value = serde_json::from_str(&text(&request, fields, Dialect::default())).unwrap();
         let marks = body["messages"].as_array().unwrap().iter().filter(|message| {
             let part = &message["content"][0];
@@ -259,4 +273,34 @@ fn conversations_with_models_of_anthropic_are_cached() {
     ] {
         assert_eq!(marked(model, fields, is_continued), "", "{model}");
     }
+}
+
+#[test]
+fn tools_their_calls_and_results_are_sent_in_openais_form() {
+    let tools = serde_json::json!([{ "type": "function", "function": { "name": "look" } }]);
+    let call = ToolCall { id: "c1".into(), name: "look".into(), arguments: r#"{"x": 1}"#.into() };
+    let messages = vec![
+        ChatMessage { tool_calls: vec![call], ..ChatMessage::new(Role::Assistant, "") },
+        ChatMessage { tool_call_id: Some("c1".into()), ..ChatMessage::new(Role::Tool, "a tree") },
+    ];
+    let (prompt, generation) = (Prompt { messages }, Generation { seed: Some(7), ..Generation::default() });
+    let mut request = ChatRequest {
+        model: "a/b",
+        prompt: &prompt,
+        generation: &generation,
+        reply_schema: None,
+        tools: Some(&tools),
+        is_continued: true,
+    };
+    assert_eq!(
+        text(&request, &COMMON, Dialect::default()),
+        concat!(
+            r#"{"model":"a/b","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{\"x\": 1}"}}]},"#,
+            r#"{"role":"tool","content":"a tree","tool_call_id":"c1"}],"seed":7,"#,
+            r#""tools":[{"function":{"name":"look"},"type":"function"}],"tool_choice":"auto","stream":true,"stream_options":{"include_usage":true}}"#,
+        )
+    );
+    let none = serde_json::json!([]);
+    request.tools = Some(&none);
+    assert!(!text(&request, &COMMON, Dialect::default()).contains("tool_choice"));
 }
