@@ -131,8 +131,7 @@ pub(crate) struct TableWriter {
 impl TableWriter {
     pub(crate) fn begin(software_version: &str, facts: &RunFacts) -> Result<Self, csv::Error> {
         let has_settings = facts.benchmarks.iter().any(|benchmark| !changed_settings(benchmark).is_empty());
-        let has_agent = |name: &str| bench_benchmarks::find(name).is_some_and(|known| known.has_agent());
-        let has_episodes = facts.benchmarks.iter().any(|benchmark| has_agent(benchmark.record.name.as_str()));
+        let has_episodes = facts.benchmarks.iter().any(has_agent);
         let mut table = Self {
             writer: writer(),
             software_version: software_version.to_owned(),
@@ -290,6 +289,14 @@ impl TableWriter {
         let ours = ours.chain(episode.iter().filter(|_| self.has_episodes));
         self.writer.write_record(self.before.iter().chain(compatible).chain(ours))
     }
+}
+
+/// Returns true if an agent works on the items, which depends on the protocol.
+fn has_agent(benchmark: &BenchmarkFacts) -> bool {
+    let usual = bench_benchmarks::find(benchmark.record.name.as_str());
+    let known =
+        usual.map(|usual| bench_benchmarks::with_protocol(usual, protocol_name(benchmark)).unwrap_or(usual));
+    known.is_some_and(|known| known.has_agent())
 }
 
 /// Describes the settings of a run that differ from the benchmark's own.

@@ -232,20 +232,27 @@ async fn is_verified_by_the_signing_crate() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tables_of_episodes_name_the_agent_and_its_end() {
-    let stack = Stack::open().await;
-    let said = |_| {
-        let mut said = Said::wrong("");
-        let detail = json!({ "agent": "bash", "turns": 12, "agent_end": "turn_limit", "exception": "AgentTimeoutError" });
-        said.verdict.detail.extend(detail.as_object().unwrap().clone());
-        Some(said)
-    };
-    let script = Script { benchmark: "terminal_tasks", ..script(2, said) };
-    script.play(&stack).await;
-    let built = stack.exports().build(script.run, ExportFormat::Csv).await.unwrap();
-    let table = String::from_utf8(stack.bytes(&built.key).await).unwrap();
-    let (header, rows) = table.split_once("\r\n").unwrap();
-    assert!(header.ends_with(",error_code,agent,agent_turns,agent_end,exception"), "{header}");
-    assert_eq!(rows.matches(",bash,12,turn_limit,AgentTimeoutError\r\n").count(), 2, "{rows}");
+    // Programming tasks are episodes under one of their protocols.
+    for (benchmark, protocol_name, has_episodes) in
+        [("terminal_tasks", "own", true), ("code_lab", "agent", true), ("code_lab", "single-reply", false)]
+    {
+        let stack = Stack::open().await;
+        let said = |_| {
+            let mut said = Said::wrong("");
+            let detail = json!({ "agent": "bash", "turns": 12, "agent_end": "turn_limit", "exception": "AgentTimeoutError" });
+            said.verdict.detail.extend(detail.as_object().unwrap().clone());
+            Some(said)
+        };
+        let script = Script { benchmark, protocol_name, ..script(2, said) };
+        script.play(&stack).await;
+        let built = stack.exports().build(script.run, ExportFormat::Csv).await.unwrap();
+        let table = String::from_utf8(stack.bytes(&built.key).await).unwrap();
+        let (header, rows) = table.split_once("\r\n").unwrap();
+        let columns = ",error_code,agent,agent_turns,agent_end,exception";
+        assert_eq!(header.ends_with(columns), has_episodes, "{protocol_name}: {header}");
+        let count = if has_episodes { 2 } else { 0 };
+        assert_eq!(rows.matches(",bash,12,turn_limit,AgentTimeoutError\r\n").count(), count, "{rows}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -174,6 +174,7 @@ impl Said {
 pub(crate) struct Script<F> {
     pub(crate) run: RunId,
     pub(crate) benchmark: &'static str,
+    pub(crate) protocol_name: &'static str,
     pub(crate) items: u32,
     pub(crate) samples: u32,
     pub(crate) source: &'static str,
@@ -191,6 +192,7 @@ pub(crate) fn script<F: Fn(Position) -> Option<Said>>(items: u32, say: F) -> Scr
     Script {
         run: "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90".parse().unwrap(),
         benchmark: "mmlu_pro",
+        protocol_name: "five-shot",
         items,
         samples: 1,
         source: "hub",
@@ -246,7 +248,6 @@ fn plan_of(attempt: u32, items: u32, samples: u32, source: &str) -> Plan {
         },
         prompt_source: "official".to_owned(),
         protocol: "5-shot chain of thought".to_owned(),
-        protocol_name: "five-shot".to_owned(),
         generation: Generation { temperature: Some(0.0), max_tokens: Some(2048), ..Generation::default() },
         ..plan
     }
@@ -272,6 +273,7 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
         let PlanClaim::Claimed { attempt } = claim else { panic!("the plan was taken: {claim:?}") };
         let plan = Plan {
             judge: self.judge.clone(),
+            protocol_name: self.protocol_name.to_owned(),
             protocol_generation: self.protocol_generation.clone(),
             ..plan_of(attempt, self.items, self.samples, self.source)
         };
