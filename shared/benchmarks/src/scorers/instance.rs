@@ -1,6 +1,7 @@
 //! Protocols by which an agent changes a repository in the container of an item's image, and the change is verified in another
 //! container of the same image.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bench_domain::{Verdict, VerificationReport};
@@ -8,6 +9,12 @@ use bench_items::Item;
 use serde::{Deserialize, Serialize};
 
 use crate::item_problem::ItemProblem;
+
+/// Names of an instance's official files.
+pub(crate) const RUN_SCRIPT: &str = "run_script.sh";
+pub(crate) const PARSER: &str = "parser.py";
+pub(crate) const BASE_DOCKERFILE: &str = "base/Dockerfile";
+pub(crate) const INSTANCE_DOCKERFILE: &str = "instance/Dockerfile";
 
 /// Image of an item's containers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +60,25 @@ pub struct InstanceScripts {
     pub base_dockerfile: String,
     /// Dockerfile of the instance's image, of which only the environment lines count.
     pub instance_dockerfile: String,
+}
+
+impl InstanceScripts {
+    /// Takes the scripts from an item's official files (`bench_datasets::load_item_files`), by their names.
+    ///
+    /// # Errors
+    /// Returns the name of the missing file.
+    pub fn from_files(files: &BTreeMap<String, String>) -> Result<Self, ItemProblem> {
+        let file = |name: &str| {
+            let missing = || ItemProblem::Content(format!("the dataset has no `{name}` for this instance"));
+            files.get(name).cloned().ok_or_else(missing)
+        };
+        Ok(Self {
+            run_script: file(RUN_SCRIPT)?,
+            parser: file(PARSER)?,
+            base_dockerfile: file(BASE_DOCKERFILE)?,
+            instance_dockerfile: file(INSTANCE_DOCKERFILE)?,
+        })
+    }
 }
 
 /// Collection of an agent's change.
@@ -136,5 +162,5 @@ pub trait InstanceProtocol: Send + Sync {
     ) -> Result<InstanceVerification, ItemProblem>;
 
     /// Grades a change by the report of its verification, which came to an end: by itself or by its time limit.
-    fn grade(&self, item: &Item, report: &VerificationReport) -> Verdict;
+    fn grade(&self, item: &Item, patch: &str, report: &VerificationReport) -> Verdict;
 }
