@@ -72,7 +72,7 @@ pub use registry::{
 pub use scicode::SciCode;
 pub use scorers::instance::{
     CHANGE_TOO_LARGE_EXIT, InstanceCollection, InstanceFile, InstanceImage, InstanceProtocol,
-    InstanceScripts, InstanceVerification, ScriptsPlace,
+    InstanceScripts, InstanceVerification,
 };
 pub use scorers::judge::{Judge, JudgeMetadata, NoVerdict};
 pub use scorers::sandbox::{JobMaterial, Round, SandboxGrader, SandboxMetadata, UnreadableReport};
