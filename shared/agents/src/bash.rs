@@ -14,4 +14,4 @@ pub use machine::BashAgent;
 pub use reply::{Action, FormatError, parse_action};
 pub use settings::BashSettings;
 pub use state::BashState;
-pub use texts::{prompt_parts, workspace_prompt_parts};
+pub use texts::{prompt_parts, workspace_first_message, workspace_prompt_parts};

@@ -34,7 +34,11 @@ impl Conversation {
                     conversation.entries.extend(question);
                     conversation.entries.push(Entry { part: at, tokens: reply.usage.total_tokens() });
                 }
-                Part::Message(_) | Part::Reply(_) | Part::Failure(_) => {}
+                Part::Message(_)
+                | Part::Reply(_)
+                | Part::Failure(_)
+                | Part::Opening(_)
+                | Part::Dialogue(_) => {}
                 Part::Shorten { messages } => conversation.entries.truncate(*messages),
                 Part::Replace { parts } => conversation.replace(parts, transcript),
             }

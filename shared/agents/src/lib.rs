@@ -25,6 +25,7 @@
 mod atif;
 pub mod bash;
 mod conversation;
+pub mod dialogue;
 mod end;
 mod keys;
 mod model;

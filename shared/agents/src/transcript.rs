@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::dialogue::{DialogueMessage, DialogueOpening};
 use crate::model::{ModelCall, ModelFailure, ModelReply};
 use crate::usage::Usage;
 
@@ -33,6 +34,10 @@ pub enum Part {
         /// Places of the new conversation's messages and replies in the transcript.
         parts: Vec<usize>,
     },
+    /// Beginning of a conversation with a simulated user.
+    Opening(Box<DialogueOpening>),
+    /// Message of a conversation with a simulated user.
+    Dialogue(Box<DialogueMessage>),
 }
 
 /// Message to the model.
@@ -169,6 +174,23 @@ impl Transcript {
         &self.parts
     }
 
+    /// Returns the beginning of a conversation with a simulated user; `None` in other transcripts.
+    pub fn opening(&self) -> Option<&DialogueOpening> {
+        self.parts.iter().find_map(|part| match part {
+            Part::Opening(opening) => Some(opening.as_ref()),
+            _ => None,
+        })
+    }
+
+    /// Returns the messages of a conversation with a simulated user.
+    pub fn dialogue(&self) -> Vec<DialogueMessage> {
+        let messages = self.parts.iter().filter_map(|part| match part {
+            Part::Dialogue(message) => Some(message.as_ref().clone()),
+            _ => None,
+        });
+        messages.collect()
+    }
+
     /// Adds the parts of a step.
     pub fn extend(&mut self, parts: impl IntoIterator<Item = Part>) {
         self.parts.extend(parts);
@@ -183,7 +205,11 @@ impl Transcript {
         match self.parts.get(at)? {
             Part::Message(message) => Some(ChatMessage { role: Role::User, content: &message.text }),
             Part::Reply(reply) => Some(ChatMessage { role: Role::Assistant, content: reply.used_text() }),
-            Part::Failure(_) | Part::Shorten { .. } | Part::Replace { .. } => None,
+            Part::Failure(_)
+            | Part::Shorten { .. }
+            | Part::Replace { .. }
+            | Part::Opening(_)
+            | Part::Dialogue(_) => None,
         }
     }
 

@@ -94,6 +94,13 @@ fn part_bytes(part: &Part) -> usize {
             Part::Reply(reply) => reply.text.len() + reply.reasoning.as_ref().map_or(0, String::len),
             Part::Failure(failure) => failure.message.len(),
             Part::Shorten { .. } => 0,
+            Part::Opening(opening) => {
+                [&opening.agent, &opening.user].iter().map(|one| one.system.len() + one.tools.len()).sum()
+            }
+            Part::Dialogue(message) => {
+                let calls = message.tool_calls.iter().map(|call| call.arguments.len() + OVERHEAD);
+                message.content.as_ref().map_or(0, String::len) + calls.sum::<usize>()
+            }
             Part::Replace { parts } => 8 * parts.len(),
         }
 }

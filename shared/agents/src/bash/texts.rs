@@ -25,6 +25,11 @@ pub fn workspace_prompt_parts() -> [String; 3] {
     [without_background(TASK), FORMAT_ERROR.to_owned(), OUTPUT_CUT.to_owned()]
 }
 
+/// Returns the first message of an agent in a workspace.
+pub fn workspace_first_message(settings: &BashSettings, instruction: &str) -> String {
+    task(&BashSettings { keeps_processes: false, ..settings.clone() }, instruction)
+}
+
 fn without_background(text: &str) -> String {
     text.replace(BACKGROUND, NO_BACKGROUND)
 }

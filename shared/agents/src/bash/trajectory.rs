@@ -30,7 +30,11 @@ impl BashAgent {
                     let calls = tool_calls(reply);
                     builder.add_reply(reply, reply.text.clone()).tool_calls = calls;
                 }
-                Part::Failure(_) | Part::Shorten { .. } | Part::Replace { .. } => {}
+                Part::Failure(_)
+                | Part::Shorten { .. }
+                | Part::Replace { .. }
+                | Part::Opening(_)
+                | Part::Dialogue(_) => {}
             }
         }
         if builder.steps.is_empty() {

@@ -63,6 +63,49 @@ impl Value {
         }
     }
 
+    /// Writes the value as `json.dumps` does: the last of repeated keys at the place of the first one, and only ASCII.
+    pub(crate) fn dumps(&self) -> String {
+        let mut text = String::new();
+        self.dump(&mut text);
+        text
+    }
+
+    fn dump(&self, to: &mut String) {
+        match self {
+            Self::Text(text) => dump_text(text, to),
+            Self::Float(number) => to.push_str(&dumped_float(*number)),
+            Self::Int(digits) => to.push_str(if digits == "-0" { "0" } else { digits }),
+            Self::List(values) => {
+                to.push('[');
+                for (index, value) in values.iter().enumerate() {
+                    to.push_str(if index > 0 { ", " } else { "" });
+                    value.dump(to);
+                }
+                to.push(']');
+            }
+            Self::Object(members) => {
+                let mut kept: Vec<(&str, &Self)> = Vec::with_capacity(members.len());
+                let mut places = std::collections::HashMap::new();
+                for (key, value) in members {
+                    let place = *places.entry(key.as_str()).or_insert(kept.len());
+                    match kept.get_mut(place) {
+                        Some(member) => member.1 = value,
+                        None => kept.push((key, value)),
+                    }
+                }
+                to.push('{');
+                for (index, (key, value)) in kept.into_iter().enumerate() {
+                    to.push_str(if index > 0 { ", " } else { "" });
+                    dump_text(key, to);
+                    to.push_str(": ");
+                    value.dump(to);
+                }
+                to.push('}');
+            }
+            Self::Null | Self::Bool(_) => self.write(to),
+        }
+    }
+
     fn write(&self, to: &mut String) {
         match self {
             Self::Null => to.push_str("null"),
@@ -90,6 +133,41 @@ impl Value {
             }
         }
     }
+}
+
+fn dump_text(text: &str, to: &mut String) {
+    let mut written = String::new();
+    write_text(text, &mut written);
+    for c in written.chars() {
+        if c.is_ascii() {
+            to.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                to.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+}
+
+/// Returns a number as `repr` writes it.
+fn dumped_float(number: f64) -> String {
+    if number.is_nan() {
+        return "NaN".to_owned();
+    }
+    if number.is_infinite() {
+        return if number > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
+    }
+    let size = number.abs();
+    if size != 0.0 && !(1e-4..1e16).contains(&size) {
+        let shown = format!("{number:e}");
+        let (digits, exponent) = shown.split_once('e').unwrap_or((&shown, "0"));
+        let (sign, exponent) = match exponent.strip_prefix('-') {
+            Some(exponent) => ('-', exponent),
+            None => ('+', exponent),
+        };
+        return format!("{digits}e{sign}{exponent:0>2}");
+    }
+    format!("{number:?}")
 }
 
 fn write_text(text: &str, to: &mut String) {

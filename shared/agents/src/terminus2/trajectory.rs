@@ -36,7 +36,11 @@ impl Terminus2 {
                 Part::Message(message) => course.add_message(message),
                 Part::Reply(reply) if reply.is_aside => course.add_aside(reply),
                 Part::Reply(reply) => course.add_reply(reply),
-                Part::Failure(_) | Part::Shorten { .. } | Part::Replace { .. } => {}
+                Part::Failure(_)
+                | Part::Shorten { .. }
+                | Part::Replace { .. }
+                | Part::Opening(_)
+                | Part::Dialogue(_) => {}
             }
         }
         if course.main.steps.is_empty() {
