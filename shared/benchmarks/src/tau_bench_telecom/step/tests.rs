@@ -1,19 +1,11 @@
-use std::collections::BTreeMap;
 use std::process::Command;
+use std::time::Duration;
 
-use serde_json::json;
+use bench_domain::{JobEnd, JobSpec, ResultFile};
+use serde_json::{Value, json};
 
 use super::*;
 use crate::testing::run;
-
-fn object(value: Value) -> Map<String, Value> {
-    value.as_object().cloned().unwrap()
-}
-
-fn ask(request: Value) -> Result<Map<String, Value>, StepProblem> {
-    let folder = tempfile::tempdir().unwrap();
-    response(&run(&job(StepDomain::Demo, object(request)), folder.path()))
-}
 
 #[test]
 fn the_script_follows_its_protocol() {
@@ -30,70 +22,59 @@ fn the_script_follows_its_protocol() {
     assert_eq!(stdout, "all is as it should be\n", "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Runs a step as a job, with `prefix` before the command, and returns the response.
+fn step(prefix: &str, request: &Value) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let job = JobSpec {
+        files: files(&request.to_string()),
+        script: format!("{prefix}{}", script()),
+        time_limit: Duration::from_secs(60),
+        memory_bytes: 1 << 30,
+        probe: None,
+        needs_landlock: false,
+        results: vec![ResultFile { path: "response.json".to_owned(), bytes_max: 1 << 20 }],
+    };
+    let report = run(&job, folder.path());
+    assert_eq!(report.end, JobEnd::Exited(0), "{}", report.stderr_tail);
+    serde_json::from_str(report.text("response.json").unwrap()).unwrap()
+}
+
 #[test]
 fn jobs_take_steps() {
-    let opened = ask(json!({"op": "open", "task_id": "lock_half_closed"})).unwrap();
+    let opened =
+        step("", &json!({"version": 1, "domain": "demo", "op": "open", "task_id": "lock_half_closed"}));
     assert_eq!(opened["agent"]["tools"][0]["function"]["name"], "find_rider");
-    let call = json!({"id": "a", "name": "press_lock", "arguments": {}, "requestor": "user"});
-    let asked = json!({"op": "call", "task_id": "lock_half_closed", "messages": [], "calls": [call]});
-    let result =
-        json!({"role": "tool", "id": "a", "requestor": "user", "content": "The lock is closed.", "error": false});
-    assert_eq!(ask(asked).unwrap()["results"], json!([result]));
-    let problem = ask(json!({"op": "open", "task_id": "other"})).unwrap_err();
-    assert_eq!(
-        (problem.kind.as_str(), problem.to_string().as_str()),
-        ("unknown-task", "the domain demo has no task `other`")
+    let text = "The lock is closed.";
+    let called = step(
+        "",
+        &json!({
+            "version": 1, "domain": "demo", "op": "call", "task_id": "lock_half_closed", "messages": [],
+            "calls": [{"id": "a", "name": "press_lock", "arguments": {}, "requestor": "user"}],
+        }),
     );
+    let result = json!({"role": "tool", "id": "a", "requestor": "user", "content": text, "error": false});
+    assert_eq!(called["results"], json!([result]));
 }
 
 #[test]
-fn steps_without_a_response_say_how_they_ended() {
-    let report = |end, response: Option<&str>| JobReport {
-        end,
-        files: response
-            .map(|text| (RESPONSE.to_owned(), bench_domain::HarvestedFile::Text(text.to_owned())))
-            .into_iter()
-            .collect::<BTreeMap<_, _>>(),
-        stdout_tail: String::new(),
-        stderr_tail: "first\nMemoryError\n".to_owned(),
-        elapsed_ms: None,
-        isolation: None,
-    };
-    for (end, text) in [
-        (JobEnd::Exited(1), "exited with 1 without a response: MemoryError"),
-        (JobEnd::TimedOut, "took too long"),
-        (JobEnd::OverLimit, "more than a sandbox has"),
-        (JobEnd::Vanished, "was killed"),
-    ] {
-        let problem = response(&report(end, None)).unwrap_err();
-        assert!(problem.kind == "no-response" && problem.message.contains(text), "{problem}");
-    }
-    for text in ["", "[]", "{\"error\": 7}"] {
-        assert_eq!(response(&report(JobEnd::Exited(0), Some(text))).unwrap_err().kind, "no-response", "{text}");
-    }
-}
-
-/// Runs the probe of the official domain with a folder in place of the installed package.
-fn probed(folder: Option<&str>) -> (bool, String) {
-    let mut command = Command::new("bash");
-    command.args(["-c", &probe(StepDomain::Telecom)]).env_remove(PACKAGE_VARIABLE);
-    let output = folder.map_or(&mut command, |folder| command.env(PACKAGE_VARIABLE, folder)).output().unwrap();
-    (output.status.success(), String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
-#[test]
-fn sandboxes_without_the_package_or_with_another_version_are_refused() {
-    let advice = "run bench sandy setup tau2 on the sandbox host";
-    assert_eq!(probed(None), (false, format!("the sandbox has no tau2 package; {advice}")));
+fn sandboxes_without_the_package_say_so() {
+    let request =
+        json!({"version": 1, "domain": "telecom", "package": "1.0.1", "op": "open", "task_id": "x"});
+    let refused = step(&format!("unset {PACKAGE_VARIABLE}\n"), &request);
+    let message = "the sandbox has no tau2 package; run `bench sandy setup tau2` on its host";
+    assert_eq!(refused["error"], json!({"kind": "missing-package", "message": message}));
+    // A folder whose description is missing, with its Python.
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().to_str().unwrap();
-    assert_eq!(probed(Some(path)), (false, format!("the sandbox has no tau2 package; {advice}")));
-    let mark = |text: &str| std::fs::write(folder.path().join(PACKAGE_MARKER), text).unwrap();
-    mark("{\n  \"name\": \"tau2\",\n  \"version\": \"1.0.10\"\n}");
-    let other = format!("the sandbox has 1.0.10 of the tau2 package, and 1.0.1 is needed; {advice}");
-    assert_eq!(probed(Some(path)), (false, other));
-    mark("{\n  \"name\": \"tau2\",\n  \"version\": \"1.0.1\"\n}");
-    assert_eq!(probed(Some(path)), (true, String::new()));
-    let demo = Command::new("bash").args(["-c", &probe(StepDomain::Demo)]).status().unwrap();
-    assert!(demo.success());
+    std::fs::create_dir(folder.path().join("bin")).unwrap();
+    let python = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().unwrap();
+    let python = String::from_utf8(python.stdout).unwrap();
+    std::os::unix::fs::symlink(python.trim(), folder.path().join("bin/python3")).unwrap();
+    let set = format!("export {PACKAGE_VARIABLE}='{}'\n", folder.path().display());
+    let refused = step(&set, &request);
+    assert_eq!(refused["error"]["kind"], "missing-package");
+    let marker = json!({"name": "tau2", "version": "0.2.0", "digest": "00", "changed": []});
+    std::fs::write(folder.path().join(PACKAGE_MARKER), marker.to_string()).unwrap();
+    let refused = step(&set, &request);
+    let message = "the sandbox has tau2 0.2.0, and 1.0.1 is needed; run `bench sandy setup tau2` on its host";
+    assert_eq!(refused["error"], json!({"kind": "wrong-version", "message": message}));
 }
