@@ -157,8 +157,8 @@ impl SandboxSettings {
     /// if a folder or the Python environment is unusable.
     pub fn isolation(&self) -> Result<Arc<dyn Isolation>, SandboxesError> {
         secure_data_dir(&self.data_dir)?;
-        let files = created(self.data_dir.join(FILES))?;
-        let packages = created(packages::folder(&self.data_dir))?;
+        let files = shared_folder(self.data_dir.join(FILES))?;
+        let packages = shared_folder(packages::folder(&self.data_dir))?;
         let mut options = IsolationOptions::new(&self.helper, self.state_folder());
         // `SANDY_FILES` names the first shared folder.
         options.shared.push(SharedFolder { host: files, inside: PathBuf::from(FILES_INSIDE) });
@@ -234,9 +234,23 @@ impl SandboxSettings {
     }
 }
 
-/// Creates a folder if it's missing, and returns its real path.
-fn created(folder: PathBuf) -> Result<PathBuf, SandboxesError> {
-    fs::create_dir_all(&folder)
+/// Creates a folder if it's missing, and lets all users read it, since programs in sandboxes run as another user.
+///
+/// # Errors
+/// Fails if it can't be created, or its mode can't be changed.
+pub fn create_shared_folder(folder: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let mode = fs::metadata(folder)?.permissions().mode();
+    if mode & 0o055 == 0o055 {
+        return Ok(());
+    }
+    // The caller's umask took these bits.
+    fs::set_permissions(folder, fs::Permissions::from_mode((mode | 0o055) & 0o7777))
+}
+
+/// Creates a shared folder if it's missing, and returns its real path.
+fn shared_folder(folder: PathBuf) -> Result<PathBuf, SandboxesError> {
+    create_shared_folder(&folder)
         .and_then(|()| folder.canonicalize())
         .map_err(|source| SandboxesError::Folder { folder, source })
 }
@@ -274,6 +288,21 @@ mod tests {
     }
 
     #[test]
+    #[test]
+    fn shared_folders_can_be_read_by_all_users() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("packages");
+        let mode = || fs::metadata(&folder).unwrap().permissions().mode() & 0o777;
+        create_shared_folder(&folder).unwrap();
+        // As a umask of 077 would leave it.
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(shared_folder(folder.clone()).unwrap(), folder.canonicalize().unwrap());
+        assert_eq!(mode(), 0o755);
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o711)).unwrap();
+        create_shared_folder(&folder).unwrap();
+        assert_eq!(mode(), 0o755);
+    }
+
     fn variables_that_cannot_be_used_are_named() {
         let read = |name: &'static str, value: &'static str| {
             let var = move |variable: &str| (variable == name).then(|| value.to_owned());

@@ -50,7 +50,7 @@ pub fn record(data_dir: &Path, measured: HostSpeed) -> io::Result<()> {
     all.extend(measured);
     let path = path(data_dir);
     let new = path.with_extension("new");
-    fs::create_dir_all(packages::folder(data_dir))?;
+    super::create_shared_folder(&packages::folder(data_dir))?;
     fs::write(&new, serde_json::to_vec(&all)?)?;
     // Sandboxes run as another user.
     fs::set_permissions(&new, std::os::unix::fs::PermissionsExt::from_mode(0o644))?;

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bench_code_tasks::{Dependencies, PackageManager};
-use bench_stack::sandboxes::SandboxSettings;
 use bench_stack::sandboxes::packages::{InstalledPackages, folder};
+use bench_stack::sandboxes::{SandboxSettings, create_shared_folder};
 use tokio::process::Command;
 use uuid::Uuid;
 
@@ -55,10 +55,10 @@ pub(super) async fn make(
     is_again: bool,
     settings: &SandboxSettings,
 ) -> anyhow::Result<()> {
-    let Declared { all, mut problems } = declared(paths)?;
+    let Declared { all, mut problems } = read_declarations(paths)?;
     bench_embedded::secure_data_dir(&settings.data_dir)?;
     let folder = folder(&settings.data_dir);
-    fs::create_dir_all(&folder).with_context(|| format!("could not create {}", folder.display()))?;
+    create_shared_folder(&folder).with_context(|| format!("could not create {}", folder.display()))?;
     let _lock = lock(&folder)?;
     // A setup that was killed may have left folders behind.
     remove_others(&folder, [None, None]);
@@ -103,7 +103,7 @@ struct Declared {
 }
 
 /// Reads the declarations of all tasks at the paths.
-fn declared(paths: &[PathBuf]) -> anyhow::Result<Declared> {
+fn read_declarations(paths: &[PathBuf]) -> anyhow::Result<Declared> {
     let (tasks, others) = code_archive::split(paths)?;
     if let Some(other) = others.first() {
         return Err(Problem::usage(format!("--packages: `{}` has no programming task", other.display()))

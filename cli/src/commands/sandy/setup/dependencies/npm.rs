@@ -19,12 +19,16 @@ pub(super) async fn install(work: &Work<'_>) -> anyhow::Result<()> {
     npm.args([
         "ci",
         "--ignore-scripts",
+        // A setting such as NODE_ENV=production would leave packages out that tests need.
+        "--include=dev",
+        "--include=optional",
+        "--include=peer",
         "--no-audit",
         "--no-fund",
         "--no-update-notifier",
         "--loglevel=error",
     ]);
-    npm.current_dir(&project);
+    npm.current_dir(&project).env_remove("NODE_ENV");
     work.run(npm, "could not install the packages").await?;
     fs::rename(project.join("node_modules"), &work.target).context("npm installed nothing")
 }
