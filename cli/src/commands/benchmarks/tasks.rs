@@ -1,5 +1,7 @@
 //! Programming tasks of a benchmark, for people.
 
+use std::collections::BTreeSet;
+
 use bench_api::{CodeTaskDetailsView, CodeTaskView, CodeTasksView, code_task, code_tasks};
 use clap::Args;
 use serde_json::Value;
@@ -39,6 +41,35 @@ pub(super) struct TaskFilter {
 }
 
 impl TaskFilter {
+    /// Refuses values that no task has, which are probably misspelled.
+    fn check(&self, view: &CodeTasksView) -> Result<(), Problem> {
+        let languages: &[fn(&CodeTaskView) -> &str] = &[|task| &task.language, |task| &task.language_name];
+        for (name, wanted, values) in [
+            ("language", &self.language, languages),
+            ("type", &self.kind, &[|task| &task.kind]),
+            ("difficulty", &self.difficulty, &[|task| &task.difficulty]),
+        ] {
+            let Some(wanted) = wanted.as_deref().map(str::trim) else { continue };
+            let is_wanted =
+                |task: &CodeTaskView| values.iter().any(|value| wanted.eq_ignore_ascii_case(value(task)));
+            if view.tasks.iter().any(is_wanted) {
+                continue;
+            }
+            let known: BTreeSet<&str> =
+                view.tasks.iter().filter_map(|task| values.first().map(|value| value(task))).collect();
+            let known: Vec<&str> = known.into_iter().filter(|value| !value.is_empty()).collect();
+            let shown: String = wanted.chars().take(64).collect();
+            let hint = match known.is_empty() {
+                true => format!("its tasks name no {name}"),
+                false => format!("--{name} is one of {}", known.join(", ")),
+            };
+            return Err(
+                Problem::usage(format!("`{}` has no task of {name} `{shown}`", view.benchmark)).hint(hint)
+            );
+        }
+        Ok(())
+    }
+
     fn selects(&self, task: &CodeTaskView) -> bool {
         let is = |wanted: &Option<String>, value: &str| {
             wanted.as_ref().is_none_or(|wanted| wanted.trim().eq_ignore_ascii_case(value))
@@ -74,6 +105,7 @@ pub(super) async fn list(
             .hint("`code_lab` has some; `bench tasks` lists stored terminal tasks")
             .into());
     }
+    filter.check(&view)?;
     view.tasks.retain(|task| filter.selects(task));
     if json {
         return output::json(&view);
@@ -242,6 +274,26 @@ mod tests {
         let named = found([None, None, None, Some(&id)]);
         assert!(named.iter().any(|task| task.task_id == one.task_id));
         assert!(found([None, None, None, Some("no such text")]).is_empty());
+    }
+
+    #[test]
+    fn values_that_no_task_has_are_refused() {
+        let view = code_tasks(find_benchmark("code_lab").unwrap());
+        let check = |wanted| {
+            filter(wanted)
+                .check(&view)
+                .map_err(|problem| (problem.to_string(), problem.advice().map(str::to_owned)))
+        };
+        assert_eq!(check([Some("C++"), Some("Bug_Fix"), Some(" expert "), Some("no such text")]), Ok(()));
+        let (what, hint) = check([Some("cobol"), None, None, None]).unwrap_err();
+        assert_eq!(what, "`code_lab` has no task of language `cobol`");
+        assert_eq!(hint.as_deref(), Some("--language is one of cpp, go, html, javascript, python, rust"));
+        for (wanted, part) in [
+            ([None, Some("chore"), None, None], "--type is one of "),
+            ([None, None, Some("hard"), None], "--difficulty is one of "),
+        ] {
+            assert!(check(wanted).unwrap_err().1.unwrap().starts_with(part), "{part}");
+        }
     }
 
     /// Returns a task that doesn't change with those of the program.
