@@ -95,7 +95,8 @@ Stored responses: a JSONL file with one object per line.
   step       name of the step, for items of several steps
   responses  the answers to all steps, in order, instead of `response` and
              `step`; null for a step whose answer the dataset has
-A response that matches no item is refused before anything is graded.
+A response that matches no item or no sample of the run is refused before
+anything is graded.
 
 SciCode needs right values (an .h5 file): it takes the file in the row's column
 `h5_file`, else the .h5 file beside the dataset file, else the one at the hub.

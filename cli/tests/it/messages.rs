@@ -42,6 +42,8 @@ impl Setup {
         let replies: Vec<String> =
             (1..=3).map(|id| reply(&id.to_string(), "The answer is (C).").to_string()).collect();
         dir.write("replies.jsonl", replies.join("\n"));
+        let second = json!({ "id": "1", "sample": 1, "response": "The answer is (C)." });
+        dir.write("more-replies.jsonl", format!("{}\n{second}\n", replies.join("\n")));
         dir.write("other-replies.jsonl", reply("999", "The answer is (C).").to_string());
         fs::create_dir(dir.path("folder")).unwrap();
         fs::create_dir(dir.path("foreign")).unwrap();

@@ -38,6 +38,6 @@ pub use activity::WorkerIdentity;
 pub use config::PipelineConfig;
 pub use context::{Ledgers, MaterialLoader, REFUSED_SAMPLES, SUPPORT_BYTES_MAX};
 pub use pipeline::Pipeline;
-pub use responses::{NamedItem, RecordedResponses, ResponsesError};
+pub use responses::{ExcessResponses, NamedItem, RecordedResponses, ResponsesError};
 pub use sandbox_host::SandboxHost;
 pub use services::Services;

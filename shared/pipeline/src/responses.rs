@@ -83,6 +83,19 @@ pub struct NamedItem<'a> {
     pub lines: u64,
 }
 
+/// Responses to samples that a run doesn't have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExcessResponses<'a> {
+    /// Number of these responses.
+    pub lines: u64,
+    /// Number of the first one's line.
+    pub line: u32,
+    /// The id in that line.
+    pub id: &'a str,
+    /// Number of samples that a run needs to use all of them.
+    pub samples: u32,
+}
+
 impl RecordedResponses {
     /// Parses the text of a file. Empty lines are skipped.
     ///
@@ -129,6 +142,26 @@ impl RecordedResponses {
         }
         named.sort_unstable_by_key(|named| named.line);
         named
+    }
+
+    /// Returns the responses to samples that a run doesn't have, if there are any. `samples` returns the number of samples of
+    /// each item that a line applies to, by the line's benchmark; `None` for lines to leave alone.
+    pub fn find_excess(&self, samples: impl Fn(Option<&str>) -> Option<u32>) -> Option<ExcessResponses<'_>> {
+        let all = self.by_item.iter().flat_map(|(id, lines)| lines.iter().map(move |stored| (id, stored)));
+        let mut excess: Option<ExcessResponses<'_>> = None;
+        for (id, stored) in all {
+            let Some(sample) = stored.sample else { continue };
+            if samples(self.benchmark(stored)).is_none_or(|samples| sample < samples) {
+                continue;
+            }
+            let found = excess.get_or_insert(ExcessResponses { lines: 0, line: u32::MAX, id, samples: 0 });
+            found.lines += 1;
+            found.samples = found.samples.max(sample.saturating_add(1));
+            if stored.line < found.line {
+                (found.line, found.id) = (stored.line, id);
+            }
+        }
+        excess
     }
 
     /// Returns the first two lines that answer the same question, for two ids that name the same item of a

@@ -382,7 +382,7 @@ mod tests {
         let images = run(json!({}), json!({ "outcomes": { "unsupported": 4 }, "protocol_name": "official" }));
         let shown = hint(&images, &[reason("takes no images", 4)]);
         assert!(shown.contains("--protocol hle=text-only") && !shown.contains("--resume"), "{shown}");
-        let lacking = json!({ "planned_samples": 0, "completed_samples": 0, "error_code": "item_not_found", "error_message": "hle has no item 999" });
+        let lacking = json!({ "planned_samples": 0, "completed_samples": 0, "error_code": "item_not_found", "error_message": "the dataset has no item 999" });
         assert!(!hint(&run(json!({}), lacking), &[]).contains("--resume"));
         let examples = json!({
             "planned_samples": 0, "completed_samples": 0, "error_code": "dataset_rows_missing",

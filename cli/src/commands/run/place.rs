@@ -51,7 +51,7 @@ impl Plan {
         Err(problem.hint_if(problems.hint(benchmark)).into())
     }
 
-    /// Imports the dataset files that were given, and checks that they contain the named items.
+    /// Imports the dataset files that were given, and checks that they and the rows of this program have the named items.
     pub(super) async fn import_files(
         &self,
         stack: &Stack,
@@ -70,9 +70,13 @@ impl Plan {
             }
             datasets.insert(name.clone(), DatasetChoice::Local { revision });
         }
-        if self.demo && !self.items.is_empty() {
+        if !self.items.is_empty() {
             for name in &self.benchmarks {
                 let benchmark = self.configured(name)?;
+                let is_known = self.demo || benchmark.spec().is_bundled();
+                if !is_known || datasets.keys().any(|given| given.as_str() == name) {
+                    continue;
+                }
                 let prepared = stack.library.prepare(benchmark, &DatasetChoice::Demo, progress).await?;
                 self.check_items(benchmark, &prepared)?;
             }

@@ -7,7 +7,7 @@ use bench_datasets::PreparedDataset;
 use bench_domain::BenchmarkName;
 use bench_domain::run::DatasetChoice;
 use bench_items::{ItemNames, NameProblems};
-use bench_pipeline::{NamedItem, RecordedResponses};
+use bench_pipeline::{ExcessResponses, NamedItem, RecordedResponses};
 
 use super::models::Responses;
 use super::order::Plan;
@@ -49,8 +49,37 @@ pub(super) async fn check(
         prepared.iter().map(|(benchmark, prepared)| BenchmarkItems::new(*benchmark, prepared)).collect();
     for Responses { file, replay, .. } in all {
         check_file(file, replay, &known)?;
+        check_samples(file, replay, |name| plan.samples_of(&known, name))?;
     }
     Ok(())
+}
+
+impl Plan {
+    /// Returns the number of samples of each item that a line of responses applies to, by the line's benchmark. Returns `None`
+    /// if the run has no such benchmark.
+    fn samples_of(&self, known: &[BenchmarkItems<'_>], name: Option<&str>) -> Option<u32> {
+        let named = known.iter().filter(|known| name.is_none_or(|name| name == known.benchmark.name()));
+        let own = |known: &BenchmarkItems<'_>| known.benchmark.metadata().samples_per_item;
+        named.map(|known| self.settings.samples.unwrap_or_else(|| own(known))).max()
+    }
+}
+
+/// Rejects responses to samples that the run doesn't have: they would be left out without a word.
+fn check_samples(
+    file: &str,
+    replay: &RecordedResponses,
+    samples: impl Fn(Option<&str>) -> Option<u32>,
+) -> Result<(), Problem> {
+    let Some(ExcessResponses { lines, line, id, samples: needed }) = replay.find_excess(samples) else {
+        return Ok(());
+    };
+    let verb = if lines == 1 { "is" } else { "are" };
+    Err(Problem::usage(format!(
+        "{file}: {} of {} {verb} to samples that the run doesn't have, the first in line {line}, to `{id}`",
+        format::count(lines),
+        format::plural(replay.len() as u64, "response"),
+    ))
+    .hint(format!("`sample` counts from 0; --samples {needed} runs all of them")))
 }
 
 /// A benchmark of the run, with the names of its items.

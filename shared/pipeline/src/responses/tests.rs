@@ -120,6 +120,22 @@ fn items_are_listed_as_they_are_named() {
 }
 
 #[test]
+fn responses_to_samples_that_a_run_lacks_are_found() {
+    let responses = RecordedResponses::parse(
+        "{\"id\":\"b\",\"sample\":2,\"response\":\"\"}\n{\"id\":7,\"response\":\"\"}\n\
+         {\"id\":\"a\",\"sample\":1,\"response\":\"\"}\n\
+         {\"id\":\"a\",\"sample\":4,\"benchmark\":\"hle\",\"response\":\"\"}",
+    )
+    .unwrap();
+    let excess = |lines, line, id, samples| Some(ExcessResponses { lines, line, id, samples });
+    assert_eq!(responses.find_excess(|_| Some(1)), excess(3, 1, "b", 5));
+    assert_eq!(responses.find_excess(|_| Some(4)), excess(1, 4, "a", 5));
+    assert_eq!(responses.find_excess(|_| Some(5)), None);
+    let without_hle = |name: Option<&str>| name.is_none().then_some(2);
+    assert_eq!(responses.find_excess(without_hle), excess(1, 1, "b", 3));
+}
+
+#[test]
 fn a_lone_surrogate_is_reported() {
     let problem = |fields: &str| {
         RecordedResponses::parse(&format!("{{\"id\":\"a\",{fields}}}"))
