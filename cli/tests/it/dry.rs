@@ -90,6 +90,16 @@ fn questions_with_steps_judges_and_orders_of_their_own() {
     let judged = dry_run(&dir, &["--benchmark", "hle", "--demo", "--subset-count", "1", "--seed", "s"]);
     assert_eq!(judged.len(), 1);
     assert!(!judged[0]["prompt"]["messages"].as_array().unwrap().is_empty());
+    // Where an agent works on the items, this is its first message.
+    let agent = ["--benchmark", "code_lab", "--protocol", "agent", "--subset-count", "1", "--seed", "s"];
+    let limited =
+        dry_run(&dir, &[&agent[..], &["--option", "code_lab.agent.command_timeout_sec=7"]].concat());
+    let first = limited[0]["prompt"]["messages"][0]["content"].as_str().unwrap();
+    for part in
+        ["running commands on a Linux machine", "starts in `{folder}`", "killed after 7 seconds", "# Task"]
+    {
+        assert!(first.contains(part), "{part}: {first}");
+    }
     // Every benchmark can be shown.
     for benchmark in dir.json(&["benchmarks", "--json"]).as_array().unwrap() {
         let name = benchmark["name"].as_str().unwrap();

@@ -90,6 +90,7 @@ async fn print_prompts(
                 let samples = plan.settings.samples.unwrap_or(ordered.benchmark.metadata().samples_per_item);
                 let printer = PromptPrinter {
                     benchmark: ordered.benchmark,
+                    options: &ordered.options,
                     outline: &outline,
                     samples,
                     system_prompt: plan.settings.system_prompt.as_deref(),
@@ -124,6 +125,7 @@ fn warn_of_note(printer: &PromptPrinter<'_>, demo_wanted: bool) {
 /// Data for printing a benchmark.
 struct PromptPrinter<'a> {
     benchmark: &'static dyn Benchmark,
+    options: &'a Options,
     outline: &'a Outline,
     /// Number of samples per item.
     samples: u32,
@@ -293,6 +295,11 @@ impl PromptPrinter<'_> {
         match preview_questions(self.benchmark, item, &material) {
             Ok(mut questions) => {
                 for prompt in questions.iter_mut().filter_map(|question| question.prompt.as_mut()) {
+                    if let Some(workspace) = self.benchmark.workspace() {
+                        for message in &mut prompt.messages {
+                            message.content = workspace.first_message(&message.content, self.options);
+                        }
+                    }
                     if let Some(text) = self.system_prompt {
                         prompt.prepend_system(text);
                     }

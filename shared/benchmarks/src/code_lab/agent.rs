@@ -4,7 +4,7 @@ mod jobs;
 
 use std::time::Duration;
 
-use bench_agents::bash::{BashSettings, workspace_prompt_parts};
+use bench_agents::bash::{BashSettings, workspace_first_message, workspace_prompt_parts};
 use bench_code_tasks::{CodeTask, TestCommand};
 use bench_domain::{Agent, Answer, Code, JobReport, JobSpec, Outcome, Prompt, Stage, Verdict};
 use bench_items::{DatasetSpec, Item, Layout, Row, RowError};
@@ -28,6 +28,8 @@ use crate::terminal_tasks::agent_choice;
 const TIME_MAX: Duration = Duration::from_secs(2 * 3_600);
 /// Folder of commands where only the validity of options matters.
 const ANY_FOLDER: &str = "/";
+/// Stands for the folder of commands before it is known.
+const FOLDER: &str = "{folder}";
 /// Source of answers from a file.
 const REPLAY: &str = "replay";
 
@@ -189,6 +191,13 @@ impl WorkspaceProtocol for CodeLabAgent {
             Some(why) => Err(ItemProblem::Content(why)),
             None => Ok(instruction(&task)),
         }
+    }
+
+    fn first_message(&self, instruction: &str, options: &Options) -> String {
+        let own = agent_choice("", Some(options)).options;
+        let settings =
+            BashSettings::parse(&own, ANY_FOLDER).unwrap_or_else(|_| BashSettings::new(ANY_FOLDER));
+        workspace_first_message(&BashSettings { folder: FOLDER.to_owned(), ..settings }, instruction)
     }
 
     fn time_limit(&self) -> Duration {

@@ -7,6 +7,7 @@ use bench_items::Item;
 
 use crate::grading::Grading;
 use crate::item_problem::ItemProblem;
+use crate::options::Options;
 
 /// Command of an agent in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +63,10 @@ pub trait WorkspaceProtocol: Send + Sync {
     /// # Errors
     /// If the item doesn't match the format of its dataset.
     fn instruction(&self, item: &Item) -> Result<String, ItemProblem>;
+
+    /// Returns the agent's first message, with this text about an item, under a benchmark's options. `{folder}` in it stands for
+    /// the workspace's folder, which only a sandbox knows.
+    fn first_message(&self, instruction: &str, options: &Options) -> String;
 
     /// Returns the maximum time of the agent's work, in which its model's replies and its commands count.
     fn time_limit(&self) -> Duration;

@@ -51,6 +51,14 @@ fn the_agent_is_told_how_it_is_graded_and_sees_no_test() {
 }
 
 #[test]
+fn the_first_message_is_that_of_bash_without_a_folder() {
+    let text = CodeLabAgent.first_message("Repair it.", &options(&[("agent.command_timeout_sec", "9")]));
+    assert!(text.starts_with("Solve the task at the end of this message"), "{text}");
+    assert!(text.contains("starts in `{folder}`") && text.contains("killed after 9 seconds"), "{text}");
+    assert!(text.ends_with("Repair it.\n") && !text.contains("{seconds}"), "{text}");
+}
+
+#[test]
 fn options_are_those_of_bash() {
     let accepted =
         options(&[("agent", "bash"), ("agent.max_turns", "3"), ("agent.command_timeout_sec", "9")]);
