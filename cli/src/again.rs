@@ -44,7 +44,7 @@ fn options(server: &ServerArgs, data: &DataArgs, out: Option<&Path>) -> String {
 }
 
 /// Quotes a word of a command for a POSIX shell, if it needs it.
-fn shell_word(word: &str) -> String {
+pub(crate) fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),

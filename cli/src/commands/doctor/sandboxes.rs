@@ -65,7 +65,7 @@ pub(super) async fn check(settings: &Settings, data_dir: Option<&Path>) -> Vec<F
     let mut findings = vec![
         form(&check, isolation.form()),
         python::check(isolation.as_ref(), &config.limits, environment).await,
-        languages::check(isolation.as_ref(), &config.limits).await,
+        languages::check(isolation.as_ref(), &config.limits, data_dir).await,
     ];
     findings.extend(memory(isolation, config).await);
     findings
