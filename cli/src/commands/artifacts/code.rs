@@ -72,11 +72,30 @@ impl Attempts {
     /// Returns what is known of an attempt.
     pub(super) fn facts(&self, attempt: &Episode) -> Value {
         json!({
-            "task_id": attempt.task(), "model": self.model(), "sample_index": attempt.sample,
-            "status": status(attempt), "outcome": attempt.outcome, "reason": attempt.reason,
+            "task_id": attempt.task(), "model": self.model(), "provider": self.view["provider"],
+            "sample_index": attempt.sample, "status": status(attempt), "outcome": attempt.outcome,
+            "reason": attempt.reason, "error": attempt.error,
             "verdict": attempt.detail, "thinking_level": self.level, "attempt_dir": self.folder(attempt),
             "api_latency_seconds": attempt.latency_ms.map(|ms| ms as f64 / 1e3),
             "usage": { "prompt_tokens": attempt.input_tokens, "completion_tokens": attempt.output_tokens },
+            "cost_usd": self.prices().map(|prices| {
+                round_usd(prices.cost(attempt.input_tokens.unwrap_or_default(), attempt.output_tokens.unwrap_or_default()))
+            }),
+        })
+    }
+
+    /// Returns the prices that the run's cost was computed with; `None` if they aren't known, or no tokens were paid.
+    pub(super) fn prices(&self) -> Option<Prices> {
+        let number = |pointer: &str| self.view.pointer(pointer).and_then(Value::as_f64);
+        let each = |cost: &str, tokens: &str| {
+            let tokens = number(tokens).filter(|tokens| *tokens > 0.0);
+            Some(tokens.map_or(0.0, |tokens| number(cost).unwrap_or_default() / tokens))
+                .filter(|price| price.is_finite())
+        };
+        number("/cost/total_usd").filter(|usd| *usd > 0.0)?;
+        Some(Prices {
+            prompt: each("/cost/input_usd", "/input_tokens")?,
+            completion: each("/cost/output_usd", "/output_tokens")?,
         })
     }
 
@@ -104,6 +123,25 @@ impl Attempts {
     }
 }
 
+/// Prices of a token, in US dollars.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Prices {
+    pub(super) prompt: f64,
+    pub(super) completion: f64,
+}
+
+impl Prices {
+    #[expect(clippy::cast_precision_loss, reason = "tokens of an attempt")]
+    fn cost(self, input_tokens: u64, output_tokens: u64) -> f64 {
+        self.prompt * input_tokens as f64 + self.completion * output_tokens as f64
+    }
+}
+
+/// Rounds an amount as the reference harness does.
+pub(super) fn round_usd(usd: f64) -> f64 {
+    (usd * 1e6).round() / 1e6
+}
+
 /// Returns the reference harness's word for how an attempt ended.
 pub(super) fn status(attempt: &Episode) -> &'static str {
     match attempt.outcome.as_deref() {
@@ -119,4 +157,22 @@ pub(super) fn status(attempt: &Episode) -> &'static str {
 fn plain(level: &str) -> String {
     let parts = level.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')));
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_are_those_of_the_run() {
+        let prices = |view: Value| Attempts { view, level: NO_LEVEL.to_owned() }.prices();
+        let cost = json!({ "input_usd": 0.5, "output_usd": 0.25, "total_usd": 0.75 });
+        let known =
+            prices(json!({ "cost": cost, "input_tokens": 1_000_000, "output_tokens": 250_000 })).unwrap();
+        assert_eq!(known, Prices { prompt: 5e-7, completion: 1e-6 });
+        assert!((round_usd(known.cost(2_000, 1_000)) - 0.002).abs() < 1e-9);
+        assert_eq!(prices(json!({ "cost": null, "input_tokens": 5, "output_tokens": 5 })), None);
+        let free = json!({ "input_usd": 0.0, "output_usd": 0.0, "total_usd": 0.0 });
+        assert_eq!(prices(json!({ "cost": free, "input_tokens": 0, "output_tokens": 0 })), None);
+    }
 }

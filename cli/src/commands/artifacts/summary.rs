@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::code::{Attempts, NO_LEVEL};
+use super::code::{Attempts, NO_LEVEL, Prices, round_usd};
 use crate::episodes::Episode;
 
 /// Status of an attempt that has no grade because of a failure of ours or the provider's. It doesn't count.
@@ -121,9 +121,12 @@ pub(super) fn summary(attempts: &Attempts, samples: &[&Episode], out: &Path) -> 
         "token_usage": {
             "prompt_tokens": tokens(|sample| sample.input_tokens),
             "completion_tokens": tokens(|sample| sample.output_tokens),
-            "total_cost_usd": view.pointer("/cost/total_usd").and_then(Value::as_f64).map(|usd| (usd * 1e6).round() / 1e6),
+            "total_cost_usd": view.pointer("/cost/total_usd").and_then(Value::as_f64).map(round_usd),
         },
-        "pricing": {},
+        // US dollars per token.
+        "pricing": attempts.prices().map_or_else(|| json!({}), |Prices { prompt, completion }| {
+            of_model(json!({ "prompt": prompt, "completion": completion }))
+        }),
     })
 }
 
