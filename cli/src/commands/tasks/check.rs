@@ -219,7 +219,13 @@ async fn check_files(
     if args.json {
         output::json(&checked)?;
     }
-    match done? {
+    let refused = done?;
+    if refused < checked.len() as u64 {
+        output::note(
+            "Nothing was run: whether the solution earns the full reward, and doing nothing earns less, isn't checked",
+        );
+    }
+    match refused {
         0 => Ok(ExitStatus::Success),
         refused => Err(Problem::failure(format!("{} refused", format::plural(refused, "task"))).into()),
     }

@@ -29,6 +29,9 @@ const NAMES_MAX: usize = 5;
 /// Maximum number of characters of a build's output in a reason.
 const BUILD_CHARS_MAX: usize = 300;
 
+/// Remark on a check of the files only.
+const NOT_CHECKED: &str = "Nothing was run: whether the reference passes, the untouched project and wrong solutions fail, and cheats earn nothing isn't checked";
+
 /// Result of a task's check.
 struct Checked {
     name: String,
@@ -114,7 +117,10 @@ pub(super) async fn check(args: &CheckArgs, paths: &[PathBuf]) -> anyhow::Result
         place.close().await;
         done?;
     } else {
-        checked.extend(archives.iter().map(|(_, archive)| Checked::new(&archive.name)));
+        checked.extend(archives.iter().map(|(task, archive)| Checked {
+            problems: task.ungradable().into_iter().collect(),
+            ..Checked::new(&archive.name)
+        }));
         for one in checked.iter().filter(|_| !args.json) {
             match one.problems.first() {
                 None => output::print(&format!("{}: its files are accepted", one.name))?,
@@ -134,6 +140,15 @@ async fn each(
     checked: &mut Vec<Checked>,
 ) -> anyhow::Result<()> {
     let work = archives
+        for (_, archive) in archives.iter().filter(|(task, _)| task.reference.is_none()) {
+            super::warn(
+                &archive.name,
+                &["it has no reference solution, so that it can't be proven".to_owned()],
+            );
+        }
+        if checked.iter().any(|one| one.problems.is_empty()) {
+            output::note(NOT_CHECKED);
+        }
         .iter()
         .map(|(task, archive)| one(args, place, speed, task, archive, with_cheats(args, archives, task)))
         .collect::<Vec<_>>();
