@@ -29,6 +29,9 @@ pub struct EngineFacts {
     pub engine: EngineName,
     /// Version of the engine.
     pub version: String,
+    /// Architecture of the engine's host as Docker names it, such as `amd64`; empty if the engine doesn't say.
+    #[serde(default)]
+    pub architecture: String,
     /// Version of compose.
     pub compose: String,
     /// Builder to use.

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use bench_domain::{AgentRecord, EpisodeReport, EpisodeState, JobReport};
+use bench_domain::{AgentRecord, EpisodeReport, EpisodeState, JobReport, VerificationReport};
 use bench_environments::{EngineHost, EnvironmentError, Labels};
 use bench_sandy::Sandy;
 use tokio::time::Instant;
@@ -39,6 +39,8 @@ pub struct Episode<'a> {
 pub enum Advance {
     /// An operation is running. The checkpoint has changed; the next turn follows after this wait.
     Waiting(Duration),
+    /// An operation failed and is repeated after this wait, for the reason in one sentence. The checkpoint has changed.
+    Delayed(Duration, String),
     /// The agent asks its model. The caller puts the answer into [`Thinker::answer`](crate::Thinker) and repeats the call.
     Asks(ModelRequest),
     /// The agent made a step. The caller stores the record, adds it to the transcript, sets the checkpoint's agent to its
@@ -47,6 +49,10 @@ pub enum Advance {
     /// The agent of a [`WorkspaceEpisode`](crate::WorkspaceEpisode) has ended, and its files were collected: the report of that
     /// job follows the episode's.
     Worked(Box<EpisodeReport>, Box<JobReport>),
+    /// The agent of an [`InstanceTask`](crate::InstanceTask) has ended, and this is its change.
+    Changed(Box<EpisodeReport>, Vec<u8>),
+    /// The verification is over.
+    Verified(Box<VerificationReport>),
     /// The episode is over, and its environments are removed as far as the engine could be reached.
     Ended(Box<EpisodeReport>),
     /// The sandbox, its host or its engine failed. The turn can be repeated, or the episode started over in another
@@ -70,6 +76,7 @@ impl Episode<'_> {
         match ended {
             Ok(()) => {}
             Err(Stop::Wait(wait)) => return Advance::Waiting(wait),
+            Err(Stop::Delay(wait, why)) => return Advance::Delayed(wait, why),
             Err(Stop::Failure(error)) => return Advance::Failed(error),
             Err(Stop::Ask(request)) => return Advance::Asks(request),
             Err(Stop::Stepped(record)) => return Advance::Stepped(record),
@@ -86,6 +93,7 @@ impl Episode<'_> {
             // Fetching files asks no model.
             Ok(()) | Err(Stop::Exception(..) | Stop::Ask(_) | Stop::Stepped(_)) => {}
             Err(Stop::Wait(wait)) => return Advance::Waiting(wait),
+            Err(Stop::Delay(wait, why)) => return Advance::Delayed(wait, why),
             Err(Stop::Failure(error)) => return Advance::Failed(error),
         }
         let shown =
@@ -139,7 +147,7 @@ pub async fn remove_other_rounds(
 }
 
 /// Removes all environments of a round: the agent's and those of verifiers.
-async fn remove_environments(host: EngineHost<'_>, nonce: &str) -> Result<(), EnvironmentError> {
+pub(crate) async fn remove_environments(host: EngineHost<'_>, nonce: &str) -> Result<(), EnvironmentError> {
     let main = environment_name(nonce);
     let left = host.leftovers().await.unwrap_or_default();
     let others = left

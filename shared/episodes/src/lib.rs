@@ -13,6 +13,7 @@
 mod engine;
 mod episode;
 mod files;
+mod instance;
 mod kept;
 mod phases;
 mod program;
@@ -29,6 +30,10 @@ mod workspace;
 pub use engine::known_engine;
 pub use episode::{Advance, Episode, cancel, keep, remove_other_rounds};
 pub use files::{TaskFiles, TaskFilesError};
+pub use instance::{
+    Instance, InstanceEpisode, InstanceImage, InstanceTask, VerificationTask, is_verified_again, pull_problem,
+    verification_failure,
+};
 pub use stop::CHANGE_TOO_LARGE;
 pub use task::{EpisodeTask, environment_name};
 pub use thinker::{ModelAnswer, ModelRequest, REFUSED, Thinker};

@@ -3,10 +3,12 @@
 mod agent;
 mod container;
 mod custom;
+pub(crate) mod instance;
 mod keystrokes;
 mod pane;
 mod setup;
 pub(crate) mod think;
+pub(crate) mod verification;
 mod verifier;
 
 use bench_domain::{EpisodeException, EpisodeReport, EpisodeStep};

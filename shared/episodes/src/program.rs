@@ -65,6 +65,20 @@ impl Program<'_> {
         Ok(value)
     }
 
+    /// Runs a durable operation whose failures callers tell apart, or returns its result if it is over.
+    pub(crate) async fn try_run<O: Operation>(
+        &mut self,
+        environment: &Environment,
+        name: &str,
+        operation: &O,
+    ) -> Result<Result<O::Output, EnvironmentError>, Stop> {
+        match Box::pin(self.advance(environment, name, operation)).await {
+            Ok(done) => Ok(Ok(done)),
+            Err(Unfinished::Failed(error)) => Ok(Err(error)),
+            Err(Unfinished::Wait(wait)) => Err(Stop::Wait(wait)),
+        }
+    }
+
     /// Returns the facts about the engine.
     pub(crate) async fn facts(&mut self) -> Result<EngineFacts, Stop> {
         if let Some(facts) = self.known(FACTS) {

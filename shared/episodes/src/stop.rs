@@ -24,6 +24,9 @@ pub(crate) const WORKSPACE_LOST: &str = "WorkspaceLostError";
 /// Exception of a change that is larger than an answer can be.
 pub const CHANGE_TOO_LARGE: &str = "ChangeTooLargeError";
 
+/// Exception of an item that the sandbox host can't run: it has another architecture, no network, or can't get the image.
+pub(crate) const HOST_UNSUITABLE: &str = "HostUnsuitableError";
+
 /// Returns true if an exception says that the agent ended or broke its environment, which decides its grade. Otherwise an
 /// agent could avoid a bad one.
 pub(crate) fn is_by_agent(exception: &str) -> bool {
@@ -41,6 +44,8 @@ const LINE_CHARS_MAX: usize = 300;
 pub(crate) enum Stop {
     /// An operation is running, or its files are being uploaded.
     Wait(Duration),
+    /// An operation failed and is repeated after this time, for the reason in one sentence.
+    Delay(Duration, String),
     /// The episode ends.
     Exception(EpisodeException, Option<String>),
     /// The sandbox, its host or its engine failed.

@@ -4,8 +4,8 @@ use bench_domain::{Code, EpisodeReport, EpisodeStep, Outcome, Verdict};
 use bench_terminal_tasks::{Exception, Rewards};
 
 use crate::stop::{
-    ARTIFACTS_LIMIT_EXCEEDED, CHANGE_TOO_LARGE, DISK_LIMIT_EXCEEDED, ENVIRONMENT_GONE, TASK_REFUSED,
-    WORKSPACE_LOST, is_by_agent,
+    ARTIFACTS_LIMIT_EXCEEDED, CHANGE_TOO_LARGE, DISK_LIMIT_EXCEEDED, ENVIRONMENT_GONE, HOST_UNSUITABLE,
+    TASK_REFUSED, WORKSPACE_LOST, is_by_agent,
 };
 
 /// Returns the verdict of an episode. Its reward decides if there is one and each step was graded; otherwise an exception
@@ -92,6 +92,7 @@ pub fn is_retried(report: &EpisodeReport) -> bool {
     };
     exception.is_some_and(|exception| {
         exception.name != TASK_REFUSED
+            && exception.name != HOST_UNSUITABLE
             && !is_by_agent(&exception.name)
             && Exception::of(&exception.name).is_retried
     })
@@ -113,10 +114,11 @@ fn of_step(step: &EpisodeStep) -> Verdict {
     Verdict { reason, ..verdict }
 }
 
-fn of_exception(name: &str, message: &str) -> Verdict {
+pub(crate) fn of_exception(name: &str, message: &str) -> Verdict {
     let why = format!("{name}: {message}");
     match name {
         TASK_REFUSED => return Verdict::ungraded(Code::TaskRefused, message),
+        HOST_UNSUITABLE => return Verdict::ungraded(Code::SandboxSetupNeeded, message),
         // Otherwise an agent could avoid a bad grade by ending its own environment.
         ENVIRONMENT_GONE => {
             return Verdict::incorrect(

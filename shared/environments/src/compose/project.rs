@@ -123,6 +123,17 @@ impl Project {
         self
     }
 
+    /// Keeps the main container running whatever entry point its image has.
+    #[must_use]
+    pub fn with_own_entry_point(mut self) -> Self {
+        let main = self.service.clone();
+        if let Some(service) = self.root["services"].get_mut(&main).and_then(Value::as_object_mut) {
+            let command = service.remove("command").unwrap_or_else(|| json!(["sh", "-c", "sleep infinity"]));
+            service.insert("entrypoint".to_owned(), command);
+        }
+        self
+    }
+
     /// Sets the network access of all containers.
     #[must_use]
     pub fn with_network(mut self, network: Network) -> Self {

@@ -34,6 +34,7 @@ def main(request, workspace):
     return {
         "engine": "podman" if is_podman else "docker",
         "version": str(server.get("Version") or "unknown")[:64],
+        "architecture": str(server.get("Arch") or "")[:64],
         "compose": plugin.out.text().strip()[:64],
         "builder": "buildkit" if has_kit else "classic",
         "has_network": NO_NETWORK not in (json.loads(labels or "null") or []),

@@ -10,6 +10,7 @@ mod mind;
 pub(crate) mod outcome;
 mod terminal;
 
+pub(in crate::phases) use self::act::run_command;
 pub(crate) use self::machine::Machine;
 pub(crate) use self::mind::{Mind, Need};
 pub(super) use self::terminal::{TERMINAL_LOGS, logs_folder, start as start_terminal};

@@ -5,6 +5,7 @@
 mod agents;
 mod custom;
 mod graded;
+mod instances;
 mod support;
 mod thinking;
 mod trouble;

@@ -112,7 +112,10 @@ impl World {
                     state.agent = Some(record.progress);
                 }
                 Advance::Failed(error) => panic!("{error}"),
-                Advance::Worked(..) => panic!("an episode in containers has no workspace"),
+                other @ (Advance::Worked(..)
+                | Advance::Delayed(..)
+                | Advance::Changed(..)
+                | Advance::Verified(_)) => panic!("not of a terminal task: {other:?}"),
                 // Between the two calls, the last operation has ended.
                 Advance::Ended(report) => {
                     let stored_bytes = records.iter().map(String::len).sum();

@@ -10,6 +10,7 @@ fn environment() -> Environment {
 
 fn facts() -> EngineFacts {
     EngineFacts {
+        architecture: String::new(),
         engine: EngineName::Podman,
         version: "4".to_owned(),
         compose: "2".to_owned(),
