@@ -118,6 +118,7 @@ impl WorkspaceEpisode<'_> {
         match Box::pin(self.run(&mut jobs, &mut report)).await {
             Ok(collected) => Advance::Worked(Box::new(report), Box::new(collected)),
             Err(Stop::Wait(wait)) => Advance::Waiting(wait),
+            Err(Stop::Delay(wait, why)) => Advance::Delayed(wait, why),
             Err(Stop::Failure(error)) => Advance::Failed(error),
             Err(Stop::Ask(request)) => Advance::Asks(request),
             Err(Stop::Stepped(record)) => Advance::Stepped(record),

@@ -111,7 +111,13 @@ impl Pipeline {
                 return self.hand_over(claimed, Stage::Answer, &answered, spent, tokens).await;
             }
         }
-        let verdict = match benchmark.grade(item, &body.answer) {
+        // The agent of such a benchmark works first; any other source has its change already, which may be empty.
+        let grading = match (benchmark.instance(), source) {
+            (Some(_), AnswerSource::Model(_)) => Grading::NeedsTurn(Stage::Episode),
+            (Some(_), _) => Grading::NeedsTurn(Stage::Verification),
+            (None, _) => benchmark.grade(item, &body.answer),
+        };
+        let verdict = match grading {
             Grading::Done(verdict) => verdict,
             Grading::NeedsTurn(stage) => {
                 return self.hand_over(claimed, stage, &answered, spent, tokens).await;

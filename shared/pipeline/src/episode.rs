@@ -1,4 +1,4 @@
-//! Stage `episode`: lets an agent work on a terminal task in containers, and grades its work by the task's tests.
+//! Stages `episode` and `verification`. The first lets an agent work on a terminal task in containers, and grades its work by the task's tests.
 //!
 //! An episode is a program of durable operations (`bench_episodes`) in one sandbox with a container engine. Each turn
 //! carries it on for a while, saves its checkpoint and puts the sample off, so that a killed turn loses nothing:
@@ -10,6 +10,10 @@
 //! Where a benchmark's agent changes files in a sandbox instead (`bench_benchmarks::WorkspaceProtocol`), the change is stored as the
 //! sample's answer before the sandbox is ended, and graded as a reply would be: by stage `sandbox` in another sandbox.
 //!
+//! Where it works in an image with a repository (`bench_benchmarks::InstanceProtocol`), the change is handed over to stage
+//! `verification`, which is such a program, too: it runs the item's official scripts on the stored answer in a second container.
+//! Oracles and stored responses go there directly, and a requeue repeats nothing else.
+//!
 //! A lost sandbox, or a failure that isn't the agent's, starts the episode over in another one. Waiting for a free
 //! sandbox counts against no limit.
 
@@ -17,8 +21,10 @@ mod agent;
 mod cleanup;
 mod custom;
 mod failure;
+mod instance;
 mod reply;
 mod task;
+mod verified;
 mod work;
 mod workspace;
 
@@ -65,10 +71,18 @@ impl Pipeline {
     ) -> Result<(), PipelineError> {
         let turn = EpisodeTurn { claimed, handed_over };
         let state = saved_episode(handed_over)?.unwrap_or_else(|| new_round(1));
-        if let Some((body, stored)) = stored
-            && body.episode.as_ref().is_some_and(|report| report.round == state.round)
-        {
-            return Box::pin(self.end_episode(turn, &state, &body, stored)).await;
+        if let Some((body, stored)) = stored {
+            match handed_over.stage {
+                Stage::Verification => {
+                    if body.verification.as_ref().is_some_and(|report| report.round == state.round) {
+                        return Box::pin(self.end_verification(turn, &state, &body, stored)).await;
+                    }
+                }
+                _ if body.episode.as_ref().is_some_and(|report| report.round == state.round) => {
+                    return Box::pin(self.end_episode(turn, &state, &body, stored)).await;
+                }
+                _ => {}
+            }
         }
         claimed.note_paid(state.paid);
         let Some(work) = Box::pin(self.load_work(turn, &state)).await? else { return Ok(()) };
@@ -183,6 +197,9 @@ impl Pipeline {
                     }
                     return Box::pin(self.put_episode_off(turn, wait)).await;
                 }
+                (Advance::Delayed(wait, why), _) => {
+                    return Box::pin(self.delay_episode(turn, &state, wait, &why)).await;
+                }
                 (Advance::Failed(error), _) => {
                     return Box::pin(self.handle_episode_failure(turn, &state, &error)).await;
                 }
@@ -194,6 +211,14 @@ impl Pipeline {
                     let change = work.take_change(&collected, &mut report);
                     Box::pin(self.add_trajectories(turn, &state, work, &mut report)).await?;
                     return Box::pin(self.keep_report(turn, &state, *report, change)).await;
+                }
+                (Advance::Changed(mut report, change), _) => {
+                    let change = String::from_utf8_lossy(&change).into_owned();
+                    Box::pin(self.add_trajectories(turn, &state, work, &mut report)).await?;
+                    return Box::pin(self.keep_report(turn, &state, *report, Some(change))).await;
+                }
+                (Advance::Verified(report), _) => {
+                    return Box::pin(self.keep_verification(turn, &state, *report)).await;
                 }
                 (Advance::Asks(request), Some(thinker)) => {
                     let is_late = claimed.deadline.remaining(self.config.reserve)
@@ -272,13 +297,7 @@ impl Pipeline {
             return self.next_episode_round(turn, state, &why).await;
         }
         redact(&turn.claimed.run.keys, &mut report);
-        let stored = &turn.handed_over.answer.body;
-        let found = self.blobs.get_body(&turn.claimed.sample, stored.attempt, Some(&stored.sha256)).await?;
-        let Some((body, _)) = found else {
-            self.end_episode_sandbox(state).await;
-            let why = "the stored task is gone";
-            return self.end_ungraded(turn, state, Code::StoredDataMissing, why).await;
-        };
+        let Some(body) = self.handed_over_body(turn, state).await? else { return Ok(()) };
         let mut answer = body.answer.clone();
         if let Some(mut change) = change {
             turn.claimed.run.keys.redact_in(&mut change);
@@ -305,26 +324,28 @@ impl Pipeline {
         let (claimed, report) = (turn.claimed, body.episode.clone().unwrap_or_default());
         // A run with a budget counted each call when it was stored.
         let spent = state.paid.filter(|_| claimed.run.ledger.is_none()).unwrap_or_default();
-        let verdict = match claimed.benchmark.benchmark.workspace() {
-            Some(protocol) if report.exception.is_none() => {
-                let item = claimed.item(&self.blobs).await?;
-                match protocol.grade(item, &body.answer) {
-                    Grading::Done(mut verdict) => {
-                        bench_episodes::describe_change(&report, &mut verdict);
-                        verdict
-                    }
-                    Grading::NeedsTurn(stage) => {
-                        let answered = AnswerRecord {
-                            body: stored.into(),
-                            usage: state.paid,
-                            latency_ms: report.duration_ms(),
-                            ..turn.handed_over.answer.clone()
-                        };
-                        return self.hand_over(claimed, stage, &answered, spent, None).await;
-                    }
+        let benchmark = claimed.benchmark.benchmark;
+        let grading = match (report.exception.is_none(), benchmark.workspace(), benchmark.instance()) {
+            (true, Some(protocol), _) => protocol.grade(claimed.item(&self.blobs).await?, &body.answer),
+            (true, None, Some(_)) => Grading::NeedsTurn(Stage::Verification),
+            _ => Grading::Done(bench_episodes::verdict(&report)),
+        };
+        let verdict = match grading {
+            Grading::Done(mut verdict) => {
+                if report.exception.is_none() && benchmark.workspace().is_some() {
+                    bench_episodes::describe_change(&report, &mut verdict);
                 }
+                verdict
             }
-            _ => bench_episodes::verdict(&report),
+            Grading::NeedsTurn(stage) => {
+                let answered = AnswerRecord {
+                    body: stored.into(),
+                    usage: state.paid,
+                    latency_ms: report.duration_ms(),
+                    ..turn.handed_over.answer.clone()
+                };
+                return self.hand_over(claimed, stage, &answered, spent, None).await;
+            }
         };
         let finished = SampleResult {
             body: Some(stored.into()),
@@ -377,7 +398,9 @@ fn labels_of(claimed: &ClaimedSample) -> Labels {
 /// Returns the agent of a run, with its options.
 fn agent_choice_of(claimed: &ClaimedSample) -> AgentChoice {
     let spec = &claimed.run.spec;
-    agent_choice(&spec.model.provider, spec.options.get(&claimed.sample.benchmark))
+    let given = spec.options.get(&claimed.sample.benchmark).cloned().unwrap_or_default();
+    let options = bench_benchmarks::effective_options(claimed.benchmark.benchmark, &given);
+    agent_choice(&spec.model.provider, Some(&options))
 }
 
 /// Returns the variables that the order gives to its tasks.

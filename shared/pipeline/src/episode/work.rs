@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bench_domain::Stage;
 use bench_domain::{Agent, Code, EpisodeReport, EpisodeState};
-use bench_episodes::{Advance, Episode, EpisodeTask, TaskFiles, Thinker, WorkspaceEpisode};
+use bench_episodes::{Advance, Episode, EpisodeTask, InstanceEpisode, TaskFiles, Thinker, WorkspaceEpisode};
 use bench_sandy::NewSandbox;
 use bench_terminal_tasks::CustomAgent;
 
+use super::instance::{InstanceWork, VerificationWork};
 use super::workspace::ItemWorkspace;
 use super::{EpisodeTurn, agent_choice_of, engine_sandbox, labels_of, variables_of};
 use crate::Pipeline;
@@ -24,12 +26,19 @@ pub(super) enum Work<'a> {
     },
     /// An item whose files the agent changes.
     Workspace { workspace: ItemWorkspace<'a>, agent: Agent },
+    /// An item with a repository in an image, which the agent changes.
+    Instance { work: Box<InstanceWork>, agent: Agent },
+    /// The verification of a stored answer to such an item.
+    Verification(Box<VerificationWork>),
 }
 
 impl Work<'_> {
     pub(super) const fn agent(&self) -> Agent {
         match self {
-            Self::Containers { agent, .. } | Self::Workspace { agent, .. } => *agent,
+            Self::Containers { agent, .. } | Self::Workspace { agent, .. } | Self::Instance { agent, .. } => {
+                *agent
+            }
+            Self::Verification(_) => Agent::Nop,
         }
     }
 
@@ -40,7 +49,7 @@ impl Work<'_> {
     /// Returns the request for the episode's sandbox.
     pub(super) fn sandbox(&self) -> NewSandbox {
         match self {
-            Self::Containers { .. } => engine_sandbox(),
+            Self::Containers { .. } | Self::Instance { .. } | Self::Verification(_) => engine_sandbox(),
             Self::Workspace { .. } => NewSandbox { preemptable: false, ..NewSandbox::default() },
         }
     }
@@ -50,6 +59,8 @@ impl Work<'_> {
         match self {
             Self::Containers { files, .. } => files.admitted.task.time_limit(),
             Self::Workspace { workspace, .. } => Some(workspace.protocol.time_limit()),
+            Self::Instance { work, .. } => Some(work.instance.protocol.time_limit()),
+            Self::Verification(work) => Some(work.verification.time_limit),
         }
     }
 
@@ -59,7 +70,7 @@ impl Work<'_> {
             Self::Containers { files, .. } => {
                 files.admitted.task.steps.get(task_step).and_then(|step| step.name.as_deref())
             }
-            Self::Workspace { .. } => None,
+            Self::Workspace { .. } | Self::Instance { .. } | Self::Verification(_) => None,
         }
     }
 
@@ -71,8 +82,8 @@ impl Work<'_> {
         report: &mut EpisodeReport,
     ) -> Option<String> {
         match self {
-            Self::Containers { .. } => None,
             Self::Workspace { workspace, .. } => workspace.take_change(collected, report),
+            Self::Containers { .. } | Self::Instance { .. } | Self::Verification(_) => None,
         }
     }
 }
@@ -95,6 +106,18 @@ impl Pipeline {
                     Ok(None)
                 }
             };
+        }
+        if let Some(protocol) = turn.claimed.benchmark.benchmark.instance() {
+            return Ok(match turn.handed_over.stage {
+                Stage::Verification => {
+                    let work = Box::pin(self.load_verification(turn, state, protocol)).await?;
+                    work.map(|work| Work::Verification(Box::new(work)))
+                }
+                _ => {
+                    let work = Box::pin(self.load_instance(turn, state, protocol)).await?;
+                    work.map(|work| Work::Instance { work: Box::new(work), agent: choice.agent })
+                }
+            });
         }
         let Some(files) = Box::pin(self.load_task(turn, state)).await? else { return Ok(None) };
         let custom = match choice.agent {
@@ -145,7 +168,18 @@ impl Pipeline {
                 };
                 Box::pin(episode.advance(state, linger)).await
             }
-            (Work::Workspace { agent, .. }, None) => Advance::Failed(
+            (Work::Instance { work, agent }, Some(thinker)) => {
+                let labels = labels_of(turn.claimed);
+                let task = work.task(*agent, thinker, &labels);
+                let episode = InstanceEpisode { sandy, sandbox, places_wanted };
+                Box::pin(episode.advance(&task, state, linger)).await
+            }
+            (Work::Verification(work), _) => {
+                let labels = labels_of(turn.claimed);
+                let episode = InstanceEpisode { sandy, sandbox, places_wanted };
+                Box::pin(episode.verify(&work.task(&labels), state, linger)).await
+            }
+            (Work::Workspace { agent, .. } | Work::Instance { agent, .. }, None) => Advance::Failed(
                 bench_environments::EnvironmentError::Invalid(format!("the agent `{agent}` asks no model")),
             ),
         }
