@@ -26,12 +26,21 @@ export function hasEpisodes(benchmark) {
 }
 
 /**
- * Returns the agent of a run of terminal tasks; '' for other runs, and until it is known.
+ * True for a benchmark of a run whose samples are episodes of an agent.
+ *
+ * @param {RunBenchmark} b
+ */
+export function hasAgent(b) {
+  return hasEpisodes(b.benchmark_name) || Boolean(b.options?.agent)
+}
+
+/**
+ * Returns the agent of a run; '' for runs without one, and until it is known.
  *
  * @param {Run} run
  */
 export function agentOf(run) {
-  const b = run.benchmarks.find(({ benchmark_name: name }) => hasEpisodes(name))
+  const b = run.benchmarks.find(hasAgent)
   // Agents that ask no model are the run's model.
   return b ? b.options?.agent ?? (needsModel(run.model) ? '' : run.model) : ''
 }
@@ -43,7 +52,8 @@ export function agentOf(run) {
  * @param {string} benchmark
  */
 export function benchmarkOfRun(run, benchmark) {
-  return hasEpisodes(benchmark) ? withAgent(benchmark, agentOf(run)) : benchmark
+  const b = run.benchmarks.find(({ benchmark_name: name }) => name === benchmark)
+  return b && hasAgent(b) ? withAgent(benchmark, agentOf(run)) : benchmark
 }
 
 /**
@@ -298,12 +308,12 @@ export function elapsedSeconds(run) {
 }
 
 /**
- * Returns true if all samples of a run are episodes of terminal tasks.
+ * Returns true if all samples of a run are episodes of an agent.
  *
  * @param {Run} run
  */
 export function isOfEpisodes(run) {
-  return run.benchmarks.length > 0 && run.benchmarks.every((b) => hasEpisodes(b.benchmark_name))
+  return run.benchmarks.length > 0 && run.benchmarks.every(hasAgent)
 }
 
 /**

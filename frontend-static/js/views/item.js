@@ -4,7 +4,7 @@ import { h, replace, useStyles } from '../core/dom.js'
 import { integer, plural } from '../core/format.js'
 import { isOutcomeOnly, messageParts } from '../core/messages.js'
 import { outcomeMark, outcomeOf } from '../core/outcomes.js'
-import { cautionList, cautionsOf, hasEpisodes, modelOf } from '../core/run-facts.js'
+import { cautionList, cautionsOf, hasAgent, hasEpisodes, modelOf } from '../core/run-facts.js'
 import { ApiSource, apiSource } from '../core/source.js'
 import { empty } from '../core/states.js'
 import { router } from '../core/router.js'
@@ -55,7 +55,7 @@ export async function mount(context) {
   const [error, errorResponse] = saysMore ? messageParts(item.error ?? '') : [null, null]
   const place = h('div', { class: 'actions step' })
   const part = { run: source.id, benchmark, item, isLive: source.live, signal }
-  const isRunning = source.live && (isEpisode || (benchmark === 'code_lab' && b.protocol_name === 'agent')) && !item.outcome
+  const isRunning = source.live && hasAgent(b) && !item.outcome
   const again = () => {
     if (source instanceof ApiSource) source.latest = null
     router.reload()
@@ -104,8 +104,8 @@ async function episodeParts(place, announce) {
  * @param {(text: string) => void} announce
  */
 async function attemptParts(place, announce) {
-  const { item, benchmark } = place
-  if (benchmark !== 'code_lab' || !item.detail) return null
+  const { item } = place
+  if (typeof item.detail?.verdict !== 'string') return null
   const { attemptOf, attemptSections } = await import('./item/attempt.js')
   const verdict = attemptOf(item)
   return verdict && attemptSections(verdict, place, announce)

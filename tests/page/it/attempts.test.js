@@ -96,4 +96,7 @@ pageTest('an agent’s attempt shows its turns beside the change that was graded
   await page.getByText('Test output').click()
   await settled(page)
   assert.deepEqual(await seriousFindings(page), [])
+  // The list of runs says that an agent worked, as for terminal tasks.
+  await page.goto(new URL('/runs', page.url()).href)
+  await page.getByText('code_lab with bash').first().waitFor()
 })

@@ -4,6 +4,7 @@ import { api } from '../../core/api.js'
 import { poll } from '../../core/connection.js'
 import { h, replace, setText } from '../../core/dom.js'
 import { path } from '../../core/router.js'
+import { hasEpisodes } from '../../core/run-facts.js'
 import { course } from './turns.js'
 import { trajectoryOf } from './trajectory.js'
 
@@ -71,7 +72,7 @@ export function runningSection(place, announce, onOver) {
   const show = (/** @type {Api.ItemTurns} */ view) => {
     if (view.phase === 'over' && wasOpen) return
     const isLater = view.round > 1 && view.phase !== 'waiting'
-    setText(phase, [(benchmark === 'code_lab' && TASK_PHASES[view.phase]) || (PHASES[view.phase] ?? ''), (view.task_step ?? 0) > 0 && `This is step ${Number(view.task_step) + 1} of the task.`, isLater && `An earlier sandbox was lost: this is number ${view.round}.`].filter(Boolean).join(' '))
+    setText(phase, [(!hasEpisodes(benchmark) && TASK_PHASES[view.phase]) || (PHASES[view.phase] ?? ''), (view.task_step ?? 0) > 0 && `This is step ${Number(view.task_step) + 1} of the task.`, isLater && `An earlier sandbox was lost: this is number ${view.round}.`].filter(Boolean).join(' '))
     const sums = view.totals
     const trajectory = trajectoryOf({
       agent: { name: view.agent }, steps,

@@ -3,7 +3,7 @@
 import { h, part } from '../../core/dom.js'
 import { integer, none, tokens, usd } from '../../core/format.js'
 import { statusBadge } from '../../core/outcomes.js'
-import { cautionList, cautionsOf, hasEpisodes, isBenchmarkOpen, runCautionsOf, scaleOf } from '../../core/run-facts.js'
+import { cautionList, cautionsOf, hasAgent, isBenchmarkOpen, runCautionsOf, scaleOf } from '../../core/run-facts.js'
 import { intervalFigure, outcomesFigure, progressBar } from '../../components/figures.js'
 
 /** @typedef {import('../../core/run-facts.js').Run} Run */
@@ -90,7 +90,7 @@ function newRow(name, select) {
  */
 function scoreCell(b, bar, cautions) {
   if (isBenchmarkOpen(b)) {
-    bar.show(b.completed_samples, b.planned_samples || b.total_items, { label: `Progress of ${b.benchmark_name}`, unit: hasEpisodes(b.benchmark_name) ? 'episodes' : 'samples' })
+    bar.show(b.completed_samples, b.planned_samples || b.total_items, { label: `Progress of ${b.benchmark_name}`, unit: hasAgent(b) ? 'episodes' : 'samples' })
     return [bar, cautionList(cautions)]
   }
   const isLow = b.score === null && b.score_of_graded !== null && b.score_of_graded !== undefined
