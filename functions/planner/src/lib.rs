@@ -16,8 +16,9 @@ mod support;
 use std::panic::AssertUnwindSafe;
 
 use bench_benchmarks::{Benchmark, effective_options};
+use bench_blobs::BlobError;
 use bench_datasets::{DatasetError, Library, NoProgress, Progress};
-use bench_domain::run::{BenchmarkState, OwnTimeout, Plan};
+use bench_domain::run::{BenchmarkState, DatasetUse, OwnTimeout, Plan};
 use bench_domain::sample::shards_for;
 use bench_domain::{BenchmarkName, Code, Position, RunId, RunState, SampleRef, Stage};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, forward, handle_batch, panic_text};
@@ -268,6 +269,9 @@ impl Planner {
         if let Some(obstacle) = over_limit(found, &record.name, items, samples_per_item) {
             return Ok(Err(obstacle));
         }
+        if let Some(obstacle) = self.store_official_files(benchmark, &wording.dataset, &chosen).await? {
+            return Ok(Err(obstacle));
+        }
         let protocol_generation = (facts.generation)();
         let generation = spec.generation.over(&protocol_generation);
         let plan = Plan {
@@ -290,6 +294,26 @@ impl Planner {
             judge,
         };
         Ok(Ok((plan, chosen)))
+    }
+
+    /// Stores the official files of the chosen items before any of them is asked. Returns the obstacle if one isn't available.
+    async fn store_official_files(
+        &self,
+        benchmark: &dyn Benchmark,
+        used: &DatasetUse,
+        chosen: &[PlannedSample],
+    ) -> Result<Option<Obstacle>, PlanError> {
+        let items: Vec<(&str, Option<&str>)> =
+            chosen.iter().map(|item| (item.item_id.as_str(), item.source_id.as_deref())).collect();
+        let stored = self.library.store_official_files(benchmark, used, &items, self.progress.as_ref());
+        match Box::pin(stored).await {
+            Ok(()) => Ok(None),
+            Err(error @ DatasetError::Blob(BlobError::Store { .. })) => Err(PlanError::Dataset(error)),
+            Err(error) => {
+                let why = format!("official files of its items are not available: {error}");
+                Ok(Some(Obstacle::Failed(Code::DatasetUnavailable, why)))
+            }
+        }
     }
 
     async fn send_all_samples(&self, run: &RunRecord, benchmark: &BenchmarkRecord) -> Result<(), PlanError> {

@@ -225,7 +225,7 @@ fn file_column(spec: &AttachmentSpec) -> String {
 }
 
 /// Returns the folder that contains a dataset's file, or the path itself if it is a folder.
-fn containing_folder(path: &Path) -> PathBuf {
+pub(crate) fn containing_folder(path: &Path) -> PathBuf {
     if path.is_dir() {
         return path.to_owned();
     }

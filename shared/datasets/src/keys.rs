@@ -62,6 +62,12 @@ pub(crate) fn item_file(data_key: &str, sha256: &str) -> String {
     format!("{folder}/files/{}", slug(sha256))
 }
 
+/// Returns the key of an item's official files, from the key of the data object.
+pub(crate) fn official_files(data_key: &str, item_id: &str) -> String {
+    let folder = data_key.strip_suffix(DATA).unwrap_or(data_key);
+    format!("{folder}/official/{}.json.zst", unique_slug(item_id))
+}
+
 /// Returns the folder of an archive's documents.
 pub(crate) fn documents(archive_sha256: &str) -> String {
     format!("{DOCUMENTS}{}", slug(archive_sha256))

@@ -9,6 +9,7 @@
 //! | `datasets/NAME/vN/SOURCE/REVISION/data.zst` | one zstd frame per item, in dataset order |
 //! | `datasets/NAME/vN/SOURCE/REVISION/support/…` | other values that prompts need, one object per name |
 //! | `datasets/NAME/vN/SOURCE/REVISION/files/SHA256` | files in columns of the items, unchanged |
+//! | `datasets/NAME/vN/SOURCE/REVISION/official/…` | official files of each item that a run has asked, one object per item |
 //! | `datasets/NAME/vN/SOURCE/REVISION/index.json.zst` | [`Index`], written last |
 //! | `datasets/NAME/vN/SOURCE/REVISION/progress.json.zst` | checkpoint of a large dataset; null when it is finished |
 //! | `datasets/NAME/vN/SOURCE/refs/REF.json.zst` | the revision that a branch pointed to when the hub was last asked |
@@ -42,6 +43,7 @@ mod keys;
 mod library;
 mod local;
 mod normalize;
+mod official_files;
 mod prepare;
 mod progress;
 mod rows;
@@ -58,6 +60,7 @@ pub use error::{ContentError, DatasetError};
 pub use hub::ask_hub;
 pub use index::{FileInfo, Index, SupportEntry, load_item, load_support};
 pub use library::{Library, PreparedDataset, check};
+pub use official_files::load_official_files;
 pub use progress::{NoProgress, Progress, Step};
 pub use support_cache::SupportCache;
 pub use templates::{OfficialTexts, TemplateLookup, TemplateText, load_template, load_templates};

@@ -8,7 +8,7 @@ use bench_items::Layout;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::attachments::{Attachments, attachment_instead_of_items};
+use crate::attachments::{Attachments, attachment_instead_of_items, containing_folder};
 use crate::error::DatasetError;
 use crate::hub::{hash, select};
 use crate::index::{DEMO_SUPPORT_NOTE, FileInfo, Index, load_support};
@@ -16,6 +16,7 @@ use crate::item_files::ItemFiles;
 use crate::keys;
 use crate::library::{Library, PreparedDataset};
 use crate::normalize::{DatasetParts, normalize, support_values};
+use crate::official_files::find_local_files;
 use crate::progress::Progress;
 use crate::rows::{self, Input, RowFile, is_readable_name};
 
@@ -53,6 +54,9 @@ impl Library {
     /// files that rows name (for `.h5` in the column `h5_file`), otherwise the only file with that extension, otherwise
     /// the hub's file. The first one gets the layout's name for it. If rows name several files, each is also stored
     /// under its own name.
+    ///
+    /// Official files ([`Layout::official_files`](crate::Layout::official_files)) are read from the same folder too, for items
+    /// that have all of them there.
     ///
     /// # Errors
     /// [`DatasetError::Content`] names file, row and column; no part of the dataset is left behind.
@@ -105,9 +109,14 @@ impl Library {
         let attachments = self.local_attachments(layout, path, &rows, progress).await?;
         Attachments::update(&attachments.files, &mut revision);
         infos.extend(attachments.infos);
+        let official = find_local_files(layout, containing_folder(path))?;
+        if let Some(digest) = &official.digest {
+            revision.update(format!("official\t{digest}\n"));
+        }
         let revision = hex::encode(revision.finalize());
         let folder = keys::revision(layout, LOCAL, &revision);
         if let Some(index) = self.index(layout, &folder).await? {
+            self.store_local_files(layout, &index, &official).await?;
             return Ok(PreparedDataset::new(index, None));
         }
         let mut items = Vec::new();
@@ -142,6 +151,7 @@ impl Library {
         let mut files = ItemFiles::Local(items.into_iter());
         // Boxed, as below it: callers nest this deeply, and threads have little stack.
         let index = Box::pin(normalize(&self.blobs, layout, parts, &mut files, progress)).await?;
+        self.store_local_files(layout, &index, &official).await?;
         Ok(PreparedDataset::new(index, None))
     }
 

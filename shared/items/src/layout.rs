@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::dataset::{AttachmentSpec, DatasetSpec, DocumentArchive, PartFile};
 use crate::item::{Item, Row, RowError};
+use crate::official_files::OfficialFiles;
 use crate::template::TemplateSpec;
 
 /// Defines how the files and rows of a dataset become items.
@@ -59,6 +60,11 @@ pub trait Layout: Send + Sync {
     /// Files that accompany the items, for sandbox jobs.
     fn attachments(&self) -> &'static [AttachmentSpec] {
         &[]
+    }
+
+    /// Official files that each item has; `None` if there are none. The layout has [`Self::id_columns`] then.
+    fn official_files(&self) -> Option<&'static OfficialFiles> {
+        None
     }
 
     /// Official texts that prompts are made of, loaded at run time.

@@ -10,6 +10,7 @@ mod identity;
 mod item;
 mod layout;
 mod names;
+mod official_files;
 mod source_id;
 mod template;
 
@@ -20,5 +21,6 @@ pub use identity::identity;
 pub use item::{Item, ItemFile, Row, RowError};
 pub use layout::Layout;
 pub use names::{ItemNames, NameError, NameProblems, ROW_SIGN};
+pub use official_files::{DemoFile, OfficialFile, OfficialFiles};
 pub use source_id::{SOURCE_ID_CHARS_MAX, source_id};
 pub use template::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec, WheelSpec};
