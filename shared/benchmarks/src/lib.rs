@@ -37,6 +37,7 @@ pub mod score;
 pub mod scorers;
 mod signed;
 mod steps;
+mod swe_bench_pro;
 mod terminal_bench_hard;
 mod terminal_tasks;
 #[cfg(test)]
@@ -80,6 +81,7 @@ pub use scorers::workspace::{
     WorkspaceChange, WorkspaceCommand, WorkspaceCommandEnd, WorkspaceError, WorkspaceProtocol,
 };
 pub use steps::{NextStep, Steps};
+pub use swe_bench_pro::SweBenchPro;
 pub use terminal_bench_hard::{PackedTask, TerminalBenchHard};
 pub use terminal_tasks::{
     AgentChoice, CUSTOM_CONTENT, OFFICIAL_WHEEL, TASK_COLUMN, TASK_HASH_COLUMN, TASK_INSTRUCTION_COLUMN,

@@ -20,6 +20,7 @@ use crate::livecodebench::LiveCodeBench;
 use crate::mmlu_pro::MmluPro;
 use crate::options::{OptionError, Options};
 use crate::scicode::SciCode;
+use crate::swe_bench_pro::SweBenchPro;
 use crate::terminal_bench_hard::TerminalBenchHard;
 use crate::terminal_tasks::TerminalTasks;
 
@@ -38,6 +39,7 @@ pub fn all() -> &'static [&'static dyn Benchmark] {
         &LiveCodeBench::LATEST,
         &SciCode::INSPECT,
         &TerminalBenchHard::DEFAULT,
+        &SweBenchPro::DEFAULT,
         &CodeLab::DEFAULT,
         &EXPERT_QUESTIONS,
     ];

@@ -104,9 +104,16 @@ fn oracle_verdict(benchmark: &dyn Benchmark, item: &Item, material: &Material) -
             assert!(benchmark.has_agent());
             return None;
         }
-        Grading::NeedsTurn(stage @ Stage::Answer) => {
-            panic!("an answer is not graded by stage `{}`", stage.as_str())
+        Grading::NeedsTurn(Stage::Verification) => {
+            let instance = benchmark.instance().unwrap();
+            let files = benchmark.official_files().unwrap().demo.iter();
+            let own = files.filter(|file| item.row.values().any(|value| value == file.id));
+            let own = own.map(|file| (file.name.to_owned(), file.text.to_owned())).collect();
+            let scripts = InstanceScripts::from_files(&own).unwrap();
+            assert!(!instance.verification(item, &answer.text, &scripts).unwrap().files.is_empty());
+            return None;
         }
+        Grading::NeedsTurn(Stage::Answer) => panic!("an answer is not graded by another answer"),
     })
 }
 

@@ -63,14 +63,15 @@ pub struct InstanceScripts {
 }
 
 impl InstanceScripts {
-    /// Takes the scripts from an item's official files (`bench_datasets::load_item_files`), by their names.
+    /// Takes the scripts from an item's official files (`bench_datasets::load_official_files`), by their names. Line ends become
+    /// those of Unix, as in the official program.
     ///
     /// # Errors
     /// Returns the name of the missing file.
     pub fn from_files(files: &BTreeMap<String, String>) -> Result<Self, ItemProblem> {
         let file = |name: &str| {
             let missing = || ItemProblem::Content(format!("the dataset has no `{name}` for this instance"));
-            files.get(name).cloned().ok_or_else(missing)
+            files.get(name).map(|text| unix_lines(text)).ok_or_else(missing)
         };
         Ok(Self {
             run_script: file(RUN_SCRIPT)?,
@@ -79,6 +80,11 @@ impl InstanceScripts {
             instance_dockerfile: file(INSTANCE_DOCKERFILE)?,
         })
     }
+}
+
+/// Reads a text as Python's text mode does.
+fn unix_lines(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
 /// Collection of an agent's change.

@@ -7,3 +7,4 @@ mod job;
 mod python;
 mod scicode;
 mod small_benchmark;
+mod swe_bench_pro;

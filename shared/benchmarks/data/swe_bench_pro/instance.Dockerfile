@@ -1,0 +1,3 @@
+FROM timesheet-base
+ENV DEMO_INSTANCE="one of three"
+WORKDIR /app
