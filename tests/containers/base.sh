@@ -57,6 +57,9 @@ for module in "$root$library"/lib-dynload/*.so; do
   done
 done
 for link in bash sh env; do ln -sf "/usr/bin/$link" "$root/bin/$link"; done
+# What images install is there already.
+printf '#!/bin/sh\nexit 0\n' >"$root/usr/bin/apt-get"
+chmod 755 "$root/usr/bin/apt-get"
 printf 'root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n' >"$root/etc/passwd"
 printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
 printf 'passwd: files\ngroup: files\n' >"$root/etc/nsswitch.conf"

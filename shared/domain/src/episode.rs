@@ -153,6 +153,14 @@ impl EpisodeState {
             round,
             nonce: nonce.into(),
             sandbox: None,
+    /// Name of the reason, among the small results, for which an operation that failed is repeated later.
+    pub const DELAY_REASON: &str = "delay-reason";
+
+    /// Returns why an operation that failed is repeated later; `None` if none is.
+    pub fn delay_reason(&self) -> Option<&str> {
+        self.done.get(Self::DELAY_REASON)?.as_str()
+    }
+
             started_at: None,
             done: Map::new(),
             open: None,

@@ -196,11 +196,6 @@ impl InstanceEpisode<'_> {
     }
 }
 
-/// Returns why an image is pulled again, while the checkpoint waits for that.
-pub fn pull_problem(state: &EpisodeState) -> Option<&str> {
-    state.done.get(phases::instance::PULL_WHY)?.as_str()
-}
-
 /// Returns the verdict on a verification that ended before its outputs could be read, unless that is the answer's own doing.
 pub fn verification_failure(report: &VerificationReport) -> Option<Verdict> {
     let exception = report.exception.as_ref().filter(|exception| !is_by_agent(&exception.name))?;

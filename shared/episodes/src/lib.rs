@@ -31,7 +31,7 @@ pub use engine::known_engine;
 pub use episode::{Advance, Episode, cancel, keep, remove_other_rounds};
 pub use files::{TaskFiles, TaskFilesError};
 pub use instance::{
-    Instance, InstanceEpisode, InstanceImage, InstanceTask, VerificationTask, is_verified_again, pull_problem,
+    Instance, InstanceEpisode, InstanceImage, InstanceTask, VerificationTask, is_verified_again,
     verification_failure,
 };
 pub use stop::CHANGE_TOO_LARGE;

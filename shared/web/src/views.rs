@@ -14,6 +14,7 @@ mod judge;
 mod limits;
 mod run;
 mod summary;
+mod verification;
 mod waiting;
 
 pub use benchmark::{AttachmentView, DatasetView, GenerationView, IntervalView, RunBenchmarkView, metrics};
@@ -25,6 +26,7 @@ pub use judge::{JudgeOrderView, JudgeView, RejudgesView};
 pub use limits::LimitsView;
 pub use run::{CanView, ProgressView, QueuePosition, RunView, by_benchmark_name};
 pub use summary::{ErrorCount, SummaryBuilder, SummaryView};
+pub use verification::verification_files;
 pub use waiting::WaitingView;
 
 use bench_domain::{Cost, Outcome, Price, RunId, Usage};

@@ -56,8 +56,9 @@ pub(crate) struct ItemLogView {
     sample: u32,
     /// Number of the attempt that the logs are of; null if there are none.
     attempt: Option<u32>,
-    /// Stored logs: those of an episode, and the artifacts of an attempt at a programming task. None before the sample is
-    /// over, for samples of other benchmarks, and for others than the run's owner if the dataset is gated.
+    /// Stored logs: those of an episode, the artifacts of an attempt at a programming task, and patch and outputs of a
+    /// verification. None before the sample is over, for samples of other benchmarks, and for others than the run's owner if
+    /// the dataset is gated.
     log_files: Vec<LogFileView>,
     /// Name of the log that the page is from; null without `log`.
     log: Option<String>,
@@ -134,7 +135,7 @@ pub(crate) async fn get_item_log(
     Ok(Json(view))
 }
 
-/// Returns a page of an artifact of an attempt at a programming task, such as `patch.diff`. Without `log`, lists the attempt's
+/// Returns a page of an artifact of an attempt at a programming task or of a verification, such as `patch.diff`. Without `log`, lists the attempt's
 /// artifacts. The answer is that of `GET /api/runs/{run_id}/items/log`.
 #[utoipa::path(
     get, path = "/api/runs/{run_id}/artifacts", tag = "runs", security((), ("key" = []), ("admin" = [])),
@@ -189,6 +190,9 @@ async fn stored_logs(
         Err(error) => return Err(ApiError::internal(error)),
     };
     let mut logs = artifacts(api, one, record, &body).await?;
+    if let Some(report) = &body.verification {
+        logs.extend(bench_web::views::verification_files(&body.answer.text, report));
+    }
     logs.extend(body.episode.map(|report| report.logs).unwrap_or_default());
     Ok(Some((number, logs)))
 }

@@ -124,7 +124,9 @@ pub(crate) async fn get_item_turns(
     let choice = choice(&one);
     // A change that is being graded is stored with the agent's trajectory.
     let graded = match one.record.as_ref().filter(|_| !has_result).and_then(|record| record.turn.as_ref()) {
-        Some(turn) if turn.stage == Stage::Sandbox => report(&api, &one, &turn.answer.body).await?,
+        Some(turn) if matches!(turn.stage, Stage::Sandbox | Stage::Verification) => {
+            report(&api, &one, &turn.answer.body).await?
+        }
         _ => None,
     };
     let steps = match (&state, &work, &graded) {
@@ -145,7 +147,7 @@ pub(crate) async fn get_item_turns(
         phase: match (run_state, has_result) {
             (RunState::Over, _) | (_, true) => "over",
             (RunState::Interrupted, false) => "interrupted",
-            (RunState::Open, false) if graded.is_some() => "verifier",
+            (RunState::Open, false) if graded.is_some() || is_verified(one.record.as_ref()) => "verifier",
             (RunState::Open, false) => phase(state.as_ref(), work.as_ref(), choice.agent),
         },
         agent: bench_benchmarks::has_agent_in(&one.found.run.spec, &one.benchmark)
@@ -169,6 +171,11 @@ pub(crate) async fn get_item_turns(
 /// Returns the checkpoint of a sample's episode; `None` if it is none, or before the first one.
 fn checkpoint(record: &SampleRecord) -> Option<EpisodeState> {
     record.turn.as_ref().filter(|turn| turn.stage == Stage::Episode)?.checkpoint().ok().flatten()
+}
+
+/// Returns true if the sample's answer is being verified, whoever made it.
+fn is_verified(record: Option<&SampleRecord>) -> bool {
+    record.and_then(|record| record.turn.as_ref()).is_some_and(|turn| turn.stage == Stage::Verification)
 }
 
 /// Returns the report of an episode whose change is being graded.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bench_agents::Act;
-use bench_domain::{AgentOutcome, EpisodeReport, EpisodeStep};
+use bench_domain::{AgentOutcome, EpisodeReport, EpisodeState, EpisodeStep};
 use bench_environments::{
     Build, BuildLimits, ComposeFiles, EnvironmentError, MainImage, Network, Project, ProjectError, Resolve,
     SkipReason, Start, Unpack, task_bundle,
@@ -33,9 +33,8 @@ const PREPARATION_MAX: Duration = Duration::from_secs(900);
 const PULLS_MAX: u32 = 8;
 const PULL_WAIT: Duration = Duration::from_secs(30);
 const PULL_WAIT_MAX: Duration = Duration::from_secs(1_800);
-/// Number of failed pulls, and the reason of the last one, in the checkpoint.
+/// Number of failed pulls, in the checkpoint.
 const PULLS: &str = "pulls";
-pub(crate) const PULL_WHY: &str = "pull-why";
 /// Texts in the errors of registries that every pull gets.
 const NO_IMAGE: [&str; 6] = [
     "manifest unknown",
@@ -149,7 +148,7 @@ async fn get_image(
     let name = format!("image-{pulls}");
     let error = match (program.try_run(environment, &name, build).await?, image) {
         (Ok(_), _) => {
-            program.state.done.remove(PULL_WHY);
+            program.state.done.remove(EpisodeState::DELAY_REASON);
             program.keep(key, &true);
             return Ok(());
         }
@@ -179,7 +178,7 @@ async fn get_image(
         return Err(Stop::exception(HOST_UNSUITABLE, why));
     }
     program.keep(PULLS.to_owned(), &pulls);
-    program.keep(PULL_WHY.to_owned(), &why);
+    program.keep(EpisodeState::DELAY_REASON.to_owned(), &why);
     Err(Stop::Delay(pull_wait(pulls), why))
 }
 

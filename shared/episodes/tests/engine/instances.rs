@@ -10,7 +10,7 @@ use bench_domain::{Agent, AgentRecord, EpisodeReport, EpisodeState, Verification
 use bench_environments::{EngineHost, TaskFile};
 use bench_episodes::{
     Advance, Instance, InstanceEpisode, InstanceImage, InstanceTask, ModelAnswer, Thinker, VerificationTask,
-    pull_problem, verdict, verification_failure,
+    verdict, verification_failure,
 };
 
 use crate::support::{FREE, World, labels};
@@ -276,7 +276,7 @@ async fn an_image_that_cannot_be_pulled_is_waited_for() {
         match episode.verify(&task, &mut state, Duration::from_secs(5)).await {
             Advance::Waiting(wait) => tokio::time::sleep(wait.min(Duration::from_millis(300))).await,
             Advance::Delayed(wait, why) => {
-                assert_eq!(pull_problem(&state), Some(why.as_str()));
+                assert_eq!(state.delay_reason(), Some(why.as_str()));
                 assert!(why.contains("could not be pulled"), "{why}");
                 waits.push(wait.as_secs());
             }

@@ -1,7 +1,8 @@
 //! Records of samples.
 
 use bench_domain::sample::{AttemptHistory, Lease, SampleState, SampleSummary};
-use bench_domain::{EpisodeStart, Position, Stage, Timestamp, Verdict};
+use bench_domain::{EpisodeStart, EpisodeState, Position, Stage, Timestamp, Verdict};
+use serde::de::DeserializeOwned;
 
 use super::finished::SampleResult;
 use super::turn::{AnswerRecord, Turn};
@@ -48,8 +49,18 @@ pub struct SampleRecord {
 impl SampleRecord {
     /// Returns the start of the sample's episode; `None` if it is none, or without a checkpoint that can be read.
     pub fn episode_start(&self) -> Option<EpisodeStart> {
-        let turn = self.turn.as_ref().filter(|turn| turn.stage == Stage::Episode)?;
-        turn.checkpoint().ok().flatten()
+        self.episode_checkpoint()
+    }
+
+    /// Returns why an operation of the sample's episode is repeated later, in one sentence; `None` if none is.
+    pub fn delay_reason(&self) -> Option<String> {
+        let state: EpisodeState = self.episode_checkpoint()?;
+        state.delay_reason().map(str::to_owned)
+    }
+
+    fn episode_checkpoint<T: DeserializeOwned>(&self) -> Option<T> {
+        let is_episode = |turn: &&Turn| matches!(turn.stage, Stage::Episode | Stage::Verification);
+        self.turn.as_ref().filter(is_episode)?.checkpoint().ok().flatten()
     }
 
     pub(crate) fn read(record: &Record) -> Result<Self, StateError> {

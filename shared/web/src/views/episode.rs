@@ -7,10 +7,10 @@ use super::clean::{clean, object};
 use super::execution::{beginning, end_of};
 
 /// Maximum size of the end of a log, and of all of them together, in bytes.
-const LOG_BYTES_MAX: usize = 16 * 1024;
-const LOGS_BYTES_MAX: usize = 96 * 1024;
+pub(super) const LOG_BYTES_MAX: usize = 16 * 1024;
+pub(super) const LOGS_BYTES_MAX: usize = 96 * 1024;
 /// Maximum number of logs and of steps.
-const LOGS_MAX: usize = 100;
+pub(super) const LOGS_MAX: usize = 100;
 const STEPS_MAX: usize = 100;
 const NAME_BYTES_MAX: usize = 256;
 const MESSAGE_BYTES_MAX: usize = 2_000;
@@ -25,7 +25,7 @@ pub(super) fn episode_results(report: &EpisodeReport) -> Map<String, Value> {
         json!({ "name": name(&log.name), "bytes": log.bytes, "end": clean(shown), "cut": is_cut })
     });
     let logs: Vec<Value> = logs.collect();
-    object(json!({
+    let mut fields = object(json!({
         "agent": name(&report.agent),
         "engine": name(&report.engine),
         "round": report.round,
@@ -35,6 +35,28 @@ pub(super) fn episode_results(report: &EpisodeReport) -> Map<String, Value> {
         "episode_steps": report.steps.iter().take(STEPS_MAX).map(step).collect::<Vec<_>>(),
         "test_output": clean(&report.test_output),
         "logs": logs,
+    }));
+    if let Some(dialogue) = &report.dialogue {
+        fields.insert("dialogue".to_owned(), conversation(dialogue));
+    }
+    fields
+}
+
+/// Returns a conversation: its messages in the form of the official package, and its reward with all parts.
+fn conversation(report: &DialogueReport) -> Value {
+    clean_value(json!({
+        "termination": report.termination,
+        "messages": report.messages,
+        "steps": report.steps,
+        "errors": report.errors,
+        "trial": report.trial,
+        "seed": report.seed,
+        "user_model": report.user_model,
+        "package": report.package,
+        "reward": report.reward,
+        "reward_info": report.reward_info,
+        "agent": report.agent,
+        "user": report.user,
     }))
 }
 
@@ -49,11 +71,11 @@ fn step(step: &EpisodeStep) -> Value {
     })
 }
 
-fn exception(exception: &EpisodeException) -> Value {
+pub(super) fn exception(exception: &EpisodeException) -> Value {
     json!({ "name": name(&exception.name), "message": clean(beginning(&exception.message, MESSAGE_BYTES_MAX)) })
 }
 
-fn name(text: &str) -> String {
+pub(super) fn name(text: &str) -> String {
     clean(beginning(text, NAME_BYTES_MAX))
 }
 

@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::clean::{clean, clean_object, clean_value, object};
 use super::episode::episode_results;
 use super::execution::{StepView, steps, test_results};
+use super::verification::verified;
 
 /// Error of an answer that the token limit cut off; clients of the compatible system look for this text.
 const TRUNCATED: &str = "Response truncated (finish_reason=length)";
@@ -133,7 +134,10 @@ pub fn item_view(
         judge_output: body.and_then(|body| match (&body.judge_reply, &body.execution) {
             (Some(judge_reply), _) => Some(judge_output(judge_reply)),
             (None, Some(execution)) => Some(test_results(execution)),
-            (None, None) => body.episode.as_ref().map(episode_results),
+            (None, None) => match (&body.verification, &body.episode) {
+                (Some(report), episode) => Some(verified(report, episode.as_ref())),
+                (None, episode) => episode.as_ref().map(episode_results),
+            },
         }),
         judge_prompt: body
             .and_then(|body| body.judge_reply.as_ref())
@@ -302,11 +306,15 @@ fn metadata(
     }
     // Archives, which are made of runs that are over, keep their bytes.
     let is_open = record.finished.is_none() && run.state.status().is_open();
-    if is_open && record.stage() == Stage::Episode {
+    if is_open && matches!(record.stage(), Stage::Episode | Stage::Verification) {
         metadata.insert(
             "episode_started".to_owned(),
             record.episode_start().is_some_and(|start| start.is_made()).into(),
         );
+        // Only while an image is pulled again and again.
+        if let Some(why) = record.delay_reason() {
+            metadata.insert("waits_for".to_owned(), clean(&why).into());
+        }
     }
     let Some(body) = body else { return metadata };
     let answer = &body.answer;
