@@ -12,6 +12,7 @@ mod doctor;
 mod export;
 mod interrupted;
 pub(crate) mod judge;
+pub(crate) mod user_model;
 mod keys;
 pub(crate) mod labels;
 mod leaderboard;

@@ -252,13 +252,21 @@ impl Finisher {
             report.extra.extend(metrics.finish(plan.samples()));
         }
         let has_budget = run.spec.budget.is_set();
-        if has_budget || report.without_usage > 0 || report.judge_usage.is_some() || run.spec.judge.is_some()
+        let simulates_users = run.spec.user.is_some()
+            && bench_benchmarks::find(benchmark.name.as_str()).is_some_and(|known| known.dialogue().is_some());
+        if has_budget || simulates_users || report.without_usage > 0 || report.judge_usage.is_some() || run.spec.judge.is_some()
         {
             let shards = Shards::from_benchmark(benchmark);
             let count = self.state.run_count(run.spec.id, shards.as_slice()).await?;
             let (spent, judge_spent) = (count.spent(), count.judge_spent());
             // Estimates count for as long as the run is shown, so the report has to keep them.
             report.spent = Some(spent).filter(|spent| has_budget || spent.estimated_tokens > 0);
+            if simulates_users {
+                let spent = count.user_spent();
+                report.user_spent = Some(spent);
+                let price = run.spec.user.as_ref().and_then(|user| user.price);
+                report.user_cost = price.map(|price| price.cost(spent));
+            }
             report.judge_spent = Some(judge_spent)
                 .filter(|_| run.spec.judge.is_some())
                 .filter(|spent| has_budget || spent.estimated_tokens > 0);

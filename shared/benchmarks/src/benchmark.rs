@@ -14,6 +14,7 @@ use crate::metadata::{Metadata, Template};
 use crate::metrics::{self, GroupTally, Metrics};
 use crate::options::{OptionError, OptionMetadata, Options};
 use crate::scorers::Scorer;
+use crate::scorers::dialogue::DialogueProtocol;
 use crate::scorers::instance::InstanceProtocol;
 use crate::scorers::judge::Judge;
 use crate::scorers::sandbox::SandboxGrader;
@@ -119,6 +120,11 @@ pub trait Benchmark: Layout {
     /// Returns the protocol by which the agent changes a repository in a container, and the change is verified in another one;
     /// `None` for benchmarks without such containers.
     fn instance(&self) -> Option<&'static dyn InstanceProtocol> {
+        None
+    }
+
+    /// Returns the protocol of conversations with a simulated user; `None` if the items aren't conversations.
+    fn dialogue(&self) -> Option<&'static dyn DialogueProtocol> {
         None
     }
 

@@ -38,6 +38,7 @@ pub mod scorers;
 mod signed;
 mod steps;
 mod swe_bench_pro;
+pub mod tau_bench_telecom;
 mod terminal_bench_hard;
 mod terminal_tasks;
 #[cfg(test)]
@@ -71,6 +72,7 @@ pub use registry::{
     with_protocol,
 };
 pub use scicode::SciCode;
+pub use scorers::dialogue::{DialogueProtocol, DialogueStep, OpenedDialogue, StepProblem, UserMetadata};
 pub use scorers::instance::{
     CHANGE_TOO_LARGE_EXIT, InstanceCollection, InstanceFile, InstanceImage, InstanceProtocol,
     InstanceScripts, InstanceVerification,
@@ -82,6 +84,7 @@ pub use scorers::workspace::{
 };
 pub use steps::{NextStep, Steps};
 pub use swe_bench_pro::SweBenchPro;
+pub use tau_bench_telecom::TauBenchTelecom;
 pub use terminal_bench_hard::{PackedTask, TerminalBenchHard};
 pub use terminal_tasks::{
     AgentChoice, CUSTOM_CONTENT, OFFICIAL_WHEEL, TASK_COLUMN, TASK_HASH_COLUMN, TASK_INSTRUCTION_COLUMN,

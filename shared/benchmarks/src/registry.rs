@@ -20,6 +20,7 @@ use crate::livecodebench::LiveCodeBench;
 use crate::mmlu_pro::MmluPro;
 use crate::options::{OptionError, Options};
 use crate::scicode::SciCode;
+use crate::tau_bench_telecom::TauBenchTelecom;
 use crate::swe_bench_pro::SweBenchPro;
 use crate::terminal_bench_hard::TerminalBenchHard;
 use crate::terminal_tasks::TerminalTasks;
@@ -40,6 +41,7 @@ pub fn all() -> &'static [&'static dyn Benchmark] {
         &SciCode::INSPECT,
         &TerminalBenchHard::DEFAULT,
         &SweBenchPro::DEFAULT,
+        &TauBenchTelecom,
         &CodeLab::DEFAULT,
         &EXPERT_QUESTIONS,
     ];

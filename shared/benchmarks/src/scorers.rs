@@ -11,6 +11,7 @@
 
 pub mod boxed;
 pub mod choice;
+pub mod dialogue;
 pub(crate) mod episode;
 pub mod instance;
 pub mod instructions;

@@ -30,34 +30,48 @@ pub struct Spending {
     pub answers: Usage,
     /// Tokens of the judge.
     pub judge: Usage,
+    /// Tokens of the user simulator.
+    pub user: Usage,
 }
 
 impl Spending {
     /// Creates spending of the judge alone.
     pub const fn judge_only(judge: Usage) -> Self {
-        Self { answers: Usage::ZERO, judge }
+        Self { answers: Usage::ZERO, judge, user: Usage::ZERO }
     }
 
-    /// Returns the tokens of model and judge together.
+    /// Creates spending of the user simulator alone.
+    pub const fn user_only(user: Usage) -> Self {
+        Self { answers: Usage::ZERO, judge: Usage::ZERO, user }
+    }
+
+    /// Returns the tokens of model, judge and user simulator together.
     pub const fn total(self) -> u64 {
-        self.answers.total().saturating_add(self.judge.total())
+        self.answers.total().saturating_add(self.judge.total()).saturating_add(self.user.total())
     }
 
     /// Returns the part of [`Spending::total`] that is estimated because the provider didn't count it.
     pub const fn estimated_tokens(self) -> u64 {
-        self.answers.estimated_tokens.saturating_add(self.judge.estimated_tokens)
+        self.answers
+            .estimated_tokens
+            .saturating_add(self.judge.estimated_tokens)
+            .saturating_add(self.user.estimated_tokens)
     }
 
     /// Returns the sum of both; saturates.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
-        Self { answers: self.answers.plus(other.answers), judge: self.judge.plus(other.judge) }
+        Self {
+            answers: self.answers.plus(other.answers),
+            judge: self.judge.plus(other.judge),
+            user: self.user.plus(other.user),
+        }
     }
 }
 
 impl From<Usage> for Spending {
     fn from(answers: Usage) -> Self {
-        Self { answers, judge: Usage::default() }
+        Self { answers, ..Self::default() }
     }
 }
 
@@ -68,19 +82,21 @@ pub struct Prices {
     pub answers: Option<Price>,
     /// Price of the judge.
     pub judge: Option<Price>,
+    /// Price of the user simulator.
+    pub user: Option<Price>,
 }
 
 impl Prices {
     /// Returns the cost of `spent` in US dollars.
     pub fn total_usd(self, spent: Spending) -> f64 {
         let usd = |price: Option<Price>, usage| price.map_or(0.0, |price| price.cost(usage).total_usd());
-        usd(self.answers, spent.answers) + usd(self.judge, spent.judge)
+        usd(self.answers, spent.answers) + usd(self.judge, spent.judge) + usd(self.user, spent.user)
     }
 }
 
 impl From<Option<Price>> for Prices {
     fn from(answers: Option<Price>) -> Self {
-        Self { answers, judge: None }
+        Self { answers, ..Self::default() }
     }
 }
 
@@ -223,8 +239,9 @@ mod tests {
     #[test]
     fn the_judge_counts_at_its_own_price() {
         let judge = Price { input_per_million_usd: 10.0, output_per_million_usd: 10.0 };
-        let spent = Spending { answers: usage(500_000, 0), judge: usage(40_000, 9_999) };
-        let prices = Prices { answers: Some(PRICE), judge: Some(judge) };
+        let spent =
+            Spending { answers: usage(500_000, 0), judge: usage(40_000, 9_999), ..Spending::default() };
+        let prices = Prices { answers: Some(PRICE), judge: Some(judge), user: None };
         let budget = Budget { usd: Some(1.0), tokens: None };
         assert_eq!(budget.reached_by(spent, prices), None);
         assert_eq!(budget.reached_by(spent.plus(Spending::judge_only(usage(1, 0))), Some(PRICE)), None);

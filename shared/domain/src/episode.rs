@@ -33,6 +33,9 @@ pub struct EpisodeState {
     /// Tokens of all model calls of the sample, those of earlier rounds included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paid: Option<Usage>,
+    /// Tokens of all calls of the user simulator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_paid: Option<Usage>,
 }
 
 /// Start of an episode, as its checkpoint has it: the part of [`EpisodeState`] that views need. An episode starts when it has
@@ -96,6 +99,9 @@ pub struct AgentRecord {
     /// Tokens of the step's model call; `None` if it made none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paid: Option<Usage>,
+    /// Tokens of the step's call of the user simulator; `None` if it made none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_paid: Option<Usage>,
 }
 
 /// Sums over the model calls of an agent.
@@ -147,12 +153,6 @@ pub struct OpenOperation {
 }
 
 impl EpisodeState {
-    /// Creates the state of a round that hasn't begun.
-    pub fn new(round: u32, nonce: impl Into<String>) -> Self {
-        Self {
-            round,
-            nonce: nonce.into(),
-            sandbox: None,
     /// Name of the reason, among the small results, for which an operation that failed is repeated later.
     pub const DELAY_REASON: &str = "delay-reason";
 
@@ -161,11 +161,18 @@ impl EpisodeState {
         self.done.get(Self::DELAY_REASON)?.as_str()
     }
 
+    /// Creates the state of a round that hasn't begun.
+    pub fn new(round: u32, nonce: impl Into<String>) -> Self {
+        Self {
+            round,
+            nonce: nonce.into(),
+            sandbox: None,
             started_at: None,
             done: Map::new(),
             open: None,
             agent: None,
             paid: None,
+            user_paid: None,
         }
     }
 }
@@ -197,6 +204,40 @@ pub struct EpisodeReport {
     /// End of the test script's output.
     #[serde(default)]
     pub test_output: String,
+    /// Conversation with a simulated user; `None` for other episodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialogue: Option<Box<DialogueReport>>,
+}
+
+/// Conversation of an agent with a simulated user.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DialogueReport {
+    /// Official name of the reason for its end, such as `user_stop`; empty if it was not ended.
+    pub termination: String,
+    /// Messages in order, in the form of the official package, with times, tokens and cost. Long texts are cut.
+    pub messages: Vec<Value>,
+    /// Number of messages passed on.
+    pub steps: u32,
+    /// Number of failed tool calls.
+    pub errors: u32,
+    /// Index of the sample among those of its item, from 0.
+    pub trial: u32,
+    /// Seed that both models were sent.
+    pub seed: i64,
+    /// Name of the user simulator's model, with its provider.
+    pub user_model: String,
+    /// Version and digest of the package that held environment and evaluator.
+    pub package: String,
+    /// Reward of the conversation; `None` if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reward: Option<f64>,
+    /// Reward with its parts, as the evaluator reports them.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub reward_info: Value,
+    /// What the agent used.
+    pub agent: AgentTotals,
+    /// What the user simulator used.
+    pub user: AgentTotals,
 }
 
 /// Step of an episode. A task without steps has one.

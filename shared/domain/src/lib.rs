@@ -44,8 +44,8 @@ pub use budget::{Budget, LimitReached, Prices, Spending};
 pub use causes::{CauseCounts, ErrorCause};
 pub use code::Code;
 pub use episode::{
-    AgentOutcome, AgentProgress, AgentRecord, AgentTotals, EpisodeException, EpisodeLog, EpisodeReport,
-    EpisodeStart, EpisodeState, EpisodeStep, OpenOperation, TestCounts,
+    AgentOutcome, AgentProgress, AgentRecord, AgentTotals, DialogueReport, EpisodeException, EpisodeLog,
+    EpisodeReport, EpisodeStart, EpisodeState, EpisodeStep, OpenOperation, TestCounts,
 };
 pub use generation::{Generation, MaxTokensField, OmittedSetting, ReasoningEffort};
 pub use ids::{BenchmarkName, InvalidId, ModelId, RunId, ScheduleId};

@@ -75,6 +75,12 @@ pub struct BenchmarkReport {
     /// All tokens of the judge that count toward a budget; see `spent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge_spent: Option<Usage>,
+    /// All tokens of the user simulator; `None` if the benchmark has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_spent: Option<Usage>,
+    /// Cost of the user simulator's tokens, if its provider's price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_cost: Option<Cost>,
     /// Milliseconds from the request to the end of the answer.
     pub latency_ms: Option<Percentiles<u64>>,
     /// Counts and score of each group of items.
@@ -277,6 +283,8 @@ impl ReportBuilder {
             judge_usage: self.judge_usage,
             judge_cost: None,
             judge_spent: None,
+            user_spent: None,
+            user_cost: None,
             latency_ms: percentiles(&mut self.latencies_ms),
             groups: self
                 .groups

@@ -7,7 +7,7 @@ mod state;
 
 pub use benchmark_state::{BenchmarkState, BenchmarkStatus};
 pub use choices::{
-    AuthMode, DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner, RejudgedRun, name_with_host,
+    AuthMode, DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner, RejudgedRun, UserSpec, name_with_host,
 };
 pub use plan::{DatasetUse, JudgeUse, OwnTimeout, Plan};
 pub use state::{FailureReason, RunState, RunStatus};

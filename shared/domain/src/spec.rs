@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::budget::Prices;
 use crate::run::{
-    AuthMode, COVERAGE_MIN_DEFAULT, DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner, RejudgedRun,
+    AuthMode, COVERAGE_MIN_DEFAULT, DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner, RejudgedRun, UserSpec,
 };
 use crate::{
     BenchmarkName, Budget, Generation, Price, RunId, RunLabels, RunLimits, ScheduleId, Subset, Timestamp,
@@ -81,6 +81,9 @@ pub struct RunTemplate {
     /// Judge for benchmarks that need one; `None` if none does.
     #[serde(default)]
     pub judge: Option<JudgeSpec>,
+    /// User simulator for benchmarks whose items are conversations; `None` if none is one.
+    #[serde(default)]
+    pub user: Option<UserSpec>,
     /// Free-form JSON of the caller, as text.
     #[serde(default)]
     pub config: Option<String>,
@@ -104,7 +107,11 @@ pub struct RunTemplate {
 impl RunSpec {
     /// Returns the prices that are stored with the run.
     pub fn prices(&self) -> Prices {
-        Prices { answers: self.price, judge: self.judge.as_ref().and_then(|judge| judge.price) }
+        Prices {
+            answers: self.price,
+            judge: self.judge.as_ref().and_then(|judge| judge.price),
+            user: self.user.as_ref().and_then(|user| user.price),
+        }
     }
 }
 
@@ -140,6 +147,7 @@ impl RunTemplate {
             protocols: BTreeMap::new(),
             options: BTreeMap::new(),
             judge: None,
+            user: None,
             config: None,
             coverage_min: COVERAGE_MIN_DEFAULT,
             price: None,
@@ -186,6 +194,7 @@ impl RunTemplate {
             protocols,
             options,
             judge,
+            user,
             config: _,
             coverage_min: _,
             price: _,
@@ -206,7 +215,12 @@ impl RunTemplate {
         if !options.is_empty() {
             map.serialize_entry("options", options)?;
         }
-        map.serialize_entry("judge", judge)
+        map.serialize_entry("judge", judge)?;
+        // Left out without one, as in records of older versions.
+        if let Some(user) = user {
+            map.serialize_entry("user", user)?;
+        }
+        Ok(())
     }
 
     /// Writes the limits, and the caller's own data.

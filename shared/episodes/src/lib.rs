@@ -10,6 +10,7 @@
 //! The order of operations, the paths in containers and the meaning of rewards are those of Harbor 0.25 for its own
 //! format, and those of Terminal-Bench 0.2.18 for the older one. [`verdict`] turns a report into the outcome of a sample.
 
+mod dialogue;
 mod engine;
 mod episode;
 mod files;
@@ -27,6 +28,10 @@ mod verdict;
 mod work;
 mod workspace;
 
+pub use dialogue::{
+    DialogueAdvance, DialogueEpisode, DialogueFacts, DialogueSteps, ReceivedReply, SandboxStep, StepFailure,
+    dialogue_report, in_another_sandbox, is_dialogue, note_dialogue,
+};
 pub use engine::known_engine;
 pub use episode::{Advance, Episode, cancel, keep, remove_other_rounds};
 pub use files::{TaskFiles, TaskFilesError};

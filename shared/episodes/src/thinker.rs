@@ -111,7 +111,7 @@ mod tests {
     fn record(task_step: usize, number: u32, text: &str) -> AgentRecord {
         let progress = AgentProgress { records: number, ..AgentProgress::new(task_step) };
         let parts = vec![json!({ "part": "message", "purpose": "task", "text": text })];
-        AgentRecord { progress, parts, paid: None }
+        AgentRecord { progress, parts, paid: None, user_paid: None }
     }
 
     #[test]

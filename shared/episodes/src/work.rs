@@ -2,6 +2,7 @@
 
 use bench_domain::{AgentOutcome, AgentTotals, EpisodeState};
 
+use crate::dialogue;
 use crate::phases::{has_ended, step_of};
 
 /// Work of an agent on a step of the task.
@@ -21,7 +22,12 @@ pub struct AgentWork {
 pub fn agent_work(state: &EpisodeState) -> Option<AgentWork> {
     if let Some(agent) = &state.agent {
         let (task_step, records, totals) = (agent.task_step, agent.records, agent.totals);
-        return Some(AgentWork { task_step, records, totals, is_open: !has_ended(agent) });
+        return Some(AgentWork {
+            task_step,
+            records,
+            totals,
+            is_open: !has_ended(agent) && !dialogue::has_ended(agent),
+        });
     }
     let ended = state.done.iter().filter_map(|(key, value)| {
         let task_step = step_of(key)?;

@@ -3,7 +3,7 @@
 //! Each command of the agent is a job of the sandbox with the step's number in its name, so that it runs once, however often a
 //! turn is repeated ([`bench_sandy::job`]).
 
-mod jobs;
+pub(crate) mod jobs;
 
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;

@@ -20,6 +20,7 @@
 mod agent;
 mod cleanup;
 mod custom;
+mod dialogue;
 mod failure;
 mod instance;
 mod reply;
@@ -78,6 +79,12 @@ impl Pipeline {
                         return Box::pin(self.end_verification(turn, &state, &body, stored)).await;
                     }
                 }
+                _ if body.episode.as_ref().is_some_and(|report| {
+                    report.dialogue.is_some() && report.round == state.round
+                }) =>
+                {
+                    return Box::pin(self.end_dialogue(turn, &state, &body, stored)).await;
+                }
                 _ if body.episode.as_ref().is_some_and(|report| report.round == state.round) => {
                     return Box::pin(self.end_episode(turn, &state, &body, stored)).await;
                 }
@@ -98,7 +105,10 @@ impl Pipeline {
                 None => return Ok(()),
             },
         };
-        Box::pin(self.advance_episode(turn, state, &sandbox, &work)).await
+        match work.is_dialogue() {
+            true => Box::pin(self.advance_dialogue(turn, state, &sandbox, &work)).await,
+            false => Box::pin(self.advance_episode(turn, state, &sandbox, &work)).await,
+        }
     }
 
     /// Requests a sandbox for the episode. Returns `None` if there is none, and the sample was put off or ended.
@@ -108,7 +118,9 @@ impl Pipeline {
         mut state: EpisodeState,
         work: &Work<'_>,
     ) -> Result<Option<(EpisodeState, String)>, PipelineError> {
-        if work.is_workspace() {
+        if work.is_dialogue() {
+            bench_episodes::note_dialogue(&mut state);
+        } else if work.is_workspace() {
             bench_episodes::note_workspace(&mut state);
         }
         if !self.save_episode(turn, &state).await? {

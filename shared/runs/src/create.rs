@@ -89,6 +89,7 @@ impl Orders {
         let mut warnings = std::mem::take(&mut order.warnings);
         let (generation, limits) = (order.generation.clone(), order.limits);
         let (wants_judge, is_asked) = (order.judge.is_some(), found.source.is_remote());
+        let wants_user = order.user.is_some();
         let ResolvedOrder { template, ignored, judge_key } =
             self.template(order, &orderer, found, None).await?;
         if !is_asked {
@@ -96,6 +97,9 @@ impl Orders {
         }
         if wants_judge && template.judge.is_none() {
             warnings.push(no_effect_warning("judge", "none of the benchmarks is judged by a model"));
+        }
+        if wants_user && template.user.is_none() {
+            warnings.push(no_effect_warning("user_model", "no model simulates users in this run"));
         }
         self.runs.check_samples(&orderer.owner, &template)?;
         self.runs.count_order(&orderer.owner).await?;

@@ -99,6 +99,23 @@ pub enum RunError {
         /// Judge that the benchmark's authors use.
         official: Option<&'static str>,
     },
+    /// A benchmark simulates users, and the order names no model for them.
+    #[error("{benchmark} simulates users by a model of its own, and the order names none{}", official_user(official))]
+    NoUserModel {
+        /// Name of the benchmark.
+        benchmark: BenchmarkName,
+        /// User simulator that the benchmark's authors use.
+        official: Option<&'static str>,
+    },
+    /// The source of answers isn't a model that can simulate users.
+    #[error("`{0}` can't simulate users; name a model at a provider")]
+    NotAUserModel(String),
+    /// The operator doesn't pay for this user simulator.
+    #[error("the user model `{0}` needs a key of your own; name one of the provider that your key is for")]
+    UserNeedsKey(String),
+    /// The error is about the user simulator.
+    #[error("user model: {0}")]
+    User(Box<RunError>),
     /// The operator doesn't pay for this judge.
     #[error("the judge `{0}` needs a key of your own; give one for the judge, or leave `judge.model_id` out")]
     JudgeNeedsKey(String),
@@ -247,8 +264,10 @@ impl RunError {
             Self::KeyNotAuthorized { .. } => Code::InvalidKey,
             Self::PriceUnknown | Self::JudgePriceUnknown => Code::PriceUnknown,
             Self::NoJudge { .. } => Code::JudgeMissing,
+            Self::NoUserModel { .. } | Self::NotAUserModel(_) => Code::InvalidRequest,
+            Self::UserNeedsKey(_) => Code::KeyRequired,
             Self::JudgeNeedsKey(_) => Code::JudgeKeyRequired,
-            Self::Judge(error) => error.code(),
+            Self::Judge(error) | Self::User(error) => error.code(),
             Self::NoBenchmarks => Code::NoBenchmarks,
             Self::NotOrdered { .. } => Code::BenchmarkNotOrdered,
             Self::Protocol(_)
@@ -278,7 +297,7 @@ impl RunError {
         match self {
             Self::TooManyOrders { wait, .. } | Self::TooManyOrdersInAll { wait, .. } => Some(*wait),
             Self::TooManyOpenRuns { .. } | Self::TooManyOpenRunsInAll { .. } => Some(OPEN_RUNS_WAIT),
-            Self::Judge(error) => error.retry_after(),
+            Self::Judge(error) | Self::User(error) => error.retry_after(),
             _ => None,
         }
     }
@@ -289,6 +308,23 @@ impl RunError {
             Self::State(_) | Self::Internal(_) => self,
             _ => Self::Judge(Box::new(self)),
         }
+    }
+
+    /// Returns the error as one about the user simulator. Errors that aren't caused by the order stay unchanged.
+    pub(crate) fn about_user(self) -> Self {
+        match self {
+            Self::State(_) | Self::Internal(_) => self,
+            _ => Self::User(Box::new(self)),
+        }
+    }
+}
+
+/// Returns the end of the sentence about a missing user simulator.
+fn official_user(official: &Option<&'static str>) -> String {
+    let hint = "; name it with --user-model PROVIDER/MODEL, or in the field user_model";
+    match official {
+        Some(model) => format!("{hint}; its authors use {model}"),
+        None => hint.to_owned(),
     }
 }
 

@@ -5,7 +5,7 @@
 //! | [`order`] | orders |
 //! | `orderer` | callers that order, and what they may order |
 //! | [`orders`] | [`Orders`]: resolves orders and creates their runs |
-//! | `model`, `availability`, `price`, `judge` | models and judges of orders: resolution, availability checks, prices |
+//! | `model`, `availability`, `price`, `judge`, `user` | models, judges and user simulators of orders: resolution, availability checks, prices |
 //! | `custom_agent`, `agent_problem` | custom agents of orders, in the place of a model |
 //! | `benchmarks`, [`protocols`], [`options`], `choice` | benchmarks of orders, and choices for them |
 //! | `template` | resolved orders |
@@ -44,6 +44,7 @@ mod rejudge;
 pub mod scheduled;
 pub mod settings;
 mod template;
+mod user;
 
 pub use access::{AccessDenied, TERMINAL_TASKS};
 pub use agent_problem::{CustomAgentProblem, NO_MODEL};
@@ -53,7 +54,7 @@ pub use create::{CreatedRun, NewOrder, OrderLookup};
 pub use creator::{RunCreator, RunCreatorConfig};
 pub use error::RunError;
 pub use model::FoundModel;
-pub use order::{JudgeOrder, Order, OrderWarning, RejudgeOrder, TrustedSettings};
+pub use order::{JudgeOrder, Order, OrderWarning, RejudgeOrder, TrustedSettings, UserOrder};
 pub use orderer::{Orderer, Permissions, Standing};
 pub use orders::{DatasetCheck, Orders, OrdersConfig};
 pub use outline::{OrderOutline, OutlinedBenchmark};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use bench_benchmarks::Options;
-use bench_domain::run::{DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner};
+use bench_domain::run::{DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner, UserSpec};
 use bench_domain::{
     BenchmarkName, Budget, Generation, Price, RunId, RunLabels, RunLimits, RunTemplate, Secret, Subset,
 };
@@ -43,6 +43,8 @@ pub struct Order {
     pub options: GivenOptions,
     /// Judge for benchmarks that need one; `None` uses the default judge.
     pub judge: Option<JudgeOrder>,
+    /// User simulator for benchmarks whose items are conversations. There is no default one.
+    pub user: Option<UserOrder>,
     /// Name, tags and notes of the run.
     pub labels: RunLabels,
     /// Free-form JSON of the caller, as text.
@@ -77,6 +79,8 @@ pub struct TrustedSettings {
     pub base_url: Option<String>,
     /// Base URL of the judge's provider.
     pub judge_base_url: Option<String>,
+    /// Base URL of the user simulator's provider.
+    pub user_base_url: Option<String>,
     /// Key of the object that contains stored responses, for `replay:FILE`.
     pub replay_key: Option<String>,
     /// Sources of items by benchmark.
@@ -97,6 +101,9 @@ pub struct JudgeOrder {
     /// Generation settings that override the protocol's.
     pub generation: Generation,
 }
+
+/// User simulator in an order: named and set as a judge is.
+pub type UserOrder = JudgeOrder;
 
 /// Order to judge a run's answers again.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -140,6 +147,7 @@ pub(crate) struct ResolvedFields {
     pub(crate) protocols: BTreeMap<BenchmarkName, String>,
     pub(crate) options: BTreeMap<BenchmarkName, Options>,
     pub(crate) judge: Option<JudgeSpec>,
+    pub(crate) user: Option<UserSpec>,
     pub(crate) coverage_min: f64,
     pub(crate) price: Option<Price>,
 }
@@ -162,6 +170,7 @@ impl Order {
             protocols: _,
             options: _,
             judge: _,
+            user: _,
             labels,
             config,
             idempotency_key: _,
@@ -176,6 +185,7 @@ impl Order {
             protocols,
             options,
             judge,
+            user,
             coverage_min,
             price,
         } = resolved;
@@ -192,6 +202,7 @@ impl Order {
             protocols,
             options,
             judge,
+            user,
             config,
             coverage_min,
             price,
@@ -218,13 +229,22 @@ impl Order {
             protocols,
             options,
             judge,
+            user,
             labels,
             config,
             idempotency_key: _,
             trusted,
             warnings: _,
         } = self;
-        let TrustedSettings { base_url, judge_base_url, replay_key, datasets, coverage_min, price } = trusted;
+        let TrustedSettings {
+            base_url,
+            judge_base_url,
+            user_base_url,
+            replay_key,
+            datasets,
+            coverage_min,
+            price,
+        } = trusted;
         let mut parts = json!([
             model,
             provider,
@@ -247,6 +267,9 @@ impl Order {
         let chooses = !protocols.is_empty() || judge.is_some() || judge_base_url.is_some();
         if let (Value::Array(parts), true) = (&mut parts, chooses) {
             parts.push(json!({ "protocols": protocols, "judge": judge, "judge_base_url": judge_base_url }));
+        }
+        if let (Value::Array(parts), true) = (&mut parts, user.is_some() || user_base_url.is_some()) {
+            parts.push(json!({ "user": user, "user_base_url": user_base_url }));
         }
         if let (Value::Array(parts), false) = (&mut parts, options.is_empty()) {
             parts.push(json!({ "options": options }));

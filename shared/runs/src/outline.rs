@@ -18,6 +18,8 @@ pub struct OrderOutline {
     pub benchmarks: Vec<OutlinedBenchmark>,
     /// Judge of the benchmarks that need one; `None` if no benchmark does, or none is known.
     pub judge: Option<FoundModel>,
+    /// User simulator of the benchmarks that need one; `None` if no benchmark does, or no model is asked.
+    pub user: Option<FoundModel>,
     /// Names in the order that aren't benchmarks.
     pub ignored: Vec<String>,
     /// Fields of the order that were ignored.
@@ -79,11 +81,16 @@ impl Orders {
             true => self.find_judge_offline(order.judge.as_ref(), &found.model).await?,
             false => None,
         };
+        let conversation = benchmarks.iter().find(|benchmark| benchmark.benchmark.dialogue().is_some());
+        let user = match conversation {
+            Some(one) => self.find_user_offline(order.user.as_ref(), &found.model, &one.name).await?,
+            None => None,
+        };
         let mut warnings = std::mem::take(&mut order.warnings);
         if !found.source.is_remote() {
             warnings.extend(unused_settings(&order.generation, order.limits));
         }
-        Ok(OrderOutline { found, benchmarks, judge, ignored, warnings, order })
+        Ok(OrderOutline { found, benchmarks, judge, user, ignored, warnings, order })
     }
 }
 

@@ -214,8 +214,11 @@ impl RunCreator {
                 .map_err(|problem| ScheduledRunError::OptionGone { benchmark: name.clone(), problem })?;
         }
         self.check_provider(&template.model, schedule.auth, "model")?;
-        match &template.judge {
-            Some(judge) => self.check_provider(&judge.model, judge.auth, "judge"),
+        if let Some(judge) = &template.judge {
+            self.check_provider(&judge.model, judge.auth, "judge")?;
+        }
+        match &template.user {
+            Some(user) => self.check_provider(&user.model, user.auth, "user model"),
             None => Ok(()),
         }
     }

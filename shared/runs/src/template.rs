@@ -6,6 +6,7 @@ use bench_domain::{BenchmarkName, RunTemplate, Secret};
 use crate::benchmarks::{filter_known, select};
 use crate::judge::{FoundJudge, JudgedRun, is_judged};
 use crate::order::ResolvedFields;
+use crate::user::{SimulatedRun, is_conversation, names_user};
 use crate::{FoundModel, Order, Orderer, Orders, RunError, Standing, options, protocols};
 
 /// Resolved order.
@@ -38,6 +39,9 @@ impl Orders {
         if filter_known(order.benchmarks.as_deref(), &benchmarks).is_none() {
             // If the order names no benchmarks, it leaves out datasets whose terms the operator hasn't accepted.
             benchmarks.retain(|name| self.check_dataset(order, name).is_ok() && standing.may_order(name));
+            if !names_user(order) {
+                benchmarks.retain(|name| !is_conversation(name));
+            }
             if !has_judge {
                 // It also leaves out benchmarks that need a judge if there is none.
                 let protocol =
@@ -84,6 +88,14 @@ impl Orders {
                 Some(self.find_judge(order.judge.as_ref(), run, orderer).await?)
             }
         };
+        let user = match benchmarks.iter().find(|name| is_conversation(name)) {
+            None => None,
+            Some(benchmark) => {
+                let base_url = order.trusted.user_base_url.as_deref();
+                let run = SimulatedRun { model: &found.model, benchmark, budget: order.budget, base_url };
+                self.find_user(order.user.as_ref(), run, orderer).await?
+            }
+        };
         let (judge, judge_key) = judge.map(|judge| (judge.spec, judge.key)).unzip();
         let resolved = ResolvedFields {
             model: found.model,
@@ -93,6 +105,7 @@ impl Orders {
             protocols,
             options,
             judge,
+            user,
             coverage_min: order.trusted.coverage_min.unwrap_or(self.config.coverage_min),
             price,
         };

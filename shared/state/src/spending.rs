@@ -49,7 +49,7 @@ impl State {
     ///
     /// A retry after a lost response counts them twice; the budget then stops its run a little early.
     pub async fn add_spent(&self, sample: &SampleRef, spent: impl Into<Spending>) -> Result<(), StateError> {
-        let Spending { answers, judge } = spent.into();
+        let Spending { answers, judge, user } = spent.into();
         let update = self
             .client
             .update_item()
@@ -58,7 +58,8 @@ impl State {
             .update_expression(
                 "ADD spent_input :input, spent_output :output, spent_estimated :estimated, \
                  judge_spent_input :judge_input, judge_spent_output :judge_output, \
-                 judge_spent_estimated :judge_estimated",
+                 judge_spent_estimated :judge_estimated, user_spent_input :user_input, \
+                 user_spent_output :user_output, user_spent_estimated :user_estimated",
             )
             // Must not recreate the counters of a run that was deleted meanwhile.
             .condition_expression("attribute_exists(pk)")
@@ -68,6 +69,9 @@ impl State {
             .expression_attribute_values(":judge_output", number(judge.output_tokens))
             .expression_attribute_values(":estimated", number(answers.estimated_tokens))
             .expression_attribute_values(":judge_estimated", number(judge.estimated_tokens))
+            .expression_attribute_values(":user_input", number(user.input_tokens))
+            .expression_attribute_values(":user_output", number(user.output_tokens))
+            .expression_attribute_values(":user_estimated", number(user.estimated_tokens))
             .send()
             .await;
         condition_held("count what was spent", update).map(drop)

@@ -66,6 +66,7 @@ pub async fn benchmark_counts(
     if let Some(report) = benchmark.state.report() {
         let spent = report.spent.unwrap_or(report.usage);
         let judge_spent = report.judge_spent.or(report.judge_usage).unwrap_or_default();
+        let user_spent = report.user_spent.unwrap_or_default();
         return Ok(ShardCount {
             expected: report.planned,
             done: report.outcomes.total(),
@@ -79,6 +80,9 @@ pub async fn benchmark_counts(
             judge_spent_output: judge_spent.output_tokens,
             spent_estimated: spent.estimated_tokens,
             judge_spent_estimated: judge_spent.estimated_tokens,
+            user_spent_input: user_spent.input_tokens,
+            user_spent_output: user_spent.output_tokens,
+            user_spent_estimated: user_spent.estimated_tokens,
         });
     }
     let Some(plan) = &benchmark.plan else { return Ok(ShardCount::default()) };

@@ -111,6 +111,28 @@ pub(super) fn check_judge(
     check_named_judge(named, plan.judge_base_url.as_deref(), judge_key.or(key.filter(|_| same)))
 }
 
+/// Fails before anything is queued if a benchmark simulates users and no model for them is named.
+pub(super) fn check_user_model(plan: &Plan) -> anyhow::Result<()> {
+    let Some((benchmark, protocol)) = plan.conversation() else {
+        if plan.user.is_given {
+            output::note("--user-model is not used: none of the benchmarks simulates users");
+        }
+        return Ok(());
+    };
+    let asks =
+        plan.models.iter().any(|model| !matches!(model.source, Some(ModelSource::Oracle | ModelSource::Nop)));
+    if plan.user.named.is_some() || !asks {
+        return Ok(());
+    }
+    let message = format!("{benchmark} simulates users by a model of its own, and none was given");
+    Err(Problem::usage(message)
+        .hint(format!(
+            "give one with --user-model PROVIDER/MODEL; the authors of {benchmark} use {}",
+            protocol.user().official_model
+        ))
+        .into())
+}
+
 /// Fails before anything is queued if this judge lacks its settings.
 pub(crate) fn check_named_judge(
     named: &NamedJudge,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use bench_api::default_benchmarks;
 use bench_benchmarks::{
-    Benchmark, Judge as Judging, Options, SandboxMetadata, is_agent_option, task_variables,
+    Benchmark, DialogueProtocol, Judge as Judging, Options, SandboxMetadata, is_agent_option, task_variables,
 };
 use bench_domain::run::DatasetChoice;
 use bench_domain::{BenchmarkName, OmittedSetting, Price, RunLabels, Secret, Subset};
@@ -17,7 +17,7 @@ use clap::builder::BoolishValueParser;
 
 use super::RunArgs;
 use super::budget::{BudgetArgs, parse_price};
-use super::checks::{check_judge, check_providers};
+use super::checks::{check_judge, check_providers, check_user_model};
 use super::models::{Model, ThinkingLevel, models};
 use super::tasks;
 use crate::agent_archive::{self, AgentArchive};
@@ -27,6 +27,7 @@ use crate::commands::options::{
     OptionsByBenchmark, check_agent_options, configured, configured_with_options, parse_options,
 };
 use crate::commands::order_settings::{OrderSettings, parse_temperature, with_variable};
+use crate::commands::user_model::UserModelArgs;
 use crate::commands::{check_exists, find_benchmark};
 use crate::exit::Problem;
 use crate::run_ref::RunRef;
@@ -103,6 +104,11 @@ pub(crate) struct OrderArgs {
     /// Base URL of the API of the judge's provider [default: the provider's own]
     #[arg(long, env = "BENCH_JUDGE_BASE_URL", value_name = "URL", help_heading = "Judge")]
     pub(super) judge_base_url: Option<String>,
+    #[command(flatten)]
+    pub(super) user: UserModelArgs,
+    /// Base URL of the API of the user model's provider [default: the provider's own]
+    #[arg(long, env = "BENCH_USER_BASE_URL", value_name = "URL", help_heading = "User model")]
+    pub(super) user_base_url: Option<String>,
     /// Price of the model in US dollars per million tokens of prompts and of answers [default: as listed by its provider]
     #[arg(long, value_name = "IN,OUT", value_parser = parse_price, help_heading = "Budget")]
     pub(super) price: Option<Price>,
@@ -135,6 +141,8 @@ pub(super) struct Plan {
     pub(super) options: OptionsByBenchmark,
     pub(super) judge: Judge,
     pub(super) judge_base_url: Option<String>,
+    pub(super) user: Judge,
+    pub(super) user_base_url: Option<String>,
     pub(super) labels: RunLabels,
 }
 
@@ -182,6 +190,7 @@ pub(super) fn resolve(args: &RunArgs) -> anyhow::Result<Resolved> {
     if args.server.server().is_none() {
         check_providers(&plan, key.as_ref())?;
         check_judge(&plan, key.as_ref(), judge_key.as_ref())?;
+        check_user_model(&plan)?;
     }
     Ok(Resolved { plan, key, judge_key })
 }
@@ -220,6 +229,7 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
             ("--dataset", !datasets.is_empty()),
             ("--price", args.order.price.is_some()),
             ("--judge-base-url", args.order.judge_base_url.is_some()),
+            ("--user-base-url", args.order.user_base_url.is_some()),
         ]
         .into_iter()
         .find(|(_, is_given)| *is_given)
@@ -281,6 +291,8 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
         protocols,
         judge: args.order.judge.judge_or_variable(remote)?,
         judge_base_url: args.order.judge_base_url.clone().filter(|url| !url.trim().is_empty()),
+        user: args.order.user.user(remote)?,
+        user_base_url: args.order.user_base_url.clone().filter(|url| !url.trim().is_empty()),
         benchmarks,
         items: args
             .order
@@ -439,6 +451,14 @@ impl Plan {
         self.benchmarks.iter().find_map(|name| {
             let benchmark = self.configured(name).ok()?;
             Some((name.as_str(), benchmark.judge()?))
+        })
+    }
+
+    /// Returns the first benchmark whose items are conversations with a simulated user.
+    pub(super) fn conversation(&self) -> Option<(&str, &'static dyn DialogueProtocol)> {
+        self.benchmarks.iter().find_map(|name| {
+            let benchmark = self.configured(name).ok()?;
+            Some((name.as_str(), benchmark.dialogue()?))
         })
     }
 

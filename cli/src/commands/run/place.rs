@@ -139,6 +139,8 @@ impl Plan {
             let own = endpoint_to_send(stack, model.source, self.base_url.as_deref());
             let judge_source = self.judge.named.as_ref().and_then(|judge| judge.source);
             let own_judge = endpoint_to_send(stack, judge_source, self.judge_base_url.as_deref());
+            let user_source = self.user.named.as_ref().and_then(|user| user.source);
+            let own_user = endpoint_to_send(stack, user_source, self.user_base_url.as_deref());
             let mut order = Order {
                 model: model.name.clone(),
                 subset: self.subset.clone(),
@@ -149,6 +151,7 @@ impl Plan {
                 protocols: self.protocols.clone(),
                 options: self.options.clone(),
                 judge: self.judge.order(),
+                user: self.user.order(),
                 labels: self.labels.clone(),
                 trusted: TrustedSettings {
                     base_url: self
@@ -160,6 +163,7 @@ impl Plan {
                         .judge_base_url
                         .clone()
                         .or(own_judge.as_ref().and_then(|own| own.base_url.clone())),
+                    user_base_url: self.user_base_url.clone().or(own_user.and_then(|own| own.base_url)),
                     replay_key,
                     datasets: datasets.clone(),
                     coverage_min: None,
@@ -268,6 +272,7 @@ impl Plan {
         optional("protocols", json!((!self.protocols.is_empty()).then_some(&self.protocols)));
         optional("benchmark_options", json!((!self.options.is_empty()).then_some(&self.options)));
         optional("judge", json!(self.judge.body()));
+        optional("user_model", json!(self.user.body()));
         optional("budget_usd", json!(self.budget.budget_usd));
         optional("budget_tokens", json!(self.budget.budget_tokens));
         body.extend(self.settings_of(model).fields());
@@ -317,10 +322,12 @@ mod tests {
     use crate::commands::judge::JudgeArgs;
     use crate::commands::order_settings::everything;
     use crate::commands::run::budget::BudgetArgs;
+    use crate::commands::user_model::UserModelArgs;
 
     #[test]
     fn every_field_of_an_order_is_sent() {
         let judge = JudgeArgs { judge_model: Some("oracle".into()), ..JudgeArgs::default() };
+        let user = UserModelArgs { user_model: Some("openrouter/u".into()), ..UserModelArgs::default() };
         let all = Plan {
             models: Vec::new(),
             benchmarks: Vec::new(),
@@ -338,6 +345,8 @@ mod tests {
             options: BTreeMap::from([("a".into(), BTreeMap::new())]),
             judge: judge.judge(true).unwrap(),
             judge_base_url: None,
+            user: user.user(true).unwrap(),
+            user_base_url: None,
             labels: RunLabels { name: Some("n".into()), tags: vec!["t".into()], notes: Some("n".into()) },
         };
         let model = Model {

@@ -75,6 +75,7 @@ fn board(key: BoardKey, models: Models) -> Option<BoardView> {
         options: key.options,
         samples_per_item: key.samples_per_item,
         judge: key.judge,
+        user_model: key.user_model,
         changed_settings: key.changed_settings,
         items: key.items,
         dataset_items: key.dataset_items,

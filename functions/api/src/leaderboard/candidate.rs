@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bench_domain::run::{BenchmarkState, DatasetUse, Plan};
+use bench_domain::run::{BenchmarkState, DatasetUse, Plan, UserSpec};
 use bench_domain::{Generation, Timestamp};
 use bench_inference::ModelSource;
 use bench_state::{BenchmarkRecord, RunWithBenchmarks};
@@ -40,6 +40,9 @@ pub(crate) struct BoardKey {
     pub(crate) judge: Option<String>,
     judge_prompt_digest: Option<String>,
     judge_settings: Option<String>,
+    /// Model that simulated users.
+    pub(crate) user_model: Option<String>,
+    user_settings: Option<String>,
     pub(crate) changed_settings: Vec<String>,
 }
 
@@ -105,8 +108,11 @@ impl Candidate {
         if !spec.items.is_empty() || (is_part && spec.subset.seed.is_none()) {
             return Err(Exclusion::OwnItems);
         }
+        // Other benchmarks of the same run have no simulated user.
+        let known = bench_benchmarks::find(record.name.as_str());
+        let user = spec.user.as_ref().filter(|_| known.is_some_and(|known| known.dialogue().is_some()));
         Ok(Self {
-            key: board_key(plan, spec.subset.seed.clone().filter(|_| is_part)),
+            key: board_key(plan, user, spec.subset.seed.clone().filter(|_| is_part)),
             protocol_name: plan.protocol_name.clone(),
             prompt_source: plan.prompt_source.clone(),
             dataset: plan.dataset.clone(),
@@ -121,7 +127,10 @@ impl Candidate {
             interval: IntervalView::from_report(report),
             cost_usd: report
                 .cost
-                .map(|cost| cost.total_usd() + report.judge_cost.map_or(0.0, bench_domain::Cost::total_usd)),
+                .map(|cost| {
+                    let others = [report.judge_cost, report.user_cost].into_iter().flatten();
+                    cost.total_usd() + others.map(|cost| cost.total_usd()).sum::<f64>()
+                }),
             is_full: report.graded == report.planned,
         })
     }
@@ -147,7 +156,8 @@ fn without_thinking(plan: &Plan) -> Generation {
     }
 }
 
-fn board_key(plan: &Plan, subset_seed: Option<String>) -> BoardKey {
+fn board_key(plan: &Plan, user: Option<&UserSpec>, subset_seed: Option<String>) -> BoardKey {
+
     let judge = plan.judge.as_ref();
     BoardKey {
         protocol: plan.protocol.clone(),
@@ -163,6 +173,8 @@ fn board_key(plan: &Plan, subset_seed: Option<String>) -> BoardKey {
         judge: judge.map(|judge| judge.model.clone()),
         judge_prompt_digest: judge.map(|judge| judge.prompt_digest.clone()),
         judge_settings: judge.and_then(|judge| serde_json::to_string(&judge.generation).ok()),
+        user_model: user.map(|user| user.model.name_with_host()),
+        user_settings: user.and_then(|user| serde_json::to_string(&user.generation).ok()),
         // A model at another thinking level is another entry, not another board.
         changed_settings: plan.changes(&without_thinking(plan)),
     }

@@ -67,6 +67,8 @@ pub(crate) struct BoardView {
     pub(crate) samples_per_item: u32,
     /// Judge of the answers, with its provider; null without one.
     pub(crate) judge: Option<String>,
+    /// Model that simulated users, with its provider and host; null without one.
+    pub(crate) user_model: Option<String>,
     /// Settings that differ from the benchmark's own and can change scores, as phrases.
     pub(crate) changed_settings: Vec<String>,
     /// Number of items of each run.

@@ -1,6 +1,6 @@
 //! Orders for runs, read from requests.
 
-use bench_domain::run::SAMPLES_PER_ITEM_MAX;
+use bench_domain::run::{JudgeSpec, SAMPLES_PER_ITEM_MAX};
 use bench_domain::sampling::{MAX_COUNT_ITEMS, MAX_SEED_CHARS, SubsetError};
 use bench_domain::{Budget, Code, RunLabels, RunTemplate, Subset};
 use bench_inference::PROVIDERS;
@@ -18,7 +18,7 @@ use crate::runs::bounds::MODEL_CHARS_MAX;
 use crate::runs::budget::read_budget;
 use crate::runs::choices::{OPTIONS_FIELD, read_options, read_protocols};
 use crate::runs::generation::{read_generation, read_limits, setting_fields};
-use crate::runs::judge::{JudgeBody, read_judge};
+use crate::runs::judge::{JudgeBody, UserModelBody, read_judge, read_user_model};
 use crate::runs::labels::{read_name, read_tags_and_notes};
 use crate::runs::tasks::{OrderedTasks, take_task_fields};
 
@@ -147,6 +147,9 @@ pub(crate) struct OrderBody {
     benchmark_options: Option<()>,
     /// Judge, for benchmarks whose answers a model judges.
     judge: Option<JudgeBody>,
+    /// Model that simulates users, for benchmarks whose items are conversations, such as `tau_bench_telecom`. An order with one is
+    /// refused without it.
+    user_model: Option<UserModelBody>,
     /// Name of the run, one line. It need not be unique, and `PATCH /api/runs/{run_id}` changes it, tags and notes at
     /// any time. Whoever can read the run can read them.
     #[schema(max_length = 100)]
@@ -214,6 +217,7 @@ pub(crate) fn read_unnamed_order(mut fields: FieldReader) -> Result<Order, ApiEr
     let protocols = read_protocols(&mut fields);
     let options = read_options(&mut fields, &protocols);
     let judge = read_judge(&mut fields);
+    let user = read_user_model(&mut fields);
     let labels = read_tags_and_notes(&mut fields);
     let mut warnings = unknown_fields(&fields);
     let chooses_part =
@@ -247,6 +251,7 @@ pub(crate) fn read_unnamed_order(mut fields: FieldReader) -> Result<Order, ApiEr
         protocols,
         options,
         judge,
+        user,
         labels,
         config,
         idempotency_key: None,
@@ -271,6 +276,7 @@ pub(crate) fn order_fields(run: &RunTemplate) -> Map<String, Value> {
         protocols,
         options,
         judge,
+        user,
         config,
         coverage_min: _,
         price: _,
@@ -299,21 +305,25 @@ pub(crate) fn order_fields(run: &RunTemplate) -> Map<String, Value> {
         "budget_tokens": tokens,
         "protocols": protocols,
         OPTIONS_FIELD: options,
-        "judge": judge.as_ref().map(|judge| {
-            let settings = &judge.generation;
-            json!({
-                "model_id": judge.model.qualified(),
-                "temperature": settings.temperature,
-                "seed": settings.seed,
-                "max_tokens": settings.max_tokens,
-            })
-        }),
+        "judge": judge.as_ref().map(model_fields),
+        "user_model": user.as_ref().map(model_fields),
     });
     let mut all = setting_fields(generation, *limits);
     if let Value::Object(fields) = fields {
         all.extend(fields);
     }
     all
+}
+
+/// Returns the fields of a judge or a user simulator.
+fn model_fields(model: &JudgeSpec) -> Value {
+    let settings = &model.generation;
+    json!({
+        "model_id": model.model.qualified(),
+        "temperature": settings.temperature,
+        "seed": settings.seed,
+        "max_tokens": settings.max_tokens,
+    })
 }
 
 /// Returns a warning for each field that was sent but isn't part of an order.

@@ -12,7 +12,7 @@ use bench_estimate::{
     LengthBasis, Pace, RunEstimate, Sums, TotalCost, UnknownPart, known_items, without_list,
 };
 use bench_inference::ModelSource;
-use bench_runs::{FoundModel, OrderOutline, Orderer, OutlinedBenchmark, Standing};
+use bench_runs::{FoundModel, OrderOutline, OrderWarning, Orderer, OutlinedBenchmark, Standing};
 use bench_state::{RunFilter, RunWithBenchmarks};
 use bench_web::ApiError;
 use bench_web::body::read_object;
@@ -158,7 +158,14 @@ pub(crate) async fn post_estimate(
 }
 
 fn estimate(api: &Api, outline: OrderOutline, history: &History) -> EstimateView {
-    let OrderOutline { found, benchmarks, judge, ignored, warnings, order } = outline;
+    let OrderOutline { found, benchmarks, judge, user, ignored, mut warnings, order } = outline;
+    if let Some(user) = &user {
+        let text = format!(
+            "tokens and cost of the user model `{}` are not in the estimate: it writes about as many messages as the agent",
+            user.model.qualified()
+        );
+        warnings.push(OrderWarning { field: "user_model".to_owned(), text });
+    }
     let model = found.model.qualified();
     let price = known_price(api, &found);
     let judge_name = judge.as_ref().map(|judge| judge.model.qualified());

@@ -107,6 +107,8 @@ pub struct ScheduleView {
     pub benchmark_options: BTreeMap<String, BTreeMap<String, String>>,
     /// Judge as ordered; null if no benchmark needs one.
     pub judge: Option<JudgeOrderView>,
+    /// Model that simulates users, as ordered; null if no benchmark needs one.
+    pub user_model: Option<JudgeOrderView>,
     /// Tags of its runs.
     pub tags: Vec<String>,
     /// Notes of its runs; null for none.
@@ -240,6 +242,7 @@ impl ScheduleView {
             protocols,
             options,
             judge,
+            user,
             config: _,
             coverage_min: _,
             price: _,
@@ -289,6 +292,7 @@ impl ScheduleView {
             protocols: by_benchmark_name(protocols),
             benchmark_options: by_benchmark_name(options),
             judge: judge.as_ref().map(JudgeOrderView::from),
+            user_model: user.as_ref().map(JudgeOrderView::from),
             tags: tags.clone(),
             notes: notes.clone(),
             budget_usd: budget.usd,

@@ -270,6 +270,8 @@ fn is_all_set(run: &RunTemplate) -> bool {
         protocols,
         options,
         judge,
+        // No benchmark of the order has conversations.
+        user: _,
         config,
         coverage_min,
         price,

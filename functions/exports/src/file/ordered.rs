@@ -21,6 +21,7 @@ pub(crate) fn ordered(spec: &RunSpec) -> Map<String, Value> {
         protocols,
         options: _,
         judge,
+        user,
         config: _,
         coverage_min: _,
         price: _,
@@ -44,6 +45,16 @@ pub(crate) fn ordered(spec: &RunSpec) -> Map<String, Value> {
             "price": judge.price,
         })),
     }));
+    // Written only with one, so that archives of other runs keep their bytes.
+    if let Some(user) = user {
+        let user = json!({
+            "model": user.model.qualified(),
+            "endpoint_host": user.model.endpoint_host,
+            "generation": generation(&user.generation),
+            "price": user.price,
+        });
+        fields.insert("user_model".to_owned(), user);
+    }
     // Written only if set, so that archives of runs without limits keep their bytes.
     if limits.is_set() {
         fields.insert("limits".to_owned(), json!(limits));

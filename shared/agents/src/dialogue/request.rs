@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::message::{DialogueMessage, Party, Speaker};
+use super::message::{DialogueCall, DialogueMessage, Party, Speaker};
 
 /// Texts of a party, as the package that defines the task has them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -28,6 +28,9 @@ pub struct DialogueOpening {
     /// Digest of the package's files.
     #[serde(default)]
     pub package_digest: String,
+    /// Actions of a right conversation, if they are to be played instead of asking models.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gold: Vec<DialogueCall>,
 }
 
 impl DialogueOpening {
@@ -67,7 +70,6 @@ impl Party {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialogue::DialogueCall;
 
     #[test]
     fn a_party_sees_only_its_own_calls_and_results() {

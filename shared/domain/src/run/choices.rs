@@ -83,6 +83,10 @@ pub struct JudgeSpec {
     pub price: Option<Price>,
 }
 
+/// User simulator of an order: a model of its own, with its key, settings and price. The provider `oracle` is one without a model,
+/// for runs that ask none.
+pub type UserSpec = JudgeSpec;
+
 /// Run whose answers are judged again, and number of the judging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejudgedRun {

@@ -25,20 +25,20 @@ const FAILURES: &str = "failures";
 const FAILURES_MAX: u32 = 5;
 
 /// Jobs of an episode in one turn.
-pub(super) struct Jobs<'a> {
-    pub(super) sandy: &'a Sandy,
-    pub(super) sandbox: &'a str,
-    pub(super) state: &'a mut EpisodeState,
+pub(crate) struct Jobs<'a> {
+    pub(crate) sandy: &'a Sandy,
+    pub(crate) sandbox: &'a str,
+    pub(crate) state: &'a mut EpisodeState,
     /// Time at which the turn stops waiting for jobs.
-    pub(super) leave_at: Instant,
+    pub(crate) leave_at: Instant,
     /// Number of queues whose messages find no place.
-    pub(super) places_wanted: &'a AtomicUsize,
+    pub(crate) places_wanted: &'a AtomicUsize,
 }
 
 impl Jobs<'_> {
     /// Runs a job once, or returns its report if it is over. `is_agents` says that the agent's commands run in it or ran before:
     /// what keeps it from running is their doing then. Otherwise an agent could avoid a bad grade by it.
-    pub(super) async fn run(
+    pub(crate) async fn run(
         &mut self,
         name: &str,
         spec: &JobSpec,
@@ -69,12 +69,12 @@ impl Jobs<'_> {
     }
 
     /// Reads a value of the checkpoint.
-    pub(super) fn known<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+    pub(crate) fn known<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         self.state.done.get(key).and_then(|value| serde_json::from_value(value.clone()).ok())
     }
 
     /// Writes a value into the checkpoint.
-    pub(super) fn keep<T: Serialize>(&mut self, key: &str, value: &T) {
+    pub(crate) fn keep<T: Serialize>(&mut self, key: &str, value: &T) {
         // A value that JSON can't represent is computed again in the next turn.
         if let Ok(value) = serde_json::to_value(value) {
             self.state.done.insert(key.to_owned(), value);

@@ -23,7 +23,13 @@ impl Pipeline {
         if let Some(text) = &generation.system_prompt {
             next.prompt.prepend_system(text);
         }
-        let question = Question { prompt: &next.prompt, generation, reply_schema: None, tools: None, is_continued: false };
+        let question = Question {
+            prompt: &next.prompt,
+            generation,
+            reply_schema: None,
+            tools: None,
+            is_continued: false,
+        };
         match self.ask(claimed, client, &question).await? {
             AskResult::Answer(answer) => return Ok(Some(next.into_body(*answer))),
             AskResult::RunOver => self.give_back(claimed).await?,

@@ -20,6 +20,8 @@ pub(crate) enum Role {
     Model,
     /// Replies of the judge.
     Judge,
+    /// Messages of the simulated user.
+    User,
 }
 
 impl Role {
@@ -28,6 +30,7 @@ impl Role {
         match self {
             Self::Model => "model",
             Self::Judge => "judge",
+            Self::User => "user model",
         }
     }
 
@@ -36,30 +39,33 @@ impl Role {
         match self {
             Self::Model => Stage::Answer,
             Self::Judge => Stage::Judge,
+            Self::User => Stage::Episode,
         }
     }
 
     /// Assigns tokens to this role's part of the spending.
     pub(crate) const fn spending(self, usage: Usage) -> Spending {
         match self {
-            Self::Model => Spending { answers: usage, judge: Usage::ZERO },
+            Self::Model => Spending { answers: usage, judge: Usage::ZERO, user: Usage::ZERO },
             Self::Judge => Spending::judge_only(usage),
+            Self::User => Spending::user_only(usage),
         }
     }
 
     /// Returns the code of a failure in this role.
     pub(crate) const fn code(self, failure: &Failure) -> Code {
         match self {
-            Self::Model => failure.code(),
+            Self::Model | Self::User => failure.code(),
             Self::Judge => failure.code().for_judge(),
         }
     }
 
-    /// Adds to a cause that the judge could not be asked. Returns causes of the measured model unchanged.
+    /// Adds to a cause that the judge or the user simulator could not be asked. Returns causes of the measured model unchanged.
     pub(crate) fn explain(self, cause: &str) -> String {
         match self {
             Self::Model => cause.to_owned(),
             Self::Judge => format!("the judge could not be asked: {cause}"),
+            Self::User => format!("the user model could not be asked: {cause}"),
         }
     }
 }
@@ -204,8 +210,9 @@ impl ModelClients {
 /// Returns the key of the requests that share a wait with this run's.
 fn wait_key(run: &RunContext, role: Role, model: &ModelRef) -> WaitKey {
     let spec = &run.spec;
-    match (role, &spec.judge) {
-        (Role::Judge, Some(judge)) => WaitKey::for_judge(model, judge.auth, &spec.owner),
-        (Role::Model | Role::Judge, _) => WaitKey::for_model(model, spec.auth, &spec.owner),
+    match (role, &spec.judge, &spec.user) {
+        (Role::Judge, Some(judge), _) => WaitKey::for_judge(model, judge.auth, &spec.owner),
+        (Role::User, _, Some(user)) => WaitKey::for_model(model, user.auth, &spec.owner),
+        (Role::Model | Role::Judge | Role::User, _, _) => WaitKey::for_model(model, spec.auth, &spec.owner),
     }
 }

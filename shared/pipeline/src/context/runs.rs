@@ -16,7 +16,7 @@ use super::benchmark::{BenchmarkContext, SUPPORT_BYTES_MAX};
 use super::claimed::ClaimedSample;
 use super::ledger::{Ledger, Ledgers, Receipt};
 use super::provider_wait::ProviderWaits;
-use super::source::{AnswerSource, JudgeSource};
+use super::source::{AnswerSource, JudgeSource, UserSource};
 use crate::error::PipelineError;
 
 /// Maximum age of a check that a run is open.
@@ -38,6 +38,8 @@ pub(crate) struct RunContext {
     pub(crate) answers: OnceLock<AnswerSource>,
     /// Source of its judge's replies, once stage `judge` has made it.
     pub(crate) judge: OnceLock<JudgeSource>,
+    /// Source of its simulated users' messages, once a conversation has made it.
+    pub(crate) user: OnceLock<UserSource>,
     /// Keys to remove from every stored text: the run's own, its judge's and the operator's.
     pub(crate) keys: Keys,
     /// Ledger of its spending, if it has a budget.
@@ -261,6 +263,7 @@ impl RunCache {
             caller_keys,
             answers: OnceLock::new(),
             judge: OnceLock::new(),
+            user: OnceLock::new(),
             keys,
             ledger: record.spec.budget.is_set().then(|| self.ledgers.get_or_create(run)),
             waits: ProviderWaits::new(record.provider_wait),

@@ -180,3 +180,38 @@ mod tests {
         assert_eq!(outdated_responses(&spec(None, None)), None, "a model that is asked");
     }
 }
+
+/// Source of the messages of a run's simulated users.
+pub(crate) enum UserSource {
+    /// A model at a provider.
+    Model(Box<ModelClient>),
+    /// None. A conversation that needs it fails the run.
+    Unavailable(Unavailable),
+}
+
+impl UserSource {
+    /// Creates the source that the run's order names. Calls no service. The evaluated model never takes its place.
+    pub(crate) fn new(run: &RunContext, clients: &ModelClients) -> Self {
+        let could_not = |Unavailable { code, why }: Unavailable| {
+            Self::Unavailable(Unavailable { code, why: Role::User.explain(&why) })
+        };
+        let Some(user) = &run.spec.user else {
+            return could_not(Unavailable::new(Code::InvalidItem, "the run has no user model"));
+        };
+        match user.model.provider.as_str() {
+            ORACLE | REPLAY | NOP | CUSTOM => could_not(Unavailable::new(
+                Code::UnsupportedProvider,
+                "simulated users need a model at a provider",
+            )),
+            _ => {
+                let missing = Unavailable::new(
+                    Code::KeyRequired,
+                    "Run is missing API key credentials of its user model",
+                );
+                let key = Key::new(user.auth, run.caller_keys.model.clone(), missing);
+                let client = clients.client(run, Role::User, &user.model, key);
+                client.map_or_else(could_not, Self::Model)
+            }
+        }
+    }
+}

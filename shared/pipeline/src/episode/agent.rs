@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bench_agents::{ModelFailure, ModelFailureKind, Seen, TrajectoryNames};
 use bench_blobs::{AgentRecords, BlobError};
-use bench_domain::{AgentRecord, Code, EpisodeLog, EpisodeReport, EpisodeState, Usage};
+use bench_domain::{AgentRecord, Code, EpisodeLog, EpisodeReport, EpisodeState, Spending, Usage};
 use bench_episodes::{ModelAnswer, ModelRequest, REFUSED, TRAJECTORIES_BYTES_MAX, Thinker, trajectory_logs};
 use bench_inference::tokens::usage_or_estimate;
 use bench_inference::{Failure, FailureKind, TooLong};
@@ -18,7 +18,7 @@ use super::reply::model_reply;
 use super::work::Work;
 use super::{EpisodeTurn, agent_choice_of};
 use crate::Pipeline;
-use crate::context::{AnswerSource, ModelClient, Role, Unavailable};
+use crate::context::{AnswerSource, ModelClient, Unavailable};
 use crate::error::PipelineError;
 use crate::model::{AskResult, Question};
 
@@ -88,7 +88,7 @@ impl Pipeline {
         let stored = match self.store_record(&place, number, &record).await {
             Ok(stored) => stored,
             Err(error) => {
-                self.count_paid(turn, record.paid).await;
+                self.count_paid(turn, &record).await;
                 return Err(error.into());
             }
         };
@@ -96,7 +96,7 @@ impl Pipeline {
             return self.take_over_step(turn, state, thinker, record).await;
         }
         // Another attempt stored this step first; its answer counts. Ours was paid for, too.
-        self.count_paid(turn, record.paid).await;
+        self.count_paid(turn, &record).await;
         let other = self.blobs.agent_record(&place, number).await?;
         match other {
             Some(other) => self.take_over_step(turn, state, thinker, other).await,
@@ -105,7 +105,7 @@ impl Pipeline {
     }
 
     /// Counts a stored step, adds it to the transcript, and saves the checkpoint.
-    async fn take_over_step(
+    pub(super) async fn take_over_step(
         &self,
         turn: EpisodeTurn<'_>,
         state: &mut EpisodeState,
@@ -121,9 +121,13 @@ impl Pipeline {
         if let Some(paid) = record.paid {
             state.paid = Some(state.paid.unwrap_or_default().plus(paid));
             turn.claimed.note_paid(state.paid);
-            self.count_paid(turn, Some(paid)).await;
             self.activity.count_tokens(Some(paid));
         }
+        if let Some(paid) = record.user_paid {
+            state.user_paid = Some(state.user_paid.unwrap_or_default().plus(paid));
+            self.activity.count_tokens(Some(paid));
+        }
+        self.count_paid(turn, &record).await;
         let place = AgentRecords::new(&turn.claimed.sample, &state.nonce, record.progress.task_step);
         self.transcripts.note(&place, record.progress.records, &thinker.transcript);
         state.agent = Some(record.progress);
@@ -200,10 +204,10 @@ impl Pipeline {
         }
     }
 
-    async fn count_paid(&self, turn: EpisodeTurn<'_>, paid: Option<Usage>) {
-        if let Some(paid) = paid {
-            self.count_spent(turn.claimed, Role::Model.spending(paid)).await;
-        }
+    async fn count_paid(&self, turn: EpisodeTurn<'_>, record: &AgentRecord) {
+        let answers = record.paid.unwrap_or_default();
+        let user = record.user_paid.unwrap_or_default();
+        self.count_spent(turn.claimed, Spending { answers, user, ..Spending::default() }).await;
     }
 
     /// Asks the run's model. Returns `None` without an answer: the sample was ended, put off or given back.
@@ -237,7 +241,8 @@ impl Pipeline {
         if let Some(text) = &generation.system_prompt {
             prompt.prepend_system(text);
         }
-        let question = Question { prompt: &prompt, generation, reply_schema: None, tools: None, is_continued: true };
+        let question =
+            Question { prompt: &prompt, generation, reply_schema: None, tools: None, is_continued: true };
         let failed = match self.ask(claimed, client, &question).await? {
             AskResult::Answer(answer) => {
                 let paid = usage_or_estimate(&prompt, &answer);
@@ -266,7 +271,7 @@ impl Pipeline {
 
     /// Handles a failure that the agent doesn't see. An episode has cost too much to be given up after a few failures: its
     /// sample waits as long as for a busy provider.
-    async fn wait_for_agents_model(
+    pub(super) async fn wait_for_agents_model(
         &self,
         turn: EpisodeTurn<'_>,
         client: &ModelClient,
@@ -290,7 +295,7 @@ impl Pipeline {
     }
 
     /// Ends the sandbox if the sample or its run is over.
-    async fn end_sandbox_of_over(
+    pub(super) async fn end_sandbox_of_over(
         &self,
         turn: EpisodeTurn<'_>,
         state: &EpisodeState,

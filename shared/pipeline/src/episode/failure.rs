@@ -112,7 +112,11 @@ impl Pipeline {
         }
         let sample = &turn.claimed.sample;
         tracing::info!(run.id = %sample.run, "Sample {sample} starts over in another sandbox: {why}");
-        let next = EpisodeState { paid: state.paid, started_at: state.started_at, ..new_round(round) };
+        let next = match bench_episodes::is_dialogue(state) {
+            // Its messages are stored, so that no model is asked again.
+            true => bench_episodes::in_another_sandbox(state, round),
+            false => EpisodeState { paid: state.paid, started_at: state.started_at, ..new_round(round) },
+        };
         if !self.save_episode(turn, &next).await? {
             return Ok(());
         }

@@ -9,6 +9,7 @@ use bench_episodes::{Advance, Episode, EpisodeTask, InstanceEpisode, TaskFiles, 
 use bench_sandy::NewSandbox;
 use bench_terminal_tasks::CustomAgent;
 
+use super::dialogue::{self, DialogueWork};
 use super::instance::{InstanceWork, VerificationWork};
 use super::workspace::ItemWorkspace;
 use super::{EpisodeTurn, agent_choice_of, engine_sandbox, labels_of, variables_of};
@@ -28,6 +29,8 @@ pub(super) enum Work<'a> {
     Workspace { workspace: ItemWorkspace<'a>, agent: Agent },
     /// An item with a repository in an image, which the agent changes.
     Instance { work: Box<InstanceWork>, agent: Agent },
+    /// A conversation with a simulated user.
+    Dialogue(Box<DialogueWork<'a>>),
     /// The verification of a stored answer to such an item.
     Verification(Box<VerificationWork>),
 }
@@ -38,19 +41,24 @@ impl Work<'_> {
             Self::Containers { agent, .. } | Self::Workspace { agent, .. } | Self::Instance { agent, .. } => {
                 *agent
             }
-            Self::Verification(_) => Agent::Nop,
+            // Its models are asked by turns of their own.
+            Self::Dialogue(_) | Self::Verification(_) => Agent::Nop,
         }
     }
 
     pub(super) const fn is_workspace(&self) -> bool {
-        matches!(self, Self::Workspace { .. })
+        matches!(self, Self::Workspace { .. } | Self::Dialogue(_))
+    }
+
+    pub(super) const fn is_dialogue(&self) -> bool {
+        matches!(self, Self::Dialogue(_))
     }
 
     /// Returns the request for the episode's sandbox.
     pub(super) fn sandbox(&self) -> NewSandbox {
         match self {
             Self::Containers { .. } | Self::Instance { .. } | Self::Verification(_) => engine_sandbox(),
-            Self::Workspace { .. } => NewSandbox { preemptable: false, ..NewSandbox::default() },
+            Self::Workspace { .. } | Self::Dialogue(_) => NewSandbox { preemptable: false, ..NewSandbox::default() },
         }
     }
 
@@ -61,6 +69,7 @@ impl Work<'_> {
             Self::Workspace { workspace, .. } => Some(workspace.protocol.time_limit()),
             Self::Instance { work, .. } => Some(work.instance.protocol.time_limit()),
             Self::Verification(work) => Some(work.verification.time_limit),
+            Self::Dialogue(_) => Some(dialogue::TIME_MAX),
         }
     }
 
@@ -70,7 +79,7 @@ impl Work<'_> {
             Self::Containers { files, .. } => {
                 files.admitted.task.steps.get(task_step).and_then(|step| step.name.as_deref())
             }
-            Self::Workspace { .. } | Self::Instance { .. } | Self::Verification(_) => None,
+            Self::Workspace { .. } | Self::Instance { .. } | Self::Dialogue(_) | Self::Verification(_) => None,
         }
     }
 
@@ -83,7 +92,7 @@ impl Work<'_> {
     ) -> Option<String> {
         match self {
             Self::Workspace { workspace, .. } => workspace.take_change(collected, report),
-            Self::Containers { .. } | Self::Instance { .. } | Self::Verification(_) => None,
+            Self::Containers { .. } | Self::Instance { .. } | Self::Dialogue(_) | Self::Verification(_) => None,
         }
     }
 }
@@ -106,6 +115,11 @@ impl Pipeline {
                     Ok(None)
                 }
             };
+        }
+        if let Some(protocol) = turn.claimed.benchmark.benchmark.dialogue() {
+            let item = turn.claimed.item(&self.blobs).await?;
+            let trial = turn.claimed.sample.position.sample;
+            return Ok(Some(Work::Dialogue(Box::new(DialogueWork { protocol, item, trial }))));
         }
         if let Some(protocol) = turn.claimed.benchmark.benchmark.instance() {
             return Ok(match turn.handed_over.stage {
@@ -179,6 +193,9 @@ impl Pipeline {
                 let episode = InstanceEpisode { sandy, sandbox, places_wanted };
                 Box::pin(episode.verify(&work.task(&labels), state, linger)).await
             }
+            (Work::Dialogue(_), _) => Advance::Failed(bench_environments::EnvironmentError::Invalid(
+                "a conversation has turns of its own".to_owned(),
+            )),
             (Work::Workspace { agent, .. } | Work::Instance { agent, .. }, None) => Advance::Failed(
                 bench_environments::EnvironmentError::Invalid(format!("the agent `{agent}` asks no model")),
             ),

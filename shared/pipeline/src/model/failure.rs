@@ -87,10 +87,14 @@ impl Pipeline {
         let mut finished = claimed.record.to_finished(verdict, bench_clock::now());
         let usage = failure.usage.filter(|usage| usage.estimated_tokens == 0);
         let sum = match client.role {
-            Role::Model => &mut finished.usage,
-            Role::Judge => &mut finished.judge_usage,
+            Role::Model => Some(&mut finished.usage),
+            Role::Judge => Some(&mut finished.judge_usage),
+            // Its tokens are in the conversation's report.
+            Role::User => None,
         };
-        *sum = sum.map_or(usage, |sum| Some(sum.plus(usage.unwrap_or_default())));
+        if let Some(sum) = sum {
+            *sum = sum.map_or(usage, |sum| Some(sum.plus(usage.unwrap_or_default())));
+        }
         // A run with a budget counted them at receipt.
         let spent = usage.filter(|_| claimed.run.ledger.is_none()).unwrap_or_default();
         self.commit(claimed, &finished, client.role.spending(spent), usage).await

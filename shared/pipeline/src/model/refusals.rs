@@ -87,6 +87,7 @@ impl Pipeline {
         let who = match client.role {
             Role::Model => "the provider",
             Role::Judge => "the judge's provider",
+            Role::User => "the user model's provider",
         };
         let hint = hint(&cause, client.role.as_str());
         let alike = match samples {
@@ -110,6 +111,7 @@ impl Pipeline {
         Ok(match role {
             Role::Model => count.spent().total() > before.map_or(0, |before| before.answer_tokens),
             Role::Judge => count.judge_spent().total() > before.map_or(0, |before| before.judge_tokens),
+            Role::User => count.user_spent().total() > 0,
         })
     }
 }

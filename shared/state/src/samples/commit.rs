@@ -109,7 +109,8 @@ impl State {
                 "ADD done :one, graded :graded, correct :correct, input_tokens :input, output_tokens :output, \
                  spent_input :spent_input, spent_output :spent_output, spent_estimated :estimated, \
                  judge_spent_input :judge_input, judge_spent_output :judge_output, \
-                 judge_spent_estimated :judge_estimated",
+                 judge_spent_estimated :judge_estimated, user_spent_input :user_input, \
+                 user_spent_output :user_output, user_spent_estimated :user_estimated",
             )
             .condition_expression(if closing { "done = #last" } else { "done < #last" })
             .expression_attribute_names("#last", "last")
@@ -127,6 +128,9 @@ impl State {
             .expression_attribute_values(":judge_output", number(spent.judge.output_tokens))
             .expression_attribute_values(":estimated", number(spent.answers.estimated_tokens))
             .expression_attribute_values(":judge_estimated", number(spent.judge.estimated_tokens))
+            .expression_attribute_values(":user_input", number(spent.user.input_tokens))
+            .expression_attribute_values(":user_output", number(spent.user.output_tokens))
+            .expression_attribute_values(":user_estimated", number(spent.user.estimated_tokens))
             .build()
             .map_err(|error| StateError::damaged("sample", error))?;
         Ok(TransactWriteItem::builder().update(update).build())

@@ -35,6 +35,12 @@ pub struct ShardCount {
     pub spent_estimated: u64,
     /// Part of the judge's tokens that is an estimate.
     pub judge_spent_estimated: u64,
+    /// Prompt tokens of the user simulator that count toward a budget.
+    pub user_spent_input: u64,
+    /// Reply tokens of the user simulator that count toward a budget.
+    pub user_spent_output: u64,
+    /// Part of the user simulator's tokens that is an estimate.
+    pub user_spent_estimated: u64,
 }
 
 impl ShardCount {
@@ -54,9 +60,17 @@ impl ShardCount {
         }
     }
 
+    /// Returns the user simulator's tokens that count toward a budget.
+    pub const fn user_spent(&self) -> Usage {
+        Usage {
+            estimated_tokens: self.user_spent_estimated,
+            ..Usage::counted(self.user_spent_input, self.user_spent_output, 0)
+        }
+    }
+
     /// Returns all tokens that count toward a budget.
     pub const fn spending(&self) -> Spending {
-        Spending { answers: self.spent(), judge: self.judge_spent() }
+        Spending { answers: self.spent(), judge: self.judge_spent(), user: self.user_spent() }
     }
 
     /// Returns the sum of both.
@@ -75,6 +89,9 @@ impl ShardCount {
             judge_spent_output: self.judge_spent_output.saturating_add(other.judge_spent_output),
             spent_estimated: self.spent_estimated.saturating_add(other.spent_estimated),
             judge_spent_estimated: self.judge_spent_estimated.saturating_add(other.judge_spent_estimated),
+            user_spent_input: self.user_spent_input.saturating_add(other.user_spent_input),
+            user_spent_output: self.user_spent_output.saturating_add(other.user_spent_output),
+            user_spent_estimated: self.user_spent_estimated.saturating_add(other.user_spent_estimated),
         }
     }
 
@@ -96,6 +113,9 @@ impl ShardCount {
             judge_spent_output: reader.count_or("judge_spent_output", 0)?,
             spent_estimated: reader.count_or("spent_estimated", 0)?,
             judge_spent_estimated: reader.count_or("judge_spent_estimated", 0)?,
+            user_spent_input: reader.count_or("user_spent_input", 0)?,
+            user_spent_output: reader.count_or("user_spent_output", 0)?,
+            user_spent_estimated: reader.count_or("user_spent_estimated", 0)?,
         })
     }
 }

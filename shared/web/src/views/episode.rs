@@ -1,9 +1,9 @@
 //! Results of episodes of terminal tasks. Containers have written all of it: texts are limited and only shown as text.
 
-use bench_domain::{EpisodeException, EpisodeReport, EpisodeStep};
+use bench_domain::{DialogueReport, EpisodeException, EpisodeReport, EpisodeStep};
 use serde_json::{Map, Value, json};
 
-use super::clean::{clean, object};
+use super::clean::{clean, clean_value, object};
 use super::execution::{beginning, end_of};
 
 /// Maximum size of the end of a log, and of all of them together, in bytes.

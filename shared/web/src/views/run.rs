@@ -101,6 +101,8 @@ pub struct RunView {
     pub benchmark_options: BTreeMap<String, BTreeMap<String, String>>,
     /// Judge as ordered; null if no benchmark needs one.
     pub judge: Option<JudgeOrderView>,
+    /// Model that simulates users, as ordered; null if no benchmark needs one. It is part of what a score means.
+    pub user_model: Option<JudgeOrderView>,
     /// Run whose answers this run judges again; null if this run asks the model itself.
     pub rejudges: Option<RejudgesView>,
     /// Number of times that the run was queued, from 1.
@@ -225,6 +227,7 @@ impl RunView {
             protocols,
             options,
             judge,
+            user,
             config: _,
             coverage_min,
             price,
@@ -279,6 +282,7 @@ impl RunView {
             protocols: by_benchmark_name(protocols),
             benchmark_options: by_benchmark_name(options),
             judge: judge.as_ref().map(JudgeOrderView::from),
+            user_model: user.as_ref().map(JudgeOrderView::from),
             rejudges: spec.rejudges.map(RejudgesView::from),
             generation_number: run.generation,
             interrupted: false,

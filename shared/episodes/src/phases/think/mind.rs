@@ -116,7 +116,7 @@ fn record(
         .map_err(|_| Stop::exception("RuntimeError", "the agent's state can't be stored"))?;
     let mut progress = AgentProgress { records: before.records.saturating_add(1), state, ..before.clone() };
     progress.totals.turns = progress.totals.turns.max(turns);
-    Ok(AgentRecord { progress, parts: parts_as_json(parts), paid })
+    Ok(AgentRecord { progress, parts: parts_as_json(parts), paid, user_paid: None })
 }
 
 /// Returns the end of an episode whose transcript was damaged.
