@@ -93,6 +93,37 @@ fn a_task_is_proven_and_its_proof_recorded() {
 }
 
 #[test]
+fn fewer_wrong_solutions_are_run_if_the_proof_has_the_others() {
+    let dir = TestDir::new();
+    let folder = task(&dir, "add");
+    let third =
+        r#""triples": {"fails": ["test_add.Add.test_numbers"], "why": "triples the first"}, "doubles""#;
+    std::fs::write(folder.join("metadata.json"), METADATA.replace(r#""doubles""#, third)).unwrap();
+    let triples = folder.join("solutions/wrong-triples.diff");
+    std::fs::write(&triples, diff("* 3")).unwrap();
+    let fewer = ["add", "--cheats", "none", "--wrong", "2"];
+    let all = "3 wrong solutions fail as named\n";
+    let unproven = check(&dir, &fewer);
+    assert!(unproven.stdout.ends_with(&format!(" s, {all}")), "{}{}", unproven.stdout, unproven.stderr);
+    assert_eq!(check(&dir, &["add", "--cheats", "none", "--record"]).code, 0);
+    let proven = check(&dir, &fewer);
+    assert!(proven.stdout.ends_with(&format!(" s, 2 of {all}")), "{}{}", proven.stdout, proven.stderr);
+    let run = dir.json(&[&["tasks", "check"], &fewer[..], &["--json"]].concat());
+    assert_eq!(run[0]["wrong"], serde_json::json!(["adds-one", "doubles"]));
+    // A solution that was changed since isn't in the proof, and would pass.
+    std::fs::write(&triples, diff("+ int(sys.argv[2])")).unwrap();
+    let changed = check(&dir, &fewer);
+    changed.assert_refused(1, "1 task not proven");
+    assert!(
+        changed.stdout.contains("wrong solution triples: it passes, although triples the first"),
+        "{}",
+        changed.stdout
+    );
+    assert_eq!(check(&dir, &["add", "--wrong", "1"]).code, 2);
+    assert_eq!(check(&dir, &["add", "--wrong", "2", "--record"]).code, 2);
+}
+
+#[test]
 fn own_tasks_are_run_and_leave_artifacts() {
     let dir = TestDir::new();
     task(&dir, "tasks/add");
@@ -196,6 +227,18 @@ fn graded(dir: &TestDir) -> Value {
 }
 
 #[test]
+fn the_oracle_has_no_answer_without_a_reference() {
+    let dir = TestDir::new();
+    calc(&dir, "pytest==7.4.4\n");
+    let run = ["run", "--benchmark", "code_lab", "--dataset", "code_lab=calc", "--out", "out", "--model"];
+    dir.bench(&[&run[..], &["oracle", "--yes"]].concat());
+    let items = dir.json(&["runs", "latest", "--items", "--json"]);
+    let item = items.pointer("/items/0").or_else(|| items.get(0)).unwrap();
+    assert_eq!(item["outcome"], "infrastructure-error", "{item}");
+    assert!(item.to_string().contains("the task `calc` has no reference solution"), "{item}");
+}
+
+#[test]
 fn declared_packages_are_installed_before_and_used_by_tests() {
     let dir = TestDir::new();
     calc(&dir, "pytest==7.4.4\n");
@@ -266,12 +309,12 @@ const MODULE: [(&str, &str); 6] = [
     ("i.md", "Two days.\n"),
     (
         "workspace/package.json",
-        r#"{"name": "x", "dependencies": {"ms": "2.1.3"}, "scripts": {"preinstall": "touch scripts-ran", "prepare": "touch scripts-ran"}}"#,
+        r#"{"name": "x", "devDependencies": {"ms": "2.1.3"}, "scripts": {"preinstall": "touch scripts-ran", "prepare": "touch scripts-ran"}}"#,
     ),
     (
         "workspace/package-lock.json",
-        r#"{"name": "x", "lockfileVersion": 3, "packages": {"": {"name": "x", "hasInstallScript": true, "dependencies": {"ms": "2.1.3"}},
-            "node_modules/ms": {"version": "2.1.3", "integrity": "sha512-6FlzubTLZG3J2a/NVCAleEhjzq5oxgHyaCU9yYXvcLsvoVaHJq/s5xXI6/XXP6tz7R9xAOtHnSO/tXtF3WRTlA=="}}}"#,
+        r#"{"name": "x", "lockfileVersion": 3, "packages": {"": {"name": "x", "hasInstallScript": true, "devDependencies": {"ms": "2.1.3"}},
+            "node_modules/ms": {"version": "2.1.3", "dev": true, "integrity": "sha512-6FlzubTLZG3J2a/NVCAleEhjzq5oxgHyaCU9yYXvcLsvoVaHJq/s5xXI6/XXP6tz7R9xAOtHnSO/tXtF3WRTlA=="}}}"#,
     ),
     ("workspace/days.mjs", "export const days = \"1 day\"\n"),
     (
@@ -298,6 +341,8 @@ fn packages_of_cargo_and_npm_are_installed_by_their_lock_files() {
     if let Some(home) = std::env::var_os("HOME") {
         install.env("HOME", home);
     }
+    // Tests need what this setting leaves out.
+    install.env("NODE_ENV", "production");
     let installed = CommandOutput::new(&install.output().unwrap());
     assert_eq!(
         installed.code, 0,
@@ -330,6 +375,20 @@ fn declarations_that_leave_a_choice_are_refused() {
     let checked = check(&dir, &["calc", "--cheats", "none"]);
     checked.assert_refused(1, "1 task not proven");
     assert!(checked.stdout.contains(why), "{}", checked.stdout);
+    // So does a check of the files, which says what it leaves open.
+    let files = check(&dir, &["calc", "--no-episodes"]);
+    files.assert_refused(1, "1 task refused");
+    assert!(files.stdout.starts_with("calc: refused; ") && files.stdout.contains(why), "{}", files.stdout);
+    assert!(!files.stderr.contains("Nothing was run"), "{}", files.stderr);
+    calc(&dir, "pytest==7.4.4\n");
+    let files = check(&dir, &["calc", "--no-episodes"]);
+    assert_eq!((files.code, files.stdout.as_str()), (0, "calc: its files are accepted\n"));
+    for part in [
+        "calc: it has no reference solution, so that it can't be proven",
+        "Nothing was run: whether the reference passes",
+    ] {
+        assert!(files.stderr.contains(part), "{part}: {}", files.stderr);
+    }
     dir.bench(&["sandy", "setup", "--packages", "none"]).assert_refused(2, "`none` has no programming task");
 }
 
