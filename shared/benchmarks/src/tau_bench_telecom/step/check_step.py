@@ -162,7 +162,7 @@ telecom = {"domain": "telecom", "package": "1.0.1"}
 assert kind(ask("list", **telecom)) == "missing-package"
 with tempfile.TemporaryDirectory() as folder:
     os.environ["SANDY_TAU2"] = folder
-    marker = {"name": "tau2", "version": "1.0.0", "digest": "00", "changed": []}
+    marker = {"name": "tau2", "version": "1.0.0", "digest": "00"}
 
     def mark(text):
         with open(os.path.join(folder, "bench-tau2.json"), "w") as file:

@@ -114,7 +114,7 @@ class Telecom:
         return Environment(self.official_environment(self.validate(task)), self.tool_call)
 
     def open(self, task):
-        self.load("pandas")
+        self.load()
         from tau2.agent.llm_agent import LLMAgent
         from tau2.user import user_simulator
 
@@ -179,7 +179,7 @@ def domain(version, error):
     try:
         with open(os.path.join(folder, MARKER), encoding="utf-8") as file:
             marker = json.load(file)
-        package = {key: marker[key] for key in ("name", "version", "digest", "changed")}
+        package = {key: marker[key] for key in ("name", "version", "digest")}
     except (OSError, ValueError, KeyError, TypeError) as problem:
         reason = f"the sandbox has no usable tau2 package: {problem}; run `bench sandy setup tau2` on its host"
         raise error("missing-package", reason) from None

@@ -72,7 +72,7 @@ fn sandboxes_without_the_package_say_so() {
     let set = format!("export {PACKAGE_VARIABLE}='{}'\n", folder.path().display());
     let refused = step(&set, &request);
     assert_eq!(refused["error"]["kind"], "missing-package");
-    let marker = json!({"name": "tau2", "version": "0.2.0", "digest": "00", "changed": []});
+    let marker = json!({"name": "tau2", "version": "0.2.0", "digest": "00"});
     std::fs::write(folder.path().join(PACKAGE_MARKER), marker.to_string()).unwrap();
     let refused = step(&set, &request);
     let message = "the sandbox has tau2 0.2.0, and 1.0.1 is needed; run `bench sandy setup tau2` on its host";
