@@ -31,7 +31,7 @@ export function runView({ run, benchmarks, rows }) {
     benchmarks: views, selected_benchmarks: run.selected_benchmarks ?? null, items: run.selected_items ?? null,
     subset_pct: run.subset_pct ?? 100, subset_count: run.subset_count ?? null, subset_seed: run.subset_seed ?? null,
     samples: run.samples ?? null, tasks: null, protocols: run.protocols ?? {}, benchmark_options: run.benchmark_options ?? {},
-    generation: settings(run.generation), judge: judge(run.judge), limits: limits(run.limits), budget: run.budget ?? null, concurrency: null,
+    generation: settings(run.generation), judge: judge(run.judge), ...userModel(run), limits: limits(run.limits), budget: run.budget ?? null, concurrency: null,
     generation_number: run.generation_number ?? 1, rejudges: run.rejudges ?? null,
     interrupted: false, waiting: null, queue_position: null, start_delay_seconds: null, eta_seconds: null,
     progress: progress(benchmarks),
@@ -203,6 +203,11 @@ function settings(found) {
 /** @param {Partial<Api.LimitsView> | null | undefined} found @returns {Api.LimitsView | null} */
 function limits(found) {
   return found ? { requests_per_minute: null, timeout_seconds: null, max_failures: null, ...found } : null
+}
+
+/** Returns the model that simulated users, if there was one. @param {import('./results.js').RunFields} run */
+function userModel(run) {
+  return { user_model: judge(/** @type {{user_model?: import('./results.js').RunFields['judge']}} */ (run).user_model) }
 }
 
 /** @param {import('./results.js').RunFields['judge']} found @returns {Api.JudgeOrderView | null} */

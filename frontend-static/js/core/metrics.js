@@ -7,6 +7,8 @@ const LABELS = new Map(Object.entries({
   latency_ms: 'Time of an answer, ms', p50: 'median', p95: '95th percentile', samples_per_item: 'Samples per item', truncated_answers: 'Answers cut off by the token limit',
   without_usage: 'Answers without token counts', spent: 'Tokens that count toward the budget', judge_usage: 'Tokens of the judge', judge_cost: 'Cost of the judge',
   judge_spent: 'Tokens of the judge that count toward the budget', input_usd: 'input, $', output_usd: 'output, $', total_usd: 'total, $',
+  user_tokens: 'Tokens of the user model', user_cost_usd: 'Cost of the user model, $', tasks_counted: 'Tasks with all samples', tasks_left_out: 'Tasks with missing samples, not counted',
+  terminations: 'Ends of conversations', pass_hat_1: 'pass^1', pass_hat_2: 'pass^2', pass_hat_3: 'pass^3', pass_hat_4: 'pass^4',
   total_items: 'Items of the dataset', sampled_items: 'Planned items', sampled_pct: 'Ordered share of the items, %', items: 'Items',
   calibration_error: 'Calibration error, %', calibration_error_all_bins: 'Calibration error with all bins, %', half_width: 'Half width of the 95% interval, %', judged: 'Judged answers',
   instruction_level_loose: 'Instructions followed, loose', instruction_level_strict: 'Instructions followed, strict',

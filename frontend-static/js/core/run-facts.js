@@ -25,13 +25,18 @@ export function hasEpisodes(benchmark) {
   return benchmark === 'terminal_tasks' || benchmark === 'terminal_bench_hard'
 }
 
+/** True for the benchmark whose samples are conversations with a simulated user. @param {string} benchmark */
+export function hasConversations(benchmark) {
+  return benchmark === 'tau_bench_telecom'
+}
+
 /**
  * True for a benchmark of a run whose samples are episodes of an agent.
  *
  * @param {RunBenchmark} b
  */
 export function hasAgent(b) {
-  return hasEpisodes(b.benchmark_name) || Boolean(b.options?.agent)
+  return hasEpisodes(b.benchmark_name) || hasConversations(b.benchmark_name) || Boolean(b.options?.agent)
 }
 
 /**
@@ -40,7 +45,7 @@ export function hasAgent(b) {
  * @param {Run} run
  */
 export function agentOf(run) {
-  const b = run.benchmarks.find(hasAgent)
+  const b = run.benchmarks.find((one) => hasAgent(one) && !hasConversations(one.benchmark_name))
   // Agents that ask no model are the run's model.
   return b ? b.options?.agent ?? (needsModel(run.model) ? '' : run.model) : ''
 }
@@ -69,13 +74,24 @@ export function withAgent(name, agent) {
 /** @typedef {{reasoning_effort?: string | null, thinking_budget?: number | null}} Thinking settings of a run, or of a schedule */
 
 /**
- * Names the model of a run or of a schedule, with its thinking level if one was ordered: two levels of a model are two results.
+ * Names the model of a run or of a schedule, with its thinking level if one was ordered, and with the model that simulates users:
+ * two levels of a model are two results, and so are two user models.
  *
- * @param {{model: string, generation?: Thinking | null} & Thinking} order
+ * @param {{model: string, generation?: Thinking | null, user_model?: {model: string} | null} & Thinking} order
  */
 export function modelOf(order) {
   const { reasoning_effort: effort, thinking_budget: budget } = order.generation ?? order
-  return leveled(order.model, budget ? `${budget} tokens` : effort)
+  return withUser(leveled(order.model, budget ? `${budget} tokens` : effort), order.user_model?.model)
+}
+
+/**
+ * Adds the model that simulates users to the name of a model.
+ *
+ * @param {string} model
+ * @param {string | null | undefined} user
+ */
+export function withUser(model, user) {
+  return user ? `${model} with user ${user}` : model
 }
 
 /**

@@ -98,11 +98,11 @@ function readHunk(lines, from, file, header) {
  */
 export function diffTable(file) {
   const side = (/** @type {number | null} */ number, /** @type {string | null} */ text, /** @type {string} */ mark, /** @type {boolean} */ isChanged) => [
-    h('td', { class: 'line-number' }, number === null ? '' : String(number)),
+    h('td', { class: number === null ? 'line-number no-line' : 'line-number' }, number === null ? '' : String(number)),
     h('td', { class: text === null ? 'no-line' : isChanged ? mark : null }, text !== null && isChanged && h('span', { class: 'visually-hidden' }, mark === 'removed' ? 'removed: ' : 'added: '), text ?? ''),
   ]
   const row = (/** @type {Row} */ { kind, old, before, now, after }) =>
-    h('tr', null, side(old, before, 'removed', kind === 'changed'), side(now, after, 'added', kind === 'changed'))
+    h('tr', { class: kind === 'same' ? 'same' : null }, side(old, before, 'removed', kind === 'changed'), side(now, after, 'added', kind === 'changed'))
   return h('div', { class: 'diff-scroll', tabindex: '0', role: 'region', 'aria-label': `Changes of ${file.path}` },
     h('table', { class: 'diff' },
       h('colgroup', null, h('col', { class: 'number' }), h('col', null), h('col', { class: 'number' }), h('col', null)),

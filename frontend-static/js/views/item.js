@@ -4,7 +4,7 @@ import { h, replace, useStyles } from '../core/dom.js'
 import { integer, plural } from '../core/format.js'
 import { isOutcomeOnly, messageParts } from '../core/messages.js'
 import { outcomeMark, outcomeOf } from '../core/outcomes.js'
-import { cautionList, cautionsOf, hasAgent, hasEpisodes, modelOf } from '../core/run-facts.js'
+import { cautionList, cautionsOf, hasAgent, hasConversations, hasEpisodes, modelOf } from '../core/run-facts.js'
 import { ApiSource, apiSource } from '../core/source.js'
 import { empty } from '../core/states.js'
 import { router } from '../core/router.js'
@@ -55,13 +55,13 @@ export async function mount(context) {
   const [error, errorResponse] = saysMore ? messageParts(item.error ?? '') : [null, null]
   const place = h('div', { class: 'actions step' })
   const part = { run: source.id, benchmark, item, isLive: source.live, signal }
-  const isRunning = source.live && hasAgent(b) && !item.outcome
+  const isRunning = source.live && (hasAgent(b) || benchmark === 'swe_bench_pro') && !item.outcome
   const again = () => {
     if (source instanceof ApiSource) source.latest = null
     router.reload()
   }
   const attempt = isRunning ? null : await attemptParts(part, announce)
-  const episode = isRunning ? await runningParts(part, announce, again) : attempt ? null : await episodeParts(part, announce)
+  const episode = isRunning ? await runningParts(part, announce, again) : attempt ? null : await dialogueParts(part, announce) ?? await verifiedParts(part, announce) ?? await episodeParts(part, announce)
   if (signal.aborted) return
   replace(root,
     h('div', { class: 'item-head' }, crumbs,
@@ -70,7 +70,7 @@ export async function mount(context) {
         item.error_code && h('span', { class: 'dim' }, ' Code ', h('code', null, item.error_code), '.')),
       response ?? errorResponse,
       samplesNav(source, b, item, filterQuery(filter)), cautionList(cautionsOf(b).filter(({ text }) => !/^[\d.,]+ |^coverage/.test(text)))),
-    ...(episode ? [...episode, ...textsOf({ ...item, judge_output: null, response: null, cut: item.cut ?? [] }, { question: 'Instruction' })] : [factsOf(item), ...(attempt ?? []), ...textsOf(attempt ? { ...item, judge_output: null, detail: null } : item)]))
+    ...(episode ? [...episode, ...textsOf({ ...item, judge_output: null, response: null, cut: item.cut ?? [] }, { question: hasConversations(benchmark) ? 'Task' : 'Instruction' })] : [factsOf(item), ...(attempt ?? []), ...textsOf(attempt ? { ...item, judge_output: null, detail: null } : item)]))
   announce(`${name}: ${outcomeOf(item.outcome).label}.`)
 
   const wait = neighborsOf({ source, b, item, filter, signal })
@@ -95,6 +95,34 @@ async function episodeParts(place, announce) {
   const { episodeOf, episodeSections } = await import('./item/episode.js')
   const episode = episodeOf(item)
   return episode && episodeSections(episode, place, announce)
+}
+
+/**
+ * Makes the parts of a conversation; null for samples of other kinds, which don't load this.
+ *
+ * @param {import('./item/logs.js').Place} place
+ * @param {(text: string) => void} announce
+ */
+async function dialogueParts(place, announce) {
+  const { item } = place
+  if (!item.judge_output || !('dialogue' in item.judge_output)) return null
+  const { dialogueOf, dialogueSections } = await import('./item/dialogue.js')
+  const dialogue = dialogueOf(item)
+  return dialogue && dialogueSections(dialogue, place, announce)
+}
+
+/**
+ * Makes the parts of a change that was verified; null for samples of other kinds, which don't load this.
+ *
+ * @param {import('./item/logs.js').Place} place
+ * @param {(text: string) => void} announce
+ */
+async function verifiedParts(place, announce) {
+  const { item } = place
+  if (!item.judge_output || !('verification' in item.judge_output)) return null
+  const { verificationOf, verificationSections } = await import('./item/verification.js')
+  const verification = verificationOf(item)
+  return verification && verificationSections(verification, place, announce)
 }
 
 /**

@@ -5,6 +5,7 @@ import { toast, withModule } from '../core/states.js'
 import { h, replace, setText, useStyles } from '../core/dom.js'
 import { integer, plural } from '../core/format.js'
 import { router } from '../core/router.js'
+import { hasConversations } from '../core/run-facts.js'
 import { findModels } from './new-run/model-picker.js'
 import { keepEstimate } from './new-run/estimate.js'
 import { OrderState } from './new-run/state.js'
@@ -94,7 +95,7 @@ function withDefaults(asked, benchmarks, models) {
   order.model_id ??= models[0]?.model
   const enabled = benchmarks.filter(({ is_enabled }) => is_enabled !== false)
   const suggested = enabled.filter(({ default_selected }) => default_selected)
-  order.selected_benchmarks ??= (suggested.length > 0 ? suggested : enabled).map(({ name }) => name)
+  order.selected_benchmarks ??= (suggested.length > 0 ? suggested : enabled.filter(({ name }) => !hasConversations(name))).map(({ name }) => name)
   if (!order.items && order.subset_count == null) order.subset_pct ??= SHARE_DEFAULT
   return order
 }
@@ -207,8 +208,9 @@ function attemptKey(path, body) {
  *
  * @param {OrderState} state
  */
-function missing({ order, planner, runs }) {
-  const fields = []
+function missing(state) {
+  const { order, planner, runs } = state
+  const fields = [state.missingUser?.(state) ?? []].flat()
   if (!order.model_id) fields.push({ field: 'model_id', message: 'Choose a model.' })
   if (!order.selected_benchmarks?.length) fields.push({ field: 'selected_benchmarks', message: 'Choose at least one benchmark.' })
   const tooMany = planner?.tooMany(runs.length)

@@ -54,15 +54,15 @@ const OUTCOMES = [['correct', 1], ['correct', 1], ['incorrect', 0], ['correct', 
  */
 
 /**
- * Makes the answers for a run of terminal tasks from those of another run.
+ * Makes the answers for a run of terminal tasks, or of another benchmark, from those of another run.
  *
  * @param {Api.RunView} base any run that is over
- * @param {{tasks: string[], samples: number, ended?: number, tags?: string[]}} options
+ * @param {{tasks: string[], samples: number, ended?: number, tags?: string[], benchmark?: string}} options
  * @returns {Script}
  */
-export function scriptedRun(base, { tasks, samples, ended = tasks.length * samples, tags = [] }) {
+export function scriptedRun(base, { tasks, samples, ended = tasks.length * samples, tags = [], benchmark = 'terminal_tasks' }) {
   const planned = tasks.length * samples
-  const b = { ...base.benchmarks[0], benchmark_name: 'terminal_tasks', samples_per_item: samples, planned_samples: planned, total_items: tasks.length, sampled_items: tasks.length, demo: false, index: null, judge: null }
+  const b = { ...base.benchmarks[0], benchmark_name: benchmark, samples_per_item: samples, planned_samples: planned, total_items: tasks.length, sampled_items: tasks.length, demo: false, index: null, judge: null }
   const run = { ...base, model: 'oracle', demo: false, tags, name: null, items: null, benchmarks: [b], error_message: null }
   const items = Array.from({ length: planned }, (_, i) => ({
     item_id: String(Math.floor(i / samples)), source_id: `${tasks[Math.floor(i / samples)]}@0123456789ab`, position: Math.floor(i / samples), sample: i % samples,
@@ -97,8 +97,9 @@ export function scriptedRun(base, { tasks, samples, ended = tasks.length * sampl
  */
 export async function serveRun(page, { run, items }, { texts = () => ({}) } = {}) {
   const base = `/api/runs/${run.id}`
+  const { benchmark_name: benchmark } = run.benchmarks[0]
   await page.route((url) => url.pathname === base, (route) => route.fulfill({ json: run }))
-  await page.route((url) => url.pathname === `${base}/benchmarks/terminal_tasks`, (route) => {
+  await page.route((url) => url.pathname === `${base}/benchmarks/${benchmark}`, (route) => {
     const query = new URL(route.request().url()).searchParams
     const item = query.get('item')
     const sample = query.get('sample')

@@ -2,7 +2,7 @@
 
 import { h } from '../../core/dom.js'
 import { integer, plural } from '../../core/format.js'
-import { promptOfRun } from '../../core/run-facts.js'
+import { hasConversations, promptOfRun } from '../../core/run-facts.js'
 import { itemName } from './disagreements.js'
 import { benchmarkOf, pairOf } from './load.js'
 import { isGraded } from './statistics.js'
@@ -28,6 +28,7 @@ const SETTINGS = [
   ['Prompt', promptText],
   ['Options', (b) => JSON.stringify(b.options ?? {})],
   ['Generation settings', (b) => generationText(b.generation)],
+  ['User model', (b, run) => (hasConversations(b.benchmark_name) ? /** @type {{user_model?: {model: string} | null}} */ (run).user_model?.model : null) ?? 'none'],
   ['Judge', (b) => (b.judge ? [b.judge.model, b.judge.endpoint_host, b.judge.prompt_digest?.slice(0, 12)].filter(Boolean).join(', ') : 'none')],
 ]
 

@@ -3,7 +3,7 @@
 import { h, replace } from '../../core/dom.js'
 import { bytes, duration, integer, none, plural } from '../../core/format.js'
 import { failure, loading } from '../../core/states.js'
-import { diffTable, readDiff } from '../../text/diff.js'
+import { changedFiles } from './changes.js'
 import { logPage, wholeLog } from './logs.js'
 
 /** @typedef {import('../../core/source.js').Sample} Sample */
@@ -21,8 +21,6 @@ const VERDICTS = {
 }
 /** Artifacts with output, and their titles. @type {[string, string][]} */
 const OUTPUTS = [['build.log', 'Build output'], ['stdout.log', 'Test output'], ['stderr.log', 'Errors of the grader'], ['error.log', 'Errors'], ['agent/left-out.txt', 'Files that aren’t part of the change']]
-/** Number of changed lines up to which a file's changes are open at first. */
-const OPEN_LINES = 400
 
 /**
  * Returns the verdict on an attempt; null for samples of other kinds.
@@ -87,9 +85,7 @@ function artifactSections(place, announce) {
       const patch = files.find(({ name }) => name === 'patch.diff')
       const text = patch && await wholeLog(place, { name: patch.name, bytes: patch.bytes, end: '', cut: false })
       if (place.signal.aborted) return
-      replace(change, text === undefined ? h('p', { class: 'dim' }, 'Nothing was applied.') : readDiff(text).map((file) => h('details', { open: file.added + file.removed <= OPEN_LINES },
-        h('summary', null, h('code', null, file.path), ' ', h('span', { class: 'dim' }, [file.note, `+${integer(file.added)} −${integer(file.removed)}`].filter(Boolean).join(', '))),
-        file.hunks.length > 0 && diffTable(file))))
+      replace(change, text === undefined ? h('p', { class: 'dim' }, 'Nothing was applied.') : changedFiles(text))
       const trajectory = files.find(({ name }) => name === 'agent/trajectory.json')
       if (trajectory) {
         const { turnsSection } = await import('./turns.js')

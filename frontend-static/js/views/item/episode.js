@@ -44,10 +44,10 @@ const ENDS = {
 /**
  * Says why an agent ended; null for agents that ask no model. If the task has several steps, it is the end of the last one.
  *
- * @param {Episode} episode
+ * @param {Pick<Episode, 'episode_steps'>} episode
  * @param {Sample} item
  */
-function endOf({ episode_steps: steps }, item) {
+export function endOf({ episode_steps: steps }, item) {
   const { agent_end: end, turns } = /** @type {{agent_end?: string, turns?: number}} */ (item.detail ?? {})
   if (typeof end !== 'string') return null
   return h('p', { class: 'agent-end' }, h('strong', null, 'End of the agent: '), Object.hasOwn(ENDS, end) ? ENDS[end] : end, steps.length > 1 ? ', in the last step' : '', typeof turns === 'number' && `, after ${plural(turns, 'turn')}`, '.')
@@ -163,7 +163,7 @@ function turnsOf({ logs }, place, announce) {
  * @param {Log} log
  * @param {Place} place
  */
-function logDetails(log, place) {
+export function logDetails(log, place) {
   const box = h('div', { class: 'box log-text', tabindex: '0', role: 'region', 'aria-label': log.name })
   const state = h('span', { class: 'dim', role: 'status' })
   const more = h('button', { type: 'button', class: 'button small', hidden: !log.cut || !place.isLive }, 'Read it from the beginning')

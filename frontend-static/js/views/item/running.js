@@ -4,7 +4,8 @@ import { api } from '../../core/api.js'
 import { poll } from '../../core/connection.js'
 import { h, replace, setText } from '../../core/dom.js'
 import { path } from '../../core/router.js'
-import { hasEpisodes } from '../../core/run-facts.js'
+import { hasConversations, hasEpisodes } from '../../core/run-facts.js'
+import { failure } from '../../core/states.js'
 import { course } from './turns.js'
 import { trajectoryOf } from './trajectory.js'
 
@@ -28,6 +29,26 @@ const PHASES = {
 /** The same where an agent changes the files of a programming task. @type {Record<string, string>} */
 const TASK_PHASES = { setup: 'The project is being laid out in a sandbox.', verifier: 'The agent has ended, and its change is built and tested.' }
 
+/** The same of a change of a repository. @type {Record<string, string>} */
+const REPOSITORY_PHASES = {
+  waiting: 'The sample waits for a sandbox.', setup: 'The image is being fetched, and the repository is being prepared in a container.',
+  verifier: 'Verification: the tests run on the change in a second container.', running: 'The sample is running.',
+}
+
+/** The same of a conversation. @type {Record<string, string>} */
+const DIALOGUE_PHASES = {
+  waiting: 'The conversation waits for a sandbox.', setup: 'The environment is being set up.', agent: 'Agent and user simulator are talking.',
+  verifier: 'The conversation has ended, and its reward is being computed.', running: 'The actions of a right conversation are being played.',
+  over: 'The run ended before the conversation was over.',
+}
+
+/** Returns the phases that mean something else in a benchmark. @param {string} benchmark @returns {Record<string, string>} */
+function phasesOf(benchmark) {
+  if (hasEpisodes(benchmark)) return {}
+  if (hasConversations(benchmark)) return DIALOGUE_PHASES
+  return benchmark === 'swe_bench_pro' ? REPOSITORY_PHASES : TASK_PHASES
+}
+
 /**
  * Makes the section of an episode without a result. It follows the episode until that ends.
  *
@@ -39,7 +60,10 @@ export function runningSection(place, announce, onOver) {
   const { run, benchmark, item, signal } = place
   const phase = h('p', { role: 'status' })
   const box = h('div', { class: 'view' })
-  const section = h('section', { class: 'turns', 'aria-label': 'Turn by turn' }, h('h2', null, 'Turn by turn'), phase, box)
+  const phases = phasesOf(benchmark)
+  const title = hasConversations(benchmark) ? 'Conversation' : 'Turn by turn'
+  const wait = /** @type {{waits_for?: unknown} | null} */ (item.item_metadata)?.waits_for
+  const section = h('section', { class: 'turns', 'aria-label': title }, h('h2', null, title), phase, typeof wait === 'string' && h('p', { class: 'note warn' }, wait), box)
   const address = `/api${path('runs', run)}/items/turns`
   /** @type {unknown[]} */
   let steps = []
@@ -72,7 +96,8 @@ export function runningSection(place, announce, onOver) {
   const show = (/** @type {Api.ItemTurns} */ view) => {
     if (view.phase === 'over' && wasOpen) return
     const isLater = view.round > 1 && view.phase !== 'waiting'
-    setText(phase, [(!hasEpisodes(benchmark) && TASK_PHASES[view.phase]) || (PHASES[view.phase] ?? ''), (view.task_step ?? 0) > 0 && `This is step ${Number(view.task_step) + 1} of the task.`, isLater && `An earlier sandbox was lost: this is number ${view.round}.`].filter(Boolean).join(' '))
+    setText(phase, [phases[view.phase] ?? PHASES[view.phase] ?? '', (view.task_step ?? 0) > 0 && `This is step ${Number(view.task_step) + 1} of the task.`, isLater && `An earlier sandbox was lost: this is number ${view.round}.`].filter(Boolean).join(' '))
+    if (hasConversations(benchmark)) return void talk(view)
     const sums = view.totals
     const trajectory = trajectoryOf({
       agent: { name: view.agent }, steps,
@@ -88,6 +113,23 @@ export function runningSection(place, announce, onOver) {
     } else {
       shown = null
       replace(box, view.phase === 'agent' && h('p', { class: 'dim' }, 'The model hasn’t answered yet.'))
+    }
+  }
+  /** @type {Promise<{show: (steps: unknown[]) => void}> | null} */
+  let talking = null
+  const talk = async (/** @type {Api.ItemTurns} */ view) => {
+    if (view.steps.length + steps.length === 0) { if (!talking) replace(box, view.phase === 'agent' && h('p', { class: 'dim' }, 'Nothing was said yet.')); return }
+    talking ??= Promise.all([import('./thread.js'), import('./conversation.js')]).then(([{ thread }, { messagesOfSteps }]) => {
+      const made = thread({ signal, announce })
+      replace(box, made.element)
+      return { show: (/** @type {unknown[]} */ list) => made.show(messagesOfSteps(list)) }
+    })
+    const shown = [...steps]
+    try {
+      (await talking).show(shown)
+    } catch (error) {
+      talking = null
+      if (!signal.aborted) replace(box, failure(/** @type {Error} */ (error)))
     }
   }
   poll(load, show, {

@@ -26,7 +26,7 @@ export function board(board, benchmark, index) {
       h('thead', null, h('tr', null, ['Rank', 'Model', `Score with 95% interval, scale ${percent(scale[0], 0)}–${percent(scale[1], 0)}`,
         'Best', 'Latest run', 'Cost']
         .map((name) => h('th', { scope: 'col' }, name)))),
-      h('tbody', null, entries.map((entry, i) => row(entry, entries[i - 1], scale))))))
+      h('tbody', null, entries.map((entry, i) => row(entry, entries[i - 1], scale, userOf(board)))))))
 }
 
 /**
@@ -39,6 +39,11 @@ function scaleOf(entries) {
   const ends = entries.flatMap(({ score, interval }) => [score, interval?.low ?? score, interval?.high ?? score])
   const high = Math.ceil(Math.max(...ends) * 10) / 10
   return [Math.min(Math.floor(Math.min(...ends) * 10) / 10, high - 0.1), high]
+}
+
+/** Returns the model that simulated users; null without one. @param {Api.BoardView} board */
+function userOf(board) {
+  return /** @type {{user_model?: string | null}} */ (board).user_model ?? null
 }
 
 /** @param {Api.BoardView} board */
@@ -58,6 +63,7 @@ function conditions(board) {
     board.samples_per_item > 1 && plural(board.samples_per_item, 'sample') + ' per item',
     ...options,
     board.judge && `judged by ${board.judge}`,
+    userOf(board) && `users simulated by ${userOf(board)}`,
   ].filter(Boolean)
   return [
     board.prompt_source === 'own' && [h('span', { class: 'caution' }, 'prompt: own'), ' '],
@@ -71,14 +77,15 @@ function conditions(board) {
  * @param {Api.EntryView} entry
  * @param {Api.EntryView | undefined} above the entry above; undefined for the first
  * @param {[number, number]} scale
+ * @param {string | null} user model that simulated users
  */
-function row(entry, above, scale) {
+function row(entry, above, scale, user) {
   const isTied = entry.rank_low !== entry.rank_high
   const ranks = isTied ? `${entry.rank_low}–${entry.rank_high}` : String(entry.rank_low)
   const isSameGroup = above && above.rank_low === entry.rank_low && above.rank_high === entry.rank_high
   return h('tr', { class: isSameGroup ? 'tied' : null },
     h('td', { class: 'rank' }, ranks, isTied && h('span', { class: 'visually-hidden' }, ', a tie')),
-    h('th', { scope: 'row' }, h('a', { href: `/runs/${entry.run_id}` }, entry.model),
+    h('th', { scope: 'row' }, h('a', { href: `/runs/${entry.run_id}` }, entry.model), user && h('span', { class: 'dim' }, ` with user ${user}`),
       h('small', null, [entry.thinking_level && `thinking ${entry.thinking_level}`, entry.endpoint_host, entry.run_name].filter(Boolean).join(' · ')),
       entry.own_endpoint && h('span', { class: 'caution' }, 'own base URL')),
     h('td', { dataset: { label: 'Score' } }, intervalFigure(entry.score, entry.interval, { scale })),

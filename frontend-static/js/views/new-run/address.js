@@ -32,6 +32,7 @@ function build(order, left) {
     if (!left.includes(spec.name)) put(spec.name, format(spec, valueAt(order, spec.name)))
   }
   put('judge', order.judge?.model_id ?? '')
+  put('user_model', String(valueAt(order, 'user_model.model_id') ?? ''))
   for (const [benchmark, name] of Object.entries(order.protocols ?? {})) put(`protocol.${benchmark}`, name)
   for (const [benchmark, options] of Object.entries(order.benchmark_options ?? {})) {
     for (const [name, value] of Object.entries(options)) put(`option.${benchmark}.${name}`, String(value))
@@ -58,6 +59,8 @@ export function orderOf(query) {
   }
   const judge = query.get('judge')
   if (judge) setAt(order, 'judge.model_id', judge)
+  const user = query.get('user_model')
+  if (user) setAt(order, 'user_model.model_id', user)
   for (const [name, value] of query) {
     const [kind, benchmark, ...rest] = name.split('.')
     if (kind === 'protocol' && benchmark) order.protocols = { ...order.protocols, [benchmark]: value }

@@ -52,6 +52,8 @@ export function optionsOf(order, sweep = { models: [], levels: [] }) {
     else parts.push(option(spec.flag, format(spec, value)))
   }
   if (kept.judge?.model_id) parts.push(option('--judge-model', kept.judge.model_id))
+  const user = valueAt(kept, 'user_model.model_id')
+  if (user) parts.push(option('--user-model', String(user)))
   return parts
 }
 

@@ -1,7 +1,7 @@
 /** The estimate of an order, asked for while the reader edits it: one request at a time, after a pause in typing. */
 
 import { api } from '../../core/api.js'
-import { CUSTOM } from '../../core/run-facts.js'
+import { CUSTOM, hasConversations } from '../../core/run-facts.js'
 import { relevant } from './order.js'
 
 /** Fields that change no estimate: labels, and the times of schedules. */
@@ -79,7 +79,8 @@ export function keepEstimate(state, benchmarks, show, signal) {
     }
     state.setEstimates(known)
     if (!order.model_id || order.items?.length === 0 || isStale) return
-    const others = benchmarks.filter(({ name, is_enabled }) => is_enabled !== false && !known.has(name) && !selected.includes(name))
+    // Conversations have no estimate without a user model, which the form asks for when one of them is selected.
+    const others = benchmarks.filter(({ name, is_enabled }) => is_enabled !== false && !known.has(name) && !selected.includes(name) && !hasConversations(name))
     const names = others.map(({ name }) => name)
     if (names.length === 0 || last.error) return
     try {

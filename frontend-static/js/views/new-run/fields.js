@@ -66,6 +66,11 @@ export const JUDGE = [
 ]
 
 /** @type {FieldSpec[]} */
+export const USER = [
+  { name: 'user_model.temperature', label: 'Temperature of the user model', kind: 'number', flag: '--user-temperature', min: 0, max: 2, step: 0.1 },
+]
+
+/** @type {FieldSpec[]} */
 export const LABELS = [
   { name: 'name', label: 'Name', kind: 'text', flag: '--name', hint: 'One line, for lists' },
   { name: 'tags', label: 'Tags', kind: 'words', flag: '--tag', placeholder: 'exp-7, law', hint: 'Separated by commas; letters, digits and -_.:/' },
@@ -90,7 +95,7 @@ export const DEMO = { name: 'demo', label: 'Use demo data', kind: 'switch', flag
   hint: 'Items bundled with the program: no download. Their scores say nothing about the real benchmark.' }
 
 /** All plain fields, in the order of the command line. */
-export const PLAIN = [SHARE, COUNT, ITEMS, SEED, SAMPLES, DEMO, ...GENERATION, ...JUDGE, ...BUDGET, ...LIMITS, ...LABELS]
+export const PLAIN = [SHARE, COUNT, ITEMS, SEED, SAMPLES, DEMO, ...GENERATION, ...JUDGE, ...USER, ...BUDGET, ...LIMITS, ...LABELS]
 
 /**
  * Parses the text of a control. An empty text is undefined: the field is left out of the order.

@@ -2,6 +2,7 @@
 
 import { h, replace } from '../../core/dom.js'
 import { withModule } from '../../core/states.js'
+import { hasConversations } from '../../core/run-facts.js'
 import { benchmarkPicker } from './benchmark-picker.js'
 import { controlOf, field, optional, setProblem } from './control.js'
 import { BUDGET, GENERATION, LABELS, LIMITS } from './fields.js'
@@ -38,7 +39,7 @@ export function orderSections({ state, benchmarks, signal, payer, hasName = true
     }), isSweep && sweepPart(state, signal)),
     h('section', { class: 'form-part', 'aria-label': 'Benchmarks' }, benchmarkPicker(benchmarks, state)),
     itemsFields(state, { benchmarks, signal }),
-    judgeFields(benchmarks, state, signal),
+    judgeFields(benchmarks, state, signal), userPart(benchmarks, state, signal),
   ]
   return [
     ...parts,
@@ -61,6 +62,29 @@ function sweepPart(state, signal) {
   const element = h('details', { class: 'form-sweep', open: models.length + levels.length > 0 }, h('summary', null, 'Several models or thinking levels'), body)
   element.addEventListener('toggle', () => void withModule(() => import('./models-fields.js'), ({ sweepFields }) => replace(body, sweepFields(state, signal))), { once: true })
   return element
+}
+
+/**
+ * Makes the place of the user model, whose fields are loaded when a selected benchmark needs one.
+ *
+ * @param {Api.BenchmarkView[]} benchmarks
+ * @param {import('./state.js').OrderState} state
+ * @param {AbortSignal} signal
+ */
+function userPart(benchmarks, state, signal) {
+  const place = h('div', { class: 'form-place' })
+  let isLoading = false
+  const show = () => {
+    if (isLoading || !state.order.selected_benchmarks?.some(hasConversations)) return
+    isLoading = true
+    void withModule(() => import('./user-fields.js'), ({ userFields, missingUser }) => {
+      state.missingUser = missingUser
+      replace(place, userFields(benchmarks, state, signal))
+    })
+  }
+  state.addEventListener('change', show)
+  show()
+  return place
 }
 
 /**

@@ -1,3 +1,5 @@
+import { hasConversations } from '../../core/run-facts.js'
+
 /**
  * The order that the form builds: the JSON body of `POST /api/runs`, with only the fields that the reader set.
  *
@@ -12,6 +14,8 @@
 export const SHARE_DEFAULT = 10
 /** Shares of the items that the form offers, in percent. */
 export const SHARES = [1, 5, 10, 25, 50, 100]
+/** Settings of a judge or a user model. */
+const OF_MODEL = /** @type {const} */ (['temperature', 'seed', 'max_tokens'])
 
 /**
  * Returns the value at a path, or undefined.
@@ -59,6 +63,7 @@ export function relevant(order) {
     const kept = Object.entries(copy[field] ?? {}).filter(([name]) => selected.has(name))
     setAt(copy, field, kept.length > 0 ? Object.fromEntries(kept) : undefined)
   }
+  if (![...selected].some(hasConversations)) setAt(copy, 'user_model', undefined)
   return copy
 }
 
@@ -93,6 +98,11 @@ export function orderOfRun(run) {
   put('protocols', run.protocols)
   put('benchmark_options', run.benchmark_options)
   put('judge.model_id', run.judge?.model)
-  for (const name of /** @type {const} */ (['temperature', 'seed', 'max_tokens'])) put(`judge.${name}`, run.judge?.[name])
+  const user = /** @type {{user_model?: Api.JudgeOrderView | null}} */ (run).user_model
+  put('user_model.model_id', user?.model)
+  for (const name of OF_MODEL) {
+    put(`judge.${name}`, run.judge?.[name])
+    put(`user_model.${name}`, user?.[name])
+  }
   return order
 }

@@ -20,6 +20,9 @@ const OWN = {
     text: 'A selected benchmark needs a judge, and this server has none of its own: choose the model that grades.' },
 }
 
+/** Sentence for orders without a user model that need one. */
+const NO_USER = 'A selected benchmark simulates users by a model of its own: choose the user model.'
+
 /**
  * A problem, with the path of its field or null if it concerns the whole order.
  *
@@ -36,7 +39,8 @@ export function problemsOf(error) {
   const { code, fields = [], hint } = error
   if (fields.length > 0) return fields.map(({ field, message }) => ({ path: field || null, text: sentence(message) }))
   const isOfJudge = code === 'model_not_found' && /judge/i.test(error.message)
-  const path = isOfJudge ? 'judge.model_id' : /** @type {Record<string, string>} */ (FIELDS)[code ?? '']
+  if (/^\S+ simulates users by a model/.test(error.message)) return [{ path: 'user_model.model_id', text: NO_USER }]
+  const path = /^user model: |^the user model |can't simulate users/i.test(error.message) ? 'user_model.model_id' : isOfJudge ? 'judge.model_id' : /** @type {Record<string, string>} */ (FIELDS)[code ?? '']
   const own = OWN[code ?? '']
   if (own) return [own]
   const parts = path === 'key' ? [error.message] : [error.message, hint ?? '']

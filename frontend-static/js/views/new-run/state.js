@@ -45,6 +45,9 @@ export class OrderState extends EventTarget {
   /** What makes several runs of a sweep; null until a form has one, since most have none. @type {typeof import('./sweep.js') | null} */
   planner = null
 
+  /** Says if a user model is missing; null until a selected benchmark may need one. @type {typeof import('./user-fields.js').missingUser | null} */
+  missingUser = null
+
   /** Runs that the form orders, in the order in which `bench run` makes them. @type {import('./sweep.js').PlannedRun[]} */
   get runs() {
     return this.runsOf(this.order)

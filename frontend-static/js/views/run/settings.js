@@ -2,7 +2,7 @@
 
 import { h } from '../../core/dom.js'
 import { integer, none, plural, tokens, usd } from '../../core/format.js'
-import { cautionList, promptInWords, promptOfRun, subsetText } from '../../core/run-facts.js'
+import { cautionList, hasConversations, promptInWords, promptOfRun, subsetText } from '../../core/run-facts.js'
 
 /** @typedef {import('../../core/run-facts.js').Run} Run */
 /** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */
@@ -45,6 +45,11 @@ export function settingRows(b, run) {
     rows.push(['Judge', [judge.model ?? none, judge.endpoint_host && ` at ${judge.endpoint_host}`]])
     rows.push(['Judge\'s prompt', prompt(promptInWords({ source: judge.prompt_source, digest: judge.prompt_digest }))])
     for (const [term, value] of settings(judge)) rows.push([`Judge: ${String(term).toLowerCase()}`, value])
+  }
+  const user = hasConversations(b.benchmark_name) ? /** @type {{user_model?: Partial<Api.JudgeOrderView> | null}} */ (run).user_model : null
+  if (user) {
+    rows.push(['User model', user.model ?? none])
+    for (const [term, value] of settings(user)) rows.push([`User model: ${String(term).toLowerCase()}`, value])
   }
   if (run.limits) {
     if (run.limits.requests_per_minute) rows.push(['Requests per minute', integer(run.limits.requests_per_minute)])

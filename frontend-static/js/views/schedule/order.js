@@ -25,7 +25,7 @@ export function orderOfSchedule(schedule) {
     const isEmpty = value === null || value === undefined || value === false || (typeof value === 'object' && Object.keys(value).length === 0)
     if (!isEmpty) setAt(order, path, value)
   }
-  for (const { name } of PLAIN) if (!name.startsWith('judge.')) put(name, valueAt(schedule, name))
+  for (const { name } of PLAIN) if (!/^(?:judge|user_model)\./.test(name)) put(name, valueAt(schedule, name))
   if (order.items || order.subset_count !== undefined) delete order.subset_pct
   for (const name of ['protocols', 'benchmark_options', ...OWN]) put(name, valueAt(schedule, name))
   if (schedule.tasks.length > 0) {
@@ -39,7 +39,12 @@ export function orderOfSchedule(schedule) {
     if (others.length > 0) order.benchmark_options = { [TERMINAL_TASKS]: Object.fromEntries(others) }
   }
   put('judge.model_id', schedule.judge?.model)
-  for (const name of /** @type {const} */ (['temperature', 'seed', 'max_tokens'])) put(`judge.${name}`, schedule.judge?.[name])
+  const user = /** @type {{user_model?: Api.JudgeOrderView | null}} */ (schedule).user_model
+  put('user_model.model_id', user?.model)
+  for (const name of /** @type {const} */ (['temperature', 'seed', 'max_tokens'])) {
+    put(`judge.${name}`, schedule.judge?.[name])
+    put(`user_model.${name}`, user?.[name])
+  }
   return order
 }
 

@@ -11,7 +11,7 @@ const SHOWN_ELSEWHERE = ['subset_pct', 'subset_count', 'items', 'demo', 'name', 
  */
 export function settingsOf(schedule) {
   const items = schedule.items.length > 0 ? schedule.items.join(', ') : schedule.subset_count !== null ? `${schedule.subset_count} of each benchmark` : schedule.subset_pct === 100 ? 'all' : `${schedule.subset_pct}%`
-  const set = PLAIN.filter(({ name }) => !name.startsWith('judge.') && !SHOWN_ELSEWHERE.includes(name)).map(({ name, label }) => {
+  const set = PLAIN.filter(({ name }) => !/^(?:judge|user_model)\./.test(name) && !SHOWN_ELSEWHERE.includes(name)).map(({ name, label }) => {
     const value = valueAt(schedule, name)
     const isSet = value !== null && value !== undefined && !(Array.isArray(value) && value.length === 0)
     return /** @type {[string, string | null]} */ ([label,
@@ -24,6 +24,7 @@ export function settingsOf(schedule) {
     ['Protocols', pairs(schedule.protocols)],
     ['Options', Object.entries(schedule.benchmark_options).map(([name, options]) => `${name}: ${pairs(options)}`).join('; ')],
     ['Judge', schedule.judge?.model],
+    ['User model', /** @type {{user_model?: {model: string} | null}} */ (schedule).user_model?.model],
     ['Tags', schedule.tags.join(', ')],
     ['Notes', schedule.notes],
   ]
