@@ -68,5 +68,6 @@ include infra/Makefile.inc
 include tests/containers/Makefile.inc
 include tests/harbor/Makefile.inc
 include tests/stack/Makefile.inc
+include tests/swe/Makefile.inc
 include tests/tasks/Makefile.inc
 include tests/page/Makefile.inc
