@@ -9,6 +9,9 @@
 //! resolve ids to items: [`RecordedResponses::named`] lists the ids, so that callers can check them before
 //! anything is graded.
 //!
+//! A prediction of SWE-bench Pro is accepted as well: `instance_id`, and the patch in `model_patch` or `patch`. The official
+//! list of predictions, a JSON array of such objects, can be the whole file; positions in the list count as lines then.
+//!
 //! An item with several questions has either one line for each, with the name of the step as a string in
 //! `step`, or one line with `responses`: the texts in the order of the steps, null for steps that the dataset
 //! provides, which aren't asked. The fields about an answer (`reasoning` and so on) apply to `response` only.
@@ -104,7 +107,12 @@ impl RecordedResponses {
     /// or repeats an earlier line.
     pub fn parse(jsonl: &str) -> Result<Self, ResponsesError> {
         let mut responses = Self::default();
-        for (index, text) in jsonl.trim_start_matches('\u{feff}').lines().enumerate() {
+        let jsonl = jsonl.trim_start_matches('\u{feff}');
+        if jsonl.trim_start().starts_with('[') {
+            let added = responses.add_list(jsonl);
+            return added.map(|()| responses).map_err(|(line, problem)| ResponsesError { line, problem });
+        }
+        for (index, text) in jsonl.lines().enumerate() {
             if text.trim().is_empty() {
                 continue;
             }

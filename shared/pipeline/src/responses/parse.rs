@@ -36,9 +36,45 @@ struct Line<'a> {
     finish_reason: Option<Box<str>>,
     #[serde(borrow, default)]
     usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    instance_id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    model_patch: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    patch: Option<&'a RawValue>,
+}
+
+/// Benchmark whose predictions name items by `instance_id`.
+const PREDICTIONS: &str = "swe_bench_pro";
+
+impl<'a> Line<'a> {
+    /// Turns a prediction into a response, as the official program reads it: a patch is in `model_patch` or `patch`.
+    fn into_response(self) -> Self {
+        let is_prediction = self.instance_id.is_some()
+            && self.item_id.or(self.id).is_none()
+            && self.response.or(self.responses).is_none();
+        if !is_prediction {
+            return self;
+        }
+        let response = self.model_patch.or(self.patch);
+        let benchmark = self.benchmark.or(Some(Cow::Borrowed(PREDICTIONS)));
+        Line { item_id: self.instance_id, response, benchmark, ..self }
+    }
 }
 
 impl RecordedResponses {
+    /// Adds a list of predictions. A problem is returned with the number of its prediction, from 1.
+    pub(super) fn add_list(&mut self, text: &str) -> Result<(), (usize, String)> {
+        let list: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| {
+            (error.line(), format!("the list of predictions can't be read: {}", reason(&error)))
+        })?;
+        for (index, prediction) in list.into_iter().enumerate() {
+            let number = index + 1;
+            self.add(number, prediction.get()).map_err(|problem| (number, problem))?;
+        }
+        Ok(())
+    }
+
     /// Adds the response of one line, or returns the problem with it.
     pub(super) fn add(&mut self, number: usize, text: &str) -> Result<(), String> {
         if text.len() > LINE_BYTES_MAX || self.responses >= RESPONSES_MAX {
@@ -52,6 +88,7 @@ impl RecordedResponses {
             // serde counts lines within this text; only its column is useful.
             format!("not an object with a response (column {}): {}", error.column(), reason(&error))
         })?;
+        let line = line.into_response();
         let item_id = line.item_id.or(line.id).ok_or("there is no `item_id`")?;
         let item_id = item_key(item_id.get()).ok_or("`item_id` is neither a text nor a whole number")?;
         let step = match line.step {

@@ -183,3 +183,37 @@ fn a_bad_line_is_named() {
     assert!(problem("{\"id\":\"ok\",\"responses\":[]}").contains("line 1"));
     assert!(RecordedResponses::parse("").unwrap().is_empty());
 }
+
+#[test]
+fn a_list_of_predictions_is_read() {
+    let list = "\u{feff}[\n  {\"instance_id\": \"instance_a\", \"patch\": \"diff\\n\", \"prefix\": \"gold\"},\n\
+                  {\"instance_id\": \"instance_b\", \"model_patch\": \"own\", \"patch\": \"other\"},\n\
+                  {\"instance_id\": \"instance_c\", \"model_patch\": null}\n]\n";
+    let lines = "{\"instance_id\": \"instance_a\", \"patch\": \"diff\\n\"}\n\
+                 {\"instance_id\": \"instance_b\", \"model_patch\": \"own\"}\n\
+                 {\"instance_id\": \"instance_c\", \"model_patch\": \"\"}\n";
+    for file in [list, lines] {
+        let responses = RecordedResponses::parse(file).unwrap();
+        assert_eq!(responses.len(), 3);
+        for (item, expected) in [("instance_a", "diff\n"), ("instance_b", "own"), ("instance_c", "")] {
+            assert_eq!(text(&responses, "swe_bench_pro", item, 0).as_deref(), Some(expected));
+            assert_eq!(text(&responses, "mmlu_pro", item, 0), None);
+        }
+    }
+    for (file, line, part) in [
+        ("[{\"instance_id\": \"a\", \"patch\": \"x\"}, {\"patch\": \"x\"}]", 2, "no `item_id`"),
+        ("[{\"instance_id\": \"a\", \"patch\": 7}]", 1, "not a string"),
+        ("[{\"instance_id\": \"a\"}]", 1, "no `response`"),
+        (
+            "[{\"instance_id\": \"a\", \"patch\": \"\"}, {\"instance_id\": \"a\", \"patch\": \"\"}]",
+            2,
+            "same item",
+        ),
+        ("[1]", 1, "not an object"),
+        ("[\n{", 2, "list of predictions"),
+    ] {
+        let error = RecordedResponses::parse(file).unwrap_err();
+        assert_eq!(error.line, line, "{error}");
+        assert!(error.problem.contains(part), "{error}");
+    }
+}
