@@ -14,6 +14,7 @@ mod providers;
 mod python;
 mod sandboxes;
 mod show;
+mod tau2;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

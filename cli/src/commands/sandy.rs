@@ -19,6 +19,7 @@ use crate::commands::serve::{ConnectionsArgs, addresses, bind};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
 use crate::output;
+use bench_stack::sandboxes::tau2::InstalledTau2;
 use bench_stack::sandboxes::{
     EngineSettings, MEMORY_MIB_MIN, MIB_MAX, SLOTS_MAX, SandboxSettings, SandboxesError,
 };
@@ -210,6 +211,10 @@ fn print_settings(
         None => output::note(
             "Python: the Python of this machine; `bench sandy setup` installs the packages that SciCode needs",
         ),
+    }
+    match InstalledTau2::current(&settings.data_dir) {
+        Some(tau2) => output::note(&format!("tau2: {} with Python {}", tau2.version, tau2.python)),
+        None => output::note("tau2: none; `bench sandy setup tau2` installs it for tau_bench_telecom"),
     }
     output::note(&format!(
         "Slots: {slots}; {} MiB of memory each",

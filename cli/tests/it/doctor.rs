@@ -127,7 +127,9 @@ fn nothing_needs_to_be_set_and_nothing_is_made() {
     expect(&check("provider-openai-compatible"), "not-set-up", "OPENAI_COMPATIBLE_BASE_URL is not set");
     expect(&check("provider-lmstudio"), "skipped", "127.0.0.1:1234");
     expect(&check("clock"), "skipped", "no server was asked");
-    for name in ["disk", "sandboxes", "python", "languages", "memory", "open-files", "container-engine"] {
+    for name in
+        ["disk", "sandboxes", "python", "languages", "tau2", "memory", "open-files", "container-engine"]
+    {
         check(name);
     }
     assert!(!dir.path("data").exists() && !dir.path("home").exists());
@@ -313,6 +315,7 @@ fn settings_that_cannot_be_used_are_findings() {
     expect(&check("sandboxes"), "skipped", "sandy.example");
     expect(&check("python"), "skipped", "the sandbox service has its own");
     expect(&check("languages"), "skipped", "the sandbox service has its own");
+    expect(&check("tau2"), "skipped", "the sandbox service has its own");
 }
 
 #[test]

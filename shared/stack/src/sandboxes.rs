@@ -4,6 +4,7 @@ mod engine;
 pub mod packages;
 pub mod python;
 pub mod speed;
+pub mod tau2;
 pub mod toolchains;
 
 use std::collections::BTreeSet;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use bench_benchmarks::code_lab::PACKAGES_VARIABLE;
+use bench_benchmarks::tau_bench_telecom::step::PACKAGE_VARIABLE;
 use bench_embedded::{EmbeddedError, secure_data_dir};
 use bench_sandbox::host::{ApiKey, HostConfig, SandboxHost, unavailable_isolation};
 use bench_sandbox::isolation::{Isolation, IsolationError, IsolationOptions, SharedFolder, probe};
@@ -168,10 +170,17 @@ impl SandboxSettings {
         if let Some(python) = self.python()? {
             let inside = PathBuf::from(PYTHON_INSIDE);
             options.path_prefix.push(inside.join("bin"));
-            options.shared.push(SharedFolder { host: python.folder, inside });
-            options.shared.extend(
-                python.base.into_iter().map(|base| SharedFolder { host: base.clone(), inside: base }),
-            );
+            share_python(&mut options, python, inside);
+        }
+        match tau2::environment(&self.data_dir) {
+            Ok(Some(tau2)) => {
+                let inside = PathBuf::from(tau2::INSIDE);
+                options.variables.insert(PACKAGE_VARIABLE.to_owned(), inside.clone());
+                share_python(&mut options, tau2, inside);
+            }
+            Ok(None) => {}
+            // Only conversations need it. Their steps say what is missing.
+            Err(error) => tracing::warn!(%error, "Sandboxes have no tau2 package: {error}"),
         }
         for toolchain in toolchains::current(&self.data_dir) {
             options.path_prefix.push(toolchain.programs);
@@ -248,6 +257,13 @@ pub fn create_shared_folder(folder: &Path) -> std::io::Result<()> {
     fs::set_permissions(folder, fs::Permissions::from_mode((mode | 0o055) & 0o7777))
 }
 
+/// Shares a Python environment, and the installation of its Python once.
+fn share_python(options: &mut IsolationOptions, python: PythonEnvironment, inside: PathBuf) {
+    options.shared.push(SharedFolder { host: python.folder, inside });
+    let base = python.base.filter(|base| options.shared.iter().all(|shared| shared.inside != *base));
+    options.shared.extend(base.map(|base| SharedFolder { host: base.clone(), inside: base }));
+}
+
 /// Creates a shared folder if it's missing, and returns its real path.
 fn shared_folder(folder: PathBuf) -> Result<PathBuf, SandboxesError> {
     create_shared_folder(&folder)
@@ -280,15 +296,6 @@ mod tests {
     }
 
     #[test]
-    fn engines_get_paths_from_the_root() {
-        let settings =
-            SandboxSettings::from_vars(Path::new("a"), Some("/bin/bench".into()), |_| None).unwrap();
-        let folder = settings.config(None).engine.unwrap().folder;
-        assert!(folder.starts_with(std::env::current_dir().unwrap().join("a")), "{}", folder.display());
-    }
-
-    #[test]
-    #[test]
     fn shared_folders_can_be_read_by_all_users() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("packages");
@@ -303,6 +310,15 @@ mod tests {
         assert_eq!(mode(), 0o755);
     }
 
+    #[test]
+    fn engines_get_paths_from_the_root() {
+        let settings =
+            SandboxSettings::from_vars(Path::new("a"), Some("/bin/bench".into()), |_| None).unwrap();
+        let folder = settings.config(None).engine.unwrap().folder;
+        assert!(folder.starts_with(std::env::current_dir().unwrap().join("a")), "{}", folder.display());
+    }
+
+    #[test]
     fn variables_that_cannot_be_used_are_named() {
         let read = |name: &'static str, value: &'static str| {
             let var = move |variable: &str| (variable == name).then(|| value.to_owned());

@@ -9,12 +9,12 @@ use bench_sandbox::host::{HostConfig, SandboxHost};
 use bench_sandbox::isolation::{Form, Isolation};
 use bench_sandy::{Sandy, SandyConfig, SandyError};
 use bench_stack::sandboxes::python::PythonEnvironment;
-use bench_stack::sandboxes::toolchains;
 use bench_stack::sandboxes::{SandboxSettings, SandboxesError};
+use bench_stack::sandboxes::{tau2 as tau2_package, toolchains};
 use tempfile::TempDir;
 
 use super::finding::{Check, Finding, with_timeout};
-use super::{Settings, hub, languages, limits, python};
+use super::{Settings, hub, languages, limits, python, tau2};
 use crate::commands::sandy::UNSAFE_MACHINE_HINT;
 use crate::exit::sentence;
 
@@ -31,7 +31,8 @@ const PASSABLE: u32 = 0o711;
 pub(super) async fn check(settings: &Settings, data_dir: Option<&Path>) -> Vec<Finding> {
     let check = Check::new("sandboxes", "sandboxes");
     if settings.var(ADDRESS_VARIABLE).is_some() {
-        return vec![service(&check, settings).await, python::in_service(), languages::in_service()];
+        let service = service(&check, settings).await;
+        return vec![service, python::in_service(), languages::in_service(), tau2::in_service()];
     }
     let data_dir = data_dir.unwrap_or(Path::new(""));
     let settings = match SandboxSettings::from_vars(data_dir, None, |name| settings.var(name)) {
@@ -49,7 +50,7 @@ pub(super) async fn check(settings: &Settings, data_dir: Option<&Path>) -> Vec<F
         Some(Err(_)) | None => {
             let fact = format!("no sandbox could be created within {} s", PROBE_LIMIT.as_secs());
             let problem = check.problem(fact, "try again when the machine is less busy");
-            return vec![problem, python::not_tried(), languages::not_tried()];
+            return vec![problem, python::not_tried(), languages::not_tried(), tau2::not_tried()];
         }
     };
     let (_folder, isolation) = match isolation {
@@ -58,7 +59,7 @@ pub(super) async fn check(settings: &Settings, data_dir: Option<&Path>) -> Vec<F
             let is_unsafe = matches!(error.downcast_ref(), Some(SandboxesError::Isolation(_)));
             let fix = if is_unsafe { UNSAFE_MACHINE_HINT } else { "correct TMPDIR, or make room there" };
             let problem = check.problem(sentence(&error), fix);
-            return vec![problem, python::not_tried(), languages::not_tried()];
+            return vec![problem, python::not_tried(), languages::not_tried(), tau2::not_tried()];
         }
     };
     let config = settings.config(None);
@@ -66,12 +67,13 @@ pub(super) async fn check(settings: &Settings, data_dir: Option<&Path>) -> Vec<F
         form(&check, isolation.form()),
         python::check(isolation.as_ref(), &config.limits, environment).await,
         languages::check(isolation.as_ref(), &config.limits, data_dir).await,
+        tau2::check(isolation.as_ref(), &config.limits, data_dir).await,
     ];
     findings.extend(memory(isolation, config).await);
     findings
 }
 
-/// Tries the kinds of sandboxes in a temporary data directory, with the Python and the toolchains of the real one. Creates
+/// Tries the kinds of sandboxes in a temporary data directory, with the Python, the toolchains and the tau2 package of the real one. Creates
 /// nothing in the real one. Blocks the thread.
 fn probe(
     settings: &SandboxSettings,
@@ -83,9 +85,11 @@ fn probe(
     let builder = builder.prefix("bench-doctor-").permissions(std::fs::Permissions::from_mode(PASSABLE));
     let folder = builder.tempdir().context("could not create a temporary folder")?;
     let python = python.map(|environment| environment.folder.clone());
-    if let Ok(shared) = toolchains::folder(&settings.data_dir).canonicalize() {
-        std::os::unix::fs::symlink(shared, toolchains::folder(folder.path()))
-            .context("could not write into a temporary folder")?;
+    for shared in [toolchains::folder, tau2_package::folder] {
+        if let Ok(real) = shared(&settings.data_dir).canonicalize() {
+            std::os::unix::fs::symlink(real, shared(folder.path()))
+                .context("could not write into a temporary folder")?;
+        }
     }
     let tried = SandboxSettings { data_dir: folder.path().to_owned(), python, ..settings.clone() };
     Ok((folder, tried.isolation()?))

@@ -1,4 +1,4 @@
-//! `bench sandy setup`: the Python environment of code benchmarks.
+//! `bench sandy setup`: the Python environment of code benchmarks, and what else sandboxes share.
 //!
 //! The environment is made in a folder of its own and tried out. After that, the link `current` is set to it, so an
 //! incomplete environment is never used. Packages are those that SciCode names, pinned, because another version could
@@ -10,6 +10,7 @@ mod packages;
 mod python;
 pub(in crate::commands) mod speed;
 mod step;
+pub(in crate::commands) mod tau2;
 mod toolchains;
 
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bench_sandbox::isolation::Exec;
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 use uuid::Uuid;
@@ -49,10 +50,22 @@ Examples:
   bench sandy setup --toolchains
       Go and Rust for the tasks of code_lab; takes about 400 MiB
   bench sandy setup --packages ./my-tasks
-      packages that these tasks declare, by their digests";
+      packages that these tasks declare, by their digests
+  bench sandy setup tau2
+      the official package for tau_bench_telecom; takes about 250 MiB";
+
+#[derive(Debug, Subcommand)]
+enum SetupCommand {
+    /// Install the official package of tau_bench_telecom, with a Python environment of its own
+    #[command(after_help = tau2::EXAMPLES)]
+    Tau2(tau2::Tau2Args),
+}
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct SetupArgs {
+    #[command(subcommand)]
+    command: Option<SetupCommand>,
     /// Python 3.10 to 3.12 that creates the environment [default: the first usable Python of this machine]
     #[arg(long, value_name = "PYTHON")]
     program: Option<PathBuf>,
@@ -78,6 +91,9 @@ struct EnvironmentSpec {
 pub(super) async fn run(args: &SetupArgs, settings: &SandboxSettings) -> anyhow::Result<ExitStatus> {
     let interrupt = Interrupt::listen();
     let make = async {
+        if let Some(SetupCommand::Tau2(asked)) = &args.command {
+            return tau2::make(asked, settings).await;
+        }
         match args.toolchains {
             true => toolchains::make(args, settings).await,
             false if !args.packages.is_empty() => {

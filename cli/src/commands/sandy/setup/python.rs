@@ -1,6 +1,7 @@
 //! Python programs of this machine that can make an environment.
 
 use std::ffi::OsStr;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -10,15 +11,35 @@ use tokio::process::Command;
 use super::packages::{MINOR_MAX, MINOR_MIN};
 use crate::exit::Problem;
 
-/// Places to look for Python, in this order. Every sandbox sees the machine's own Python, others only if they can be shared.
-const CANDIDATES: [&str; 6] = [
-    "/usr/bin/python3",
-    "/usr/bin/python3.12",
-    "/usr/bin/python3.11",
-    "/usr/bin/python3.10",
-    "python3",
-    "python3.12",
-];
+/// Versions of Python that an environment can have, and where to look for them.
+#[derive(Debug, Clone)]
+pub(super) struct Versions {
+    /// Minor versions of Python 3 for which all packages have builds.
+    pub(super) minors: RangeInclusive<u32>,
+    /// Places to look, in this order. Every sandbox sees the machine's own Python, others only if they can be shared.
+    pub(super) places: Vec<PathBuf>,
+}
+
+impl Versions {
+    /// Returns those of the packages of code benchmarks.
+    fn packages() -> Self {
+        let places = [
+            "/usr/bin/python3",
+            "/usr/bin/python3.12",
+            "/usr/bin/python3.11",
+            "/usr/bin/python3.10",
+            "python3",
+            "python3.12",
+        ];
+        Self { minors: MINOR_MIN..=MINOR_MAX, places: places.map(PathBuf::from).to_vec() }
+    }
+
+    /// Returns the range in words.
+    fn named(&self) -> String {
+        format!("3.{} to 3.{}", self.minors.start(), self.minors.end())
+    }
+}
+
 /// Prints the version as JSON, and whether Python can make environments.
 const PROBE: &str = "import json, sys\ntry:\n    import venv, ensurepip\n    has_venv = True\nexcept ImportError:\n    has_venv = False\n\
     print(json.dumps({'major': sys.version_info[0], 'minor': sys.version_info[1], 'version': sys.version.split()[0], 'has_venv': has_venv}))";
@@ -36,12 +57,13 @@ pub(super) struct PythonProgram {
 
 impl PythonProgram {
     /// Returns the reason why the program can't make an environment, if any.
-    fn problem(&self) -> Option<String> {
-        if self.major != 3 || !(MINOR_MIN..=MINOR_MAX).contains(&self.minor) {
+    fn problem(&self, versions: &Versions) -> Option<String> {
+        if self.major != 3 || !versions.minors.contains(&self.minor) {
             return Some(format!(
-                "{} is Python {}: the packages are built for 3.{MINOR_MIN} to 3.{MINOR_MAX}",
+                "{} is Python {}: the packages are built for {}",
                 self.path.display(),
-                self.version
+                self.version,
+                versions.named()
             ));
         }
         (!self.has_venv).then(|| {
@@ -53,19 +75,27 @@ impl PythonProgram {
 
 /// Finds the Python that makes the environment: the one that was named, else the first usable one of this machine.
 pub(super) async fn find_python(named: Option<&Path>) -> anyhow::Result<PythonProgram> {
+    find_python_of(named, &Versions::packages()).await
+}
+
+/// Like [`find_python`], with other versions.
+pub(super) async fn find_python_of(
+    named: Option<&Path>,
+    versions: &Versions,
+) -> anyhow::Result<PythonProgram> {
     if let Some(path) = named {
         let program = inspect(path.as_os_str()).await.map_err(|why| {
             Problem::usage(format!("--program: `{}` is not a usable Python: {why}", path.display()))
         })?;
-        return match program.problem() {
+        return match program.problem(versions) {
             None => Ok(program),
             Some(problem) => Err(Problem::failure(format!("--program: {problem}")).into()),
         };
     }
     let mut problems = Vec::new();
-    for name in CANDIDATES {
-        let Ok(program) = inspect(OsStr::new(name)).await else { continue };
-        match program.problem() {
+    for place in &versions.places {
+        let Ok(program) = inspect(place.as_os_str()).await else { continue };
+        match program.problem(versions) {
             None => return Ok(program),
             Some(problem) if !problems.contains(&problem) => problems.push(problem),
             Some(_) => {}
@@ -73,7 +103,10 @@ pub(super) async fn find_python(named: Option<&Path>) -> anyhow::Result<PythonPr
     }
     let why = if problems.is_empty() { "python3 is not installed".to_owned() } else { problems.join("; ") };
     Err(Problem::failure(format!("could not find a Python for the environment: {why}"))
-        .hint("install Python 3.10 to 3.12 with its venv module (Debian: apt install python3-venv), or name one with --program")
+        .hint(format!(
+            "install Python {} with its venv module (Debian: apt install python3-venv), or name one with --program",
+            versions.named()
+        ))
         .into())
 }
 
@@ -101,10 +134,11 @@ mod tests {
             version: format!("{major}.{minor}.1"),
             has_venv,
         };
-        assert_eq!(program(3, 11, true).problem(), None);
+        let versions = Versions::packages();
+        assert_eq!(program(3, 11, true).problem(&versions), None);
         for (major, minor) in [(3, 9), (3, 13), (2, 11), (4, 11)] {
-            assert!(program(major, minor, true).problem().unwrap().contains("3.10 to 3.12"));
+            assert!(program(major, minor, true).problem(&versions).unwrap().contains("3.10 to 3.12"));
         }
-        assert!(program(3, 11, false).problem().unwrap().contains("python3.11-venv"));
+        assert!(program(3, 11, false).problem(&versions).unwrap().contains("python3.11-venv"));
     }
 }
