@@ -11,7 +11,7 @@ pub(crate) mod world;
 
 pub(crate) use check::{Expected, check};
 pub(crate) use manual_driver::ManualDriver;
-pub(crate) use order::Order;
+pub(crate) use order::{Order, USER};
 pub(crate) use world::{Settings, World};
 
 /// Creates a runtime with several threads, which a stack needs: its functions run on the runtime, its services don't.

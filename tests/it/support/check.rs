@@ -152,6 +152,9 @@ async fn check_counters(world: &World, run: RunId, benchmark: &BenchmarkRecord, 
         assert!(stored.judge_spent().total() >= count.judge_spent().total());
         (count.judge_spent_input, count.judge_spent_output) =
             (stored.judge_spent_input, stored.judge_spent_output);
+        // Records of samples don't have the user simulator's tokens; reports of conversations do.
+        (count.user_spent_input, count.user_spent_output, count.user_spent_estimated) =
+            (stored.user_spent_input, stored.user_spent_output, stored.user_spent_estimated);
     }
     assert_eq!(stored, counted, "{}: counters differ from records", benchmark.name);
     let closed = counted.iter().filter(|count| count.done == count.expected).count();
@@ -172,6 +175,7 @@ fn check_report(found: &RunWithBenchmarks, benchmark: &BenchmarkRecord, samples:
         false => again.with_clamped_interval(),
     };
     again.judge_spent = report.judge_spent;
+    (again.user_spent, again.user_cost) = (report.user_spent, report.user_cost);
     again.error_causes = report.error_causes.clone();
     again.extra = report.extra.clone();
     again.spent = report.spent;

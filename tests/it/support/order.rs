@@ -36,6 +36,10 @@ pub(crate) struct Order {
     terminal_bench: Option<PathBuf>,
     /// Rows of programming tasks for an agent.
     code_agent: Option<PathBuf>,
+    /// Rows of conversations with a simulated user.
+    conversations: Option<PathBuf>,
+    /// True if the order has no user simulator.
+    has_no_user: bool,
     /// Source of answers that asks no model; the model server without one.
     source: Option<&'static str>,
     options: BTreeMap<String, String>,
@@ -91,6 +95,17 @@ impl Order {
         let own = options.iter().map(|(name, value)| (format!("agent.{name}"), (*value).to_owned()));
         let options = own.chain([("agent".to_owned(), "bash".to_owned())]).collect();
         Self { code_agent: Some(path), options, samples: Some(1), ..Self::default() }
+    }
+
+    /// Orders the conversations in a file with rows of τ²-bench telecom, one sample each. The model server is the user simulator,
+    /// too, under the name [`USER`].
+    pub(crate) fn conversations(path: PathBuf) -> Self {
+        Self { conversations: Some(path), samples: Some(1), ..Self::default() }
+    }
+
+    /// Removes the user simulator.
+    pub(crate) fn without_user(self) -> Self {
+        Self { has_no_user: true, ..self }
     }
 
     /// Takes the answers from a source that asks no model.
@@ -194,6 +209,7 @@ impl Order {
         }
         datasets.extend(self.terminal_bench.clone().map(|path| (TERMINAL_BENCH_HARD, path)));
         datasets.extend(self.code_agent.clone().map(|path| (CODE_LAB, path)));
+        datasets.extend(self.conversations.clone().map(|path| (TAU_BENCH_TELECOM, path)));
         datasets
     }
 
@@ -265,6 +281,12 @@ impl Order {
             },
             samples: self.samples,
             judge: self.judge.clone(),
+            user: (self.conversations.is_some() && !self.has_no_user).then(|| JudgeSpec {
+                model: ModelRef { slug: USER.into(), ..model(world) },
+                auth: AuthMode::System,
+                generation: Generation::default(),
+                price: Price::new(1.0, 1.0),
+            }),
             price: self.price,
             budget: self.budget,
             limits: self.limits,
@@ -327,6 +349,9 @@ impl Order {
 
 const TERMINAL_BENCH_HARD: &str = "terminal_bench_hard";
 const CODE_LAB: &str = "code_lab";
+const TAU_BENCH_TELECOM: &str = "tau_bench_telecom";
+/// Name of the user simulator's model.
+pub(crate) const USER: &str = "user-simulator";
 
 /// Returns the source of answers that an agent is, if it asks no model.
 fn source_of(agent: &str) -> Option<&'static str> {

@@ -1,0 +1,372 @@
+//! Conversations of an agent with a simulated user, in the small domain of ours: the same steps in a sandbox, no official reward.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bench_domain::{Code, Outcome, RunId, SampleBody, Verdict};
+use bench_embedded::Recorder;
+use bench_sandy::testing::{Call, Endpoint, Fault, Options};
+use bench_state::SampleRecord;
+use bench_tests::model_server::{ModelRequest, Reply};
+use serde_json::{Value, json};
+
+use crate::kill_everywhere::Tripwire;
+use crate::support::{Expected, ManualDriver, Order, Settings, USER, World, check, runtime};
+
+const NAME: &str = "tau_bench_telecom";
+const TASK: &str = "lock_half_closed";
+
+/// Writes a data set of one task of our own domain.
+fn rows() -> PathBuf {
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
+    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("conversations-{number}.jsonl"));
+    fs::write(&path, json!({ "id": TASK, "domain": "demo" }).to_string() + "\n").unwrap();
+    path
+}
+
+fn order() -> Order {
+    Order::conversations(rows())
+}
+
+fn settings_with(rule: impl Fn(&Call) -> Fault + Send + Sync + 'static) -> Settings {
+    Settings {
+        sandboxes: Some(Options { rule: Some(Arc::new(rule)), ..Options::default() }),
+        ..Settings::default()
+    }
+}
+
+fn settings() -> Settings {
+    settings_with(|_| Fault::None)
+}
+
+fn is_user(request: &ModelRequest) -> bool {
+    request.body["model"] == USER
+}
+
+/// Returns the number of messages that the asked party wrote before. The greeting counts for the agent.
+fn own_messages(request: &ModelRequest) -> usize {
+    let messages = request.body["messages"].as_array().unwrap();
+    messages.iter().filter(|message| message["role"] == "assistant").count()
+}
+
+/// Message of a party that calls tools, with a text or without.
+fn calls(text: Option<&str>, calls: &[(&str, Value)]) -> Reply {
+    let calls: Vec<Value> = calls
+        .iter()
+        .enumerate()
+        .map(|(at, (name, arguments))| {
+            let arguments = arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned);
+            json!({ "index": at, "id": format!("c{at}"), "type": "function",
+                    "function": { "name": name, "arguments": arguments } })
+        })
+        .collect();
+    let delta = json!({ "role": "assistant", "content": text, "tool_calls": calls });
+    let chunk = json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": "tool_calls" }] });
+    let usage = r#"{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":20}}"#;
+    Reply::Events(vec![format!("data: {chunk}\n\ndata: {usage}\n\ndata: [DONE]\n\n").into_bytes()])
+}
+
+fn text(text: &str) -> Reply {
+    Reply::Text(text.to_owned())
+}
+
+/// A right conversation: five messages of the user simulator, and three of the agent after its greeting.
+fn solves(request: &ModelRequest) -> Reply {
+    match (is_user(request), own_messages(request)) {
+        (true, 0) => text("My ride doesn't end."),
+        (true, 1) => calls(None, &[("look_at_bicycle", json!({}))]),
+        (true, 2) => calls(None, &[("press_lock", json!({}))]),
+        (true, 3) => text("I pressed it."),
+        (true, _) => text("Thanks. ###STOP###"),
+        (false, 1) => text("Please press the lock."),
+        (false, 2) => calls(None, &[("end_ride", json!({ "ride_id": "T501" }))]),
+        (false, _) => text("The ride has ended."),
+    }
+}
+/// Model calls of [`solves`].
+const CALLS: u64 = 8;
+
+async fn sample(world: &World, run: RunId) -> (SampleRecord, SampleBody) {
+    world.first_sample(run, NAME).await
+}
+
+/// Plays a conversation to its end. Returns the verdict and the stored body.
+async fn verdict_of(
+    settings: Settings,
+    rule: impl Fn(&ModelRequest) -> Reply + Send + Sync + 'static,
+) -> (Verdict, SampleBody, u64) {
+    let world = World::open(settings, rule).await;
+    let run = order().place(&world).await;
+    ManualDriver::new(&world, 0).drain().await;
+    assert_eq!(world.sandbox_host().open(), Vec::<String>::new());
+    let (sample, body) = sample(&world, run).await;
+    (sample.finished.unwrap().verdict, body, world.model.total())
+}
+
+#[test]
+fn a_right_conversation_earns_the_reward() {
+    runtime().block_on(async {
+        let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let noted = Arc::clone(&seen);
+        let world = World::open(settings(), move |request: &ModelRequest| {
+            noted.lock().unwrap().push(request.body.clone());
+            solves(request)
+        })
+        .await;
+        let run = order().place(&world).await;
+        ManualDriver::new(&world, 0).drain().await;
+        check(&world, run, Expected::SUCCEEDED).await;
+        let (sample, body) = sample(&world, run).await;
+        let finished = sample.finished.unwrap();
+        assert_eq!(finished.verdict.outcome, Outcome::Correct, "{:?}", finished.verdict);
+        assert_eq!(finished.verdict.detail["termination"], "user_stop");
+        assert_eq!((world.model.total(), world.sandbox_host().created_count()), (CALLS, 1));
+        // The measured model's tokens alone; the user simulator's are beside them.
+        assert_eq!(finished.usage.unwrap().input_tokens, 300);
+        let report = body.episode.unwrap();
+        let dialogue = report.dialogue.clone().unwrap();
+        assert_eq!((dialogue.agent.calls, dialogue.user.calls, dialogue.seed), (3, 5, 626_729));
+        assert_eq!((dialogue.user.input_tokens, dialogue.user.output_tokens), (500, 100));
+        assert!((dialogue.user.cost_usd - 0.0006).abs() < 1e-9, "{}", dialogue.user.cost_usd);
+        assert!(dialogue.user_model.ends_with(USER), "{}", dialogue.user_model);
+        assert_eq!((dialogue.reward, dialogue.steps), (Some(1.0), 11));
+        let roles: Vec<&str> =
+            dialogue.messages.iter().map(|message| message["role"].as_str().unwrap()).collect();
+        assert_eq!(
+            roles,
+            [
+                "assistant",
+                "user",
+                "assistant",
+                "user",
+                "tool",
+                "user",
+                "tool",
+                "user",
+                "assistant",
+                "tool",
+                "assistant",
+                "user"
+            ]
+        );
+        let trajectory = &report.log("agent/trajectory.json").unwrap().text;
+        assert!(trajectory.contains("end_ride") && trajectory.contains(USER));
+        let found = world.stored_run(run).await;
+        let metrics = &found.benchmarks[0].state.report().unwrap().extra;
+        assert_eq!((&metrics["pass_hat_1"], &metrics["user_tokens"]), (&json!(1.0), &json!(600)));
+        assert_eq!(found.benchmarks[0].state.report().unwrap().user_spent.unwrap().total(), 600);
+
+        let requests = seen.lock().unwrap().clone();
+        for request in &requests {
+            assert_eq!((&request["seed"], &request["tool_choice"]), (&json!(626_729), &json!("auto")));
+            assert_eq!(request["messages"][0]["role"], "system");
+        }
+        // Neither party sees the other's tools, nor what they returned.
+        let of = |user: bool| {
+            requests.iter().filter(move |request| (request["model"] == USER) == user).map(Value::to_string)
+        };
+        assert!(of(false).all(|request| !request.contains("press_lock")));
+        assert!(of(true).all(|request| !request.contains("end_ride")));
+    });
+}
+
+#[test]
+fn rules_of_the_orchestrator_hold_for_odd_replies() {
+    runtime().block_on(async {
+        // A wrong argument, an unknown tool, and a text beside calls: results with errors, and the conversation goes on.
+        let odd = |request: &ModelRequest| match (is_user(request), own_messages(request)) {
+            (false, 2) => calls(
+                Some("Let me see."),
+                &[("end_ride", json!({ "nope": 1 })), ("fly", json!({})), ("press_lock", json!({}))],
+            ),
+            (false, 3) => calls(None, &[("end_ride", json!({ "ride_id": "T501" }))]),
+            _ => solves(request),
+        };
+        let (verdict, body, _) = verdict_of(settings(), odd).await;
+        assert_eq!(verdict.outcome, Outcome::Correct, "{verdict:?}");
+        assert_eq!(verdict.detail["tool_errors"], 3);
+        let messages = body.episode.unwrap().dialogue.unwrap().messages;
+        let calling = messages.iter().find(|message| message["content"] == "Let me see.").unwrap();
+        assert_eq!(calling["tool_calls"].as_array().unwrap().len(), 3);
+
+        // Arguments that aren't a JSON object are asked for again.
+        let asked = AtomicU64::new(0);
+        let broken = move |request: &ModelRequest| match (is_user(request), own_messages(request)) {
+            (false, 2) if asked.fetch_add(1, Ordering::Relaxed) < 2 => {
+                calls(None, &[("end_ride", json!("{\"ride_id\": "))])
+            }
+            _ => solves(request),
+        };
+        let (verdict, _, total) = verdict_of(settings(), broken).await;
+        assert_eq!((verdict.outcome, total), (Outcome::Correct, CALLS + 2), "{verdict:?}");
+
+        // An agent that is silent for good has no grade.
+        let silent = |request: &ModelRequest| match is_user(request) {
+            true => solves(request),
+            false => text(""),
+        };
+        let (verdict, _, _) = verdict_of(settings(), silent).await;
+        assert_eq!((verdict.outcome, verdict.score), (Outcome::InfrastructureError, None), "{verdict:?}");
+        assert!(verdict.reason.contains("4 replies in a row"), "{}", verdict.reason);
+    });
+}
+
+#[test]
+fn a_user_simulator_that_never_stops_reaches_the_limit_of_steps() {
+    runtime().block_on(async {
+        let endless = |request: &ModelRequest| match is_user(request) {
+            true => text("Still not working."),
+            false => text("Please try again."),
+        };
+        let (verdict, body, total) = verdict_of(settings(), endless).await;
+        assert_eq!((verdict.outcome, verdict.score), (Outcome::Incorrect, Some(0.0)), "{verdict:?}");
+        assert_eq!((&verdict.detail["termination"], total), (&json!("max_steps"), 200));
+        assert_eq!(body.episode.unwrap().dialogue.unwrap().messages.len(), 201);
+    });
+}
+
+#[test]
+fn too_many_failed_calls_end_the_conversation_and_very_many_calls_are_bounded() {
+    runtime().block_on(async {
+        let flood = |request: &ModelRequest| match (is_user(request), own_messages(request)) {
+            (false, 1) => {
+                let many: Vec<(&str, Value)> = (0..10_000).map(|_| ("fly", json!({}))).collect();
+                calls(None, &many)
+            }
+            _ => solves(request),
+        };
+        let (verdict, body, _) = verdict_of(settings(), flood).await;
+        assert_eq!(
+            (verdict.outcome, &verdict.detail["termination"]),
+            (Outcome::Incorrect, &json!("too_many_errors"))
+        );
+        assert_eq!(verdict.detail["tool_errors"], 10_000);
+        assert!(serde_json::to_string(&body).unwrap().len() < 20 << 20);
+    });
+}
+
+#[test]
+fn a_lost_sandbox_costs_a_replay_and_no_model_call() {
+    runtime().block_on(async {
+        let lost = AtomicU64::new(0);
+        let rule = move |call: &Call| {
+            let is_last =
+                call.endpoint == Endpoint::Exec && call.body["command"].to_string().contains("call-9");
+            match is_last && lost.fetch_add(1, Ordering::Relaxed) == 0 {
+                true => Fault::Lose,
+                false => Fault::None,
+            }
+        };
+        let (verdict, body, total) = verdict_of(settings_with(rule), solves).await;
+        assert_eq!((verdict.outcome, total), (Outcome::Correct, CALLS), "{verdict:?}");
+        assert_eq!(body.episode.unwrap().round, 2);
+    });
+}
+
+#[test]
+fn gold_actions_and_silence_need_no_model() {
+    runtime().block_on(async {
+        for (source, outcome) in [("oracle", Outcome::Correct), ("nop", Outcome::Incorrect)] {
+            let world = World::open(settings(), solves).await;
+            let run = order().with_source(source).place(&world).await;
+            ManualDriver::new(&world, 0).drain().await;
+            check(&world, run, Expected::SUCCEEDED).await;
+            let (sample, body) = sample(&world, run).await;
+            let verdict = sample.finished.unwrap().verdict;
+            assert_eq!((verdict.outcome, world.model.total()), (outcome, 0), "{source}: {verdict:?}");
+            assert_eq!(body.episode.unwrap().dialogue.unwrap().user_model, "none");
+        }
+    });
+}
+
+#[test]
+fn a_run_without_a_user_simulator_never_asks_the_measured_model_instead() {
+    runtime().block_on(async {
+        let world = World::open(settings(), solves).await;
+        let run = order().without_user().place(&world).await;
+        ManualDriver::new(&world, 0).drain().await;
+        assert_eq!(world.model.total(), 0);
+        let found = world.stored_run(run).await;
+        assert!(format!("{:?}", found.run.state).contains("no user model"), "{:?}", found.run.state);
+        assert!(world.sandbox_host().open().is_empty());
+    });
+}
+
+#[test]
+fn a_failing_provider_is_waited_for_and_never_scored() {
+    runtime().block_on(async {
+        let failures = AtomicU64::new(0);
+        let rule = move |request: &ModelRequest| match is_user(request) {
+            true if failures.fetch_add(1, Ordering::Relaxed) % 2 == 0 => {
+                let at_once = vec![("retry-after", "0".to_owned())];
+                Reply::Status(503, r#"{"error":{"message":"boom"}}"#.to_owned(), at_once)
+            }
+            _ => solves(request),
+        };
+        let world = World::start(settings(), rule).await;
+        let run = order().place(&world).await;
+        world.wait_for_end(run).await;
+        let (sample, body) = sample(&world, run).await;
+        let verdict = sample.finished.unwrap().verdict;
+        assert_eq!(verdict.outcome, Outcome::Correct, "{verdict:?}");
+        assert_eq!(body.episode.unwrap().dialogue.unwrap().user.calls, 5);
+
+        let refuses = |request: &ModelRequest| match is_user(request) {
+            true => {
+                let error = r#"{"error":{"message":"no","code":"content_filter"}}"#;
+                Reply::Status(400, error.to_owned(), Vec::new())
+            }
+            false => solves(request),
+        };
+        let (verdict, _, _) = verdict_of(settings(), refuses).await;
+        assert_eq!((verdict.score, verdict.code), (None, Some(Code::ContentFiltered)), "{verdict:?}");
+        assert!(verdict.reason.starts_with("the user model could not be asked"), "{}", verdict.reason);
+    });
+}
+
+/// Number of calls between two kills: each run takes seconds.
+const STRIDE: i64 = 6;
+
+/// Whatever call is the last one of a process: no stored message is asked for again, and the conversation is graded once.
+#[test]
+fn a_conversation_survives_the_end_of_the_process_at_many_calls() {
+    runtime().block_on(async {
+        let wire = Arc::new(Tripwire::default());
+        let watching = Arc::clone(&wire);
+        let recorder = Recorder::new(move |call| watching.note_call(call.action));
+        let world = World::open(Settings { recorder: Some(recorder), ..settings() }, solves).await;
+        let order = order();
+        let (mut starts, mut kills) = (0, 0);
+        loop {
+            kills += STRIDE;
+            let run = order.place(&world).await;
+            let asked = world.model.total();
+            let driver = ManualDriver::new(&world, starts);
+            wire.arm(kills);
+            let ended = wire.drive(Box::pin(driver.drain())).await;
+            drop(driver);
+            if !ended {
+                starts += 1;
+                let driver = ManualDriver::new(&world, starts);
+                driver.scheduler.resume().await.unwrap();
+                driver.drain().await;
+            }
+            let state = format!("call {kills}, {}", wire.last());
+            let (sample, body) = sample(&world, run).await;
+            let verdict = sample.finished.unwrap().verdict;
+            assert_eq!(verdict.outcome, Outcome::Correct, "{state}: {verdict:?}");
+            // At most the reply that was on its way is asked for again.
+            let again = world.model.total() - asked - CALLS;
+            assert!(again <= 1, "{state}: {again}");
+            let dialogue = body.episode.unwrap().dialogue.unwrap();
+            assert_eq!((dialogue.agent.calls, dialogue.user.calls), (3, 5), "{state}");
+            if ended {
+                break;
+            }
+        }
+        assert!(starts > 5, "{starts}");
+    });
+}
