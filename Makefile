@@ -70,4 +70,5 @@ include tests/harbor/Makefile.inc
 include tests/stack/Makefile.inc
 include tests/swe/Makefile.inc
 include tests/tasks/Makefile.inc
+include tests/tau2/Makefile.inc
 include tests/page/Makefile.inc
