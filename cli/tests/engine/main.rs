@@ -6,6 +6,7 @@ mod command {
     mod custom_agents;
     mod episodes;
     mod kills;
+    mod repositories;
     mod secrets;
 }
 #[path = "../it/support.rs"]
