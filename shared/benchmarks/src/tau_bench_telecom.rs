@@ -73,9 +73,10 @@ static METADATA: Metadata = Metadata {
         "Both models are sent the trial's seed, as officially; an order's own seed replaces it for the evaluated model.",
         "Ids that the package draws at random are numbered per task, so that a replay of the conversation gives the same ones.",
         "Requests are streamed, and have no num_retries; a provider that is busy or fails is waited for instead.",
+        "Schemas of tools are sent with the names of their fields in alphabetical order.",
         "A message with more than 10,000 tool calls or 1 MiB of text is asked again like an empty one.",
     ],
-    setup_notes: "A sandbox host with Python 3.12 or later and the official package, which no registry has: `bench sandy setup tau2` installs it. The user simulator is a model of its own, named by --user-model.",
+    setup_notes: "A sandbox host with Python 3.12 or later and the official package, which no registry has: `bench sandy setup tau2` installs it. No hub has the tasks either: --dataset tau_bench_telecom=FILE names their ids, as docs/benchmarks.md says. The user simulator is a model of its own, named by --user-model.",
     item_id: "position in the split, from 0; id is the official task id",
     group_noun: "issues",
     ..Metadata::DEFAULT
