@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use bench_agents::dialogue::dialogue_trajectory;
 use bench_agents::{AtifSource, AtifStep, Trajectory, TrajectoryNames};
-use bench_benchmarks::{AgentChoice, agent_choice};
+use bench_benchmarks::{AgentChoice, DialogueProtocol, agent_choice};
 use bench_blobs::{AgentRecords, BlobError};
 use bench_domain::{Agent, AgentTotals, EpisodeReport, EpisodeState, RunId, Stage};
 use bench_episodes::{AgentWork, StepRoom, Thinker, agent_work, shortened_step, trajectory_steps};
@@ -41,7 +42,8 @@ pub(crate) struct ItemTurnsView {
     /// `running` for agents that ask no model; `interrupted` while no process works on the run; `over`, also if the run ended
     /// before the episode.
     phase: &'static str,
-    /// Name of the agent; null if the sample isn't an episode.
+    /// Name of the agent; null if the sample isn't an episode. Steps of a conversation with a simulated user have the user's calls,
+    /// results and figures in `extra`, and the ids of failed calls of both sides.
     agent: Option<&'static str>,
     /// Number of the episode's sandbox, from 1. In another one, the agent starts over; 0 before the first one.
     round: u32,
@@ -151,7 +153,7 @@ pub(crate) async fn get_item_turns(
             (RunState::Open, false) => phase(state.as_ref(), work.as_ref(), choice.agent),
         },
         agent: bench_benchmarks::has_agent_in(&one.found.run.spec, &one.benchmark)
-            .then(|| choice.agent.as_str()),
+            .then(|| dialogue(&one).map_or_else(|| choice.agent.as_str(), |protocol| protocol.agent())),
         round: match (&graded, state.as_ref().filter(|state| state.sandbox.is_some())) {
             (Some(report), _) => report.round,
             (None, Some(state)) => state.round,
@@ -207,6 +209,11 @@ fn choice(one: &OneSample) -> AgentChoice {
     agent_choice(&spec.model.provider, spec.options.get(&one.benchmark))
 }
 
+/// Returns the protocol of a sample that is a conversation.
+fn dialogue(one: &OneSample) -> Option<&'static dyn DialogueProtocol> {
+    bench_benchmarks::find_for_run(&one.found.run.spec, &one.benchmark)?.dialogue()
+}
+
 /// State of a run, as it affects its episodes.
 #[derive(Clone, Copy)]
 enum RunState {
@@ -247,11 +254,17 @@ async fn steps(
         Err(error) => return Err(ApiError::internal(error)),
     };
     api.transcripts.note(&place, work.records, &transcript);
+    let session = address.to_string();
+    let spec = &one.found.run.spec;
+    let model = spec.model.qualified();
+    let names = TrajectoryNames { session: &session, model: &model };
+    if let Some(protocol) = dialogue(one) {
+        let user_model = spec.user.as_ref().map(|user| user.model.qualified()).unwrap_or_default();
+        return Ok(dialogue_trajectory(protocol.agent(), &user_model, &transcript.dialogue(), names).steps);
+    }
     let mut thinker = Thinker::new(choice.options.clone(), Default::default());
     thinker.transcript = transcript;
-    let session = address.to_string();
-    let model = one.found.run.spec.model.qualified();
-    Ok(trajectory_steps(choice.agent, &thinker, TrajectoryNames { session: &session, model: &model }))
+    Ok(trajectory_steps(choice.agent, &thinker, names))
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use crate::atif::{
 use crate::trajectory::{Builder, TrajectoryNames};
 use crate::usage::Usage;
 
-/// Returns the trajectory of a conversation. The format has calls only in steps of the agent, so calls of the user are in the field
-/// `extra` of the user's steps, with their results.
+/// Returns the trajectory of a conversation. The format has calls and figures only in steps of the agent, so those of the user are in
+/// the field `extra` of the user's steps, with their results. The same field has the ids of failed calls of both.
 pub fn dialogue_trajectory(
     agent: &str,
     user_model: &str,
@@ -43,10 +43,17 @@ pub fn dialogue_trajectory(
                     let calls = serde_json::to_value(calls_of(message)).unwrap_or_default();
                     step.extra.insert("tool_calls".to_owned(), calls);
                 }
+                if let Some(usage) = message.usage {
+                    let figures = serde_json::to_value(metrics(message, usage)).unwrap_or_default();
+                    step.extra.insert("metrics".to_owned(), figures);
+                }
             }
             (Speaker::Tool, requestor) => {
                 let Some(step) = builder.steps.last_mut() else { continue };
                 let id = message.id.clone();
+                if message.error {
+                    note(step, "failed_calls", id.clone().into());
+                }
                 match requestor {
                     Some(Party::User) => note_users_result(step, id, text),
                     _ => {
@@ -85,9 +92,14 @@ fn calls_of(message: &DialogueMessage) -> Vec<ToolCall> {
 
 fn note_users_result(step: &mut AtifStep, id: Option<String>, text: String) {
     let result = serde_json::json!({ "source_call_id": id, "content": text });
-    let results = step.extra.entry("results").or_insert_with(|| Value::Array(Vec::new()));
-    if let Value::Array(results) = results {
-        results.push(result);
+    note(step, "results", result);
+}
+
+/// Adds a value to a list in the field `extra`.
+fn note(step: &mut AtifStep, list: &str, value: Value) {
+    let values = step.extra.entry(list).or_insert_with(|| Value::Array(Vec::new()));
+    if let Value::Array(values) = values {
+        values.push(value);
     }
 }
 
@@ -126,7 +138,7 @@ mod tests {
             calls("u", Party::User),
             DialogueMessage::result(&call("u", Party::User), "a tree", false),
             calls("a", Party::Agent),
-            DialogueMessage::result(&call("a", Party::Agent), "a lake", false),
+            DialogueMessage::result(&call("a", Party::Agent), "a lake", true),
         ];
         let names = TrajectoryNames { session: "s", model: "m" };
         let built = dialogue_trajectory("tau2", "openrouter/u", &messages, names);
@@ -137,6 +149,9 @@ mod tests {
         assert_eq!(json["steps"][1]["extra"]["results"][0]["content"], "a tree");
         assert_eq!(json["steps"][2]["tool_calls"][0]["arguments"]["at"], 1);
         assert_eq!(json["steps"][2]["observation"]["results"][0]["content"], "a lake");
+        assert_eq!(json["steps"][1]["extra"]["metrics"]["prompt_tokens"], 5);
+        assert_eq!(json["steps"][1]["extra"].get("failed_calls"), None);
+        assert_eq!(json["steps"][2]["extra"]["failed_calls"], serde_json::json!(["a"]));
         assert_eq!(json["final_metrics"]["total_prompt_tokens"], 5);
         assert_eq!(json["agent"]["extra"]["user_model"], "openrouter/u");
         assert_eq!(serde_json::from_value::<Trajectory>(json).unwrap(), built);
