@@ -26,6 +26,9 @@ def write(name, content):
 write("order.json", [task["id"] for task in tasks])
 for task in tasks:
     write(hashlib.sha256(task["id"].encode()).hexdigest() + ".json", task)
+# Items of the benchmark, in the order of a run.
+with open(os.path.join(folder, "items.jsonl"), "w", encoding="utf-8") as file:
+    file.writelines(json.dumps({"id": task["id"], "splits": ["base"]}) + "\n" for task in tasks)
 # Nothing writes here afterwards, so that Python needn't compare times.
 mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
 if not compileall.compile_dir(os.path.join(folder, "source", "src"), quiet=1, invalidation_mode=mode):
