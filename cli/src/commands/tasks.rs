@@ -117,6 +117,9 @@ struct CheckArgs {
     /// Programming tasks: write proof.json with the names of the tests into the folder of each proven task
     #[arg(long)]
     record: bool,
+    /// Programming tasks: number of wrong solutions to run of each task whose recorded proof has all of them [default: all]
+    #[arg(long, value_name = "N", conflicts_with = "record", value_parser = clap::value_parser!(u32).range(2..))]
+    wrong: Option<u32>,
     /// Programming tasks: those at which the known cheats are tried
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Cheats::All)]
     cheats: Cheats,
@@ -139,7 +142,7 @@ struct CheckArgs {
 enum Cheats {
     /// Every task
     All,
-    /// The first task of each language
+    /// The task of each language with the fastest reference
     PerLanguage,
     /// No task
     None,

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Proof {
     /// [Digest](crate::CodeTask::digest) of the task that was checked.
     pub task_digest: String,
+    /// [Digest](crate::CodeTask::solutions_digest) of the reference and the wrong solutions that were run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub solutions_digest: Option<String>,
     /// Names of the tests that the reference solution passes, sorted. An answer must pass all of them.
     pub tests: Vec<String>,
     /// Number of times that the reference solution was tested.

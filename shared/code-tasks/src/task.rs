@@ -191,6 +191,8 @@ pub struct CodeTask {
     pub proof: Option<Proof>,
     /// Digest of all files that decide about a verdict: all but the solutions and the proof.
     pub digest: String,
+    /// Digest of the reference and the wrong solutions.
+    pub solutions_digest: String,
 }
 
 /// `metadata.json`.
@@ -309,7 +311,7 @@ impl CodeTask {
                 wrong.push(WrongSolution { answer: text(files, &path, "")?, name, fails, why });
             }
         }
-        let digest = files.digest(|path| path == PROOF_FILE || path.starts_with("solutions/"));
+        let digest = files.digest(|path| path == PROOF_FILE || is_solution(path));
         let proof = match files.get(PROOF_FILE) {
             Some(file) => Some(read_json(PROOF_FILE, &file.bytes)?),
             None => None,
@@ -338,6 +340,7 @@ impl CodeTask {
             mistakes,
             proof: proof.filter(|proof: &Proof| proof.task_digest == digest),
             digest,
+            solutions_digest: files.digest(|path| !is_solution(path)),
         })
     }
 
@@ -356,6 +359,17 @@ impl CodeTask {
     pub fn recorded_tests(&self) -> Option<&[String]> {
         self.proof.as_ref().map(|proof| proof.tests.as_slice())
     }
+
+    /// Returns true if the proof was made with the present reference and wrong solutions.
+    pub fn are_solutions_proven(&self) -> bool {
+        let proven = self.proof.as_ref().and_then(|proof| proof.solutions_digest.as_ref());
+        proven == Some(&self.solutions_digest)
+    }
+}
+
+/// Returns true for the path of a reference or wrong solution.
+fn is_solution(path: &str) -> bool {
+    path.strip_prefix(SOLUTIONS).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Returns the path below the overlay folder.

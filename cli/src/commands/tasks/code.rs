@@ -1,6 +1,7 @@
 //! `bench tasks check` for programming tasks: proves that a task can be solved, that plausible wrong solutions fail, and that
 //! known cheats earn nothing.
 
+mod checked;
 mod place;
 mod speed;
 
@@ -10,12 +11,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bench_benchmarks::code_lab::{Extent, TaskResults};
-use bench_code_tasks::{Answer, CodeTask, OUTSIDE, PROOF_FILE, Proof, Workspace, cheats};
+use bench_code_tasks::{Answer, CodeTask, OUTSIDE, PROOF_FILE, Proof, Workspace, WrongSolution, cheats};
 use bench_stack::sandboxes::SandboxSettings;
 use bench_stack::sandboxes::speed::HostSpeed;
 use futures_util::{StreamExt, stream};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use self::checked::Checked;
 use self::place::{Place, Ran};
 use super::{Cheats, CheckArgs};
 use crate::code_archive::{self, CodeArchive};
@@ -31,66 +33,6 @@ const BUILD_CHARS_MAX: usize = 300;
 
 /// Remark on a check of the files only.
 const NOT_CHECKED: &str = "Nothing was run: whether the reference passes, the untouched project and wrong solutions fail, and cheats earn nothing isn't checked";
-
-/// Result of a task's check.
-struct Checked {
-    name: String,
-    /// Reasons why the task isn't proven.
-    problems: Vec<String>,
-    /// Reason why it can't be run on this machine.
-    not_runnable: Option<String>,
-    proof: Option<Proof>,
-    /// Number of cheats that were tried.
-    cheats: usize,
-    /// Time of the reference's build and tests, the longest of all repetitions, in seconds.
-    seconds: f64,
-}
-
-impl Checked {
-    fn new(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            problems: Vec::new(),
-            not_runnable: None,
-            proof: None,
-            cheats: 0,
-            seconds: 0.0,
-        }
-    }
-
-    fn is_proven(&self) -> bool {
-        self.problems.is_empty() && self.not_runnable.is_none()
-    }
-
-    fn line(&self) -> String {
-        if let Some(why) = &self.not_runnable {
-            return format!("{}: {why}", self.name);
-        }
-        let Some(proof) = self.proof.as_ref().filter(|_| self.is_proven()) else {
-            return format!("{}: NOT proven", self.name);
-        };
-        let repeats = if proof.repeats > 1 { format!(" {} times", proof.repeats) } else { String::new() };
-        let cheats = if self.cheats > 0 {
-            format!(", {} earn nothing", format::plural(self.cheats as u64, "cheat"))
-        } else {
-            String::new()
-        };
-        format!(
-            "{}: proven; the reference passes {}{repeats} in {:.1} s, {} fail as named{cheats}",
-            self.name,
-            format::plural(proof.tests.len() as u64, "test"),
-            self.seconds,
-            format::plural(proof.wrong.len() as u64, "wrong solution"),
-        )
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "task": self.name, "proven": self.is_proven(), "not_runnable": self.not_runnable, "reasons": self.problems,
-            "tests": self.proof.as_ref().map(|proof| &proof.tests), "seconds": self.seconds, "cheats": self.cheats,
-        })
-    }
-}
 
 /// Checks the tasks at these paths. Returns the number of those that aren't proven.
 pub(super) async fn check(args: &CheckArgs, paths: &[PathBuf]) -> anyhow::Result<Vec<Value>> {
@@ -127,19 +69,6 @@ pub(super) async fn check(args: &CheckArgs, paths: &[PathBuf]) -> anyhow::Result
                 Some(problem) => output::print(&format!("{}: refused; {problem}", one.name))?,
             }
         }
-    }
-    Ok(checked.iter().map(Checked::json).collect())
-}
-
-/// Checks each task, and shows its result as soon as those before it are shown.
-async fn each(
-    args: &CheckArgs,
-    place: &Place,
-    speed: &HostSpeed,
-    archives: &[(CodeTask, CodeArchive)],
-    checked: &mut Vec<Checked>,
-) -> anyhow::Result<()> {
-    let work = archives
         for (_, archive) in archives.iter().filter(|(task, _)| task.reference.is_none()) {
             super::warn(
                 &archive.name,
@@ -149,19 +78,45 @@ async fn each(
         if checked.iter().any(|one| one.problems.is_empty()) {
             output::note(NOT_CHECKED);
         }
+    }
+    Ok(checked.iter().map(Checked::json).collect())
+}
+
+/// Checks the tasks, the longest ones first, so that no sandbox is without work at the end. Shows the result of each when
+/// it's there, and returns them in the given order.
+async fn each(
+    args: &CheckArgs,
+    place: &Place,
+    speed: &HostSpeed,
+    archives: &[(CodeTask, CodeArchive)],
+    checked: &mut Vec<Checked>,
+) -> anyhow::Result<()> {
+    let mut work: Vec<_> = archives
         .iter()
-        .map(|(task, archive)| one(args, place, speed, task, archive, with_cheats(args, archives, task)))
-        .collect::<Vec<_>>();
-    let mut done = stream::iter(work).buffered(place.slots);
+        .enumerate()
+        .map(|(number, (task, archive))| (number, task, archive, with_cheats(args, archives, task)))
+        .collect();
+    work.sort_by_key(|(_, task, _, has_cheats)| std::cmp::Reverse((*has_cheats, expected_ms(task))));
+    let work = work.into_iter().map(async |(number, task, archive, has_cheats)| {
+        one(args, place, speed, task, archive, has_cheats).await.map(|checked| (number, checked))
+    });
     for failed in checked.iter() {
         show(args, failed)?;
     }
+    let mut done = stream::iter(work).buffer_unordered(place.slots);
+    let mut by_number = BTreeMap::new();
     while let Some(one) = done.next().await {
-        let one = one?;
+        let (number, one) = one?;
         show(args, &one)?;
-        checked.push(one);
+        by_number.insert(number, one);
     }
+    checked.extend(by_number.into_values());
     Ok(())
+}
+
+/// Returns the time of a task's reference as it was recorded; the maximum if it wasn't.
+fn expected_ms(task: &CodeTask) -> u64 {
+    task.proof.as_ref().and_then(|proof| proof.reference_ms).unwrap_or(u64::MAX)
 }
 
 /// Returns true if the known cheats are tried at a task.
@@ -170,8 +125,8 @@ fn with_cheats(args: &CheckArgs, all: &[(CodeTask, CodeArchive)], task: &CodeTas
         Cheats::All => true,
         Cheats::None => false,
         Cheats::PerLanguage => {
-            let first = all.iter().map(|(task, _)| task).find(|other| other.language == task.language);
-            first.is_some_and(|first| std::ptr::eq(first, task))
+            let same = all.iter().map(|(task, _)| task).filter(|other| other.language == task.language);
+            same.min_by_key(|other| expected_ms(other)).is_some_and(|fastest| std::ptr::eq(fastest, task))
         }
     }
 }
@@ -272,12 +227,18 @@ async fn prove(
     let tests = tests.unwrap_or_default();
     // The tests that a wrong solution passes were looked at when the proof was recorded.
     let is_whole = args.record || task.proof.is_none() || !task.command.is_outside();
-    let wrong = wrong_solutions(place, task, &tests, is_whole, checked).await?;
+    // With --wrong, a proof of these very solutions stands for those that aren't run.
+    let wrong_max = args.wrong.filter(|_| !is_whole && task.are_solutions_proven());
+    let wrong_max = wrong_max.map_or(usize::MAX, |number| number as usize);
+    let (run, left_out) = task.wrong.split_at(task.wrong.len().min(wrong_max));
+    checked.wrong_left_out = left_out.len();
+    let wrong = wrong_solutions(place, task, run, &tests, is_whole, checked).await?;
     if has_cheats {
         try_cheats(place, task, &tests, checked).await?;
     }
     checked.proof = Some(Proof {
         task_digest: task.digest.clone(),
+        solutions_digest: Some(task.solutions_digest.clone()),
         tests,
         repeats: args.repeat,
         reference_ms: milliseconds(checked.seconds),
@@ -295,6 +256,7 @@ fn milliseconds(seconds: f64) -> Option<u64> {
 async fn wrong_solutions(
     place: &Place,
     task: &CodeTask,
+    solutions: &[WrongSolution],
     tests: &[String],
     is_whole: bool,
     checked: &mut Checked,
@@ -306,7 +268,7 @@ async fn wrong_solutions(
             format::plural(task.wrong.len() as u64, "wrong solution")
         ));
     }
-    for wrong in &task.wrong {
+    for wrong in solutions {
         let what = format!("wrong solution {}", wrong.name);
         let workspace = match applied(task, &wrong.answer) {
             Ok(workspace) => workspace,

@@ -180,6 +180,7 @@ mod tests {
         assert_eq!((seconds(&proven), &calibration(&proven)["host_ms"]), (300, &Value::Null));
         proven.proof = Some(Proof {
             task_digest: proven.digest.clone(),
+            solutions_digest: None,
             tests: vec!["a".to_owned()],
             repeats: 1,
             reference_ms: Some(1_000),

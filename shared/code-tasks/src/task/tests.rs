@@ -134,6 +134,29 @@ fn commands_are_told_by_their_words() {
 }
 
 #[test]
+fn a_proof_tells_which_solutions_were_run() {
+    let task = CodeTask::read(&with("solutions/reference.diff", "x"), "folder").unwrap();
+    let proof = |solutions: &str| {
+        format!(
+            r#"{{"task_digest": "{}", "solutions_digest": "{solutions}", "tests": [], "repeats": 1, "wrong": {{}}}}"#,
+            task.digest
+        )
+    };
+    for (solutions, text, is_proven) in [
+        (task.solutions_digest.as_str(), "x", true),
+        (task.solutions_digest.as_str(), "y", false),
+        (task.digest.as_str(), "x", false),
+    ] {
+        let mut all = with("solutions/reference.diff", text);
+        let content = proof(solutions).into_bytes();
+        all.add(&TaskPath::new("proof.json").unwrap(), None, content).unwrap();
+        let task = CodeTask::read(&all, "folder").unwrap();
+        assert!(task.proof.is_some());
+        assert_eq!(task.are_solutions_proven(), is_proven, "{solutions} {text}");
+    }
+}
+
+#[test]
 fn a_proof_holds_for_the_files_that_it_was_made_of() {
     let digest = CodeTask::read(&files(&USUAL), "folder").unwrap().digest;
     let proof =
