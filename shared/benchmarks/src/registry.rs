@@ -20,8 +20,8 @@ use crate::livecodebench::LiveCodeBench;
 use crate::mmlu_pro::MmluPro;
 use crate::options::{OptionError, Options};
 use crate::scicode::SciCode;
-use crate::tau_bench_telecom::TauBenchTelecom;
 use crate::swe_bench_pro::SweBenchPro;
+use crate::tau_bench_telecom::TauBenchTelecom;
 use crate::terminal_bench_hard::TerminalBenchHard;
 use crate::terminal_tasks::TerminalTasks;
 

@@ -17,6 +17,7 @@ mod download;
 mod gates;
 mod large;
 mod local;
+mod official_files;
 mod prepare;
 mod templates;
 mod variants;
