@@ -105,8 +105,10 @@ async function episodeParts(place, announce) {
  */
 async function dialogueParts(place, announce) {
   const { item } = place
-  if (!item.judge_output || !('dialogue' in item.judge_output)) return null
-  const { dialogueOf, dialogueSections } = await import('./item/dialogue.js')
+  const isCut = place.isLive && hasConversations(place.benchmark) && item.cut.includes('judge_output')
+  if (!isCut && !(item.judge_output && 'dialogue' in item.judge_output)) return null
+  const { cutDialogueSections, dialogueOf, dialogueSections } = await import('./item/dialogue.js')
+  if (isCut) return cutDialogueSections(place, announce)
   const dialogue = dialogueOf(item)
   return dialogue && dialogueSections(dialogue, place, announce)
 }

@@ -210,7 +210,7 @@ function attemptKey(path, body) {
  */
 function missing(state) {
   const { order, planner, runs } = state
-  const fields = [state.missingUser?.(state) ?? []].flat()
+  const fields = [state.missingUser ?? []].flat()
   if (!order.model_id) fields.push({ field: 'model_id', message: 'Choose a model.' })
   if (!order.selected_benchmarks?.length) fields.push({ field: 'selected_benchmarks', message: 'Choose at least one benchmark.' })
   const tooMany = planner?.tooMany(runs.length)

@@ -1,10 +1,13 @@
 /** Conversations of an agent with a simulated user: the thread, the reward's parts, the user model of runs and orders. */
 
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { assertFits, seriousFindings, strayWords } from '../support/accessibility.js'
+import { COMMAND } from '../support/bench.js'
 import { PHONE } from '../support/browser.js'
 import { conversation, MESSAGES, STEPS } from '../support/conversations.js'
-import { go, settled } from '../support/navigation.js'
+import { follow, go, settled } from '../support/navigation.js'
 import { pageTest } from '../support/page-test.js'
 import { scriptedRun, serveRun } from '../support/tasks.js'
 
@@ -156,3 +159,91 @@ pageTest('runs, items and leaderboards name the user model beside the model', as
   await page.getByRole('row').getByText('with user openrouter/user-model').waitFor()
   await page.getByText('users simulated by openrouter/user-model').waitFor()
 })
+
+pageTest('a right conversation is read on the server, and from its archive', async ({ bench, open }) => {
+  const { id } = await bench.order({ selected_benchmarks: [BENCHMARK], subset_count: 1, samples: 1 })
+  const run = await bench.ended(id)
+  assert.equal(run.overall_score, 1, run.error_message ?? '')
+  const { items: { items: [item] } } = await bench.api('GET', `/api/runs/${id}/benchmarks/${BENCHMARK}?limit=1`)
+  const { page } = await open(`/runs/${id}/items/${BENCHMARK}/${item.item_id}`)
+  await settled(page)
+  const thread = page.getByRole('list', { name: 'Messages' })
+  const untimed = (/** @type {string} */ text) => text.replaceAll(/\d+:\d\d:\d\d\s[AP]M/g, '')
+  const shown = (await thread.locator('.message').allInnerTexts()).map(untimed)
+  const spoken = item.judge_output.dialogue.messages.filter((/** @type {{role: string}} */ { role }) => role !== 'tool')
+  assert.equal(shown.length, spoken.length)
+  for (const { content } of item.judge_output.dialogue.messages) assert.ok(!content || shown.some((text) => text.includes(content)), content)
+  await page.getByRole('region', { name: 'Environment assertions' }).locator('code').first().waitFor()
+  await page.getByText('agent/trajectory.json').click()
+  await page.getByText('"schema_version": "ATIF').waitFor()
+
+  const { page: other } = await open('/verify')
+  await other.locator('input[type=file]').first().setInputFiles({ name: 'talk.zip', mimeType: 'application/zip', buffer: await bench.archive(id) })
+  await follow(other, () => other.getByRole('link', { name: /Browse the run/ }).click())
+  await other.evaluate(async (to) => (await import(/** @type {any} */ ('/page/js/core/router.js'))).router.go(to), `/verify/items/${BENCHMARK}/${item.item_id}?run=${id}`)
+  const stored = other.getByRole('list', { name: 'Messages' })
+  await stored.waitFor()
+  assert.deepEqual((await stored.locator('.message').allInnerTexts()).map(untimed), shown, 'the archive has the same messages')
+})
+
+pageTest('the form asks for the user model, and what it orders names both', async ({ bench, model, open }) => {
+  const answered = { user: 0, agent: 0 }
+  model.answer = ({ model: name, body }) => {
+    const own = body.messages.filter(({ role }) => role === 'assistant').length
+    answered[name === 'user' ? 'user' : 'agent'] += 1
+    return { text: name === 'user' ? (own > 1 ? 'Bye. ###STOP###' : 'My ride doesn’t end.') : 'Please wait.' }
+  }
+  const { page } = await open(`/new?model=openai-compatible/one&benchmarks=mmlu_pro,${BENCHMARK}&subset_count=1&demo=true`)
+  await settled(page)
+  const main = page.getByRole('main')
+  const field = main.getByRole('combobox', { name: 'Model that simulates users' })
+  await field.waitFor()
+  const estimate = main.getByRole('region', { name: 'Estimate' })
+  await estimate.getByText(`${BENCHMARK} needs a model that simulates users: choose one.`).waitFor()
+  await main.getByRole('button', { name: 'Start run' }).click()
+  await main.locator('[data-path="user_model.model_id"]').getByText(`${BENCHMARK} needs a model that simulates users: choose one.`).waitFor()
+  assert.equal((await bench.api('GET', '/api/runs')).total, 0)
+
+  // It is needed only where a model is asked, and for conversations.
+  await main.getByRole('checkbox', { name: /^τ/ }).uncheck()
+  await field.waitFor({ state: 'hidden' })
+  await main.getByRole('checkbox', { name: /^τ/ }).check()
+  await main.getByRole('checkbox', { name: /^MMLU/ }).uncheck()
+  await field.fill('openai-compatible/user')
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('Tab')
+  await main.getByLabel('Temperature of the user model').fill('0.3')
+  await main.getByLabel('Samples per item').fill('1')
+  await estimate.getByText('Samples', { exact: true }).waitFor()
+  await settled(page)
+  assert.deepEqual(await seriousFindings(page), [])
+  await page.reload()
+  await settled(page)
+  assert.equal(await field.inputValue(), 'openai-compatible/user', 'the address keeps it')
+  await main.getByText('The same as a command').click()
+  await main.locator('.commands pre').first().waitFor()
+  const commands = await main.locator('.commands pre').allInnerTexts()
+  const command = commands.find((text) => text.startsWith('bench run')) ?? ''
+  assert.match(command, /--user-temperature 0\.3 .*--user-model openai-compatible\/user/s)
+  await page.setViewportSize(PHONE)
+  await assertFits(page, 'the form with a user model')
+  await page.setViewportSize({ width: 1280, height: 900 })
+  await follow(page, () => main.getByRole('button', { name: 'Start run' }).click())
+  await page.getByRole('heading', { level: 1, name: /^openai-compatible\/one with user openai-compatible\/user/ }).waitFor()
+  const { runs: [ordered] } = await bench.api('GET', '/api/runs')
+  assert.deepEqual([ordered.user_model.model, ordered.user_model.temperature], ['openai-compatible/user', 0.3])
+  await bench.ended(ordered.id)
+  assert.ok(answered.user === 3 && answered.agent >= 2, JSON.stringify(answered))
+  const { items: { items: [item] } } = await bench.api('GET', `/api/runs/${ordered.id}/benchmarks/${BENCHMARK}?limit=1`)
+  await go(page, `/runs/${ordered.id}/items/${BENCHMARK}/${item.item_id}`)
+  await page.getByRole('list', { name: 'Messages' }).getByText('My ride doesn’t end.').first().waitFor()
+  await page.getByRole('region', { name: 'Result of the conversation' }).getByText('openai-compatible/user').waitFor()
+
+  await promisify(execFile)('bash', ['-c', command.replace(/^bench /, `${JSON.stringify(COMMAND)} `)], { cwd: bench.folder, env: { ...bench.environment, NO_PROXY: '127.0.0.1', no_proxy: '127.0.0.1' } })
+  const { runs: [again] } = await bench.api('GET', '/api/runs?limit=1')
+  assert.notEqual(again.id, ordered.id)
+  assert.deepEqual([again.user_model, again.benchmarks[0].benchmark_name], [ordered.user_model, BENCHMARK], 'the command orders the same')
+  await go(page, `/new?from=${ordered.id}`)
+  await settled(page)
+  assert.equal(await field.inputValue(), 'openai-compatible/user', 'a repeated run keeps it')
+}, { timeout: 150_000 })

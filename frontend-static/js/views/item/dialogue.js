@@ -1,8 +1,11 @@
 /** A conversation that is over: its end, its reward with all parts, and the thread. Models and the evaluator wrote it, so it is only text. */
 
-import { h, withCode } from '../../core/dom.js'
+import { h, replace, withCode } from '../../core/dom.js'
 import { integer, none, number, plural, usd } from '../../core/format.js'
-import { messagesOf } from './conversation.js'
+import { failure, loading } from '../../core/states.js'
+import { messagesOf, messagesOfSteps } from './conversation.js'
+import { logDetails } from './episode.js'
+import { wholeLog } from './logs.js'
 import { thread } from './thread.js'
 
 /** @typedef {import('../../core/source.js').Sample} Sample */
@@ -40,7 +43,9 @@ export function dialogueOf(item) {
  * @param {import('./logs.js').Place} place
  * @param {(text: string) => void} announce
  */
-export function dialogueSections(dialogue, { item, signal }, announce) {
+export function dialogueSections(dialogue, place, announce) {
+  const { item, signal } = place
+  const logs = /** @type {{logs?: import('./logs.js').Log[]} | null} */ (item.judge_output)?.logs ?? []
   const { termination, reward, user_model: model } = dialogue
   const exception = /** @type {{exception?: {name: string, message: string} | null} | null} */ (item.judge_output)?.exception
   /** @type {[string, import('../../core/dom.js').Child, string?][]} */
@@ -65,7 +70,33 @@ export function dialogueSections(dialogue, { item, signal }, announce) {
     h('section', { class: 'conversation', 'aria-labelledby': 'conversation' }, h('h2', { id: 'conversation' }, 'Conversation'),
       messages.length === 0 ? h('p', { class: 'dim' }, 'It has no messages.') : shown.element,
       omitted > 0 && h('p', { class: 'dim' }, `${plural(omitted, 'more message')} ${omitted === 1 ? 'was' : 'were'} left out: the conversation is too long.`)),
+    logs.length > 0 && h('section', { class: 'text episode-logs', 'aria-labelledby': 'logs' }, h('h2', { id: 'logs' }, 'Logs'), logs.map((log) => logDetails(log, place))),
   ]
+}
+
+/**
+ * Makes the section of a conversation that is too long for the response of its sample: the thread from its trajectory.
+ *
+ * @param {import('./logs.js').Place} place
+ * @param {(text: string) => void} announce
+ */
+export function cutDialogueSections(place, announce) {
+  const { signal } = place
+  const box = h('div', null)
+  const load = async () => {
+    replace(box, loading('Loading the conversation'))
+    try {
+      const { steps } = JSON.parse(await wholeLog(place, { name: 'agent/trajectory.json', bytes: 0, end: '', cut: true }))
+      if (signal.aborted) return
+      const shown = thread({ signal, announce })
+      shown.show(messagesOfSteps(Array.isArray(steps) ? steps : []))
+      replace(box, shown.element)
+    } catch (error) {
+      if (!signal.aborted) replace(box, failure(/** @type {Error} */ (error), load))
+    }
+  }
+  void load()
+  return [h('section', { class: 'conversation', 'aria-labelledby': 'conversation' }, h('h2', { id: 'conversation' }, 'Conversation'), box)]
 }
 
 /** @param {Used | undefined} used */

@@ -61,6 +61,7 @@ export function keepEstimate(state, benchmarks, show, signal) {
       // Until the files of a custom agent are chosen, there is nothing to estimate.
       const isEmpty = order.tasks ? order.tasks.length === 0 || (order.agent === CUSTOM && !order.agent_options?.content_hash) : !order.model_id || order.items?.length === 0
       if (isEmpty || selected.length === 0) present({ isCurrent: true })
+      else if (state.missingUser) present({ error: new Error(state.missingUser.message), isCurrent: true })
       else if (planner?.tooMany(further.length + 1)) present({ error: new Error(planner.tooMany(further.length + 1)), isCurrent: true })
       else {
         const estimate = await ask(order)

@@ -77,10 +77,7 @@ function userPart(benchmarks, state, signal) {
   const show = () => {
     if (isLoading || !state.order.selected_benchmarks?.some(hasConversations)) return
     isLoading = true
-    void withModule(() => import('./user-fields.js'), ({ userFields, missingUser }) => {
-      state.missingUser = missingUser
-      replace(place, userFields(benchmarks, state, signal))
-    })
+    void withModule(() => import('./user-fields.js'), ({ userFields }) => replace(place, userFields(benchmarks, state, signal)))
   }
   state.addEventListener('change', show)
   show()

@@ -1,7 +1,10 @@
 /** The order while it is edited. Parts of the form change it and listen to it. */
 
-import { setAt } from './order.js'
+import { hasConversations, needsModel } from '../../core/run-facts.js'
+import { setAt, valueAt } from './order.js'
 
+/** Beginning of the names of stored responses, which stand in the place of a model. */
+export const REPLAY = 'replay:'
 /** Fields of an order that thinking levels replace. */
 export const REASONING = ['reasoning_effort', 'thinking_budget']
 
@@ -45,8 +48,16 @@ export class OrderState extends EventTarget {
   /** What makes several runs of a sweep; null until a form has one, since most have none. @type {typeof import('./sweep.js') | null} */
   planner = null
 
-  /** Says if a user model is missing; null until a selected benchmark may need one. @type {typeof import('./user-fields.js').missingUser | null} */
-  missingUser = null
+  /**
+   * What is missing if a selected benchmark needs a user model, and there is none; null otherwise. Sources of answers that ask no
+   * model need none.
+   */
+  get missingUser() {
+    const name = this.order.selected_benchmarks?.find(hasConversations)
+    const isAsked = modelsOf(this.order, this.sweep).some((model) => needsModel(model) && !model.startsWith(REPLAY))
+    if (!name || !isAsked || valueAt(this.order, 'user_model.model_id')) return null
+    return { field: 'user_model.model_id', message: `${name} needs a model that simulates users: choose one. The evaluated model never takes its place.` }
+  }
 
   /** Runs that the form orders, in the order in which `bench run` makes them. @type {import('./sweep.js').PlannedRun[]} */
   get runs() {

@@ -6,23 +6,7 @@ import { field, optional } from './control.js'
 import { USER } from './fields.js'
 import { modelPicker } from './model-picker.js'
 import { valueAt } from './order.js'
-import { modelsOf } from './state.js'
-
-/** Beginning of the names of stored responses, which stand in the place of a model. */
-const REPLAY = 'replay:'
-
-/**
- * Returns what is missing in an order: a user model, if a selected benchmark needs one. Sources of answers that ask no model need none.
- *
- * @param {import('./state.js').OrderState} state
- * @returns {{field: string, message: string} | null}
- */
-export function missingUser({ order, sweep }) {
-  const name = order.selected_benchmarks?.find(hasConversations)
-  const isAsked = modelsOf(order, sweep).some((model) => needsModel(model) && !model.startsWith(REPLAY))
-  if (!name || !isAsked || valueAt(order, 'user_model.model_id')) return null
-  return { field: 'user_model.model_id', message: `${name} needs a model that simulates users: choose one. The evaluated model never takes its place.` }
-}
+import { REPLAY } from './state.js'
 
 /**
  * Makes the fields, which are hidden unless a selected benchmark needs them.
@@ -47,7 +31,7 @@ export function userFields(benchmarks, state, signal) {
     const named = benchmarks.filter(({ name }) => hasConversations(name) && state.order.selected_benchmarks?.includes(name))
     section.hidden = named.length === 0
     const model = valueAt(state.order, 'user_model.model_id')
-    setText(summary, model ? String(model) : missingUser(state) ? 'required' : 'not needed: no model is asked')
+    setText(summary, model ? String(model) : state.missingUser ? 'required' : 'not needed: no model is asked')
     setText(suggestion, named.map((each) => {
       const official = /** @type {{user?: {official_model?: string} | null} | undefined} */ (each.protocols?.find((p) => p.is_default))?.user?.official_model
       return official ? `The authors of ${each.display_name} use ${official}.` : ''
