@@ -33,6 +33,8 @@ const LENGTHS: &[Lengths] = &[
     // The steps of a problem, each with the code of those before it.
     Lengths { questions_tenths: 44, ..lengths("scicode", 8_000, 800) },
     // The turns of an agent, each with the conversation before it.
+    Lengths { questions_tenths: 600, ..lengths("swe_bench_pro", 1_200_000, 300) },
+    Lengths { questions_tenths: 250, ..lengths("tau_bench_telecom", 250_000, 120) },
     Lengths { questions_tenths: 300, ..lengths("terminal_bench_hard", 500_000, 300) },
 ];
 /// Lengths in other benchmarks.
