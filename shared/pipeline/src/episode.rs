@@ -74,11 +74,12 @@ impl Pipeline {
         let state = saved_episode(handed_over)?.unwrap_or_else(|| new_round(1));
         if let Some((body, stored)) = stored {
             match handed_over.stage {
-                Stage::Verification => {
-                    if body.verification.as_ref().is_some_and(|report| report.round == state.round) {
-                        return Box::pin(self.end_verification(turn, &state, &body, stored)).await;
-                    }
+                Stage::Verification
+                    if body.verification.as_ref().is_some_and(|report| report.round == state.round) =>
+                {
+                    return Box::pin(self.end_verification(turn, &state, &body, stored)).await;
                 }
+                Stage::Verification => {}
                 _ if body.episode.as_ref().is_some_and(|report| {
                     report.dialogue.is_some() && report.round == state.round
                 }) =>

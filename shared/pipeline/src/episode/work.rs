@@ -58,7 +58,9 @@ impl Work<'_> {
     pub(super) fn sandbox(&self) -> NewSandbox {
         match self {
             Self::Containers { .. } | Self::Instance { .. } | Self::Verification(_) => engine_sandbox(),
-            Self::Workspace { .. } | Self::Dialogue(_) => NewSandbox { preemptable: false, ..NewSandbox::default() },
+            Self::Workspace { .. } | Self::Dialogue(_) => {
+                NewSandbox { preemptable: false, ..NewSandbox::default() }
+            }
         }
     }
 
@@ -79,7 +81,9 @@ impl Work<'_> {
             Self::Containers { files, .. } => {
                 files.admitted.task.steps.get(task_step).and_then(|step| step.name.as_deref())
             }
-            Self::Workspace { .. } | Self::Instance { .. } | Self::Dialogue(_) | Self::Verification(_) => None,
+            Self::Workspace { .. } | Self::Instance { .. } | Self::Dialogue(_) | Self::Verification(_) => {
+                None
+            }
         }
     }
 
@@ -92,7 +96,9 @@ impl Work<'_> {
     ) -> Option<String> {
         match self {
             Self::Workspace { workspace, .. } => workspace.take_change(collected, report),
-            Self::Containers { .. } | Self::Instance { .. } | Self::Dialogue(_) | Self::Verification(_) => None,
+            Self::Containers { .. } | Self::Instance { .. } | Self::Dialogue(_) | Self::Verification(_) => {
+                None
+            }
         }
     }
 }
