@@ -7,6 +7,7 @@ use bench_domain::run::DatasetChoice;
 use crate::benchmarks::select;
 use crate::judge::is_judged;
 use crate::settings::unused_settings;
+use crate::user::has_user;
 use crate::{FoundModel, Order, OrderWarning, Orderer, Orders, RunError, options, protocols};
 
 /// Order as far as it can be resolved without a key, a provider or a dataset.
@@ -54,7 +55,12 @@ impl Orders {
         order.options = protocols::by_own_names(order.options);
         self.check_settings(&order.generation, &found, orderer)?;
         let has_judge = self.has_judge(&order, &found);
-        let (names, ignored) = match self.select_benchmarks(&order, orderer.standing, has_judge)? {
+        let (names, ignored) = match self.select_benchmarks(
+            &order,
+            orderer.standing,
+            has_judge,
+            has_user(&order, &found.model),
+        )? {
             // An order that names none is refused if nothing can be run; an estimate has nothing to refuse.
             (names, ignored) if names.is_empty() => (select(None)?.0, ignored),
             selected => selected,

@@ -6,7 +6,7 @@ use bench_domain::{BenchmarkName, RunTemplate, Secret};
 use crate::benchmarks::{filter_known, select};
 use crate::judge::{FoundJudge, JudgedRun, is_judged};
 use crate::order::ResolvedFields;
-use crate::user::{SimulatedRun, is_conversation, names_user};
+use crate::user::{SimulatedRun, has_user, is_conversation};
 use crate::{FoundModel, Order, Orderer, Orders, RunError, Standing, options, protocols};
 
 /// Resolved order.
@@ -34,12 +34,13 @@ impl Orders {
         order: &Order,
         standing: Standing,
         has_judge: bool,
+        has_user: bool,
     ) -> Result<(Vec<BenchmarkName>, Vec<String>), RunError> {
         let (mut benchmarks, ignored) = select(order.benchmarks.as_deref())?;
         if filter_known(order.benchmarks.as_deref(), &benchmarks).is_none() {
             // If the order names no benchmarks, it leaves out datasets whose terms the operator hasn't accepted.
             benchmarks.retain(|name| self.check_dataset(order, name).is_ok() && standing.may_order(name));
-            if !names_user(order) {
+            if !has_user {
                 benchmarks.retain(|name| !is_conversation(name));
             }
             if !has_judge {
@@ -68,7 +69,8 @@ impl Orders {
         self.check_settings(&order.generation, &found, orderer)?;
         self.check_available(&found, orderer).await?;
         let has_judge = kept.is_some() || self.has_judge(&order, &found);
-        let (benchmarks, ignored) = self.select_benchmarks(&order, orderer.standing, has_judge)?;
+        let (benchmarks, ignored) =
+            self.select_benchmarks(&order, orderer.standing, has_judge, has_user(&order, &found.model))?;
         orderer.standing.check_benchmarks(&benchmarks)?;
         let protocols = protocols::resolve_protocols(&order.protocols, &benchmarks)?;
         let with_protocol = benchmarks.iter().map(|name| (name.clone(), protocols.get(name).cloned()));

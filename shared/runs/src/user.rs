@@ -11,9 +11,9 @@ pub(crate) fn is_conversation(name: &BenchmarkName) -> bool {
     bench_benchmarks::find(name.as_str()).is_some_and(|benchmark| benchmark.dialogue().is_some())
 }
 
-/// Returns true if an order names a user simulator.
-pub(crate) fn names_user(order: &Order) -> bool {
-    order.user.as_ref().is_some_and(|user| user.model.is_some())
+/// Returns true if conversations of an order have a user: a named one, or none is needed since no model is asked.
+pub(crate) fn has_user(order: &Order, model: &ModelRef) -> bool {
+    !model.is_asked() || order.user.as_ref().is_some_and(|user| user.model.is_some())
 }
 
 /// Context for finding the user simulator of a run.

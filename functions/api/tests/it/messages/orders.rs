@@ -45,6 +45,10 @@ async fn judges(recorder: &mut Recorder, local: &Server) {
     let without = json!({ "model_id": "lmstudio/x", "selected_benchmarks": ["hle"] });
     refuse(recorder, local, &[], without).await;
     refuse(recorder, local, &[], judged(json!({ "model_id": "no/such" }))).await;
+    let talks = |user: Value| json!({ "model_id": "lmstudio/x", "selected_benchmarks": ["tau_bench_telecom"], "demo": true, "user_model": user });
+    refuse(recorder, local, &[], talks(Value::Null)).await;
+    refuse(recorder, local, &[], talks(json!({ "model_id": "no/such" }))).await;
+    refuse(recorder, local, &[], talks(json!({ "model_id": "oracle" }))).await;
     refuse(recorder, local, &[], judged(json!({ "model_id": "j", "provider": "openai" }))).await;
     refuse(recorder, local, &[], judged(json!({ "model_id": "openrouter/j" }))).await;
     refuse(recorder, local, &[], json!({ "model_id": "lmstudio/x", "budget_usd": 1 })).await;
