@@ -51,6 +51,7 @@ const NOT_SETTINGS: [&str; 49] = [
     "SANDY_FILES",
     "SANDY_ISOLATION",
     "SANDY_PACKAGES",
+    "SANDY_TAU2",
     // Of package managers.
     "CARGO_TERM_COLOR",
     "EAI_AGAIN",
