@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::support::{CommandOutput, TestDir};
 
 /// Names in the sources that aren't settings of this program.
-const NOT_SETTINGS: [&str; 49] = [
+const NOT_SETTINGS: [&str; 51] = [
     // Variables of the Lambda runtime, cargo and build scripts, Go, Python, container engines, terminals, desktops, and the base
     // directories.
     "AWS_LAMBDA_FUNCTION_NAME",
@@ -55,6 +55,7 @@ const NOT_SETTINGS: [&str; 49] = [
     // Of package managers.
     "CARGO_TERM_COLOR",
     "EAI_AGAIN",
+    "NODE_ENV",
     // Parts of names, and names in other programs.
     "BENCH_LIMIT",
     "JUDGE_PROMPT",
