@@ -165,7 +165,7 @@ fn python3() -> PathBuf {
     String::from_utf8(found.stdout).unwrap().trim().into()
 }
 
-/// Returns the number of processes of a verification's verdict that are right: all of them.
+/// Returns true if the verdict on a verification is that the instance is resolved.
 fn is_resolved(item: &Item, patch: &str, report: &VerificationReport) -> bool {
     let verdict = protocol().grade(item, patch, report);
     let resolved = verdict.detail["resolved"].as_bool().unwrap();
