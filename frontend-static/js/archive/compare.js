@@ -1,6 +1,6 @@
 /** Comparison of two archives, in the form of the API's answer, without a server. */
 
-import { scaleOf } from '../core/run-facts.js'
+import { hasConversations, scaleOf } from '../core/run-facts.js'
 import { comparePaired, scoreOf } from './paired.js'
 
 /** @typedef {import('../core/run-facts.js').Run} Run */
@@ -34,7 +34,8 @@ function compareBenchmark(a, b, name) {
   const [one, other] = [benchmarkOf(a, name), benchmarkOf(b, name)]
   const isKnown = Boolean(one.dataset && other.dataset)
   const isSameDataset = isKnown && one.dataset?.digest === other.dataset?.digest
-  const isSameProtocol = one.protocol !== null && equal(protocolOf(a.run, one), protocolOf(b.run, other))
+  const isSameUser = !hasConversations(name) || equal(userOf(a.run), userOf(b.run))
+  const isSameProtocol = one.protocol !== null && equal(protocolOf(a.run, one), protocolOf(b.run, other)) && isSameUser
   const isSameJudge = equal(judgeOf(one), judgeOf(other))
   const rows = [a, b].map((side) => side.rowsOf(name).filter((row) => scoreOf(row) !== null))
   // Another revision may have other rows, so only the dataset's own ids identify equal items.
@@ -55,6 +56,7 @@ function compareBenchmark(a, b, name) {
       : !isSameDataset && `The runs used different revisions of the dataset; items are matched by ${bySourceId ? 'the dataset’s own ids' : 'the indices of their rows'}.`,
     changed.length > 0 && `${changed.length} of the items that have the same id in both runs have another question in each; they are not compared.`,
     one.protocol === null || other.protocol === null ? 'An archive doesn’t name its protocol.' : !isSameProtocol && 'The runs differ in protocol, options, prompt or settings.',
+    !isSameUser && 'The runs had different user models, or other settings of it.',
     !isSameJudge && 'The runs were judged differently.',
     paired.items === 0 && 'The runs have no graded item in common; there is nothing to compare.',
     (one.demo || other.demo) && 'Demo data: the scores say nothing about the real benchmark.',
@@ -70,6 +72,11 @@ function benchmarkOf({ run }, name) {
 /** @param {Run} run @param {RunBenchmark} b */
 function protocolOf(run, b) {
   return [b.protocol, b.prompt_digest, Object.entries(b.options ?? {}).sort(), Object.entries(b.generation ?? {}).filter(([, value]) => value !== null).sort(), b.samples_per_item, run.limits?.timeout_seconds ?? null]
+}
+
+/** @param {Run} run */
+function userOf({ user_model: user }) {
+  return user && [user.model, user.temperature, user.max_tokens, user.seed]
 }
 
 /** @param {RunBenchmark} b */

@@ -4,6 +4,7 @@ import { api } from '../core/api.js'
 import { h, replace, setText, useStyles } from '../core/dom.js'
 import { integer, plural } from '../core/format.js'
 import { path, query } from '../core/router.js'
+import { hasConversations } from '../core/run-facts.js'
 import { empty } from '../core/states.js'
 import { byCategory } from './new-run/benchmark-picker.js'
 import { rich } from './new-run/text.js'
@@ -87,6 +88,7 @@ export function marks(benchmark) {
   const found = []
   if (benchmark.dataset?.gated) found.push('gated dataset')
   if (benchmark.judged) found.push('needs a judge')
+  if (hasConversations(benchmark.name)) found.push('needs a user model')
   if (benchmark.protocols?.[0]?.sandbox) found.push('runs code')
   if (benchmark.prompt_source === 'own') found.push(isPending(benchmark.protocols?.[0]) ? 'official prompt not loaded yet' : 'prompt: own')
   return found.map((text) => h('span', { class: text === 'prompt: own' ? 'caution' : 'tag' }, text))

@@ -199,9 +199,9 @@ pageTest('the form asks for the user model, and what it orders names both', asyn
   const field = main.getByRole('combobox', { name: 'Model that simulates users' })
   await field.waitFor()
   const estimate = main.getByRole('region', { name: 'Estimate' })
-  await estimate.getByText(`${BENCHMARK} needs a model that simulates users: choose one.`).waitFor()
+  await estimate.getByText(`Choose the model that simulates users in ${BENCHMARK}.`).waitFor()
   await main.getByRole('button', { name: 'Start run' }).click()
-  await main.locator('[data-path="user_model.model_id"]').getByText(`${BENCHMARK} needs a model that simulates users: choose one.`).waitFor()
+  await main.locator('[data-path="user_model.model_id"]').getByText(`Choose the model that simulates users in ${BENCHMARK}.`).waitFor()
   assert.equal((await bench.api('GET', '/api/runs')).total, 0)
 
   // It is needed only where a model is asked, and for conversations.
@@ -247,3 +247,23 @@ pageTest('the form asks for the user model, and what it orders names both', asyn
   await settled(page)
   assert.equal(await field.inputValue(), 'openai-compatible/user', 'a repeated run keeps it')
 }, { timeout: 150_000 })
+
+pageTest('conversations with different users aren’t called comparable', async ({ bench, model, open }) => {
+  model.answer = ({ model: name }) => ({ text: name === 'one' ? 'Please wait.' : '###STOP###' })
+  const runs = []
+  for (const user of ['first', 'second']) {
+    const order = /** @type {any} */ ({ model_id: 'openai-compatible/one', selected_benchmarks: [BENCHMARK], subset_count: 1, samples: 1, user_model: { model_id: `openai-compatible/${user}` } })
+    runs.push(await bench.ended((await bench.order(order)).id))
+  }
+  const address = `/compare?runs=${runs.map(({ id }) => id).join(',')}`
+  const { page } = await open(address)
+  await page.getByRole('heading', { name: 'These runs aren’t fully comparable' }).waitFor()
+  await page.getByText(/The runs had different user models: openai-compatible\/first at \S+ and openai-compatible\/second/).waitFor()
+  for (const { user_model: user } of runs) await page.getByText(`openai-compatible/one with user ${user?.model}`).first().waitFor()
+
+  const { page: offline } = await open('/verify')
+  const files = await Promise.all(runs.map(async ({ id }, i) => ({ name: `${i}.zip`, mimeType: 'application/zip', buffer: await bench.archive(id) })))
+  await offline.locator('input[type=file]').first().setInputFiles(files)
+  await follow(offline, () => offline.getByRole('link', { name: 'Compare 2 archives' }).click())
+  await offline.getByText('The runs had different user models, or other settings of it.').waitFor()
+})

@@ -3,6 +3,7 @@
 import { h, replace } from '../../core/dom.js'
 import { integer, plural } from '../../core/format.js'
 import { path } from '../../core/router.js'
+import { hasConversations } from '../../core/run-facts.js'
 import { benchmarkSettings } from './benchmark-settings.js'
 import { estimateText } from './estimate-text.js'
 import { group } from './control.js'
@@ -132,6 +133,7 @@ function badges(benchmark) {
   const marks = []
   if (benchmark.dataset?.gated) marks.push(['gated', 'Its terms must be accepted at the hub before the data can be downloaded'])
   if (benchmark.judged) marks.push(['needs a judge', 'A model grades the answers'])
+  if (hasConversations(benchmark.name)) marks.push(['needs a user model', 'A model simulates users'])
   if (protocol?.sandbox) marks.push(['runs code', 'Answers are programs, run in a sandbox'])
   if (benchmark.samples_per_item > 1) marks.push([plural(benchmark.samples_per_item, 'sample') + ' per item',
     'How often each item is asked, unless you set it'])

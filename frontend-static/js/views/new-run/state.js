@@ -56,7 +56,7 @@ export class OrderState extends EventTarget {
     const name = this.order.selected_benchmarks?.find(hasConversations)
     const isAsked = modelsOf(this.order, this.sweep).some((model) => needsModel(model) && !model.startsWith(REPLAY))
     if (!name || !isAsked || valueAt(this.order, 'user_model.model_id')) return null
-    return { field: 'user_model.model_id', message: `${name} needs a model that simulates users: choose one. The evaluated model never takes its place.` }
+    return { field: 'user_model.model_id', message: `Choose the model that simulates users in ${name}. The evaluated model never takes its place.` }
   }
 
   /** Runs that the form orders, in the order in which `bench run` makes them. @type {import('./sweep.js').PlannedRun[]} */

@@ -91,7 +91,7 @@ pub struct BenchmarkComparison {
     /// True if both runs used the same items, according to their digest. If not, items are matched by the dataset's
     /// own ids, or by the index of the row if a run has no such ids; one id may then name two versions of an item.
     pub same_dataset: bool,
-    /// True if both runs used the same protocol, options, prompt template, generation settings and samples per item.
+    /// True if both runs used the same protocol, options, prompt template, generation settings, samples per item and user model.
     pub same_protocol: bool,
     /// True if both runs used the same judge with the same prompt and settings, or none. A host that an older version
     /// didn't record counts as equal, with a warning.
@@ -267,7 +267,11 @@ fn side(found: &RunWithBenchmarks) -> ComparedRun {
 
 /// Returns the agent that asked the model in a run's episodes.
 fn agent(spec: &RunSpec) -> Option<String> {
-    let benchmark = spec.benchmarks.iter().find(|name| has_agent_in(spec, name))?;
+    // Conversations have an agent of their own.
+    let is_conversation = |name: &BenchmarkName| {
+        bench_benchmarks::find(name.as_str()).is_some_and(|benchmark| benchmark.dialogue().is_some())
+    };
+    let benchmark = spec.benchmarks.iter().find(|name| has_agent_in(spec, name) && !is_conversation(name))?;
     let choice = agent_choice(&spec.model.provider, spec.options.get(benchmark));
     choice.agent.asks_model().then(|| choice.agent.to_string())
 }
@@ -278,13 +282,17 @@ async fn compare_benchmarks(
     (run_b, b): (&RunWithBenchmarks, &BenchmarkRecord),
 ) -> Result<BenchmarkComparison, ApiError> {
     let compared = api.state.compare_benchmarks((run_a.run.spec.id, a), (run_b.run.spec.id, b)).await;
-    let ComparisonResult { same_dataset, same_protocol, same_judge, warnings, paired } =
-        compared.map_err(|error| match error {
+    let ComparisonResult { same_dataset, mut same_protocol, same_judge, mut warnings, paired } = compared
+        .map_err(|error| match error {
             CompareError::State(error) => error.into(),
             too_many @ CompareError::TooMany { .. } => {
                 ApiError::new(Code::ComparisonTooLarge, too_many.to_string())
             }
         })?;
+    if let Some(warning) = user_difference(&run_a.run.spec, &run_b.run.spec, &a.name) {
+        same_protocol = false;
+        warnings.insert(0, warning);
+    }
     let dataset =
         |record: &BenchmarkRecord| record.plan.as_ref().map(|plan| DatasetView::from(&plan.dataset));
     let (dataset_a, dataset_b) = (dataset(a), dataset(b));
@@ -319,6 +327,21 @@ async fn compare_benchmarks(
         warnings,
         paired: paired.into(),
     })
+}
+
+/// Describes the user simulators of two runs of conversations that differ; `None` if they are the same, or for other benchmarks.
+fn user_difference(a: &RunSpec, b: &RunSpec, benchmark: &BenchmarkName) -> Option<String> {
+    bench_benchmarks::find(benchmark.as_str())?.dialogue()?;
+    let name = |spec: &RunSpec| match &spec.user {
+        Some(user) => user.model.name_with_host(),
+        None => "none".to_owned(),
+    };
+    let settings = |spec: &RunSpec| spec.user.as_ref().map(|user| user.generation.clone());
+    let (name_a, name_b) = (name(a), name(b));
+    if name_a != name_b {
+        return Some(format!("The runs had different user models: {name_a} and {name_b}."));
+    }
+    (settings(a) != settings(b)).then(|| format!("The user model {name_a} had different settings."))
 }
 
 fn planned(benchmark: &BenchmarkRecord) -> u64 {
