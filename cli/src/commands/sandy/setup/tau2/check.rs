@@ -15,7 +15,7 @@ use crate::commands::sandy::setup::in_sandbox;
 use crate::exit::last_line;
 
 /// Line that ends a file's text in a command.
-const END: &str = "END_OF_STEP_FILE";
+const END: &str = "end-of-file-of-step";
 
 /// Returns the command that evaluates an empty conversation about the package's first task, which loads all of the package.
 pub(in crate::commands) fn step(data_dir: &Path, timeout: Duration) -> Exec {
