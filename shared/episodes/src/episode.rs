@@ -50,7 +50,7 @@ pub enum Advance {
     /// job follows the episode's.
     Worked(Box<EpisodeReport>, Box<JobReport>),
     /// The agent of an [`InstanceTask`](crate::InstanceTask) has ended, and this is its change.
-    Changed(Box<EpisodeReport>, Vec<u8>),
+    Changed(Box<EpisodeReport>, String),
     /// The verification is over.
     Verified(Box<VerificationReport>),
     /// The episode is over, and its environments are removed as far as the engine could be reached.

@@ -24,6 +24,9 @@ pub(crate) const WORKSPACE_LOST: &str = "WorkspaceLostError";
 /// Exception of a change that is larger than an answer can be.
 pub const CHANGE_TOO_LARGE: &str = "ChangeTooLargeError";
 
+/// Exception of a change that no answer can hold, because it isn't text.
+pub(crate) const CHANGE_NOT_TEXT: &str = "ChangeNotTextError";
+
 /// Exception of an item that the sandbox host can't run: it has another architecture, no network, or can't get the image.
 pub(crate) const HOST_UNSUITABLE: &str = "HostUnsuitableError";
 
@@ -32,7 +35,12 @@ pub(crate) const HOST_UNSUITABLE: &str = "HostUnsuitableError";
 pub(crate) fn is_by_agent(exception: &str) -> bool {
     matches!(
         exception,
-        ENVIRONMENT_GONE | DISK_LIMIT_EXCEEDED | ARTIFACTS_LIMIT_EXCEEDED | WORKSPACE_LOST | CHANGE_TOO_LARGE
+        ENVIRONMENT_GONE
+            | DISK_LIMIT_EXCEEDED
+            | ARTIFACTS_LIMIT_EXCEEDED
+            | WORKSPACE_LOST
+            | CHANGE_TOO_LARGE
+            | CHANGE_NOT_TEXT
     )
 }
 

@@ -4,8 +4,8 @@ use bench_domain::{Code, EpisodeReport, EpisodeStep, Outcome, Verdict};
 use bench_terminal_tasks::{Exception, Rewards};
 
 use crate::stop::{
-    ARTIFACTS_LIMIT_EXCEEDED, CHANGE_TOO_LARGE, DISK_LIMIT_EXCEEDED, ENVIRONMENT_GONE, HOST_UNSUITABLE,
-    TASK_REFUSED, WORKSPACE_LOST, is_by_agent,
+    ARTIFACTS_LIMIT_EXCEEDED, CHANGE_NOT_TEXT, CHANGE_TOO_LARGE, DISK_LIMIT_EXCEEDED, ENVIRONMENT_GONE,
+    HOST_UNSUITABLE, TASK_REFUSED, WORKSPACE_LOST, is_by_agent,
 };
 
 /// Returns the verdict of an episode. Its reward decides if there is one and each step was graded; otherwise an exception
@@ -147,6 +147,9 @@ pub(crate) fn of_exception(name: &str, message: &str) -> Verdict {
         CHANGE_TOO_LARGE => {
             return with_name("change-too-large", Verdict::incorrect("", sentence(message)));
         }
+        CHANGE_NOT_TEXT => {
+            return with_name("change-not-text", Verdict::incorrect("", sentence(message)));
+        }
         _ => {}
     }
     let Exception { outcome, code, .. } = Exception::of(name);
@@ -204,6 +207,7 @@ mod tests {
             (None, Some(ARTIFACTS_LIMIT_EXCEEDED), Outcome::Incorrect, Some(0.0)),
             (None, Some(WORKSPACE_LOST), Outcome::Incorrect, Some(0.0)),
             (None, Some(CHANGE_TOO_LARGE), Outcome::Incorrect, Some(0.0)),
+            (None, Some(CHANGE_NOT_TEXT), Outcome::Incorrect, Some(0.0)),
             (None, None, Outcome::InfrastructureError, None),
         ] {
             let verdict = verdict(&report(reward, exception));

@@ -226,7 +226,6 @@ impl Pipeline {
                     return Box::pin(self.keep_report(turn, &state, *report, change)).await;
                 }
                 (Advance::Changed(mut report, change), _) => {
-                    let change = String::from_utf8_lossy(&change).into_owned();
                     Box::pin(self.add_trajectories(turn, &state, work, &mut report)).await?;
                     return Box::pin(self.keep_report(turn, &state, *report, Some(change))).await;
                 }

@@ -17,7 +17,7 @@ import { logPage, wholeLog } from './logs.js'
 /** Verdicts in words. @type {Record<string, string>} */
 const VERDICTS = {
   'no-answer': 'No answer', 'not-parsed': 'Not parsed', 'not-applied': 'Not applied', 'build-failed': 'Build failed', 'timed-out': 'Timed out', 'out-of-memory': 'Out of memory',
-  'tests-failed': 'Tests failed', 'tests-passed': 'Tests passed', 'workspace-lost': 'Workspace lost', 'change-too-large': 'Change too large',
+  'tests-failed': 'Tests failed', 'tests-passed': 'Tests passed', 'workspace-lost': 'Workspace lost', 'change-too-large': 'Change too large', 'change-not-text': 'Change not text',
 }
 /** Artifacts with output, and their titles. @type {[string, string][]} */
 const OUTPUTS = [['build.log', 'Build output'], ['stdout.log', 'Test output'], ['stderr.log', 'Errors of the grader'], ['error.log', 'Errors'], ['agent/left-out.txt', 'Files that aren’t part of the change']]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bench_agents::Act;
-use bench_domain::{AgentOutcome, EpisodeReport, EpisodeState, EpisodeStep};
+use bench_domain::{AgentOutcome, EpisodeReport, EpisodeState, EpisodeStep, json_text_bytes};
 use bench_environments::{
     Build, BuildLimits, ComposeFiles, EnvironmentError, MainImage, Network, Project, ProjectError, Resolve,
     SkipReason, Start, Unpack, task_bundle,
@@ -18,7 +18,7 @@ use super::{BEGAN, setup_ms};
 use crate::engine::engine_text;
 use crate::instance::{Instance, InstanceImage, InstanceTask};
 use crate::program::Program;
-use crate::stop::{CHANGE_TOO_LARGE, HOST_UNSUITABLE, Phase, Stop, WORKSPACE_LOST};
+use crate::stop::{CHANGE_NOT_TEXT, CHANGE_TOO_LARGE, HOST_UNSUITABLE, Phase, Stop, WORKSPACE_LOST};
 use crate::task::environment_name;
 
 /// Service of the container.
@@ -33,6 +33,8 @@ const PREPARATION_MAX: Duration = Duration::from_secs(900);
 const PULLS_MAX: u32 = 8;
 const PULL_WAIT: Duration = Duration::from_secs(30);
 const PULL_WAIT_MAX: Duration = Duration::from_secs(1_800);
+/// Maximum size of a change as JSON text in bytes. Control characters take six each, and a stored answer has an end.
+const CHANGE_JSON_BYTES_MAX: usize = 20 << 20;
 /// Number of failed pulls, in the checkpoint.
 const PULLS: &str = "pulls";
 /// Texts in the errors of registries that every pull gets.
@@ -191,7 +193,7 @@ pub(crate) async fn work(
     program: &mut Program<'_>,
     task: &InstanceTask<'_>,
     report: &mut EpisodeReport,
-) -> Result<Vec<u8>, Stop> {
+) -> Result<String, Stop> {
     let mut container = start(program, &task.instance, Network::None).await?;
     report.engine = engine_text(&program.facts().await?);
     let (line, user) = (task.preparation, Some(ROOT.to_owned()));
@@ -256,7 +258,7 @@ async fn collect(
     program: &mut Program<'_>,
     task: &InstanceTask<'_>,
     container: &Container,
-) -> Result<Vec<u8>, Stop> {
+) -> Result<String, Stop> {
     let (line, user, time_limit) = (task.collection, Some(ROOT.to_owned()), task.collection_time_limit);
     let collect = Command { line, user, env: BTreeMap::new(), time_limit, phase: Phase::Agent };
     let lost = |why: &str| {
@@ -284,7 +286,28 @@ async fn collect(
         return Err(too_large());
     }
     let file = fetched.files.into_iter().next().ok_or_else(|| lost("it is no regular file"))?;
-    Ok(file.bytes)
+    change_text(file.bytes)
+}
+
+/// Returns a change as the text that answers hold. A text that isn't the change byte for byte would be another patch.
+fn change_text(bytes: Vec<u8>) -> Result<String, Stop> {
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let before = error.as_bytes().get(..at).unwrap_or_default();
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let why = format!(
+            "the agent's change isn't UTF-8 in line {line} of the patch: an answer can't hold it as it is, so it isn't verified"
+        );
+        Stop::exception(CHANGE_NOT_TEXT, why)
+    })?;
+    let stored = json_text_bytes(&text);
+    if stored > CHANGE_JSON_BYTES_MAX {
+        let why = format!(
+            "the agent's change takes {stored} bytes as JSON; a change takes at most {CHANGE_JSON_BYTES_MAX}"
+        );
+        return Err(Stop::exception(CHANGE_TOO_LARGE, why));
+    }
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -296,6 +319,22 @@ mod tests {
     fn pulls_are_repeated_after_longer_and_longer_waits() {
         let waits: Vec<u64> = (1..PULLS_MAX).map(|pulls| pull_wait(pulls).as_secs()).collect();
         assert_eq!(waits, [30, 60, 120, 240, 480, 960, 1_800]);
+    }
+
+    #[test]
+    fn a_change_is_kept_byte_for_byte_or_refused() {
+        let patch = "diff --git a/ä b/ä\r\n+a\rb\u{1}\u{fffd}\r\n\\ No newline";
+        assert_eq!(change_text(patch.as_bytes().to_vec()).unwrap(), patch);
+        let refusal = |bytes: Vec<u8>| match change_text(bytes) {
+            Err(Stop::Exception(exception, _)) => (exception.name, exception.message),
+            other => panic!("{other:?}"),
+        };
+        let (name, why) = refusal(b"diff\n+caf\xe9\n".to_vec());
+        assert_eq!(name, CHANGE_NOT_TEXT);
+        assert!(why.contains("in line 2 of the patch"), "{why}");
+        let (name, why) = refusal(vec![1; CHANGE_JSON_BYTES_MAX / 5]);
+        assert_eq!(name, CHANGE_TOO_LARGE);
+        assert!(why.contains("as JSON"), "{why}");
     }
 
     #[test]

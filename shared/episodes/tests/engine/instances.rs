@@ -128,8 +128,7 @@ impl World {
                 }
                 Advance::Changed(report, change) => {
                     self.expect_nothing_left(&nonce).await;
-                    let change = Some(String::from_utf8(change).unwrap());
-                    return Worked { report: *report, change, messages: messages().collect() };
+                    return Worked { report: *report, change: Some(change), messages: messages().collect() };
                 }
                 Advance::Ended(report) => {
                     self.expect_nothing_left(&nonce).await;
