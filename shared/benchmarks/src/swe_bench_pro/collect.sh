@@ -30,7 +30,11 @@ if [ "${bytes:-0}" -gt "$files_bytes_max" ]; then
     echo "the changed files have $bytes bytes; at most $files_bytes_max can be a change"
     exit "$too_large"
 fi
-base_git add --all --ignore-errors . 2> "$store/add.log" || head -c 2000 "$store/add.log"
+# A file that can't be added is left out, such as a repository without a commit. After a fatal error, nothing was added.
+added=0
+base_git add --all --ignore-errors . 2> "$store/add.log" || added=$?
+[ "$added" -eq 0 ] || head -c 2000 "$store/add.log"
+[ "$added" -lt 128 ] || fail "the change can't be staged: $(tail -n 1 "$store/add.log" | head -c 300)"
 # Written to the end, since a reader that stops early would hide an error.
 base_git diff --cached --no-color --no-ext-diff --no-textconv "$full" > "$change" || fail "the change can't be computed"
 size=$(stat -c %s "$change")

@@ -9,13 +9,16 @@ fail() {
 trap 'fail "line $LINENO of the preparation failed"' ERR
 set -o errtrace
 
-# Other configuration than the repository's own has no say.
+# Other configuration than the repository's own has no say, and no hooks run: some repositories set a folder of them.
 rm -rf "$store"
 mkdir -p "$store"
-printf '[safe]\n\tdirectory = *\n[core]\n\thooksPath = /dev/null\n\tfsmonitor = false\n[advice]\n\tdetachedHead = false\n' > "$store/config"
+printf '[safe]\n\tdirectory = *\n' > "$store/config"
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL="$store/config" GIT_TERMINAL_PROMPT=0 GIT_OPTIONAL_LOCKS=0 GIT_NO_REPLACE_OBJECTS=1
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
 command -v git > /dev/null || fail "the image has no git"
+git() {
+    command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c advice.detachedHead=false "$@"
+}
 cd "$folder" 2> /dev/null || fail "the image has no folder $folder"
 git rev-parse --git-dir > /dev/null 2>&1 || fail "$folder is no git repository"
 full=$(git rev-parse --verify --quiet "$base^{commit}") || fail "the repository has no commit $base"

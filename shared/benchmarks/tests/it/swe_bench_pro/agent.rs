@@ -33,6 +33,7 @@ fn the_fix_is_unreachable() {
         "echo x >> README; git add README; git stash -q; git checkout -q HEAD~1",
         "git notes add -m note; git replace HEAD~1 HEAD; git commit-graph write --reachable; git multi-pack-index write || true",
         "git worktree add -q ../tree HEAD; git reset -q --hard HEAD~1; echo x > new; rm minicart/cart.py",
+        "mkdir .git/own; printf '#!/bin/sh\\nexit 1\\n' > .git/own/post-checkout; chmod +x .git/own/*; git config core.hooksPath .git/own",
         "git repack -a -d -q; touch $(ls .git/objects/pack/*.pack | sed s/pack$/keep/); git checkout -q --detach HEAD",
     ] {
         let container = prepared(before);
@@ -147,6 +148,17 @@ fn large_changes_are_refused() {
         assert_eq!((code, change.as_str()), (Some(bench_benchmarks::CHANGE_TOO_LARGE_EXIT), ""), "{output}");
         assert!(output.contains(part), "{output}");
     }
+}
+
+#[test]
+fn a_change_that_cannot_be_staged_is_reported() {
+    // A filter that the image's repository requires, and that doesn't run.
+    let container = prepared("git config filter.own.required true; git config filter.own.clean /bin/false");
+    let changed = container.in_app(&format!("{SOLVE}\necho '* filter=own' > .gitattributes"));
+    assert!(changed.status.success(), "{changed:?}");
+    let (code, output, change) = container.collect(&item(mini_row()));
+    assert_eq!((code, change.as_str()), (Some(1), ""), "{output}");
+    assert!(output.contains("the change can't be staged: fatal: "), "{output}");
 }
 
 #[test]
