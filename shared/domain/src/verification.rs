@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{EpisodeException, EpisodeLog};
 
+/// Beginning of the names of logs that say why an output file was left out.
+pub const LEFT_OUT_FOLDER: &str = "left-out/";
+
 /// Result of a verification. Containers have written its texts and numbers, so all of them are untrusted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct VerificationReport {
@@ -42,6 +45,12 @@ impl VerificationReport {
         found.map(|output| output.text.as_str())
     }
 
+    /// Returns why an output file was left out, in one line; `None` if it wasn't found, or if it was kept.
+    pub fn left_out(&self, name: &str) -> Option<&str> {
+        let is_note = |log: &&EpisodeLog| log.name.strip_prefix(LEFT_OUT_FOLDER) == Some(name);
+        self.logs.iter().find(is_note).map(|log| log.text.trim_end())
+    }
+
     /// Returns the time of setup and command together in milliseconds; `None` if neither was measured.
     pub fn duration_ms(&self) -> Option<u64> {
         [self.setup_ms, self.command_ms].into_iter().flatten().reduce(u64::saturating_add)
@@ -51,6 +60,18 @@ impl VerificationReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_output_that_was_left_out_says_why() {
+        let log = EpisodeLog {
+            name: "left-out/a".to_owned(),
+            text: "not a regular file\n".to_owned(),
+            bytes: 19,
+            omitted: 0,
+        };
+        let report = VerificationReport { logs: vec![log], ..VerificationReport::default() };
+        assert_eq!((report.left_out("a"), report.left_out("b")), (Some("not a regular file"), None));
+    }
 
     #[test]
     fn an_output_without_its_middle_is_not_read() {

@@ -116,7 +116,8 @@ pub struct VerificationTask<'a> {
     pub time_limit: Duration,
     /// Names of the output files in the workspace, the most important one first.
     pub outputs: &'a [&'a str],
-    /// Maximum size of an output file in bytes. Logs that are larger are shortened, others left out.
+    /// Maximum size of an output file in bytes. Logs that are larger are shortened, others left out. The first file is kept byte
+    /// for byte or not at all.
     pub output_bytes_max: u64,
 }
 

@@ -35,6 +35,16 @@ pub(crate) fn log_of(name: &str, content: &[u8], room: usize) -> Option<EpisodeL
     }
 }
 
+/// Makes a log of a file whose content decides a grade. Returns why it can't be kept as it is, in one phrase.
+pub(crate) fn whole_log_of(name: &str, content: Vec<u8>, room: usize) -> Result<EpisodeLog, String> {
+    let bytes = content.len() as u64;
+    let text = String::from_utf8(content).map_err(|_| "it isn't UTF-8".to_owned())?;
+    match json_text_bytes(&text) {
+        stored if stored <= room => Ok(EpisodeLog { name: name.to_owned(), text, bytes, omitted: 0 }),
+        stored => Err(format!("{stored} bytes as JSON text, more than the limit of {room}")),
+    }
+}
+
 /// Returns at most `half` bytes each of the beginning and of the end as text, and the number of bytes that are left out.
 fn without_middle(content: &[u8], half: usize) -> (String, usize) {
     if content.len() <= 2 * half {
@@ -64,6 +74,15 @@ mod tests {
         assert_eq!((long.bytes, long.omitted), (content.len() as u64, 100));
         assert!(long.text.starts_with("aaa") && long.text.ends_with("zzz"));
         assert!(long.text.contains("[… 100 bytes omitted …]"));
+    }
+
+    #[test]
+    fn files_that_decide_are_kept_as_they_are_or_not_at_all() {
+        let content = vec![b'a'; 2 * FILE_BYTES_MAX];
+        let log = whole_log_of("a", content.clone(), LOGS_BYTES_MAX).unwrap();
+        assert_eq!((log.text.as_bytes(), log.omitted), (&content[..], 0));
+        assert!(whole_log_of("a", vec![1; 100], 599).unwrap_err().contains("600 bytes as JSON"));
+        assert!(whole_log_of("a", b"caf\xe9".to_vec(), 100).unwrap_err().contains("UTF-8"));
     }
 
     #[test]

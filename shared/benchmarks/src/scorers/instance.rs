@@ -118,7 +118,8 @@ pub struct InstanceVerification {
     /// Names of files in [`Self::folder`] to read after the command, the one with the results first. A missing file isn't an
     /// error.
     pub outputs: &'static [&'static str],
-    /// Maximum size of an output file in bytes; of larger files other than the first, beginning and end are kept.
+    /// Maximum size of an output file in bytes. Of larger files other than the first, beginning and end are kept. The first one is
+    /// kept byte for byte or not at all.
     pub output_bytes_max: usize,
 }
 

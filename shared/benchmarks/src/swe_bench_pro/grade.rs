@@ -21,6 +21,14 @@ const PASSED: &str = "PASSED";
 const TESTS_LISTED_MAX: usize = 200;
 /// Maximum length of a test's name in a verdict, in characters.
 const NAME_CHARS_MAX: usize = 300;
+/// Maximum size of the tests of a kind in a verdict, in bytes of their names. Records of samples have a limit.
+const NAMES_BYTES_MAX: usize = 40_000;
+/// Maximum length of a status in a verdict, in characters.
+const STATUS_CHARS_MAX: usize = 20;
+/// Maximum number of statuses that a verdict counts; others count together.
+const STATUSES_MAX: usize = 16;
+/// Name under which other statuses are counted.
+const OTHER_STATUSES: &str = "other";
 
 /// Status that a verdict gives to a required test without a result.
 const MISSING: &str = "MISSING";
@@ -50,7 +58,10 @@ impl Results {
         for test in tests {
             let status = test.get("status").ok_or("one of its tests has no status")?;
             let status = status.as_str().map_or_else(|| status.to_string(), str::to_owned);
-            *results.counts.entry(shorten(&status, 20)).or_default() += 1;
+            let counted = shorten(&status, STATUS_CHARS_MAX);
+            let has_room = results.counts.len() < STATUSES_MAX || results.counts.contains_key(&counted);
+            let counted = if has_room { counted } else { OTHER_STATUSES.to_owned() };
+            *results.counts.entry(counted).or_default() += 1;
             match test.get("name") {
                 Some(Value::String(name)) => {
                     results.statuses.entry(name.clone()).or_default().insert(status);
@@ -138,7 +149,10 @@ pub(super) fn verdict(instance: &Instance, patch: &str, report: &VerificationRep
         None if report.outputs.iter().any(|output| output.name == OUTPUT) => {
             Err("The parser's output is too large to be read.".to_owned())
         }
-        None => Err("The tests left no results.".to_owned()),
+        None => Err(match report.left_out(OUTPUT) {
+            Some(why) => format!("The parser's output can't be read: {why}."),
+            None => "The tests left no results.".to_owned(),
+        }),
     };
     let mut detail = Map::new();
     detail.insert("instance_id".into(), json!(instance.instance_id));
@@ -205,10 +219,14 @@ fn note_tests(instance: &Instance, results: Option<&Results>, detail: &mut Map<S
     for (key, names) in [("fail_to_pass", &instance.fail_to_pass), ("pass_to_pass", &instance.pass_to_pass)] {
         let (passed, failed): (Vec<&String>, Vec<&String>) =
             names.iter().partition(|name| results.has_passed(name));
-        let listed = failed.iter().chain(&passed).take(TESTS_LISTED_MAX);
-        let tests: Vec<Value> = listed
-            .map(|name| json!({ "name": shorten(name, NAME_CHARS_MAX), "status": shorten(results.status(name), 20) }))
-            .collect();
+        let mut room = NAMES_BYTES_MAX;
+        let named = failed.iter().chain(&passed).take(TESTS_LISTED_MAX).map(|name| {
+            let shown = shorten(name, NAME_CHARS_MAX);
+            room = room.saturating_sub(shown.len());
+            (room > 0)
+                .then(|| json!({ "name": shown, "status": shorten(results.status(name), STATUS_CHARS_MAX) }))
+        });
+        let tests: Vec<Value> = named.map_while(|test| test).collect();
         let (of, passed) = (names.len(), passed.len());
         detail.insert(key.into(), json!({ "passed": passed, "of": of, "tests": tests }));
     }
@@ -217,6 +235,55 @@ fn note_tests(instance: &Instance, results: Option<&Results>, detail: &mut Map<S
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statuses_and_names_of_a_verdict_have_an_end() {
+        let tests: Vec<Value> = (0..5_000)
+            .map(|n| json!({ "name": format!("{n}{}", "\u{1f600}".repeat(400)), "status": format!("STATUS {n}") }))
+            .collect();
+        let results = Results::parse(&json!({ "tests": tests }).to_string()).unwrap();
+        assert_eq!(results.counts.len(), STATUSES_MAX + 1);
+        assert_eq!(results.counts.values().sum::<u64>(), 5_000);
+        let names: Vec<String> = results.statuses.keys().cloned().collect();
+        let instance = Instance { pass_to_pass: names.clone(), fail_to_pass: names, ..instance() };
+        let mut detail = Map::new();
+        note_tests(&instance, Some(&results), &mut detail);
+        assert_eq!(detail["fail_to_pass"]["of"], 5_000);
+        let bytes = json!(detail).to_string().len();
+        assert!((60_000..100_000).contains(&bytes), "{bytes}");
+    }
+
+    fn instance() -> Instance {
+        Instance {
+            instance_id: "instance_a__b-1".to_owned(),
+            repo: "a/b".to_owned(),
+            base_commit: "0123456".to_owned(),
+            patch: String::new(),
+            problem_statement: String::new(),
+            requirements: String::new(),
+            interface: String::new(),
+            fail_to_pass: Vec::new(),
+            pass_to_pass: Vec::new(),
+            test_checkout: String::new(),
+            selected: String::new(),
+            dockerhub_tag: String::new(),
+        }
+    }
+
+    #[test]
+    fn outputs_that_are_left_out_are_unresolved_and_say_why() {
+        use bench_domain::EpisodeLog;
+        let text = "8000000000 bytes, more than the limit of 16777216\n".to_owned();
+        let log = EpisodeLog { name: format!("left-out/{OUTPUT}"), bytes: 50, text, omitted: 0 };
+        let report = VerificationReport { logs: vec![log], ..VerificationReport::default() };
+        let verdict = verdict(&instance(), "diff --git a/a b/a\n", &report);
+        assert_eq!(verdict.outcome, Outcome::Incorrect);
+        assert!(
+            verdict.reason.ends_with("read: 8000000000 bytes, more than the limit of 16777216."),
+            "{}",
+            verdict.reason
+        );
+    }
 
     #[test]
     fn outputs_are_read_as_python_reads_them() {

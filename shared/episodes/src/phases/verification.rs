@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bench_domain::verification::LEFT_OUT_FOLDER;
 use bench_domain::{EpisodeLog, VerificationReport, json_text_bytes};
 use bench_environments::{Exec, ExecResult, Network};
 
@@ -11,13 +12,15 @@ use crate::engine::engine_text;
 use crate::instance::VerificationTask;
 use crate::program::Program;
 use crate::stop::{Phase, Stop};
-use crate::stored::{LOGS_BYTES_MAX, log_of};
+use crate::stored::{LOGS_BYTES_MAX, log_of, whole_log_of};
 
 /// Names of the command's own output among the logs.
 const STDOUT_LOG: &str = "command/stdout.txt";
 const STDERR_LOG: &str = "command/stderr.txt";
 /// Maximum number of bytes of each of these that are kept.
 const COMMAND_LOG_BYTES_MAX: usize = 256 << 10;
+/// Maximum size of the line that says why an output file was left out.
+const LEFT_OUT_BYTES_MAX: usize = 1 << 10;
 
 /// Runs the verification from its beginning; everything that is over returns at once.
 pub(crate) async fn run(
@@ -58,18 +61,27 @@ pub(crate) async fn run(
         let operation = format!("output-{at}");
         let fetched = program.run(&container.environment, &operation, &fetch, Phase::Agent).await?;
         let fetched = fetched.unwrap_or_default();
+        let mut leave_out = |why: String| {
+            let name = format!("{LEFT_OUT_FOLDER}{name}");
+            report.logs.extend(log_of(&name, format!("{why}\n").as_bytes(), LEFT_OUT_BYTES_MAX));
+        };
         if let Some(skipped) = fetched.skipped.first() {
-            let text = match skipped.bytes {
-                Some(bytes) => format!("{bytes} bytes, too large to be read\n"),
-                None => "not a regular file\n".to_owned(),
-            };
-            report.logs.extend(log_of(&format!("left-out/{name}"), text.as_bytes(), room));
+            leave_out(match skipped.bytes {
+                Some(bytes) => format!("{bytes} bytes, more than the limit of {}", task.output_bytes_max),
+                None => "not a regular file".to_owned(),
+            });
         }
         let Some(file) = fetched.files.into_iter().next() else { continue };
-        let Some(mut log) = log_of(name, &file.bytes, room) else { continue };
+        let omitted = file.omitted;
+        // Of the results, a part would be another grade.
+        let kept = match at {
+            0 => whole_log_of(name, file.bytes, room).map_err(leave_out).ok(),
+            _ => log_of(name, &file.bytes, room),
+        };
+        let Some(mut log) = kept else { continue };
         room = room.saturating_sub(json_text_bytes(&log.text));
-        log.omitted += file.omitted;
-        log.bytes += file.omitted;
+        log.omitted += omitted;
+        log.bytes += omitted;
         report.outputs.push(log);
     }
     Ok(())

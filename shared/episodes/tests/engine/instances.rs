@@ -249,8 +249,18 @@ async fn a_verification_that_ends_its_container_or_lasts_too_long_has_no_output(
         .await;
     let exception = report.exception.as_ref().unwrap();
     assert_eq!((exception.name.as_str(), verification_failure(&report)), ("DiskLimitExceededError", None));
-    let report = world.verify("", "mkdir /workspace/output.json", Duration::from_secs(60)).await;
-    assert_eq!((report.output("output.json"), verification_failure(&report)), (None, None), "{report:?}");
+    for (command, why) in [
+        ("mkdir /workspace/output.json", None),
+        ("ln -s /etc/passwd /workspace/output.json", Some("not a regular file")),
+        ("mkfifo /workspace/output.json", Some("not a regular file")),
+        ("printf '{\"caf\\351\": 1}' > /workspace/output.json", Some("it isn't UTF-8")),
+        ("truncate -s 1G /workspace/output.json", Some("1073741824 bytes, more than the limit of 1048576")),
+    ] {
+        let report = world.verify("", command, Duration::from_secs(60)).await;
+        assert_eq!(report.output("output.json"), None, "{command}: {report:?}");
+        assert_eq!(verification_failure(&report), None, "{command}: {report:?}");
+        assert_eq!(report.left_out("output.json"), why, "{command}: {report:?}");
+    }
 }
 
 #[tokio::test]
