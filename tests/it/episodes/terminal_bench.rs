@@ -77,7 +77,7 @@ fn a_list_with_an_unknown_task_fails_the_run() {
         let run = Order::terminal_bench(rows(&world, 1), "oracle", &options).place(&world).await;
         ManualDriver::new(&world, 0).drain().await;
         let record = world.stored_run(run).await;
-        assert!(format!("{record:?}").contains("terminal_bench_hard has no item unknown"), "{record:?}");
+        assert!(format!("{record:?}").contains("the dataset has no item unknown"), "{record:?}");
     });
 }
 
