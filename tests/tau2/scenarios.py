@@ -56,6 +56,13 @@ def special(tasks):
     ]
     conversations = {
         "wrong-arguments": (roaming, [*wrong, *gold(roaming)["agent"]], gold(roaming)["user"]),
+        # Results depend on the order of arguments, and on the types of large numbers.
+        "arguments-word-for-word": (
+            first,
+            [call("get_customer_by_phone", zeta=1, alpha=2), call("get_details_by_id", id=123456789012345678901234567890), call("get_details_by_id", id=1.0),
+             call("get_details_by_id", id={"z": [1, 2.50], "a": None, "é": "🙂"}), text("Look.")],
+            [HELLO, call("check_status_bar", zeta=1, alpha=2), call("set_network_mode_preference", mode={"z": 1, "a": 12345678901234567890123}), STOP],
+        ),
         "unknown-tools": (
             first,
             [call("fly_to_the_moon", fuel=1), call("toggle_data"), call("__init__"), call("_get_line_by_id", line_id="L1001"), text("Look at your phone.")],

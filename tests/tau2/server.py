@@ -24,7 +24,7 @@ class Models(BaseHTTPRequestHandler):
         script = self.conversations[name][role]
         reply = script[min(own, len(script) - 1)]
         system = [message["content"] for message in request["messages"] if message["role"] == "system"]
-        about = {"system": system, "tools": request.get("tools"), "seed": request.get("seed"), "temperature": request.get("temperature")}
+        about = {"system": system, **{key: request.get(key) for key in ("tools", "tool_choice", "seed", "temperature", "max_tokens", "stop")}}
         thread = [{key: value for key, value in message.items() if key in ("role", "content", "tool_calls", "tool_call_id", "name")} for message in request["messages"]]
         with self.lock:
             self.seen.setdefault(request["model"], {"about": about, "requests": []})["requests"].append(thread)

@@ -1,7 +1,7 @@
 """Compares our turns with the official program: `turns.py BENCH RESULTS [NAME...]`, with the package in BENCH_HOME.
 
 Each conversation of the official program is held by `bench run` with the same scripted models. Every request to a model has to have
-the same thread of messages, and the reason for the end and the reward have to be the same.
+the same thread of messages, with the same tools, seed and temperature, and the reason for the end and the reward have to be the same.
 """
 
 import glob
@@ -95,6 +95,8 @@ for name in names:
             continue
     found = []
     for role in ("agent", "user"):
+        about, other = (one.get(f"{name}--{role}", {}).get("about") or {} for one in (seen, stored["seen"]))
+        found += [f"another `{key}` in requests to the {role}" for key in {**about, **other} if about.get(key) != other.get(key)]
         ours = threads(seen.get(f"{name}--{role}", {}).get("requests", []))
         theirs = threads(stored["seen"].get(f"{name}--{role}", {}).get("requests", []))
         requests += len(ours)

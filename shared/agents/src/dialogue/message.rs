@@ -1,7 +1,8 @@
 //! Messages of a conversation, in the form of the official package.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::python::{Value as PythonValue, parse_json};
 use crate::usage::Usage;
@@ -53,9 +54,20 @@ pub struct DialogueCall {
 }
 
 impl DialogueCall {
-    /// Returns the arguments as JSON; an empty object if they are none.
+    /// Returns the arguments for views, with their names in alphabetical order; as text if they are nested too deeply.
     pub fn arguments_json(&self) -> Value {
-        serde_json::from_str(&self.arguments).unwrap_or_else(|_| Value::Object(Map::new()))
+        serde_json::from_str(&self.arguments).unwrap_or_else(|_| Value::String(self.arguments.clone()))
+    }
+
+    /// Returns the call in the official package's own form. Order and digits of the arguments stay, since tools may quote them.
+    pub fn as_package(&self) -> PackageCall<'_> {
+        PackageCall {
+            id: &self.id,
+            name: &self.name,
+            // Damaged arguments become null, which steps refuse.
+            arguments: serde_json::from_str(&self.arguments).ok(),
+            requestor: self.requestor,
+        }
     }
 
     fn to_package(&self) -> Value {
@@ -66,6 +78,43 @@ impl DialogueCall {
             "requestor": self.requestor.as_str(),
         })
     }
+}
+
+/// Call in the official package's own form.
+#[derive(Debug, Serialize)]
+pub struct PackageCall<'a> {
+    id: &'a str,
+    name: &'a str,
+    arguments: Option<&'a RawValue>,
+    requestor: Party,
+}
+
+/// Message in the official package's own form.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum PackageMessage<'a> {
+    /// Message of a party.
+    Spoken {
+        /// Author.
+        role: Speaker,
+        /// Text.
+        content: Option<&'a str>,
+        /// Calls; `None` if the message is only a text.
+        tool_calls: Option<Vec<PackageCall<'a>>>,
+    },
+    /// Result of a call.
+    Result {
+        /// Always [`Speaker::Tool`].
+        role: Speaker,
+        /// Id of the call.
+        id: Option<&'a str>,
+        /// Result as text.
+        content: Option<&'a str>,
+        /// Party that called.
+        requestor: Option<Party>,
+        /// True if the tool failed.
+        error: bool,
+    },
 }
 
 /// Message of a conversation.
@@ -166,7 +215,25 @@ impl DialogueMessage {
         self.content.as_deref().is_some_and(|text| !crate::python::strip(text).is_empty())
     }
 
-    /// Returns the message in the official package's own form.
+    /// Returns the message in the official package's own form, for steps.
+    pub fn as_package(&self) -> PackageMessage<'_> {
+        let (role, content) = (self.role, self.content.as_deref());
+        match role {
+            Speaker::Tool => PackageMessage::Result {
+                role,
+                id: self.id.as_deref(),
+                content,
+                requestor: self.requestor,
+                error: self.error,
+            },
+            Speaker::Assistant | Speaker::User => {
+                let calls = || self.tool_calls.iter().map(DialogueCall::as_package).collect();
+                PackageMessage::Spoken { role, content, tool_calls: self.is_tool_call().then(calls) }
+            }
+        }
+    }
+
+    /// Returns the message in the official package's own form, for views.
     pub fn to_package(&self) -> Value {
         match self.role {
             Speaker::Tool => json!({
@@ -223,10 +290,12 @@ impl DialogueMessage {
     }
 }
 
-/// Returns a JSON object as `json.dumps(json.loads(text))` writes it; `None` if the text isn't a JSON object.
+/// Returns a JSON object as `json.dumps(json.loads(text))` writes it; `None` if the text isn't a JSON object. Python also reads and
+/// writes NaN and infinities, which no other program can read.
 pub(super) fn dumps(text: &str) -> Option<String> {
     let value = parse_json(text).ok()?;
-    matches!(value, PythonValue::Object(_)).then(|| value.dumps())
+    let dumped = matches!(value, PythonValue::Object(_)).then(|| value.dumps())?;
+    serde_json::from_str::<&RawValue>(&dumped).is_ok().then_some(dumped)
 }
 
 #[cfg(test)]
@@ -248,9 +317,41 @@ mod tests {
         ] {
             assert_eq!(dumps(text).as_deref(), Some(expected));
         }
-        for text in ["", "[]", "1", "{", "{'a': 1}", "null", "\"{}\""] {
+        for text in [
+            "",
+            "[]",
+            "1",
+            "{",
+            "{'a': 1}",
+            "null",
+            "\"{}\"",
+            r#"{"a":NaN}"#,
+            r#"{"a":[-Infinity]}"#,
+            r#"{"a":1e999}"#,
+        ] {
             assert_eq!(dumps(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn steps_get_arguments_word_for_word() {
+        let deep = format!(r#"{{"x": {}1{}}}"#, "[".repeat(300), "]".repeat(300));
+        for arguments in [r#"{"z": 1, "a": 2.0, "n": 123456789012345678901234567890}"#, &deep] {
+            let mut calling = DialogueMessage::text(Party::User, "Now:");
+            calling.tool_calls = vec![DialogueCall {
+                id: "c".into(),
+                name: "look".into(),
+                arguments: dumps(arguments).unwrap(),
+                requestor: Party::User,
+            }];
+            let call = format!(r#"{{"id":"c","name":"look","arguments":{arguments},"requestor":"user"}}"#);
+            let expected = format!(r#"{{"role":"user","content":"Now:","tool_calls":[{call}]}}"#);
+            assert_eq!(serde_json::to_string(&calling.as_package()).unwrap(), expected);
+            let result = DialogueMessage::result(&calling.tool_calls[0], "no", true);
+            assert_eq!(serde_json::to_value(result.as_package()).unwrap(), result.to_package());
+        }
+        let text = DialogueMessage::text(Party::Agent, "Hi");
+        assert_eq!(serde_json::to_value(text.as_package()).unwrap(), text.to_package());
     }
 
     #[test]

@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use bench_agents::dialogue::{Dialogue, DialogueCall, DialogueMessage, DialogueOpening, Party, PartyTexts};
+use bench_agents::dialogue::{
+    Dialogue, DialogueCall, DialogueMessage, DialogueOpening, PackageCall, PackageMessage, Party, PartyTexts,
+};
 use bench_domain::sampling::PythonRandom;
 use bench_domain::{
     DialogueReport, Generation, HarvestedFile, JobEnd, JobReport, JobSpec, Outcome, ResultFile, Verdict,
 };
 use bench_items::Item;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::{PACKAGE_VERSION, TELECOM, TauBenchTelecom, step, task};
 use crate::item_problem::ItemProblem;
@@ -32,6 +35,22 @@ const STEP_TIME: Duration = Duration::from_secs(300);
 const MEMORY_BYTES: u64 = 1 << 30;
 /// Difference to 1 that a right conversation's reward may have.
 const EPSILON: f64 = 1e-6;
+
+/// Request of a step.
+#[derive(Serialize)]
+struct Request<'a> {
+    version: u32,
+    package: Option<&'static str>,
+    domain: &'static str,
+    op: &'static str,
+    task_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    messages: Option<Vec<PackageMessage<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<Vec<PackageCall<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    termination_reason: Option<&'static str>,
+}
 
 static USER: UserMetadata = UserMetadata {
     official_model: "gpt-4.1",
@@ -62,32 +81,35 @@ impl DialogueProtocol for TauBenchTelecom {
     }
 
     fn job(&self, item: &Item, step: DialogueStep<'_>) -> Result<JobSpec, ItemProblem> {
-        let (id, domain) = task(item)?;
-        let mut request = Map::new();
-        request.insert("task_id".to_owned(), id.into());
-        let listed = |messages: &[DialogueMessage]| -> Value {
-            messages.iter().map(DialogueMessage::to_package).collect()
+        let (task_id, domain) = task(item)?;
+        let mut request = Request {
+            version: PROTOCOL,
+            package: (domain == TELECOM).then_some(PACKAGE_VERSION),
+            domain,
+            op: "",
+            task_id,
+            messages: None,
+            calls: None,
+            termination_reason: None,
         };
-        let name = match step {
-            DialogueStep::Open => "open",
-            DialogueStep::Gold => "gold",
+        match step {
+            DialogueStep::Open => request.op = "open",
+            DialogueStep::Gold => request.op = "gold",
             DialogueStep::Call { messages, calls } => {
-                request.insert("messages".to_owned(), listed(messages));
-                request.insert("calls".to_owned(), calls.iter().map(call_json).collect());
-                "call"
+                request.op = "call";
+                request.messages = Some(as_package(messages));
+                request.calls = Some(calls.iter().map(DialogueCall::as_package).collect());
             }
             DialogueStep::Evaluate { messages, termination } => {
-                request.insert("messages".to_owned(), listed(messages));
-                request.insert("termination_reason".to_owned(), termination.into());
-                "evaluate"
+                request.op = "evaluate";
+                request.messages = Some(as_package(messages));
+                request.termination_reason = Some(termination);
             }
-        };
-        request.insert("op".to_owned(), name.into());
-        request.insert("version".to_owned(), PROTOCOL.into());
-        request.insert("domain".to_owned(), domain.into());
-        request.insert("package".to_owned(), (domain == TELECOM).then_some(PACKAGE_VERSION).into());
+        }
+        // Texts and numbers can always be written. The script refuses an empty request.
+        let request = serde_json::to_string(&request).unwrap_or_default();
         Ok(JobSpec {
-            files: step::files(&Value::Object(request).to_string()),
+            files: step::files(&request),
             script: step::script().to_owned(),
             time_limit: STEP_TIME,
             memory_bytes: MEMORY_BYTES,
@@ -214,13 +236,8 @@ impl DialogueProtocol for TauBenchTelecom {
     }
 }
 
-fn call_json(call: &DialogueCall) -> Value {
-    json!({
-        "id": call.id,
-        "name": call.name,
-        "arguments": call.arguments_json(),
-        "requestor": call.requestor.as_str(),
-    })
+fn as_package(messages: &[DialogueMessage]) -> Vec<PackageMessage<'_>> {
+    messages.iter().map(DialogueMessage::as_package).collect()
 }
 
 /// Returns why a conversation isn't right: its early end, or the parts of the reward that are missing.
