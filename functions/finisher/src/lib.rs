@@ -205,6 +205,9 @@ impl Finisher {
         let (mut builder, mut in_hand) = (ReportBuilder::new(run.spec.model.is_asked()), 0);
         let known = bench_benchmarks::find_for_run(&run.spec, &benchmark.name);
         let mut metrics = known.and_then(|known| known.metrics());
+        if let Some(metrics) = &mut metrics {
+            metrics.begin(plan.items, plan.samples_per_item);
+        }
         // An error message may quote an item that only the run's owner may see.
         let is_private = bench_benchmarks::is_private(&benchmark.name, Some(&plan.dataset));
         let mut causes = CauseCounts::default();

@@ -23,6 +23,9 @@ pub struct FinishedSample<'a> {
 
 /// Figures computed from all verdicts of a benchmark, in plan order.
 pub trait Metrics: Send {
+    /// Notes the plan, before the first sample.
+    fn begin(&mut self, _items: u64, _samples_per_item: u32) {}
+
     /// Adds a finished sample.
     fn add(&mut self, sample: &FinishedSample<'_>);
 

@@ -11,11 +11,14 @@ use crate::metrics::{FinishedSample, Metrics};
 /// Figures over all conversations of a run.
 #[derive(Debug, Default)]
 pub(super) struct Conversations {
+    /// Number of planned tasks.
+    planned: u64,
+    /// Number of planned samples of each.
+    trials: u64,
     tasks: BTreeMap<u32, Task>,
     terminations: BTreeMap<String, u64>,
     user_tokens: u64,
     user_cost_usd: f64,
-    samples: u64,
 }
 
 /// Samples of a task.
@@ -26,12 +29,15 @@ struct Task {
 }
 
 impl Metrics for Conversations {
+    fn begin(&mut self, items: u64, samples_per_item: u32) {
+        (self.planned, self.trials) = (items, u64::from(samples_per_item));
+    }
+
     fn add(&mut self, sample: &FinishedSample<'_>) {
         let verdict = sample.verdict;
         let task = self.tasks.entry(sample.item).or_default();
         task.graded += u64::from(verdict.outcome.is_graded());
         task.correct += u64::from(verdict.is_correct() == Some(true));
-        self.samples += 1;
         if let Some(end) = verdict.detail.get("termination").and_then(Value::as_str) {
             *self.terminations.entry(end.to_owned()).or_default() += 1;
         }
@@ -46,23 +52,20 @@ impl Metrics for Conversations {
 
     /// pass^k is the mean over the tasks whose planned samples are all graded. Tasks with a missing sample aren't counted, and
     /// their number is reported.
-    fn finish(&self, planned: u64) -> Map<String, Value> {
-        // All tasks have the same number of planned samples; each that is over was added.
-        let tasks = self.tasks.len() as u64;
-        let trials = if tasks == 0 { 0 } else { planned.div_ceil(tasks) };
+    fn finish(&self, _planned: u64) -> Map<String, Value> {
         let whole: Vec<(u64, u64)> = self
             .tasks
             .values()
-            .filter(|task| task.graded >= trials.max(1))
+            .filter(|task| task.graded >= self.trials.max(1))
             .map(|task| (task.graded, task.correct))
             .collect();
         let mut figures = Map::new();
-        for k in 1..=u64::from(TRIALS).min(trials) {
+        for k in 1..=u64::from(TRIALS).min(self.trials) {
             let value = mean_pass_hat_k(&whole, k).map(|estimate| estimate.value);
             figures.insert(format!("pass_hat_{k}"), json!(value));
         }
         figures.insert("tasks_counted".to_owned(), json!(whole.len()));
-        figures.insert("tasks_left_out".to_owned(), json!(tasks - whole.len() as u64));
+        figures.insert("tasks_left_out".to_owned(), json!(self.planned.saturating_sub(whole.len() as u64)));
         figures.insert("terminations".to_owned(), json!(self.terminations));
         figures.insert("user_tokens".to_owned(), json!(self.user_tokens));
         figures.insert("user_cost_usd".to_owned(), json!(self.user_cost_usd));
@@ -79,6 +82,7 @@ mod tests {
     #[test]
     fn a_task_with_a_missing_sample_is_not_counted() {
         let mut metrics = Conversations::default();
+        metrics.begin(3, 4);
         let mut add = |item, outcome: Option<bool>| {
             let mut verdict = match outcome {
                 Some(true) => Verdict::correct(""),
@@ -110,9 +114,24 @@ mod tests {
     }
 
     #[test]
+    fn tasks_of_a_stopped_run_that_never_began_are_left_out() {
+        let mut metrics = Conversations::default();
+        metrics.begin(5, 2);
+        for _ in 0..2 {
+            metrics.add(&FinishedSample { item: 3, group: None, verdict: &Verdict::correct("") });
+        }
+        let figures = metrics.finish(10);
+        assert_eq!((&figures["pass_hat_1"], &figures["pass_hat_2"]), (&json!(1.0), &json!(1.0)));
+        assert!(!figures.contains_key("pass_hat_3"));
+        assert_eq!((&figures["tasks_counted"], &figures["tasks_left_out"]), (&json!(1), &json!(4)));
+    }
+
+    #[test]
     fn without_samples_there_are_no_figures() {
-        let figures = Conversations::default().finish(0);
-        assert!(!figures.contains_key("pass_hat_1"));
+        let mut metrics = Conversations::default();
+        metrics.begin(2, 1);
+        let figures = metrics.finish(2);
+        assert_eq!((&figures["pass_hat_1"], &figures["tasks_left_out"]), (&Value::Null, &json!(2)));
         assert_eq!(figures["tasks_counted"], 0);
     }
 }
