@@ -108,6 +108,7 @@ static SPEC_1_1: DatasetSpec = DatasetSpec { sources: &[source(card::REVISION_1_
 static SPEC_1_0: DatasetSpec = DatasetSpec { sources: &[source(card::REVISION_1_0)], ..SPEC };
 
 const SPEC: DatasetSpec = DatasetSpec {
+    repository: None,
     sources: &[],
     gate: None,
     license: "Apache-2.0 (questions; the documents are public texts of others)",

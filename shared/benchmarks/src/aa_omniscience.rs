@@ -73,6 +73,7 @@ static METADATA: Metadata = Metadata {
 const TRAIN: Part = Part { config: "default", split: "train" };
 
 static SPEC: DatasetSpec = DatasetSpec {
+    repository: None,
     sources: &[HubSource {
         id: prompt::DATASET,
         revision: Some(prompt::REVISION),

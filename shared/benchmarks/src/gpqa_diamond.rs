@@ -87,6 +87,7 @@ static AUTHORS: Metadata = Metadata {
 };
 
 static SPEC: DatasetSpec = DatasetSpec {
+    repository: None,
     sources: &[HubSource {
         id: "Idavidrein/gpqa",
         items: &[Part { config: "gpqa_diamond", split: "train" }],

@@ -90,6 +90,7 @@ static SPEC_TEXT_ONLY: DatasetSpec = spec(2158);
 
 const fn spec(items: u64) -> DatasetSpec {
     DatasetSpec {
+        repository: None,
         sources: &[HubSource {
             id: "cais/hle",
             revision: Some("5a81a4c7271a2a2a312b9a690f0c2fde837e4c29"),

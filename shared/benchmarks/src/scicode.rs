@@ -130,6 +130,7 @@ const fn source(items: &'static [Part]) -> HubSource {
 
 const fn spec(sources: &'static [HubSource], items: u64) -> DatasetSpec {
     DatasetSpec {
+        repository: None,
         sources,
         gate: None,
         license: "Apache-2.0",

@@ -7,9 +7,10 @@
 mod metrics;
 mod protocol;
 pub mod step;
+mod tasks;
 
 use bench_domain::{Agent, Generation, Prompt};
-use bench_items::{DatasetSpec, DemoData, HubSource, Item, Layout, Part, Row, RowError};
+use bench_items::{DatasetSpec, DemoData, Item, Layout, PinnedFile, RepositorySource, Row, RowError};
 
 use crate::benchmark::Benchmark;
 use crate::columns::text;
@@ -76,18 +77,27 @@ static METADATA: Metadata = Metadata {
         "Schemas of tools are sent with the names of their fields in alphabetical order.",
         "A message with more than 10,000 tool calls or 1 MiB of text is asked again like an empty one.",
     ],
-    setup_notes: "A sandbox host with Python 3.12 or later and the official package, which no registry has: `bench sandy setup tau2` installs it. No hub has the tasks either: --dataset tau_bench_telecom=FILE names their ids, as docs/benchmarks.md says. The user simulator is a model of its own, named by --user-model.",
+    setup_notes: "A sandbox host with Python 3.12 or later and the official package, which no registry has: `bench sandy setup tau2` installs it. The tasks come from the repository of the package. The user simulator is a model of its own, named by --user-model.",
     item_id: "position in the split, from 0; id is the official task id",
     group_noun: "issues",
     ..Metadata::DEFAULT
 };
 
 static SPEC: DatasetSpec = DatasetSpec {
-    sources: &[HubSource {
-        id: "sierra-research/tau2-bench",
-        items: &[Part { config: "default", split: "base" }],
-        ..HubSource::DEFAULT
-    }],
+    repository: Some(RepositorySource {
+        repository: "sierra-research/tau2-bench",
+        revision: "v1.0.1",
+        files: &[
+            PinnedFile {
+                path: "data/tau2/domains/telecom/split_tasks.json",
+                sha256: "605b488bb9a6acb3c7f4505240a855fdc8681d09aadb16a8f38b2efcfc5c3aec",
+            },
+            PinnedFile {
+                path: "data/tau2/domains/telecom/tasks.json",
+                sha256: "37e562e1ae3242577407e1303b1548bc64e7ea68e37d36173e6747990ceaf8a4",
+            },
+        ],
+    }),
     license: "MIT (tau2-bench)",
     items: 114,
     demo: DemoData { items: include_str!("../data/tau_bench_demo.jsonl"), support: &[] },
@@ -113,6 +123,10 @@ impl Layout for TauBenchTelecom {
 
     fn numbers_items(&self) -> bool {
         true
+    }
+
+    fn repository_rows(&self, files: &[String]) -> Result<Vec<Row>, RowError> {
+        tasks::rows(files)
     }
 
     fn item(&self, index: u64, mut row: Row) -> Result<Option<Item>, RowError> {

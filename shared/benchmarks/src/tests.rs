@@ -136,7 +136,10 @@ fn fields_without_a_default_are_set() {
             assert!(!text.trim().is_empty(), "{metadata:?}");
         }
         assert!(!metadata.sources.is_empty() && !metadata.metrics.is_empty(), "{metadata:?}");
-        assert!((spec.is_bundled() || !spec.sources.is_empty()) && spec.items > 0, "{spec:?}");
+        assert!(
+            (spec.is_bundled() || spec.repository.is_some() != !spec.sources.is_empty()) && spec.items > 0,
+            "{spec:?}"
+        );
         assert!(
             spec.sources.iter().all(|source| !source.id.is_empty() && !source.items.is_empty()),
             "{spec:?}"

@@ -34,6 +34,7 @@ const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 const HUB_VARIABLE: &str = "BENCH_MEMORY_HUB";
 
 static SPEC: DatasetSpec = DatasetSpec {
+    repository: None,
     sources: &[HubSource {
         id: "org/large",
         revision: None,

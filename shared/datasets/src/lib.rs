@@ -46,6 +46,7 @@ mod normalize;
 mod official_files;
 mod prepare;
 mod progress;
+mod repository;
 mod rows;
 mod source_ids;
 mod support_cache;

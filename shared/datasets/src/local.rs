@@ -229,7 +229,7 @@ async fn demo_support(layout: &dyn Layout, what: &str, error: &str) -> Result<Bo
     let mut from = Sha256::new();
     for (split, text) in layout.spec().demo.support {
         from.update(format!("{split}\t{}\n{text}", text.len()));
-        let file = RowFile { name: format!("demo {split}"), input: Input::Text(text) };
+        let file = RowFile { name: format!("demo {split}"), input: Input::Text((*text).into()) };
         values.extend(support_values(layout, split, file).await?);
     }
     let note = format!("{what}{DEMO_SUPPORT_NOTE} and the dataset's own is not available: {error}");

@@ -225,7 +225,7 @@ fn unusable(id: &str) -> String {
 }
 
 /// Names the file in errors that name only its repository.
-fn named(error: DatasetError, path: &str) -> DatasetError {
+pub(crate) fn named(error: DatasetError, path: &str) -> DatasetError {
     match error {
         DatasetError::NotFound { dataset, problem } => {
             DatasetError::NotFound { dataset, problem: format!("{path}: {problem}") }

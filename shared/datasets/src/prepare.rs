@@ -1,5 +1,7 @@
 //! Preparation of a benchmark's dataset in the blob store.
 
+use std::borrow::Cow;
+
 use bench_domain::run::DatasetChoice;
 use bench_items::{HubSource, Layout, Part};
 use serde::{Deserialize, Serialize};
@@ -68,14 +70,19 @@ impl Library {
         }
     }
 
-    /// Prepares the hub's dataset, or falls back to the cached one if the hub can't be reached or
+    /// Prepares the dataset of the repository or the hub, or falls back to the cached one if the hub can't be reached or
     /// doesn't have it.
     pub(crate) async fn hub_or_cached(
         &self,
         layout: &dyn Layout,
         progress: &dyn Progress,
     ) -> Result<PreparedDataset, DatasetError> {
-        let error = match self.prepare_from_hub(layout, progress).await {
+        let prepared = match &layout.spec().repository {
+            // Its revision never changes: a stored one needs no request.
+            Some(source) => return self.prepare_from_repository(layout, source, progress).await,
+            None => self.prepare_from_hub(layout, progress).await,
+        };
+        let error = match prepared {
             Err(error @ (DatasetError::Unreachable { .. } | DatasetError::NotFound { .. })) => error,
             other => return other,
         };
@@ -281,7 +288,8 @@ impl Library {
         }
         let attachments = self.demo_attachments(layout).await?;
         infos.extend(attachments.infos);
-        let rows = |name: String, text| RowFile { name, input: Input::Text(text) };
+        let rows =
+            |name: String, text: &'static str| RowFile { name, input: Input::Text(Cow::Borrowed(text)) };
         let support = demo.support.iter();
         let parts = DatasetParts {
             folder,

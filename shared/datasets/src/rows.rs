@@ -9,6 +9,7 @@ mod panics;
 mod parquet;
 mod values;
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
 use std::ops::Deref;
@@ -44,7 +45,7 @@ pub(crate) enum Input {
     /// CSV if the file's name ends so, otherwise Parquet, JSON lines or a JSON array, as the first bytes show.
     File(File),
     /// JSON lines.
-    Text(&'static str),
+    Text(Cow<'static, str>),
 }
 
 /// A row and its position, counted from 1: the row number, or the line number in JSON lines.
@@ -141,7 +142,7 @@ pub(crate) fn read(file: RowFile) -> mpsc::Receiver<Result<Batch, DatasetError>>
 fn read_all(file: RowFile, sink: Sink<'_>) -> Result<(), DatasetError> {
     let name = file.name;
     let mut file = match file.input {
-        Input::Text(text) => return json::lines(&name, &mut Cursor::new(text), sink),
+        Input::Text(text) => return json::lines(&name, &mut Cursor::new(text.as_bytes()), sink),
         Input::File(file) => file,
     };
     let failed = |error: std::io::Error| DatasetError::content(&name, None, None, error.to_string());

@@ -1,10 +1,14 @@
 //! Definition of a dataset: its location, its files and its demo data.
 
+use crate::repository_source::RepositorySource;
+
 /// Location and license of a benchmark's dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatasetSpec {
     /// Hub locations to try, in order of preference.
     pub sources: &'static [HubSource],
+    /// Repository with the items, for datasets that no hub has. It has no [`Self::sources`] then.
+    pub repository: Option<RepositorySource>,
     /// Terms that users must accept; `None` for open datasets.
     pub gate: Option<Gate>,
     /// License, as the authors name it.
@@ -17,12 +21,18 @@ pub struct DatasetSpec {
 
 impl DatasetSpec {
     /// An open dataset of unknown size.
-    pub const DEFAULT: Self =
-        Self { sources: &[], gate: None, license: "", items: 0, demo: DemoData { items: "", support: &[] } };
+    pub const DEFAULT: Self = Self {
+        sources: &[],
+        repository: None,
+        gate: None,
+        license: "",
+        items: 0,
+        demo: DemoData { items: "", support: &[] },
+    };
 
-    /// Returns true if the bundled rows are the whole dataset, since no hub has it.
+    /// Returns true if the bundled rows are the whole dataset, since nothing else has it.
     pub const fn is_bundled(&self) -> bool {
-        self.sources.is_empty() && !self.demo.items.is_empty()
+        self.sources.is_empty() && self.repository.is_none() && !self.demo.items.is_empty()
     }
 }
 

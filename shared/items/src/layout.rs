@@ -57,6 +57,12 @@ pub trait Layout: Send + Sync {
         &[]
     }
 
+    /// Makes rows from the content of the files of [`DatasetSpec::repository`], in their order.
+    fn repository_rows(&self, files: &[String]) -> Result<Vec<Row>, RowError> {
+        let _ = files;
+        Ok(Vec::new())
+    }
+
     /// Files that accompany the items, for sandbox jobs.
     fn attachments(&self) -> &'static [AttachmentSpec] {
         &[]

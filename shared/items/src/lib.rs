@@ -11,6 +11,7 @@ mod item;
 mod layout;
 mod names;
 mod official_files;
+mod repository_source;
 mod source_id;
 mod template;
 
@@ -22,5 +23,6 @@ pub use item::{Item, ItemFile, Row, RowError};
 pub use layout::Layout;
 pub use names::{ItemNames, NameError, NameProblems, ROW_SIGN};
 pub use official_files::{DemoFile, OfficialFile, OfficialFiles};
+pub use repository_source::{PinnedFile, RepositorySource};
 pub use source_id::{SOURCE_ID_CHARS_MAX, source_id};
 pub use template::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec, WheelSpec};

@@ -422,7 +422,10 @@ fn protocol(
 
 fn dataset(one: &'static dyn Benchmark, stored: &StoredData) -> DatasetFacts {
     let (facts, spec) = (one.metadata(), one.spec());
-    let pinned = spec.sources.first().and_then(|source| source.revision);
+    let pinned = match spec.repository {
+        Some(repository) => Some(repository.revision),
+        None => spec.sources.first().and_then(|source| source.revision),
+    };
     // Another protocol may have made other items from the same rows, or use another revision.
     let own: Vec<&CachedDataset> = stored
         .datasets
@@ -435,9 +438,17 @@ fn dataset(one: &'static dyn Benchmark, stored: &StoredData) -> DatasetFacts {
         let parts = source.items.iter().map(|part| format!("{}/{}", part.config, part.split));
         format!("{} ({})", source.id, parts.collect::<Vec<_>>().join(", "))
     });
+    let repository = spec.repository.map(|source| {
+        let paths: Vec<&str> = source.files.iter().map(|file| file.path).collect();
+        format!("{} on GitHub ({})", source.repository, paths.join(", "))
+    });
+    let id = match spec.repository {
+        Some(source) => Some(source.repository),
+        None => spec.sources.first().map(|source| source.id),
+    };
     DatasetFacts {
-        id: spec.sources.first().map(|source| source.id.to_owned()).unwrap_or_default(),
-        places: places.collect(),
+        id: id.unwrap_or_default().to_owned(),
+        places: places.chain(repository).collect(),
         pinned_revision: pinned.map(str::to_owned),
         revision: wanted.next().map(|dataset| dataset.revision.clone()),
         items: spec.items,

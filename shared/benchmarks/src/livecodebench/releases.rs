@@ -71,6 +71,7 @@ impl<const FIRST: usize, const LAST: usize> Slices<FIRST, LAST> {
     const PARTS: &'static [Part] = PARTS.split_at(LAST).0.split_at(FIRST - 1).1;
 
     const SPEC: DatasetSpec = DatasetSpec {
+        repository: None,
         sources: &[HubSource {
             id: "livecodebench/code_generation_lite",
             revision: None,

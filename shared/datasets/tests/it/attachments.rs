@@ -13,6 +13,7 @@ use crate::support::{Bench, COMMIT, OTHER_COMMIT, TEST};
 const DEMO_TARGETS: &[u8] = b"\x89HDF demo";
 
 static SPEC: DatasetSpec = DatasetSpec {
+    repository: None,
     sources: &[HubSource { id: "org/coded", revision: None, items: &[TEST], support: &[] }],
     gate: None,
     license: "MIT",

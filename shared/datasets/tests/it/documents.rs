@@ -12,6 +12,7 @@ use crate::support::{Bench, COMMIT, OTHER_COMMIT, Quiz, SOURCES, TEST, questions
 static READ_SOURCES: [HubSource; 1] =
     [HubSource { id: "org/quiz", revision: None, items: &[TEST], support: &[] }];
 static READ_DEMO: DatasetSpec = DatasetSpec {
+    repository: None,
     sources: &READ_SOURCES,
     gate: None,
     license: "MIT",

@@ -17,6 +17,7 @@ const PROGRESS: &str =
     "datasets/large/v1/org--large/0123456789abcdef0123456789abcdef01234567/progress.json.zst";
 
 static SPEC: DatasetSpec = DatasetSpec {
+    repository: None,
     sources: &[HubSource { id: "org/large", revision: None, items: &[TEST], support: &[] }],
     gate: None,
     license: "MIT",

@@ -19,5 +19,6 @@ mod large;
 mod local;
 mod official_files;
 mod prepare;
+mod repository;
 mod templates;
 mod variants;

@@ -31,13 +31,13 @@ const DEMO: DemoData = DemoData {
 };
 
 static OPEN: DatasetSpec =
-    DatasetSpec { sources: &SOURCES, gate: None, license: "MIT", items: 0, demo: DEMO };
+    DatasetSpec { sources: &SOURCES, license: "MIT", demo: DEMO, ..DatasetSpec::DEFAULT };
 static GATED: DatasetSpec = DatasetSpec {
     sources: &SOURCES,
     gate: Some(Gate { terms_url: "https://hub.test/org/quiz" }),
     license: "MIT",
-    items: 0,
     demo: DEMO,
+    ..DatasetSpec::DEFAULT
 };
 
 /// Questions with a category. The validation rows of the category are its few-shot examples.

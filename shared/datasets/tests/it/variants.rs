@@ -65,9 +65,9 @@ static OLD_SOURCES: [HubSource; 1] = pinned(COMMIT);
 static NEW_SOURCES: [HubSource; 1] = pinned(OTHER_COMMIT);
 const DEMO: DemoData = DemoData { items: "{\"question\":\"?\",\"category\":\"x\"}\n", support: &[] };
 static OLD: DatasetSpec =
-    DatasetSpec { sources: &OLD_SOURCES, gate: None, license: "MIT", items: 0, demo: DEMO };
+    DatasetSpec { sources: &OLD_SOURCES, license: "MIT", demo: DEMO, ..DatasetSpec::DEFAULT };
 static NEW: DatasetSpec =
-    DatasetSpec { sources: &NEW_SOURCES, gate: None, license: "MIT", items: 0, demo: DEMO };
+    DatasetSpec { sources: &NEW_SOURCES, license: "MIT", demo: DEMO, ..DatasetSpec::DEFAULT };
 
 #[tokio::test]
 async fn each_protocol_has_the_revision_that_it_pins() {
