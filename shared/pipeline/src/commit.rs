@@ -104,7 +104,9 @@ impl Pipeline {
         }
         let mut finished = claimed.record.to_finished(verdict, bench_clock::now());
         finished.usage = finished.usage.or_else(|| claimed.paid());
-        self.commit(claimed, &finished, Spending::default(), None).await
+        // The sample's record has no place for these. A run with a budget counted each call when it was stored.
+        let user = claimed.user_paid().filter(|_| claimed.run.ledger.is_none());
+        self.commit(claimed, &finished, Spending::user_only(user.unwrap_or_default()), None).await
     }
 
     /// Ends a sample. Changes nothing if another attempt holds the sample or has ended it. `spent` are the

@@ -93,6 +93,7 @@ impl Pipeline {
             }
         }
         claimed.note_paid(state.paid);
+        claimed.note_user_paid(state.user_paid);
         let Some(work) = Box::pin(self.load_work(turn, &state)).await? else { return Ok(()) };
         if !self.runs.is_open(claimed).await? {
             Box::pin(self.end_last_episode_sandbox(&state)).await;

@@ -31,6 +31,8 @@ pub(crate) struct ClaimedSample {
     pub(crate) probed_at: OnceLock<Timestamp>,
     /// Tokens of the sample's model calls so far, if its answer comes from an episode.
     paid: Mutex<Option<Usage>>,
+    /// Tokens of the calls of its user simulator so far.
+    user_paid: Mutex<Option<Usage>>,
     /// True once this attempt has a record of its own of the agent's last step.
     has_record: AtomicBool,
     item: OnceCell<Item>,
@@ -54,6 +56,7 @@ impl ClaimedSample {
             deadline,
             probed_at: OnceLock::new(),
             paid: Mutex::default(),
+            user_paid: Mutex::default(),
             has_record: AtomicBool::new(false),
             item: OnceCell::new(),
         }
@@ -73,6 +76,16 @@ impl ClaimedSample {
     /// Returns the tokens of the episode's model calls so far.
     pub(crate) fn paid(&self) -> Option<Usage> {
         *self.paid.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the tokens of the user simulator's calls so far.
+    pub(crate) fn note_user_paid(&self, paid: Option<Usage>) {
+        *self.user_paid.lock().unwrap_or_else(PoisonError::into_inner) = paid;
+    }
+
+    /// Returns the tokens of the user simulator's calls so far.
+    pub(crate) fn user_paid(&self) -> Option<Usage> {
+        *self.user_paid.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that the agent's last step is known to this attempt.

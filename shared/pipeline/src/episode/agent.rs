@@ -125,6 +125,7 @@ impl Pipeline {
         }
         if let Some(paid) = record.user_paid {
             state.user_paid = Some(state.user_paid.unwrap_or_default().plus(paid));
+            turn.claimed.note_user_paid(state.user_paid);
             self.activity.count_tokens(Some(paid));
         }
         self.count_paid(turn, &record).await;

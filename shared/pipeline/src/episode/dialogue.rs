@@ -7,7 +7,7 @@ mod ask;
 
 use std::time::{Duration, Instant};
 
-use bench_agents::dialogue::{Dialogue, DialogueCall, DialogueMessage, DialogueOpening, Termination};
+use bench_agents::dialogue::{Dialogue, DialogueCall, DialogueMessage, DialogueOpening, Party, Termination};
 use bench_benchmarks::{DialogueProtocol, DialogueStep, OpenedDialogue, StepProblem};
 use bench_blobs::AgentRecords;
 use bench_domain::{
@@ -155,8 +155,12 @@ impl Pipeline {
                         }
                         continue;
                     }
-                    let is_late = claimed.deadline.remaining(self.config.reserve)
-                        < self.answer_limit(claimed, Role::Model);
+                    let role = match party {
+                        Party::Agent => Role::Model,
+                        Party::User => Role::User,
+                    };
+                    let is_late =
+                        claimed.deadline.remaining(self.config.reserve) < self.answer_limit(claimed, role);
                     if is_late && has_stepped {
                         return Box::pin(self.put_episode_off(turn, Duration::ZERO)).await;
                     }

@@ -4,7 +4,7 @@ use bench_agents::Transcript;
 use bench_agents::dialogue::{
     DialogueMessage, DialogueOpening, DialogueReply, Party, Speaker, gold_reply, silent_reply,
 };
-use bench_domain::{Answer, ChatMessage, EpisodeState, Generation, Prompt, ToolCall};
+use bench_domain::{Answer, ChatMessage, Code, EpisodeState, Generation, Prompt, ToolCall};
 use bench_episodes::ReceivedReply;
 use bench_inference::tokens::usage_or_estimate;
 use bench_inference::{FailureKind, TooLong};
@@ -32,6 +32,8 @@ enum Source<'a> {
     Model(&'a ModelClient),
     Unavailable(&'a Unavailable),
     Reply(DialogueReply),
+    /// Answers that were given to something else.
+    Stored,
 }
 
 impl Pipeline {
@@ -49,6 +51,12 @@ impl Pipeline {
         let client = match self.source_of(turn, party, opening, &messages) {
             Source::Model(client) => client,
             Source::Reply(reply) => return Ok(Some(ReceivedReply { record, party, reply, paid: None })),
+            Source::Stored => {
+                self.end_last_episode_sandbox(state).await;
+                let why = "stored responses can't take part in conversations";
+                self.end_ungraded(turn, state, Code::InvalidItem, why).await?;
+                return Ok(None);
+            }
             Source::Unavailable(Unavailable { code, why }) => {
                 self.end_last_episode_sandbox(state).await;
                 self.fail_run(claimed, *code, why).await?;
@@ -124,9 +132,8 @@ impl Pipeline {
             }
             (AnswerSource::Unavailable(unavailable), _) => Source::Unavailable(unavailable),
             (AnswerSource::Oracle, _) => Source::Reply(gold_reply(party, &opening.gold, messages, stop)),
-            (AnswerSource::Nop | AnswerSource::ResponsesFile(_) | AnswerSource::EarlierRun(_), _) => {
-                Source::Reply(silent_reply(party, stop))
-            }
+            (AnswerSource::Nop, _) => Source::Reply(silent_reply(party, stop)),
+            (AnswerSource::ResponsesFile(_) | AnswerSource::EarlierRun(_), _) => Source::Stored,
         }
     }
 }
