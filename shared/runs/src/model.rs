@@ -138,7 +138,8 @@ impl Orders {
         }
     }
 
-    /// Checks that the model and the judge of a stored run can be asked, and at the hosts that the run was ordered with.
+    /// Checks that the model, the judge and the user simulator of a stored run can be asked, and at the hosts that the run was
+    /// ordered with.
     ///
     /// # Errors
     /// If a provider isn't configured, or has another address than when the run was ordered.
@@ -146,9 +147,13 @@ impl Orders {
         if spec.rejudges.is_none() {
             self.check_stored_model(&spec.model, spec.auth).map_err(RunError::ModelCannotBeAsked)?;
         }
-        let Some(judge) = &spec.judge else { return Ok(()) };
-        let checked = self.check_stored_model(&judge.model, judge.auth);
-        checked.map_err(|error| RunError::Judge(Box::new(RunError::ModelCannotBeAsked(error))))
+        if let Some(judge) = &spec.judge {
+            let checked = self.check_stored_model(&judge.model, judge.auth);
+            checked.map_err(|error| RunError::ModelCannotBeAsked(error).about_judge())?;
+        }
+        let Some(user) = &spec.user else { return Ok(()) };
+        let checked = self.check_stored_model(&user.model, user.auth);
+        checked.map_err(|error| RunError::ModelCannotBeAsked(error).about_user())
     }
 
     fn check_stored_model(&self, model: &ModelRef, auth: AuthMode) -> Result<(), EndpointError> {

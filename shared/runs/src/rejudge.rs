@@ -79,6 +79,8 @@ impl Orders {
             template: RunTemplate {
                 selected_benchmarks: Some(benchmarks.iter().map(ToString::to_string).collect()),
                 judge: Some(judge.spec),
+                // Judged benchmarks have no conversations.
+                user: None,
                 // The model isn't called, so its answers aren't paid for again.
                 price: None,
                 budget: order.budget,

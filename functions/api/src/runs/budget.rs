@@ -48,6 +48,9 @@ pub(crate) fn spec_with_budget(
     if new.usd.is_some() && judge.is_some_and(|judge| judge.price.is_none()) {
         return Err(refusal(RunError::JudgePriceUnknown));
     }
+    if new.usd.is_some() && old.user.as_ref().is_some_and(|user| user.price.is_none()) {
+        return Err(refusal(RunError::User(Box::new(RunError::PriceUnknown))));
+    }
     if budget.is_set() {
         let prices = old.prices();
         if budget.reached_by(spent, prices).is_some() {
