@@ -139,6 +139,30 @@ async fn without_an_engine_the_refusal_says_what_to_install() {
 }
 
 #[test]
+fn conversations_need_no_container_engine_and_take_no_stored_responses() {
+    let dir = TestDir::new();
+    let order = [
+        "run",
+        "--benchmark",
+        "tau_bench_telecom",
+        "--demo",
+        "--samples",
+        "1",
+        "--subset-count",
+        "1",
+        "--model",
+    ];
+    std::fs::write(dir.path("replies.jsonl"), r#"{"id": "0", "response": "Hello"}"#).unwrap();
+    let user = ["replay:replies.jsonl", "--user-model", "lmstudio/u"];
+    dir.bench(&[&order[..], &user].concat()).assert_refused(2, "which stored responses can't answer");
+    assert_eq!(dir.json(&["runs", "--json"]), json!([]));
+
+    let mut command = dir.command(&[&order[..], &["oracle"]].concat());
+    let done = CommandOutput::new(&command.env("BENCH_SANDBOX_ENGINE", "none").output().unwrap());
+    assert_eq!(done.code, 0, "{}{}", done.stdout, done.stderr);
+}
+
+#[test]
 fn an_environment_that_cannot_be_made_is_not_left_behind() {
     let dir = TestDir::new();
     dir.bench(&["sandy", "setup", "--program", "/bin/true"])

@@ -36,8 +36,11 @@ pub(super) fn check_providers(plan: &Plan, key: Option<&Secret>) -> anyhow::Resu
 /// Fails before anything is queued if episodes need a container engine, and this machine has none. That of a separate sandbox
 /// service is unknown and not checked.
 pub(super) fn check_engine(plan: &Plan, options: &StackOptions) -> anyhow::Result<()> {
-    let has_agent = |name: &&String| bench_benchmarks::find(name).is_some_and(|known| known.has_agent());
-    let Some(benchmark) = plan.benchmarks.iter().find(has_agent) else { return Ok(()) };
+    // Conversations run in sandboxes without containers.
+    let needs_engine = |name: &&String| {
+        bench_benchmarks::find(name).is_some_and(|known| known.has_agent() && known.dialogue().is_none())
+    };
+    let Some(benchmark) = plan.benchmarks.iter().find(needs_engine) else { return Ok(()) };
     let Some(settings) = own_sandboxes(options)? else { return Ok(()) };
     let problem = match settings.engine.expect_any() {
         Some(Ok(())) => return Ok(()),
@@ -119,6 +122,12 @@ pub(super) fn check_user_model(plan: &Plan) -> anyhow::Result<()> {
         }
         return Ok(());
     };
+    if plan.models.iter().any(|model| model.replay.is_some()) {
+        let message = format!("{benchmark} has conversations, which stored responses can't answer");
+        return Err(Problem::usage(message)
+            .hint("`--model oracle` plays the right actions, and asks no model")
+            .into());
+    }
     let asks =
         plan.models.iter().any(|model| !matches!(model.source, Some(ModelSource::Oracle | ModelSource::Nop)));
     if plan.user.named.is_some() || !asks {
