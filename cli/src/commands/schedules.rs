@@ -143,6 +143,8 @@ struct Schedule {
     #[serde(default)]
     judge: Option<crate::views::OrderedJudge>,
     #[serde(default)]
+    user_model: Option<crate::views::OrderedJudge>,
+    #[serde(default)]
     tags: Vec<String>,
     #[serde(default)]
     notes: Option<String>,

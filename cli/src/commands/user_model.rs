@@ -1,5 +1,7 @@
 //! User simulators on the command line.
 
+use std::env;
+
 use bench_domain::Generation;
 use clap::Args;
 
@@ -7,12 +9,15 @@ use super::judge::Judge;
 use super::order_settings::parse_temperature;
 use crate::judge_name::named_judge;
 
+/// Variable with the default of `--user-model`.
+const VARIABLE: &str = "BENCH_USER_MODEL";
+
 /// User simulator of benchmarks whose items are conversations.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct UserModelArgs {
     /// Model that simulates users in benchmarks whose items are conversations; it is part of what a score means, and the evaluated
-    /// model never takes its place
-    #[arg(long, env = "BENCH_USER_MODEL", help_heading = "User model", value_name = "MODEL")]
+    /// model never takes its place [default: $BENCH_USER_MODEL]
+    #[arg(long, help_heading = "User model", value_name = "MODEL")]
     pub(crate) user_model: Option<String>,
     /// Temperature of the user model, 0 to 2 [default: the benchmark's own]
     #[arg(long, help_heading = "User model", value_name = "T", value_parser = parse_temperature)]
@@ -20,7 +25,16 @@ pub(crate) struct UserModelArgs {
 }
 
 impl UserModelArgs {
-    /// Returns the user simulator that was named. A server may also accept its own names of models.
+    /// Returns the user simulator that the command line or the variable names. A server may also accept its own names of
+    /// models.
+    pub(crate) fn user_or_variable(&self, remote: bool) -> anyhow::Result<Judge> {
+        let user = self.user(remote)?;
+        let variable = env::var(VARIABLE).ok().filter(|name| !user.is_given && !name.trim().is_empty());
+        let named = variable.map(|name| named_judge(VARIABLE, &name, remote)).transpose()?;
+        Ok(Judge { named: user.named.or(named), ..user })
+    }
+
+    /// Returns the user simulator that the command line names.
     pub(crate) fn user(&self, remote: bool) -> anyhow::Result<Judge> {
         let named = self.user_model.as_deref().filter(|text| !text.trim().is_empty());
         let named = named.map(|name| named_judge("--user-model", name, remote)).transpose()?;

@@ -291,7 +291,7 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
         protocols,
         judge: args.order.judge.judge_or_variable(remote)?,
         judge_base_url: args.order.judge_base_url.clone().filter(|url| !url.trim().is_empty()),
-        user: args.order.user.user(remote)?,
+        user: args.order.user.user_or_variable(remote)?,
         user_base_url: args.order.user_base_url.clone().filter(|url| !url.trim().is_empty()),
         benchmarks,
         items: args

@@ -18,6 +18,7 @@ use crate::commands::options::parse_options;
 use crate::commands::order_settings::OrderSettings;
 use crate::commands::run::budget::BudgetArgs;
 use crate::commands::run::{preselected, tasks};
+use crate::commands::user_model::UserModelArgs;
 use crate::commands::{ApiArgs, find_benchmark};
 use crate::exit::Problem;
 use crate::task_archive;
@@ -128,6 +129,8 @@ struct ScheduleOrderArgs {
     option: Vec<String>,
     #[command(flatten)]
     judge: JudgeArgs,
+    #[command(flatten)]
+    user: UserModelArgs,
     /// Run the demo items that are bundled with this program; their scores say nothing about the real benchmark
     #[arg(long, help_heading = None)]
     demo: bool,
@@ -190,6 +193,7 @@ impl ScheduleOrderArgs {
         let options = parse_options(&self.option, &with_options, &protocols, true)?;
         given("benchmark_options", (!options.is_empty()).then(|| json!(options)));
         given("judge", self.judge.judge(true)?.body());
+        given("user_model", self.user.user(true)?.body());
         given("tags", (!self.tag.is_empty()).then(|| json!(self.tag)));
         given("notes", self.note.as_ref().map(|note| json!(note)));
         given("budget_usd", self.budget.budget_usd.map(|usd| json!(usd)));
@@ -268,6 +272,9 @@ impl AddArgs {
         }
         if let Some(judge) = self.order.judge.judge_or_variable(true)?.body() {
             fields.insert("judge".to_owned(), judge);
+        }
+        if let Some(user) = self.order.user.user_or_variable(true)?.body() {
+            fields.insert("user_model".to_owned(), user);
         }
         fields.entry("time_zone").or_insert_with(|| json!(zone_here()));
         fields.insert("name".to_owned(), json!(self.name));
@@ -365,6 +372,7 @@ mod tests {
             protocol: vec![protocol.into()],
             option: vec!["a=b".into()],
             judge: JudgeArgs { judge_model: text("oracle"), ..JudgeArgs::default() },
+            user: UserModelArgs { user_model: text("openrouter/u"), ..UserModelArgs::default() },
             demo: true,
             budget: BudgetArgs { budget_usd: Some(1.0), budget_tokens: Some(1) },
             tag: vec!["t".into()],

@@ -88,6 +88,7 @@ pub(super) fn detail(schedule: &Schedule) -> Page {
     field("tags", (!schedule.tags.is_empty()).then(|| schedule.tags.join(", ")));
     field("notes", schedule.notes.as_ref().map(|notes| notes.replace('\n', "\n               ")));
     field("judge", schedule.judge.as_ref().map(|judge| judge.model.clone()));
+    field("user model", schedule.user_model.as_ref().map(|user| user.model.clone()));
     let budget: Vec<String> = [
         schedule.budget_usd.map(format::dollars),
         schedule.budget_tokens.map(|tokens| format!("{} tokens", format::count(tokens))),

@@ -6,10 +6,11 @@ use serde_json::{Map, Value, json};
 use crate::commands::order_settings::OrderSettings;
 use crate::exit::Problem;
 
-/// Field of the judge's settings in an order.
+/// Fields of the judge's and the user simulator's settings in an order.
 const JUDGE_FIELD: &str = "judge";
+const USER_FIELD: &str = "user_model";
 /// Options whose field has another name, besides generation settings and limits.
-const FIELDS: [(&str, &str); 12] = [
+const FIELDS: [(&str, &str); 13] = [
     ("item", "items"),
     ("subset-pct", "subset_pct"),
     ("subset-count", "subset_count"),
@@ -22,10 +23,15 @@ const FIELDS: [(&str, &str); 12] = [
     ("budget-usd", "budget_usd"),
     ("budget-tokens", "budget_tokens"),
     ("judge-model", JUDGE_FIELD),
+    ("user-model", USER_FIELD),
 ];
-/// Options whose field is one of the judge's settings.
-const JUDGE_FIELDS: [(&str, &str); 3] =
-    [("judge-temperature", "temperature"), ("judge-seed", "seed"), ("judge-max-tokens", "max_tokens")];
+/// Options whose field is within another one: option, outer field and inner field.
+const INNER_FIELDS: [(&str, &str, &str); 4] = [
+    ("judge-temperature", JUDGE_FIELD, "temperature"),
+    ("judge-seed", JUDGE_FIELD, "seed"),
+    ("judge-max-tokens", JUDGE_FIELD, "max_tokens"),
+    ("user-temperature", USER_FIELD, "temperature"),
+];
 /// Options of labels and of the schedule itself.
 const OTHER_FIELDS: [(&str, &str); 3] = [("tag", "tags"), ("note", "notes"), ("webhook-url", "webhook_url")];
 
@@ -36,7 +42,7 @@ pub(super) struct Setting {
     option: String,
     /// Field of the order.
     field: String,
-    /// Field within that field, for settings of the judge.
+    /// Field within that field, for settings of the judge and the user simulator.
     inner: Option<&'static str>,
 }
 
@@ -61,9 +67,9 @@ fn settings() -> Vec<Setting> {
         field: (*field).to_owned(),
         inner: None,
     }));
-    all.extend(JUDGE_FIELDS.map(|(option, inner)| Setting {
+    all.extend(INNER_FIELDS.map(|(option, field, inner)| Setting {
         option: option.to_owned(),
-        field: JUDGE_FIELD.to_owned(),
+        field: field.to_owned(),
         inner: Some(inner),
     }));
     all
@@ -78,7 +84,7 @@ pub(super) fn remove(unset: &[Setting], fields: &mut Map<String, Value>) -> anyh
     for Setting { option, field, inner } in unset {
         let is_given = match (inner, given.get(field)) {
             (_, None) => false,
-            (Some(inner), Some(judge)) => judge.get(inner).is_some(),
+            (Some(inner), Some(outer)) => outer.get(inner).is_some(),
             (None, Some(_)) => true,
         };
         if is_given {
@@ -88,8 +94,8 @@ pub(super) fn remove(unset: &[Setting], fields: &mut Map<String, Value>) -> anyh
             None if field == "subset_pct" => fields.insert(field.clone(), json!(100)),
             None => fields.insert(field.clone(), Value::Null),
             Some(inner) => match fields.entry(field.clone()).or_insert_with(|| json!({})) {
-                Value::Object(judge) => judge.insert((*inner).to_owned(), Value::Null),
-                // The judge itself is removed, with all its settings.
+                Value::Object(outer) => outer.insert((*inner).to_owned(), Value::Null),
+                // The model itself is removed, with all its settings.
                 _ => None,
             },
         };
@@ -123,6 +129,11 @@ mod tests {
             Ok(json!({ "judge": { "max_tokens": 5, "seed": null, "temperature": null } }))
         );
         assert_eq!(removed(&["judge-model", "judge-seed"], json!({})), Ok(json!({ "judge": null })));
+        assert_eq!(
+            removed(&["user-temperature"], json!({ "user_model": { "model_id": "u" } })),
+            Ok(json!({ "user_model": { "model_id": "u", "temperature": null } }))
+        );
+        assert_eq!(removed(&["user-model"], json!({})), Ok(json!({ "user_model": null })));
         let unknown = parse_setting("model").unwrap_err();
         assert!(unknown.starts_with("it must be one of samples, temperature, "), "{unknown}");
     }
@@ -133,6 +144,7 @@ mod tests {
             ("temperature", json!({ "temperature": 0.5 })),
             ("judge-seed", json!({ "judge": { "seed": 1 } })),
             ("judge-model", json!({ "judge": { "model_id": "oracle" } })),
+            ("user-temperature", json!({ "user_model": { "temperature": 1 } })),
         ] {
             let refused = removed(&[name], given).unwrap_err();
             assert_eq!(refused, format!("--unset: `{name}` is both given and removed"));

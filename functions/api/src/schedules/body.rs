@@ -27,6 +27,7 @@ const OWN_FIELDS: [&str; 5] = ["name", "cron", "time_zone", "webhook_url", "enab
 const MODEL_FIELDS: [&str; 3] = ["model_id", "provider", agent::FIELD];
 const TASKS_FIELD: &str = "tasks";
 const JUDGE_FIELD: &str = "judge";
+const USER_FIELD: &str = "user_model";
 const PROTOCOLS_FIELD: &str = "protocols";
 
 /// Order of a schedule: its times, and the fields of an order for its runs.
@@ -221,7 +222,7 @@ impl Change {
         let mut fields = order_fields(&schedule.run);
         // In the order of a schedule, it's the schedule's own.
         fields.remove("name");
-        let judge = fields.get(JUDGE_FIELD).and_then(Value::as_object).cloned();
+        let stored_models = [JUDGE_FIELD, USER_FIELD].map(|field| (field, fields.get(field).cloned()));
         if self.fields.contains_key("cron") || self.fields.contains_key("time_zone") {
             // The two are read together.
             fields.insert("cron".to_owned(), json!(schedule.timing.cron()));
@@ -232,17 +233,11 @@ impl Change {
         agent::replace(&mut fields, &mut sent);
         let stored_options = fields.remove(OPTIONS_FIELD).unwrap_or_default();
         fields.extend(sent);
-        // Only the sent fields of the judge change.
-        if let (Some(Value::Object(new)), Some(mut judge)) = (fields.get_mut(JUDGE_FIELD), judge) {
-            let mut new_fields = std::mem::take(new);
-            // The alternative name replaces the model, too.
-            if !new_fields.contains_key("model_id")
-                && let Some(model) = new_fields.remove(JUDGE_MODEL_ALIAS)
-            {
-                new_fields.insert("model_id".to_owned(), model);
+        // Only the sent fields of the judge and the user simulator change.
+        for (field, stored) in stored_models {
+            if let (Some(Value::Object(new)), Some(Value::Object(stored))) = (fields.get_mut(field), stored) {
+                *new = merge_model(stored, std::mem::take(new));
             }
-            judge.extend(new_fields);
-            *new = judge;
         }
         if !self.fields.contains_key(PROTOCOLS_FIELD) {
             keep_selected(PROTOCOLS_FIELD, &mut fields);
@@ -261,6 +256,18 @@ impl Change {
         }
         FieldReader::from_body(fields)
     }
+}
+
+/// Returns the sent fields of a judge or a user simulator over the stored ones.
+fn merge_model(mut stored: Map<String, Value>, mut sent: Map<String, Value>) -> Map<String, Value> {
+    // The alternative name replaces the model, too.
+    if !sent.contains_key("model_id")
+        && let Some(model) = sent.remove(JUDGE_MODEL_ALIAS)
+    {
+        sent.insert("model_id".to_owned(), model);
+    }
+    stored.extend(sent);
+    stored
 }
 
 /// Removes entries of benchmarks that the schedule no longer runs.

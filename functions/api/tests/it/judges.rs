@@ -277,3 +277,32 @@ async fn schedules_have_judges_and_protocols() {
     assert_eq!(server.ask("DELETE", &path, &[], "").await.status, 200);
     assert_eq!(credentials.get_judge_for_schedule(id).await.unwrap(), None, "its keys are gone with it");
 }
+
+#[tokio::test]
+async fn schedules_have_user_models() {
+    let server = Server::new(true, &[("OPENROUTER_API_KEY", "k")]).await;
+    let body = json!({
+        "name": "calls", "cron": "30 2 * * *", "model_id": "openrouter/a", "selected_benchmarks": ["tau_bench_telecom"],
+        "demo": true, "user_model": { "model_id": "openrouter/u", "temperature": 0.5 },
+    });
+    let reply = server.order("/api/schedules", &[], &body).await;
+    assert_eq!(reply.status, 201, "{}", reply.text);
+    let path = format!("/api/schedules/{}", reply.json()["id"].as_str().unwrap());
+    let patch = async |change: Value| {
+        let headers = [("content-type", "application/json")];
+        let reply = server.ask("PATCH", &path, &headers, change.to_string()).await;
+        (reply.status.as_u16(), reply.json())
+    };
+    // Only the sent fields change.
+    for (change, model, temperature) in [
+        (json!({ "subset_count": 2 }), "openrouter/u", json!(0.5)),
+        (json!({ "user_model": { "temperature": 1.0 } }), "openrouter/u", json!(1.0)),
+        (json!({ "user_model": { "model": "openrouter/v" } }), "openrouter/v", json!(1.0)),
+    ] {
+        let (status, changed) = patch(change).await;
+        assert_eq!((status, &changed["user_model"]["model"]), (200, &json!(model)), "{changed}");
+        assert_eq!(changed["user_model"]["temperature"], temperature);
+    }
+    let (status, refused) = patch(json!({ "user_model": null })).await;
+    assert_eq!(status, 422, "{refused}");
+}
