@@ -49,7 +49,7 @@ pub(crate) struct Judge {
     pub(crate) is_given: bool,
     /// Problem with the variable that names the judge. It only fails runs that need a judge.
     pub(crate) unusable: Option<String>,
-    pub(super) generation: Generation,
+    pub(crate) generation: Generation,
 }
 
 impl JudgeArgs {

@@ -109,6 +109,28 @@ fn questions_with_steps_judges_and_orders_of_their_own() {
 }
 
 #[test]
+fn conversations_have_roles_and_seeds() {
+    let dir = TestDir::new();
+    let choice = ["--benchmark", "tau_bench_telecom", "--demo", "--subset-count", "1", "--seed", "s"];
+    let models = ["--model", "openrouter/a", "--user-model", "openrouter/u", "--user-temperature", "0.5"];
+    let lines = dry_run(&dir, &[&choice[..], &models].concat());
+    assert_eq!(lines.len(), 1);
+    let conversation = &lines[0]["conversation"];
+    assert_eq!(conversation["agent"], json!({ "models": ["openrouter/a"], "temperature": 0.0 }));
+    assert_eq!(conversation["user"], json!({ "models": ["openrouter/u"], "temperature": 0.5 }));
+    // The official seeds of the four trials.
+    let seeds: Vec<u64> =
+        conversation["seeds"].as_array().unwrap().iter().map(|seed| seed.as_u64().unwrap()).collect();
+    assert_eq!((seeds.len(), &lines[0]["prompt"]), (4, &json!(null)));
+    let text = dir.bench(&[&["run", "--dry-run"], &choice[..], &models].concat());
+    for part in
+        ["agent: openrouter/a", "user: openrouter/u, temperature 0.5", &format!("samples: {}, ", seeds[0])]
+    {
+        assert!(text.stdout.contains(part), "{part}: {}", text.stdout);
+    }
+}
+
+#[test]
 fn a_dry_run_needs_the_datasets_here_and_may_be_cut_off() {
     let dir = TestDir::new();
     dir.bench(&["run", "--dry-run", "--demo", "--server", "http://127.0.0.1:9"])

@@ -1,6 +1,10 @@
 //! `bench run --dry-run`: prints the prompts of a run without making it.
 //!
+//! Conversations with a simulated user have no prompt before a sandbox has opened them; their roles are printed instead.
+//!
 //! The planner's functions choose the items, and the worker's functions make the prompts. Items are loaded one by one.
+
+mod conversation;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,6 +21,7 @@ use bench_planner::{Outline, Selection, outline};
 use bench_state::PlannedSample;
 use serde::Serialize;
 
+use self::conversation::Conversation;
 use super::RunArgs;
 use super::order::{self, Plan};
 use crate::exit::{ExitStatus, Problem};
@@ -94,6 +99,7 @@ async fn print_prompts(
                     outline: &outline,
                     samples,
                     system_prompt: plan.settings.system_prompt.as_deref(),
+                    plan,
                     json,
                 };
                 warn_of_note(&printer, plan.demo);
@@ -131,6 +137,7 @@ struct PromptPrinter<'a> {
     samples: u32,
     /// System message in front of every prompt.
     system_prompt: Option<&'a str>,
+    plan: &'a Plan,
     json: bool,
 }
 
@@ -153,6 +160,9 @@ struct PromptLine<'a> {
     /// Source of the earlier answers that the prompt contains.
     #[serde(skip_serializing_if = "Option::is_none")]
     earlier_answers: Option<EarlierAnswers>,
+    /// Roles of a conversation with a simulated user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conversation: Option<&'a Conversation>,
     /// `None` if the prompt is unknown.
     prompt: Option<PromptView<'a>>,
     /// Reason why the item can't be asked.
@@ -286,11 +296,17 @@ impl PromptPrinter<'_> {
             sample,
             step: None,
             earlier_answers: None,
+            conversation: None,
             prompt: None,
             problem: None,
             prompt_source: wording.template.source.as_str(),
             prompt_digest: &wording.template.digest,
         };
+        if let Some(protocol) = self.benchmark.dialogue() {
+            let conversation = Conversation::new(self.plan, self.benchmark, protocol, self.samples);
+            self.print_line(&PromptLine { conversation: Some(&conversation), ..line() })?;
+            return Ok(0);
+        }
         let material = loader.load(self.benchmark, item).await?;
         match preview_questions(self.benchmark, item, &material) {
             Ok(mut questions) => {
@@ -359,6 +375,9 @@ fn as_text(line: &PromptLine<'_>) -> String {
     }
     if let Some(problem) = line.problem {
         text.push_str(&format!("\nThis item has no prompt: {problem}\n"));
+    }
+    if let Some(conversation) = line.conversation {
+        text.push_str(&format!("\n{conversation}"));
     }
     for message in line.prompt.iter().flat_map(|prompt| &prompt.messages) {
         text.push_str(&format!("\n[{}]\n{}", message.role, message.content));
