@@ -109,7 +109,12 @@ fn dataset(page: &mut Page, dataset: &DatasetFacts, benchmark: &BenchmarkView) {
         page.field("tasks", format!("`bench benchmarks {} --tasks` lists them", benchmark.name));
     }
     for (position, place) in dataset.places.iter().enumerate() {
-        page.field(if position == 0 { "id at the hub" } else { "or else" }, place);
+        let label = match position {
+            0 if dataset.on_github => "files on GitHub",
+            0 => "id at the hub",
+            _ => "or else",
+        };
+        page.field(label, place);
     }
     let revision = match (&dataset.pinned_revision, &dataset.revision) {
         (Some(pinned), Some(_)) => format!("{pinned}, pinned by the protocol; stored here"),

@@ -9,14 +9,14 @@ import { bullets, digest, facts, outside } from './facts.js'
  * @param {string} demoItems number of items of the demo data
  */
 export function datasetSection(dataset, demoItems) {
-  const hub = `https://huggingface.co/datasets/${dataset.id}`
+  const origin = `https://${dataset.on_github ? 'github.com' : 'huggingface.co/datasets'}/${dataset.id}`
   const places = dataset.places ?? []
   // No hub has it: it comes with the program.
   const isBundled = dataset.id === ''
   return h('section', { 'aria-labelledby': 'dataset' },
     h('div', { class: 'section-head' }, h('h2', { id: 'dataset' }, 'Dataset')),
     facts([
-      ['Source', isBundled ? 'comes with this program' : outside(hub, dataset.id)],
+      ['Source', isBundled ? 'comes with this program' : outside(origin, dataset.id)],
       places.length > 0 && ['Places', bullets(places)],
       ['Items', dataset.items > 0 ? integer(dataset.items) : 'not known before it is loaded'],
       !isBundled && ['Demo data', `${demoItems} bundled items, whose scores say nothing about the benchmark`],

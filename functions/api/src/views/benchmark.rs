@@ -188,11 +188,15 @@ pub struct OptionView {
 /// Source of a benchmark's items.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DatasetFacts {
-    /// Id of the dataset at the hub.
+    /// Id of the dataset at the hub, or name of the repository on GitHub.
     pub id: String,
-    /// Ids of all locations that are searched, with configuration and split, in order.
+    /// True if files of a repository on GitHub hold the items.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub on_github: bool,
+    /// Ids of all locations that are searched, with configuration and split or paths, in order.
     pub places: Vec<String>,
-    /// Commit that the protocol pins; null if it uses `main`.
+    /// Commit or tag that the protocol pins; null if it uses `main`.
     pub pinned_revision: Option<String>,
     /// Commit that was stored last; null if none was.
     pub revision: Option<String>,
@@ -440,7 +444,7 @@ fn dataset(one: &'static dyn Benchmark, stored: &StoredData) -> DatasetFacts {
     });
     let repository = spec.repository.map(|source| {
         let paths: Vec<&str> = source.files.iter().map(|file| file.path).collect();
-        format!("{} on GitHub ({})", source.repository, paths.join(", "))
+        format!("{} ({})", source.repository, paths.join(", "))
     });
     let id = match spec.repository {
         Some(source) => Some(source.repository),
@@ -448,6 +452,7 @@ fn dataset(one: &'static dyn Benchmark, stored: &StoredData) -> DatasetFacts {
     };
     DatasetFacts {
         id: id.unwrap_or_default().to_owned(),
+        on_github: spec.repository.is_some(),
         places: places.chain(repository).collect(),
         pinned_revision: pinned.map(str::to_owned),
         revision: wanted.next().map(|dataset| dataset.revision.clone()),
