@@ -82,18 +82,36 @@ pub(crate) fn facts(benchmark: &Benchmark) -> Option<String> {
         .and_then(|(source, digest)| prompt_of_benchmark(&benchmark.benchmark_name, source, Some(digest)));
     parts.extend(prompt.map(|prompt| format!("prompt: {prompt}")));
     parts.extend(benchmark.judge.as_ref().map(judge));
-    let (input, output) = (benchmark.judge_input_tokens, benchmark.judge_output_tokens);
-    if input > 0 || output > 0 {
-        let about = if benchmark.judge_estimated_tokens > 0 { "~" } else { "" };
-        let cost = benchmark.judge_cost.map(|cost| format!(", {about}{}", format::dollars(cost.total_usd)));
-        let tokens = format!("{about}{} / {about}{}", format::count(input), format::count(output));
-        let estimated = match benchmark.judge_estimated_tokens {
-            0 => String::new(),
-            estimated => format!(" ({} of them estimated)", format::count(estimated)),
-        };
-        parts.push(format!("tokens of the judge {tokens}{estimated}{}", cost.unwrap_or_default()));
-    }
+    parts.extend(tokens_of(
+        "the judge",
+        (benchmark.judge_input_tokens, benchmark.judge_output_tokens, benchmark.judge_estimated_tokens),
+        benchmark.judge_cost.map(|cost| cost.total_usd),
+    ));
+    parts.extend(tokens_of(
+        "the user model",
+        (benchmark.user_input_tokens, benchmark.user_output_tokens, benchmark.user_estimated_tokens),
+        benchmark.user_cost.map(|cost| cost.total_usd),
+    ));
     Some(parts.join(", "))
+}
+
+/// Describes input, output and estimated tokens of a judge or user model, and their cost; `None` without tokens.
+fn tokens_of(
+    role: &str,
+    (input, output, estimated): (u64, u64, u64),
+    cost_usd: Option<f64>,
+) -> Option<String> {
+    if input == 0 && output == 0 {
+        return None;
+    }
+    let about = if estimated > 0 { "~" } else { "" };
+    let cost = cost_usd.map(|usd| format!(", {about}{}", format::dollars(usd)));
+    let tokens = format!("{about}{} / {about}{}", format::count(input), format::count(output));
+    let estimated = match estimated {
+        0 => String::new(),
+        estimated => format!(" ({} of them estimated)", format::count(estimated)),
+    };
+    Some(format!("tokens of {role} {tokens}{estimated}{}", cost.unwrap_or_default()))
 }
 
 /// Names the text of a benchmark's prompt as [`prompt_label`] does; `None` if an agent that asks no model worked on its items.

@@ -83,6 +83,8 @@ pub(crate) struct Run {
     #[serde(default)]
     pub(crate) judge: Option<OrderedJudge>,
     #[serde(default)]
+    pub(crate) user_model: Option<OrderedJudge>,
+    #[serde(default)]
     pub(crate) rejudges: Option<Rejudges>,
     /// True if the run is open, but no process works on it until it is resumed.
     #[serde(default)]

@@ -89,6 +89,15 @@ pub(crate) struct Benchmark {
     #[serde(default)]
     pub(crate) judge_cost: Option<Cost>,
     #[serde(default)]
+    pub(crate) user_input_tokens: u64,
+    #[serde(default)]
+    pub(crate) user_output_tokens: u64,
+    /// Part of the user simulator's tokens that its provider did not count.
+    #[serde(default)]
+    pub(crate) user_estimated_tokens: u64,
+    #[serde(default)]
+    pub(crate) user_cost: Option<Cost>,
+    #[serde(default)]
     pub(crate) metrics: Option<Map<String, Value>>,
 }
 
@@ -137,6 +146,10 @@ pub(super) struct BenchmarkSummary<'a> {
     judge_output_tokens: u64,
     judge_estimated_tokens: u64,
     judge_cost_usd: Option<f64>,
+    user_input_tokens: u64,
+    user_output_tokens: u64,
+    user_estimated_tokens: u64,
+    user_cost_usd: Option<f64>,
     latency_ms: Option<Latency>,
     dataset: Option<&'a Dataset>,
     demo: bool,
@@ -196,6 +209,10 @@ impl Benchmark {
             judge_output_tokens: self.judge_output_tokens,
             judge_estimated_tokens: self.judge_estimated_tokens,
             judge_cost_usd: self.judge_cost.map(|cost| cost.total_usd),
+            user_input_tokens: self.user_input_tokens,
+            user_output_tokens: self.user_output_tokens,
+            user_estimated_tokens: self.user_estimated_tokens,
+            user_cost_usd: self.user_cost.map(|cost| cost.total_usd),
             latency_ms: self.latency(),
             dataset: self.dataset.as_ref(),
             demo: self.demo,

@@ -14,7 +14,7 @@ const EXTRACTED_CHARS = 40
 
 /** @typedef {import('../core/source.js').IndexRow} Row */
 /** @typedef {import('../core/source.js').Sample} Sample */
-/** @typedef {{input_tokens?: number, output_tokens?: number}} Usage */
+/** @typedef {{input_tokens?: number, output_tokens?: number, estimated_tokens?: number}} Usage */
 /** @typedef {{low: number, high: number}} Bounds */
 
 /**
@@ -27,7 +27,7 @@ const EXTRACTED_CHARS = 40
  * Fields of a benchmark without its items.
  *
  * @typedef {Partial<Omit<Api.RunBenchmarkView, 'dataset' | 'error_causes'>> & {dataset?: DatasetFields | null, error_causes?: Cause[],
- *   usage?: Usage | null, judge_usage?: Usage | null, cost_usd?: number | null, judge_cost_usd?: number | null,
+ *   usage?: Usage | null, judge_usage?: Usage | null, user_usage?: Usage | null, cost_usd?: number | null, judge_cost_usd?: number | null, user_cost_usd?: number | null,
  *   intervals?: {wilson_95?: Bounds | null, clustered?: {interval?: Bounds | null} | null} | null,
  *   without_usage?: number | null, unjudged_samples?: number | null}} BenchmarkFields
  */

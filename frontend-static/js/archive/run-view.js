@@ -69,7 +69,7 @@ function label(benchmarks) {
  * @returns {RunBenchmark}
  */
 export function benchmarkView(benchmark, index, rows) {
-  const { usage, judge_usage: judgeUsage } = benchmark
+  const { usage, judge_usage: judgeUsage, user_usage: userUsage } = benchmark
   const own = benchmark.outcomes ? benchmark : { ...counted(rows), ...benchmark }
   return {
     id: own.id ?? String(index), benchmark_name: own.benchmark_name ?? '',
@@ -91,8 +91,12 @@ export function benchmarkView(benchmark, index, rows) {
     judge_input_tokens: judgeUsage?.input_tokens ?? 0,
     judge_output_tokens: judgeUsage?.output_tokens ?? 0,
     judge_estimated_tokens: own.judge_estimated_tokens ?? 0,
+    user_input_tokens: userUsage?.input_tokens ?? 0,
+    user_output_tokens: userUsage?.output_tokens ?? 0,
+    user_estimated_tokens: userUsage?.estimated_tokens ?? 0,
     cost: money(own.cost_usd),
     judge_cost: money(own.judge_cost_usd),
+    user_cost: money(own.user_cost_usd),
     index: null,
   }
 }

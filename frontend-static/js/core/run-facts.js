@@ -11,8 +11,8 @@ import { outcomeOf } from './outcomes.js'
  *   {benchmarks: RunBenchmark[], cost: Cost | null, coverage_min?: number, spent?: Api.SpentView}} Run
  */
 /**
- * @typedef {Omit<Api.RunBenchmarkView, 'cost' | 'coverage_min' | 'judge_cost'> &
- *   {cost: Cost | null, coverage_min?: number, judge_cost: Cost | null}} RunBenchmark
+ * @typedef {Omit<Api.RunBenchmarkView, 'cost' | 'coverage_min' | 'judge_cost' | 'user_cost'> &
+ *   {cost: Cost | null, coverage_min?: number, judge_cost: Cost | null, user_cost: Cost | null}} RunBenchmark
  */
 /** @typedef {{total_usd: number, input_usd?: number, output_usd?: number}} Cost */
 

@@ -26,9 +26,13 @@ fn count(found: &RunWithBenchmarks) {
     metrics::count(metrics::MODEL_SPEND_USD, cost_usd(found));
 }
 
-/// Returns the cost of the answers and their judging at the prices of the order, as far as it is known. A run that
+/// Returns the cost of the answers, their judging and the user simulator at the prices of the order, as far as it is known. A run that
 /// was requeued or resumed is counted with all its answers each time.
 fn cost_usd(found: &RunWithBenchmarks) -> f64 {
     let reports = found.benchmarks.iter().filter_map(|benchmark| benchmark.state.report());
-    reports.flat_map(|report| [report.cost, report.judge_cost]).flatten().map(Cost::total_usd).sum()
+    reports
+        .flat_map(|report| [report.cost, report.judge_cost, report.user_cost])
+        .flatten()
+        .map(Cost::total_usd)
+        .sum()
 }

@@ -5,7 +5,7 @@ use crate::{
     TotalCost, answer_tokens, describe_typical_speed, prompt_length, typical_latency_s,
 };
 
-/// Judge of the ordered runs.
+/// Judge or user simulator of the ordered runs.
 #[derive(Debug, Clone)]
 pub struct JudgeEstimate {
     /// Name of the model with its provider.
@@ -32,6 +32,8 @@ pub struct Inputs<'a> {
     pub measured: Option<PerSample>,
     /// The judge, if the benchmark needs one.
     pub judge: Option<&'a JudgeEstimate>,
+    /// The user simulator, if the benchmark's items are conversations with one.
+    pub user: Option<&'a JudgeEstimate>,
     /// Limits on how fast the run asks.
     pub pace: Pace,
 }
@@ -49,16 +51,18 @@ pub struct BenchmarkEstimate {
     pub tokens: Option<(f64, f64)>,
     /// The judge, if the benchmark needs one.
     pub judge: Option<JudgedEstimate>,
+    /// The user simulator, if there is one.
+    pub user: Option<JudgedEstimate>,
     /// Seconds that the benchmark takes, if they can be estimated.
     pub seconds: Option<f64>,
     /// Basis of the estimate.
     pub basis: Basis,
 }
 
-/// Tokens and price of a benchmark's judge.
+/// Tokens and price of a benchmark's judge or user simulator.
 #[derive(Debug, Clone)]
 pub struct JudgedEstimate {
-    /// The judge.
+    /// The judge or user simulator.
     pub judge: JudgeEstimate,
     /// Tokens of prompts and of replies; `None` if they can't be estimated.
     pub tokens: Option<(f64, f64)>,
@@ -104,7 +108,8 @@ impl BenchmarkEstimate {
     /// Estimates a benchmark from its inputs.
     #[allow(clippy::cast_precision_loss)] // counts are far below 2^53
     pub fn new(inputs: &Inputs<'_>) -> Self {
-        let Inputs { name, has_agent, items, samples, prompt, max_tokens, measured, judge, pace } = *inputs;
+        let Inputs { name, has_agent, items, samples, prompt, max_tokens, measured, judge, user, pace } =
+            *inputs;
         let typical_prompt = prompt_length(name);
         let questions = prompt.unwrap_or(typical_prompt).questions;
         let typical = match prompt {
@@ -119,6 +124,11 @@ impl BenchmarkEstimate {
             None => (f64::from(answer_tokens(name)) * questions, typical),
         };
         let output = max_tokens.map_or(output, |limit| output.min(f64::from(limit) * questions));
+        let count = samples.map(|samples| samples as f64);
+        let user = user.map(|user| JudgedEstimate {
+            judge: user.clone(),
+            tokens: measured.and_then(|measured| measured.user).and_then(|user| times(count, user)),
+        });
         if measured.is_none() && has_agent {
             let basis = Basis { lengths: LengthBasis::Unknown, is_typical_speed: false };
             return Self {
@@ -127,11 +137,11 @@ impl BenchmarkEstimate {
                 samples,
                 tokens: None,
                 judge: None,
+                user,
                 seconds: None,
                 basis,
             };
         }
-        let count = samples.map(|samples| samples as f64);
         let judge = judge.map(|judge| {
             // The judge sees the question and the answer.
             let typical = (input + output + JUDGE_PROMPT_TOKENS, JUDGE_REPLY_TOKENS);
@@ -148,15 +158,17 @@ impl BenchmarkEstimate {
             samples,
             tokens: times(count, (input, output)),
             judge,
+            user,
             seconds,
             basis,
         }
     }
 
-    /// Returns the cost of the model and of the judge, as far as it is known.
+    /// Returns the cost of the model, the judge and the user simulator, as far as it is known.
     pub fn cost(&self, price: KnownPrice) -> TotalCost {
-        let judge = self.judge.as_ref().map(|judge| judge.judge.price.cost(judge.tokens));
-        price.cost(self.tokens).plus(judge.unwrap_or_default())
+        let others = [&self.judge, &self.user].into_iter().flatten();
+        let others = others.map(|other| other.judge.price.cost(other.tokens));
+        others.fold(price.cost(self.tokens), TotalCost::plus)
     }
 }
 

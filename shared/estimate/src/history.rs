@@ -28,6 +28,9 @@ pub struct Sums {
     judged_samples: f64,
     judge_input: f64,
     judge_output: f64,
+    user_samples: f64,
+    user_input: f64,
+    user_output: f64,
     timed_samples: f64,
     latency_s: f64,
 }
@@ -43,6 +46,8 @@ pub struct PerSample {
     pub output: f64,
     /// Tokens of the judge's prompt and reply, if there was one.
     pub judge: Option<(f64, f64)>,
+    /// Tokens of the user simulator's prompts and messages, if there was one.
+    pub user: Option<(f64, f64)>,
     /// Seconds from request to answer, if known.
     pub latency_s: Option<f64>,
 }
@@ -73,6 +78,20 @@ impl Sums {
         }
     }
 
+    /// Adds the tokens of the user simulator's prompts and messages for all samples, if there are any.
+    #[must_use]
+    pub fn with_user(self, input_tokens: u64, output_tokens: u64) -> Self {
+        match input_tokens {
+            0 => self,
+            _ => Self {
+                user_samples: self.samples,
+                user_input: count(input_tokens),
+                user_output: count(output_tokens),
+                ..self
+            },
+        }
+    }
+
     /// Adds the median and the 95th percentile of the time to an answer.
     #[must_use]
     pub fn with_latency_ms(self, p50: f64, p95: f64) -> Self {
@@ -92,6 +111,9 @@ impl Sums {
             judged_samples: self.judged_samples + other.judged_samples,
             judge_input: self.judge_input + other.judge_input,
             judge_output: self.judge_output + other.judge_output,
+            user_samples: self.user_samples + other.user_samples,
+            user_input: self.user_input + other.user_input,
+            user_output: self.user_output + other.user_output,
             timed_samples: self.timed_samples + other.timed_samples,
             latency_s: self.latency_s + other.latency_s,
         }
@@ -100,11 +122,14 @@ impl Sums {
     /// Returns the averages.
     pub fn per_sample(self, basis: LengthBasis) -> PerSample {
         let judged = |sum: f64| sum / self.judged_samples;
+        let with_user = |sum: f64| sum / self.user_samples;
         PerSample {
             basis,
             input: self.input / self.samples,
             output: self.output / self.samples,
             judge: (self.judged_samples > 0.0).then(|| (judged(self.judge_input), judged(self.judge_output))),
+            user: (self.user_samples > 0.0)
+                .then(|| (with_user(self.user_input), with_user(self.user_output))),
             latency_s: (self.timed_samples > 0.0).then(|| self.latency_s / self.timed_samples),
         }
     }
@@ -153,6 +178,7 @@ mod tests {
                 input: 100.0,
                 output: 300.0,
                 judge: Some((50.0, 5.0)),
+                user: None,
                 latency_s: Some(3.0),
             }
         );
@@ -171,6 +197,8 @@ mod tests {
         let both = plain.plus(plain.with_judge(300, 30).with_latency_ms(1_000.0, 1_000.0));
         let average = both.per_sample(LengthBasis::OtherModels);
         assert_eq!((average.judge, average.latency_s), (Some((30.0, 3.0)), Some(1.0)));
-        assert_eq!(plain.with_judge(0, 0).with_latency_ms(0.0, 0.0), plain);
+        assert_eq!(plain.with_judge(0, 0).with_user(0, 0).with_latency_ms(0.0, 0.0), plain);
+        let both = plain.plus(plain.with_user(700, 70)).per_sample(LengthBasis::ThisRun);
+        assert_eq!((both.user, both.judge), (Some((70.0, 7.0)), None));
     }
 }

@@ -51,6 +51,12 @@ impl RunEstimate {
         judged.map(|judge| judge.tokens).try_fold((0.0, 0.0), |sum, tokens| Some(add(sum, tokens?)))
     }
 
+    /// Returns the tokens of the user simulator's prompts and messages; `None` if those of a benchmark with one aren't known.
+    pub fn user_tokens(&self) -> Option<(f64, f64)> {
+        let users = self.benchmarks.iter().filter_map(|benchmark| benchmark.user.as_ref());
+        users.map(|user| user.tokens).try_fold((0.0, 0.0), |sum, tokens| Some(add(sum, tokens?)))
+    }
+
     /// Returns what all parts of the estimate are based on; `None` without a benchmark.
     pub fn basis(&self) -> Option<Basis> {
         self.benchmarks.iter().map(|benchmark| benchmark.basis).reduce(Basis::with)

@@ -49,6 +49,7 @@ pub(super) async fn confirm_order(
     }
     let prices = PriceList::new(client, stack.is_some());
     let judge = judge(plan, &prices).await;
+    let user = user_model(plan, &prices).await;
     let mut asked = Vec::new();
     for model in &plan.models {
         let price = prices.of_model(plan, model).await;
@@ -69,7 +70,7 @@ pub(super) async fn confirm_order(
     let history = history::load(client, &names).await;
     let concurrency = stack.map(|_| work.concurrency);
     let pace = pace::pace(client, concurrency, plan.settings.limits()).await;
-    let context = Context { plan, history: &history, judge: judge.as_ref(), pace };
+    let context = Context { plan, history: &history, judge: judge.as_ref(), user: user.as_ref(), pace };
     let mut estimates = Vec::with_capacity(asked.len());
     for (model, price) in asked {
         let benchmarks =
@@ -105,6 +106,7 @@ struct Context<'a> {
     plan: &'a Plan,
     history: &'a History,
     judge: Option<&'a JudgeEstimate>,
+    user: Option<&'a JudgeEstimate>,
     pace: Pace,
 }
 
@@ -113,6 +115,7 @@ impl Context<'_> {
         let settings = &self.plan.settings;
         let known = self.plan.configured(name).ok();
         let needs_judge = known.is_some_and(|known| known.judge().is_some());
+        let plays_gold = matches!(model.source, Some(ModelSource::Oracle | ModelSource::Nop));
         let samples_per_item = settings.samples.or(known.map(|known| known.metadata().samples_per_item));
         let samples = questions.items.zip(samples_per_item);
         let has_agent = known.is_some_and(|known| known.has_agent());
@@ -127,6 +130,7 @@ impl Context<'_> {
             max_tokens: settings.max_tokens.or(known.and_then(max_tokens)),
             measured: self.history.of(&model.name, name).filter(|_| is_usual),
             judge: self.judge.filter(|_| needs_judge),
+            user: self.user.filter(|_| !plays_gold && known.is_some_and(|known| known.dialogue().is_some())),
             pace: self.pace,
         })
     }
@@ -134,6 +138,13 @@ impl Context<'_> {
 
 fn max_tokens(benchmark: &'static dyn Benchmark) -> Option<u32> {
     benchmark.metadata().default_generation().max_tokens
+}
+
+/// Returns the user simulator of the ordered runs, if one was named.
+async fn user_model(plan: &Plan, prices: &PriceList<'_>) -> Option<JudgeEstimate> {
+    let named = plan.user.named.as_ref()?;
+    let price = prices.of(named.source, &named.slug, plan.user_base_url.as_deref(), None).await;
+    Some(JudgeEstimate { name: named.name.clone(), price })
 }
 
 /// Returns the judge of the ordered runs, if a model judges and it is known here.

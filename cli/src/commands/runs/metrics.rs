@@ -13,7 +13,7 @@ use crate::views::Benchmark;
 /// Maximum number of rows of a table to show. `--json` has all of them.
 const ROWS_MAX: usize = 40;
 /// Fields of every report, which are shown elsewhere, and the fields of the compatible system.
-const COMMON: [&str; 33] = [
+const COMMON: [&str; 35] = [
     "accuracy",
     "accuracy_all",
     "clustered",
@@ -45,6 +45,8 @@ const COMMON: [&str; 33] = [
     "total_items",
     "truncated_answers",
     "usage",
+    "user_cost",
+    "user_spent",
     "wilson_95",
     "without_usage",
 ];

@@ -61,11 +61,12 @@ export function chartsOf(all, name) {
     paid.length < 2 && h('p', { class: 'hint' }, 'There is no chart of score against cost: it needs two runs whose cost is known.'))
 }
 
-/** Cost of a benchmark with its judge, in dollars; null if the price isn't known. @param {RunBenchmark} b @returns {number | null} */
+/** Cost of a benchmark with its judge and user model, in dollars; null if the price isn't known. @param {RunBenchmark} b @returns {number | null} */
 function costOf(b) {
   const answers = b.cost?.total_usd ?? null
   if (answers === null || (b.judge && b.judge_cost?.total_usd === undefined && b.judge_input_tokens > 0)) return null
-  return answers + (b.judge_cost?.total_usd ?? 0)
+  if (b.user_cost?.total_usd === undefined && b.user_input_tokens > 0) return null
+  return answers + (b.judge_cost?.total_usd ?? 0) + (b.user_cost?.total_usd ?? 0)
 }
 
 /** @param {Scored[]} scored @param {string} name @param {Pick<Parameters<typeof intervalChart>[0], 'format' | 'formatTick' | 'formatInterval'>} formats */

@@ -52,7 +52,8 @@ function plain(text) {
 /** @param {Api.EstimatedView} estimate */
 export function tokensText(estimate) {
   if (estimate.input_tokens == null || estimate.output_tokens == null) return 'unknown tokens'
-  const sum = estimate.input_tokens + estimate.output_tokens + (estimate.judge_input_tokens ?? 0) + (estimate.judge_output_tokens ?? 0)
+  const others = [estimate.judge_input_tokens, estimate.judge_output_tokens, estimate.user_input_tokens, estimate.user_output_tokens]
+  const sum = others.reduce((/** @type {number} */ total, some) => total + (some ?? 0), estimate.input_tokens + estimate.output_tokens)
   return `${tokens(sum)} tokens`
 }
 

@@ -51,6 +51,7 @@ export function estimatePanel() {
 function figures(estimate, runs) {
   const asksModel = isAsked(estimate)
   const judge = (estimate.judge_input_tokens ?? 0) + (estimate.judge_output_tokens ?? 0)
+  const user = (estimate.user_input_tokens ?? 0) + (estimate.user_output_tokens ?? 0)
   /** @type {([string, import('../../core/dom.js').Child] | false | null)[]} */
   const rows = [
     runs > 1 && ['Runs', h('strong', null, integer(runs))],
@@ -61,6 +62,7 @@ function figures(estimate, runs) {
     asksModel && ['Prompt tokens', tokens(estimate.input_tokens)],
     asksModel && ['Answer tokens', tokens(estimate.output_tokens)],
     judge > 0 && ['Judge tokens', tokens(judge)],
+    user > 0 && ['User model tokens', tokens(user)],
     estimate.price && ['Price', `${usd(estimate.price.input_per_million_usd)} in, ${usd(estimate.price.output_per_million_usd)} out per million`],
   ]
   return h('dl', { class: 'estimate-figures' }, rows.map((row) => row && h('div', null, h('dt', null, row[0]), h('dd', null, row[1]))))

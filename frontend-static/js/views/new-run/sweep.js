@@ -126,6 +126,8 @@ function combined(estimates) {
     output_tokens: sum(({ output_tokens: tokens }) => tokens),
     judge_input_tokens: sum(({ judge_input_tokens: tokens }) => tokens),
     judge_output_tokens: sum(({ judge_output_tokens: tokens }) => tokens),
+    user_input_tokens: sum(({ user_input_tokens: tokens }) => tokens),
+    user_output_tokens: sum(({ user_output_tokens: tokens }) => tokens),
     cost_usd: sum(({ cost_usd: cost }) => cost),
     known_cost_usd: sum(({ known_cost_usd: cost }) => cost) ?? 0,
     duration_seconds: sum((estimate) => (estimate.basis?.lengths === 'none' ? 0 : estimate.duration_seconds)),

@@ -49,6 +49,7 @@ function tiles(b, s) {
     list.push(['Price per million', `${usd(s.pricing_input_per_million_usd)} / ${usd(s.pricing_output_per_million_usd)}`, 'in / out'])
   }
   if (b.judge) list.push(['Judge\'s tokens', `${tokens(b.judge_input_tokens)} / ${tokens(b.judge_output_tokens)}`, 'in / out'], ['Judge\'s cost', dollars(b.judge_cost?.total_usd)])
+  if (b.user_input_tokens > 0) list.push(['User model\'s tokens', `${tokens(b.user_input_tokens)} / ${tokens(b.user_output_tokens)}`, 'in / out'], ['User model\'s cost', dollars(b.user_cost?.total_usd)])
   if (s?.without_usage) list.push(['Without token counts', integer(s.without_usage), 'answers; in no sum of tokens or costs'])
   if (s?.unjudged) list.push(['Not yet judged', integer(s.unjudged)])
   return list

@@ -12,7 +12,7 @@ use bench_estimate::{
     LengthBasis, Pace, RunEstimate, Sums, TotalCost, UnknownPart, known_items, without_list,
 };
 use bench_inference::ModelSource;
-use bench_runs::{FoundModel, OrderOutline, OrderWarning, Orderer, OutlinedBenchmark, Standing};
+use bench_runs::{FoundModel, OrderOutline, Orderer, OutlinedBenchmark, Standing};
 use bench_state::{RunFilter, RunWithBenchmarks};
 use bench_web::ApiError;
 use bench_web::body::read_object;
@@ -74,6 +74,8 @@ pub(crate) struct EstimatedBenchmarkView {
     benchmark_name: String,
     /// Judge of the benchmark, with its provider; null without one, or if none is known.
     judge: Option<String>,
+    /// User simulator of the benchmark, with its provider; null without one.
+    user_model: Option<String>,
     #[serde(flatten)]
     estimate: EstimatedView,
 }
@@ -93,12 +95,16 @@ pub(crate) struct EstimatedView {
     judge_input_tokens: Option<u64>,
     /// Tokens of the judge's replies; 0 without a judge.
     judge_output_tokens: Option<u64>,
-    /// Cost of model and judge in US dollars, without regard to the budget; null if a part isn't known.
+    /// Tokens of the user simulator's prompts; 0 without one, and null if no earlier run tells.
+    user_input_tokens: Option<u64>,
+    /// Tokens of the user simulator's messages; 0 without one, and null if no earlier run tells.
+    user_output_tokens: Option<u64>,
+    /// Cost of model, judge and user simulator in US dollars, without regard to the budget; null if a part isn't known.
     cost_usd: Option<f64>,
     /// Cost of the parts that are known.
     known_cost_usd: f64,
     /// Reason why `cost_usd` is null: `samples` (the size of a dataset isn't known), `price` (the model's price isn't
-    /// known), `own-server` (a server in a private network, which has no price list), or `judge-price`.
+    /// known), `own-server` (a server in a private network, which has no price list), `judge-price`, or `user-price`.
     cost_unknown: Option<&'static str>,
     /// The same reason as a sentence.
     cost_note: Option<&'static str>,
@@ -158,14 +164,7 @@ pub(crate) async fn post_estimate(
 }
 
 fn estimate(api: &Api, outline: OrderOutline, history: &History) -> EstimateView {
-    let OrderOutline { found, benchmarks, judge, user, ignored, mut warnings, order } = outline;
-    if let Some(user) = &user {
-        let text = format!(
-            "tokens and cost of the user model `{}` are not in the estimate: it writes about as many messages as the agent",
-            user.model.qualified()
-        );
-        warnings.push(OrderWarning { field: "user_model".to_owned(), text });
-    }
+    let OrderOutline { found, benchmarks, judge, user, ignored, warnings, order } = outline;
     let model = found.model.qualified();
     let price = known_price(api, &found);
     let judge_name = judge.as_ref().map(|judge| judge.model.qualified());
@@ -173,6 +172,10 @@ fn estimate(api: &Api, outline: OrderOutline, history: &History) -> EstimateView
         name: judge_name.clone().unwrap_or_default(),
         price: judge.as_ref().map_or(KnownPrice::Unknown, |judge| known_price(api, judge)),
     };
+    let user_name = user.as_ref().map(|user| user.model.qualified());
+    let user = user
+        .as_ref()
+        .map(|user| JudgeEstimate { name: user.model.qualified(), price: known_price(api, user) });
     let pace = Pace {
         concurrency: Some(api.config.item_concurrency).filter(|number| *number > 0),
         requests_per_minute: order.limits.requests_per_minute,
@@ -201,6 +204,7 @@ fn estimate(api: &Api, outline: OrderOutline, history: &History) -> EstimateView
             max_tokens: order.generation.max_tokens.or(max_tokens),
             measured: history.of(&model, name.as_str()).filter(|_| is_usual),
             judge: is_judged.then_some(&judge),
+            user: user.as_ref().filter(|_| is_asked && benchmark.dialogue().is_some()),
             pace,
         })
     });
@@ -208,6 +212,7 @@ fn estimate(api: &Api, outline: OrderOutline, history: &History) -> EstimateView
     let benchmarks = run.benchmarks.iter().map(|benchmark| EstimatedBenchmarkView {
         benchmark_name: benchmark.name.clone(),
         judge: benchmark.judge.as_ref().and(judge_name.clone()),
+        user_model: benchmark.user.as_ref().and(user_name.clone()),
         estimate: EstimatedView::new(
             &RunEstimate { price, budget_usd: None, benchmarks: vec![benchmark.clone()] },
             is_asked,
@@ -263,6 +268,7 @@ impl EstimatedView {
             .filter_map(|benchmark| benchmark.judge.as_ref())
             .all(|judged| judged.judge.price == KnownPrice::NoModel);
         let judge_tokens = if judges_for_free { Some((0.0, 0.0)) } else { run.judge_tokens() };
+        let user_tokens = run.user_tokens();
         let cost = run.full_cost();
         let reason = cost.is_partial().then(|| Self::unknown(run, samples, cost));
         let is_idle = !is_asked && judges_for_free;
@@ -273,6 +279,8 @@ impl EstimatedView {
             output_tokens: tokens.map(|(_, output)| rounded(output)),
             judge_input_tokens: judge_tokens.map(|(input, _)| rounded(input)),
             judge_output_tokens: judge_tokens.map(|(_, output)| rounded(output)),
+            user_input_tokens: user_tokens.map(|(input, _)| rounded(input)),
+            user_output_tokens: user_tokens.map(|(_, output)| rounded(output)),
             cost_usd: (!cost.is_partial()).then_some(cost.usd),
             known_cost_usd: cost.usd,
             cost_unknown: reason.map(|(name, _)| name),
@@ -290,6 +298,9 @@ impl EstimatedView {
             (UnknownPart::OwnServer, ..) => {
                 ("own-server", "The model runs on a server that has no price list.")
             }
+            _ if is_user_unknown(run) => {
+                ("user-price", "The price or the tokens of the user model aren't known.")
+            }
             (UnknownPart::Nothing, _, UnknownPart::OwnServer) => {
                 ("judge-price", "The judge runs on a server that has no price list.")
             }
@@ -302,7 +313,8 @@ impl EstimatedView {
         let all_tokens = || {
             let parts =
                 [self.input_tokens, self.output_tokens, self.judge_input_tokens, self.judge_output_tokens];
-            parts.into_iter().sum::<Option<u64>>()
+            let of_user = [self.user_input_tokens, self.user_output_tokens];
+            parts.into_iter().chain(of_user).sum::<Option<u64>>()
         };
         let by_cost = usd.map(|limit| self.cost_usd.map(|cost| cost >= limit));
         let by_tokens = tokens.map(|limit| all_tokens().map(|tokens| tokens >= limit));
@@ -315,6 +327,12 @@ impl EstimatedView {
             }
         }
     }
+}
+
+/// Returns true if the cost of a user simulator isn't known.
+fn is_user_unknown(run: &RunEstimate) -> bool {
+    let users = run.benchmarks.iter().filter_map(|benchmark| benchmark.user.as_ref());
+    users.map(|user| user.judge.price.cost(user.tokens)).any(TotalCost::is_partial)
 }
 
 impl BasisView {
@@ -370,6 +388,9 @@ fn earlier(run: &RunWithBenchmarks) -> Vec<EarlierBenchmark> {
         let mut sums = Sums::new(report.outcomes.total(), usage.input_tokens, usage.output_tokens)?;
         if let Some(judge) = report.judge_usage {
             sums = sums.with_judge(judge.input_tokens, judge.output_tokens);
+        }
+        if let Some(user) = report.user_spent {
+            sums = sums.with_user(user.input_tokens, user.output_tokens);
         }
         if let Some(latency) = report.latency_ms {
             #[allow(clippy::cast_precision_loss)] // far below 2^53

@@ -167,6 +167,10 @@ fn benchmark_fields(benchmark: &BenchmarkFacts, run: &RunRecord) -> Map<String, 
                 ours.insert(name.to_owned(), spent.estimated_tokens.into());
             }
         }
+        if let Some(spent) = report.user_spent {
+            ours.insert("user_usage".to_owned(), json!(spent));
+            ours.insert("user_cost_usd".to_owned(), json!(report.user_cost.map(|cost| cost.total_usd())));
+        }
         ours
     });
     fields.extend(ours.unwrap_or_default());

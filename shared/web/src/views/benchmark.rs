@@ -121,6 +121,14 @@ pub struct RunBenchmarkView {
     pub judge_estimated_tokens: u64,
     /// Cost of the judge's tokens so far; null if the judge's price isn't known.
     pub judge_cost: Option<CostView>,
+    /// Tokens of the user simulator's prompts so far, with estimates for messages that its provider didn't count.
+    pub user_input_tokens: u64,
+    /// Tokens of the user simulator's messages so far, likewise.
+    pub user_output_tokens: u64,
+    /// Estimated part of the user simulator's tokens, for which its provider sent no counts.
+    pub user_estimated_tokens: u64,
+    /// Cost of the user simulator's tokens so far; null before its first message, or if its price isn't known.
+    pub user_cost: Option<CostView>,
 }
 
 /// Metrics of a benchmark that is over: those of the compatible system, the whole report, and further ones of the
@@ -400,6 +408,12 @@ impl RunBenchmarkView {
             judge_cost: plan.and_then(|plan| plan.judge.as_ref()).and(spec.judge.as_ref()).and_then(
                 |judge| CostView::new(judge.price, counts.judge_spent_input, counts.judge_spent_output),
             ),
+            user_input_tokens: counts.user_spent_input,
+            user_output_tokens: counts.user_spent_output,
+            user_estimated_tokens: counts.user_spent_estimated,
+            user_cost: spec.user.as_ref().filter(|_| counts.user_spent().total() > 0).and_then(|user| {
+                CostView::new(user.price, counts.user_spent_input, counts.user_spent_output)
+            }),
         }
     }
 }

@@ -63,6 +63,9 @@ fn line(estimate: &BenchmarkEstimate, price: KnownPrice) -> String {
     if let Some(JudgedEstimate { judge, tokens }) = &estimate.judge {
         parts.push(format!("judge {}: {}", judge.name, format_tokens(*tokens)));
     }
+    if let Some(JudgedEstimate { judge, tokens }) = &estimate.user {
+        parts.push(format!("user model {}: {}", judge.name, format_tokens(*tokens)));
+    }
     parts.push(describe(estimate.cost(price)));
     parts.push(duration(estimate.seconds));
     format!("  {}: {}", crate::show::benchmark_name(&estimate.name), parts.join(", "))

@@ -13,7 +13,8 @@ fn sums(benchmark: &Benchmark) -> Option<Sums> {
     // The tokens that the provider didn't count are mostly those of answers.
     let output = benchmark.output_tokens.saturating_add(benchmark.estimated_tokens);
     let sums = Sums::new(benchmark.completed_samples, benchmark.input_tokens, output)?
-        .with_judge(benchmark.judge_input_tokens, benchmark.judge_output_tokens);
+        .with_judge(benchmark.judge_input_tokens, benchmark.judge_output_tokens)
+        .with_user(benchmark.user_input_tokens, benchmark.user_output_tokens);
     Some(match benchmark.latency() {
         Some(latency) => sums.with_latency_ms(latency.p50, latency.p95),
         None => sums,

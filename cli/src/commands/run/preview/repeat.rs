@@ -108,6 +108,7 @@ async fn estimate(repeat: &Repeat<'_>) -> Option<Estimate> {
         price = price.or(summary.price());
         let needs_judge = benchmark.known().is_some_and(|known| known.judge().is_some());
         let judge = judge.clone().map(|(name, price)| JudgeEstimate { name, price });
+        let user = user_model(run, benchmark, is_local).filter(|_| !asks_no_model);
         benchmarks.push(BenchmarkEstimate::new(&Inputs {
             name: &benchmark.benchmark_name,
             has_agent: benchmark.has_agent(),
@@ -118,6 +119,7 @@ async fn estimate(repeat: &Repeat<'_>) -> Option<Estimate> {
             measured: measured(benchmark, summary)
                 .or_else(|| history.of(&run.model(), &benchmark.benchmark_name)),
             judge: judge.as_ref().filter(|_| needs_judge),
+            user: user.as_ref(),
             pace,
         }));
     }
@@ -134,6 +136,16 @@ async fn estimate(repeat: &Repeat<'_>) -> Option<Estimate> {
     );
     let run = RunEstimate { price, budget_usd: repeat.budget_left(), benchmarks };
     Some(Estimate { title, is_rest: true, run })
+}
+
+/// Returns the user simulator of a benchmark of the run, if it has conversations.
+fn user_model(run: &Run, benchmark: &Benchmark, is_local: bool) -> Option<JudgeEstimate> {
+    benchmark.known()?.dialogue()?;
+    let name = run.user_model.as_ref()?.model.clone();
+    let tokens = (benchmark.user_input_tokens, benchmark.user_output_tokens);
+    let listed = benchmark.user_cost.and_then(|cost| cost.price(tokens.0, tokens.1));
+    let price = listed.map_or_else(|| without_list(None, is_local), KnownPrice::Listed);
+    Some(JudgeEstimate { name, price })
 }
 
 impl Repeat<'_> {

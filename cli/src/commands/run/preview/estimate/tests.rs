@@ -8,7 +8,14 @@ const PRICE: KnownPrice =
 const PROMPT: PromptLength = PromptLength { tokens: 100.0, questions: 1.0 };
 
 fn measured(basis: LengthBasis) -> PerSample {
-    PerSample { basis, input: 90.0, output: 2_000.0, judge: Some((2_500.0, 100.0)), latency_s: Some(8.0) }
+    PerSample {
+        basis,
+        input: 90.0,
+        output: 2_000.0,
+        judge: Some((2_500.0, 100.0)),
+        user: None,
+        latency_s: Some(8.0),
+    }
 }
 
 fn inputs<'a>(items: u64, measured: Option<PerSample>) -> Inputs<'a> {
@@ -21,6 +28,7 @@ fn inputs<'a>(items: u64, measured: Option<PerSample>) -> Inputs<'a> {
         max_tokens: None,
         measured,
         judge: None,
+        user: None,
         pace: Pace { concurrency: Some(16), ..Pace::default() },
     }
 }
