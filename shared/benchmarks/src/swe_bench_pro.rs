@@ -82,6 +82,8 @@ static METADATA: Metadata = Metadata {
         "Commits after the base commit are removed from the agent's container, and it has no network. Tests are run with one.",
         "Scores count every instance of the run; officially an instance without a prediction isn't counted.",
         "The image is that of dockerhub_tag; a verdict says if the official rules give another one.",
+        "A container has up to 8 GiB of memory, 4 processors and 10 GiB of disk; officially up to 30 GB of memory.",
+        "Results above 16 MiB count as none, and a change that isn't UTF-8 isn't verified; officially neither is checked.",
         "A failure of the machine, of a pull or of the engine ends in an infrastructure-error; officially the instance counts as unresolved.",
     ],
     setup_notes: "A sandbox host with a container engine for linux/amd64 is needed, with room for images of 1 to 5 GB.",

@@ -29,10 +29,11 @@ const PIDS_MAX: u32 = 4_096;
 const IMAGE_MAX: Duration = Duration::from_secs(45 * 60);
 const START_MAX: Duration = Duration::from_secs(600);
 const PREPARATION_MAX: Duration = Duration::from_secs(900);
-/// Maximum number of pulls of an image, the wait after the first one, and the longest wait.
+/// Maximum number of pulls of an image, the wait after the first one, and the longest wait. Hosts end sandboxes that are unused for
+/// half an hour, and the pulls would be counted anew.
 const PULLS_MAX: u32 = 8;
 const PULL_WAIT: Duration = Duration::from_secs(30);
-const PULL_WAIT_MAX: Duration = Duration::from_secs(1_800);
+const PULL_WAIT_MAX: Duration = Duration::from_secs(1_200);
 /// Maximum size of a change as JSON text in bytes. Control characters take six each, and a stored answer has an end.
 const CHANGE_JSON_BYTES_MAX: usize = 20 << 20;
 /// Number of failed pulls, in the checkpoint.
@@ -318,7 +319,7 @@ mod tests {
     #[test]
     fn pulls_are_repeated_after_longer_and_longer_waits() {
         let waits: Vec<u64> = (1..PULLS_MAX).map(|pulls| pull_wait(pulls).as_secs()).collect();
-        assert_eq!(waits, [30, 60, 120, 240, 480, 960, 1_800]);
+        assert_eq!(waits, [30, 60, 120, 240, 480, 960, 1_200]);
     }
 
     #[test]
