@@ -180,7 +180,12 @@ fn rules_of_the_orchestrator_hold_for_odd_replies() {
         let odd = |request: &ModelRequest| match (is_user(request), own_messages(request)) {
             (false, 2) => calls(
                 Some("Let me see."),
-                &[("end_ride", json!({ "nope": 1 })), ("fly", json!({})), ("press_lock", json!({}))],
+                &[
+                    // The message names the first wrong one, in the model's order.
+                    ("end_ride", json!(r#"{"zeta": 1, "alpha": 2}"#)),
+                    ("fly", json!({})),
+                    ("press_lock", json!({})),
+                ],
             ),
             (false, 3) => calls(None, &[("end_ride", json!({ "ride_id": "T501" }))]),
             _ => solves(request),
@@ -191,6 +196,8 @@ fn rules_of_the_orchestrator_hold_for_odd_replies() {
         let messages = body.episode.unwrap().dialogue.unwrap().messages;
         let calling = messages.iter().find(|message| message["content"] == "Let me see.").unwrap();
         assert_eq!(calling["tool_calls"].as_array().unwrap().len(), 3);
+        let failed = messages.iter().find(|message| message["error"] == true).unwrap();
+        assert!(failed["content"].as_str().unwrap().contains("zeta"), "{failed}");
 
         // Arguments that aren't a JSON object are asked for again.
         let asked = AtomicU64::new(0);
@@ -208,8 +215,10 @@ fn rules_of_the_orchestrator_hold_for_odd_replies() {
             true => solves(request),
             false => text(""),
         };
-        let (verdict, _, _) = verdict_of(settings(), silent).await;
+        let (verdict, body, total) = verdict_of(settings(), silent).await;
         assert_eq!((verdict.outcome, verdict.score), (Outcome::InfrastructureError, None), "{verdict:?}");
+        let dialogue = body.episode.unwrap().dialogue.unwrap();
+        assert_eq!((dialogue.agent.calls, dialogue.user.calls, total), (4, 1, 5));
         assert!(verdict.reason.contains("4 replies in a row"), "{}", verdict.reason);
     });
 }
@@ -324,6 +333,47 @@ fn a_failing_provider_is_waited_for_and_never_scored() {
         let (verdict, _, _) = verdict_of(settings(), refuses).await;
         assert_eq!((verdict.score, verdict.code), (None, Some(Code::ContentFiltered)), "{verdict:?}");
         assert!(verdict.reason.starts_with("the user model could not be asked"), "{}", verdict.reason);
+    });
+}
+
+#[test]
+fn tokens_of_the_user_simulator_count_without_a_grade() {
+    runtime().block_on(async {
+        let refuses = |request: &ModelRequest| match is_user(request) {
+            true => solves(request),
+            false => {
+                let error = r#"{"error":{"message":"no","code":"content_filter"}}"#;
+                Reply::Status(400, error.to_owned(), Vec::new())
+            }
+        };
+        let world = World::open(settings(), refuses).await;
+        let run = order().place(&world).await;
+        ManualDriver::new(&world, 0).drain().await;
+        let (sample, _) = sample(&world, run).await;
+        assert_eq!(sample.finished.unwrap().verdict.score, None);
+        let found = world.stored_run(run).await;
+        let report = found.benchmarks[0].state.report().unwrap();
+        assert_eq!((report.graded, report.user_spent.unwrap().total()), (0, 120));
+    });
+}
+
+#[test]
+fn estimated_tokens_include_the_tools() {
+    runtime().block_on(async {
+        let seen = Arc::new(AtomicU64::new(0));
+        let noted = Arc::clone(&seen);
+        let stops = move |request: &ModelRequest| {
+            noted.store(request.body["tools"].to_string().len() as u64 / 4, Ordering::Relaxed);
+            Reply::Uncounted("###STOP###".to_owned())
+        };
+        let world = World::open(settings(), stops).await;
+        let run = order().place(&world).await;
+        ManualDriver::new(&world, 0).drain().await;
+        let found = world.stored_run(run).await;
+        let spent = found.benchmarks[0].state.report().unwrap().user_spent.unwrap();
+        let tools = seen.load(Ordering::Relaxed);
+        assert!(tools > 100 && spent.input_tokens > tools + 100, "{tools} {spent:?}");
+        assert_eq!(spent.estimated_tokens, spent.total());
     });
 }
 

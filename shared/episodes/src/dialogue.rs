@@ -162,6 +162,9 @@ pub(crate) struct Progress {
     pub(crate) dialogue: DialogueState,
     /// What the user simulator used. What the agent used is in the progress itself.
     pub(crate) user: AgentTotals,
+    /// Reason why the last reply was no message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
 }
 
 /// Marks the checkpoint as that of a conversation.
@@ -224,6 +227,17 @@ impl DialogueEpisode<'_> {
         let messages = self.transcript.dialogue();
         let mismatch = |error: bench_agents::dialogue::DialogueError| Stop::refused(error.to_string());
         match rules.need(&known.dialogue) {
+            // The last of these replies is stored like the others, since it was paid for.
+            DialogueNeed::Speak(party) if known.dialogue.unusable >= UNUSABLE_MAX => {
+                let who = match party {
+                    Party::Agent => "the model",
+                    Party::User => "the user simulator",
+                };
+                let (many, problem) = (known.dialogue.unusable, known.problem.unwrap_or_default());
+                Err(Stop::refused(format!(
+                    "{who} gave {many} replies in a row that are no messages: {problem}"
+                )))
+            }
             DialogueNeed::Speak(party) => {
                 let record = progress.records;
                 let reply = self.reply.filter(|reply| reply.record == record && reply.party == party);
@@ -268,7 +282,11 @@ impl DialogueEpisode<'_> {
             Part::Dialogue(Box::new(DialogueMessage { at: self.at.map(str::to_owned), ..message }))
         });
         let parts = std::iter::once(Part::Opening(Box::new(opening))).chain(messages).collect();
-        stepped(AgentProgress::new(0), &Progress { dialogue, user: AgentTotals::default() }, parts)
+        stepped(
+            AgentProgress::new(0),
+            &Progress { dialogue, user: AgentTotals::default(), problem: None },
+            parts,
+        )
     }
 
     /// Makes a record of a reply: a message, or one more reply that is none.
@@ -295,20 +313,12 @@ impl DialogueEpisode<'_> {
             Ok(message) => {
                 known.dialogue =
                     rules.say(&known.dialogue, &message).map_err(|error| Stop::refused(error.to_string()))?;
+                known.problem = None;
                 vec![Part::Dialogue(Box::new(message))]
             }
             Err(problem) => {
                 known.dialogue.unusable += 1;
-                if known.dialogue.unusable >= UNUSABLE_MAX {
-                    let who = match party {
-                        Party::Agent => "the model",
-                        Party::User => "the user simulator",
-                    };
-                    let many = known.dialogue.unusable;
-                    return Err(Stop::refused(format!(
-                        "{who} gave {many} replies in a row that are no messages: {problem}"
-                    )));
-                }
+                known.problem = Some(problem.to_string());
                 Vec::new()
             }
         };
