@@ -71,7 +71,8 @@ static METADATA: Metadata = Metadata {
     deviations: &[
         "An empty reply, and one with a tool call whose arguments are no JSON object, is asked again, up to three times in a row; officially the whole conversation starts over. Empty arguments count as {}.",
         "A reply that the provider refuses, or that no longer fits into the model's context, ends the sample without a grade, as an exception does officially, but without three more tries.",
-        "Both models are sent the trial's seed, as officially; an order's own seed replaces it for the evaluated model.",
+        "Both models are sent the trial's seed, as officially, unless the order gives a model its own.",
+        "A refusal's text is a message, where officially the message is empty.",
         "Ids that the package draws at random are numbered per task, so that a replay of the conversation gives the same ones.",
         "Requests are streamed, and have no num_retries; a provider that is busy or fails is waited for instead.",
         "Schemas of tools are sent with the names of their fields in alphabetical order.",

@@ -4,9 +4,9 @@ use bench_agents::Transcript;
 use bench_agents::dialogue::{
     DialogueMessage, DialogueOpening, DialogueReply, Party, Speaker, gold_reply, silent_reply,
 };
-use bench_domain::{Answer, ChatMessage, Code, EpisodeState, Generation, Prompt, ToolCall};
+use bench_domain::{Answer, ChatMessage, Code, EpisodeState, Generation, Prompt, ToolCall, Usage};
 use bench_episodes::ReceivedReply;
-use bench_inference::tokens::usage_or_estimate;
+use bench_inference::tokens::{estimate_tokens, usage_or_estimate};
 use bench_inference::{FailureKind, TooLong};
 use serde_json::Value;
 
@@ -87,7 +87,11 @@ impl Pipeline {
                     Party::Agent => spec.price,
                     Party::User => spec.user.as_ref().and_then(|user| user.price),
                 };
-                let paid = usage_or_estimate(&prompt, &answer);
+                let mut paid = usage_or_estimate(&prompt, &answer);
+                if paid.estimated_tokens > 0 {
+                    let tools = estimate_tokens(&opening.texts(party).tools);
+                    paid = paid.plus(Usage::counted(tools, 0, 0).estimated());
+                }
                 let reply = reply_of(*answer, &client.model.slug, paid, price);
                 return Ok(Some(ReceivedReply { record, party, reply, paid: Some(paid) }));
             }
@@ -181,7 +185,7 @@ fn prompt_of(party: Party, opening: &DialogueOpening, messages: &[DialogueMessag
 fn reply_of(
     mut answer: Answer,
     asked: &str,
-    paid: bench_domain::Usage,
+    paid: Usage,
     price: Option<bench_domain::Price>,
 ) -> DialogueReply {
     let calls = std::mem::take(&mut answer.tool_calls);
