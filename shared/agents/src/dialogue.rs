@@ -11,11 +11,9 @@ mod message;
 mod oracle;
 mod reply;
 mod request;
-mod trajectory;
 
 pub use machine::{Dialogue, DialogueError, DialogueNeed, DialogueState, Termination};
 pub use message::{DialogueCall, DialogueMessage, PackageCall, PackageMessage, Party, Speaker};
 pub use oracle::{gold_reply, silent_reply};
 pub use reply::{DialogueReply, UnusableReply};
 pub use request::{DialogueOpening, PartyTexts, SeenMessage};
-pub use trajectory::dialogue_trajectory;

@@ -53,6 +53,6 @@ pub use output::limit_output;
 pub use step::{Act, BashCommand, CommandResult, Observation, Seen, Step, StepError, TerminalState};
 pub use template::TemplateError;
 pub use texts::TextSource;
-pub use trajectory::{Trajectories, TrajectoryNames};
+pub use trajectory::{Trajectories, TrajectoryNames, dialogue_trajectory};
 pub use transcript::{ChatMessage, Message, Part, Purpose, Reply, Role, Transcript};
 pub use usage::{Budget, Usage};

@@ -1,5 +1,7 @@
 //! Trajectories, built from transcripts.
 
+mod dialogue;
+
 use serde_json::{Map, Value};
 
 use crate::atif::{
@@ -8,6 +10,8 @@ use crate::atif::{
 };
 use crate::transcript::{Message, Part, Reply, Transcript};
 use crate::usage::Usage;
+
+pub use dialogue::dialogue_trajectory;
 
 /// Names in a trajectory that the transcript doesn't have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

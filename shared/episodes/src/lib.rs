@@ -15,6 +15,7 @@ mod engine;
 mod episode;
 mod files;
 mod instance;
+mod instance_episode;
 mod kept;
 mod phases;
 mod program;
@@ -35,10 +36,8 @@ pub use dialogue::{
 pub use engine::known_engine;
 pub use episode::{Advance, Episode, cancel, keep, remove_other_rounds};
 pub use files::{TaskFiles, TaskFilesError};
-pub use instance::{
-    Instance, InstanceEpisode, InstanceImage, InstanceTask, VerificationTask, is_verified_again,
-    verification_failure,
-};
+pub use instance::{Instance, InstanceImage, InstanceTask, VerificationTask};
+pub use instance_episode::{InstanceEpisode, is_verified_again, verification_failure};
 pub use stop::CHANGE_TOO_LARGE;
 pub use task::{EpisodeTask, environment_name};
 pub use thinker::{ModelAnswer, ModelRequest, REFUSED, Thinker};

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use bench_agents::dialogue::dialogue_trajectory;
-use bench_agents::{AtifSource, AtifStep, Trajectory, TrajectoryNames};
+use bench_agents::{AtifSource, AtifStep, Trajectory, TrajectoryNames, dialogue_trajectory};
 use bench_benchmarks::{AgentChoice, DialogueProtocol, agent_choice};
 use bench_blobs::{AgentRecords, BlobError};
 use bench_domain::{Agent, AgentTotals, EpisodeReport, EpisodeState, RunId, Stage};

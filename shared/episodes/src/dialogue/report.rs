@@ -1,7 +1,7 @@
 //! Reports of conversations.
 
-use bench_agents::dialogue::{DialogueMessage, Termination, dialogue_trajectory};
-use bench_agents::{TrajectoryNames, Transcript};
+use bench_agents::dialogue::{DialogueMessage, Termination};
+use bench_agents::{TrajectoryNames, Transcript, dialogue_trajectory};
 use bench_domain::{
     AgentProgress, AgentTotals, DialogueReport, EpisodeLog, EpisodeReport, EpisodeState, EpisodeStep,
     json_text_bytes,

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::message::{DialogueMessage, Party, Speaker};
+use super::{Builder, TrajectoryNames};
 use crate::atif::{
     AtifAgent, AtifObservation, AtifResult, AtifSource, AtifStep, Metrics, ToolCall, Trajectory,
 };
-use crate::trajectory::{Builder, TrajectoryNames};
+use crate::dialogue::{DialogueMessage, Party, Speaker};
 use crate::usage::Usage;
 
 /// Returns the trajectory of a conversation. The format has calls and figures only in steps of the agent, so those of the user are in
