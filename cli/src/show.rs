@@ -53,6 +53,9 @@ pub(crate) fn made_by(runs: &[Run]) -> Vec<String> {
         if run.endpoint_host().is_some() {
             lines.push(format!("answers by {}", run.located_model()));
         }
+        // The user model is part of what a score means.
+        let user = run.user_model.as_ref().map(|user| format!("users simulated by {}", user.model));
+        lines.extend(user.filter(|user| !lines.contains(user)));
         for benchmark in &run.benchmarks {
             let title = match runs.len() {
                 1 => benchmark.listed_name(),
@@ -372,6 +375,11 @@ pub(crate) mod tests {
         let shown = results(std::slice::from_ref(&run)).to_string();
         assert!(shown.contains("1,000 / 200 + ~3,450") && shown.contains("≥ $2.50"), "{shown}");
         assert!(made_by(std::slice::from_ref(&run))[0].contains("~: 3,450 tokens are estimated"));
+        let mut simulated = run.clone();
+        simulated.user_model =
+            serde_json::from_value(serde_json::json!({ "model": "openrouter/u" })).unwrap();
+        let lines = made_by(&[simulated.clone(), simulated]);
+        assert_eq!(lines.iter().filter(|line| *line == "users simulated by openrouter/u").count(), 1);
         let benchmark = &mut run.benchmarks[0];
         benchmark.protocol_name = Some("authors".into());
         (benchmark.judge_input_tokens, benchmark.judge_output_tokens) = (900, 100);

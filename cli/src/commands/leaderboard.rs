@@ -55,6 +55,8 @@ struct Board {
     options: std::collections::BTreeMap<String, String>,
     samples_per_item: u32,
     judge: Option<String>,
+    #[serde(default)]
+    user_model: Option<String>,
     changed_settings: Vec<String>,
     items: u64,
     dataset_items: u64,
@@ -166,6 +168,7 @@ fn heading(board: &Board) -> Vec<String> {
         facts.push(format!("{} samples each", board.samples_per_item));
     }
     facts.extend(board.judge.as_ref().map(|judge| format!("judge {judge}")));
+    facts.extend(board.user_model.as_ref().map(|model| format!("user model {model}")));
     facts.extend(board.options.iter().map(|(name, value)| format!("{name} {value}")));
     facts.extend(board.changed_settings.iter().cloned());
     let mut lines = vec![facts.join(", ")];
@@ -250,7 +253,7 @@ mod tests {
                 "runs": runs,
             })
         };
-        let board: Board = serde_json::from_value(json!({
+        let mut board: Board = serde_json::from_value(json!({
             "protocol": "mmlu_pro 5-shot CoT v1", "dataset": { "id": "TIGER-Lab/MMLU-Pro", "revision": "3373e0b32277875b" },
             "demo": false, "options": {}, "samples_per_item": 1, "judge": null, "changed_settings": [],
             "items": 12_032, "dataset_items": 12_032, "subset_seed": null,
@@ -266,5 +269,7 @@ mod tests {
             ["protocol mmlu_pro 5-shot CoT v1, dataset TIGER-Lab/MMLU-Pro@3373e0b32277, 12,032 items"]
         );
         crate::screen_tests::check("leaderboard", |layout| table(&board).render(layout));
+        board.user_model = Some("openrouter/u".to_owned());
+        assert!(heading(&board)[0].ends_with("12,032 items, user model openrouter/u"));
     }
 }
