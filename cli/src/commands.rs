@@ -12,7 +12,6 @@ mod doctor;
 mod export;
 mod interrupted;
 pub(crate) mod judge;
-pub(crate) mod user_model;
 mod keys;
 pub(crate) mod labels;
 mod leaderboard;
@@ -30,6 +29,7 @@ mod score;
 mod serve;
 mod tasks;
 mod turns;
+pub(crate) mod user_model;
 mod verify;
 mod view;
 

@@ -309,7 +309,7 @@ fn a_failing_provider_is_waited_for_and_never_scored() {
     runtime().block_on(async {
         let failures = AtomicU64::new(0);
         let rule = move |request: &ModelRequest| match is_user(request) {
-            true if failures.fetch_add(1, Ordering::Relaxed) % 2 == 0 => {
+            true if failures.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) => {
                 let at_once = vec![("retry-after", "0".to_owned())];
                 Reply::Status(503, r#"{"error":{"message":"boom"}}"#.to_owned(), at_once)
             }

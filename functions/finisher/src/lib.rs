@@ -256,8 +256,13 @@ impl Finisher {
         }
         let has_budget = run.spec.budget.is_set();
         let simulates_users = run.spec.user.is_some()
-            && bench_benchmarks::find(benchmark.name.as_str()).is_some_and(|known| known.dialogue().is_some());
-        if has_budget || simulates_users || report.without_usage > 0 || report.judge_usage.is_some() || run.spec.judge.is_some()
+            && bench_benchmarks::find(benchmark.name.as_str())
+                .is_some_and(|known| known.dialogue().is_some());
+        if has_budget
+            || simulates_users
+            || report.without_usage > 0
+            || report.judge_usage.is_some()
+            || run.spec.judge.is_some()
         {
             let shards = Shards::from_benchmark(benchmark);
             let count = self.state.run_count(run.spec.id, shards.as_slice()).await?;

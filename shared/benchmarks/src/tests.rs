@@ -137,7 +137,7 @@ fn fields_without_a_default_are_set() {
         }
         assert!(!metadata.sources.is_empty() && !metadata.metrics.is_empty(), "{metadata:?}");
         assert!(
-            (spec.is_bundled() || spec.repository.is_some() != !spec.sources.is_empty()) && spec.items > 0,
+            (spec.is_bundled() || spec.repository.is_some() == spec.sources.is_empty()) && spec.items > 0,
             "{spec:?}"
         );
         assert!(

@@ -299,7 +299,7 @@ impl Library {
             note: None,
             infos,
             support: support
-                .map(|(split, text)| ((*split).to_owned(), vec![rows(format!("demo {split}"), *text)]))
+                .map(|(split, text)| ((*split).to_owned(), vec![rows(format!("demo {split}"), text)]))
                 .collect(),
             inline_support: None,
             documents: None,

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::budget::Prices;
 use crate::run::{
-    AuthMode, COVERAGE_MIN_DEFAULT, DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner, RejudgedRun, UserSpec,
+    AuthMode, COVERAGE_MIN_DEFAULT, DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner, RejudgedRun,
+    UserSpec,
 };
 use crate::{
     BenchmarkName, Budget, Generation, Price, RunId, RunLabels, RunLimits, ScheduleId, Subset, Timestamp,

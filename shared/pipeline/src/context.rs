@@ -21,5 +21,7 @@ pub(crate) use self::model_client::{KnownWait, ModelClient, ModelClients, Role, 
 pub(crate) use self::refusals::Conclusion;
 pub use self::refusals::REFUSED_SAMPLES;
 pub(crate) use self::runs::RunCache;
-pub(crate) use self::source::{AnswerSource, EarlierRun, JudgeSource, ORACLE, Plans, ResponsesFile, UserSource};
+pub(crate) use self::source::{
+    AnswerSource, EarlierRun, JudgeSource, ORACLE, Plans, ResponsesFile, UserSource,
+};
 pub(crate) use self::task_cache::TaskCache;

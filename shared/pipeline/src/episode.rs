@@ -80,9 +80,10 @@ impl Pipeline {
                     return Box::pin(self.end_verification(turn, &state, &body, stored)).await;
                 }
                 Stage::Verification => {}
-                _ if body.episode.as_ref().is_some_and(|report| {
-                    report.dialogue.is_some() && report.round == state.round
-                }) =>
+                _ if body
+                    .episode
+                    .as_ref()
+                    .is_some_and(|report| report.dialogue.is_some() && report.round == state.round) =>
                 {
                     return Box::pin(self.end_dialogue(turn, &state, &body, stored)).await;
                 }

@@ -122,7 +122,8 @@ impl Pipeline {
             }
         };
         let schema = case.judge.reply_schema();
-        let question = Question { prompt, generation, reply_schema: schema.as_ref(), tools: None, is_continued: false };
+        let question =
+            Question { prompt, generation, reply_schema: schema.as_ref(), tools: None, is_continued: false };
         match self.ask(claimed, client, &question).await? {
             AskResult::Answer(reply) => return Ok(Some(*reply)),
             AskResult::RunOver => self.give_back(claimed).await?,

@@ -25,9 +25,9 @@ pub struct CreatedRun {
 #[derive(Debug)]
 pub enum OrderLookup {
     /// An earlier order with the same key created this run.
-    Existing(CreatedRun),
+    Existing(Box<CreatedRun>),
     /// No run exists yet.
-    New(NewOrder),
+    New(Box<NewOrder>),
 }
 
 /// Order without a run.
@@ -52,8 +52,8 @@ impl Orders {
     pub async fn create(&self, order: Order, orderer: Orderer) -> Result<CreatedRun, RunError> {
         let found = self.find_model(&order, Some(&orderer)).await?;
         match self.look_up_order(order, orderer, found).await? {
-            OrderLookup::Existing(created) => Ok(created),
-            OrderLookup::New(ready) => self.create_run(ready).await,
+            OrderLookup::Existing(created) => Ok(*created),
+            OrderLookup::New(ready) => self.create_run(*ready).await,
         }
     }
 
@@ -75,9 +75,10 @@ impl Orders {
         if let Some(idempotency) = &idempotency
             && let Some(earlier) = self.runs.existing_run(idempotency).await?
         {
-            return Ok(OrderLookup::Existing(CreatedRun { warnings: order.warnings, ..earlier }));
+            let created = CreatedRun { warnings: order.warnings, ..earlier };
+            return Ok(OrderLookup::Existing(Box::new(created)));
         }
-        Ok(OrderLookup::New(NewOrder { order, orderer, found, idempotency }))
+        Ok(OrderLookup::New(Box::new(NewOrder { order, orderer, found, idempotency })))
     }
 
     /// Creates the run of an order and queues it.

@@ -100,7 +100,10 @@ pub enum RunError {
         official: Option<&'static str>,
     },
     /// A benchmark simulates users, and the order names no model for them.
-    #[error("{benchmark} simulates users by a model of its own, and the order names none{}", official_user(official))]
+    #[error(
+        "{benchmark} simulates users by a model of its own, and the order names none{}",
+        official_user(official)
+    )]
     NoUserModel {
         /// Name of the benchmark.
         benchmark: BenchmarkName,

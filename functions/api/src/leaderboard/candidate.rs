@@ -125,12 +125,10 @@ impl Candidate {
             completed_at: *completed_at,
             score,
             interval: IntervalView::from_report(report),
-            cost_usd: report
-                .cost
-                .map(|cost| {
-                    let others = [report.judge_cost, report.user_cost].into_iter().flatten();
-                    cost.total_usd() + others.map(|cost| cost.total_usd()).sum::<f64>()
-                }),
+            cost_usd: report.cost.map(|cost| {
+                let others = [report.judge_cost, report.user_cost].into_iter().flatten();
+                cost.total_usd() + others.map(|cost| cost.total_usd()).sum::<f64>()
+            }),
             is_full: report.graded == report.planned,
         })
     }
@@ -157,7 +155,6 @@ fn without_thinking(plan: &Plan) -> Generation {
 }
 
 fn board_key(plan: &Plan, user: Option<&UserSpec>, subset_seed: Option<String>) -> BoardKey {
-
     let judge = plan.judge.as_ref();
     BoardKey {
         protocol: plan.protocol.clone(),

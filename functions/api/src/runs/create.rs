@@ -161,7 +161,7 @@ pub(crate) async fn create(
     let has_only_tasks = order.benchmarks.as_deref() == Some(&[TERMINAL_TASKS.to_owned()]);
     let benchmarks = if has_only_tasks { task_benchmarks() } else { Vec::new() };
     match api.orders.look_up_order(order, orderer, found).await.map_err(refusal)? {
-        OrderLookup::Existing(created) => Ok(created),
+        OrderLookup::Existing(created) => Ok(*created),
         OrderLookup::New(ready) => {
             let (source, slug) = (ready.found.source, ready.found.model.slug.as_str());
             admission::admit(
@@ -171,7 +171,7 @@ pub(crate) async fn create(
                 OrderScope { source, slug, benchmarks: &benchmarks },
             )
             .await?;
-            api.orders.create_run(ready).await.map_err(refusal)
+            api.orders.create_run(*ready).await.map_err(refusal)
         }
     }
 }

@@ -43,7 +43,7 @@ impl Layout for Calls {
     }
 
     fn repository_rows(&self, files: &[String]) -> Result<Vec<Row>, RowError> {
-        let [wanted, all] = files else { panic!("{} files", files.len()) };
+        let [wanted, all] = files else { unreachable!("two files are named") };
         let wanted: Vec<String> = serde_json::from_str(wanted).unwrap();
         let all: Vec<Row> = serde_json::from_str(all).unwrap();
         let rows = all.into_iter().filter(|row| wanted.iter().any(|name| row["name"] == name.as_str()));

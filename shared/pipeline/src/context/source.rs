@@ -149,38 +149,6 @@ impl JudgeSource {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use bench_domain::run::{AuthMode, Owner};
-    use bench_domain::{RunId, Timestamp};
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn stored_responses_of_an_older_program_are_not_used() {
-        let spec = |replay_key: Option<&str>, item_naming: Option<&str>| -> RunSpec {
-            let mut spec = json!({
-                "id": RunId::random(), "benchmarks": ["mmlu_pro"], "selected_benchmarks": null,
-                "model": {
-                    "id": bench_domain::ModelId::from_name("replay", "a.jsonl"), "provider": "replay", "slug": "a.jsonl",
-                    "replay_key": replay_key,
-                },
-                "subset": bench_domain::Subset::default(), "owner": Owner::Local, "auth": AuthMode::System,
-                "coverage_min": 0.9, "software": "0.1.0", "created_at": Timestamp::default(),
-            });
-            if let Some(naming) = item_naming {
-                spec["item_naming"] = naming.into();
-            }
-            serde_json::from_value(spec).unwrap()
-        };
-        let why = outdated_responses(&spec(Some("uploads/a"), None)).unwrap();
-        assert!(why.ends_with("order it again"), "{why}");
-        assert_eq!(outdated_responses(&spec(Some("uploads/a"), Some("source-id"))), None);
-        assert_eq!(outdated_responses(&spec(None, None)), None, "a model that is asked");
-    }
-}
-
 /// Source of the messages of a run's simulated users.
 pub(crate) enum UserSource {
     /// A model at a provider.
@@ -213,5 +181,37 @@ impl UserSource {
                 client.map_or_else(could_not, Self::Model)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bench_domain::run::{AuthMode, Owner};
+    use bench_domain::{RunId, Timestamp};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn stored_responses_of_an_older_program_are_not_used() {
+        let spec = |replay_key: Option<&str>, item_naming: Option<&str>| -> RunSpec {
+            let mut spec = json!({
+                "id": RunId::random(), "benchmarks": ["mmlu_pro"], "selected_benchmarks": null,
+                "model": {
+                    "id": bench_domain::ModelId::from_name("replay", "a.jsonl"), "provider": "replay", "slug": "a.jsonl",
+                    "replay_key": replay_key,
+                },
+                "subset": bench_domain::Subset::default(), "owner": Owner::Local, "auth": AuthMode::System,
+                "coverage_min": 0.9, "software": "0.1.0", "created_at": Timestamp::default(),
+            });
+            if let Some(naming) = item_naming {
+                spec["item_naming"] = naming.into();
+            }
+            serde_json::from_value(spec).unwrap()
+        };
+        let why = outdated_responses(&spec(Some("uploads/a"), None)).unwrap();
+        assert!(why.ends_with("order it again"), "{why}");
+        assert_eq!(outdated_responses(&spec(Some("uploads/a"), Some("source-id"))), None);
+        assert_eq!(outdated_responses(&spec(None, None)), None, "a model that is asked");
     }
 }
