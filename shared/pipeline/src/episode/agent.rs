@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bench_agents::{ModelFailure, ModelFailureKind, Seen, TrajectoryNames};
 use bench_blobs::{AgentRecords, BlobError};
-use bench_domain::{AgentRecord, Code, EpisodeLog, EpisodeReport, EpisodeState, Spending, Usage};
+use bench_domain::{AgentRecord, Answer, Code, EpisodeLog, EpisodeReport, EpisodeState, Spending, Usage};
 use bench_episodes::{ModelAnswer, ModelRequest, REFUSED, TRAJECTORIES_BYTES_MAX, Thinker, trajectory_logs};
 use bench_inference::tokens::usage_or_estimate;
 use bench_inference::{Failure, FailureKind, TooLong};
@@ -233,10 +233,6 @@ impl Pipeline {
                 return Ok(None);
             }
         };
-        if !self.budget_allows(claimed).await? {
-            self.end_sandbox_of_over(turn, state).await?;
-            return Ok(None);
-        }
         let generation = &claimed.benchmark.plan.generation;
         let mut prompt = request.prompt.clone();
         if let Some(text) = &generation.system_prompt {
@@ -244,37 +240,59 @@ impl Pipeline {
         }
         let question =
             Question { prompt: &prompt, generation, reply_schema: None, tools: None, is_continued: true };
-        let failed = match self.ask(claimed, client, &question).await? {
-            AskResult::Answer(answer) => {
+        let failure = match self.ask_in_episode(turn, state, client, &question).await? {
+            None => return Ok(None),
+            Some(Ok(answer)) => {
                 let paid = usage_or_estimate(&prompt, &answer);
                 let price = claimed.run.spec.price;
                 let seen = Seen::Reply(model_reply(*answer, &client.model.slug, paid, price));
                 return Ok(Some(ModelAnswer { step: request.step, seen, paid }));
             }
-            AskResult::RunOver => {
-                self.end_last_episode_sandbox(state).await;
-                self.give_back(claimed).await?;
-                return Ok(None);
-            }
-            AskResult::PutOff => return Ok(None),
-            AskResult::Failed(failure) => failure,
+            Some(Err(failure)) => failure,
         };
-        self.count_failed(claimed, client.role, &prompt, &failed).await;
-        let failure = claimed.benchmark.without_quotes(&prompt, failed);
         if let Some((kind, message)) = seen_by_agent(&failure) {
             let seen = Seen::ModelFailed(ModelFailure { kind, message, latency_ms: 0 });
             return Ok(Some(ModelAnswer { step: request.step, seen, paid: Usage::ZERO }));
         }
-        self.wait_for_agents_model(turn, client, &failure).await?;
-        self.end_sandbox_of_over(turn, state).await?;
+        self.wait_for_episodes_model(turn, state, client, &failure).await?;
         Ok(None)
+    }
+
+    /// Asks a model within the budget. Returns its answer or its failure, which is counted; `None` if the sample was ended, put off
+    /// or given back.
+    pub(super) async fn ask_in_episode(
+        &self,
+        turn: EpisodeTurn<'_>,
+        state: &EpisodeState,
+        client: &ModelClient,
+        question: &Question<'_>,
+    ) -> Result<Option<Result<Box<Answer>, Failure>>, PipelineError> {
+        let claimed = turn.claimed;
+        if !self.budget_allows(claimed).await? {
+            self.end_sandbox_of_over(turn, state).await?;
+            return Ok(None);
+        }
+        match self.ask(claimed, client, question).await? {
+            AskResult::Answer(answer) => Ok(Some(Ok(answer))),
+            AskResult::RunOver => {
+                self.end_last_episode_sandbox(state).await;
+                self.give_back(claimed).await?;
+                Ok(None)
+            }
+            AskResult::PutOff => Ok(None),
+            AskResult::Failed(failed) => {
+                self.count_failed(claimed, client.role, question.prompt, &failed).await;
+                Ok(Some(Err(claimed.benchmark.without_quotes(question.prompt, failed))))
+            }
+        }
     }
 
     /// Handles a failure that the agent doesn't see. An episode has cost too much to be given up after a few failures: its
     /// sample waits as long as for a busy provider.
-    pub(super) async fn wait_for_agents_model(
+    pub(super) async fn wait_for_episodes_model(
         &self,
         turn: EpisodeTurn<'_>,
+        state: &EpisodeState,
         client: &ModelClient,
         failure: &Failure,
     ) -> Result<(), PipelineError> {
@@ -289,14 +307,15 @@ impl Pipeline {
                 self.note_failed_request(claimed, client, failure, wait).await;
                 let why = client.role.explain(&failure.cause);
                 let code = client.role.code(failure);
-                self.wait_or_end(claimed, code, &why, wait, self.config.patience).await
+                self.wait_or_end(claimed, code, &why, wait, self.config.patience).await?;
             }
-            _ => self.handle_provider_failure(claimed, client, failure).await,
+            _ => self.handle_provider_failure(claimed, client, failure).await?,
         }
+        self.end_sandbox_of_over(turn, state).await
     }
 
     /// Ends the sandbox if the sample or its run is over.
-    pub(super) async fn end_sandbox_of_over(
+    async fn end_sandbox_of_over(
         &self,
         turn: EpisodeTurn<'_>,
         state: &EpisodeState,

@@ -16,7 +16,7 @@ use crate::context::{AnswerSource, ModelClient, Unavailable, UserSource};
 use crate::episode::EpisodeTurn;
 use crate::episode::reply::model_reply;
 use crate::error::PipelineError;
-use crate::model::{AskResult, Question};
+use crate::model::Question;
 
 /// Party that speaks next.
 #[derive(Clone, Copy)]
@@ -63,10 +63,6 @@ impl Pipeline {
                 return Ok(None);
             }
         };
-        if !self.budget_allows(claimed).await? {
-            self.end_sandbox_of_over(turn, state).await?;
-            return Ok(None);
-        }
         let generation = settings(turn, dialogue, party);
         let mut prompt = prompt_of(party, opening, &messages);
         if let Some(text) = &generation.system_prompt {
@@ -80,8 +76,9 @@ impl Pipeline {
             tools: tools.as_ref(),
             is_continued: true,
         };
-        let failed = match self.ask(claimed, client, &question).await? {
-            AskResult::Answer(answer) => {
+        let failure = match self.ask_in_episode(turn, state, client, &question).await? {
+            None => return Ok(None),
+            Some(Ok(answer)) => {
                 let spec = &claimed.run.spec;
                 let price = match party {
                     Party::Agent => spec.price,
@@ -95,16 +92,8 @@ impl Pipeline {
                 let reply = reply_of(*answer, &client.model.slug, paid, price);
                 return Ok(Some(ReceivedReply { record, party, reply, paid: Some(paid) }));
             }
-            AskResult::RunOver => {
-                self.end_last_episode_sandbox(state).await;
-                self.give_back(claimed).await?;
-                return Ok(None);
-            }
-            AskResult::PutOff => return Ok(None),
-            AskResult::Failed(failure) => failure,
+            Some(Err(failure)) => failure,
         };
-        self.count_failed(claimed, client.role, &prompt, &failed).await;
-        let failure = claimed.benchmark.without_quotes(&prompt, failed);
         if matches!(failure.kind, FailureKind::TooLong(TooLong::Context) | FailureKind::Refused) {
             // Officially an exception, which leaves the conversation without a grade.
             self.end_episode_sandbox(state).await;
@@ -112,8 +101,7 @@ impl Pipeline {
             self.end_ungraded(turn, state, client.role.code(&failure), &why).await?;
             return Ok(None);
         }
-        self.wait_for_agents_model(turn, client, &failure).await?;
-        self.end_sandbox_of_over(turn, state).await?;
+        self.wait_for_episodes_model(turn, state, client, &failure).await?;
         Ok(None)
     }
 
