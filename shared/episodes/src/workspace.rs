@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use bench_agents::{Act, BashCommand, CommandResult, Seen};
-use bench_domain::{Agent, AgentOutcome, EpisodeReport, EpisodeState, EpisodeStep, JobReport, JobSpec};
+use bench_domain::{Agent, AgentOutcome, EpisodeReport, EpisodeState, JobReport, JobSpec};
 use bench_environments::EnvironmentError;
 use bench_sandy::job::JobError;
 use bench_sandy::{ExecRequest, Sandy};
@@ -143,16 +143,7 @@ impl WorkspaceEpisode<'_> {
                 outcome
             }
         };
-        let failure = outcome::failure(&outcome);
-        report.steps.push(EpisodeStep {
-            agent_ms: Some(outcome.elapsed_ms),
-            exception: outcome.exception.clone(),
-            agent: Some(outcome),
-            ..EpisodeStep::default()
-        });
-        if let Some(stop) = failure {
-            return Err(stop);
-        }
+        outcome::report(report, outcome)?;
         let collection = self.workspace.collection().map_err(Stop::refused)?;
         for name in COLLECTIONS {
             let collected = jobs.run(name, &collection, true).await?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bench_agents::Act;
-use bench_domain::{AgentOutcome, EpisodeReport, EpisodeState, EpisodeStep, json_text_bytes};
+use bench_domain::{AgentOutcome, EpisodeReport, EpisodeState, json_text_bytes};
 use bench_environments::{
     Build, BuildLimits, ComposeFiles, EnvironmentError, MainImage, Network, Project, ProjectError, Resolve,
     SkipReason, Start, Unpack, task_bundle,
@@ -217,17 +217,8 @@ pub(crate) async fn work(
             outcome
         }
     };
-    let failure = outcome::failure(&outcome);
-    report.steps.push(EpisodeStep {
-        agent_ms: Some(outcome.elapsed_ms),
-        exception: outcome.exception.clone(),
-        agent: Some(outcome),
-        ..EpisodeStep::default()
-    });
-    match failure {
-        Some(stop) => Err(stop),
-        None => collect(program, task, &container).await,
-    }
+    outcome::report(report, outcome)?;
+    collect(program, task, &container).await
 }
 
 /// Carries the agent on to its end, or to the next step that has to be stored.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bench_agents::{End, Seen, TextSource};
-use bench_domain::{AgentOutcome, AgentProgress, AgentTotals, EpisodeException};
+use bench_domain::{AgentOutcome, AgentProgress, AgentTotals, EpisodeException, EpisodeReport, EpisodeStep};
 use bench_terminal_tasks::Exception;
 use serde_json::Value;
 
@@ -40,6 +40,21 @@ pub(crate) fn outcome(
         totals: progress.totals,
         records: progress.records,
     }
+}
+
+/// Adds the work of an agent that has ended to the report, as the episode's only step.
+///
+/// # Errors
+/// Returns the stop of an episode whose agent's work isn't verified.
+pub(crate) fn report(report: &mut EpisodeReport, outcome: AgentOutcome) -> Result<(), Stop> {
+    let failure = failure(&outcome);
+    report.steps.push(EpisodeStep {
+        agent_ms: Some(outcome.elapsed_ms),
+        exception: outcome.exception.clone(),
+        agent: Some(outcome),
+        ..EpisodeStep::default()
+    });
+    failure.map_or(Ok(()), Err)
 }
 
 /// Returns the stop of an episode whose agent's work isn't verified.
