@@ -7,6 +7,7 @@ mod ends;
 mod kills;
 mod limits;
 mod outages;
+mod repositories;
 mod running;
 mod terminal_bench;
 

@@ -25,6 +25,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use request::{Request, RequestKind, RunRequest};
+pub use script::CHANGE;
 
 /// Time by which an answer about a running operation comes later than the caller asked, so that no call comes too early.
 const LATE: Duration = Duration::from_millis(5);

@@ -29,7 +29,7 @@ const LATER: Duration = Duration::from_secs(100 * 3_600);
 const CALLS_AROUND_CREATION: usize = 3;
 
 /// Returns the names of the operations in each sandbox that has any, without the random names of their environments.
-fn operations(world: &World) -> Vec<Vec<String>> {
+pub(super) fn operations(world: &World) -> Vec<Vec<String>> {
     let plain = |job: String| match job.split_at_checked("episode-".len() + 24) {
         Some((_, operation)) => operation.to_owned(),
         None => panic!("the operation `{job}` is of no episode"),

@@ -38,6 +38,8 @@ pub(crate) struct Order {
     code_agent: Option<PathBuf>,
     /// Rows of conversations with a simulated user.
     conversations: Option<PathBuf>,
+    /// Rows of repositories in images.
+    repositories: Option<PathBuf>,
     /// True if the order has no user simulator.
     has_no_user: bool,
     /// Source of answers that asks no model; the model server without one.
@@ -101,6 +103,12 @@ impl Order {
     /// too, under the name [`USER`].
     pub(crate) fn conversations(path: PathBuf) -> Self {
         Self { conversations: Some(path), samples: Some(1), ..Self::default() }
+    }
+
+    /// Orders the repositories in a file with rows of SWE-bench Pro for the agent `bash`, one sample each.
+    pub(crate) fn repositories(path: PathBuf) -> Self {
+        let options = [("agent".to_owned(), "bash".to_owned())].into();
+        Self { repositories: Some(path), options, samples: Some(1), ..Self::default() }
     }
 
     /// Removes the user simulator.
@@ -210,6 +218,7 @@ impl Order {
         datasets.extend(self.terminal_bench.clone().map(|path| (TERMINAL_BENCH_HARD, path)));
         datasets.extend(self.code_agent.clone().map(|path| (CODE_LAB, path)));
         datasets.extend(self.conversations.clone().map(|path| (TAU_BENCH_TELECOM, path)));
+        datasets.extend(self.repositories.clone().map(|path| (SWE_BENCH_PRO, path)));
         datasets
     }
 
@@ -349,6 +358,7 @@ impl Order {
 
 const TERMINAL_BENCH_HARD: &str = "terminal_bench_hard";
 const CODE_LAB: &str = "code_lab";
+const SWE_BENCH_PRO: &str = "swe_bench_pro";
 const TAU_BENCH_TELECOM: &str = "tau_bench_telecom";
 /// Name of the user simulator's model.
 pub(crate) const USER: &str = "user-simulator";

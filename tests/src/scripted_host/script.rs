@@ -21,6 +21,12 @@ const LOG_LINES: usize = 40;
 /// Output of the tests of a task of Terminal-Bench 1.
 const TEST_SUMMARY: &str = "==== short test summary info ====\nPASSED test_outputs.py::test_done\n";
 
+/// Change of an agent in a repository, with line ends of both kinds.
+pub const CHANGE: &str = "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\r\n+b\r\n";
+/// Results of the tests of a repository.
+const TEST_RESULTS: &str =
+    r#"{"tests": [{"name": "to fix", "status": "PASSED"}, {"name": "to keep", "status": "PASSED"}]}"#;
+
 /// Returns the answer of a query.
 pub(crate) fn query_answer(mark: &str, done: &Value) -> String {
     format!("{mark} {}\n", STANDARD.encode(json!({ "done": done }).to_string()))
@@ -150,6 +156,9 @@ fn fetched(path: &str) -> String {
         "/logs/verifier" => &[("reward.txt", "1\n"), ("test-stdout.txt", &log)],
         "/logs/agent" => &[("oracle.txt", &log)],
         "/logs/artifacts" => &[("kept.txt", "an artifact\n")],
+        // A file that is fetched alone has no path below itself.
+        "/var/lib/bench-instance/change.diff" => &[("", CHANGE)],
+        "/workspace/output.json" => &[("", TEST_RESULTS)],
         _ => &[],
     };
     let entries =
