@@ -1,6 +1,7 @@
 /** Comparison of two archives, in the form of the API's answer, without a server. */
 
-import { hasConversations, scaleOf } from '../core/run-facts.js'
+import { hasConversations } from '../core/agents.js'
+import { scaleOf } from '../core/run-facts.js'
 import { comparePaired, scoreOf } from './paired.js'
 
 /** @typedef {import('../core/run-facts.js').Run} Run */

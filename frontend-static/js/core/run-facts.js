@@ -1,5 +1,6 @@
 /** What views say about a run in several places, always in the same words. */
 
+import { hasConversations, hasEpisodes, leveled, needsModel, withAgent, withUser } from './agents.js'
 import { h } from './dom.js'
 import { integer, none, number, percent, plural } from './format.js'
 import { outcomeOf } from './outcomes.js'
@@ -15,20 +16,6 @@ import { outcomeOf } from './outcomes.js'
  *   {cost: Cost | null, coverage_min?: number, judge_cost: Cost | null, user_cost: Cost | null}} RunBenchmark
  */
 /** @typedef {{total_usd: number, input_usd?: number, output_usd?: number}} Cost */
-
-/**
- * True for the benchmark whose samples are episodes of terminal tasks.
- *
- * @param {string} benchmark
- */
-export function hasEpisodes(benchmark) {
-  return benchmark === 'terminal_tasks' || benchmark === 'terminal_bench_hard'
-}
-
-/** True for the benchmark whose samples are conversations with a simulated user. @param {string} benchmark */
-export function hasConversations(benchmark) {
-  return benchmark === 'tau_bench_telecom'
-}
 
 /**
  * True for a benchmark of a run whose samples are episodes of an agent.
@@ -61,16 +48,6 @@ export function benchmarkOfRun(run, benchmark) {
   return b && hasAgent(b) ? withAgent(benchmark, agentOf(run)) : benchmark
 }
 
-/**
- * Adds an agent that asks a model to the name of what it works on, or works with: `terminal_tasks with bash`.
- *
- * @param {string} name
- * @param {string | undefined} agent
- */
-export function withAgent(name, agent) {
-  return agent && needsModel(agent) ? `${name} with ${agent}` : name
-}
-
 /** @typedef {{reasoning_effort?: string | null, thinking_budget?: number | null}} Thinking settings of a run, or of a schedule */
 
 /**
@@ -83,29 +60,6 @@ export function modelOf(order) {
   const { reasoning_effort: effort, thinking_budget: budget } = order.generation ?? order
   return withUser(leveled(order.model, budget ? `${budget} tokens` : effort), order.user_model?.model)
 }
-
-/**
- * Adds the model that simulates users to the name of a model.
- *
- * @param {string} model
- * @param {string | null | undefined} user
- */
-export function withUser(model, user) {
-  return user ? `${model} with user ${user}` : model
-}
-
-/**
- * Adds a thinking level to the name of a model.
- *
- * @param {string} model
- * @param {string | null | undefined} level
- */
-export function leveled(model, level) {
-  return level ? `${model} (thinking ${level})` : model
-}
-
-/** Name of the agent whose files users upload. */
-export const CUSTOM = 'custom'
 
 /** Digest of a prompt without any text around the item. */
 const NO_TEXT = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
@@ -131,14 +85,6 @@ export function promptOfRun(b, run) {
   const agent = hasEpisodes(b.benchmark_name) ? agentOf(run) : ''
   if (agent && !needsModel(agent)) return { text: 'none: the agent asks no model', digest: '' }
   return promptInWords({ source: b.prompt_source, digest: b.prompt_digest })
-}
-
-/** Agents that ask no model. They stand in the place of one; custom agents with their names: `custom/NAME@VERSION`. */
-const WITHOUT_MODEL = new Set(['oracle', 'nop', CUSTOM])
-
-/** @param {string} agent */
-export function needsModel(agent) {
-  return !WITHOUT_MODEL.has(agent) && !agent.startsWith(`${CUSTOM}/`)
 }
 
 /**

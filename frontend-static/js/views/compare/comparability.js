@@ -2,7 +2,8 @@
 
 import { h } from '../../core/dom.js'
 import { integer, plural } from '../../core/format.js'
-import { hasConversations, promptOfRun } from '../../core/run-facts.js'
+import { hasConversations } from '../../core/agents.js'
+import { promptOfRun } from '../../core/run-facts.js'
 import { itemName } from './disagreements.js'
 import { benchmarkOf, pairOf } from './load.js'
 import { isGraded } from './statistics.js'

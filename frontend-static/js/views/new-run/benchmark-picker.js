@@ -3,7 +3,7 @@
 import { h, replace } from '../../core/dom.js'
 import { integer, plural } from '../../core/format.js'
 import { path } from '../../core/router.js'
-import { hasConversations } from '../../core/run-facts.js'
+import { hasConversations } from '../../core/agents.js'
 import { benchmarkSettings } from './benchmark-settings.js'
 import { estimateText } from './estimate-text.js'
 import { group } from './control.js'

@@ -1,7 +1,7 @@
 /** The estimate of an order, asked for while the reader edits it: one request at a time, after a pause in typing. */
 
 import { api } from '../../core/api.js'
-import { CUSTOM, hasConversations } from '../../core/run-facts.js'
+import { CUSTOM, hasConversations } from '../../core/agents.js'
 import { relevant } from './order.js'
 
 /** Fields that change no estimate: labels, and the times of schedules. */

@@ -2,7 +2,7 @@
 
 import { h, replace } from '../../core/dom.js'
 import { withModule } from '../../core/states.js'
-import { hasConversations } from '../../core/run-facts.js'
+import { hasConversations } from '../../core/agents.js'
 import { benchmarkPicker } from './benchmark-picker.js'
 import { controlOf, field, optional, setProblem } from './control.js'
 import { BUDGET, GENERATION, LABELS, LIMITS } from './fields.js'

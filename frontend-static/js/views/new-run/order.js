@@ -1,4 +1,4 @@
-import { hasConversations } from '../../core/run-facts.js'
+import { hasConversations } from '../../core/agents.js'
 
 /**
  * The order that the form builds: the JSON body of `POST /api/runs`, with only the fields that the reader set.

@@ -1,6 +1,6 @@
 /** The order while it is edited. Parts of the form change it and listen to it. */
 
-import { hasConversations, needsModel } from '../../core/run-facts.js'
+import { hasConversations, needsModel } from '../../core/agents.js'
 import { setAt, valueAt } from './order.js'
 
 /** Beginning of the names of stored responses, which stand in the place of a model. */

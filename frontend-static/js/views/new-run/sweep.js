@@ -10,7 +10,7 @@
 
 import { h } from '../../core/dom.js'
 import { plural } from '../../core/format.js'
-import { leveled } from '../../core/run-facts.js'
+import { leveled } from '../../core/agents.js'
 import { costText, timeText } from './estimate-text.js'
 import { modelsOf } from './state.js'
 

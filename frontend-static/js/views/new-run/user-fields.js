@@ -1,7 +1,7 @@
 /** The user model of an order: the model that simulates users in benchmarks whose items are conversations. There is no default. */
 
 import { h, setText } from '../../core/dom.js'
-import { hasConversations, needsModel } from '../../core/run-facts.js'
+import { hasConversations, needsModel } from '../../core/agents.js'
 import { field, optional } from './control.js'
 import { USER } from './fields.js'
 import { modelPicker } from './model-picker.js'

@@ -3,7 +3,7 @@
 import { h } from '../../core/dom.js'
 import { ago, dateTime, duration, integer } from '../../core/format.js'
 import { statusBadge } from '../../core/outcomes.js'
-import { leveled } from '../../core/run-facts.js'
+import { leveled } from '../../core/agents.js'
 
 /** @param {Api.OverviewView} overview */
 export function runLists({ running_runs, queued_runs, completed_runs, queue_counts }) {

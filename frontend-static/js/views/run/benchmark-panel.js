@@ -2,7 +2,8 @@
 
 import { h, part, replace } from '../../core/dom.js'
 import { withModule } from '../../core/states.js'
-import { hasEpisodes, isBenchmarkOpen } from '../../core/run-facts.js'
+import { hasEpisodes } from '../../core/agents.js'
+import { isBenchmarkOpen } from '../../core/run-facts.js'
 import { tabs } from '../../components/tabs.js'
 import { itemsPanel } from './items.js'
 

@@ -2,7 +2,8 @@
 
 import { h } from '../../core/dom.js'
 import { integer, none, plural, tokens, usd } from '../../core/format.js'
-import { cautionList, hasConversations, promptInWords, promptOfRun, subsetText } from '../../core/run-facts.js'
+import { hasConversations } from '../../core/agents.js'
+import { cautionList, promptInWords, promptOfRun, subsetText } from '../../core/run-facts.js'
 
 /** @typedef {import('../../core/run-facts.js').Run} Run */
 /** @typedef {import('../../core/run-facts.js').RunBenchmark} RunBenchmark */

@@ -2,7 +2,7 @@
 
 import { PLAIN } from '../new-run/fields.js'
 import { relevant, setAt, valueAt } from '../new-run/order.js'
-import { needsModel } from '../../core/run-facts.js'
+import { needsModel } from '../../core/agents.js'
 import { TERMINAL_TASKS } from '../tasks/variables.js'
 
 /** Fields that only schedules have. */

@@ -4,7 +4,7 @@ import { api } from '../../core/api.js'
 import { h } from '../../core/dom.js'
 import { framed, select } from '../new-run/control.js'
 import { modelPicker } from '../new-run/model-picker.js'
-import { CUSTOM, needsModel } from '../../core/run-facts.js'
+import { CUSTOM, needsModel } from '../../core/agents.js'
 import { customAgentField } from '../tasks/custom-agent.js'
 import { TERMINAL_TASKS, variableFields, variablesOf } from '../tasks/variables.js'
 

@@ -3,7 +3,7 @@
 import { h, field, replace, setText, withCode } from '../../core/dom.js'
 import { bytes, plural } from '../../core/format.js'
 import { path } from '../../core/router.js'
-import { CUSTOM } from '../../core/run-facts.js'
+import { CUSTOM } from '../../core/agents.js'
 import { announce, problem } from '../../core/states.js'
 import { formatName } from './facts.js'
 import { refusalOf } from './refusal.js'
