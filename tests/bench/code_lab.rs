@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 use bench_benchmarks::code_lab::{Extent, task_job};
-use bench_code_tasks::{Answer, CodeTask, Language, TaskFiles};
+use bench_code_tasks::{Answer, CodeTask, TaskFiles};
 use bench_domain::FileContent;
 use bench_stack::sandboxes::toolchains;
 use bench_terminal_tasks::TaskPath;
@@ -166,9 +166,7 @@ fn one_per_language() -> anyhow::Result<Vec<(String, CodeTask)>> {
         add_files(&mut files, folder, folder)?;
         let task =
             CodeTask::read(&files, &name).with_context(|| format!("could not read the task `{name}`"))?;
-        if task.language != Language::Html {
-            chosen.entry(task.language.to_string()).or_insert((name, task));
-        }
+        chosen.entry(task.language.to_string()).or_insert((name, task));
     }
     Ok(chosen.into_values().collect())
 }
