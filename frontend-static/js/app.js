@@ -29,6 +29,7 @@ const VIEWS = [
   ['/schedules/{schedule}', 'schedule', () => import('./views/schedule.js')],
   ['/ops', 'ops', () => import('./views/ops.js')],
   ['/docs', 'docs', () => import('./views/docs.js')],
+  ['/auth/error', 'auth-error', () => import('./views/auth-error.js')],
   ['/verify', 'verify', () => import('./views/verify.js')],
   ['/verify/run', 'archive-run', () => import('./views/archive-run.js')],
   ['/verify/compare', 'archive-compare', () => import('./views/archive-compare.js')],

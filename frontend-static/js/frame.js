@@ -49,9 +49,16 @@ export function startFrame() {
     h('header', { class: 'frame' },
       h('a', { class: 'brand', href: '/' }, 'Bench Runner'),
       h('nav', { 'aria-label': 'Views' }, links.map(({ a }) => a)),
-      h('div', { class: 'tools' }, keyButton(), themeButton())),
+      h('div', { class: 'tools' }, accountPlace(), keyButton(), themeButton())),
     connectionBar(), main)
   return main
+}
+
+/** Makes the place of the sign-in, which is loaded after the first view. */
+function accountPlace() {
+  const place = h('div', { class: 'account', 'aria-busy': 'true' }, h('span', { class: 'initial' }))
+  void painted().then(() => import('./components/account.js')).then(({ showAccount }) => showAccount(place)).catch(() => replace(place))
+  return place
 }
 
 function keyButton() {

@@ -43,7 +43,7 @@ export function runView({ run, benchmarks, rows }) {
     software: run.software?.version ?? run.code_version ?? '',
     can: {
       cancel: false, resume: false, requeue: false, requeue_errors: false, rejudge: false, delete: false, edit: false,
-      export: false, needs_key: false, needs_judge_key: false,
+      export: false, needs_key: false, needs_judge_key: false, needs_user_key: false,
     },
   }
 }

@@ -289,6 +289,7 @@ const HINTS = {
   invalid_key: 'Enter a key that the provider accepts.',
   key_required: 'Enter the provider’s key again; it was deleted when the run ended.',
   judge_key_required: 'Enter the key of the judge’s provider.',
+  user_key_required: 'Enter the key of the user model’s provider.',
   too_many_attempts: 'Wait a minute, then try again.',
   server_busy: 'Wait a few seconds, then try again.',
   order_rate_limit: 'Wait a minute, then try again.',

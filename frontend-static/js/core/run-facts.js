@@ -8,8 +8,8 @@ import { outcomeOf } from './outcomes.js'
 /**
  * A run of the server or of an archive. Archives lack what is optional here.
  *
- * @typedef {Omit<Api.RunView, 'benchmarks' | 'cost' | 'coverage_min' | 'spent'> &
- *   {benchmarks: RunBenchmark[], cost: Cost | null, coverage_min?: number, spent?: Api.SpentView}} Run
+ * @typedef {Omit<Api.RunView, 'benchmarks' | 'cost' | 'coverage_min' | 'spent' | 'visibility' | 'is_mine'> &
+ *   {benchmarks: RunBenchmark[], cost: Cost | null, coverage_min?: number, spent?: Api.SpentView, visibility?: string, is_mine?: boolean}} Run
  */
 /**
  * @typedef {Omit<Api.RunBenchmarkView, 'cost' | 'coverage_min' | 'judge_cost' | 'user_cost'> &
@@ -114,7 +114,7 @@ export function canOf(run) {
   return {
     cancel: !over, resume: run.interrupted, requeue: unfinished, requeue_errors: over && countOf(run, 'infrastructure-error') > 0,
     rejudge: over && run.benchmarks.some((b) => b.judge), delete: over, edit: true, export: over,
-    needs_key: false, needs_judge_key: false,
+    needs_key: false, needs_judge_key: false, needs_user_key: false,
   }
 }
 

@@ -5,6 +5,7 @@ import { h, replace, setText, useStyles } from '../core/dom.js'
 import { integer, plural } from '../core/format.js'
 import { poll } from '../core/connection.js'
 import { isOpen } from '../core/run-facts.js'
+import { session } from '../core/session.js'
 import { empty, failure, loading } from '../core/states.js'
 import { openKeyDialog } from '../frame.js'
 import { filterForm, FILTERS } from './runs/filters.js'
@@ -16,6 +17,8 @@ const PAGE = 50
 /** @param {import('../app.js').Context} context */
 export async function mount({ root, query, signal, title, announce, runs: known }) {
   title('Runs')
+  // Addresses of earlier versions of the page.
+  if (query.get('owner') === 'me') query.set({ owner: null, mine: 'true' })
   await useStyles('views/runs.css')
   const head = h('div', { class: 'view-head' }, h('h1', null, 'Runs'), h('a', { class: 'button primary', href: '/new' }, 'New run'))
   const list = h('div', { class: 'runs' }, loading('Loading runs'))
@@ -86,8 +89,8 @@ export async function mount({ root, query, signal, title, announce, runs: known 
     compare.hidden = isEmpty
     if (page.runs.length > 0) { replace(list, table.element); return }
     if (isFiltered) {
-      const needsKey = query.get('owner') === 'me' && !api.key && !api.adminSecret
-      replace(list, empty('No such runs', needsKey ? 'No run matches these filters. Without your key, a server on another machine doesn’t know which runs are yours.' : 'No run matches these filters.',
+      const needsKey = query.get('mine') === 'true' && !api.key && !api.adminSecret && !session.isSignedIn
+      replace(list, empty('No such runs', needsKey ? 'No run matches these filters. Without your key or a sign-in, a server on another machine doesn’t know which runs are yours.' : 'No run matches these filters.',
         needsKey && h('button', { type: 'button', class: 'button', on: { click: openKeyDialog } }, 'Enter key'), ' ',
         h('button', { type: 'button', class: 'button', on: { click: () => { filters.clear() } } }, 'Remove all filters')))
       return

@@ -8,6 +8,7 @@ import { withAgent } from '../core/agents.js'
 import { modelOf } from '../core/run-facts.js'
 import { path } from '../core/router.js'
 import { empty } from '../core/states.js'
+import { mineFilter } from '../components/mine-filter.js'
 import { differences, firingScore, firingStatus } from './schedules/firing.js'
 import { timesInWords } from './schedules/times.js'
 
@@ -15,35 +16,44 @@ import { timesInWords } from './schedules/times.js'
 const PAGE = 200
 
 /** @param {import('../app.js').Context} context */
-export async function mount({ root, signal, title }) {
+export async function mount({ root, query, signal, title }) {
   title('Schedules')
-  const load = () => allSchedules(signal)
+  const mine = mineFilter(query, () => updates?.now())
+  const load = async () => ({ schedules: await allSchedules(mine.value, signal), isAll: mine.value === null })
+  /** @type {{now: () => void} | null} */
+  let updates = null
   const [first] = await Promise.all([load(), useStyles('views/schedules.css')])
   const list = h('div', null)
   const count = h('p', { class: 'sub' })
   replace(root,
-    h('div', { class: 'view-head' }, h('h1', null, 'Schedules'), h('a', { class: 'button primary', href: '/schedules/new' }, 'New schedule'), count),
+    h('div', { class: 'view-head' }, h('h1', null, 'Schedules'), h('a', { class: 'button primary', href: '/schedules/new' }, 'New schedule'), count, mine.element),
     list)
-  const show = (/** @type {Api.ScheduleView[]} */ schedules) => {
+  const show = (/** @type {Awaited<ReturnType<typeof load>>} */ { schedules, isAll }) => {
     const paused = schedules.filter(({ enabled }) => !enabled).length
     replace(count, `${plural(schedules.length, 'schedule')}${paused > 0 ? `, ${paused} paused` : ''}. Times are in your zone, ${timeZone()}.`)
+    mine.element.hidden = isAll && schedules.length === 0
     replace(list, schedules.length > 0 ? table(schedules)
+      : !isAll ? empty('No schedules of yours', 'No schedule of this server belongs to you. Without your key or a sign-in, a server on another machine doesn’t know which are yours.')
       : empty('No schedules yet', 'A schedule orders the same run again and again, and says when a model got worse on the same items.',
         h('a', { class: 'button', href: '/schedules/new' }, 'New schedule')))
   }
   show(first)
-  poll(load, show, { signal, interval: 30_000, max: 120_000 })
+  updates = poll(load, show, { signal, interval: 30_000, max: 120_000 })
+  api.addEventListener('key', () => updates?.now(), { signal })
 }
 
-/** @param {AbortSignal} signal */
-async function allSchedules(signal) {
+/**
+ * @param {string | null} mine
+ * @param {AbortSignal} signal
+ */
+async function allSchedules(mine, signal) {
   /** @type {Api.ScheduleView[]} */
   const all = []
   /** @type {number | null} */
   let offset = 0
   while (offset !== null) {
     /** @type {Api.SchedulesView} */
-    const page = await api.get('/api/schedules', { query: { limit: PAGE, offset }, signal })
+    const page = await api.get('/api/schedules', { query: { mine, limit: PAGE, offset }, signal })
     all.push(...page.schedules)
     offset = page.next_offset
   }

@@ -1,11 +1,12 @@
 /** Uploaded terminal tasks: upload with live admission, pass rates, and one order for several of them. */
 
-import { api } from '../core/api.js'
+import { address, api } from '../core/api.js'
 import { poll } from '../core/connection.js'
 import { h, part, replace, setText, useStyles } from '../core/dom.js'
 import { ago, bytes, dateTime, integer, plural } from '../core/format.js'
 import { path, router } from '../core/router.js'
 import { empty, failure } from '../core/states.js'
+import { mineFilter } from '../components/mine-filter.js'
 import { openRemoveTask } from './tasks/actions.js'
 import { episodesText, statsText, taskBadge, taskRate, utc } from './tasks/facts.js'
 import { episodeOrderForm, orderEpisodes } from './tasks/order-form.js'
@@ -14,19 +15,20 @@ import { uploadPanel } from './tasks/upload.js'
 /** Tasks of a page. */
 const PAGE = 50
 
-/** @typedef {{tasks: Api.Task[], stats: Api.TaskStats, more: boolean}} Loaded */
+/** @typedef {{tasks: Api.Task[], stats: Api.TaskStats, more: boolean, isAll: boolean}} Loaded */
 
 /** @param {import('../app.js').Context} context */
 export async function mount({ root, query, signal, title }) {
   title('Tasks')
-  const skip = Math.max(0, Number(query.get('skip')) || 0)
+  let skip = Math.max(0, Number(query.get('skip')) || 0)
+  const mine = mineFilter(query, () => { skip = 0; updates.now() })
   /** @returns {Promise<Loaded>} */
   const load = async (within = signal) => {
     const [tasks, stats] = await Promise.all([
-      /** @type {Promise<Api.Task[]>} */ (api.get('/api/tasks', { query: { skip: skip || null, limit: PAGE }, signal: within })),
+      /** @type {Promise<Api.Task[]>} */ (api.get('/api/tasks', { query: { mine: mine.value, skip: skip || null, limit: PAGE }, signal: within })),
       /** @type {Promise<Api.TaskStats>} */ (api.get('/api/stats', { signal: within })),
     ])
-    return { tasks, stats, more: skip + tasks.length < stats.tasks.total }
+    return { tasks, stats, isAll: mine.value === null, more: mine.value ? tasks.length === PAGE : skip + tasks.length < stats.tasks.total }
   }
   const [first, agents] = await Promise.all([load(), /** @type {Promise<Api.Agent[]>} */ (api.get('/api/agents', { signal })), useStyles('views/tasks.css', 'views/new-run.css')])
   if (signal.aborted) return
@@ -53,26 +55,28 @@ export async function mount({ root, query, signal, title }) {
   }
   const rows = rowsOf({ chosen, changed: showOrder, removed: () => updates.now() })
   const list = h('div', null)
-  const pager = part(h('nav', { class: 'pager', 'aria-label': 'Pages' }), (/** @type {Loaded} */ { tasks, stats, more }) => [tasks.length, stats.tasks.total, more], ({ tasks, stats, more }) => [
-    h('span', { class: 'dim' }, `${integer(skip + 1)}–${integer(skip + tasks.length)} of ${plural(stats.tasks.total, 'task')}`),
-    h('span', { class: 'actions' }, skip > 0 && h('a', { class: 'button', rel: 'prev', href: `/tasks${skip > PAGE ? `?skip=${skip - PAGE}` : ''}` }, '‹ Newer'),
-      more && h('a', { class: 'button', rel: 'next', href: `/tasks?skip=${skip + PAGE}` }, 'Older ›'))])
+  const pager = part(h('nav', { class: 'pager', 'aria-label': 'Pages' }), (/** @type {Loaded} */ { tasks, stats, more, isAll }) => [skip, tasks.length, stats.tasks.total, more, isAll], ({ tasks, stats, more, isAll }) => [
+    h('span', { class: 'dim' }, `${integer(skip + 1)}–${integer(skip + tasks.length)}${!isAll ? '' : ` of ${plural(stats.tasks.total, 'task')}`}`),
+    h('span', { class: 'actions' }, skip > 0 && h('a', { class: 'button', rel: 'prev', href: pageAt(skip - PAGE) }, '‹ Newer'),
+      more && h('a', { class: 'button', rel: 'next', href: pageAt(skip + PAGE) }, 'Older ›'))])
+  const pageAt = (/** @type {number} */ to) => address('/tasks', { mine: mine.value, skip: Math.max(0, to) || null })
   const show = (/** @type {Loaded} */ loaded) => {
-    const { tasks, stats } = loaded
+    const { tasks, stats, isAll } = loaded
     setText(counts, stats.tasks.total > 0 ? statsText(stats) : 'Tasks that an agent solves in a container, graded by their own tests.')
     order.hidden = tasks.length === 0
+    mine.element.hidden = isAll && stats.tasks.total === 0
     pager.element.hidden = tasks.length === 0 || (skip === 0 && !loaded.more)
     rows.show(tasks)
     pager.show(loaded)
     if (tasks.length > 0) { if (!rows.element.isConnected) replace(list, rows.element) } else {
-      replace(list, empty('No tasks yet', 'Upload a task’s folder as a ZIP archive. It is checked at once: a refusal names the file and the line.',
+      replace(list, !isAll ? empty('No tasks of yours', 'No task of this server belongs to you. Without your key or a sign-in, a server on another machine doesn’t know which are yours.') : empty('No tasks yet', 'Upload a task’s folder as a ZIP archive. It is checked at once: a refusal names the file and the line.',
         skip > 0 && h('a', { class: 'button', href: '/tasks' }, 'Newest tasks')))
     }
   }
   /** @type {{now: () => void}} */
   let updates = { now: () => {} }
   replace(root,
-    h('div', { class: 'view-head' }, h('h1', null, 'Tasks'), counts),
+    h('div', { class: 'view-head' }, h('h1', null, 'Tasks'), counts, mine.element),
     uploadPanel({ signal, agents, added: () => updates.now() }),
     order, list, pager.element)
   showOrder()

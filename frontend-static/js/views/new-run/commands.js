@@ -67,8 +67,8 @@ function promptFile(prompt) {
 }
 
 /**
- * Returns the command that orders the same runs at the server of this page. It reads keys from `BENCH_API_KEY` and
- * `BENCH_JUDGE_API_KEY`.
+ * Returns the command that orders the same runs at the server of this page. It reads keys from `BENCH_API_KEY`,
+ * `BENCH_JUDGE_API_KEY` and `BENCH_USER_API_KEY`.
  *
  * @param {import('./order.js').Order} order
  * @param {import('./sweep.js').Sweep} [sweep]
@@ -81,10 +81,13 @@ export function benchCommand(order, sweep) {
  * Returns the requests that order the same runs, one for each.
  *
  * @param {import('./order.js').Order[]} orders
- * @param {{path: string, hasKey: boolean, hasJudgeKey: boolean}} context
+ * @param {{path: string, hasKey: boolean, hasJudgeKey: boolean, hasUserKey: boolean}} context
  */
-export function curlCommands(orders, { path, hasKey, hasJudgeKey }) {
-  const headers = hasJudgeKey ? ['x-judge-authorization: Bearer $BENCH_JUDGE_API_KEY'] : []
+export function curlCommands(orders, { path, hasKey, hasJudgeKey, hasUserKey }) {
+  const headers = [
+    ...hasJudgeKey ? ['x-judge-authorization: Bearer $BENCH_JUDGE_API_KEY'] : [],
+    ...hasUserKey ? ['x-user-authorization: Bearer $BENCH_USER_API_KEY'] : [],
+  ]
   return orders.map((order) => curl('POST', path, relevant(order), { key: hasKey, headers })).join('\n')
 }
 

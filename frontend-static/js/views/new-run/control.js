@@ -140,7 +140,7 @@ export function controlOf(element) {
  * Draws a group of optional fields, which is closed while none of them is set.
  *
  * @param {string} title
- * @param {string} summary one phrase about what is inside
+ * @param {string | HTMLElement} summary one phrase about what is inside
  * @param {boolean} isOpen
  * @param {...Child} children
  */

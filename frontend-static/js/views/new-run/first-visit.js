@@ -4,6 +4,7 @@ import { api } from '../../core/api.js'
 import { h, painted, replace, useStyles } from '../../core/dom.js'
 import { failure, problem, withModule } from '../../core/states.js'
 import { router } from '../../core/router.js'
+import { session, signInAddress } from '../../core/session.js'
 import { openKeyDialog } from '../../frame.js'
 
 /** Order of the first run: two benchmarks of different kinds, with answers from the dataset itself. */
@@ -62,6 +63,8 @@ export async function showFirstVisit(root, { signal }) {
  */
 function refusal(error) {
   if (error.code !== 'missing_credentials') return [problem(error)]
-  return [h('p', { class: 'problem', role: 'alert' }, 'This server starts runs only with a key. Enter it, then run the demo again.'),
-    h('p', { class: 'actions' }, h('button', { type: 'button', class: 'button', on: { click: openKeyDialog } }, 'Enter key'))]
+  const isOffered = session.isOffered
+  return [h('p', { class: 'problem', role: 'alert' }, `This server starts runs only with a key${isOffered ? ' or after a sign-in' : ''}. ${isOffered ? 'Sign in or enter a key' : 'Enter it'}, then run the demo again.`),
+    h('p', { class: 'actions' }, isOffered && h('a', { class: 'button', href: signInAddress() }, 'Sign in with Chutes'),
+      h('button', { type: 'button', class: 'button', on: { click: openKeyDialog } }, 'Enter key'))]
 }

@@ -1,7 +1,8 @@
 /** Keys for one run. They stay in memory, unless the reader asks this browser to keep them. */
 
 import { api } from '../../core/api.js'
-import { h } from '../../core/dom.js'
+import { h, replace } from '../../core/dom.js'
+import { session } from '../../core/session.js'
 import { framed, setProblem } from './control.js'
 
 /**
@@ -29,6 +30,27 @@ export function keyField(state, { what = 'this run', signal }) {
   return key
 }
 
+/**
+ * Makes the phrase that says who pays without a key for this run, and keeps it up to date.
+ *
+ * @param {AbortSignal} signal
+ */
+export function payerPhrase(signal) {
+  const element = h('span', null)
+  const show = () => replace(element, phraseOf())
+  session.addEventListener('change', show, { signal })
+  api.addEventListener('key', show, { signal })
+  show()
+  return element
+}
+
+function phraseOf() {
+  const { has_invoke_scope: isAllowed, pays = isAllowed ? 'user' : null } = session.state ?? {}
+  if (!session.isSignedIn || api.key) return 'only if you pay yourself, or this server asks for one'
+  if (pays === 'user') return 'none needed: your Chutes account pays for models of Chutes'
+  return pays === 'operator' ? 'none needed: the operator of this server pays' : 'needed: your account may not pay for runs'
+}
+
 function fromHeader() {
   return api.key ? 'the key from the header' : ''
 }
@@ -42,6 +64,17 @@ export function judgeKeyField(state) {
   return secretField('judge_key', 'Key for the judge',
     'Only if the judge’s provider isn’t the model’s, and the server has no key of its own for it.', '',
     (value) => { state.judgeKey = value; state.changed('judge_key') })
+}
+
+/**
+ * Makes the field of the user model's key.
+ *
+ * @param {import('./state.js').OrderState} state
+ */
+export function userKeyField(state) {
+  return secretField('user_key', 'Key for the user model',
+    'Only if the user model’s provider isn’t the model’s, and the server has no key of its own for it.', '',
+    (value) => { state.userKey = value; state.changed('user_key') })
 }
 
 /**

@@ -14,11 +14,13 @@ import { relevant } from './order.js'
 export function orderCommands(state) {
   const hasKey = state.key !== '' || api.key !== ''
   const bench = copyBox(benchCommand(relevant(state.order), state.sweep))
-  const curl = copyBox(curlCommands(state.runs.map(({ order }) => order), { path: state.path, hasKey, hasJudgeKey: state.judgeKey !== '' }))
+  const curl = copyBox(curlCommands(state.runs.map(({ order }) => order), {
+    path: state.path, hasKey, hasJudgeKey: state.judgeKey !== '', hasUserKey: state.userKey !== '',
+  }))
   return [
     h('h3', null, 'bench'), bench, h('h3', null, 'curl'), curl,
-    hasKey || state.judgeKey ? h('p', { class: 'form-hint' }, 'Keys are read from ', h('code', null, 'BENCH_API_KEY'), ' and ',
-      h('code', null, 'BENCH_JUDGE_API_KEY'), '.') : null,
+    hasKey || state.judgeKey || state.userKey ? h('p', { class: 'form-hint' }, 'Keys are read from ', h('code', null, 'BENCH_API_KEY'), ', ',
+      h('code', null, 'BENCH_JUDGE_API_KEY'), ' and ', h('code', null, 'BENCH_USER_API_KEY'), '.') : null,
     h('p', { class: 'form-hint' }, 'Without ', h('code', null, '--server'), ', the first command runs in the terminal’s own process.'),
   ]
 }

@@ -8,7 +8,7 @@ import { controlOf, field, optional, setProblem } from './control.js'
 import { BUDGET, GENERATION, LABELS, LIMITS } from './fields.js'
 import { itemsFields } from './items-fields.js'
 import { judgeFields } from './judge-fields.js'
-import { keyField } from './key-fields.js'
+import { keyField, payerPhrase } from './key-fields.js'
 import { modelPicker } from './model-picker.js'
 import { valueAt } from './order.js'
 import { fieldAt, problemsOf } from './problems.js'
@@ -46,7 +46,7 @@ export function orderSections({ state, benchmarks, signal, payer, hasName = true
     generationSection(state, plain),
     counted('Budget and limits', 'none', [...BUDGET, ...LIMITS], state, plain),
     counted(hasName ? 'Name, tags and notes' : 'Tags and notes', 'for people and lists', labels, state, plain),
-    optional('Key', state.key ? 'set' : 'only if you pay yourself, or this server asks for one', false, keyField(state, { what: payer, signal })),
+    optional('Key', state.key ? 'set' : payerPhrase(signal), false, keyField(state, { what: payer, signal })),
   ]
 }
 

@@ -6,7 +6,7 @@ const FIELDS = {
   no_benchmarks: 'selected_benchmarks', benchmark_not_found: 'selected_benchmarks', benchmark_not_ordered: 'selected_benchmarks',
   gated_benchmark: 'selected_benchmarks', dataset_gated: 'selected_benchmarks', dataset_unavailable: 'selected_benchmarks',
   sandbox_not_configured: 'selected_benchmarks', protocol_not_found: 'protocols',
-  judge_missing: 'judge.model_id', judge_not_usable: 'judge.model_id', judge_key_required: 'judge_key',
+  judge_missing: 'judge.model_id', judge_not_usable: 'judge.model_id', judge_key_required: 'judge_key', user_key_required: 'user_key',
   missing_credentials: 'key', invalid_credentials: 'key', invalid_access_token: 'key', invalid_key: 'key', key_required: 'key',
   key_not_confirmable: 'key', order_not_allowed: 'key', not_owner: 'key', invalid_admin_secret: 'key',
   price_unknown: 'budget_usd', budget_too_small: 'budget_tokens', samples_limit: 'subset', item_not_found: 'items',
@@ -40,7 +40,8 @@ export function problemsOf(error) {
   if (fields.length > 0) return fields.map(({ field, message }) => ({ path: field || null, text: sentence(message) }))
   const isOfJudge = code === 'model_not_found' && /judge/i.test(error.message)
   if (/^\S+ simulates users by a model/.test(error.message)) return [{ path: 'user_model.model_id', text: NO_USER }]
-  const path = /^user model: |^the user model |can't simulate users/i.test(error.message) ? 'user_model.model_id' : isOfJudge ? 'judge.model_id' : /** @type {Record<string, string>} */ (FIELDS)[code ?? '']
+  const isOfUser = code !== 'user_key_required' && /^user model: |^the user model |can't simulate users/i.test(error.message)
+  const path = isOfUser ? 'user_model.model_id' : isOfJudge ? 'judge.model_id' : /** @type {Record<string, string>} */ (FIELDS)[code ?? '']
   const own = OWN[code ?? '']
   if (own) return [own]
   const parts = path === 'key' ? [error.message] : [error.message, hint ?? '']

@@ -34,6 +34,7 @@ export class OrderState extends EventTarget {
   remember = false
   /** Key for the judge. Empty for none. */
   judgeKey = ''
+  userKey = ''
   /** Estimates by benchmark, for the present settings. @type {Map<string, Api.EstimatedBenchmarkView>} */
   estimates = new Map()
 
@@ -110,6 +111,7 @@ export class OrderState extends EventTarget {
     return {
       authorization: this.key ? `Bearer ${this.key}` : null,
       'x-judge-authorization': this.judgeKey ? `Bearer ${this.judgeKey}` : null,
+      'x-user-authorization': this.userKey ? `Bearer ${this.userKey}` : null,
     }
   }
 }

@@ -4,6 +4,7 @@ import { h, setText } from '../../core/dom.js'
 import { hasConversations, needsModel } from '../../core/agents.js'
 import { field, optional } from './control.js'
 import { USER } from './fields.js'
+import { userKeyField } from './key-fields.js'
 import { modelPicker } from './model-picker.js'
 import { valueAt } from './order.js'
 import { REPLAY } from './state.js'
@@ -25,6 +26,7 @@ export function userFields(benchmarks, state, signal) {
       isOffered: ({ model }) => needsModel(model ?? '') && !(model ?? '').startsWith(REPLAY),
       changed: (value) => state.set('user_model.model_id', value),
     }),
+    userKeyField(state),
     USER.map((spec) => field(spec, valueAt(state.order, spec.name), (value) => state.set(spec.name, value))))
   const summary = /** @type {Element} */ (section.querySelector('.form-summary'))
   const show = () => {

@@ -43,6 +43,7 @@ export function openRequeue(run, kind, changed) {
   const [title, action, text] = REQUEUE[kind]
   const key = h('input', { type: 'password', autocomplete: 'off', required: true })
   const judgeKey = h('input', { type: 'password', autocomplete: 'off' })
+  const userKey = h('input', { type: 'password', autocomplete: 'off' })
   const usd = h('input', { type: 'number', min: '0', step: 'any', inputmode: 'decimal', '.value': run.budget?.usd ?? '' })
   const tokens = h('input', { type: 'number', min: '1', step: '1', inputmode: 'numeric', '.value': run.budget?.tokens ?? '' })
   openDialog({
@@ -51,6 +52,7 @@ export function openRequeue(run, kind, changed) {
       h('p', null, text),
       can.needs_key && field('Key of the model\'s provider', key, 'It was deleted when the run ended. It is sent for this run only.'),
       can.needs_judge_key && field('Key of the judge\'s provider', judgeKey),
+      can.needs_user_key && field('Key of the user model\'s provider', userKey),
       run.budget && [
         h('p', { class: 'hint' }, 'The budget counts everything that the run ever spent.'),
         field('Budget in US dollars', usd), field('Budget in tokens', tokens),
@@ -65,6 +67,7 @@ export function openRequeue(run, kind, changed) {
       await api.post(`/api/admin/runs/${run.id}/requeue`, body, { headers: {
         authorization: can.needs_key ? `Bearer ${key.value.trim()}` : null,
         'x-judge-authorization': judgeKey.value ? `Bearer ${judgeKey.value.trim()}` : null,
+        'x-user-authorization': userKey.value ? `Bearer ${userKey.value.trim()}` : null,
       } })
       toast(kind === 'resume' ? 'The run continues.' : 'The samples are queued again.')
       changed()

@@ -33,6 +33,7 @@ export function actionsOf(run, changed) {
   if (can.rejudge) list.push({ name: 'rejudge', label: 'Judge again…', run: () => withModule(() => import('./rejudge.js'), ({ openRejudge }) => openRejudge(run, canOf(run))) })
   if (can.cancel) list.push({ name: 'cancel', label: 'Cancel…', danger: true, run: () => withModule(dialogs, ({ openCancel }) => openCancel(run, changed)) })
   if (can.edit) list.push({ name: 'edit', label: 'Name, tags, notes…', run: () => withModule(() => import('./edit.js'), ({ openEdit }) => openEdit(run, changed)) })
+  if (can.edit && run.visibility) list.push({ name: 'visibility', label: 'Visibility…', run: () => withModule(() => import('./visibility.js'), ({ openVisibility }) => openVisibility(run, changed)) })
   if (can.delete) list.push({ name: 'delete', label: 'Delete…', danger: true, run: () => withModule(dialogs, ({ openDelete }) => openDelete(run)) })
   return list
 }
@@ -40,7 +41,7 @@ export function actionsOf(run, changed) {
 const downloads = () => import('./download.js')
 
 /**
- * Lists the exports of a run, for a menu.
+ * Lists the exports of a run that is over, for a menu. Report and protocol are for everybody who can read the run.
  *
  * @param {Run} run
  * @param {AbortSignal} signal
@@ -48,10 +49,15 @@ const downloads = () => import('./download.js')
 export function exportItems(run, signal) {
   const file = (/** @type {string} */ format) => () => withModule(downloads, ({ download }) =>
     download(`/api/runs/${run.id}/export`, { format }, `${fileName(run)}.${format}`, signal))
+  const hasResults = run.status === 'succeeded' || run.status === 'failed'
   return [
-    { label: 'Signed archive (ZIP)', run: file('zip') },
-    { label: 'Table (CSV)', run: file('csv') },
-    { label: 'All samples (JSONL)', run: file('jsonl') },
+    ...(hasResults ? [{ label: 'Report (PDF)', run: file('pdf') }] : []),
+    ...(canOf(run).export ? [
+      { label: 'Signed archive (ZIP)', run: file('zip') },
+      { label: 'Table (CSV)', run: file('csv') },
+      { label: 'All samples (JSONL)', run: file('jsonl') },
+    ] : []),
+    ...(hasResults ? [{ label: 'Protocol (Markdown)', run: file('md') }] : []),
     { label: 'Run without samples (JSON)', run: () => withModule(downloads, ({ save }) => save(new Blob([JSON.stringify(run, null, 2)], { type: 'application/json' }), `${fileName(run)}.json`)) },
   ]
 }

@@ -96,6 +96,12 @@ function panelOf({ source, query, signal: parent, announce, onSummary, run, b: f
   })
   const protocol = h('button', { type: 'button', class: 'button small' }, 'Export protocol (Markdown)')
   protocol.addEventListener('click', () => {
+    if (source.live && (run.status === 'succeeded' || run.status === 'failed')) {
+      void withModule(() => import('./download.js'), ({ download }) =>
+        download(`/api/runs/${run.id}/export`, { format: 'md', benchmark: name }, `benchmark_protocol_${run.id}_${name}.md`, signal))
+      return
+    }
+    // Archives, and runs that the server doesn't export.
     void withModule(() => import('./protocol.js'), ({ saveProtocol }) => saveProtocol({ source, run, b, button: protocol, signal }))
   })
   const element = h('div', null,

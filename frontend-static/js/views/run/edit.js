@@ -20,7 +20,7 @@ export function openEdit(run, changed) {
     content: [
       field('Name', name),
       field('Tags', tags, 'Separated by blanks: letters, digits and - _ . : /'),
-      field('Notes', notes, 'Notes are public, like everything of a run.'),
+      field('Notes', notes, 'Everybody who can see the run can read its notes.'),
     ],
     action: 'Save',
     run: async () => {

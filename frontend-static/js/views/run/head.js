@@ -6,6 +6,7 @@ import { withModule } from '../../core/states.js'
 import { statusBadge, statusOf } from '../../core/outcomes.js'
 import { needsModel } from '../../core/agents.js'
 import { agentOf, canOf, isOpen, modelOf, subsetText } from '../../core/run-facts.js'
+import { visibilityMark } from '../../core/visibility.js'
 import { openKeyDialog } from '../../frame.js'
 import { menu } from '../../components/menu.js'
 import { actionsOf, exportItems } from './actions.js'
@@ -20,11 +21,11 @@ const BUTTONS = new Set(['resume', 'requeue', 'requeue-errors', 'cancel'])
  */
 export function headOf({ source, signal, changed }) {
   return part(h('div', { class: 'view-head run-head' }),
-    (/** @type {Run} */ run) => [statusOf(run), run.name, run.tags, run.notes, run.can, canOf(run), modelOf(run), run.queue_position, agentOf(run)],
+    (/** @type {Run} */ run) => [statusOf(run), run.visibility, run.name, run.tags, run.notes, run.can, canOf(run), modelOf(run), run.queue_position, agentOf(run)],
     (run) => [
       h('div', { class: 'titles' },
         h('nav', { 'aria-label': 'Place', class: 'crumbs' }, source.live ? h('a', { href: '/runs' }, 'Runs') : h('a', { href: '/verify' }, 'Verify')),
-        h('h1', { tabindex: '-1', dataset: { key: 'title' } }, modelOf(run), ' ', statusBadge(statusOf(run))),
+        h('h1', { tabindex: '-1', dataset: { key: 'title' } }, modelOf(run), ' ', statusBadge(statusOf(run)), ' ', visibilityMark(run)),
         run.name && h('p', { class: 'run-name' }, run.name),
         h('p', { class: 'dim' }, `${source.live ? 'Run' : 'Archive of run'} ${shortId(run.id)}, ordered ${dateTime(run.created_at)}, ${subsetText(run)}`,
           run.endpoint_host && `, answered by ${run.endpoint_host}`, agentOf(run) && needsModel(agentOf(run)) && `, agent ${agentOf(run)}`),
@@ -42,9 +43,8 @@ export function headOf({ source, signal, changed }) {
 function actions(run, signal, changed) {
   const all = actionsOf(run, changed)
   const rest = all.filter(({ name }) => !BUTTONS.has(name))
-  const exports = menu('Export', canOf(run).export && !isOpen(run)
-    ? [...exportItems(run, signal), null, { label: 'Print or save as PDF', run: () => print() }]
-    : [{ label: 'Print or save as PDF', run: () => print() }])
+  const files = isOpen(run) ? [] : exportItems(run, signal)
+  const exports = menu('Export', [...files, ...(files.length > 0 ? [null] : []), { label: 'Print this page', run: () => print() }])
   return h('div', { class: 'actions no-print' },
     all.filter(({ name }) => BUTTONS.has(name)).map((action) =>
       h('button', { type: 'button', class: 'button', dataset: { key: action.name }, on: { click: action.run } }, action.label)),

@@ -69,7 +69,7 @@ function sampleText(item) {
     `hash ${item.item_hash ?? none}`, `outcome ${item.outcome ?? 'not ended'}`, `correct ${item.is_correct === null ? none : item.is_correct ? 'yes' : 'no'}`,
     `score ${number(item.score)}`, `time ${item.latency_ms === null ? none : `${item.latency_ms} ms`}`, `tokens ${integer(item.input_tokens)} in, ${integer(item.output_tokens)} out`,
   ]
-  const title = `\n## Item ${item.source_id ?? `#${item.item_id}`}${item.sample ? `, sample ${item.sample + 1}` : ''}\n\n${facts.join(' · ')}\n`
+  const title = `\n## ${item.position + 1}. Item ${code(item.source_id ?? `#${item.item_id}`)}${item.sample ? `, sample ${item.sample + 1}` : ''}\n\n${facts.join(' · ')}\n`
   const steps = (item.steps ?? []).flatMap((step) => [fenced(`Step ${step.name}: prompt`, step.prompt), fenced(`Step ${step.name}: reasoning`, step.reasoning), fenced(`Step ${step.name}: response`, step.response)])
   return [
     title, item.error ? `\nError: ${item.error}\n` : '', item.reason ? `\nReason: ${item.reason}\n` : '',
@@ -77,6 +77,17 @@ function sampleText(item) {
     fenced('System prompt', item.item_metadata?.system_prompt), ...steps, fenced('Executed code', item.test_code), fenced('Judge prompt', item.judge_prompt),
     fenced('Judge output', item.judge_output), fenced('Grader', item.detail), fenced('Metadata', item.item_metadata),
   ].join('')
+}
+
+/**
+ * Writes a name as a code span on one line.
+ *
+ * @param {string} text
+ */
+function code(text) {
+  const line = text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, ' ').trim()
+  const fence = '`'.repeat(Math.max(0, ...(line.match(/`+/g) ?? []).map((run) => run.length)) + 1)
+  return line === '' || line.startsWith('`') || line.endsWith('`') ? `${fence} ${line} ${fence}` : `${fence}${line}${fence}`
 }
 
 /**

@@ -4,7 +4,7 @@ import { api } from '../../core/api.js'
 import { field, h } from '../../core/dom.js'
 
 /** Names of the filters, as the API calls them. */
-export const FILTERS = ['status', 'model', 'benchmark', 'owner', 'tag', 'task', 'search']
+export const FILTERS = ['status', 'model', 'benchmark', 'mine', 'tag', 'task', 'search']
 
 /** @type {[string, string][]} */
 const STATUSES = [
@@ -25,13 +25,13 @@ export function filterForm({ query, signal, changed }) {
   const model = h('input', { type: 'search', name: 'model', placeholder: 'Part of it', spellcheck: 'false' })
   const status = h('select', { name: 'status' }, STATUSES.map(([value, text]) => h('option', { value }, text)))
   const benchmark = h('select', { name: 'benchmark' }, h('option', { value: '' }, 'All'))
-  const owner = h('input', { type: 'checkbox', name: 'owner', value: 'me' })
+  const mine = h('input', { type: 'checkbox', name: 'mine', value: 'true' })
   const tag = h('input', { type: 'search', name: 'tag', placeholder: 'Exact tag', spellcheck: 'false' })
   const task = h('input', { type: 'search', name: 'task', placeholder: 'Id of a task', inputmode: 'numeric', pattern: '[0-9]*', spellcheck: 'false' })
   const rest = [field('Model', model), field('Status', status), field('Benchmark', benchmark), field('Tag', tag),
     // Pages of tasks link to their runs.
     ...(query.get('task') ? [field('Task', task)] : []),
-    h('label', { class: 'check' }, owner, ' Only mine')]
+    h('label', { class: 'check' }, mine, ' Only mine')]
   const more = h('button', { type: 'button', class: 'button more', 'aria-expanded': 'false' }, 'Filters')
   more.addEventListener('click', () => more.setAttribute('aria-expanded', String(form.classList.toggle('all'))))
   const form = h('form', { class: 'filters', role: 'search', 'aria-label': 'Filter runs' },
@@ -44,10 +44,10 @@ export function filterForm({ query, signal, changed }) {
     task.value = query.get('task') ?? ''
     keep(status, query.get('status') ?? '')
     keep(benchmark, query.get('benchmark') ?? '')
-    owner.checked = query.get('owner') === 'me'
+    mine.checked = query.get('mine') === 'true'
   }
   const write = () => {
-    query.set({ search: search.value.trim(), model: model.value.trim(), tag: tag.value.trim(), task: task.value.trim(), status: status.value, benchmark: benchmark.value, owner: owner.checked ? 'me' : null })
+    query.set({ search: search.value.trim(), model: model.value.trim(), tag: tag.value.trim(), task: task.value.trim(), status: status.value, benchmark: benchmark.value, mine: mine.checked ? 'true' : null })
     changed()
   }
   /** @type {ReturnType<typeof setTimeout> | undefined} */

@@ -6,6 +6,7 @@ import { splitMessage } from '../../core/messages.js'
 import { outcomesInWords, statusBadge, statusOf } from '../../core/outcomes.js'
 import { path } from '../../core/router.js'
 import { benchmarkOfRun, canOf, cautionList, elapsedSeconds, isOpen, modelOf, progressOf, runCautionsOf, scoreOf, subsetText } from '../../core/run-facts.js'
+import { visibilityMark } from '../../core/visibility.js'
 import { intervalFigure, progressBar } from '../../components/figures.js'
 import { menu } from '../../components/menu.js'
 import { actionsOf, exportItems } from '../run/actions.js'
@@ -109,14 +110,14 @@ function newRow(first, chosen, onSelect, changed, signal) {
 
 /** @param {Run} run */
 function labelKey(run) {
-  return JSON.stringify([run.name, run.tags, run.benchmarks.map((b) => [benchmarkOfRun(run, b.benchmark_name), tasksOf(run, b), b.status, b.score]), runCautionsOf(run)])
+  return JSON.stringify([run.visibility, run.name, run.tags, run.benchmarks.map((b) => [benchmarkOfRun(run, b.benchmark_name), tasksOf(run, b), b.status, b.score]), runCautionsOf(run)])
 }
 
 /** @param {Run} run */
 function modelCell(run) {
   return [
     h('a', { href: path('runs', run.id), class: 'name' }, modelOf(run)),
-    run.name && h('span', { class: 'run-name' }, run.name),
+    visibilityMark(run), run.name && h('span', { class: 'run-name' }, run.name),
     benchmarkStrip(run),
     h('span', { class: 'dim sub', title: run.subset_seed ? `seed “${run.subset_seed}”` : null }, `${subsetText(run, SEED_MAX)} · ${shortId(run.id)}`), ' ',
     (run.tags ?? []).length > 0 && h('span', { class: 'tags' }, run.tags.map((/** @type {string} */ tag) => h('a', { class: 'tag', href: `/runs?tag=${encodeURIComponent(tag)}` }, tag))),
@@ -188,6 +189,6 @@ function failureLine(message) {
  * @param {AbortSignal} signal
  */
 function fillMenu(element, run, changed, signal) {
-  const exports = canOf(run).export ? exportItems(run, signal) : []
+  const exports = isOpen(run) ? [] : exportItems(run, signal)
   element.set('⋯', [{ label: 'Open', href: path('runs', run.id) }, ...actionsOf(run, changed), ...(exports.length > 0 ? [null, ...exports] : [])], `Actions on ${modelOf(run)} ${shortId(run.id)}`)
 }

@@ -1,0 +1,198 @@
+/** The sign-in in the header, whose account pays, and what belongs to the reader, with answers of a server to each. */
+
+import assert from 'node:assert/strict'
+import { seriousFindings } from '../support/accessibility.js'
+import { follow, go, settled } from '../support/navigation.js'
+import { pageTest } from '../support/page-test.js'
+
+const NONE = { idp_configured: true, authenticated: false, user: null, has_invoke_scope: false, pays: null }
+const USER = { idp_configured: true, authenticated: true, user: { id: 'u-1', username: 'mira' }, has_invoke_scope: true, pays: 'user' }
+/** The browser's own note about a refused sign-out. */
+const CONFLICT = /409 \(Conflict\)/
+
+/**
+ * Answers questions about the sign-in.
+ *
+ * @param {import('playwright-core').Page} page
+ * @param {() => unknown} status
+ */
+function answerStatus(page, status) {
+  return page.route('**/api/auth/status', (route) => route.fulfill({ json: status() }))
+}
+
+pageTest('a reader signs in from where they are, and out again', async (world) => {
+  const { page, guard } = await world.window()
+  guard.allow(CONFLICT)
+  let state = NONE
+  /** @type {unknown[]} */
+  const sent = []
+  await answerStatus(page, () => state)
+  await page.route('**/api/auth/logout', (route) => {
+    const body = route.request().postDataJSON()
+    sent.push(body)
+    if (!body?.end_runs) {
+      return route.fulfill({ status: 409, json: { code: 'runs_open', detail: '2 open runs are paid by your account: sign out with `end_runs` to end them' } })
+    }
+    state = NONE
+    return route.fulfill({ json: { success: true, message: 'Logged out successfully' } })
+  })
+  await page.route('**/api/auth/login?**', (route) => { state = USER; return route.fulfill({ status: 307, headers: { location: new URL(route.request().url()).searchParams.get('return_to') ?? '/' } }) })
+  await go(page, '/runs?search=a%20b')
+  const banner = page.getByRole('banner')
+  const link = banner.getByRole('link', { name: 'Sign in with Chutes' })
+  await link.waitFor()
+  // The address follows the view, and comes back to it.
+  await follow(page, () => banner.getByRole('link', { name: 'Leaderboard' }).click())
+  await link.click()
+  await page.waitForURL(/\/leaderboard$/)
+  await banner.getByRole('button', { name: 'Sign out' }).waitFor()
+  assert.match(await banner.innerText(), /^M$/m)
+  assert.match(await banner.innerText(), /mira/)
+  assert.match(await banner.innerText(), /Runs use your Chutes account/)
+  assert.equal(await link.count(), 0)
+
+  // Runs that the account pays for are not ended unasked.
+  await banner.getByRole('button', { name: 'Sign out' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Sign out and end your runs?' })
+  await dialog.getByText(/2 open runs are paid by your account/).waitFor()
+  assert.deepEqual(await seriousFindings(page), [])
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  await banner.getByText('mira').waitFor()
+  await banner.getByRole('button', { name: 'Sign out' }).click()
+  await dialog.getByRole('button', { name: 'End the runs and sign out' }).click()
+  await page.getByText('Signed out.', { exact: true }).waitFor()
+  await link.waitFor()
+  assert.deepEqual(sent, [null, null, { end_runs: true }])
+})
+
+pageTest('the header says whose account pays', async (world) => {
+  const cases = [
+    [USER, /Runs use your Chutes account/, /none needed: your Chutes account pays/],
+    [{ ...USER, pays: 'operator', has_invoke_scope: false }, /Runs are paid by the operator/, /none needed: the operator of this server pays/],
+    [{ ...USER, pays: null, has_invoke_scope: false }, /May not pay for runs/, /needed: your account may not pay/],
+    // A compatible server doesn't name the payer.
+    [{ idp_configured: true, authenticated: true, user: USER.user, has_invoke_scope: true }, /Runs use your Chutes account/, /your Chutes account pays/],
+    [{ idp_configured: true, authenticated: true, user: USER.user, has_invoke_scope: false }, /May not pay for runs/, /your account may not pay/],
+  ]
+  for (const [state, said, phrase] of /** @type {[object, RegExp, RegExp][]} */ (cases)) {
+    const { page } = await world.window()
+    await answerStatus(page, () => state)
+    await go(page, '/new')
+    await settled(page)
+    await page.getByRole('banner').getByText(said).waitFor()
+    await page.getByRole('main').getByText(phrase).waitFor()
+    await page.close()
+  }
+})
+
+pageTest('a server without a sign-in shows none, whatever it answers', async (world) => {
+  for (const status of [{}, { idp_configured: false, authenticated: false, user: null, has_invoke_scope: false }, [], null, 'text', { authenticated: true }, { idp_configured: true, authenticated: true, user: null }]) {
+    const { page } = await world.window()
+    await answerStatus(page, () => status)
+    await go(page, '/runs')
+    await settled(page)
+    const banner = page.getByRole('banner')
+    await page.waitForFunction(() => !document.querySelector('header [aria-busy]'))
+    assert.equal(await banner.getByRole('button', { name: 'Sign out' }).count(), 0, JSON.stringify(status))
+    const isOffered = Boolean(/** @type {{idp_configured?: boolean} | null} */ (status)?.idp_configured)
+    assert.equal(await banner.getByRole('link', { name: 'Sign in with Chutes' }).count(), isOffered ? 1 : 0, JSON.stringify(status))
+    await page.close()
+  }
+  const { page, guard } = await world.window()
+  guard.allow(/404 \(Not Found\)/)
+  await page.route('**/api/auth/status', (route) => route.fulfill({ status: 404, body: 'nothing' }))
+  await go(page, '/runs')
+  await settled(page)
+  await page.waitForFunction(() => !document.querySelector('header [aria-busy]'))
+  const banner = page.getByRole('banner')
+  assert.doesNotMatch(await banner.innerText(), /Sign|Using/)
+  await banner.getByRole('button', { name: 'Key' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Your key' })
+  await dialog.getByRole('textbox', { name: 'Key or access token' }).fill('sk-mine')
+  await dialog.getByRole('button', { name: 'Use' }).click()
+  await banner.getByText('Using API Key').waitFor()
+})
+
+pageTest('names of any length and script fit the header', async (world) => {
+  for (const username of ['مريم الأندلسية', 'สมชาย ใจดี', '👩‍🔬 Dr. Emoji', 'x'.repeat(300), '<img src=x onerror=alert(1)>', '\u202Eevil']) {
+    const { page } = await world.window()
+    await answerStatus(page, () => ({ ...USER, user: { id: 'u', username } }))
+    for (const width of [1280, 390]) {
+      await page.setViewportSize({ width, height: 800 })
+      await go(page, '/runs')
+      await settled(page)
+      const banner = page.getByRole('banner')
+      await banner.getByRole('button', { name: 'Sign out' }).waitFor()
+      const { right, scroll } = await page.evaluate(() => ({
+        right: Math.max(...[...document.querySelectorAll('header.frame .tools *')].map((e) => e.getBoundingClientRect().right)), scroll: document.documentElement.scrollWidth,
+      }))
+      assert.ok(right <= width && scroll <= width, `${username.slice(0, 20)}: ${right} and ${scroll} of ${width}`)
+      assert.ok((await banner.innerText()).includes(username.slice(0, 5)))
+      assert.deepEqual(await seriousFindings(page), [])
+    }
+    await page.close()
+  }
+})
+
+pageTest('a failed sign-in says why, and how to go on', async (world) => {
+  const { page } = await world.window()
+  await answerStatus(page, () => NONE)
+  const texts = [
+    ['?error=access_denied&description=You%20said%20no.', 'You said no.'],
+    ['?error=missing_params', 'missing_params'],
+    ['?error=x&description=%3Cb%3Ebold%3C%2Fb%3E', '<b>bold</b>'],
+    ['', 'The provider gave no reason.'],
+  ]
+  for (const [query, text] of texts) {
+    await go(page, `/auth/error${query}`)
+    await page.getByRole('heading', { level: 1, name: 'Sign-in failed' }).waitFor()
+    const main = page.getByRole('main')
+    await main.getByText(text, { exact: true }).waitFor()
+    assert.equal(await main.getByRole('link', { name: 'Try Again' }).getAttribute('href'), '/api/auth/login?return_to=%2F')
+    assert.equal(await main.getByRole('link', { name: 'Home' }).getAttribute('href'), '/')
+    assert.deepEqual(await seriousFindings(page), [])
+  }
+  await go(page, `/auth/error?description=${'long '.repeat(200)}`)
+  assert.ok((await page.getByRole('main').innerText()).length < 750)
+})
+
+pageTest('runs that not everybody can find are marked, and changed by their owner', async (world) => {
+  const run = await world.bench.ended((await world.bench.order({ subset_count: 2 })).id)
+  const { page } = await world.window()
+  let visibility = 'private'
+  /** @type {unknown[]} */
+  const sent = []
+  await page.route(/\/api\/runs(\?.*)?$/, async (route) => {
+    const response = await route.fetch()
+    const body = await response.json()
+    return route.fulfill({ response, json: { ...body, runs: body.runs.map((/** @type {object} */ each) => ({ ...each, visibility, is_mine: true })) } })
+  })
+  await page.route(new RegExp(`/api/runs/${run.id}$`), async (route) => {
+    if (route.request().method() === 'PATCH') {
+      const body = route.request().postDataJSON()
+      sent.push(body)
+      visibility = body.visibility
+    }
+    const response = await route.fetch({ method: 'GET', postData: undefined })
+    return route.fulfill({ response, json: { ...await response.json(), visibility, is_mine: true } })
+  })
+  await go(page, '/runs')
+  await page.getByRole('row', { name: /oracle/ }).getByText('Private', { exact: true }).waitFor()
+  await go(page, `/runs/${run.id}`)
+  const title = page.getByRole('heading', { level: 1 })
+  await title.getByText('Private', { exact: true }).waitFor()
+  assert.deepEqual(await seriousFindings(page), [])
+  await page.getByRole('main').getByRole('button', { name: 'More' }).click()
+  await page.getByRole('menuitem', { name: /^Visibility/ }).click()
+  const dialog = page.getByRole('dialog', { name: 'Who can see this run' })
+  assert.ok(await dialog.getByRole('radio', { name: /^Private/ }).isChecked())
+  assert.deepEqual(await seriousFindings(page), [])
+  await dialog.getByRole('radio', { name: /^Unlisted/ }).check()
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await title.getByText('Unlisted', { exact: true }).waitFor()
+  visibility = 'public'
+  await go(page, `/runs/${run.id}`)
+  await settled(page)
+  assert.doesNotMatch(await title.innerText(), /public|private|unlisted/i)
+  assert.deepEqual(sent, [{ visibility: 'unlisted' }])
+})
