@@ -21,7 +21,7 @@ pub struct InvalidId {
 }
 
 impl InvalidId {
-    fn new(kind: &'static str, given: &str, rule: &'static str) -> Self {
+    pub(crate) fn new(kind: &'static str, given: &str, rule: &'static str) -> Self {
         Self { kind, given: given.chars().take(80).collect(), rule }
     }
 }

@@ -22,6 +22,9 @@
 //! | message that can't be parsed | `UNREADABLE` | time of sending, message id | query of the partition; expires |
 //! | idempotency key | `IDEM#owner#key` | `IDEM` | get; expires |
 //! | model | `MODELS` | `provider#slug` | query of the partition |
+//! | session of a signed-in user | `SESSION#id` | `SESSION` | get; expires |
+//! | session in its user's list | `USER#subject` | `created_at#id` | query of the partition, newest first; expires |
+//! | attempt to sign in | `SIGNIN#digest of the state` | `SIGNIN` | one conditional delete; expires |
 //! | counts of runs by status | `OPS#RUNS` | shard of the run's id | query of the partition |
 //! | worker in a minute | `OPS#HOUR#hour` | `minute#worker` | query of an hour or its end; expires |
 //! | tokens of an hour | `OPS#TOKENS` | hour | query of the last hours; expires |
@@ -86,6 +89,7 @@ mod samples;
 mod sandboxes;
 mod schedules;
 mod scope;
+mod sessions;
 mod settle;
 mod setup;
 mod spending;
@@ -118,6 +122,7 @@ pub use samples::{
 };
 pub use sandboxes::LedgerEntry;
 pub use schedules::{FiringRecord, FiringRef, ScheduleRecord, ScheduleWrite};
+pub use sessions::{SESSIONS_LISTED_MAX, SessionRecord, SignInRecord};
 pub use settle::UnsettledRun;
 pub use spending::Shards;
 pub use tasks::{ArchiveRemoval, NewTask, TaskOrder, TaskRecord, TaskRun, TaskRunWrite};

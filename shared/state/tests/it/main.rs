@@ -4,5 +4,6 @@
 
 mod labels;
 mod machine;
+mod sessions;
 mod table;
 mod tasks;
