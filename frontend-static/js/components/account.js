@@ -1,7 +1,7 @@
 /** Sign-in in the header: who is signed in, whose account pays, and the way in and out. */
 
 import { api } from '../core/api.js'
-import { h, replace } from '../core/dom.js'
+import { h, replace, withCode } from '../core/dom.js'
 import { router } from '../core/router.js'
 import { session, signInAddress } from '../core/session.js'
 import { toast, withModule } from '../core/states.js'
@@ -32,7 +32,7 @@ function contentOf() {
     const out = h('button', { type: 'button', class: 'button small' }, 'Sign out')
     out.addEventListener('click', () => void signOut(out))
     return [
-      h('span', { class: 'initial', 'aria-hidden': 'true' }, initialOf(name)),
+      h('span', { class: 'initial', 'aria-hidden': 'true', title: name }, initialOf(name)),
       h('span', { class: 'who' }, h('bdi', { title: name }, name), h('small', null, payerInWords())),
       out,
     ]
@@ -43,7 +43,7 @@ function contentOf() {
 
 /** Makes the link that signs in. The address of the view is that of the click, since views change it. */
 export function signInLink() {
-  const link = h('a', { class: 'button small', href: signInAddress() }, 'Sign in with Chutes')
+  const link = h('a', { class: 'button small', href: signInAddress() }, h('span', null, 'Sign in', h('span', { class: 'provider' }, ' with Chutes')))
   for (const event of ['click', 'auxclick', 'contextmenu']) link.addEventListener(event, () => { link.href = signInAddress() })
   return link
 }
@@ -88,7 +88,7 @@ async function signOut(button) {
 function askToEnd(openDialog, message) {
   openDialog({
     title: 'Sign out and end your runs?',
-    content: [h('p', null, message), h('p', null, 'Runs that your account pays for need the sign-in. Answers that have arrived are kept, and the runs can be requeued after the next sign-in.')],
+    content: [h('p', null, withCode(message)), h('p', null, 'Runs that your account pays for need the sign-in. Answers that have arrived are kept, and the runs can be requeued after the next sign-in.')],
     action: 'End the runs and sign out', danger: true,
     run: async () => {
       await api.post('/api/auth/logout', { end_runs: true }, { withoutKey: true })

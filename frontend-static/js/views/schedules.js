@@ -8,7 +8,7 @@ import { withAgent } from '../core/agents.js'
 import { modelOf } from '../core/run-facts.js'
 import { path } from '../core/router.js'
 import { empty } from '../core/states.js'
-import { mineFilter } from '../components/mine-filter.js'
+import { mineFilter, noneOfMine } from '../components/mine-filter.js'
 import { differences, firingScore, firingStatus } from './schedules/firing.js'
 import { timesInWords } from './schedules/times.js'
 
@@ -33,7 +33,7 @@ export async function mount({ root, query, signal, title }) {
     replace(count, `${plural(schedules.length, 'schedule')}${paused > 0 ? `, ${paused} paused` : ''}. Times are in your zone, ${timeZone()}.`)
     mine.element.hidden = isAll && schedules.length === 0
     replace(list, schedules.length > 0 ? table(schedules)
-      : !isAll ? empty('No schedules of yours', 'No schedule of this server belongs to you. Without your key or a sign-in, a server on another machine doesn’t know which are yours.')
+      : !isAll ? noneOfMine('schedule')
       : empty('No schedules yet', 'A schedule orders the same run again and again, and says when a model got worse on the same items.',
         h('a', { class: 'button', href: '/schedules/new' }, 'New schedule')))
   }

@@ -6,7 +6,7 @@ import { h, part, replace, setText, useStyles } from '../core/dom.js'
 import { ago, bytes, dateTime, integer, plural } from '../core/format.js'
 import { path, router } from '../core/router.js'
 import { empty, failure } from '../core/states.js'
-import { mineFilter } from '../components/mine-filter.js'
+import { mineFilter, noneOfMine } from '../components/mine-filter.js'
 import { openRemoveTask } from './tasks/actions.js'
 import { episodesText, statsText, taskBadge, taskRate, utc } from './tasks/facts.js'
 import { episodeOrderForm, orderEpisodes } from './tasks/order-form.js'
@@ -69,7 +69,7 @@ export async function mount({ root, query, signal, title }) {
     rows.show(tasks)
     pager.show(loaded)
     if (tasks.length > 0) { if (!rows.element.isConnected) replace(list, rows.element) } else {
-      replace(list, !isAll ? empty('No tasks of yours', 'No task of this server belongs to you. Without your key or a sign-in, a server on another machine doesn’t know which are yours.') : empty('No tasks yet', 'Upload a task’s folder as a ZIP archive. It is checked at once: a refusal names the file and the line.',
+      replace(list, !isAll ? noneOfMine('task') : empty('No tasks yet', 'Upload a task’s folder as a ZIP archive. It is checked at once: a refusal names the file and the line.',
         skip > 0 && h('a', { class: 'button', href: '/tasks' }, 'Newest tasks')))
     }
   }

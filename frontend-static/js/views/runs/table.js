@@ -117,9 +117,9 @@ function labelKey(run) {
 function modelCell(run) {
   return [
     h('a', { href: path('runs', run.id), class: 'name' }, modelOf(run)),
-    visibilityMark(run), run.name && h('span', { class: 'run-name' }, run.name),
+    run.name && h('span', { class: 'run-name' }, run.name),
     benchmarkStrip(run),
-    h('span', { class: 'dim sub', title: run.subset_seed ? `seed “${run.subset_seed}”` : null }, `${subsetText(run, SEED_MAX)} · ${shortId(run.id)}`), ' ',
+    h('span', { class: 'dim sub', title: run.subset_seed ? `seed “${run.subset_seed}”` : null }, visibilityMark(run), ' ', `${subsetText(run, SEED_MAX)} · ${shortId(run.id)}`), ' ',
     (run.tags ?? []).length > 0 && h('span', { class: 'tags' }, run.tags.map((/** @type {string} */ tag) => h('a', { class: 'tag', href: `/runs?tag=${encodeURIComponent(tag)}` }, tag))),
   ]
 }
